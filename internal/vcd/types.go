@@ -1,0 +1,241 @@
+package vcd
+
+import (
+	"net/netip"
+	"time"
+)
+
+// A Ref names a VCD object. ID is its URN (urn:vcloud:<kind>:<uuid>); Name is for people and may change.
+type Ref struct {
+	ID   string
+	Name string
+}
+
+// Credentials are what a session logs in with: a user with a password, or an API token. The token wins.
+// Username may be written as "org/user" to log in to another organisation than the one worked in
+// ("System/administrator").
+type Credentials struct {
+	Username string
+	Password string
+	APIToken string
+}
+
+// A Config says where and as whom to work. Two equal Configs share one session.
+type Config struct {
+	Site        string // https://host[:port], without /api
+	Org         string // name of the organisation
+	Credentials Credentials
+	CABundle    []byte // PEM; nil uses the system's roots
+	Insecure    bool   // skip TLS verification: only by explicit opt-in
+	// Version distinguishes revisions of the same credentials (a Secret's resourceVersion): one wrong
+	// password is tried once per Version.
+	Version string
+}
+
+// A VDC is an organisation virtual data center with what a plan needs to know about it.
+type VDC struct {
+	Ref
+
+	StorageProfiles []StorageProfile
+}
+
+// A StorageProfile is a storage profile of a VDC.
+type StorageProfile struct {
+	Ref
+
+	Default bool
+	Enabled bool
+}
+
+// A Network is an org VDC network.
+type Network struct {
+	Ref
+
+	Subnets []Subnet
+}
+
+// A Subnet is one subnet of a network.
+type Subnet struct {
+	Prefix     netip.Prefix // network address and length
+	Gateway    netip.Addr
+	DNS        []netip.Addr
+	DNSSuffix  string
+	StaticPool []AddressRange // addresses VCD hands out for NICs of mode POOL
+	DHCPPool   []AddressRange // addresses VCD's DHCP server hands out
+}
+
+// An AddressRange is a range of addresses, both ends included.
+type AddressRange struct{ From, To netip.Addr }
+
+// Contains says whether addr is in the range.
+func (r AddressRange) Contains(addr netip.Addr) bool {
+	return r.From.Compare(addr) <= 0 && addr.Compare(r.To) <= 0
+}
+
+// A Policy is a VM sizing or placement policy.
+type Policy struct {
+	Ref
+
+	CPUs      int64 // 0 when the policy does not fix it
+	MemoryMiB int64 // 0 when the policy does not fix it
+}
+
+// A Template is a vApp template whose first VM is the image of a machine.
+type Template struct {
+	Ref
+
+	VM         Ref   // first VM of the template
+	CPUs       int64 // of that VM
+	MemoryMiB  int64
+	DiskMiB    int64 // of its first disk
+	OS         string
+	NICs       int
+	StorageID  string // storage profile of the template's VM, if known
+	CatalogRef Ref
+}
+
+// Status is the state of a vApp or VM as VCD counts it.
+type Status int
+
+// States of vApps and VMs.
+const (
+	StatusFailedCreation     Status = -1
+	StatusUnresolved         Status = 0
+	StatusResolved           Status = 1
+	StatusSuspended          Status = 3
+	StatusPoweredOn          Status = 4
+	StatusWaitingForInput    Status = 5
+	StatusUnknown            Status = 6
+	StatusUnrecognized       Status = 7
+	StatusPoweredOff         Status = 8
+	StatusInconsistent       Status = 9
+	StatusMixed              Status = 10
+	StatusPartiallySuspended Status = 20
+)
+
+// A VMRecord is what one row of the inventory query says about a VM.
+type VMRecord struct {
+	Ref
+
+	VApp           Ref
+	VDC            Ref
+	Status         Status
+	Busy           bool // a task holds it
+	PrimaryAddress string
+	// LeaseEnd is when VCD stops the VM; zero if never.
+	LeaseEnd time.Time
+}
+
+// A VApp is a vApp with the names of its VMs.
+type VApp struct {
+	Ref
+
+	Description  string // carries the ownership marker
+	Status       Status
+	Deployed     bool
+	Networks     []string // names of the organisation networks it is connected to
+	VMs          []Ref
+	Tasks        []Task // unfinished tasks that hold it
+	RuntimeLease time.Duration
+	StorageLease time.Duration
+	LeaseEnd     time.Time // zero if never
+}
+
+// A VM is a virtual machine in full.
+type VM struct {
+	Ref
+
+	Description string // carries the ownership marker
+	VApp        Ref
+	Status      Status
+	Deployed    bool
+	Tasks       []Task // unfinished tasks that hold it
+	NICs        []NIC
+	Disks       []Disk
+	ExtraConfig map[string]string
+	CPUs        int64
+	MemoryMiB   int64
+
+	SizingPolicyID    string
+	PlacementPolicyID string
+	StorageProfile    Ref
+}
+
+// AddressMode is how a NIC gets its address, in VCD's words.
+type AddressMode string
+
+// Address modes.
+const (
+	ModePool   AddressMode = "POOL"
+	ModeDHCP   AddressMode = "DHCP"
+	ModeManual AddressMode = "MANUAL"
+	ModeNone   AddressMode = "NONE"
+)
+
+// A NIC is a network connection of a VM.
+type NIC struct {
+	Index   int
+	Network string // name of the vApp network
+	MAC     string
+	Mode    AddressMode
+	Address string // what VCD assigned or saw; empty while unknown
+	Primary bool
+	Adapter string // VMXNET3 …
+}
+
+// A Disk is a disk of a VM. Independent ("named") disks outlive the VM and are never deleted with it.
+type Disk struct {
+	ID          string // disk id within the VM
+	SizeMiB     int64
+	Independent *Ref // set if the disk is an independent one
+}
+
+// A VAppSpec is what a new vApp looks like. Leases are set to never expire.
+type VAppSpec struct {
+	Name        string
+	Description string
+	Networks    []Ref    // organisation networks to connect, bridged
+	VMs         []VMSpec // created in the same request
+}
+
+// A VMSpec is what a new VM looks like.
+type VMSpec struct {
+	Name            string
+	Description     string
+	Template        Template
+	NICs            []NIC // Index, Network, Mode, Address (MANUAL), Primary, Adapter
+	SizingPolicy    *Policy
+	PlacementPolicy *Policy
+	StorageProfile  *StorageProfile
+	ComputerName    string
+}
+
+// A VMChange is one reconfiguration of a VM: nil and zero fields stay as they are. Extra configuration that
+// is not named stays, whoever wrote it.
+type VMChange struct {
+	ExtraConfig map[string]string
+	DiskMiB     int64 // grows the first disk
+}
+
+// TaskState is the state of a task.
+type TaskState string
+
+// Task states. Every state but Running is final.
+const (
+	TaskRunning   TaskState = "running" // queued and preRunning too
+	TaskSucceeded TaskState = "success"
+	TaskFailed    TaskState = "error" // aborted and canceled too
+	TaskUnknown   TaskState = "unknown"
+)
+
+// A Task is an asynchronous operation of VCD.
+type Task struct {
+	ID        string // URN
+	Operation string // vappUpdateVm …
+	Owner     string // URN of the entity it works on
+	State     TaskState
+	Progress  int
+	Err       error // why it failed; wraps a sentinel
+	Started   time.Time
+	Ended     time.Time
+}
