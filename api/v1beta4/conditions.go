@@ -1,0 +1,35 @@
+package v1beta4
+
+// Condition types of a VCDCluster.
+const (
+	// IdentityReadyCondition says whether the identity can be used from here and logs in.
+	IdentityReadyCondition = "IdentityReady"
+	// NetworkReadyCondition says whether VDC and network were found.
+	NetworkReadyCondition = "NetworkReady"
+	// EndpointReadyCondition says whether the control-plane endpoint is known and prepared.
+	EndpointReadyCondition = "EndpointReady"
+)
+
+// Condition types of a VCDMachine.
+const (
+	// BootstrapReadyCondition says whether the bootstrap data is there and fits.
+	BootstrapReadyCondition = "BootstrapReady"
+	// PlacementReadyCondition says whether VDC, template, policies and networks of the machine were found.
+	PlacementReadyCondition = "PlacementReady"
+	// VAppReadyCondition says whether the vApp of the machine is there and is the cluster's.
+	VAppReadyCondition = "VAppReady"
+	// VMCreatedCondition says whether the VM exists.
+	VMCreatedCondition = "VMCreated"
+	// BootstrapInjectedCondition says whether bootstrap data and network configuration were written to the VM.
+	BootstrapInjectedCondition = "BootstrapInjected"
+	// PoweredOnCondition says whether the VM runs.
+	PoweredOnCondition = "PoweredOn"
+	// AddressesReadyCondition says whether the addresses of the machine are known.
+	AddressesReadyCondition = "AddressesReady"
+)
+
+// Condition types of identities.
+const (
+	// SecretReadyCondition says whether the Secret is there and complete.
+	SecretReadyCondition = "SecretReady"
+)

@@ -1,0 +1,187 @@
+package v1beta4
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Keys of the Secret of an identity.
+const (
+	// SecretUsername is the user name; "org/user" logs in to another organisation ("System/administrator").
+	SecretUsername = "username"
+	// SecretPassword is the password of the user.
+	SecretPassword = "password"
+	// SecretAPIToken is an API token; it wins over user name and password.
+	SecretAPIToken = "apiToken"
+	// SecretRefreshToken is CAPVCD's word for the API token; read if apiToken is not there.
+	SecretRefreshToken = "refreshToken"
+	// SecretCABundle is the certificate authority of the site, PEM.
+	SecretCABundle = "ca.crt"
+)
+
+// CredentialType says how the credentials are used.
+// +kubebuilder:validation:Enum=User;ServiceAccount
+type CredentialType string
+
+// Credential types.
+const (
+	// CredentialUser is a user's password or API token.
+	CredentialUser CredentialType = "User"
+	// CredentialServiceAccount is a service account, whose token changes with each use.
+	CredentialServiceAccount CredentialType = "ServiceAccount"
+)
+
+// IdentityTLS says how the site's certificate is verified.
+type IdentityTLS struct {
+	// caBundle is the PEM bundle of certificate authorities to trust besides the system's. The Secret's key ca.crt is another place for it.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=262144
+	CABundle string `json:"caBundle,omitempty"`
+
+	// insecureSkipVerify accepts any certificate. Never use it where credentials matter.
+	// +optional
+	InsecureSkipVerify *bool `json:"insecureSkipVerify,omitempty"`
+}
+
+// VCDIdentitySpec says what to log in with.
+type VCDIdentitySpec struct {
+	// secretRef is the Secret with the credentials: username and password, or apiToken. Mutable in place. The identity owns the Secret.
+	// +required
+	SecretRef LocalSecretReference `json:"secretRef,omitempty,omitzero"`
+
+	// type of the credentials.
+	// +optional
+	// +kubebuilder:default=User
+	Type CredentialType `json:"type,omitempty"`
+
+	// tls says how the site's certificate is verified.
+	// +optional
+	TLS IdentityTLS `json:"tls,omitempty,omitzero"`
+
+	// shareWithClusters allows that these credentials are given to the cloud controller manager of workload clusters.
+	// +optional
+	ShareWithClusters *bool `json:"shareWithClusters,omitempty"`
+}
+
+// VCDIdentityStatus is the state of an identity.
+// +kubebuilder:validation:MinProperties=1
+type VCDIdentityStatus struct {
+	// conditions are the state of the identity, with Ready as their summary.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=vcdidentities,scope=Namespaced,categories=cluster-api
+// +kubebuilder:printcolumn:name="Secret",type="string",JSONPath=`.spec.secretRef.name`,description="Secret with the credentials"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether it can be used"
+// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it cannot"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=`.metadata.creationTimestamp`,description="Time since creation"
+
+// VCDIdentity is an identity for the clusters of its namespace.
+type VCDIdentity struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object's metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what is wished.
+	// +required
+	Spec VCDIdentitySpec `json:"spec,omitempty,omitzero"`
+
+	// status is what was found.
+	// +optional
+	Status VCDIdentityStatus `json:"status,omitempty,omitzero"`
+}
+
+// GetConditions returns the conditions.
+func (i *VCDIdentity) GetConditions() []metav1.Condition { return i.Status.Conditions }
+
+// SetConditions replaces the conditions.
+func (i *VCDIdentity) SetConditions(conditions []metav1.Condition) { i.Status.Conditions = conditions }
+
+// +kubebuilder:object:root=true
+
+// VCDIdentityList is a list of VCDIdentities.
+type VCDIdentityList struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard list's metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// items are the VCDIdentities.
+	Items []VCDIdentity `json:"items"`
+}
+
+// VCDClusterIdentitySpec is an identity and who may use it. Its Secret is in the manager's namespace.
+type VCDClusterIdentitySpec struct {
+	VCDIdentitySpec `json:",inline"`
+
+	// allowedNamespaces chooses the namespaces whose clusters may use the identity: none if empty.
+	// +optional
+	AllowedNamespaces *AllowedNamespaces `json:"allowedNamespaces,omitempty"`
+}
+
+// AllowedNamespaces chooses namespaces: those listed and those selected.
+type AllowedNamespaces struct {
+	// list of namespaces.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	List []string `json:"list,omitempty"`
+
+	// selector of namespaces by label; an empty selector chooses all.
+	// +optional
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+}
+
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=vcdclusteridentities,scope=Cluster,categories=cluster-api
+// +kubebuilder:printcolumn:name="Secret",type="string",JSONPath=`.spec.secretRef.name`,description="Secret with the credentials"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether it can be used"
+// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it cannot"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=`.metadata.creationTimestamp`,description="Time since creation"
+
+// VCDClusterIdentity is an identity for the clusters of several namespaces.
+type VCDClusterIdentity struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object's metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what is wished.
+	// +required
+	Spec VCDClusterIdentitySpec `json:"spec,omitempty,omitzero"`
+
+	// status is what was found.
+	// +optional
+	Status VCDIdentityStatus `json:"status,omitempty,omitzero"`
+}
+
+// GetConditions returns the conditions.
+func (i *VCDClusterIdentity) GetConditions() []metav1.Condition { return i.Status.Conditions }
+
+// SetConditions replaces the conditions.
+func (i *VCDClusterIdentity) SetConditions(conditions []metav1.Condition) {
+	i.Status.Conditions = conditions
+}
+
+// +kubebuilder:object:root=true
+
+// VCDClusterIdentityList is a list of VCDClusterIdentities.
+type VCDClusterIdentityList struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard list's metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// items are the VCDClusterIdentities.
+	Items []VCDClusterIdentity `json:"items"`
+}

@@ -1,0 +1,148 @@
+package v1beta4
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// VCDMachineTemplateSpec is what machines are made from.
+type VCDMachineTemplateSpec struct {
+	// template of the machines. Immutable: make a new VCDMachineTemplate to change machines.
+	// +required
+	Template VCDMachineTemplateResource `json:"template,omitempty,omitzero"`
+}
+
+// VCDMachineTemplateResource is metadata and spec of machines.
+type VCDMachineTemplateResource struct {
+	// metadata of the machines.
+	// +optional
+	ObjectMeta ObjectMeta `json:"metadata,omitempty,omitzero"`
+
+	// spec of the machines.
+	// +required
+	Spec VCDMachineSpec `json:"spec,omitempty,omitzero"`
+}
+
+// VCDMachineTemplateStatus tells an autoscaler what a machine will be.
+// +kubebuilder:validation:MinProperties=1
+type VCDMachineTemplateStatus struct {
+	// conditions are the state of the template.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// capacity of a machine: cpu, memory, ephemeral-storage. It lets an autoscaler scale from zero.
+	// +optional
+	Capacity corev1.ResourceList `json:"capacity,omitempty"`
+
+	// nodeInfo of a machine.
+	// +optional
+	NodeInfo NodeInfo `json:"nodeInfo,omitempty,omitzero"`
+}
+
+// NodeInfo is what kind of node a machine will be.
+// +kubebuilder:validation:MinProperties=1
+type NodeInfo struct {
+	// architecture of the node.
+	// +optional
+	// +kubebuilder:validation:Enum=amd64;arm64
+	Architecture string `json:"architecture,omitempty"`
+
+	// operatingSystem of the node.
+	// +optional
+	// +kubebuilder:validation:Enum=linux;windows
+	OperatingSystem string `json:"operatingSystem,omitempty"`
+}
+
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=vcdmachinetemplates,scope=Namespaced,categories=cluster-api
+// +kubebuilder:printcolumn:name="Template",type="string",JSONPath=`.spec.template.spec.template`,description="vApp template"
+// +kubebuilder:printcolumn:name="Sizing",type="string",JSONPath=`.spec.template.spec.sizingPolicy`,description="VM sizing policy"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=`.metadata.creationTimestamp`,description="Time since creation"
+
+// VCDMachineTemplate is what VCDMachines are made from.
+type VCDMachineTemplate struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object's metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what is wished.
+	// +required
+	Spec VCDMachineTemplateSpec `json:"spec,omitempty,omitzero"`
+
+	// status is what was found.
+	// +optional
+	Status VCDMachineTemplateStatus `json:"status,omitempty,omitzero"`
+}
+
+// GetConditions returns the conditions.
+func (t *VCDMachineTemplate) GetConditions() []metav1.Condition { return t.Status.Conditions }
+
+// SetConditions replaces the conditions.
+func (t *VCDMachineTemplate) SetConditions(conditions []metav1.Condition) {
+	t.Status.Conditions = conditions
+}
+
+// +kubebuilder:object:root=true
+
+// VCDMachineTemplateList is a list of VCDMachineTemplates.
+type VCDMachineTemplateList struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard list's metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// items are the VCDMachineTemplates.
+	Items []VCDMachineTemplate `json:"items"`
+}
+
+// VCDClusterTemplateSpec is what clusters of a ClusterClass are made from.
+type VCDClusterTemplateSpec struct {
+	// template of the clusters. Immutable.
+	// +required
+	Template VCDClusterTemplateResource `json:"template,omitempty,omitzero"`
+}
+
+// VCDClusterTemplateResource is metadata and spec of clusters.
+type VCDClusterTemplateResource struct {
+	// metadata of the clusters.
+	// +optional
+	ObjectMeta ObjectMeta `json:"metadata,omitempty,omitzero"`
+
+	// spec of the clusters.
+	// +required
+	Spec VCDClusterSpec `json:"spec,omitempty,omitzero"`
+}
+
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:resource:path=vcdclustertemplates,scope=Namespaced,categories=cluster-api
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=`.metadata.creationTimestamp`,description="Time since creation"
+
+// VCDClusterTemplate is what VCDClusters of a ClusterClass are made from.
+type VCDClusterTemplate struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object's metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what is wished.
+	// +required
+	Spec VCDClusterTemplateSpec `json:"spec,omitempty,omitzero"`
+}
+
+// +kubebuilder:object:root=true
+
+// VCDClusterTemplateList is a list of VCDClusterTemplates.
+type VCDClusterTemplateList struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard list's metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// items are the VCDClusterTemplates.
+	Items []VCDClusterTemplate `json:"items"`
+}

@@ -1,0 +1,406 @@
+package v1beta4
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// VCDClusterSpec says where a cluster lives in VCD and how it is reached.
+type VCDClusterSpec struct {
+	// infraID identifies the cluster in VCD: it is written on every object the cluster owns there and survives
+	// `clusterctl move`. Written by the controller; immutable. Clusters of CAPVCD keep theirs.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	InfraID string `json:"infraID,omitempty"`
+
+	// controlPlaneEndpoint is the address of the cluster's API server. Written by the controller once it is known, or given by the
+	// user (needed for endpoint type External); immutable once set.
+	// +optional
+	ControlPlaneEndpoint clusterv1.APIEndpoint `json:"controlPlaneEndpoint,omitempty,omitzero"`
+
+	// site is the URL of VMware Cloud Director, such as https://vcd.example.com. Immutable.
+	// +required
+	// +kubebuilder:validation:MinLength=9
+	// +kubebuilder:validation:MaxLength=512
+	Site string `json:"site,omitempty"`
+
+	// org is the name of the organisation. Immutable.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Org string `json:"org,omitempty"`
+
+	// ovdc is the name or URN of the organisation VDC. Immutable. Not needed when failureDomainSelector chooses zones.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	OVDC string `json:"ovdc,omitempty"`
+
+	// ovdcNetwork is the name or URN of the organisation VDC network of the nodes' first NIC. Immutable.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	OVDCNetwork string `json:"ovdcNetwork,omitempty"`
+
+	// identityRef is the identity used to work in VCD. Mutable in place.
+	// +required
+	IdentityRef IdentityReference `json:"identityRef,omitempty,omitzero"`
+
+	// endpoint says who serves the control-plane endpoint. Immutable.
+	// +optional
+	// +kubebuilder:default={type: KubeVIP}
+	Endpoint EndpointSpec `json:"endpoint,omitempty,omitzero"`
+
+	// vApp says how the cluster's VMs are grouped. Immutable.
+	// +optional
+	VApp VAppSpec `json:"vApp,omitempty,omitzero"`
+
+	// failureDomainSelector chooses the VCDDeploymentZones of this namespace that the cluster may use; an empty selector chooses
+	// all of them. Mutable in place.
+	// +optional
+	FailureDomainSelector *metav1.LabelSelector `json:"failureDomainSelector,omitempty"`
+
+	// cloudProvider says who runs the cloud controller manager of the workload cluster. Mutable in place.
+	// +optional
+	CloudProvider CloudProviderSpec `json:"cloudProvider,omitempty,omitzero"`
+
+	// proxy is the HTTP proxy of the nodes. Mutable in place; takes effect on new nodes.
+	// +optional
+	Proxy ProxySpec `json:"proxy,omitempty,omitzero"`
+
+	// loadBalancer is the default of load balancers on the edge gateway. Mutable in place; takes effect on new ones.
+	// +optional
+	LoadBalancer LoadBalancerSpec `json:"loadBalancer,omitempty,omitzero"`
+
+	// orphanedDiskPolicy says what happens to this cluster's named (independent) disks when the cluster is deleted: Retain keeps
+	// them and lists them in an event; Delete removes those this cluster owns. Mutable in place.
+	// +optional
+	// +kubebuilder:default=Retain
+	OrphanedDiskPolicy OrphanedDiskPolicy `json:"orphanedDiskPolicy,omitempty"`
+
+	// rde configures the runtime defined entity that VCD's own user interface shows. Mutable in place.
+	// +optional
+	RDE RDESpec `json:"rde,omitempty,omitzero"`
+}
+
+// EndpointType is who serves the control-plane endpoint.
+// +kubebuilder:validation:Enum=KubeVIP;EdgeGateway;External
+type EndpointType string
+
+// Endpoint types.
+const (
+	// EndpointKubeVIP is a virtual IP that kube-vip announces from the control-plane nodes.
+	EndpointKubeVIP EndpointType = "KubeVIP"
+	// EndpointEdgeGateway is an NSX ALB virtual service on the network's edge gateway.
+	EndpointEdgeGateway EndpointType = "EdgeGateway"
+	// EndpointExternal is a load balancer that somebody else runs.
+	EndpointExternal EndpointType = "External"
+)
+
+// EndpointSpec is a union: the member of the type's name may be set.
+type EndpointSpec struct {
+	// type of the endpoint.
+	// +required
+	// +kubebuilder:default=KubeVIP
+	Type EndpointType `json:"type,omitempty"`
+
+	// port of the API server.
+	// +optional
+	// +kubebuilder:default=6443
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Port int32 `json:"port,omitempty"`
+
+	// kubeVIP configures an endpoint of type KubeVIP.
+	// +optional
+	KubeVIP *KubeVIPEndpoint `json:"kubeVIP,omitempty"`
+
+	// edgeGateway configures an endpoint of type EdgeGateway.
+	// +optional
+	EdgeGateway *EdgeGatewayEndpoint `json:"edgeGateway,omitempty"`
+}
+
+// KubeVIPEndpoint configures kube-vip. Exactly one of address, poolRef and dnsName says where the endpoint is.
+type KubeVIPEndpoint struct {
+	// address is the virtual IP. It must lie in the nodes' network, outside its static pool and its DHCP ranges.
+	// +optional
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=45
+	Address string `json:"address,omitempty"`
+
+	// poolRef is the IPAM pool that the virtual IP is claimed from.
+	// +optional
+	PoolRef *IPPoolReference `json:"poolRef,omitempty"`
+
+	// dnsName is a name that kube-vip updates by dynamic DNS.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	DNSName string `json:"dnsName,omitempty"`
+
+	// interface of the nodes that announces the virtual IP; kube-vip takes the one with the default route if empty.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=15
+	Interface string `json:"interface,omitempty"`
+
+	// image is the whole reference of kube-vip's image, with registry and tag or digest. Set it where the default registry cannot
+	// be reached.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Image string `json:"image,omitempty"`
+}
+
+// EdgeGatewayEndpoint configures a virtual service of NSX Advanced Load Balancer.
+type EdgeGatewayEndpoint struct {
+	// address is the wished virtual IP; a free one is taken if empty.
+	// +optional
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=45
+	Address string `json:"address,omitempty"`
+
+	// ipSpace is the name or URN of the IP Space that the address is taken from; any usable one if empty.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	IPSpace string `json:"ipSpace,omitempty"`
+
+	// serviceEngineGroup is the name or URN of the service engine group; any with room if empty.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	ServiceEngineGroup string `json:"serviceEngineGroup,omitempty"`
+
+	// oneArm puts the virtual service on an internal address behind a DNAT rule.
+	// +optional
+	OneArm *OneArmSpec `json:"oneArm,omitempty"`
+}
+
+// OneArmSpec configures one-arm load balancing.
+type OneArmSpec struct {
+	// internalRange is the range of internal addresses of virtual services, as "first-last".
+	// +optional
+	// +kubebuilder:validation:MinLength=3
+	// +kubebuilder:validation:MaxLength=91
+	InternalRange string `json:"internalRange,omitempty"`
+}
+
+// LoadBalancerSpec is the default of load balancers on the edge gateway.
+type LoadBalancerSpec struct {
+	// oneArm puts virtual services on internal addresses behind DNAT rules.
+	// +optional
+	OneArm *OneArmSpec `json:"oneArm,omitempty"`
+
+	// vipSubnet limits which external addresses may be taken, as a CIDR.
+	// +optional
+	// +kubebuilder:validation:MinLength=3
+	// +kubebuilder:validation:MaxLength=49
+	VIPSubnet string `json:"vipSubnet,omitempty"`
+}
+
+// VAppLayout is how VMs are grouped in vApps.
+// +kubebuilder:validation:Enum=PerFailureDomain;PerMachine;PerCluster
+type VAppLayout string
+
+// vApp layouts.
+const (
+	// VAppPerFailureDomain is one vApp in each failure domain (in all, if there are none).
+	VAppPerFailureDomain VAppLayout = "PerFailureDomain"
+	// VAppPerMachine is one vApp for each machine: VCD creates them in parallel.
+	VAppPerMachine VAppLayout = "PerMachine"
+	// VAppPerCluster is one vApp for the cluster.
+	VAppPerCluster VAppLayout = "PerCluster"
+)
+
+// VAppSpec says how the cluster's VMs are grouped.
+type VAppSpec struct {
+	// layout of the vApps.
+	// +optional
+	// +kubebuilder:default=PerFailureDomain
+	Layout VAppLayout `json:"layout,omitempty"`
+
+	// name of the vApp; the cluster's name if empty. A vApp of this name that is not this cluster's is never touched.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Name string `json:"name,omitempty"`
+}
+
+// CloudProviderMode is who runs the cloud controller manager.
+// +kubebuilder:validation:Enum=Managed;External;None
+type CloudProviderMode string
+
+// Cloud provider modes.
+const (
+	// CloudProviderManaged installs the bundled cloud controller manager.
+	CloudProviderManaged CloudProviderMode = "Managed"
+	// CloudProviderExternal leaves the cloud controller manager to the user.
+	CloudProviderExternal CloudProviderMode = "External"
+	// CloudProviderNone is a cluster without a cloud controller manager.
+	CloudProviderNone CloudProviderMode = "None"
+)
+
+// CloudProviderSpec says who runs the cloud controller manager of the workload cluster.
+type CloudProviderSpec struct {
+	// mode is Managed, External or None.
+	// +optional
+	Mode CloudProviderMode `json:"mode,omitempty"`
+
+	// identityRef is the identity of the cloud controller manager, if not the cluster's own.
+	// +optional
+	IdentityRef *IdentityReference `json:"identityRef,omitempty"`
+}
+
+// ProxySpec is an HTTP proxy.
+type ProxySpec struct {
+	// httpProxy is the proxy for http.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	HTTPProxy string `json:"httpProxy,omitempty"`
+
+	// httpsProxy is the proxy for https.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	HTTPSProxy string `json:"httpsProxy,omitempty"`
+
+	// noProxy lists what is reached without the proxy; the cluster's own networks and endpoint are added.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	NoProxy []string `json:"noProxy,omitempty"`
+}
+
+// OrphanedDiskPolicy says what happens to named disks when their cluster is deleted.
+// +kubebuilder:validation:Enum=Retain;Delete
+type OrphanedDiskPolicy string
+
+// Orphaned-disk policies.
+const (
+	// OrphanedDiskRetain keeps named disks.
+	OrphanedDiskRetain OrphanedDiskPolicy = "Retain"
+	// OrphanedDiskDelete deletes the cluster's named disks.
+	OrphanedDiskDelete OrphanedDiskPolicy = "Delete"
+)
+
+// RDEMode says whether a runtime defined entity is kept.
+// +kubebuilder:validation:Enum=Off;Project
+type RDEMode string
+
+// RDE modes.
+const (
+	// RDEOff keeps no runtime defined entity.
+	RDEOff RDEMode = "Off"
+	// RDEProject keeps one up to date, as a view of the Kubernetes objects.
+	RDEProject RDEMode = "Project"
+)
+
+// RDESpec configures the runtime defined entity.
+type RDESpec struct {
+	// mode is Off or Project.
+	// +optional
+	Mode RDEMode `json:"mode,omitempty"`
+
+	// id is the URN of an existing entity to use.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	ID string `json:"id,omitempty"`
+
+	// parentUID is the id of the management cluster's entity.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	ParentUID string `json:"parentUID,omitempty"`
+
+	// useAsManagementCluster marks the cluster as a management cluster.
+	// +optional
+	UseAsManagementCluster *bool `json:"useAsManagementCluster,omitempty"`
+
+	// includeKubeconfig also writes the admin kubeconfig in the entity's private section.
+	// +optional
+	IncludeKubeconfig *bool `json:"includeKubeconfig,omitempty"`
+}
+
+// VCDClusterStatus is what is known of the cluster in VCD.
+// +kubebuilder:validation:MinProperties=1
+type VCDClusterStatus struct {
+	// conditions are the state of the cluster, with Ready as their summary.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// initialization follows the Cluster API contract.
+	// +optional
+	Initialization InitializationStatus `json:"initialization,omitempty,omitzero"`
+
+	// failureDomains are the zones that machines can be placed in.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	FailureDomains []clusterv1.FailureDomain `json:"failureDomains,omitempty"`
+
+	// ovdc is the organisation VDC as it was found.
+	// +optional
+	OVDC *ResourceReference `json:"ovdc,omitempty"`
+
+	// ovdcNetwork is the network as it was found.
+	// +optional
+	OVDCNetwork *ResourceReference `json:"ovdcNetwork,omitempty"`
+}
+
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=vcdclusters,scope=Namespaced,categories=cluster-api
+// +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=`.metadata.labels.cluster\.x-k8s\.io/cluster-name`,description="Cluster"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether everything is as it should be"
+// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it is not"
+// +kubebuilder:printcolumn:name="Endpoint",type="string",JSONPath=`.spec.controlPlaneEndpoint.host`,description="Host of the API server"
+// +kubebuilder:printcolumn:name="Site",type="string",JSONPath=`.spec.site`,description="VMware Cloud Director",priority=10
+// +kubebuilder:printcolumn:name="Org",type="string",JSONPath=`.spec.org`,description="Organisation",priority=10
+// +kubebuilder:printcolumn:name="OVDC",type="string",JSONPath=`.spec.ovdc`,description="Organisation VDC",priority=10
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=`.metadata.creationTimestamp`,description="Time since creation"
+
+// VCDCluster is the infrastructure of a Cluster in VMware Cloud Director.
+type VCDCluster struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object's metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what is wished.
+	// +required
+	Spec VCDClusterSpec `json:"spec,omitempty,omitzero"`
+
+	// status is what was found.
+	// +optional
+	Status VCDClusterStatus `json:"status,omitempty,omitzero"`
+}
+
+// GetConditions returns the conditions.
+func (c *VCDCluster) GetConditions() []metav1.Condition { return c.Status.Conditions }
+
+// SetConditions replaces the conditions.
+func (c *VCDCluster) SetConditions(conditions []metav1.Condition) { c.Status.Conditions = conditions }
+
+// +kubebuilder:object:root=true
+
+// VCDClusterList is a list of VCDClusters.
+type VCDClusterList struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard list's metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// items are the VCDClusters.
+	Items []VCDCluster `json:"items"`
+}

@@ -1,0 +1,327 @@
+package v1beta4
+
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// VCDMachineSpec says what VM a machine is.
+type VCDMachineSpec struct {
+	// providerID is vmware-cloud-director://<URN of the VM>. Written by the controller as soon as the VM exists.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	ProviderID string `json:"providerID,omitempty"`
+
+	// catalog is the name or URN of the catalog of the template; it may be shared from another organisation. Immutable. A deployment zone
+	// may set it instead.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Catalog string `json:"catalog,omitempty"`
+
+	// template is the name or URN of the vApp template whose first VM is the machine's image. Immutable.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Template string `json:"template,omitempty"`
+
+	// sizingPolicy is the name or URN of the VM sizing policy: CPUs and memory. Immutable.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	SizingPolicy string `json:"sizingPolicy,omitempty"`
+
+	// placementPolicy is the name or URN of the VM placement policy. Immutable.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	PlacementPolicy string `json:"placementPolicy,omitempty"`
+
+	// storageProfile is the name or URN of the storage profile; the VDC's default if empty. Immutable.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	StorageProfile string `json:"storageProfile,omitempty"`
+
+	// diskSize is the size of the first disk, such as 40Gi; the template's if empty. It must not be smaller than the template's.
+	// Mutable in place: it can grow.
+	// +optional
+	DiskSize *resource.Quantity `json:"diskSize,omitempty"`
+
+	// networks are the NICs in order; the first is the primary one. A single NIC with an address of the static pool in the cluster's
+	// ovdcNetwork if empty. Immutable.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=10
+	Networks []NetworkSpec `json:"networks,omitempty"`
+
+	// vmNamingTemplate is a Go template with the Sprig functions for the name of the VM, which is also its host name; it sees .machine
+	// and .vcdMachine. The machine's name if empty. Immutable.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	VMNamingTemplate string `json:"vmNamingTemplate,omitempty"`
+
+	// bootstrap says how the bootstrap data gets into the VM. Immutable.
+	// +optional
+	Bootstrap BootstrapSpec `json:"bootstrap,omitempty,omitzero"`
+
+	// powerState says what to do when the VM is found powered off: Report it in Ready, or PowerOn. Mutable in place.
+	// +optional
+	// +kubebuilder:default=Report
+	PowerState PowerStatePolicy `json:"powerState,omitempty"`
+
+	// shutdownTimeoutSeconds is how long a guest may take to shut down before its VM is powered off on deletion; 0 powers off at once.
+	// Mutable in place.
+	// +optional
+	// +kubebuilder:default=60
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=3600
+	ShutdownTimeoutSeconds *int32 `json:"shutdownTimeoutSeconds,omitempty"`
+
+	// metadata is written on the VM in VCD, for people and billing. Mutable in place.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=32
+	Metadata map[string]string `json:"metadata,omitempty"`
+}
+
+// AddressSource is where the address of a NIC comes from.
+// +kubebuilder:validation:Enum=Pool;DHCP;Manual;IPAM
+type AddressSource string
+
+// Address sources.
+const (
+	// AddressPool is the static pool of the network in VCD.
+	AddressPool AddressSource = "Pool"
+	// AddressDHCP is a DHCP server.
+	AddressDHCP AddressSource = "DHCP"
+	// AddressManual is an address given by the user; never in a template.
+	AddressManual AddressSource = "Manual"
+	// AddressIPAM is a pool of the Cluster API IPAM contract.
+	AddressIPAM AddressSource = "IPAM"
+)
+
+// NetworkAdapter is the type of a NIC.
+// +kubebuilder:validation:Enum=VMXNET3;E1000E
+type NetworkAdapter string
+
+// Types of NICs.
+const (
+	// AdapterVMXNET3 is the paravirtual adapter.
+	AdapterVMXNET3 NetworkAdapter = "VMXNET3"
+	// AdapterE1000E is an emulated adapter.
+	AdapterE1000E NetworkAdapter = "E1000E"
+)
+
+// NetworkSpec is a NIC. addressSource says which of addresses and poolRefs must be set.
+type NetworkSpec struct {
+	// name or URN of the organisation VDC network; the cluster's ovdcNetwork if empty (first NIC only).
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Name string `json:"name,omitempty"`
+
+	// addressSource is where the address comes from.
+	// +optional
+	// +kubebuilder:default=Pool
+	AddressSource AddressSource `json:"addressSource,omitempty"`
+
+	// addresses are those of source Manual, at most one of each family, with prefix length, such as 10.0.0.5/24.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:items:MinLength=4
+	// +kubebuilder:validation:items:MaxLength=49
+	Addresses []string `json:"addresses,omitempty"`
+
+	// poolRefs are the pools of source IPAM, at most one of each family.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=2
+	PoolRefs []IPPoolReference `json:"poolRefs,omitempty"`
+
+	// adapter is the type of the NIC.
+	// +optional
+	// +kubebuilder:default=VMXNET3
+	Adapter NetworkAdapter `json:"adapter,omitempty"`
+
+	// mtu of the interface in the guest; its default if empty.
+	// +optional
+	// +kubebuilder:validation:Minimum=576
+	// +kubebuilder:validation:Maximum=9216
+	MTU int32 `json:"mtu,omitempty"`
+
+	// nameservers of the interface; those of the network in VCD if empty.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=3
+	// +kubebuilder:validation:items:MinLength=2
+	// +kubebuilder:validation:items:MaxLength=45
+	Nameservers []string `json:"nameservers,omitempty"`
+
+	// searchDomains of the interface; that of the network in VCD if empty.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=6
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	SearchDomains []string `json:"searchDomains,omitempty"`
+}
+
+// BootstrapTransport is how bootstrap data gets into the VM.
+// +kubebuilder:validation:Enum=GuestInfo;OVFProperties
+type BootstrapTransport string
+
+// Bootstrap transports.
+const (
+	// TransportGuestInfo writes extra configuration of the VM.
+	TransportGuestInfo BootstrapTransport = "GuestInfo"
+	// TransportOVFProperties writes product properties, for tenants without the right to write extra configuration.
+	TransportOVFProperties BootstrapTransport = "OVFProperties"
+)
+
+// TemplateMode is what the image expects.
+// +kubebuilder:validation:Enum=Standard;Legacy
+type TemplateMode string
+
+// Template modes.
+const (
+	// TemplateStandard is an image whose cloud-init (or ignition) reads guestinfo by itself.
+	TemplateStandard TemplateMode = "Standard"
+	// TemplateLegacy is an image that needs VCD's guest customization, as CAPVCD used it.
+	TemplateLegacy TemplateMode = "Legacy"
+)
+
+// BootstrapSpec says how the bootstrap data gets into the VM.
+type BootstrapSpec struct {
+	// transport of the data.
+	// +optional
+	// +kubebuilder:default=GuestInfo
+	Transport BootstrapTransport `json:"transport,omitempty"`
+
+	// templateMode is what the image expects.
+	// +optional
+	// +kubebuilder:default=Standard
+	TemplateMode TemplateMode `json:"templateMode,omitempty"`
+}
+
+// PowerStatePolicy says what to do when the VM is found powered off.
+// +kubebuilder:validation:Enum=Report;PowerOn
+type PowerStatePolicy string
+
+// Power state policies.
+const (
+	// PowerStateReport reports it.
+	PowerStateReport PowerStatePolicy = "Report"
+	// PowerStatePowerOn powers the VM on.
+	PowerStatePowerOn PowerStatePolicy = "PowerOn"
+)
+
+// VCDMachineStatus is what is known of the VM.
+// +kubebuilder:validation:MinProperties=1
+type VCDMachineStatus struct {
+	// conditions are the state of the machine, with Ready as their summary.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// initialization follows the Cluster API contract.
+	// +optional
+	Initialization InitializationStatus `json:"initialization,omitempty,omitzero"`
+
+	// addresses of the machine: its host name and the address of each NIC.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`
+
+	// failureDomain is the zone that the VM is really in.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	FailureDomain string `json:"failureDomain,omitempty"`
+
+	// vm is the VM as it was found.
+	// +optional
+	VM *ResourceReference `json:"vm,omitempty"`
+
+	// vApp is the vApp of the VM.
+	// +optional
+	VApp *ResourceReference `json:"vApp,omitempty"`
+
+	// nics are the VM's network connections as VCD reports them.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	NICs []NICStatus `json:"nics,omitempty"`
+}
+
+// NICStatus is a network connection of the VM.
+type NICStatus struct {
+	// network is the name of the network.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Network string `json:"network,omitempty"`
+
+	// macAddress of the NIC.
+	// +optional
+	// +kubebuilder:validation:MaxLength=17
+	MACAddress string `json:"macAddress,omitempty"`
+
+	// address of the NIC, empty while unknown.
+	// +optional
+	// +kubebuilder:validation:MaxLength=45
+	Address string `json:"address,omitempty"`
+}
+
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=vcdmachines,scope=Namespaced,categories=cluster-api
+// +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=`.metadata.labels.cluster\.x-k8s\.io/cluster-name`,description="Cluster"
+// +kubebuilder:printcolumn:name="Machine",type="string",JSONPath=`.metadata.ownerReferences[?(@.kind=="Machine")].name`,description="Machine"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether everything is as it should be"
+// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it is not"
+// +kubebuilder:printcolumn:name="Address",type="string",JSONPath=`.status.nics[0].address`,description="Address of the first NIC"
+// +kubebuilder:printcolumn:name="Template",type="string",JSONPath=`.spec.template`,description="vApp template",priority=10
+// +kubebuilder:printcolumn:name="ProviderID",type="string",JSONPath=`.spec.providerID`,description="Provider id",priority=10
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=`.metadata.creationTimestamp`,description="Time since creation"
+
+// VCDMachine is the VM of a Machine in VMware Cloud Director.
+type VCDMachine struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object's metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what is wished.
+	// +required
+	Spec VCDMachineSpec `json:"spec,omitempty,omitzero"`
+
+	// status is what was found.
+	// +optional
+	Status VCDMachineStatus `json:"status,omitempty,omitzero"`
+}
+
+// GetConditions returns the conditions.
+func (m *VCDMachine) GetConditions() []metav1.Condition { return m.Status.Conditions }
+
+// SetConditions replaces the conditions.
+func (m *VCDMachine) SetConditions(conditions []metav1.Condition) { m.Status.Conditions = conditions }
+
+// +kubebuilder:object:root=true
+
+// VCDMachineList is a list of VCDMachines.
+type VCDMachineList struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard list's metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// items are the VCDMachines.
+	Items []VCDMachine `json:"items"`
+}

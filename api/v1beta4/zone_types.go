@@ -1,0 +1,200 @@
+package v1beta4
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// VCDFailureDomainSpec says what a region and a zone are in VCD.
+type VCDFailureDomainSpec struct {
+	// region is the value of topology.kubernetes.io/region. Immutable.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Region string `json:"region,omitempty"`
+
+	// zone is the value of topology.kubernetes.io/zone. Immutable.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Zone string `json:"zone,omitempty"`
+
+	// ovdc is the name or URN of the organisation VDC. Immutable.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	OVDC string `json:"ovdc,omitempty"`
+
+	// placementPolicy is the name or URN of the VM placement policy that makes the zone, where a zone is less than a VDC. Immutable.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	PlacementPolicy string `json:"placementPolicy,omitempty"`
+}
+
+// ZoneStatus is the state of a failure domain or deployment zone.
+// +kubebuilder:validation:MinProperties=1
+type ZoneStatus struct {
+	// conditions are the state of the zone, with Ready as their summary.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// ovdc is the organisation VDC as it was found.
+	// +optional
+	OVDC *ResourceReference `json:"ovdc,omitempty"`
+}
+
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=vcdfailuredomains,scope=Namespaced,categories=cluster-api
+// +kubebuilder:printcolumn:name="Region",type="string",JSONPath=`.spec.region`,description="Region"
+// +kubebuilder:printcolumn:name="Zone",type="string",JSONPath=`.spec.zone`,description="Zone"
+// +kubebuilder:printcolumn:name="OVDC",type="string",JSONPath=`.spec.ovdc`,description="Organisation VDC"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=`.metadata.creationTimestamp`,description="Time since creation"
+
+// VCDFailureDomain says what a region and a zone are in VCD.
+type VCDFailureDomain struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object's metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what is wished.
+	// +required
+	Spec VCDFailureDomainSpec `json:"spec,omitempty,omitzero"`
+
+	// status is what was found.
+	// +optional
+	Status ZoneStatus `json:"status,omitempty,omitzero"`
+}
+
+// GetConditions returns the conditions.
+func (d *VCDFailureDomain) GetConditions() []metav1.Condition { return d.Status.Conditions }
+
+// SetConditions replaces the conditions.
+func (d *VCDFailureDomain) SetConditions(conditions []metav1.Condition) {
+	d.Status.Conditions = conditions
+}
+
+// +kubebuilder:object:root=true
+
+// VCDFailureDomainList is a list of VCDFailureDomains.
+type VCDFailureDomainList struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard list's metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// items are the VCDFailureDomains.
+	Items []VCDFailureDomain `json:"items"`
+}
+
+// VCDDeploymentZoneSpec says how a failure domain is used: with which constraints and as whom.
+type VCDDeploymentZoneSpec struct {
+	// failureDomain is the name of the VCDFailureDomain. Immutable.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	FailureDomain string `json:"failureDomain,omitempty"`
+
+	// site is the URL of VMware Cloud Director. A cluster uses the zone only if its site is the same. Immutable.
+	// +required
+	// +kubebuilder:validation:MinLength=9
+	// +kubebuilder:validation:MaxLength=512
+	Site string `json:"site,omitempty"`
+
+	// org is the name of the organisation. A cluster uses the zone only if its org is the same. Immutable.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Org string `json:"org,omitempty"`
+
+	// identityRef is the identity used to work in the zone. Mutable in place.
+	// +required
+	IdentityRef IdentityReference `json:"identityRef,omitempty,omitzero"`
+
+	// controlPlane says whether control planes may be placed in the zone. Mutable in place.
+	// +optional
+	// +kubebuilder:default=true
+	ControlPlane *bool `json:"controlPlane,omitempty"`
+
+	// placementConstraint is what machines in the zone use unless they say otherwise. Mutable in place; takes effect on new machines.
+	// +optional
+	PlacementConstraint PlacementConstraint `json:"placementConstraint,omitempty,omitzero"`
+}
+
+// PlacementConstraint is what machines in a zone use.
+type PlacementConstraint struct {
+	// networks are the names or URNs of the organisation VDC networks in the order of the NICs.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=256
+	Networks []string `json:"networks,omitempty"`
+
+	// storageProfile is the name or URN of the storage profile.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	StorageProfile string `json:"storageProfile,omitempty"`
+
+	// sizingPolicy is the name or URN of the VM sizing policy.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	SizingPolicy string `json:"sizingPolicy,omitempty"`
+
+	// catalog is the name or URN of the catalog of the templates.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Catalog string `json:"catalog,omitempty"`
+}
+
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=vcddeploymentzones,scope=Namespaced,categories=cluster-api
+// +kubebuilder:printcolumn:name="FailureDomain",type="string",JSONPath=`.spec.failureDomain`,description="Failure domain"
+// +kubebuilder:printcolumn:name="ControlPlane",type="boolean",JSONPath=`.spec.controlPlane`,description="Whether control planes may go there"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether it can be used"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=`.metadata.creationTimestamp`,description="Time since creation"
+
+// VCDDeploymentZone is a failure domain that machines can be placed in.
+type VCDDeploymentZone struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object's metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what is wished.
+	// +required
+	Spec VCDDeploymentZoneSpec `json:"spec,omitempty,omitzero"`
+
+	// status is what was found.
+	// +optional
+	Status ZoneStatus `json:"status,omitempty,omitzero"`
+}
+
+// GetConditions returns the conditions.
+func (z *VCDDeploymentZone) GetConditions() []metav1.Condition { return z.Status.Conditions }
+
+// SetConditions replaces the conditions.
+func (z *VCDDeploymentZone) SetConditions(conditions []metav1.Condition) {
+	z.Status.Conditions = conditions
+}
+
+// +kubebuilder:object:root=true
+
+// VCDDeploymentZoneList is a list of VCDDeploymentZones.
+type VCDDeploymentZoneList struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard list's metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// items are the VCDDeploymentZones.
+	Items []VCDDeploymentZone `json:"items"`
+}
