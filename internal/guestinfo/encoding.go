@@ -1,0 +1,62 @@
+package guestinfo
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"fmt"
+)
+
+// MaxValueSize is how many bytes an encoded value may have. VCD has an undocumented limit of 64 KB for a value
+// of a VM's extra configuration (CAPVCD's pull request 656 met it), and messages between a guest and its
+// hypervisor have one of 64 KiB with what goes around the value (GUESTMSG_MAX_IN_SIZE of open-vm-tools;
+// VMware's Guest SDK guide says to keep to 63 K). What counts is the size after gzip and base64. The data of
+// a kubeadm control plane has about 15 KiB of it.
+const MaxValueSize = 63 * 1024
+
+// The two readers have different names for base64 of gzip.
+const (
+	encodingCloudInit = "gzip+base64"
+	encodingIgnition  = "gz+base64"
+)
+
+// A TooLargeError says that a value does not fit into the extra configuration of a VM.
+type TooLargeError struct {
+	Key   string // extra configuration key; empty if it is not known yet
+	Size  int    // bytes after gzip and base64
+	Limit int    // MaxValueSize
+}
+
+// Error says what is too large, by how much, and what can be done.
+func (e *TooLargeError) Error() string {
+	what := e.Key
+	if what == "" {
+		what = "bootstrap data"
+	}
+	return fmt.Sprintf("%s has %d bytes after compression, the limit is %d: put large files into the VM template or let the machine download them",
+		what, e.Size, e.Limit)
+}
+
+// CheckSize says whether bootstrap data fits: nil or a TooLargeError. It needs no VM, so it can be asked before
+// anything is created.
+func CheckSize(data []byte) error {
+	return checkValue("", encode(data))
+}
+
+func checkValue(key, value string) error {
+	if len(value) > MaxValueSize {
+		return &TooLargeError{Key: key, Size: len(value), Limit: MaxValueSize}
+	}
+	return nil
+}
+
+// encode returns base64 of gzip of data. The gzip header carries neither time nor name, so equal data gives an
+// equal value and a second reconcile finds nothing to change.
+func encode(data []byte) string {
+	var buf bytes.Buffer
+	// Neither a valid level nor a write to memory can go wrong.
+	w, _ := gzip.NewWriterLevel(&buf, gzip.BestCompression)
+	_, _ = w.Write(data)
+	_ = w.Close()
+	return base64.StdEncoding.EncodeToString(buf.Bytes())
+}

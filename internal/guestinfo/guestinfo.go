@@ -1,0 +1,153 @@
+// Package guestinfo turns bootstrap data and the network a VM is meant to have into the extra configuration
+// ("guestinfo" keys) through which a guest on VMware learns both. Bootstrap data goes through untouched,
+// whoever made it: cloud-init's DataSourceVMware, or Ignition, gets every byte back. Who the machine is and
+// how its NICs are set up goes into guestinfo.metadata, which holds no secret and stays for the life of the
+// machine: without it cloud-init would take the next boot for the first boot of another instance, without
+// network. User data is a secret and goes away: the metadata tells cloud-init to blank it once read.
+//
+// The package is pure: same input, same output, byte for byte. It knows neither VCD nor Kubernetes.
+//
+// Facts it rests on, all checked by its tests against the cloud-init of Debian 12 (22.4.2):
+//   - Metadata is JSON, which cloud-init tries before YAML, so that nothing depends on YAML's rules for plain
+//     scalars (a MAC address of digits alone is a base 60 number in YAML 1.1).
+//   - A route "to: default" is refused by that version, which reads every version 2 configuration into its own
+//     model whatever renders it. 0.0.0.0/0 and ::/0 are understood by all versions; gateway4 is deprecated.
+//   - With its renderers other than netplan (Debian's and Ubuntu's default), that version turns ::/0 into
+//     ::/64. Guests that need them for IPv6 want router advertisements or a newer cloud-init.
+//   - wait-on-network has no timeout and waits for an address on the device of the default route: it is set
+//     only if that address comes by DHCP.
+package guestinfo
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"unicode/utf8"
+)
+
+// Extra configuration keys.
+const (
+	KeyMetadata         = "guestinfo.metadata"
+	KeyMetadataEncoding = "guestinfo.metadata.encoding"
+	KeyUserdata         = "guestinfo.userdata"
+	KeyUserdataEncoding = "guestinfo.userdata.encoding"
+	KeyIgnition         = "guestinfo.ignition.config.data"
+	KeyIgnitionEncoding = "guestinfo.ignition.config.data.encoding"
+
+	// KeyDiskUUID makes the disks of the VM show their serial numbers to the guest. CSI drivers find volumes
+	// by them.
+	KeyDiskUUID = "disk.enableUUID"
+)
+
+// Format says for whom bootstrap data is written, in the words of the bootstrap contract of Cluster API.
+type Format string
+
+// Formats. The contract lets providers leave it out, which means cloud-config.
+const (
+	FormatCloudConfig Format = "cloud-config"
+	FormatIgnition    Format = "ignition"
+)
+
+// Mode is how a NIC gets its address, in VCD's words.
+type Mode string
+
+// Modes. Addresses of VCD's static pool are configured in the guest like manual ones: nothing else tells it.
+const (
+	ModePool   Mode = "POOL"
+	ModeManual Mode = "MANUAL"
+	ModeDHCP   Mode = "DHCP"
+	ModeNone   Mode = "NONE" // connected, and left alone in the guest
+)
+
+// A NIC is one network interface as the guest shall see it.
+type NIC struct {
+	MAC  string // by which the guest finds it; any common notation
+	Name string // what the guest shall call it; empty leaves the kernel's name
+	Mode Mode
+
+	Address netip.Prefix // address and length of its subnet; modes Pool and Manual
+	Gateway netip.Addr   // used on the primary NIC only; invalid means none
+	DNS     []netip.Addr
+
+	SearchDomains []string
+	MTU           int // 0 leaves the default
+
+	// Primary marks the one NIC with the default route.
+	Primary bool
+}
+
+// An Input is all that a guest is told.
+type Input struct {
+	// InstanceID is cloud-init's notion of identity. It must never change: another ID is another first boot.
+	InstanceID string
+	Hostname   string
+	ProviderID string
+
+	Format        Format // empty means FormatCloudConfig
+	BootstrapData []byte
+	NICs          []NIC // none leaves the network to the guest's fallback
+}
+
+// Render returns the extra configuration for in. It is the whole of what this package owns: other keys of the
+// VM are to be left alone. The error is a TooLargeError if a value would not fit.
+func Render(in Input) (map[string]string, error) {
+	if err := in.validate(); err != nil {
+		return nil, err
+	}
+	metadata, err := renderMetadata(in)
+	if err != nil {
+		return nil, err
+	}
+
+	dataKey, dataEncodingKey, dataEncoding := KeyUserdata, KeyUserdataEncoding, encodingCloudInit
+	if in.Format == FormatIgnition {
+		dataKey, dataEncodingKey, dataEncoding = KeyIgnition, KeyIgnitionEncoding, encodingIgnition
+	}
+	values := map[string]string{
+		KeyDiskUUID:         "1",
+		KeyMetadata:         encode(metadata),
+		KeyMetadataEncoding: encodingCloudInit,
+		dataKey:             encode(in.BootstrapData),
+		dataEncodingKey:     dataEncoding,
+	}
+	for _, key := range []string{KeyMetadata, dataKey} {
+		if err := checkValue(key, values[key]); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
+}
+
+func (in Input) validate() error {
+	if in.InstanceID == "" {
+		return errors.New("instance ID is empty")
+	}
+	if in.ProviderID == "" {
+		return errors.New("provider ID is empty")
+	}
+	if err := validateHostname(in.Hostname); err != nil {
+		return err
+	}
+	if err := validateBootstrapData(in.Format, in.BootstrapData); err != nil {
+		return err
+	}
+	return validateNICs(in.NICs)
+}
+
+func validateBootstrapData(format Format, data []byte) error {
+	if len(data) == 0 {
+		return errors.New("bootstrap data is empty")
+	}
+	switch format {
+	case FormatIgnition:
+		return nil
+	case FormatCloudConfig, "":
+		// cloud-init decodes what it gets as UTF-8 and gives up on anything else.
+		if !utf8.Valid(data) {
+			return errors.New("bootstrap data of format cloud-config is not UTF-8")
+		}
+		return nil
+	default:
+		return fmt.Errorf("bootstrap data has format %q, known are %s and %s", format, FormatCloudConfig, FormatIgnition)
+	}
+}

@@ -1,0 +1,365 @@
+package guestinfo_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net/netip"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/guestinfo"
+)
+
+// jinjaCloudConfig is what a kubeadm bootstrap provider makes, in short.
+var jinjaCloudConfig = []byte(`## template: jinja
+#cloud-config
+
+write_files:
+-   path: /run/kubeadm/kubeadm-join-config.yaml
+    owner: root:root
+    permissions: '0640'
+    content: |
+      nodeRegistration:
+        name: "{{ ds.meta_data.local_hostname }}"
+        kubeletExtraArgs:
+          provider-id: "{{ ds.meta_data.provider_id }}"
+runcmd:
+  - 'echo "größer" > /etc/greeting'
+`)
+
+var cloudConfigWithoutJinja = []byte(`#cloud-config
+write_files:
+-   path: /etc/greeting
+    owner: root:root
+    permissions: '0640'
+    content: |
+      größer
+runcmd:
+  - 'kubeadm init --config /run/kubeadm/kubeadm.yaml'
+ntp:
+  enabled: true
+  servers: [ntp.example.com]
+`)
+
+func input(mods ...func(*guestinfo.Input)) guestinfo.Input {
+	in := guestinfo.Input{
+		InstanceID:    "0f3c5a0e-6f0e-4b3c-8f57-6d0f7c1f4a11",
+		Hostname:      "acme-control-plane-x7k2p",
+		ProviderID:    "vmware-cloud-director://urn:vcloud:vm:5f0c8d4e-7d2a-4a53-9c3b-1b1f6f0c2d11",
+		BootstrapData: jinjaCloudConfig,
+		NICs: []guestinfo.NIC{
+			{
+				MAC: "00:50:56:AB:CD:01", Name: "eth0", Mode: guestinfo.ModePool, Primary: true,
+				Address: netip.MustParsePrefix("192.168.100.10/24"), Gateway: netip.MustParseAddr("192.168.100.1"),
+				DNS: []netip.Addr{netip.MustParseAddr("192.168.100.53")}, SearchDomains: []string{"acme.example"}, MTU: 1450,
+			},
+			{
+				MAC: "00:50:56:AB:CD:02", Name: "eth1", Mode: guestinfo.ModeManual,
+				Address: netip.MustParsePrefix("10.20.0.10/24"), Gateway: netip.MustParseAddr("10.20.0.1"),
+			},
+			{MAC: "00:50:56:AB:CD:03", Name: "eth2", Mode: guestinfo.ModeDHCP},
+			{MAC: "00:50:56:AB:CD:04", Mode: guestinfo.ModeNone},
+		},
+	}
+	for _, mod := range mods {
+		mod(&in)
+	}
+	return in
+}
+
+func decode(t testing.TB, value string) []byte {
+	t.Helper()
+	g := NewWithT(t)
+	raw, err := base64.StdEncoding.DecodeString(value)
+	g.Expect(err).NotTo(HaveOccurred())
+	r, err := gzip.NewReader(bytes.NewReader(raw))
+	g.Expect(err).NotTo(HaveOccurred())
+	data, err := io.ReadAll(r)
+	g.Expect(err).NotTo(HaveOccurred())
+	return data
+}
+
+func metadataOf(t testing.TB, values map[string]string) map[string]any {
+	t.Helper()
+	g := NewWithT(t)
+	metadata := map[string]any{}
+	g.Expect(json.Unmarshal(decode(t, values[guestinfo.KeyMetadata]), &metadata)).To(Succeed())
+	return metadata
+}
+
+func TestRenderCloudConfig(t *testing.T) {
+	g := NewWithT(t)
+	in := input()
+
+	values, err := guestinfo.Render(in)
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(values).To(HaveLen(5))
+	g.Expect(values).To(HaveKeyWithValue("disk.enableUUID", "1"))
+	g.Expect(values).To(HaveKeyWithValue("guestinfo.userdata.encoding", "gzip+base64"))
+	g.Expect(values).To(HaveKeyWithValue("guestinfo.metadata.encoding", "gzip+base64"))
+	g.Expect(decode(t, values["guestinfo.userdata"])).To(Equal(in.BootstrapData))
+	g.Expect(decode(t, values["guestinfo.metadata"])).To(MatchJSON(`{
+		"instance-id": "0f3c5a0e-6f0e-4b3c-8f57-6d0f7c1f4a11",
+		"local-hostname": "acme-control-plane-x7k2p",
+		"hostname": "acme-control-plane-x7k2p",
+		"provider_id": "vmware-cloud-director://urn:vcloud:vm:5f0c8d4e-7d2a-4a53-9c3b-1b1f6f0c2d11",
+		"redact": ["userdata", "vendordata"],
+		"network": {"version": 2, "ethernets": {
+			"id0": {
+				"match": {"macaddress": "00:50:56:ab:cd:01"}, "set-name": "eth0", "mtu": 1450, "dhcp4": false,
+				"addresses": ["192.168.100.10/24"], "routes": [{"to": "0.0.0.0/0", "via": "192.168.100.1"}],
+				"nameservers": {"addresses": ["192.168.100.53"], "search": ["acme.example"]}
+			},
+			"id1": {
+				"match": {"macaddress": "00:50:56:ab:cd:02"}, "set-name": "eth1", "dhcp4": false,
+				"addresses": ["10.20.0.10/24"]
+			},
+			"id2": {
+				"match": {"macaddress": "00:50:56:ab:cd:03"}, "set-name": "eth2", "dhcp4": true,
+				"dhcp-identifier": "mac", "dhcp4-overrides": {"use-routes": false}, "optional": true
+			}
+		}}
+	}`))
+}
+
+func TestRenderIgnition(t *testing.T) {
+	g := NewWithT(t)
+	config := []byte(`{"ignition":{"version":"3.4.0"}}` + "\xff")
+
+	values, err := guestinfo.Render(input(func(in *guestinfo.Input) {
+		in.Format, in.BootstrapData = guestinfo.FormatIgnition, config
+	}))
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(values).To(HaveLen(5))
+	g.Expect(values).To(HaveKeyWithValue("guestinfo.ignition.config.data.encoding", "gz+base64"))
+	g.Expect(decode(t, values["guestinfo.ignition.config.data"])).To(Equal(config))
+	g.Expect(metadataOf(t, values)).To(HaveKey("provider_id"))
+	g.Expect(guestinfo.Redacted(values)).To(BeFalse())
+}
+
+func TestRenderNetworks(t *testing.T) {
+	tests := []struct {
+		name string
+		nics []guestinfo.NIC
+		want string
+	}{
+		{"no NIC leaves the network to the guest", nil, `null`},
+		{
+			"a primary NIC with DHCP takes routes from the server, and boot waits for it",
+			[]guestinfo.NIC{{MAC: "00-50-56-01-02-03", Mode: guestinfo.ModeDHCP, Primary: true}},
+			`{"version": 2, "ethernets": {"id0": {"match": {"macaddress": "00:50:56:01:02:03"}, "dhcp4": true, "dhcp-identifier": "mac"}}}`,
+		},
+		{
+			"IPv6 has a default route of its own",
+			[]guestinfo.NIC{{
+				MAC: "00:50:56:01:02:03", Mode: guestinfo.ModeManual, Primary: true,
+				Address: netip.MustParsePrefix("2001:db8::10/64"), Gateway: netip.MustParseAddr("fe80::1"),
+			}},
+			`{"version": 2, "ethernets": {"id0": {"match": {"macaddress": "00:50:56:01:02:03"}, "dhcp4": false,
+				"addresses": ["2001:db8::10/64"], "routes": [{"to": "::/0", "via": "fe80::1"}]}}}`,
+		},
+		{
+			"an isolated network has no default route",
+			[]guestinfo.NIC{{
+				MAC: "00:50:56:01:02:03", Mode: guestinfo.ModePool, Primary: true,
+				Address: netip.MustParsePrefix("10.0.0.2/24"),
+			}},
+			`{"version": 2, "ethernets": {"id0": {"match": {"macaddress": "00:50:56:01:02:03"}, "dhcp4": false, "addresses": ["10.0.0.2/24"]}}}`,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+
+			values, err := guestinfo.Render(input(func(in *guestinfo.Input) { in.NICs = tt.nics }))
+
+			g.Expect(err).NotTo(HaveOccurred())
+			got, err := json.Marshal(metadataOf(t, values)["network"])
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(got).To(MatchJSON(tt.want))
+		})
+	}
+}
+
+func TestRenderIsDeterministic(t *testing.T) {
+	g := NewWithT(t)
+
+	first, err := guestinfo.Render(input())
+	g.Expect(err).NotTo(HaveOccurred())
+	second, err := guestinfo.Render(input())
+	g.Expect(err).NotTo(HaveOccurred())
+
+	g.Expect(second).To(Equal(first))
+}
+
+func TestMetadataHoldsNoBootstrapData(t *testing.T) {
+	g := NewWithT(t)
+
+	values, err := guestinfo.Render(input(func(in *guestinfo.Input) {
+		in.BootstrapData = []byte("#cloud-config\n# canary-7d1f\n")
+	}))
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(decode(t, values[guestinfo.KeyMetadata]))).NotTo(ContainSubstring("canary-7d1f"))
+}
+
+func TestRenderRefuses(t *testing.T) {
+	nic := func(mod func(*guestinfo.NIC)) func(*guestinfo.Input) {
+		return func(in *guestinfo.Input) { mod(&in.NICs[0]) }
+	}
+	tests := []struct {
+		name string
+		mod  func(*guestinfo.Input)
+		want string
+	}{
+		{"no instance ID", func(in *guestinfo.Input) { in.InstanceID = "" }, "instance ID is empty"},
+		{"no provider ID", func(in *guestinfo.Input) { in.ProviderID = "" }, "provider ID is empty"},
+		{"no bootstrap data", func(in *guestinfo.Input) { in.BootstrapData = nil }, "bootstrap data is empty"},
+		{"an unknown format", func(in *guestinfo.Input) { in.Format = "sysprep" }, `format "sysprep"`},
+		{"cloud-config that cloud-init cannot decode", func(in *guestinfo.Input) { in.BootstrapData = []byte("#cloud-config\xff") }, "not UTF-8"},
+		{"an empty host name", func(in *guestinfo.Input) { in.Hostname = "" }, `host name ""`},
+		{"an upper-case host name", func(in *guestinfo.Input) { in.Hostname = "Node" }, `host name "Node"`},
+		{"a host name that starts with a hyphen", func(in *guestinfo.Input) { in.Hostname = "-node" }, `host name "-node"`},
+		{"a host name with an underscore", func(in *guestinfo.Input) { in.Hostname = "my_node" }, `host name "my_node"`},
+		{"a host name with an empty label", func(in *guestinfo.Input) { in.Hostname = "node..example" }, `host name "node..example"`},
+		{"a host name with a line break", func(in *guestinfo.Input) { in.Hostname = "node\n" }, "host name"},
+		{"a long label", func(in *guestinfo.Input) { in.Hostname = strings.Repeat("a", 64) }, "up to 63"},
+		{"a long host name", func(in *guestinfo.Input) { in.Hostname = strings.Repeat("a.", 127) + "a" }, "the limit is 253"},
+		{"a MAC address that is none", nic(func(n *guestinfo.NIC) { n.MAC = "00:50" }), "NIC 0: \"00:50\" is not a MAC address"},
+		{"a MAC address of another length", nic(func(n *guestinfo.NIC) { n.MAC = "00:50:56:01:02:03:04:05" }), "is not a MAC address"},
+		{"one MAC address twice", nic(func(n *guestinfo.NIC) { n.MAC = "00:50:56:ab:cd:02" }), "NIC 1: MAC address 00:50:56:ab:cd:02 belongs to another NIC"},
+		{"one name twice", nic(func(n *guestinfo.NIC) { n.Name = "eth1" }), "NIC 1: name eth1 belongs to another NIC"},
+		{"a name with a slash", nic(func(n *guestinfo.NIC) { n.Name = "../x" }), "not an interface name"},
+		{"a name that is too long", nic(func(n *guestinfo.NIC) { n.Name = "abcdefghijklmnop" }), "not an interface name"},
+		{"no address", nic(func(n *guestinfo.NIC) { n.Address = netip.Prefix{} }), "mode POOL needs an address"},
+		{"a multicast address", nic(func(n *guestinfo.NIC) { n.Address = netip.MustParsePrefix("224.0.0.1/24") }), "not an address of a machine"},
+		{"a gateway elsewhere", nic(func(n *guestinfo.NIC) { n.Gateway = netip.MustParseAddr("10.0.0.1") }), "gateway 10.0.0.1 is not in the subnet 192.168.100.0/24"},
+		{"the gateway's address", nic(func(n *guestinfo.NIC) { n.Gateway = netip.MustParseAddr("192.168.100.10") }), "is that of the gateway"},
+		{"a gateway with a zone", nic(func(n *guestinfo.NIC) { n.Gateway = netip.MustParseAddr("fe80::1%eth0") }), "is not the address of a gateway"},
+		{"a name server that is none", nic(func(n *guestinfo.NIC) { n.DNS = []netip.Addr{{}} }), "name server"},
+		{"a search domain with a space", nic(func(n *guestinfo.NIC) { n.SearchDomains = []string{"a b"} }), `search domain "a b"`},
+		{"a tiny MTU", nic(func(n *guestinfo.NIC) { n.MTU = 68 }), "MTU 68"},
+		{"an unknown mode", nic(func(n *guestinfo.NIC) { n.Mode = "STATIC" }), `mode "STATIC"`},
+		{"a primary NIC that is left alone", nic(func(n *guestinfo.NIC) { n.Mode = guestinfo.ModeNone }), "mode NONE"},
+		{"no primary NIC", nic(func(n *guestinfo.NIC) { n.Primary = false }), "0 NICs are primary"},
+		{"two primary NICs", func(in *guestinfo.Input) { in.NICs[2].Primary = true }, "2 NICs are primary"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+
+			values, err := guestinfo.Render(input(tt.mod))
+
+			g.Expect(err).To(MatchError(ContainSubstring(tt.want)))
+			g.Expect(values).To(BeNil())
+		})
+	}
+}
+
+// noise does not compress.
+func noise(size int) []byte {
+	r := rand.New(rand.NewPCG(1, 2))
+	data := make([]byte, size)
+	for i := range data {
+		data[i] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ+/"[r.IntN(64)]
+	}
+	return data
+}
+
+func TestSizeLimit(t *testing.T) {
+	tests := []struct {
+		name string
+		data []byte
+		fits bool
+	}{
+		{"much that compresses well fits", bytes.Repeat([]byte("a"), 1<<20), true},
+		{"what is just below the limit after encoding fits", noise(62_000), true},
+		{"what does not compress counts with base64", noise(65_000), false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+
+			err := guestinfo.CheckSize(tt.data)
+			values, renderErr := guestinfo.Render(input(func(in *guestinfo.Input) { in.BootstrapData = tt.data }))
+
+			if tt.fits {
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(renderErr).NotTo(HaveOccurred())
+				g.Expect(len(values[guestinfo.KeyUserdata])).To(BeNumerically("<=", guestinfo.MaxValueSize))
+				return
+			}
+			var early, late *guestinfo.TooLargeError
+			g.Expect(errors.As(err, &early)).To(BeTrue())
+			g.Expect(errors.As(renderErr, &late)).To(BeTrue())
+			g.Expect(early.Limit).To(Equal(guestinfo.MaxValueSize))
+			g.Expect(early.Size).To(BeNumerically(">", early.Limit))
+			g.Expect(late.Size).To(Equal(early.Size))
+			g.Expect(late.Key).To(Equal(guestinfo.KeyUserdata))
+			g.Expect(early).To(MatchError(ContainSubstring("bootstrap data has")))
+			g.Expect(late).To(MatchError(ContainSubstring("guestinfo.userdata has")))
+		})
+	}
+}
+
+func TestRedacted(t *testing.T) {
+	tests := []struct {
+		name   string
+		values map[string]string
+		want   bool
+	}{
+		{"nothing was ever written", nil, true},
+		{"cloud-init has redacted", map[string]string{"guestinfo.userdata": "---", "guestinfo.userdata.encoding": " "}, true},
+		{"we have cleared", guestinfo.ClearUserdata(), true},
+		{"a space is as empty as a guest can make it", map[string]string{"guestinfo.userdata": " "}, true},
+		{"user data is there", map[string]string{"guestinfo.userdata": "H4sI"}, false},
+		{"an ignition configuration is there", map[string]string{"guestinfo.ignition.config.data": "H4sI"}, false},
+		{"foreign keys and metadata do not matter", map[string]string{"guestinfo.metadata": "H4sI", "guestinfo.foo": "bar"}, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+
+			g.Expect(guestinfo.Redacted(tt.values)).To(Equal(tt.want))
+		})
+	}
+}
+
+func TestClearUserdataLeavesMetadata(t *testing.T) {
+	g := NewWithT(t)
+
+	g.Expect(guestinfo.ClearUserdata()).NotTo(HaveKey(ContainSubstring("metadata")))
+}
+
+func FuzzRender(f *testing.F) {
+	f.Add("id", "node", "provider", []byte("#cloud-config"), "00:50:56:ab:cd:01", "eth0")
+	f.Add("é\x00\"", "a.b", "<&>{{", jinjaCloudConfig, "0050.56ab.cd01", "")
+	f.Fuzz(func(t *testing.T, instanceID, hostname, providerID string, data []byte, mac, name string) {
+		g := NewWithT(t)
+
+		values, err := guestinfo.Render(guestinfo.Input{
+			InstanceID: instanceID, Hostname: hostname, ProviderID: providerID, BootstrapData: data,
+			NICs: []guestinfo.NIC{{MAC: mac, Name: name, Mode: guestinfo.ModeDHCP, Primary: true}},
+		})
+		if err != nil {
+			return
+		}
+
+		g.Expect(decode(t, values[guestinfo.KeyUserdata])).To(Equal(data))
+		metadata := metadataOf(t, values)
+		g.Expect(metadata["hostname"]).To(Equal(hostname))
+		if utf8.ValidString(instanceID) {
+			g.Expect(metadata["instance-id"]).To(Equal(instanceID))
+		}
+	})
+}

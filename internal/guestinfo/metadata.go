@@ -1,0 +1,135 @@
+package guestinfo
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/netip"
+)
+
+// metadata is guestinfo.metadata as DataSourceVMware reads it. What is not cloud-init's own is for templates:
+// {{ ds.meta_data.provider_id }}.
+type metadata struct {
+	InstanceID    string         `json:"instance-id"`
+	LocalHostname string         `json:"local-hostname"`
+	Hostname      string         `json:"hostname"`
+	ProviderID    string         `json:"provider_id"`
+	Redact        []string       `json:"redact"`
+	WaitOnNetwork *waitOnNetwork `json:"wait-on-network,omitempty"`
+	Network       *network       `json:"network,omitempty"`
+}
+
+type waitOnNetwork struct {
+	IPv4 bool `json:"ipv4"`
+}
+
+// network is a network configuration of version 2, which is netplan's.
+type network struct {
+	Version   int                 `json:"version"`
+	Ethernets map[string]ethernet `json:"ethernets"`
+}
+
+type ethernet struct {
+	Match          match          `json:"match"`
+	SetName        string         `json:"set-name,omitempty"`
+	DHCP4          bool           `json:"dhcp4"`
+	DHCP4Overrides *dhcpOverrides `json:"dhcp4-overrides,omitempty"`
+	DHCPIdentifier string         `json:"dhcp-identifier,omitempty"`
+	Optional       bool           `json:"optional,omitempty"`
+	Addresses      []netip.Prefix `json:"addresses,omitempty"`
+	Routes         []route        `json:"routes,omitempty"`
+	Nameservers    *nameservers   `json:"nameservers,omitempty"`
+	MTU            int            `json:"mtu,omitempty"`
+}
+
+type match struct {
+	MACAddress string `json:"macaddress"`
+}
+
+type dhcpOverrides struct {
+	UseRoutes bool `json:"use-routes"`
+}
+
+type route struct {
+	To  netip.Prefix `json:"to"`
+	Via netip.Addr   `json:"via"`
+}
+
+type nameservers struct {
+	Addresses []netip.Addr `json:"addresses,omitempty"`
+	Search    []string     `json:"search,omitempty"`
+}
+
+func renderMetadata(in Input) ([]byte, error) {
+	md := metadata{
+		InstanceID:    in.InstanceID,
+		LocalHostname: in.Hostname,
+		Hostname:      in.Hostname,
+		ProviderID:    in.ProviderID,
+		Redact:        []string{"userdata", "vendordata"},
+		Network:       networkFor(in.NICs),
+	}
+	for _, nic := range in.NICs {
+		if nic.Primary && nic.Mode == ModeDHCP {
+			md.WaitOnNetwork = &waitOnNetwork{IPv4: true}
+		}
+	}
+	data, err := json.Marshal(md)
+	if err != nil {
+		return nil, fmt.Errorf("encoding metadata: %w", err)
+	}
+	return data, nil
+}
+
+// networkFor returns nil if no NIC is to be configured: without the key, cloud-init asks for an address by DHCP
+// on the first NIC it sees.
+func networkFor(nics []NIC) *network {
+	ethernets := map[string]ethernet{}
+	for i, nic := range nics {
+		if nic.Mode != ModeNone {
+			ethernets[fmt.Sprintf("id%d", i)] = ethernetFor(nic)
+		}
+	}
+	if len(ethernets) == 0 {
+		return nil
+	}
+	return &network{Version: 2, Ethernets: ethernets}
+}
+
+func ethernetFor(nic NIC) ethernet {
+	// validateNICs has parsed it.
+	mac, _ := net.ParseMAC(nic.MAC)
+	e := ethernet{Match: match{MACAddress: mac.String()}, SetName: nic.Name, MTU: nic.MTU}
+	if len(nic.DNS) > 0 || len(nic.SearchDomains) > 0 {
+		e.Nameservers = &nameservers{Addresses: nic.DNS, Search: nic.SearchDomains}
+	}
+	if nic.Mode == ModeDHCP {
+		return withDHCP(e, nic)
+	}
+	e.Addresses = []netip.Prefix{nic.Address}
+	if nic.Primary && nic.Gateway.IsValid() {
+		e.Routes = []route{{To: defaultRoute(nic.Gateway), Via: nic.Gateway}}
+	}
+	return e
+}
+
+// withDHCP asks for an IPv4 lease: VCD's DHCP is IPv4 only. The lease goes by MAC address, because machines of
+// one template may share what it is otherwise made of, /etc/machine-id. Routes from the server of a further
+// network are ignored, and boot does not wait for it.
+func withDHCP(e ethernet, nic NIC) ethernet {
+	e.DHCP4 = true
+	e.DHCPIdentifier = "mac"
+	if !nic.Primary {
+		e.DHCP4Overrides = &dhcpOverrides{UseRoutes: false}
+		e.Optional = true
+	}
+	return e
+}
+
+// defaultRoute writes the destination out: see the package comment on "default".
+func defaultRoute(gateway netip.Addr) netip.Prefix {
+	if gateway.Is4() {
+		return netip.PrefixFrom(netip.IPv4Unspecified(), 0)
+	}
+	return netip.PrefixFrom(netip.IPv6Unspecified(), 0)
+}

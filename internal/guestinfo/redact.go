@@ -1,0 +1,33 @@
+package guestinfo
+
+import "strings"
+
+// redactedValue is what cloud-init writes over a key it was told to redact: an empty YAML document.
+const redactedValue = "---"
+
+// Redacted says whether extraConfig holds no bootstrap data any more: because the guest has read and removed
+// it, which cloud-init does on its first boot as told by the metadata, and Ignition on newer systems; or
+// because we did.
+func Redacted(extraConfig map[string]string) bool {
+	return blank(extraConfig[KeyUserdata]) && blank(extraConfig[KeyIgnition])
+}
+
+// ClearUserdata returns what to write to remove bootstrap data from a VM whose guest did not. It must not be
+// written before the guest has read it. Metadata stays: see the package comment. An empty value makes VCD drop
+// the key; user data gets the value that cloud-init itself leaves, so that either way the guest's next boot
+// meets a state it knows.
+func ClearUserdata() map[string]string {
+	return map[string]string{
+		KeyUserdata:         redactedValue,
+		KeyUserdataEncoding: "",
+		KeyIgnition:         "",
+		KeyIgnitionEncoding: "",
+	}
+}
+
+// blank tells what cloud-init takes for no value. It strips white space, because a guest cannot set a key to
+// nothing and writes a space.
+func blank(value string) bool {
+	value = strings.TrimSpace(value)
+	return value == "" || value == redactedValue
+}

@@ -1,0 +1,78 @@
+"""Boots a pretend guest: the installed cloud-init's own VMware data source reads guestinfo through the
+vmware-rpctool on PATH, and what it understood is printed as one JSON object. Argument: a directory to work in."""
+
+import hashlib
+import json
+import os
+import sys
+
+from cloudinit import distros, dmi, helpers
+from cloudinit.handlers.jinja_template import render_jinja_payload_from_file
+from cloudinit.net import eni, netplan, network_state, networkd
+from cloudinit.sources import DataSourceVMware
+
+RENDERERS = {"netplan": netplan, "networkd": networkd, "eni": eni}
+
+
+def rendered_networks(config, work):
+    """Returns all files, as one text, that each renderer makes of the network configuration."""
+    out = {}
+    for name, module in RENDERERS.items():
+        renderer, target = module.Renderer({}), os.path.join(work, name)
+        state = network_state.parse_net_config_data(
+            config, skip_broken=False, renderer=renderer
+        )
+        renderer.render_network_state(state, target=target)
+        texts = []
+        for folder, _, files in sorted(os.walk(target)):
+            for file in sorted(files):
+                with open(os.path.join(folder, file), encoding="utf-8") as f:
+                    texts.append(f.read())
+        out[name] = "\n".join(texts)
+    return out
+
+
+def rendered_userdata(ds, paths, work):
+    """Renders user data with the instance data cloud-init keeps, as its jinja handler does."""
+    if not (ds.userdata_raw or "").startswith("## template: jinja"):
+        return ""
+    ds.persist_instance_data()
+    name = "instance-data-sensitive.json"
+    if not os.path.exists(os.path.join(paths.run_dir, name)):
+        name = "instance-data.json"
+    return render_jinja_payload_from_file(
+        ds.userdata_raw, os.path.join(work, "userdata"), os.path.join(paths.run_dir, name)
+    )
+
+
+def main(work):
+    dmi.read_dmi_data = lambda key: "VMware7,1"
+    paths = helpers.Paths(
+        {"cloud_dir": os.path.join(work, "cloud"), "run_dir": os.path.join(work, "run")}
+    )
+    for folder in (paths.run_dir, paths.cloud_dir):
+        os.makedirs(folder, exist_ok=True)
+    distro = distros.fetch("debian")("debian", {}, paths)
+    ds = DataSourceVMware.DataSourceVMware({}, distro, paths)
+    found = ds.get_data()
+
+    userdata, config = ds.userdata_raw, ds.network_config
+    hostname = ds.get_hostname(fqdn=False)
+    json.dump(
+        {
+            "found": found,
+            "instanceID": ds.get_instance_id(),
+            "hostname": getattr(hostname, "hostname", hostname),
+            "providerID": ds.metadata.get("provider_id"),
+            "waitOnNetwork": ds.metadata.get("wait-on-network"),
+            "network": config,
+            "networkFiles": rendered_networks(config, work),
+            "userdata": userdata is not None,
+            "userdataSHA256": hashlib.sha256((userdata or "").encode()).hexdigest(),
+            "rendered": rendered_userdata(ds, paths, work),
+        },
+        sys.stdout,
+    )
+
+
+main(sys.argv[1])

@@ -1,0 +1,131 @@
+package guestinfo
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"regexp"
+	"strings"
+)
+
+const (
+	maxHostname = 253
+	minMTU      = 576 // IPv4's smallest; below it nothing works
+	maxMTU      = 65535
+)
+
+var (
+	hostnameLabel = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+
+	// The kernel takes more; this is what people and kube-vip can cope with. Fifteen is IFNAMSIZ less one.
+	interfaceName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,14}$`)
+)
+
+// validateHostname wants a host name as RFC 1123 and Kubernetes want it: a kubelet registers its Node by it.
+func validateHostname(name string) error {
+	if len(name) > maxHostname {
+		return fmt.Errorf("host name %q has %d characters, the limit is %d", name, len(name), maxHostname)
+	}
+	for label := range strings.SplitSeq(name, ".") {
+		if !hostnameLabel.MatchString(label) {
+			return fmt.Errorf("host name %q is not valid: it needs labels of lower-case letters, digits and inner hyphens, up to 63 characters each, separated by dots", name)
+		}
+	}
+	return nil
+}
+
+func validateNICs(nics []NIC) error {
+	primaries := 0
+	macs, names := map[string]bool{}, map[string]bool{}
+	for i, nic := range nics {
+		if err := nic.validate(); err != nil {
+			return fmt.Errorf("NIC %d: %w", i, err)
+		}
+		mac, err := parseMAC(nic.MAC)
+		if err != nil {
+			return fmt.Errorf("NIC %d: %w", i, err)
+		}
+		if macs[mac] {
+			return fmt.Errorf("NIC %d: MAC address %s belongs to another NIC too", i, mac)
+		}
+		if nic.Name != "" && names[nic.Name] {
+			return fmt.Errorf("NIC %d: name %s belongs to another NIC too", i, nic.Name)
+		}
+		macs[mac], names[nic.Name] = true, true
+		if nic.Primary {
+			primaries++
+		}
+	}
+	if len(nics) > 0 && primaries != 1 {
+		return fmt.Errorf("%d NICs are primary, exactly one has to be", primaries)
+	}
+	return nil
+}
+
+func parseMAC(s string) (string, error) {
+	mac, err := net.ParseMAC(s)
+	if err != nil || len(mac) != 6 {
+		return "", fmt.Errorf("%q is not a MAC address", s)
+	}
+	return mac.String(), nil
+}
+
+func (n NIC) validate() error {
+	if n.Name != "" && !interfaceName.MatchString(n.Name) {
+		return fmt.Errorf("%q is not an interface name", n.Name)
+	}
+	if n.MTU != 0 && (n.MTU < minMTU || n.MTU > maxMTU) {
+		return fmt.Errorf("MTU %d is not between %d and %d", n.MTU, minMTU, maxMTU)
+	}
+	if err := n.validateDNS(); err != nil {
+		return err
+	}
+	switch n.Mode {
+	case ModePool, ModeManual:
+		return n.validateAddress()
+	case ModeDHCP:
+		return nil
+	case ModeNone:
+		if n.Primary {
+			return errors.New("a NIC of mode NONE cannot be the primary one")
+		}
+		return nil
+	default:
+		return fmt.Errorf("mode %q is not known", n.Mode)
+	}
+}
+
+func (n NIC) validateDNS() error {
+	for _, addr := range n.DNS {
+		if !addr.IsValid() || addr.Is4In6() || addr.Zone() != "" {
+			return fmt.Errorf("%q is not the address of a name server", addr)
+		}
+	}
+	for _, domain := range n.SearchDomains {
+		if err := validateHostname(strings.ToLower(strings.TrimSuffix(domain, "."))); err != nil {
+			return fmt.Errorf("search domain %q is not valid", domain)
+		}
+	}
+	return nil
+}
+
+// validateAddress refuses what a guest would configure without complaint and not be reachable by.
+func (n NIC) validateAddress() error {
+	addr := n.Address.Addr()
+	switch {
+	case !n.Address.IsValid():
+		return fmt.Errorf("mode %s needs an address", n.Mode)
+	case addr.Is4In6() || addr.IsUnspecified() || addr.IsMulticast() || addr.IsLoopback():
+		return fmt.Errorf("%s is not an address of a machine", addr)
+	case !n.Primary || n.Gateway == (netip.Addr{}):
+		return nil
+	case n.Gateway.Zone() != "" || n.Gateway.Is4In6():
+		return fmt.Errorf("%s is not the address of a gateway", n.Gateway)
+	case n.Gateway == addr:
+		return fmt.Errorf("address %s is that of the gateway", addr)
+	case !n.Address.Contains(n.Gateway) && !n.Gateway.IsLinkLocalUnicast():
+		return fmt.Errorf("gateway %s is not in the subnet %s", n.Gateway, n.Address.Masked())
+	}
+	return nil
+}
