@@ -1,0 +1,169 @@
+// Package guest is what the operating system of a simulated VM makes of its guestinfo: it reads the keys as cloud-init's
+// VMware datasource (or ignition) does, and says in words why a real guest would not come up. It knows the VM's network cards,
+// nothing of VCD, of Kubernetes or of the simulator that calls it.
+package guest
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// MaxGuestinfo is how many bytes all guestinfo keys and values of one VM may have together. It is the default of ESXi's
+// tools.setInfo.sizeLimit.
+const MaxGuestinfo = 1 << 20
+
+// Mode says how VCD gives a network card its address.
+type Mode string
+
+// The address modes of a network card, in VCD's words.
+const (
+	ModePool   Mode = "POOL"
+	ModeDHCP   Mode = "DHCP"
+	ModeManual Mode = "MANUAL"
+	ModeNone   Mode = "NONE"
+)
+
+// NIC is a network card of the VM as VCD knows it.
+type NIC struct {
+	MAC     string
+	Network string
+	Mode    Mode
+	// Address is what VCD assigned (POOL, MANUAL) or what the network's DHCP server would lease (DHCP); invalid when there is none.
+	Address netip.Prefix
+}
+
+// Identity is what the guest knows about itself once it has read its guestinfo.
+type Identity struct {
+	InstanceID string
+	Hostname   string
+	// ProviderID is metadata key provider_id, for display; what kubelet uses is in the user data.
+	ProviderID string
+	// Addresses are the addresses the guest configures, by lower case MAC.
+	Addresses map[string][]netip.Prefix
+	// Primary is the MAC of the card that holds the default route, or of the first card that has an address.
+	Primary string
+	// Metadata is the decoded metadata without its network part.
+	Metadata map[string]any
+	// Userdata is nil when there is none, for instance because an earlier boot redacted it.
+	Userdata *Userdata
+	// Redact lists the keys that the guest blanks after reading them.
+	Redact []string
+}
+
+// Read decodes extraConfig as the guest's first boot stage does. An error names the key and the reason for which a real guest
+// would come up wrongly or not at all; it never quotes user data.
+func Read(extraConfig map[string]string, nics []NIC) (Identity, error) {
+	if err := checkSize(extraConfig); err != nil {
+		return Identity{}, err
+	}
+	info := guestinfo(extraConfig)
+	meta, err := readMetadata(info)
+	if err != nil {
+		return Identity{}, err
+	}
+	id, err := meta.identity()
+	if err != nil {
+		return Identity{}, err
+	}
+	net, err := meta.interfaces(nics)
+	if err != nil {
+		return Identity{}, fmt.Errorf("guestinfo.metadata: network: %w", err)
+	}
+	id.Addresses, id.Primary = net.addresses, net.primary
+	if err := meta.checkWait(id); err != nil {
+		return Identity{}, err
+	}
+	if _, err := info.decode("vendordata"); err != nil {
+		return Identity{}, err
+	}
+	if id.Userdata, err = readUserdata(info, id); err != nil {
+		return Identity{}, err
+	}
+	return id, nil
+}
+
+// Address returns the address of the primary card, preferring IPv4; it is invalid when the guest has none.
+func (i Identity) Address() netip.Addr {
+	var found netip.Addr
+	for _, p := range i.Addresses[i.Primary] {
+		if p.Addr().Is4() {
+			return p.Addr()
+		}
+		if !found.IsValid() {
+			found = p.Addr()
+		}
+	}
+	return found
+}
+
+// Published returns the guestinfo keys that cloud-init writes while booting: redacted ones become "---", their encoding a single
+// space (a guestinfo key cannot be emptied), and the addresses that hold the default route are advertised.
+func (i Identity) Published() map[string]string {
+	keys := map[string]string{}
+	for _, key := range i.Redact {
+		keys["guestinfo."+key] = emptyYAML
+		keys["guestinfo."+key+".encoding"] = " "
+	}
+	for _, p := range i.Addresses[i.Primary] {
+		key := "guestinfo.local-ipv6"
+		if p.Addr().Is4() {
+			key = "guestinfo.local-ipv4"
+		}
+		if _, set := keys[key]; !set {
+			keys[key] = p.Addr().String()
+		}
+	}
+	return keys
+}
+
+func checkSize(extraConfig map[string]string) error {
+	total := 0
+	for key, value := range extraConfig {
+		if strings.HasPrefix(key, "guestinfo.") {
+			total += len(key) + len(value)
+		}
+	}
+	if total > MaxGuestinfo {
+		return fmt.Errorf("guestinfo: %d bytes are more than the %d a guest can read", total, MaxGuestinfo)
+	}
+	return nil
+}
+
+// identity takes what the metadata says of the guest itself.
+func (m metadata) identity() (Identity, error) {
+	id := Identity{Metadata: m.values, Redact: m.redact()}
+	if id.InstanceID = m.text("instance-id"); id.InstanceID == "" {
+		return Identity{}, errors.New("guestinfo.metadata: instance-id is missing, so a copied or re-registered VM would be set up again")
+	}
+	id.Hostname = m.text("local-hostname")
+	switch {
+	case id.Hostname == "" && m.text("hostname") != "":
+		return Identity{}, errors.New("guestinfo.metadata: hostname is set but the guest takes its name from local-hostname, which is missing")
+	case id.Hostname == "":
+		return Identity{}, errors.New("guestinfo.metadata: local-hostname is missing, so the guest would keep the template's name")
+	case !validHostname(id.Hostname):
+		return Identity{}, fmt.Errorf("guestinfo.metadata: local-hostname %q is not a host name", id.Hostname)
+	}
+	id.ProviderID = m.text("provider_id")
+	if id.ProviderID == "" {
+		id.ProviderID = m.text("provider-id")
+	}
+	return id, nil
+}
+
+func validHostname(name string) bool {
+	if len(name) > 253 {
+		return false
+	}
+	return !slices.ContainsFunc(strings.Split(name, "."), func(label string) bool {
+		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
+			return true
+		}
+		return strings.ContainsFunc(label, func(r rune) bool {
+			return r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+		})
+	})
+}

@@ -1,0 +1,143 @@
+package guest
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"sigs.k8s.io/yaml"
+)
+
+// metadata is guestinfo.metadata as cloud-init sees it: one mapping, its network part taken out.
+type metadata struct {
+	values  map[string]any
+	network map[string]any
+}
+
+func readMetadata(info guestinfo) (metadata, error) {
+	text, err := info.decode("metadata")
+	if err != nil {
+		return metadata{}, err
+	}
+	if text == "" {
+		return metadata{}, errors.New("guestinfo.metadata: missing or redacted, so the guest has no instance-id, no name and no network")
+	}
+	values, err := mapping(text)
+	if err != nil {
+		return metadata{}, fmt.Errorf("guestinfo.metadata: %w", err)
+	}
+	m := metadata{values: values}
+	if m.network, err = takeNetwork(values); err != nil {
+		return metadata{}, fmt.Errorf("guestinfo.metadata: network: %w", err)
+	}
+	return m, nil
+}
+
+// takeNetwork removes network and network.encoding from values; network may be a mapping or an encoded document.
+func takeNetwork(values map[string]any) (map[string]any, error) {
+	network, encoding := values["network"], values["network.encoding"]
+	delete(values, "network")
+	delete(values, "network.encoding")
+	switch n := network.(type) {
+	case nil:
+		return nil, nil
+	case map[string]any:
+		return n, nil
+	case string:
+		text, err := decodeAs(scalar(encoding), n)
+		if err != nil {
+			return nil, err
+		}
+		return mapping(text)
+	default:
+		return nil, errors.New("neither a mapping nor an encoded string")
+	}
+}
+
+// mapping parses a YAML or JSON document whose top is a mapping.
+func mapping(text string) (map[string]any, error) {
+	var doc any
+	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
+		return nil, fmt.Errorf("not YAML: %w", err)
+	}
+	values, ok := doc.(map[string]any)
+	if !ok {
+		return nil, errors.New("not a YAML mapping")
+	}
+	return values, nil
+}
+
+// text returns the value of a scalar key as a string, "" when it is absent.
+func (m metadata) text(key string) string { return scalar(m.values[key]) }
+
+// redact returns the keys to blank; cleanup-guestinfo is the older name.
+func (m metadata) redact() []string {
+	keys := m.values["redact"]
+	if keys == nil {
+		keys = m.values["cleanup-guestinfo"]
+	}
+	return texts(keys)
+}
+
+// checkWait refuses metadata that makes cloud-init wait for an address that never comes.
+func (m metadata) checkWait(id Identity) error {
+	wait, _ := m.values["wait-on-network"].(map[string]any)
+	if wait == nil {
+		return nil
+	}
+	has4, has6 := false, false
+	for _, prefixes := range id.Addresses {
+		for _, p := range prefixes {
+			has4, has6 = has4 || p.Addr().Is4(), has6 || p.Addr().Is6()
+		}
+	}
+	if truth(wait["ipv4"]) && !has4 {
+		return errors.New("guestinfo.metadata: wait-on-network.ipv4 is true but no network card gets an IPv4 address: the guest would wait for ever")
+	}
+	if truth(wait["ipv6"]) && !has6 {
+		return errors.New("guestinfo.metadata: wait-on-network.ipv6 is true but no network card gets an IPv6 address: the guest would wait for ever")
+	}
+	return nil
+}
+
+// scalar renders a YAML scalar as text; anything else is "".
+func scalar(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case bool:
+		return strconv.FormatBool(v)
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	default:
+		return ""
+	}
+}
+
+// texts renders a scalar or a list of scalars as strings.
+func texts(v any) []string {
+	list, ok := v.([]any)
+	if !ok {
+		if s := scalar(v); s != "" {
+			return []string{s}
+		}
+		return nil
+	}
+	var out []string
+	for _, item := range list {
+		if s := scalar(item); s != "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// truth reads a boolean as cloud-init does, which also takes its words.
+func truth(v any) bool {
+	switch scalar(v) {
+	case "true", "True", "TRUE", "1", "on", "yes":
+		return true
+	default:
+		return false
+	}
+}

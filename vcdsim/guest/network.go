@@ -1,0 +1,236 @@
+package guest
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"path"
+	"slices"
+	"strings"
+)
+
+// network is what the guest's interfaces come up with.
+type network struct {
+	addresses map[string][]netip.Prefix
+	primary   string
+}
+
+// ethernetKeys are the settings netplan knows for an ethernet; one it does not know makes it refuse the whole file.
+var ethernetKeys = []string{
+	"accept-ra", "addresses", "critical", "dhcp-identifier", "dhcp4", "dhcp4-overrides", "dhcp6", "dhcp6-overrides", "gateway4", "gateway6",
+	"ignore-carrier", "ipv6-address-generation", "ipv6-address-token", "ipv6-mtu", "ipv6-privacy", "link-local", "macaddress", "match", "mtu",
+	"nameservers", "optional", "optional-addresses", "renderer", "routes", "routing-policy", "set-name", "wakeonlan",
+}
+
+// interfaces applies the metadata's network configuration to the VM's cards.
+func (m metadata) interfaces(nics []NIC) (network, error) {
+	if m.network == nil {
+		return fallbackNetwork(nics)
+	}
+	if inner, ok := m.network["network"].(map[string]any); ok {
+		m.network = inner
+	}
+	if v := scalar(m.network["version"]); v != "2" {
+		return network{}, fmt.Errorf("version is %q, want 2", v)
+	}
+	ethernets, ok := m.network["ethernets"].(map[string]any)
+	if !ok || len(ethernets) == 0 {
+		return network{}, errors.New("no ethernets")
+	}
+	for key := range m.network {
+		if !slices.Contains([]string{"version", "ethernets", "renderer"}, key) {
+			return network{}, fmt.Errorf("%s is not supported by the simulated guest", key)
+		}
+	}
+	net := network{addresses: map[string][]netip.Prefix{}}
+	for _, id := range slices.Sorted(maps.Keys(ethernets)) {
+		if err := net.configure(id, ethernets[id], nics); err != nil {
+			return network{}, fmt.Errorf("ethernets.%s: %w", id, err)
+		}
+	}
+	return net, net.complete(nics)
+}
+
+// fallbackNetwork is cloud-init's choice without configuration: DHCP on the first card.
+func fallbackNetwork(nics []NIC) (network, error) {
+	net := network{addresses: map[string][]netip.Prefix{}}
+	if len(nics) == 0 {
+		return net, nil
+	}
+	first := nics[0]
+	if err := net.lease(first, false); err != nil {
+		return network{}, fmt.Errorf("not configured, so the guest asks DHCP on its first card: %w", err)
+	}
+	net.primary = macKey(first.MAC)
+	return net, net.complete(nics)
+}
+
+// configure brings one ethernet up.
+func (n *network) configure(id string, value any, nics []NIC) error {
+	eth, ok := value.(map[string]any)
+	if !ok {
+		return errors.New("not a mapping")
+	}
+	for key := range eth {
+		if !slices.Contains(ethernetKeys, key) {
+			return fmt.Errorf("unknown key %s: netplan would refuse the whole configuration", key)
+		}
+	}
+	if eth["set-name"] != nil && eth["match"] == nil {
+		return errors.New("set-name needs match")
+	}
+	matched, err := matching(eth, nics)
+	if err != nil {
+		return err
+	}
+	addresses, err := staticAddresses(eth)
+	if err != nil {
+		return err
+	}
+	isDefault, err := checkRoutes(eth, addresses)
+	if err != nil {
+		return err
+	}
+	if err := checkNameservers(eth); err != nil {
+		return err
+	}
+	for _, nic := range matched {
+		if err := n.bringUp(nic, addresses, eth); err != nil {
+			return err
+		}
+		if isDefault && n.primary == "" {
+			n.primary = macKey(nic.MAC)
+		}
+	}
+	return nil
+}
+
+func (n *network) bringUp(nic NIC, addresses []netip.Prefix, eth map[string]any) error {
+	mac := macKey(nic.MAC)
+	if _, twice := n.addresses[mac]; twice {
+		return fmt.Errorf("card %s is configured twice", mac)
+	}
+	n.addresses[mac] = addresses
+	if truth(eth["dhcp4"]) {
+		if err := n.lease(nic, len(addresses) > 0); err != nil {
+			return err
+		}
+	}
+	return n.compare(nic)
+}
+
+// lease adds what the DHCP server of the card's network would give.
+func (n *network) lease(nic NIC, haveStatic bool) error {
+	mac := macKey(nic.MAC)
+	switch {
+	case nic.Mode == ModeDHCP && nic.Address.IsValid():
+		n.addresses[mac] = append(n.addresses[mac], nic.Address)
+	case nic.Mode != ModeDHCP && !haveStatic:
+		return fmt.Errorf("card %s asks DHCP but VCD's address mode is %s (%s)", mac, nic.Mode, addressWords(nic.Address))
+	}
+	return nil
+}
+
+// compare refuses a card that comes up with another address than VCD assigned.
+func (n *network) compare(nic NIC) error {
+	if nic.Mode != ModePool && nic.Mode != ModeManual || !nic.Address.IsValid() {
+		return nil
+	}
+	mac := macKey(nic.MAC)
+	var have []string
+	for _, p := range n.addresses[mac] {
+		if p == nic.Address {
+			return nil
+		}
+		have = append(have, p.String())
+	}
+	if len(have) == 0 {
+		have = []string{"no static address"}
+	}
+	return fmt.Errorf("card %s would come up with %s but VCD assigned %s", mac, strings.Join(have, ", "), nic.Address)
+}
+
+// complete checks that no card with an address in VCD is left down, and that there is a primary card.
+func (n *network) complete(nics []NIC) error {
+	for _, nic := range nics {
+		mac := macKey(nic.MAC)
+		addresses, up := n.addresses[mac]
+		if !up && (nic.Mode == ModePool || nic.Mode == ModeManual) {
+			return fmt.Errorf("card %s on network %s has %s in VCD but the guest does not configure it", mac, nic.Network, addressWords(nic.Address))
+		}
+		if n.primary == "" && len(addresses) > 0 {
+			n.primary = mac
+		}
+	}
+	return nil
+}
+
+// matching returns the cards that an ethernet's match selects.
+func matching(eth map[string]any, nics []NIC) ([]NIC, error) {
+	match, ok := eth["match"].(map[string]any)
+	if !ok {
+		return nil, errors.New("no match.macaddress: what the kernel calls the card is not known")
+	}
+	if mac := scalar(match["macaddress"]); mac != "" {
+		for _, nic := range nics {
+			if strings.EqualFold(nic.MAC, mac) {
+				return []NIC{nic}, nil
+			}
+		}
+		return nil, fmt.Errorf("match.macaddress %s is no card of this VM (it has %s)", mac, cards(nics))
+	}
+	pattern := scalar(match["name"])
+	if pattern == "" {
+		return nil, errors.New("match selects nothing: neither macaddress nor name")
+	}
+	for _, name := range []string{"ens192", "eth0"} {
+		if ok, err := path.Match(pattern, name); err == nil && ok {
+			return nics, nil
+		}
+	}
+	return nil, fmt.Errorf("match.name %q selects no card", pattern)
+}
+
+// staticAddresses parses addresses, which may be strings or single-key mappings with options.
+func staticAddresses(eth map[string]any) ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	list, isList := eth["addresses"].([]any)
+	if !isList && eth["addresses"] != nil {
+		return nil, errors.New("addresses is not a list")
+	}
+	for _, item := range list {
+		text := scalar(item)
+		if options, ok := item.(map[string]any); ok && len(options) == 1 {
+			for key := range options {
+				text = key
+			}
+		}
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("address %q is not an address with a prefix length", text)
+		}
+		out = append(out, prefix)
+	}
+	return out, nil
+}
+
+func macKey(mac string) string { return strings.ToLower(mac) }
+
+func addressWords(p netip.Prefix) string {
+	if !p.IsValid() {
+		return "no address"
+	}
+	return "address " + p.String()
+}
+
+func cards(nics []NIC) string {
+	if len(nics) == 0 {
+		return "none"
+	}
+	var macs []string
+	for _, nic := range nics {
+		macs = append(macs, macKey(nic.MAC))
+	}
+	return strings.Join(macs, ", ")
+}
