@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Generates what is derived from Go code: deep copies, CRDs, webhook configurations, the manager's role, the API reference.
+# The same sources give the same bytes; `make verify` relies on it.
+set -o errexit -o nounset -o pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+tool() {
+	go tool -modfile=tools.mod "$@"
+}
+
+tool controller-gen object paths=./api/...
+tool controller-gen crd:crdVersions=v1,generateEmbeddedObjectMeta=false paths=./api/... output:crd:artifacts:config=config/crd/bases
+tool controller-gen webhook paths=./internal/webhooks/... output:webhook:artifacts:config=config/webhook
+tool controller-gen rbac:roleName=manager-role paths=./config/rbac/... output:rbac:artifacts:config=config/rbac
+tool crd-ref-docs --config=hack/api-reference/config.yaml --renderer=markdown \
+	--source-path=api/v1beta4 --output-path=docs/reference/api.md --log-level=ERROR
