@@ -1,0 +1,166 @@
+package stack
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
+	utilyaml "sigs.k8s.io/cluster-api/util/yaml"
+)
+
+const providerLabel = "cluster.x-k8s.io/provider"
+
+// components is a provider's components file, taken apart.
+type components struct {
+	provider  string // Such as infrastructure-vcd, from the provider label.
+	namespace unstructured.Unstructured
+	crds      []unstructured.Unstructured
+	webhooks  []unstructured.Unstructured
+	rest      []unstructured.Unstructured
+	manager   appsv1.Deployment
+}
+
+// parseComponents fills in the variables as clusterctl does and sorts the objects. What only makes sense with containers
+// (Services and cert-manager's objects) is left out, the Deployment is kept to learn how it runs its manager.
+func parseComponents(yaml []byte, variables map[string]string) (*components, error) {
+	filled, err := yamlprocessor.NewSimpleProcessor().Process(yaml, func(name string) (string, error) {
+		if value, ok := variables[name]; ok {
+			return value, nil
+		}
+		return "", errors.New("not set")
+	})
+	if err != nil {
+		return nil, fmt.Errorf("filling in variables: %w", err)
+	}
+	objects, err := utilyaml.ToUnstructured(filled)
+	if err != nil {
+		return nil, fmt.Errorf("reading components: %w", err)
+	}
+	c := &components{}
+	for i := range objects {
+		if err := c.add(objects[i]); err != nil {
+			return nil, err
+		}
+	}
+	c.provider = c.namespace.GetLabels()[providerLabel]
+	c.label()
+	if c.namespace.GetName() == "" || c.provider == "" || c.manager.Name == "" {
+		return nil, fmt.Errorf("components need one Namespace with the label %s and one Deployment", providerLabel)
+	}
+	return c, nil
+}
+
+// label marks the objects as clusterctl init does: clusterctl move and delete look for these labels.
+func (c *components) label() {
+	for _, list := range [][]unstructured.Unstructured{{c.namespace}, c.crds, c.webhooks, c.rest} {
+		for i := range list {
+			labels := list[i].GetLabels()
+			if labels == nil {
+				labels = map[string]string{}
+			}
+			labels[clusterctlv1.ClusterctlLabel] = ""
+			labels[providerLabel] = c.provider
+			list[i].SetLabels(labels)
+		}
+	}
+}
+
+func (c *components) add(object unstructured.Unstructured) error {
+	switch object.GetKind() {
+	case "Namespace":
+		c.namespace = object
+	case "CustomResourceDefinition":
+		c.crds = append(c.crds, object)
+	case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
+		c.webhooks = append(c.webhooks, object)
+	case "Deployment":
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &c.manager); err != nil {
+			return fmt.Errorf("reading Deployment %s: %w", object.GetName(), err)
+		}
+	case "Service":
+	default:
+		if !strings.HasPrefix(object.GetAPIVersion(), "cert-manager.io/") {
+			c.rest = append(c.rest, object)
+		}
+	}
+	return nil
+}
+
+// container is the one that runs the manager.
+func (c *components) container() corev1.Container {
+	containers := c.manager.Spec.Template.Spec.Containers
+	for i := range containers {
+		if containers[i].Name == "manager" {
+			return containers[i]
+		}
+	}
+	return corev1.Container{}
+}
+
+// environment is what the Deployment gives to its manager, as far as it does not describe a pod.
+func (c *components) environment() []string {
+	env := []string{"POD_NAMESPACE=" + c.namespace.GetName()}
+	for _, entry := range c.container().Env {
+		if entry.ValueFrom == nil {
+			env = append(env, entry.Name+"="+entry.Value)
+		}
+	}
+	return env
+}
+
+func (c *components) serviceAccount() string {
+	if name := c.manager.Spec.Template.Spec.ServiceAccountName; name != "" {
+		return name
+	}
+	return "default"
+}
+
+// callURL turns a reference to a Service into the address of a process on this machine. It is for the client
+// configuration of webhooks and of conversions alike.
+func callURL(clientConfig map[string]any, port int, ca []byte) {
+	path, _, _ := unstructured.NestedString(clientConfig, "service", "path") //nolint:errcheck // Absent means none.
+	delete(clientConfig, "service")
+	clientConfig["url"] = fmt.Sprintf("https://127.0.0.1:%d%s", port, path)
+	clientConfig["caBundle"] = base64String(ca)
+}
+
+// rewired returns copies of the objects that call the provider, calling it at a local port.
+func (c *components) rewired(port int, ca []byte) ([]unstructured.Unstructured, []unstructured.Unstructured, error) {
+	var webhooks, crds []unstructured.Unstructured
+	for i := range c.webhooks {
+		object := c.webhooks[i].DeepCopy()
+		list, _, err := unstructured.NestedSlice(object.Object, "webhooks")
+		if err != nil {
+			return nil, nil, fmt.Errorf("reading %s: %w", object.GetName(), err)
+		}
+		for _, entry := range list {
+			hook, _ := entry.(map[string]any)
+			if config, ok := hook["clientConfig"].(map[string]any); ok {
+				callURL(config, port, ca)
+			}
+		}
+		object.Object["webhooks"] = list
+		webhooks = append(webhooks, *object)
+	}
+	for i := range c.crds {
+		object := c.crds[i].DeepCopy()
+		config, found, err := unstructured.NestedMap(object.Object, "spec", "conversion", "webhook", "clientConfig")
+		if err != nil {
+			return nil, nil, fmt.Errorf("reading %s: %w", object.GetName(), err)
+		}
+		if found {
+			callURL(config, port, ca)
+			if err := unstructured.SetNestedMap(object.Object, config, "spec", "conversion", "webhook", "clientConfig"); err != nil {
+				return nil, nil, fmt.Errorf("changing %s: %w", object.GetName(), err)
+			}
+		}
+		crds = append(crds, *object)
+	}
+	return crds, webhooks, nil
+}

@@ -1,0 +1,90 @@
+//go:build unix
+
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// writePID notes a process and its program, so that a number that was given to another program is not mistaken for it.
+func writePID(path string, pid int, program string) error {
+	if resolved, err := filepath.EvalSymlinks(program); err == nil {
+		program = resolved
+	}
+	return os.WriteFile(path, []byte(fmt.Sprintf("%d\n%s\n", pid, program)), 0o600)
+}
+
+// RemoveLeftovers ends what the pid files below dir name and still runs, and says which programs that were. The caller
+// holds the lock of dir, so these cannot be in use.
+func RemoveLeftovers(dir string) ([]string, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "pids", "*.pid"))
+	if err != nil {
+		return nil, err
+	}
+	var ended []string
+	for _, path := range paths {
+		name := strings.TrimSuffix(filepath.Base(path), ".pid")
+		ran, err := endLeftover(path)
+		if err != nil {
+			return ended, fmt.Errorf("ending %s, left by an earlier run: %w", name, err)
+		}
+		if ran {
+			ended = append(ended, name)
+		}
+		if err := os.Remove(path); err != nil {
+			return ended, fmt.Errorf("removing a pid file: %w", err)
+		}
+	}
+	return ended, nil
+}
+
+func endLeftover(path string) (bool, error) {
+	content, err := os.ReadFile(path) //nolint:gosec // A pid file of ours.
+	if err != nil {
+		return false, err
+	}
+	lines := strings.Split(string(content), "\n")
+	pid, err := strconv.Atoi(lines[0])
+	if err != nil || pid <= 1 || len(lines) < 2 {
+		return false, nil // Half written by a run that was killed: it dies with its parent.
+	}
+	if !runs(pid, lines[1]) {
+		return false, nil
+	}
+	if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return false, err
+	}
+	return true, waitGone(pid, lines[1])
+}
+
+func waitGone(pid int, program string) error {
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for range 250 {
+		if !runs(pid, program) {
+			return nil
+		}
+		<-ticker.C
+	}
+	return fmt.Errorf("process %d does not end", pid)
+}
+
+// runs says whether a process runs that program.
+func runs(pid int, program string) bool {
+	if link, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err == nil {
+		return strings.TrimSuffix(link, " (deleted)") == program
+	}
+	if _, err := os.Stat("/proc/self/exe"); err == nil {
+		return false
+	}
+	out, err := exec.Command("ps", "-o", "command=", "-p", strconv.Itoa(pid)).Output() //nolint:gosec,noctx // A number and fixed words.
+	return err == nil && strings.HasPrefix(strings.TrimSpace(string(out)), program)
+}

@@ -1,0 +1,78 @@
+//go:build unix
+
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// LockedError says that another process holds a lock.
+type LockedError struct {
+	Path, Holder string
+}
+
+// Error implements error.
+func (e *LockedError) Error() string {
+	return fmt.Sprintf("%s is in use by another process (%s)", e.Path, e.Holder)
+}
+
+// Lock takes a lock file without waiting. The system gives it back when the process ends, however it ends.
+func Lock(path string) (unlock func(), err error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // The caller's folder.
+	if err != nil {
+		return nil, fmt.Errorf("opening a lock file: %w", err)
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		defer file.Close()
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("locking %s: %w", path, err)
+		}
+		holder, _ := io.ReadAll(file) //nolint:errcheck // Only told to a person.
+		return nil, &LockedError{Path: path, Holder: strings.TrimSpace(string(holder))}
+	}
+	err = errors.Join(file.Truncate(0), func() error {
+		_, err := fmt.Fprintf(file, "pid %d\n", os.Getpid())
+		return err
+	}())
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("writing a lock file: %w", err), file.Close())
+	}
+	return func() { _ = file.Close() }, nil
+}
+
+// LockWait takes a lock file; when another process holds it, it tells once and waits.
+func LockWait(ctx context.Context, path string, waiting func(holder string)) (unlock func(), err error) {
+	ticker := time.NewTicker(200 * time.Millisecond)
+	defer ticker.Stop()
+	for told := false; ; told = true {
+		unlock, err := Lock(path)
+		var locked *LockedError
+		if !errors.As(err, &locked) {
+			return unlock, err
+		}
+		if !told {
+			waiting(locked.Holder)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-ticker.C:
+		}
+	}
+}
+
+// FreeSpace is the space left for us on the disk of a folder, in bytes.
+func FreeSpace(dir string) (uint64, bool) {
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(dir, &fs); err != nil {
+		return 0, false
+	}
+	return fs.Bavail * uint64(fs.Bsize), true //nolint:gosec,unconvert // A block size is positive; its type differs by system.
+}

@@ -1,0 +1,187 @@
+//go:build unix
+
+// Package process runs the programs of the test stack as child processes that cannot outlive it.
+//
+// A process dies with its parent on Linux, whatever ends the parent; elsewhere, and for what slips through, a pid file
+// lets the next start find and end what an earlier one left.
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// Spec says what to run.
+type Spec struct {
+	// Name names the log and the pid file.
+	Name string
+	// Path and Args are the program and its arguments.
+	Path string
+	Args []string
+	// Env is the whole environment.
+	Env []string
+	// Dir holds the folders logs and pids.
+	Dir string
+}
+
+// Process is a program that was started.
+type Process struct {
+	spec    Spec
+	cmd     *exec.Cmd
+	log     *os.File
+	logFrom int64
+	done    chan struct{}
+	err     error
+	ending  atomic.Bool
+}
+
+// Start starts a program in a process group of its own, with its output in <Dir>/logs/<Name>.log.
+func Start(spec Spec) (*Process, error) {
+	p := &Process{spec: spec, done: make(chan struct{})}
+	for _, sub := range []string{"logs", "pids"} {
+		if err := os.MkdirAll(filepath.Join(spec.Dir, sub), 0o750); err != nil {
+			return nil, fmt.Errorf("starting %s: %w", spec.Name, err)
+		}
+	}
+	log, err := os.OpenFile(p.LogPath(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("starting %s: %w", spec.Name, err)
+	}
+	if info, err := log.Stat(); err == nil {
+		p.logFrom = info.Size()
+	}
+	p.log = log
+	p.cmd = exec.Command(spec.Path, spec.Args...) //nolint:gosec,noctx // It outlives the call; Stop and Kill end it.
+	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = spec.Env, log, log
+	p.cmd.SysProcAttr = attributes()
+	started := make(chan error)
+	go p.run(started)
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("starting %s: %w", spec.Name, err)
+	}
+	if err := writePID(p.pidPath(), p.cmd.Process.Pid, spec.Path); err != nil {
+		return nil, errors.Join(fmt.Errorf("starting %s: %w", spec.Name, err), p.Kill())
+	}
+	return p, nil
+}
+
+// run starts the child and waits for it on one thread: "die with the parent" means the thread that started it.
+func (p *Process) run(started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer close(p.done)
+	defer p.log.Close()
+	err := p.cmd.Start()
+	started <- err
+	if err != nil {
+		return
+	}
+	p.err = p.cmd.Wait()
+}
+
+// Name is the name it was started under.
+func (p *Process) Name() string {
+	return p.spec.Name
+}
+
+// LogPath is the file with its output.
+func (p *Process) LogPath() string {
+	return filepath.Join(p.spec.Dir, "logs", p.spec.Name+".log")
+}
+
+func (p *Process) pidPath() string {
+	return filepath.Join(p.spec.Dir, "pids", p.spec.Name+".pid")
+}
+
+// Done is closed when the process has ended.
+func (p *Process) Done() <-chan struct{} {
+	return p.done
+}
+
+// Err says how an ended process ended: nil when Stop or Kill ended it.
+func (p *Process) Err() error {
+	select {
+	case <-p.done:
+	default:
+		return nil
+	}
+	if p.ending.Load() {
+		return nil
+	}
+	how := "exit status 0"
+	if p.err != nil {
+		how = p.err.Error()
+	}
+	return fmt.Errorf("%s ended by itself (%s), its log %s ends with:\n%s", p.spec.Name, how, p.LogPath(), p.Tail(8))
+}
+
+// Tail is the last lines that this process wrote to its log.
+func (p *Process) Tail(lines int) string {
+	content, err := os.ReadFile(p.LogPath())
+	if err != nil {
+		return err.Error()
+	}
+	content = content[min(int64(len(content)), p.logFrom):]
+	all := strings.Split(strings.TrimSpace(string(content)), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
+// Kill ends it and its children at once, and returns when it is gone.
+func (p *Process) Kill() error {
+	return p.end(syscall.SIGKILL)
+}
+
+// Stop asks it to end, and kills it when it has not after the grace period.
+func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
+	p.ending.Store(true)
+	if err := p.signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-p.done:
+		return p.forget()
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+	return p.Kill()
+}
+
+func (p *Process) end(sig syscall.Signal) error {
+	p.ending.Store(true)
+	if err := p.signal(sig); err != nil {
+		return err
+	}
+	<-p.done
+	return p.forget()
+}
+
+// signal reaches the whole group; a group that is gone is no error.
+func (p *Process) signal(sig syscall.Signal) error {
+	select {
+	case <-p.done:
+		return nil // The number may be somebody else's by now.
+	default:
+	}
+	if err := syscall.Kill(-p.cmd.Process.Pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("signalling %s: %w", p.spec.Name, err)
+	}
+	return nil
+}
+
+func (p *Process) forget() error {
+	if err := os.Remove(p.pidPath()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("removing a pid file: %w", err)
+	}
+	return nil
+}

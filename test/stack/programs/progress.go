@@ -1,0 +1,73 @@
+package programs
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// progress tells what is being built: a line that changes on a terminal, a line at a time elsewhere.
+type progress struct {
+	out   io.Writer
+	live  bool
+	every time.Duration
+	n, of int
+	mu    sync.Mutex
+}
+
+func newProgress(out io.Writer, of int) *progress {
+	p := &progress{out: out, of: of, every: 30 * time.Second}
+	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		p.live, p.every = true, time.Second
+	}
+	return p
+}
+
+// start announces one step and returns the function that ends it.
+func (p *progress) start(what, name string) func(error) {
+	p.n++
+	label := fmt.Sprintf("%s %s (%d of %d)", what, name, p.n, p.of)
+	began := time.Now()
+	p.print(label+" ...", true)
+	stop := make(chan struct{})
+	go p.tick(label, began, stop)
+	return func(err error) {
+		close(stop)
+		if err == nil {
+			p.print(fmt.Sprintf("%s: done in %s", label, round(time.Since(began))), false)
+		} else if p.live {
+			p.print(label+": failed", false)
+		}
+	}
+}
+
+func (p *progress) tick(label string, began time.Time, stop <-chan struct{}) {
+	ticker := time.NewTicker(p.every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-ticker.C:
+			p.print(fmt.Sprintf("%s ... %s", label, round(time.Since(began))), true)
+		}
+	}
+}
+
+// print writes a line; on a terminal a passing one is overwritten by the next.
+func (p *progress) print(line string, passing bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case !p.live:
+		fmt.Fprintln(p.out, line)
+	case passing:
+		fmt.Fprintf(p.out, "\r\x1b[K%s", line)
+	default:
+		fmt.Fprintf(p.out, "\r\x1b[K%s\n", line)
+	}
+}
