@@ -31,6 +31,7 @@ const (
 )
 
 // IdentityTLS says how the site's certificate is verified.
+// +kubebuilder:validation:XValidation:rule="!has(self.caBundle) || !has(self.insecureSkipVerify) || !self.insecureSkipVerify",message="caBundle and insecureSkipVerify exclude each other: a bundle that is not looked at protects nothing"
 type IdentityTLS struct {
 	// caBundle is the PEM bundle of certificate authorities to trust besides the system's. The Secret's key ca.crt is another place for it.
 	// +optional
@@ -49,16 +50,17 @@ type VCDIdentitySpec struct {
 	// +required
 	SecretRef LocalSecretReference `json:"secretRef,omitempty,omitzero"`
 
-	// type of the credentials.
+	// type of the credentials. Mutable in place.
 	// +optional
 	// +kubebuilder:default=User
 	Type CredentialType `json:"type,omitempty"`
 
-	// tls says how the site's certificate is verified.
+	// tls says how the site's certificate is verified. Mutable in place.
 	// +optional
 	TLS IdentityTLS `json:"tls,omitempty,omitzero"`
 
-	// shareWithClusters allows that these credentials are given to the cloud controller manager of workload clusters.
+	// shareWithClusters allows that these credentials are given to the cloud controller manager of workload clusters. Mutable
+	// in place.
 	// +optional
 	ShareWithClusters *bool `json:"shareWithClusters,omitempty"`
 }
@@ -121,7 +123,7 @@ type VCDIdentityList struct {
 type VCDClusterIdentitySpec struct {
 	VCDIdentitySpec `json:",inline"`
 
-	// allowedNamespaces chooses the namespaces whose clusters may use the identity: none if empty.
+	// allowedNamespaces chooses the namespaces whose clusters may use the identity: none if empty. Mutable in place.
 	// +optional
 	AllowedNamespaces *AllowedNamespaces `json:"allowedNamespaces,omitempty"`
 }

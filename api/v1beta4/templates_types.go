@@ -14,12 +14,14 @@ type VCDMachineTemplateSpec struct {
 
 // VCDMachineTemplateResource is metadata and spec of machines.
 type VCDMachineTemplateResource struct {
-	// metadata of the machines.
+	// metadata of the machines. Immutable.
 	// +optional
 	ObjectMeta ObjectMeta `json:"metadata,omitempty,omitzero"`
 
-	// spec of the machines.
+	// spec of the machines. Immutable.
 	// +required
+	// +kubebuilder:validation:XValidation:rule="!has(self.providerID)",fieldPath=".providerID",message="cannot be in a template: every VM has another"
+	// +kubebuilder:validation:XValidation:rule="!has(self.networks) || self.networks.all(n, n.addressSource != 'Manual')",fieldPath=".networks",message="cannot have addressSource Manual in a template: machines would share the addresses"
 	Spec VCDMachineSpec `json:"spec,omitempty,omitzero"`
 }
 
@@ -109,12 +111,13 @@ type VCDClusterTemplateSpec struct {
 
 // VCDClusterTemplateResource is metadata and spec of clusters.
 type VCDClusterTemplateResource struct {
-	// metadata of the clusters.
+	// metadata of the clusters. Immutable.
 	// +optional
 	ObjectMeta ObjectMeta `json:"metadata,omitempty,omitzero"`
 
-	// spec of the clusters.
+	// spec of the clusters. Immutable.
 	// +required
+	// +kubebuilder:validation:XValidation:rule="!has(self.infraID)",fieldPath=".infraID",message="cannot be in a template: every cluster has another"
 	Spec VCDClusterSpec `json:"spec,omitempty,omitzero"`
 }
 

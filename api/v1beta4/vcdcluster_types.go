@@ -8,36 +8,40 @@ import (
 // VCDClusterSpec says where a cluster lives in VCD and how it is reached.
 type VCDClusterSpec struct {
 	// infraID identifies the cluster in VCD: it is written on every object the cluster owns there and survives
-	// `clusterctl move`. Written by the controller; immutable. Clusters of CAPVCD keep theirs.
+	// `clusterctl move`. Written by the controller; immutable once set. Clusters of CAPVCD keep theirs.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	InfraID string `json:"infraID,omitempty"`
 
 	// controlPlaneEndpoint is the address of the cluster's API server. Written by the controller once it is known, or given by the
-	// user (needed for endpoint type External); immutable once set.
+	// user (needed for endpoint type External); immutable once the cluster is provisioned.
 	// +optional
 	ControlPlaneEndpoint clusterv1.APIEndpoint `json:"controlPlaneEndpoint,omitempty,omitzero"`
 
-	// site is the URL of VMware Cloud Director, such as https://vcd.example.com. Immutable.
+	// site is the URL of VMware Cloud Director without a path, such as https://vcd.example.com. Immutable once the cluster is provisioned.
 	// +required
 	// +kubebuilder:validation:MinLength=9
 	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() == 'https' && url(self).getHostname() != ''",message="must be an https URL, such as https://vcd.example.com"
+	// +kubebuilder:validation:XValidation:rule="!isURL(self) || (url(self).getEscapedPath() == '' && url(self).getQuery().size() == 0 && !self.contains('@') && !self.contains('#') && !self.endsWith('?'))",message="must end after host and port: no slash, path, query, fragment or user"
 	Site string `json:"site,omitempty"`
 
-	// org is the name of the organisation. Immutable.
+	// org is the name of the organisation. Immutable once the cluster is provisioned.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	Org string `json:"org,omitempty"`
 
-	// ovdc is the name or URN of the organisation VDC. Immutable. Not needed when failureDomainSelector chooses zones.
+	// ovdc is the name or URN of the organisation VDC. Immutable once the cluster is provisioned. Not needed when
+	// failureDomainSelector chooses zones.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	OVDC string `json:"ovdc,omitempty"`
 
-	// ovdcNetwork is the name or URN of the organisation VDC network of the nodes' first NIC. Immutable.
+	// ovdcNetwork is the name or URN of the organisation VDC network of the nodes' first NIC. Immutable once the cluster is
+	// provisioned. Not needed when failureDomainSelector chooses zones.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -47,13 +51,15 @@ type VCDClusterSpec struct {
 	// +required
 	IdentityRef IdentityReference `json:"identityRef,omitempty,omitzero"`
 
-	// endpoint says who serves the control-plane endpoint. Immutable.
+	// endpoint says who serves the control-plane endpoint. Immutable once the cluster is provisioned, but for kube-vip's image
+	// and interface.
 	// +optional
 	// +kubebuilder:default={type: KubeVIP}
 	Endpoint EndpointSpec `json:"endpoint,omitempty,omitzero"`
 
-	// vApp says how the cluster's VMs are grouped. Immutable.
+	// vApp says how the cluster's VMs are grouped. Immutable once the cluster is provisioned.
 	// +optional
+	// +kubebuilder:default={layout: PerFailureDomain}
 	VApp VAppSpec `json:"vApp,omitempty,omitzero"`
 
 	// failureDomainSelector chooses the VCDDeploymentZones of this namespace that the cluster may use; an empty selector chooses
@@ -81,6 +87,7 @@ type VCDClusterSpec struct {
 
 	// rde configures the runtime defined entity that VCD's own user interface shows. Mutable in place.
 	// +optional
+	// +kubebuilder:default={mode: None}
 	RDE RDESpec `json:"rde,omitempty,omitzero"`
 }
 
@@ -99,6 +106,8 @@ const (
 )
 
 // EndpointSpec is a union: the member of the type's name may be set.
+// +kubebuilder:validation:XValidation:rule="self.type == 'KubeVIP' || !has(self.kubeVIP)",fieldPath=".kubeVIP",message="may only be set when type is KubeVIP"
+// +kubebuilder:validation:XValidation:rule="self.type == 'EdgeGateway' || !has(self.edgeGateway)",fieldPath=".edgeGateway",message="may only be set when type is EdgeGateway"
 type EndpointSpec struct {
 	// type of the endpoint.
 	// +required
@@ -121,7 +130,9 @@ type EndpointSpec struct {
 	EdgeGateway *EdgeGatewayEndpoint `json:"edgeGateway,omitempty"`
 }
 
-// KubeVIPEndpoint configures kube-vip. Exactly one of address, poolRef and dnsName says where the endpoint is.
+// KubeVIPEndpoint configures kube-vip. One of address, poolRef and dnsName says where the endpoint is, unless
+// controlPlaneEndpoint does.
+// +kubebuilder:validation:XValidation:rule="[has(self.address), has(self.poolRef), has(self.dnsName)].filter(x, x).size() <= 1",message="only one of address, poolRef and dnsName may be set"
 type KubeVIPEndpoint struct {
 	// address is the virtual IP. It must lie in the nodes' network, outside its static pool and its DHCP ranges.
 	// +optional
@@ -139,14 +150,15 @@ type KubeVIPEndpoint struct {
 	// +kubebuilder:validation:MaxLength=253
 	DNSName string `json:"dnsName,omitempty"`
 
-	// interface of the nodes that announces the virtual IP; kube-vip takes the one with the default route if empty.
+	// interface of the nodes that announces the virtual IP; kube-vip takes the one with the default route if empty. Mutable in
+	// place; takes effect on new control-plane nodes.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=15
 	Interface string `json:"interface,omitempty"`
 
 	// image is the whole reference of kube-vip's image, with registry and tag or digest. Set it where the default registry cannot
-	// be reached.
+	// be reached. Mutable in place; takes effect on new control-plane nodes.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
@@ -243,6 +255,7 @@ const (
 )
 
 // CloudProviderSpec says who runs the cloud controller manager of the workload cluster.
+// +kubebuilder:validation:XValidation:rule="!has(self.identityRef) || (has(self.mode) && self.mode == 'Managed')",fieldPath=".identityRef",message="may only be set when mode is Managed"
 type CloudProviderSpec struct {
 	// mode is Managed, External or None.
 	// +optional
@@ -289,21 +302,22 @@ const (
 )
 
 // RDEMode says whether a runtime defined entity is kept.
-// +kubebuilder:validation:Enum=Off;Project
+// +kubebuilder:validation:Enum=None;Project
 type RDEMode string
 
 // RDE modes.
 const (
-	// RDEOff keeps no runtime defined entity.
-	RDEOff RDEMode = "Off"
+	// RDENone keeps no runtime defined entity.
+	RDENone RDEMode = "None"
 	// RDEProject keeps one up to date, as a view of the Kubernetes objects.
 	RDEProject RDEMode = "Project"
 )
 
 // RDESpec configures the runtime defined entity.
 type RDESpec struct {
-	// mode is Off or Project.
+	// mode is None or Project.
 	// +optional
+	// +kubebuilder:default=None
 	Mode RDEMode `json:"mode,omitempty"`
 
 	// id is the URN of an existing entity to use.
@@ -372,6 +386,14 @@ type VCDClusterStatus struct {
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=`.metadata.creationTimestamp`,description="Time since creation"
 
 // VCDCluster is the infrastructure of a Cluster in VMware Cloud Director.
+//
+// +kubebuilder:validation:XValidation:rule="!oldSelf.?status.?initialization.?provisioned.orValue(false) || self.spec.site == oldSelf.spec.site",fieldPath=".spec.site",message="is immutable once the cluster is provisioned: create another cluster"
+// +kubebuilder:validation:XValidation:rule="!oldSelf.?status.?initialization.?provisioned.orValue(false) || self.spec.org == oldSelf.spec.org",fieldPath=".spec.org",message="is immutable once the cluster is provisioned: create another cluster"
+// +kubebuilder:validation:XValidation:rule="!oldSelf.?status.?initialization.?provisioned.orValue(false) || self.spec.?ovdc == oldSelf.spec.?ovdc",fieldPath=".spec.ovdc",message="is immutable once the cluster is provisioned: create another cluster"
+// +kubebuilder:validation:XValidation:rule="!oldSelf.?status.?initialization.?provisioned.orValue(false) || self.spec.?ovdcNetwork == oldSelf.spec.?ovdcNetwork",fieldPath=".spec.ovdcNetwork",message="is immutable once the cluster is provisioned: create another cluster"
+// +kubebuilder:validation:XValidation:rule="!oldSelf.?status.?initialization.?provisioned.orValue(false) || self.spec.?vApp == oldSelf.spec.?vApp",fieldPath=".spec.vApp",message="is immutable once the cluster is provisioned: create another cluster"
+// +kubebuilder:validation:XValidation:rule="!oldSelf.?status.?initialization.?provisioned.orValue(false) || self.spec.?controlPlaneEndpoint == oldSelf.spec.?controlPlaneEndpoint",fieldPath=".spec.controlPlaneEndpoint",message="is immutable once the cluster is provisioned: the nodes' certificates name it"
+// +kubebuilder:validation:XValidation:rule="!oldSelf.?status.?initialization.?provisioned.orValue(false) || (self.spec.?endpoint.?type == oldSelf.spec.?endpoint.?type && self.spec.?endpoint.?port == oldSelf.spec.?endpoint.?port && self.spec.?endpoint.?edgeGateway == oldSelf.spec.?endpoint.?edgeGateway && self.spec.?endpoint.?kubeVIP.?address == oldSelf.spec.?endpoint.?kubeVIP.?address && self.spec.?endpoint.?kubeVIP.?poolRef == oldSelf.spec.?endpoint.?kubeVIP.?poolRef && self.spec.?endpoint.?kubeVIP.?dnsName == oldSelf.spec.?endpoint.?kubeVIP.?dnsName)",fieldPath=".spec.endpoint",message="is immutable once the cluster is provisioned, but for kubeVIP.image and kubeVIP.interface"
 type VCDCluster struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object's metadata.
@@ -380,6 +402,11 @@ type VCDCluster struct {
 
 	// spec is what is wished.
 	// +required
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || self.?infraID == oldSelf.?infraID",fieldPath=".infraID",message="is immutable once set: objects in VCD are found by it"
+	// +kubebuilder:validation:XValidation:rule="has(self.ovdc) || has(self.failureDomainSelector)",fieldPath=".ovdc",reason=FieldValueRequired,message="must name an organisation VDC, unless failureDomainSelector chooses zones"
+	// +kubebuilder:validation:XValidation:rule="has(self.ovdcNetwork) || has(self.failureDomainSelector)",fieldPath=".ovdcNetwork",reason=FieldValueRequired,message="must name an organisation VDC network, unless failureDomainSelector chooses zones"
+	// +kubebuilder:validation:XValidation:rule="self.endpoint.type != 'KubeVIP' || has(self.controlPlaneEndpoint) || (has(self.endpoint.kubeVIP) && (has(self.endpoint.kubeVIP.address) || has(self.endpoint.kubeVIP.poolRef) || has(self.endpoint.kubeVIP.dnsName)))",fieldPath=".endpoint",reason=FieldValueRequired,message="of type KubeVIP needs one of kubeVIP.address, kubeVIP.poolRef and kubeVIP.dnsName, or controlPlaneEndpoint"
+	// +kubebuilder:validation:XValidation:rule="!has(self.controlPlaneEndpoint) || !has(self.endpoint.kubeVIP) || !has(self.endpoint.kubeVIP.address) || self.controlPlaneEndpoint.host == self.endpoint.kubeVIP.address",fieldPath=".controlPlaneEndpoint",message="must have endpoint.kubeVIP.address as its host: leave one of the two out"
 	Spec VCDClusterSpec `json:"spec,omitempty,omitzero"`
 
 	// status is what was found.

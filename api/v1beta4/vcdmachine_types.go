@@ -8,38 +8,40 @@ import (
 
 // VCDMachineSpec says what VM a machine is.
 type VCDMachineSpec struct {
-	// providerID is vmware-cloud-director://<URN of the VM>. Written by the controller as soon as the VM exists.
+	// providerID is vmware-cloud-director://<URN of the VM>. Written by the controller as soon as the VM exists; immutable once set.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:Pattern=`^vmware-cloud-director://urn:vcloud:vm:[0-9a-fA-F-]{36}$`
 	ProviderID string `json:"providerID,omitempty"`
 
-	// catalog is the name or URN of the catalog of the template; it may be shared from another organisation. Immutable. A deployment zone
-	// may set it instead.
+	// catalog is the name or URN of the catalog of the template; it may be shared from another organisation. Immutable once
+	// the VM exists. A deployment zone may set it instead.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Catalog string `json:"catalog,omitempty"`
 
-	// template is the name or URN of the vApp template whose first VM is the machine's image. Immutable.
+	// template is the name or URN of the vApp template whose first VM is the machine's image. Immutable once the
+	// VM exists.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Template string `json:"template,omitempty"`
 
-	// sizingPolicy is the name or URN of the VM sizing policy: CPUs and memory. Immutable.
+	// sizingPolicy is the name or URN of the VM sizing policy: CPUs and memory. Immutable once the VM exists.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	SizingPolicy string `json:"sizingPolicy,omitempty"`
 
-	// placementPolicy is the name or URN of the VM placement policy. Immutable.
+	// placementPolicy is the name or URN of the VM placement policy. Immutable once the VM exists.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	PlacementPolicy string `json:"placementPolicy,omitempty"`
 
-	// storageProfile is the name or URN of the storage profile; the VDC's default if empty. Immutable.
+	// storageProfile is the name or URN of the storage profile; the VDC's default if empty. Immutable once the VM exists.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -51,22 +53,24 @@ type VCDMachineSpec struct {
 	DiskSize *resource.Quantity `json:"diskSize,omitempty"`
 
 	// networks are the NICs in order; the first is the primary one. A single NIC with an address of the static pool in the cluster's
-	// ovdcNetwork if empty. Immutable.
+	// ovdcNetwork if empty. Immutable once the VM exists.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=10
+	// +kubebuilder:validation:XValidation:rule="self.filter(n, !has(n.name)).size() == (has(self[0].name) ? 0 : 1)",message="only the first NIC may leave out its name, for the ovdcNetwork of the cluster"
 	Networks []NetworkSpec `json:"networks,omitempty"`
 
 	// vmNamingTemplate is a Go template with the Sprig functions for the name of the VM, which is also its host name; it sees .machine
-	// and .vcdMachine. The machine's name if empty. Immutable.
+	// and .vcdMachine. The machine's name if empty. Immutable once the VM exists.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	VMNamingTemplate string `json:"vmNamingTemplate,omitempty"`
 
-	// bootstrap says how the bootstrap data gets into the VM. Immutable.
+	// bootstrap says how the bootstrap data gets into the VM. Immutable once the VM exists.
 	// +optional
+	// +kubebuilder:default={transport: GuestInfo, templateMode: Standard}
 	Bootstrap BootstrapSpec `json:"bootstrap,omitempty,omitzero"`
 
 	// powerState says what to do when the VM is found powered off: Report it in Ready, or PowerOn. Mutable in place.
@@ -117,6 +121,8 @@ const (
 )
 
 // NetworkSpec is a NIC. addressSource says which of addresses and poolRefs must be set.
+// +kubebuilder:validation:XValidation:rule="(self.addressSource == 'Manual') == (has(self.addresses) && self.addresses.size() > 0)",fieldPath=".addresses",message="must be set when addressSource is Manual, and only then"
+// +kubebuilder:validation:XValidation:rule="(self.addressSource == 'IPAM') == (has(self.poolRefs) && self.poolRefs.size() > 0)",fieldPath=".poolRefs",message="must be set when addressSource is IPAM, and only then"
 type NetworkSpec struct {
 	// name or URN of the organisation VDC network; the cluster's ovdcNetwork if empty (first NIC only).
 	// +optional
@@ -301,6 +307,15 @@ type VCDMachine struct {
 
 	// spec is what is wished.
 	// +required
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || self.?providerID == oldSelf.?providerID",fieldPath=".providerID",message="is immutable once set: the Node carries the same"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || self.?catalog == oldSelf.?catalog",fieldPath=".catalog",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || self.?template == oldSelf.?template",fieldPath=".template",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || self.?sizingPolicy == oldSelf.?sizingPolicy",fieldPath=".sizingPolicy",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || self.?placementPolicy == oldSelf.?placementPolicy",fieldPath=".placementPolicy",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || self.?storageProfile == oldSelf.?storageProfile",fieldPath=".storageProfile",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || self.?networks == oldSelf.?networks",fieldPath=".networks",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || self.?vmNamingTemplate == oldSelf.?vmNamingTemplate",fieldPath=".vmNamingTemplate",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || self.?bootstrap == oldSelf.?bootstrap",fieldPath=".bootstrap",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
 	Spec VCDMachineSpec `json:"spec,omitempty,omitzero"`
 
 	// status is what was found.

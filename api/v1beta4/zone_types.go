@@ -64,6 +64,10 @@ type VCDFailureDomain struct {
 
 	// spec is what is wished.
 	// +required
+	// +kubebuilder:validation:XValidation:rule="self.region == oldSelf.region",fieldPath=".region",message="is immutable: make another one"
+	// +kubebuilder:validation:XValidation:rule="self.zone == oldSelf.zone",fieldPath=".zone",message="is immutable: make another one"
+	// +kubebuilder:validation:XValidation:rule="self.ovdc == oldSelf.ovdc",fieldPath=".ovdc",message="is immutable: make another one"
+	// +kubebuilder:validation:XValidation:rule="self.?placementPolicy == oldSelf.?placementPolicy",fieldPath=".placementPolicy",message="is immutable: make another one"
 	Spec VCDFailureDomainSpec `json:"spec,omitempty,omitzero"`
 
 	// status is what was found.
@@ -103,6 +107,8 @@ type VCDDeploymentZoneSpec struct {
 	// +required
 	// +kubebuilder:validation:MinLength=9
 	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() == 'https' && url(self).getHostname() != ''",message="must be an https URL, such as https://vcd.example.com"
+	// +kubebuilder:validation:XValidation:rule="!isURL(self) || (url(self).getEscapedPath() == '' && url(self).getQuery().size() == 0 && !self.contains('@') && !self.contains('#') && !self.endsWith('?'))",message="must end after host and port: no slash, path, query, fragment or user"
 	Site string `json:"site,omitempty"`
 
 	// org is the name of the organisation. A cluster uses the zone only if its org is the same. Immutable.
@@ -172,6 +178,9 @@ type VCDDeploymentZone struct {
 
 	// spec is what is wished.
 	// +required
+	// +kubebuilder:validation:XValidation:rule="self.failureDomain == oldSelf.failureDomain",fieldPath=".failureDomain",message="is immutable: make another one"
+	// +kubebuilder:validation:XValidation:rule="self.site == oldSelf.site",fieldPath=".site",message="is immutable: make another one"
+	// +kubebuilder:validation:XValidation:rule="self.org == oldSelf.org",fieldPath=".org",message="is immutable: make another one"
 	Spec VCDDeploymentZoneSpec `json:"spec,omitempty,omitzero"`
 
 	// status is what was found.
