@@ -1,0 +1,115 @@
+# Targets with a "##" are listed by `make help`. Tools are Go modules (tools.mod, golangci.mod): nothing else is downloaded.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+
+# Packages to test in the root module and in test/.
+WHAT ?= ./...
+WHAT_STACK ?= ./...
+# Further flags of go test, such as GO_TEST_FLAGS='-run TestX -v'.
+GO_TEST_FLAGS ?=
+TIMEOUT ?= 15m
+OUT ?= out
+VERSION ?= v2.0.0-dev
+IMAGE ?= ghcr.io/cluster-api-provider-vcd/cluster-api-provider-vcd
+
+GO ?= go
+TOOL := $(GO) tool -modfile=tools.mod
+# An absolute path, because linting test/ runs there.
+LINT := $(GO) tool -modfile=$(CURDIR)/golangci.mod golangci-lint
+# Nested modules, by folder; all but test/ only pin what is built from them.
+MODULES := . $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod'))
+SCRIPTS := $(shell git ls-files '*.sh') .ci/run
+
+##@ Try it
+
+.PHONY: help
+help: ## List the targets.
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: quickstart
+quickstart: ## Bring a cluster up on the simulator, with the real Cluster API, and watch it.
+	@cd test && $(GO) run ./quickstart
+
+.PHONY: run-sim
+run-sim: ## Run the simulator of VMware Cloud Director; SIM_FLAGS are its flags.
+	@$(GO) run ./cmd/vcdsim $(SIM_FLAGS)
+
+##@ Build
+
+.PHONY: build
+build: ## Build the programs to out/bin.
+	$(GO) build -trimpath -o $(OUT)/bin/ . ./cmd/...
+
+.PHONY: generate
+generate: ## Write everything that is generated: deep copies, CRDs, RBAC, reference pages, kube-vip's manifest.
+	$(GO) generate ./...
+
+.PHONY: manifests
+manifests: ## Write the files of a release to out/release/VERSION.
+	hack/release-manifests.sh $(OUT)/release $(VERSION) $(IMAGE)
+
+##@ Test
+
+.PHONY: test
+test: test-unit test-stack ## Run all tests: units, and those against real API servers and the simulator.
+
+.PHONY: test-unit
+test-unit: ## Run the tests of the root module; WHAT chooses packages.
+	$(GO) test -timeout $(TIMEOUT) $(GO_TEST_FLAGS) $(WHAT)
+
+.PHONY: test-stack
+test-stack: stack ## Run the tests in test/ on etcd, kube-apiserver and Cluster API; WHAT_STACK chooses packages.
+	cd test && $(GO) test -timeout $(TIMEOUT) $(GO_TEST_FLAGS) $(WHAT_STACK)
+
+.PHONY: stack
+stack: ## Build what the tests in test/ run on (minutes the first time, cached then).
+	cd test && $(GO) run ./stack/cmd/stack build
+
+.PHONY: test-race
+test-race: ## Run the tests of the root module with the race detector.
+	$(GO) test -race -timeout $(TIMEOUT) $(GO_TEST_FLAGS) $(WHAT)
+
+.PHONY: cover
+cover: ## Measure the coverage of the root module; the report is out/cover.html.
+	@mkdir -p $(OUT)
+	$(GO) test -timeout $(TIMEOUT) -coverpkg=./... -coverprofile=$(OUT)/cover.out $(WHAT)
+	$(GO) tool cover -html=$(OUT)/cover.out -o $(OUT)/cover.html
+	$(GO) tool cover -func=$(OUT)/cover.out | tail -n 1
+
+##@ Check
+
+.PHONY: check
+check: verify lint test ## Everything a change must pass.
+
+.PHONY: lint
+lint: ## Run the linters on Go and shell, and prove that the rules on layers work.
+	$(LINT) run ./...
+	cd test && $(LINT) run --config $(CURDIR)/.golangci.yml ./...
+	hack/test-lint-layers.sh
+	hack/shellcheck.sh $(SCRIPTS)
+
+.PHONY: fix
+fix: ## Format, and let the linters mend what they can.
+	$(LINT) run --fix ./...
+	cd test && $(LINT) run --fix --config $(CURDIR)/.golangci.yml ./...
+
+.PHONY: verify
+verify: ## Check that everything generated, and every go.mod, is up to date.
+	hack/verify.sh $(MODULES)
+
+.PHONY: tidy
+tidy: ## Tidy all modules.
+	@for m in $(MODULES); do echo "go mod tidy: $$m"; (cd $$m && $(GO) mod tidy); done
+
+.PHONY: vuln
+vuln: ## Look for known vulnerabilities in what is called (needs the vulnerability database).
+	$(TOOL) govulncheck ./...
+
+##@ Else
+
+.PHONY: clean
+clean: ## Remove what was built here; caches stay.
+	rm -rf $(OUT)
