@@ -1,0 +1,61 @@
+// Package kubevip renders what a control plane needs so that kube-vip announces its endpoint: a static pod
+// manifest and two scripts for the node, the data of the Secret <cluster>-kube-vip. It is pure and knows neither
+// VCD nor a client of Kubernetes.
+//
+// The manifest is what kube-vip's own generator makes (hack/kubevip, a module of its own), with the fields of a
+// cluster set on the typed Pod. The generator's image registry is replaced as a whole, so that clusters
+// without internet pull from theirs.
+//
+// # What a KubeadmControlPlane needs
+//
+// kubeadmConfigSpec has to hold this, with the name of the cluster for ${CLUSTER_NAME}:
+//
+//	files:
+//	- path: /etc/kubernetes/manifests/kube-vip.yaml
+//	  owner: root:root
+//	  permissions: "0600"
+//	  contentFrom:
+//	    secret:
+//	      name: ${CLUSTER_NAME}-kube-vip
+//	      key: kube-vip.yaml
+//	- path: /etc/kube-vip/prepare.sh
+//	  owner: root:root
+//	  permissions: "0700"
+//	  contentFrom:
+//	    secret:
+//	      name: ${CLUSTER_NAME}-kube-vip
+//	      key: kube-vip-prepare.sh
+//	- path: /etc/kube-vip/cleanup.sh
+//	  owner: root:root
+//	  permissions: "0700"
+//	  contentFrom:
+//	    secret:
+//	      name: ${CLUSTER_NAME}-kube-vip
+//	      key: kube-vip-cleanup.sh
+//	preKubeadmCommands:
+//	- /etc/kube-vip/prepare.sh
+//	postKubeadmCommands:
+//	- /etc/kube-vip/cleanup.sh
+//
+// The manifest's path is not free: the scripts look for it there. With an endpoint port other than 6443,
+// initConfiguration.localAPIEndpoint.bindPort and joinConfiguration.controlPlane.localAPIEndpoint.bindPort have
+// to be that port: ARP moves an address between nodes and translates no ports.
+//
+// # What the scripts are for
+//
+// kube-vip holds the address by a lease, for which it needs rights. Since Kubernetes 1.29, admin.conf has none
+// while "kubeadm init" waits for the API server at that very address: only super-admin.conf has
+// (kube-vip issue 684). The prepare script therefore switches the manifest to super-admin.conf, only on the node
+// that runs init, which it knows by the kind of kubeadm configuration that was written there. The cleanup script
+// switches back once init has succeeded: the pod restarts and takes its lease again within seconds. On nodes
+// that join, both leave the manifest alone.
+//
+// kube-vip talks to the API server of its own node by the name "kubernetes", which its generator maps to
+// 127.0.0.1 with hostAliases. Kubelets ignore those for static pods on the host's network (kube-vip issue 692),
+// so the prepare script writes a hosts file that is mounted over the pod's.
+//
+// Both scripts can be repeated. A first argument is put before every path, for tests. They, and the manifest, go
+// through cloud-init's jinja, so none may hold an opening double brace, brace and percent sign, or brace and hash.
+package kubevip
+
+//go:generate go -C ../../hack/kubevip run . -o ../../internal/kubevip/manifest.yaml

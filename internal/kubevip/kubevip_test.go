@@ -1,0 +1,224 @@
+package kubevip_test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/kubevip"
+)
+
+func config(mods ...func(*kubevip.Config)) kubevip.Config {
+	c := kubevip.Config{Address: "192.168.100.200"}
+	for _, mod := range mods {
+		mod(&c)
+	}
+	return c
+}
+
+func render(t *testing.T, c kubevip.Config) map[string][]byte {
+	t.Helper()
+	g := NewWithT(t)
+	data, err := kubevip.Render(c)
+	g.Expect(err).NotTo(HaveOccurred())
+	return data
+}
+
+func podOf(t *testing.T, data map[string][]byte) *corev1.Pod {
+	t.Helper()
+	g := NewWithT(t)
+	pod := &corev1.Pod{}
+	g.Expect(yaml.UnmarshalStrict(data[kubevip.KeyManifest], pod)).To(Succeed())
+	return pod
+}
+
+func env(pod *corev1.Pod) map[string]string {
+	values := map[string]string{}
+	for _, e := range pod.Spec.Containers[0].Env {
+		if e.ValueFrom != nil {
+			values[e.Name] = e.ValueFrom.FieldRef.FieldPath
+			continue
+		}
+		values[e.Name] = e.Value
+	}
+	return values
+}
+
+func TestRenderGivesTheKeysThatTemplatesName(t *testing.T) {
+	g := NewWithT(t)
+
+	data := render(t, config())
+
+	g.Expect(data).To(HaveLen(3))
+	g.Expect(data).To(HaveKey("kube-vip.yaml"))
+	g.Expect(data).To(HaveKey("kube-vip-prepare.sh"))
+	g.Expect(data).To(HaveKey("kube-vip-cleanup.sh"))
+}
+
+func TestRenderManifest(t *testing.T) {
+	g := NewWithT(t)
+	file := corev1.HostPathFile
+
+	pod := podOf(t, render(t, config()))
+
+	g.Expect(pod.APIVersion).To(Equal("v1"))
+	g.Expect(pod.Kind).To(Equal("Pod"))
+	g.Expect(pod.Namespace).To(Equal("kube-system"))
+	g.Expect(pod.Spec.HostNetwork).To(BeTrue())
+	g.Expect(pod.Spec.HostAliases).To(BeEmpty())
+	g.Expect(pod.Spec.PriorityClassName).To(Equal("system-node-critical"))
+	g.Expect(pod.Spec.Containers).To(HaveLen(1))
+	g.Expect(pod.Spec.Containers[0].Image).To(Equal(kubevip.DefaultImage))
+	g.Expect(pod.Spec.Containers[0].Args).To(Equal([]string{"manager"}))
+	g.Expect(pod.Spec.Containers[0].SecurityContext.Capabilities.Drop).To(ConsistOf(corev1.Capability("ALL")))
+	g.Expect(pod.Spec.Volumes).To(Equal([]corev1.Volume{
+		{Name: "kubeconfig", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/etc/kubernetes/admin.conf", Type: &file}}},
+		{Name: "hosts", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/etc/kube-vip/hosts", Type: &file}}},
+	}))
+	g.Expect(env(pod)).To(Equal(map[string]string{
+		"vip_arp": "true", "cp_enable": "true", "cp_namespace": "kube-system", "vip_nodename": "spec.nodeName",
+		"address": "192.168.100.200", "port": "6443", "vip_subnet": "32", "dns_mode": "first",
+		"vip_leaderelection": "true", "vip_leasename": "plndr-cp-lock", "vip_leaseduration": "15",
+		"vip_renewdeadline": "10", "vip_retryperiod": "2", "prometheus_server": "127.0.0.1:2112",
+	}))
+}
+
+func TestRenderSetsWhatDiffers(t *testing.T) {
+	tests := []struct {
+		name   string
+		config kubevip.Config
+		want   map[string]string
+	}{
+		{"a port of the user's", kubevip.Config{Address: "10.0.0.9", Port: 443}, map[string]string{"port": "443"}},
+		{"an interface of the user's", kubevip.Config{Address: "10.0.0.9", Interface: "eth1"}, map[string]string{"vip_interface": "eth1"}},
+		{"IPv6 has a prefix of 128 bits", kubevip.Config{Address: "2001:db8::9"}, map[string]string{"address": "2001:db8::9", "vip_subnet": "128"}},
+		{"a DNS name resolves to one family", kubevip.Config{Address: "api.acme.example"}, map[string]string{"address": "api.acme.example", "vip_subnet": "32", "dns_mode": "ipv4"}},
+		{"a DNS name with dynamic DNS", kubevip.Config{Address: "api.acme.example", DynamicDNS: true}, map[string]string{"vip_ddns": "true"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+
+			got := env(podOf(t, render(t, tt.config)))
+
+			for name, value := range tt.want {
+				g.Expect(got).To(HaveKeyWithValue(name, value))
+			}
+		})
+	}
+}
+
+func TestRenderIsDeterministic(t *testing.T) {
+	g := NewWithT(t)
+
+	g.Expect(render(t, config())).To(Equal(render(t, config())))
+}
+
+func TestImageIsReplacedWhole(t *testing.T) {
+	g := NewWithT(t)
+	image := "registry.acme.example:5000/mirror/kube-vip:v0.9.1@sha256:" + strings.Repeat("0f", 32)
+
+	data := render(t, config(func(c *kubevip.Config) { c.Image = image }))
+
+	g.Expect(podOf(t, data).Spec.Containers[0].Image).To(Equal(image))
+	for key, value := range data {
+		g.Expect(string(value)).NotTo(ContainSubstring("ghcr.io"), key)
+	}
+}
+
+// cloud-init renders files as part of user data with jinja: what jinja would act on never arrives as written.
+func TestOutputIsNoTemplate(t *testing.T) {
+	g := NewWithT(t)
+
+	for key, value := range render(t, config()) {
+		g.Expect(regexp.MustCompile(`\{\{|\{%|\{#`).Match(value)).To(BeFalse(), key)
+	}
+}
+
+func TestDefaultImageIsTheReleaseOfTheGenerator(t *testing.T) {
+	g := NewWithT(t)
+	version := strings.TrimPrefix(kubevip.DefaultImage, "ghcr.io/kube-vip/kube-vip:")
+
+	module, err := os.ReadFile("../../hack/kubevip/go.mod")
+	g.Expect(err).NotTo(HaveOccurred())
+	generated, err := os.ReadFile("manifest.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+
+	g.Expect(string(module)).To(ContainSubstring("github.com/kube-vip/kube-vip " + version + "\n"))
+	g.Expect(string(generated)).To(ContainSubstring("image: " + kubevip.DefaultImage + "\n"))
+}
+
+// An edit that adds a variable the generator does not know would be a silent no-op on the node.
+func TestGeneratorKnowsWhatIsAlwaysSet(t *testing.T) {
+	g := NewWithT(t)
+	generated, err := os.ReadFile("manifest.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	pod := &corev1.Pod{}
+	g.Expect(yaml.UnmarshalStrict(generated, pod)).To(Succeed())
+
+	for _, name := range []string{"address", "port", "vip_subnet", "dns_mode"} {
+		g.Expect(env(pod)).To(HaveKey(name))
+	}
+}
+
+func TestRenderRefuses(t *testing.T) {
+	tests := []struct {
+		name string
+		mod  func(*kubevip.Config)
+		want string
+	}{
+		{"no address", func(c *kubevip.Config) { c.Address = "" }, `address ""`},
+		{"an address that is none", func(c *kubevip.Config) { c.Address = "192.168.100.300" }, "neither an IP address nor a DNS name"},
+		{"a short address", func(c *kubevip.Config) { c.Address = "10.0.1" }, "neither an IP address nor a DNS name"},
+		{"an address with a port", func(c *kubevip.Config) { c.Address = "10.0.0.1:6443" }, "neither"},
+		{"a prefix", func(c *kubevip.Config) { c.Address = "10.0.0.1/24" }, "neither"},
+		{"two addresses", func(c *kubevip.Config) { c.Address = "10.0.0.1,2001:db8::1" }, "neither"},
+		{"the unspecified address", func(c *kubevip.Config) { c.Address = "0.0.0.0" }, "cannot be announced"},
+		{"a loopback address", func(c *kubevip.Config) { c.Address = "127.0.0.1" }, "cannot be announced"},
+		{"a multicast address", func(c *kubevip.Config) { c.Address = "224.0.0.18" }, "cannot be announced"},
+		{"a link-local address", func(c *kubevip.Config) { c.Address = "fe80::1" }, "cannot be announced"},
+		{"an address with a zone", func(c *kubevip.Config) { c.Address = "2001:db8::1%eth0" }, "cannot be announced"},
+		{"a mapped address", func(c *kubevip.Config) { c.Address = "::ffff:10.0.0.1" }, "cannot be announced"},
+		{"a DNS name in upper case", func(c *kubevip.Config) { c.Address = "API.example" }, "lower case"},
+		{"a DNS name with an empty label", func(c *kubevip.Config) { c.Address = "api..example" }, "neither"},
+		{"a DNS name that jinja would render", func(c *kubevip.Config) { c.Address = "{{x}}" }, "neither"},
+		{"a negative port", func(c *kubevip.Config) { c.Port = -1 }, "port -1"},
+		{"a port above the last", func(c *kubevip.Config) { c.Port = 65536 }, "port 65536"},
+		{"an interface with a space", func(c *kubevip.Config) { c.Interface = "eth 0" }, "interface name"},
+		{"an interface with a long name", func(c *kubevip.Config) { c.Interface = "abcdefghijklmnop" }, "interface name"},
+		{"an image with a line break", func(c *kubevip.Config) { c.Image = "a\nb" }, "name of an image"},
+		{"dynamic DNS for an address", func(c *kubevip.Config) { c.DynamicDNS = true }, "needs a DNS name"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+
+			data, err := kubevip.Render(config(tt.mod))
+
+			g.Expect(err).To(MatchError(ContainSubstring(tt.want)))
+			g.Expect(data).To(BeNil())
+		})
+	}
+}
+
+func FuzzValidateAddress(f *testing.F) {
+	for _, seed := range []string{"10.0.0.1", "api.example", "::1", "a\nb", "{{ x }}", "1.2.3"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, address string) {
+		if kubevip.ValidateAddress(address) != nil {
+			return
+		}
+		g := NewWithT(t)
+
+		data, err := kubevip.Render(kubevip.Config{Address: address})
+
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(env(podOf(t, data))).To(HaveKeyWithValue("address", address))
+	})
+}

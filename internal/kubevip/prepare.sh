@@ -1,0 +1,47 @@
+#!/bin/sh
+# Prepares a control plane node for kube-vip's static pod. Run it before kubeadm, as often as you like.
+# An argument is put before every path.
+set -eu
+
+root=${1:-}
+folder=$root/etc/kube-vip
+manifest=$root/etc/kubernetes/manifests/kube-vip.yaml
+
+# kube-vip reaches the API server of its own node by the name kubernetes. Mounted over the pod's /etc/hosts.
+mkdir -p "$folder"
+printf '127.0.0.1 localhost kubernetes\n::1 localhost ip6-localhost ip6-loopback\n' >"$folder/hosts.new"
+chmod 0644 "$folder/hosts.new"
+mv "$folder/hosts.new" "$folder/hosts"
+
+# Finds the configuration of "kubeadm init", which joining nodes do not have: cloud-init's place, then Ignition's,
+# where that of "kubeadm join" has the same name.
+config=
+for file in "$root/run/kubeadm/kubeadm.yaml" "$root/etc/kubeadm.yml"; do
+	if [ -f "$file" ] && grep -Eq '^kind: *"?(Init|Cluster)Configuration' "$file"; then
+		config=$file
+		break
+	fi
+done
+if [ -z "$config" ]; then
+	echo "kube-vip: this node joins a cluster, admin.conf will do"
+	exit 0
+fi
+
+# kubeadm writes super-admin.conf since 1.29. Without a version in the configuration, that is what we take it for.
+minor=$(sed -n 's/^kubernetesVersion: *"*v1\.\([0-9][0-9]*\).*/\1/p' "$config" | head -n 1)
+if [ "${minor:-99}" -lt 29 ]; then
+	echo "kube-vip: kubeadm 1.$minor has no super-admin.conf, admin.conf will do"
+	exit 0
+fi
+
+if [ ! -f "$manifest" ]; then
+	echo "kube-vip: there is no $manifest" >&2
+	exit 1
+fi
+
+# The new manifest is made outside the folder that kubelet watches, and moved in whole.
+new=$root/etc/kubernetes/.kube-vip.yaml.new
+cp -p "$manifest" "$new"
+sed 's|^\( *\)path: /etc/kubernetes/admin\.conf$|\1path: /etc/kubernetes/super-admin.conf|' "$manifest" >"$new"
+mv "$new" "$manifest"
+echo "kube-vip: this node starts the cluster, using super-admin.conf until it has"

@@ -1,0 +1,231 @@
+package kubevip_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/kubevip"
+)
+
+const (
+	initConfiguration = `---
+apiServer:
+  extraArgs: []
+apiVersion: kubeadm.k8s.io/v1beta4
+kind: ClusterConfiguration
+kubernetesVersion: v1.36.3
+
+---
+apiVersion: kubeadm.k8s.io/v1beta4
+kind: InitConfiguration
+`
+	joinConfiguration = `---
+apiVersion: kubeadm.k8s.io/v1beta4
+kind: JoinConfiguration
+`
+	initFile       = "run/kubeadm/kubeadm.yaml"
+	joinFile       = "run/kubeadm/kubeadm-join-config.yaml"
+	ignitionFile   = "etc/kubeadm.yml"
+	successFile    = "run/cluster-api/bootstrap-success.complete"
+	manifestFile   = "etc/kubernetes/manifests/kube-vip.yaml"
+	admin          = "/etc/kubernetes/admin.conf"
+	superAdmin     = "/etc/kubernetes/super-admin.conf"
+	manifestFolder = "etc/kubernetes/manifests"
+)
+
+// node is a folder that stands for the root of a node's file system.
+type node struct {
+	t    *testing.T
+	root string
+	data map[string][]byte
+}
+
+// newNode has the manifest and the scripts in place, as cloud-init writes them before any command runs.
+func newNode(t *testing.T, files map[string]string) *node {
+	t.Helper()
+	n := &node{t: t, root: t.TempDir(), data: render(t, config())}
+	n.write(manifestFile, string(n.data[kubevip.KeyManifest]))
+	for name, content := range files {
+		n.write(name, content)
+	}
+	return n
+}
+
+func (n *node) write(name, content string) {
+	n.t.Helper()
+	g := NewWithT(n.t)
+	path := filepath.Join(n.root, name)
+	g.Expect(os.MkdirAll(filepath.Dir(path), 0o755)).To(Succeed())
+	g.Expect(os.WriteFile(path, []byte(content), 0o600)).To(Succeed())
+}
+
+func (n *node) read(name string) string {
+	n.t.Helper()
+	g := NewWithT(n.t)
+	data, err := os.ReadFile(filepath.Join(n.root, name))
+	g.Expect(err).NotTo(HaveOccurred())
+	return string(data)
+}
+
+// run runs the script under key with every path below the node's root.
+func (n *node) run(key string) (string, error) {
+	n.t.Helper()
+	cmd := exec.Command("sh", "-s", n.root)
+	cmd.Stdin = strings.NewReader(string(n.data[key]))
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func (n *node) mustRun(key string) {
+	n.t.Helper()
+	out, err := n.run(key)
+	NewWithT(n.t).Expect(err).NotTo(HaveOccurred(), out)
+}
+
+// kubeconfig is the file that kube-vip is given.
+func (n *node) kubeconfig() string {
+	n.t.Helper()
+	pod := podOf(n.t, map[string][]byte{kubevip.KeyManifest: []byte(n.read(manifestFile))})
+	return pod.Spec.Volumes[0].HostPath.Path
+}
+
+func TestScriptsOnTheNodeThatStartsTheCluster(t *testing.T) {
+	tests := []struct {
+		name string
+		file string
+	}{
+		{"with cloud-init", initFile},
+		{"with Ignition", ignitionFile},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			n := newNode(t, map[string]string{tt.file: initConfiguration})
+			written := n.read(manifestFile)
+
+			n.mustRun(kubevip.KeyPrepare)
+			g.Expect(n.kubeconfig()).To(Equal(superAdmin))
+			g.Expect(strings.ReplaceAll(n.read(manifestFile), superAdmin, admin)).To(Equal(written), "nothing else changes")
+			n.mustRun(kubevip.KeyPrepare)
+			g.Expect(n.kubeconfig()).To(Equal(superAdmin))
+
+			n.write(successFile, "success\n")
+			n.mustRun(kubevip.KeyCleanup)
+			g.Expect(n.read(manifestFile)).To(Equal(written))
+			n.mustRun(kubevip.KeyCleanup)
+			g.Expect(n.read(manifestFile)).To(Equal(written))
+		})
+	}
+}
+
+func TestScriptsLeaveTheManifestOfOthersAlone(t *testing.T) {
+	tests := []struct {
+		name  string
+		files map[string]string
+	}{
+		{"a node that joins", map[string]string{joinFile: joinConfiguration}},
+		{"a node that joins with Ignition", map[string]string{ignitionFile: joinConfiguration}},
+		{"a node without kubeadm", nil},
+		{"kubeadm 1.28, which has no super-admin.conf", map[string]string{initFile: strings.ReplaceAll(initConfiguration, "v1.36.3", "v1.28.15")}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			n := newNode(t, tt.files)
+			written := n.read(manifestFile)
+
+			n.mustRun(kubevip.KeyPrepare)
+			g.Expect(n.read(manifestFile)).To(Equal(written))
+			g.Expect(n.read("etc/kube-vip/hosts")).To(ContainSubstring("kubernetes"))
+			n.write(successFile, "success\n")
+			n.mustRun(kubevip.KeyCleanup)
+			g.Expect(n.read(manifestFile)).To(Equal(written))
+		})
+	}
+}
+
+func TestPrepareKnowsWhichKubeadmHasSuperAdmin(t *testing.T) {
+	tests := []struct {
+		name    string
+		version string
+		want    string
+	}{
+		{"1.29 is the first that has it", "kubernetesVersion: v1.29.0", superAdmin},
+		{"a quoted version", `kubernetesVersion: "v1.28.3"`, admin},
+		{"a pre-release", "kubernetesVersion: v1.37.0-alpha.1", superAdmin},
+		{"no version means a recent one", "clusterName: acme", superAdmin},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			n := newNode(t, map[string]string{initFile: strings.ReplaceAll(initConfiguration, "kubernetesVersion: v1.36.3", tt.version)})
+
+			n.mustRun(kubevip.KeyPrepare)
+
+			g.Expect(n.kubeconfig()).To(Equal(tt.want))
+		})
+	}
+}
+
+func TestCleanupKeepsTheRightsWhileInitMayBeRepeated(t *testing.T) {
+	g := NewWithT(t)
+	n := newNode(t, map[string]string{initFile: initConfiguration})
+
+	n.mustRun(kubevip.KeyPrepare)
+	n.mustRun(kubevip.KeyCleanup)
+
+	g.Expect(n.kubeconfig()).To(Equal(superAdmin))
+}
+
+func TestPrepareMapsKubernetesToTheNode(t *testing.T) {
+	g := NewWithT(t)
+	n := newNode(t, map[string]string{joinFile: joinConfiguration})
+
+	n.mustRun(kubevip.KeyPrepare)
+
+	g.Expect(strings.Split(n.read("etc/kube-vip/hosts"), "\n")[0]).To(Equal("127.0.0.1 localhost kubernetes"))
+}
+
+// Kubelet takes every file in its folder for a pod, and the manifest names a way to the cluster's keys.
+func TestPrepareLeavesNothingBehind(t *testing.T) {
+	g := NewWithT(t)
+	n := newNode(t, map[string]string{initFile: initConfiguration})
+
+	n.mustRun(kubevip.KeyPrepare)
+
+	entries, err := os.ReadDir(filepath.Join(n.root, manifestFolder))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(entries).To(HaveLen(1))
+	info, err := entries[0].Info()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(info.Mode().Perm()).To(Equal(os.FileMode(0o600)))
+	g.Expect(filepath.Join(n.root, "etc/kubernetes/.kube-vip.yaml.new")).NotTo(BeAnExistingFile())
+}
+
+func TestPrepareComplainsAboutAMissingManifest(t *testing.T) {
+	g := NewWithT(t)
+	n := newNode(t, map[string]string{initFile: initConfiguration})
+	g.Expect(os.Remove(filepath.Join(n.root, manifestFile))).To(Succeed())
+
+	out, err := n.run(kubevip.KeyPrepare)
+
+	g.Expect(err).To(HaveOccurred())
+	g.Expect(out).To(ContainSubstring("there is no"))
+	n.mustRun(kubevip.KeyCleanup)
+}
+
+func TestScriptsAreCleanShell(t *testing.T) {
+	if _, err := exec.LookPath("shellcheck"); err != nil {
+		t.Skip("shellcheck is not installed: install the package shellcheck to run this test")
+	}
+	g := NewWithT(t)
+
+	out, err := exec.Command("shellcheck", "prepare.sh", "cleanup.sh").CombinedOutput()
+
+	g.Expect(err).NotTo(HaveOccurred(), string(out))
+}
