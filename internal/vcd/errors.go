@@ -166,4 +166,3 @@ func IgnoreNotFound(err error) error {
 	}
 	return err
 }
-

@@ -1,0 +1,82 @@
+package vcd
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+)
+
+// A cache remembers what look-ups found, for a while. Failures are not remembered: what a person corrects must be seen.
+type cache struct {
+	ttl    time.Duration
+	clock  Clock
+	flight singleflight.Group
+
+	mu      sync.Mutex
+	entries map[string]entry
+}
+
+type entry struct {
+	value any
+	until time.Time
+}
+
+func newCache(ttl time.Duration, clock Clock) *cache {
+	return &cache{ttl: ttl, clock: clock, entries: map[string]entry{}}
+}
+
+func (c *cache) get(key string) (any, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok := c.entries[key]
+	if !ok || c.clock.Now().After(e.until) {
+		delete(c.entries, key)
+		return nil, false
+	}
+	return e.value, true
+}
+
+func (c *cache) put(key string, value any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.entries[key] = entry{value, c.clock.Now().Add(c.ttl)}
+}
+
+func (c *cache) drop(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.entries, key)
+}
+
+func (c *cache) clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.entries)
+}
+
+// lookup returns what the cache has for key, or finds it: once for all who ask at the same time. It goes on when the first
+// who asked gives up, for the others.
+func lookup[T any](ctx context.Context, c *cache, key string, find func(context.Context) (T, error)) (T, error) {
+	var none T
+	if value, ok := c.get(key); ok {
+		if typed, ok := value.(T); ok {
+			return typed, nil
+		}
+	}
+	result := c.flight.DoChan(key, func() (any, error) {
+		found, err := find(context.WithoutCancel(ctx))
+		if err == nil {
+			c.put(key, found)
+		}
+		return found, err
+	})
+	select {
+	case r := <-result:
+		found, _ := r.Val.(T)
+		return found, r.Err
+	case <-ctx.Done():
+		return none, ctx.Err() //nolint:wrapcheck // the caller's own cancellation
+	}
+}

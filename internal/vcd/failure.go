@@ -1,0 +1,162 @@
+package vcd
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/vmware/go-vcloud-director/v2/types/v56"
+)
+
+// maxMessage bounds what is kept of a message: VCD puts whole stack traces into some.
+const maxMessage = 500
+
+var (
+	requestIDPrefix = regexp.MustCompile(`^(\s*\[[^\]]*\]\s*)+`)
+	taskMention     = regexp.MustCompile(`\s*[A-Z_]*\(com\.vmware\.vcloud\.entity\.task:[^)]*\)`)
+	markup          = regexp.MustCompile(`(?s)<(script|style).*?</(script|style)>|<[^>]*>`)
+	blanks          = regexp.MustCompile(`\s+`)
+)
+
+// newStatusError reads what VCD, or something in front of it, answered to a call that failed.
+func newStatusError(operation string, resp *http.Response, body []byte, now time.Time) *StatusError {
+	e := &StatusError{
+		Status:     resp.StatusCode,
+		Operation:  operation,
+		retryAfter: parseRetryAfter(resp.Header.Get("Retry-After"), now),
+	}
+	e.Code, e.Message = readErrorBody(body)
+	e.Message = tidyMessage(e.Message)
+	return e
+}
+
+// readErrorBody understands the error documents of both APIs and of the OAuth endpoint, HTML and nothing at all.
+func readErrorBody(body []byte) (code, message string) {
+	text := strings.TrimSpace(string(body))
+	switch {
+	case strings.HasPrefix(text, "{"):
+		var doc struct {
+			MinorErrorCode   string `json:"minorErrorCode"`
+			Message          string `json:"message"`
+			Error            string `json:"error"`
+			ErrorDescription string `json:"error_description"` //nolint:tagliatelle // RFC 6749 writes it so
+		}
+		if json.Unmarshal(body, &doc) != nil {
+			return "", ""
+		}
+		if doc.Message == "" {
+			doc.Message = strings.TrimSpace(doc.Error + " " + doc.ErrorDescription)
+		}
+		return doc.MinorErrorCode, doc.Message
+	case strings.HasPrefix(text, "<"):
+		var doc types.Error
+		if xml.Unmarshal(body, &doc) == nil && doc.Message+doc.MinorErrorCode != "" {
+			return doc.MinorErrorCode, doc.Message
+		}
+		if plain := strings.TrimSpace(blanks.ReplaceAllString(markup.ReplaceAllString(text, " "), " ")); plain != "" {
+			return "", "not an answer of VCD: " + plain
+		}
+	}
+	return "", text
+}
+
+// tidyMessage takes out what differs from one failure to the next.
+func tidyMessage(message string) string {
+	message = requestIDPrefix.ReplaceAllString(message, "")
+	message = taskMention.ReplaceAllString(message, "")
+	message = strings.TrimSpace(blanks.ReplaceAllString(message, " "))
+	if len(message) > maxMessage {
+		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
+	}
+	return message
+}
+
+// parseRetryAfter reads the header in both its forms, seconds and a date.
+func parseRetryAfter(value string, now time.Time) time.Duration {
+	if seconds, err := strconv.Atoi(strings.TrimSpace(value)); err == nil && seconds > 0 {
+		return time.Duration(seconds) * time.Second
+	}
+	if at, err := http.ParseTime(value); err == nil && at.After(now) {
+		return at.Sub(now)
+	}
+	return 0
+}
+
+// A connectionError says why a call got no answer. Its text has no ports and addresses that change.
+type connectionError struct {
+	kind   error
+	reason string
+}
+
+// Error implements error.
+func (e *connectionError) Error() string { return e.reason }
+
+// Unwrap lets [errors.Is] match the sentinels.
+func (e *connectionError) Unwrap() error { return e.kind }
+
+// newConnectionError classifies a call to site that got no answer. The caller's own cancellation stays what it is.
+func newConnectionError(ctx context.Context, site string, err error, timeout time.Duration) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("calling %s: %w", site, ctx.Err())
+	}
+	if reason, ok := distrust(err); ok {
+		return &connectionError{ErrTLS, fmt.Sprintf("certificate of %s is not trusted: %s", site, reason)}
+	}
+	if errors.Is(err, context.DeadlineExceeded) || isTimeout(err) {
+		return &connectionError{ErrUnavailable, fmt.Sprintf("%s did not answer within %s", site, timeout)}
+	}
+	return &connectionError{ErrUnavailable, fmt.Sprintf("%s cannot be reached: %s", site, rootCause(err))}
+}
+
+func isTimeout(err error) bool {
+	timeout, ok := errors.AsType[net.Error](err)
+	return ok && timeout.Timeout()
+}
+
+// distrust says why a certificate was refused.
+func distrust(err error) (string, bool) {
+	if e, ok := errors.AsType[x509.HostnameError](err); ok {
+		return "it is not for this host: " + e.Error(), true
+	}
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return "it is signed by an unknown authority; give its CA bundle", true
+	}
+	if e, ok := errors.AsType[x509.CertificateInvalidError](err); ok {
+		if e.Reason == x509.Expired {
+			return "it is expired or not yet valid", true
+		}
+		return e.Error(), true
+	}
+	if e, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return rootCause(e), true
+	}
+	return "", false
+}
+
+// rootCause returns the innermost text of err: the layers above it name addresses, ports and URLs.
+func rootCause(err error) string {
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		return dns.Err
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return "connection closed before an answer came"
+	}
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err.Error()
+		}
+		err = inner
+	}
+}

@@ -1,0 +1,185 @@
+package vcd
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/vmware/go-vcloud-director/v2/types/v56"
+)
+
+// forgetVApp is how long a vApp stays in the inventory after it was last asked for.
+const forgetVApp = 30 * time.Minute
+
+// An inventory is what is known of the VMs of one VDC, as far as their vApps were asked for. One query feeds all.
+type inventory struct {
+	turn chan struct{} // held by the one who asks VCD
+
+	mu         sync.Mutex
+	asked      map[string]time.Time // vApps by name: when they were last asked for
+	shot       snapshot
+	generation int // counts invalidations
+}
+
+// A snapshot is one complete answer of VCD, or its failure.
+type snapshot struct {
+	started    time.Time // before VCD was asked
+	generation int       // then
+	vApps      map[string]bool
+	rows       map[string][]VMRecord // by name of the vApp
+	err        error
+}
+
+// VMs returns the VMs of a vApp, sorted by name, from the inventory of the VDC. The inventory is asked for anew when it is
+// older than maxAge or was invalidated since: by one query for all vApps of the VDC that somebody asks for.
+func (s *Session) VMs(ctx context.Context, vdc VDC, vApp string, maxAge time.Duration) ([]VMRecord, error) {
+	if err := checkName("vApp", vApp, "VDC "+vdc.Name); err != nil {
+		return nil, err
+	}
+	inv := s.inventory(vdc)
+	since := s.opts.Clock.Now()
+	inv.note(vApp, since)
+	if shot, ok := inv.usable(vApp, since, maxAge); ok {
+		return slices.Clone(shot.rows[vApp]), shot.err
+	}
+	select {
+	case inv.turn <- struct{}{}:
+		defer func() { <-inv.turn }()
+	case <-ctx.Done():
+		return nil, ctx.Err() //nolint:wrapcheck // the caller's own cancellation
+	}
+	if shot, ok := inv.usable(vApp, since, maxAge); ok {
+		return slices.Clone(shot.rows[vApp]), shot.err
+	}
+	shot := s.takeSnapshot(ctx, vdc, inv)
+	return slices.Clone(shot.rows[vApp]), shot.err
+}
+
+// Invalidate makes the next [Session.VMs] of the VDC ask VCD: call it after a write and at the end of a task.
+func (s *Session) Invalidate(vdc VDC) {
+	inv := s.inventory(vdc)
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	inv.generation++
+}
+
+func (s *Session) inventory(vdc VDC) *inventory {
+	s.inventoryMu.Lock()
+	defer s.inventoryMu.Unlock()
+	inv, ok := s.inventories[vdc.ID]
+	if !ok {
+		inv = &inventory{turn: make(chan struct{}, 1), asked: map[string]time.Time{}}
+		s.inventories[vdc.ID] = inv
+	}
+	return inv
+}
+
+func (inv *inventory) note(vApp string, now time.Time) {
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	inv.asked[vApp] = now
+}
+
+// usable returns the snapshot if it has the vApp and is new enough for somebody who asks since then. A failure is only
+// shared by those who waited for it.
+func (inv *inventory) usable(vApp string, since time.Time, maxAge time.Duration) (snapshot, bool) {
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	shot := inv.shot
+	if !shot.vApps[vApp] || shot.generation != inv.generation {
+		return snapshot{}, false
+	}
+	oldest := since
+	if shot.err == nil {
+		oldest = since.Add(-maxAge)
+	}
+	return shot, !shot.started.Before(oldest)
+}
+
+// begin returns an empty snapshot and the vApps to ask for; those that nobody asked for in a long time are forgotten.
+func (inv *inventory) begin(now time.Time) (snapshot, []string) {
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	maps.DeleteFunc(inv.asked, func(_ string, last time.Time) bool { return now.Sub(last) > forgetVApp })
+	names := slices.Sorted(maps.Keys(inv.asked))
+	shot := snapshot{started: now, generation: inv.generation, vApps: map[string]bool{}, rows: map[string][]VMRecord{}}
+	for _, name := range names {
+		shot.vApps[name] = true
+	}
+	return shot, names
+}
+
+func (s *Session) takeSnapshot(ctx context.Context, vdc VDC, inv *inventory) snapshot {
+	shot, names := inv.begin(s.opts.Clock.Now())
+	shot.err = s.fillSnapshot(ctx, vdc, names, shot.rows)
+	if ctx.Err() != nil {
+		return shot // it says something of the caller only: others ask again
+	}
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	inv.shot = shot
+	return shot
+}
+
+func (s *Session) fillSnapshot(ctx context.Context, vdc VDC, names []string, rows map[string][]VMRecord) error {
+	in := allOf(term{"vdc", s.href(kindVDC, vdc.ID)}, term{"isVAppTemplate", "false"})
+	for _, chunk := range anyOfChunks("containerName", names, maxFilter) {
+		records, err := s.queryVMs(ctx, in+";"+anyOf(chunk...))
+		if err != nil {
+			clear(rows)
+			return err
+		}
+		for _, record := range records {
+			if !record.VAppTemplate && !record.Deleted {
+				rows[record.ContainerName] = append(rows[record.ContainerName], vmRecord(record))
+			}
+		}
+	}
+	for _, of := range rows {
+		slices.SortFunc(of, func(a, b VMRecord) int { return compareRefs(a.Ref, b.Ref) })
+	}
+	return nil
+}
+
+// QueryVM looks for a VM by its URN in the whole organisation. Together with a failed [Session.VM] it is part of the proof
+// that a VM is gone; it fails with [ErrNotFound] if no row has that id.
+func (s *Session) QueryVM(ctx context.Context, id string) (VMRecord, error) {
+	records, err := s.queryVMs(ctx, allOf(term{"id", id}, term{"isVAppTemplate", "false"}))
+	if err != nil {
+		return VMRecord{}, err
+	}
+	for _, record := range records {
+		if row := vmRecord(record); row.ID == id {
+			return row, nil
+		}
+	}
+	return VMRecord{}, &LookupError{Kind: "VM", Name: id, In: "organization " + s.config.Org, Err: ErrNotFound}
+}
+
+func vmRecord(r *types.QueryResultVMRecordType) VMRecord {
+	return VMRecord{
+		Ref:            Ref{ID: urnOf(kindVM, r.HREF), Name: r.Name},
+		VApp:           Ref{ID: urnOf(kindVApp, r.ContainerID), Name: r.ContainerName},
+		VDC:            Ref{ID: urnOf(kindVDC, r.VdcHREF), Name: r.VdcName},
+		Status:         parseStatus(r.Status),
+		Busy:           r.Busy,
+		PrimaryAddress: r.IpAddress,
+		LeaseEnd:       parseTime(r.AutoUndeployDate),
+	}
+}
+
+func compareRefs(a, b Ref) int {
+	switch {
+	case a.Name < b.Name:
+		return -1
+	case a.Name > b.Name:
+		return 1
+	case a.ID < b.ID:
+		return -1
+	case a.ID > b.ID:
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,170 @@
+package vcd
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// systemOrg is the organisation of the provider; it logs in elsewhere.
+const systemOrg = "system"
+
+const tokenHeader = "X-Vmware-Vcloud-Access-Token" //nolint:gosec // a header's name
+
+// A token is what a login yields.
+type token struct {
+	value   string
+	expires time.Time // zero if unknown
+}
+
+// stale says whether the token should be replaced before it is used again.
+func (t token) stale(now time.Time) bool {
+	return t.value == "" || !t.expires.IsZero() && !now.Before(t.expires)
+}
+
+// identity splits the organisation off a user name of the form org/user.
+func (c Config) identity() (org, user string) {
+	if first, second, ok := strings.Cut(c.Credentials.Username, "/"); ok {
+		return first, second
+	}
+	return c.Org, c.Credentials.Username
+}
+
+// login asks for a token, by API token if there is one, else by user name and password.
+func login(ctx context.Context, transport http.RoundTripper, s *site, config Config) (token, error) {
+	version, err := s.negotiate(ctx, transport)
+	if err != nil {
+		return token{}, err
+	}
+	request := loginByPassword
+	if config.Credentials.APIToken != "" {
+		request = loginByAPIToken
+	}
+	org, _ := config.identity()
+	t, err := request(ctx, transport, s, config, version)
+	if err != nil {
+		return token{}, fmt.Errorf("logging in to organization %s of %s: %w", org, s.base, loginFailure(err))
+	}
+	now := s.clock.Now()
+	if !t.expires.IsZero() {
+		// Replaced a little early, so that no call goes out with a token that ends on the way.
+		t.expires = t.expires.Add(-min(5*time.Minute, t.expires.Sub(now)/10))
+	}
+	return t, nil
+}
+
+// errVersionRefused says that the site no longer takes the API version that was agreed on.
+var errVersionRefused = &connectionError{ErrUnavailable, "the API version is no longer accepted"}
+
+// loginFailure makes a refusal of what does not pass by itself. A login that ends in "not found" must never look as if
+// the object of the call that needed the login were gone.
+func loginFailure(err error) error {
+	status, ok := errors.AsType[*StatusError](err)
+	switch {
+	case !ok, errors.Is(err, ErrUnavailable), errors.Is(err, ErrThrottled), errors.Is(err, ErrBusy):
+		return err
+	case status.Status == http.StatusNotAcceptable:
+		return errVersionRefused
+	}
+	return &StatusError{Status: http.StatusUnauthorized, Operation: status.Operation, Message: "the credentials were refused"}
+}
+
+func loginByPassword(ctx context.Context, transport http.RoundTripper, s *site, config Config, version string) (token, error) {
+	org, user := config.identity()
+	path := "/cloudapi/1.0.0/sessions"
+	if strings.EqualFold(org, systemOrg) {
+		path += "/provider"
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.base+path, http.NoBody)
+	if err != nil {
+		return token{}, err //nolint:wrapcheck // wrapped by login
+	}
+	req.Header.Set("Accept", "application/json;version="+version)
+	req.SetBasicAuth(user+"@"+org, config.Credentials.Password)
+	header, _, err := roundTripHeader(req, transport)
+	if err != nil {
+		return token{}, err
+	}
+	value := header.Get(tokenHeader)
+	if value == "" {
+		return token{}, &connectionError{ErrUnavailable, "the answer to the login has no token"}
+	}
+	return token{value: value, expires: jwtExpiry(value)}, nil
+}
+
+func loginByAPIToken(ctx context.Context, transport http.RoundTripper, s *site, config Config, version string) (token, error) {
+	org, _ := config.identity()
+	path := "/oauth/tenant/" + url.PathEscape(org) + "/token"
+	if strings.EqualFold(org, systemOrg) {
+		path = "/oauth/provider/token"
+	}
+	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {config.Credentials.APIToken}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.base+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		return token{}, err //nolint:wrapcheck // wrapped by login
+	}
+	req.Header.Set("Accept", "application/json;version="+version)
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	body, err := roundTrip(req, transport)
+	if err != nil {
+		return token{}, err
+	}
+	var grant struct {
+		AccessToken string `json:"access_token"` //nolint:tagliatelle // RFC 6749 writes it so
+		ExpiresIn   int64  `json:"expires_in"`   //nolint:tagliatelle // RFC 6749 writes it so
+	}
+	if json.Unmarshal(body, &grant) != nil || grant.AccessToken == "" {
+		return token{}, &connectionError{ErrUnavailable, "the answer to the login has no token"}
+	}
+	t := token{value: grant.AccessToken}
+	if grant.ExpiresIn > 0 {
+		t.expires = s.clock.Now().Add(time.Duration(grant.ExpiresIn) * time.Second)
+	}
+	return t, nil
+}
+
+// jwtExpiry reads when a token ends, if it is one that says so.
+func jwtExpiry(value string) time.Time {
+	parts := strings.Split(value, ".")
+	if len(parts) != 3 {
+		return time.Time{}
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return time.Time{}
+	}
+	var claims struct {
+		Expires int64 `json:"exp"`
+	}
+	if json.Unmarshal(payload, &claims) != nil || claims.Expires == 0 {
+		return time.Time{}
+	}
+	return time.Unix(claims.Expires, 0)
+}
+
+// logout ends a session at VCD; sessions that nobody ends pile up there.
+func logout(ctx context.Context, transport http.RoundTripper, s *site, t token) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodDelete, s.base+"/api/session", nil)
+	if err != nil {
+		return err //nolint:wrapcheck // wrapped by Close
+	}
+	authorize(req.Header, t, s.agreedVersion())
+	_, err = roundTrip(req, transport)
+	return err
+}
+
+// authorize sets the credentials of a request, and only once: proxies choke on doubled Authorization headers.
+func authorize(h http.Header, t token, version string) {
+	h.Set(tokenHeader, t.value)
+	h.Set("X-Vmware-Vcloud-Token-Type", "Bearer")
+	h.Set("Authorization", "Bearer "+t.value)
+	if accept := h.Get("Accept"); accept == "" {
+		h.Set("Accept", "application/*+xml;version="+version)
+	}
+}

@@ -1,0 +1,125 @@
+package vcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/vmware/go-vcloud-director/v2/types/v56"
+)
+
+// Refresh forgets what look-ups remembered, so that the next ones ask VCD.
+func (s *Session) Refresh() { s.lookups.clear() }
+
+// FindVDC finds a VDC of the session's organisation by name or URN.
+func (s *Session) FindVDC(ctx context.Context, nameOrURN string) (VDC, error) {
+	return lookup(ctx, s.lookups, key("vdc", nameOrURN), func(ctx context.Context) (VDC, error) {
+		return s.findVDC(ctx, nameOrURN)
+	})
+}
+
+func (s *Session) findVDC(ctx context.Context, nameOrURN string) (VDC, error) {
+	in := "organization " + s.config.Org
+	if err := checkName("VDC", nameOrURN, in); err != nil {
+		return VDC{}, err
+	}
+	by := term{"name", nameOrURN}
+	if isURN(nameOrURN) {
+		by = term{"id", nameOrURN}
+	}
+	var found types.QueryResultRecordsType
+	if err := s.queryPage(ctx, "orgVdc", allOf(term{"orgName", s.config.Org}, by), 1, "", &found); err != nil {
+		return VDC{}, fmt.Errorf("looking up VDC %s: %w", nameOrURN, err)
+	}
+	var hits []Ref
+	for _, record := range both(found.OrgVdcRecord, found.OrgVdcAdminRecord) {
+		hits = append(hits, Ref{ID: urnOf(kindVDC, record.HREF), Name: record.Name})
+	}
+	ref, err := only("VDC", nameOrURN, in, hits)
+	if err != nil {
+		return VDC{}, err
+	}
+	profiles, err := s.storageProfiles(ctx, ref)
+	return VDC{Ref: ref, StorageProfiles: profiles}, err
+}
+
+func (s *Session) storageProfiles(ctx context.Context, vdc Ref) ([]StorageProfile, error) {
+	var found types.QueryResultRecordsType
+	filter := allOf(term{"vdc", s.href(kindVDC, vdc.ID)})
+	if err := s.queryPage(ctx, "orgVdcStorageProfile", filter, 1, "name", &found); err != nil {
+		return nil, fmt.Errorf("listing storage profiles of VDC %s: %w", vdc.Name, err)
+	}
+	var profiles []StorageProfile
+	for _, r := range found.OrgVdcStorageProfileRecord {
+		profiles = append(profiles, StorageProfile{
+			Ref: Ref{ID: urnOf(kindStorageProfile, r.HREF), Name: r.Name}, Default: r.IsDefaultStorageProfile, Enabled: r.IsEnabled,
+		})
+	}
+	for _, r := range found.AdminOrgVdcStorageProfileRecord {
+		profiles = append(profiles, StorageProfile{
+			Ref: Ref{ID: urnOf(kindStorageProfile, r.HREF), Name: r.Name}, Default: r.IsDefaultStorageProfile, Enabled: r.IsEnabled,
+		})
+	}
+	return profiles, nil
+}
+
+// FindStorageProfile finds a storage profile of the VDC by name or URN; the default one for the empty name. It makes no
+// call: the VDC has them.
+func (s *Session) FindStorageProfile(_ context.Context, vdc VDC, nameOrURN string) (StorageProfile, error) {
+	in := "VDC " + vdc.Name
+	for _, profile := range vdc.StorageProfiles {
+		switch {
+		case nameOrURN == "" && !profile.Default, nameOrURN != "" && profile.Name != nameOrURN && profile.ID != nameOrURN:
+			continue
+		case !profile.Enabled:
+			return StorageProfile{}, &LookupError{
+				Kind: "storage profile", Name: profile.Name, In: in, Reason: "is disabled", Err: ErrInvalid,
+			}
+		}
+		return profile, nil
+	}
+	if nameOrURN == "" {
+		return StorageProfile{}, &LookupError{
+			Kind: "storage profile", Name: "", In: in, Err: ErrNotFound,
+			Reason: "must be named: the VDC has no default one",
+		}
+	}
+	return StorageProfile{}, &LookupError{Kind: "storage profile", Name: nameOrURN, In: in, Err: ErrNotFound}
+}
+
+// only returns the one hit whose name or URN is exactly the one looked for: filters of VCD ignore case.
+func only(kind, nameOrURN, in string, hits []Ref) (Ref, error) {
+	var exact []Ref
+	for _, hit := range hits {
+		if hit.Name == nameOrURN || hit.ID == nameOrURN {
+			exact = append(exact, hit)
+		}
+	}
+	switch len(exact) {
+	case 0:
+		return Ref{}, &LookupError{Kind: kind, Name: nameOrURN, In: in, Err: ErrNotFound}
+	case 1:
+		return exact[0], nil
+	}
+	return Ref{}, &LookupError{
+		Kind: kind, Name: nameOrURN, In: in, Err: ErrInvalid,
+		Reason: fmt.Sprintf("exists %d times; refer to it by its URN", len(exact)),
+	}
+}
+
+// missing turns VCD's refusal to show an object that a person named by URN into a look-up error.
+func missing(kind, nameOrURN, in string, err error) error {
+	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrForbidden) {
+		return &LookupError{Kind: kind, Name: nameOrURN, In: in, Err: ErrNotFound}
+	}
+	return fmt.Errorf("looking up %s %s: %w", kind, nameOrURN, err)
+}
+
+// key names a look-up in the cache. Names cannot contain the separator.
+func key(parts ...string) string {
+	joined := ""
+	for _, part := range parts {
+		joined += "\x00" + part
+	}
+	return joined
+}

@@ -1,0 +1,113 @@
+package vcd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+
+	"github.com/vmware/go-vcloud-director/v2/types/v56"
+)
+
+const networksPath = "/cloudapi/1.0.0/orgVdcNetworks"
+
+// FindNetwork finds an organisation network by name or URN, among those that VMs of the VDC can be connected to: its
+// own, those of its VDC group and those shared with it.
+func (s *Session) FindNetwork(ctx context.Context, vdc VDC, nameOrURN string) (Network, error) {
+	return lookup(ctx, s.lookups, key("network", vdc.ID, nameOrURN), func(ctx context.Context) (Network, error) {
+		return s.findNetwork(ctx, vdc, nameOrURN)
+	})
+}
+
+func (s *Session) findNetwork(ctx context.Context, vdc VDC, nameOrURN string) (Network, error) {
+	in := "VDC " + vdc.Name
+	if err := checkName("network", nameOrURN, in); err != nil {
+		return Network{}, err
+	}
+	by := term{"name", nameOrURN}
+	if isURN(nameOrURN) {
+		by = term{"id", nameOrURN}
+	}
+	var page struct {
+		Values []*types.OpenApiOrgVdcNetwork `json:"values"`
+	}
+	filter := jsonFilter(term{"ownerRef.id", vdc.ID}, term{"_context", "includeAccessible"}, by)
+	if err := s.getJSON(ctx, networksPath, params("page", "1", "pageSize", "32", "filter", filter), &page); err != nil {
+		return Network{}, fmt.Errorf("looking up network %s: %w", nameOrURN, err)
+	}
+	hits := make([]Ref, len(page.Values))
+	byID := map[string]*types.OpenApiOrgVdcNetwork{}
+	for i, n := range page.Values {
+		hits[i] = Ref{ID: n.ID, Name: n.Name}
+		byID[n.ID] = n
+	}
+	ref, err := only("network", nameOrURN, in, hits)
+	if err != nil {
+		return Network{}, err
+	}
+	dhcp, err := s.dhcpPools(ctx, ref)
+	if err != nil {
+		return Network{}, err
+	}
+	return network(byID[ref.ID], dhcp), nil
+}
+
+// dhcpPools returns the ranges of VCD's DHCP server on a network. Who may not see them goes without.
+func (s *Session) dhcpPools(ctx context.Context, n Ref) ([]AddressRange, error) {
+	var dhcp types.OpenApiOrgVdcNetworkDhcp
+	err := s.getJSON(ctx, networksPath+"/"+url.PathEscape(n.ID)+"/dhcp", "", &dhcp)
+	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrForbidden) || errors.Is(err, ErrInvalid) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading DHCP of network %s: %w", n.Name, err)
+	}
+	var ranges []AddressRange
+	for _, pool := range dhcp.DhcpPools {
+		ranges = appendRange(ranges, pool.IPRange.StartAddress, pool.IPRange.EndAddress)
+	}
+	return ranges, nil
+}
+
+func network(n *types.OpenApiOrgVdcNetwork, dhcp []AddressRange) Network {
+	found := Network{Ref: Ref{ID: n.ID, Name: n.Name}}
+	for _, values := range n.Subnets.Values {
+		gateway, err := netip.ParseAddr(values.Gateway)
+		if err != nil {
+			continue
+		}
+		subnet := Subnet{
+			Prefix: netip.PrefixFrom(gateway, values.PrefixLength).Masked(), Gateway: gateway, DNSSuffix: values.DNSSuffix,
+		}
+		for _, server := range []string{values.DNSServer1, values.DNSServer2} {
+			if addr, err := netip.ParseAddr(server); err == nil {
+				subnet.DNS = append(subnet.DNS, addr)
+			}
+		}
+		for _, r := range values.IPRanges.Values {
+			subnet.StaticPool = appendRange(subnet.StaticPool, r.StartAddress, r.EndAddress)
+		}
+		for _, r := range dhcp {
+			if subnet.Prefix.Contains(r.From) {
+				subnet.DHCPPool = append(subnet.DHCPPool, r)
+			}
+		}
+		found.Subnets = append(found.Subnets, subnet)
+	}
+	return found
+}
+
+// appendRange adds a range of which VCD wrote both ends, or only the first.
+func appendRange(ranges []AddressRange, from, to string) []AddressRange {
+	first, err := netip.ParseAddr(from)
+	if err != nil {
+		return ranges
+	}
+	last, err := netip.ParseAddr(cmp.Or(to, from))
+	if err != nil {
+		return ranges
+	}
+	return append(ranges, AddressRange{From: first, To: last})
+}

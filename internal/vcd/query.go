@@ -1,0 +1,143 @@
+package vcd
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/vmware/go-vcloud-director/v2/types/v56"
+)
+
+// pageSize is the largest that VCD allows.
+const pageSize = 128
+
+// maxFilter bounds the length of one filter, so that URLs stay short enough for every proxy.
+const maxFilter = 4000
+
+// queryPage asks the query service for one page of records.
+func (s *Session) queryPage(ctx context.Context, kind, filter string, page int, sortBy string, into *types.QueryResultRecordsType) error {
+	return s.getXML(ctx, "/api/query", params(
+		"type", s.queryType(kind), "format", "records", "page", strconv.Itoa(page), "pageSize", strconv.Itoa(pageSize),
+		"sortAsc", sortBy, "filterEncoded", "true", "filter", filter,
+	), into)
+}
+
+// queryType returns the name of a query for this session: a provider asks for the administrator's view.
+func (s *Session) queryType(kind string) string {
+	if !s.provider {
+		return kind
+	}
+	admin := map[string]string{
+		"vm": "adminVM", "vApp": "adminVApp", "orgVdc": "adminOrgVdc", "vAppTemplate": "adminVAppTemplate",
+		"task": "adminTask", "catalog": "adminCatalog", "orgVdcStorageProfile": "adminOrgVdcStorageProfile",
+	}
+	if name, ok := admin[kind]; ok {
+		return name
+	}
+	return kind
+}
+
+// both joins the records that tenants and providers get.
+func both[T any](tenant, provider []*T) []*T {
+	if len(provider) > 0 {
+		return provider
+	}
+	return tenant
+}
+
+// queryAll asks for all pages of VM records that a filter matches. Rows that come and go between two pages would be
+// seen twice or never: such an answer is thrown away, asked for once more, and then given up.
+func (s *Session) queryVMs(ctx context.Context, filter string) ([]*types.QueryResultVMRecordType, error) {
+	for range 2 {
+		rows, complete, err := s.queryVMsOnce(ctx, filter)
+		if err != nil || complete {
+			return rows, err
+		}
+	}
+	return nil, &connectionError{ErrUnavailable, "the list of VMs changed while it was read"}
+}
+
+func (s *Session) queryVMsOnce(ctx context.Context, filter string) ([]*types.QueryResultVMRecordType, bool, error) {
+	var rows []*types.QueryResultVMRecordType
+	seen := map[string]bool{}
+	total := 0
+	for page := 1; ; page++ {
+		var found types.QueryResultRecordsType
+		if err := s.queryPage(ctx, "vm", filter, page, "name", &found); err != nil {
+			return nil, false, err
+		}
+		if page == 1 {
+			total = int(found.Total)
+		}
+		records := both(found.VMRecord, found.AdminVMRecord)
+		for _, record := range records {
+			id := uuidOf(record.HREF)
+			if seen[id] {
+				return nil, false, nil
+			}
+			seen[id] = true
+			rows = append(rows, record)
+		}
+		switch {
+		case int(found.Total) != total || len(rows) > total:
+			return nil, false, nil
+		case len(rows) == total:
+			return rows, true, nil
+		case len(records) == 0:
+			return nil, false, nil
+		}
+	}
+}
+
+// parseTime reads a time as VCD writes it; the zero time if there is none.
+func parseTime(value string) time.Time {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999Z0700"} {
+		if t, err := time.Parse(layout, value); err == nil {
+			return t
+		}
+	}
+	return time.Time{}
+}
+
+// statusByName holds the states as the query service writes them.
+var statusByName = map[string]Status{
+	"FAILED_CREATION":     StatusFailedCreation,
+	"UNRESOLVED":          StatusUnresolved,
+	"RESOLVED":            StatusResolved,
+	"DEPLOYED":            StatusResolved,
+	"SUSPENDED":           StatusSuspended,
+	"POWERED_ON":          StatusPoweredOn,
+	"WAITING_FOR_INPUT":   StatusWaitingForInput,
+	"UNKNOWN":             StatusUnknown,
+	"UNRECOGNIZED":        StatusUnrecognized,
+	"POWERED_OFF":         StatusPoweredOff,
+	"INCONSISTENT_STATE":  StatusInconsistent,
+	"MIXED":               StatusMixed,
+	"PARTIALLY_SUSPENDED": StatusPartiallySuspended,
+}
+
+func parseStatus(name string) Status {
+	if status, ok := statusByName[name]; ok {
+		return status
+	}
+	if number, err := strconv.Atoi(name); err == nil {
+		return Status(number)
+	}
+	return StatusUnknown
+}
+
+// String returns the state as VCD writes it.
+func (s Status) String() string {
+	switch s {
+	case StatusResolved:
+		return "RESOLVED"
+	default:
+		for name, status := range statusByName {
+			if status == s {
+				return name
+			}
+		}
+	}
+	return fmt.Sprintf("status %d", int(s))
+}

@@ -1,0 +1,167 @@
+package vcd
+
+import (
+	"context"
+	"encoding/xml"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+)
+
+const (
+	namespaceVMW = "http://www.vmware.com/schema/ovf"
+	// mebibyte is what VCD counts disks in.
+	mebibyte = 1 << 20
+	// resourceDisk is the resource type of a hard disk.
+	resourceDisk = "17"
+)
+
+// ReconfigureVM starts one reconfiguration of a VM. The VM is read, altered where the change says so, and sent back: extra
+// configuration that others wrote and all else stays as it is. An empty value removes a key.
+func (s *Session) ReconfigureVM(ctx context.Context, id string, change VMChange) (Task, error) {
+	document, err := s.do(ctx, call{method: http.MethodGet, path: pathOf(kindVM, id)})
+	if err != nil {
+		return Task{}, err
+	}
+	body, err := reconfigured(document, change)
+	if err != nil {
+		return Task{}, err
+	}
+	return s.startRaw(ctx, call{
+		method: http.MethodPost, path: pathOf(kindVM, id) + "/action/reconfigureVm", contentType: mimeVM, body: body,
+	})
+}
+
+// reconfigured returns what to post to change a VM: its name and description, and of its sections only those that
+// change. VCD leaves sections alone that a request does not have.
+func reconfigured(document []byte, change VMChange) ([]byte, error) {
+	vm, err := parseXML(document)
+	if err != nil {
+		return nil, err
+	}
+	if change.DiskMiB > 0 {
+		if err := growDisk(vm, change.DiskMiB); err != nil {
+			return nil, err
+		}
+	}
+	if len(change.ExtraConfig) > 0 {
+		if err := mergeExtraConfig(vm, change.ExtraConfig); err != nil {
+			return nil, err
+		}
+	}
+	vm.keep(func(section *node) bool {
+		switch section.name.Local {
+		case "Description":
+			return true
+		case "VirtualHardwareSection":
+			return len(change.ExtraConfig) > 0
+		case "VmSpecSection":
+			return change.DiskMiB > 0
+		}
+		return false
+	})
+	return vm.document(), nil
+}
+
+type extraConfig struct {
+	XMLName  xml.Name `xml:"vmw:ExtraConfig"`
+	XmlnsVMW string   `xml:"xmlns:vmw,attr"`
+	XmlnsOVF string   `xml:"xmlns:ovf,attr"`
+	Required bool     `xml:"ovf:required,attr"`
+	Key      string   `xml:"vmw:key,attr"`
+	Value    string   `xml:"vmw:value,attr"`
+}
+
+// mergeExtraConfig sets keys of the extra configuration. Keys of others that have no value are left out: VCD would take
+// them for removals.
+func mergeExtraConfig(vm *node, changes map[string]string) error {
+	hardware := vm.first("VirtualHardwareSection")
+	if hardware == nil {
+		return &LookupError{Kind: "VM", Name: vm.attr("name"), Err: ErrInvalid, Reason: "shows no hardware section to this user"}
+	}
+	left := maps.Clone(changes)
+	hardware.keep(func(child *node) bool {
+		if child.name.Local != "ExtraConfig" {
+			return true
+		}
+		key := child.attr("key")
+		if value, ok := left[key]; ok {
+			child.setAttr("value", value)
+			delete(left, key)
+			return true
+		}
+		return child.attr("value") != ""
+	})
+	var added []*node
+	for _, key := range slices.Sorted(maps.Keys(left)) {
+		if left[key] == "" {
+			continue // it is not there
+		}
+		n, err := newNode(extraConfig{XmlnsVMW: namespaceVMW, XmlnsOVF: namespaceOVF, Key: key, Value: left[key]})
+		if err != nil {
+			return err
+		}
+		added = append(added, n)
+	}
+	hardware.insertBefore("Link", added...)
+	return nil
+}
+
+// growDisk sets the size of the first disk that is not an independent one, in both places where a VM states it.
+func growDisk(vm *node, sizeMiB int64) error {
+	name := vm.attr("name")
+	refuse := func(reason string) error {
+		return &LookupError{Kind: "VM", Name: name, Reason: reason, Err: ErrInvalid}
+	}
+	spec := vm.first("VmSpecSection")
+	if spec == nil || spec.first("DiskSection") == nil {
+		return refuse("shows no disks to this user")
+	}
+	for _, disk := range spec.first("DiskSection").nodes("DiskSettings") {
+		if disk.first("Disk") != nil {
+			continue
+		}
+		current, err := strconv.ParseInt(disk.text("SizeMb"), 10, 64)
+		if err != nil {
+			return refuse("has a disk of unknown size")
+		}
+		if sizeMiB < current {
+			return refuse(fmt.Sprintf("has a disk of %d MiB, which cannot shrink to %d MiB", current, sizeMiB))
+		}
+		spec.setAttr("Modified", "true")
+		disk.first("SizeMb").setText(strconv.FormatInt(sizeMiB, 10))
+		if quantity := disk.first("VirtualQuantity"); quantity != nil {
+			quantity.setText(strconv.FormatInt(inUnit(sizeMiB, disk.text("VirtualQuantityUnit")), 10))
+		}
+		growItem(vm.first("VirtualHardwareSection"), disk.text("DiskId"), sizeMiB)
+		return nil
+	}
+	return refuse("has no disk of its own")
+}
+
+func inUnit(sizeMiB int64, unit string) int64 {
+	if unit == "byte" {
+		return sizeMiB * mebibyte
+	}
+	return sizeMiB
+}
+
+// growItem keeps the hardware section in step with the specification section.
+func growItem(hardware *node, diskID string, sizeMiB int64) {
+	if hardware == nil {
+		return
+	}
+	for _, item := range hardware.nodes("Item") {
+		if item.text("ResourceType") != resourceDisk || item.text("InstanceID") != diskID {
+			continue
+		}
+		if host := item.first("HostResource"); host != nil && host.attr("capacity") != "" {
+			host.setAttr("capacity", strconv.FormatInt(sizeMiB, 10))
+		}
+		if item.text("VirtualQuantity") != "" {
+			item.first("VirtualQuantity").setText(strconv.FormatInt(inUnit(sizeMiB, item.text("VirtualQuantityUnits")), 10))
+		}
+	}
+}

@@ -1,0 +1,209 @@
+package vcd
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/vmware/go-vcloud-director/v2/govcd"
+	"github.com/vmware/go-vcloud-director/v2/util"
+)
+
+// PoolOptions say how a Pool behaves; the zero value is usable.
+type PoolOptions struct {
+	Metrics           prometheus.Registerer // nil: metrics are kept to ourselves
+	UserAgent         string
+	RequestsPerSecond float64       // per site; 0: 20
+	Burst             int           // per site; 0: 40
+	TaskPoll          time.Duration // between two task queries of a session; 0: 2 s
+	RequestTimeout    time.Duration // for one call, with its answer; 0: 60 s
+	LookupTTL         time.Duration // how long look-ups are remembered; 0: 10 min
+	IdleTimeout       time.Duration // sessions unused for longer are logged out; 0: 30 min
+	Clock             Clock         // nil: real time
+}
+
+func (o PoolOptions) withDefaults() PoolOptions {
+	if o.UserAgent == "" {
+		o.UserAgent = "cluster-api-provider-vcd"
+	}
+	setDefault(&o.RequestsPerSecond, 20)
+	setDefault(&o.Burst, 40)
+	setDefault(&o.TaskPoll, 2*time.Second)
+	setDefault(&o.RequestTimeout, time.Minute)
+	setDefault(&o.LookupTTL, 10*time.Minute)
+	setDefault(&o.IdleTimeout, 30*time.Minute)
+	if o.Clock == nil {
+		o.Clock = realClock{}
+	}
+	return o
+}
+
+func setDefault[T comparable](value *T, fallback T) {
+	if *value == *new(T) {
+		*value = fallback
+	}
+}
+
+// A Pool holds the sessions of a process: one for all who work with the same site, organisation and credentials.
+type Pool struct {
+	opts    PoolOptions
+	metrics *metrics
+	wireLog atomic.Pointer[func(Exchange)]
+
+	mu       sync.Mutex
+	sites    map[string]*site
+	sessions map[[sha256.Size]byte]*Session
+}
+
+// silenceSDK switches off the SDK's own log, which environment variables could switch on and which writes bodies.
+var silenceSDK = sync.OnceFunc(func() {
+	util.EnableLogging, util.LogHttpRequest, util.LogHttpResponse = false, false, false
+	util.SetLog()
+})
+
+// NewPool returns an empty pool.
+func NewPool(opts PoolOptions) *Pool {
+	silenceSDK()
+	return &Pool{
+		opts: opts.withDefaults(), metrics: newMetrics(opts.Metrics),
+		sites: map[string]*site{}, sessions: map[[sha256.Size]byte]*Session{},
+	}
+}
+
+// SetWireLog makes every call be reported to log, without secrets and bodies; nil stops it. It may be called at any time.
+func (p *Pool) SetWireLog(log func(Exchange)) { p.wireLog.Store(&log) }
+
+func (p *Pool) currentWireLog() func(Exchange) {
+	if log := p.wireLog.Load(); log != nil {
+		return *log
+	}
+	return nil
+}
+
+// Session returns the session for config, logging in if there is none that works. Credentials that were refused are not
+// tried again before config.Version changes.
+func (p *Pool) Session(ctx context.Context, config Config) (*Session, error) {
+	p.evictIdle()
+	s, err := p.sessionFor(config)
+	if err != nil {
+		return nil, err
+	}
+	s.setVersion(config.Version)
+	s.touch()
+	if _, err := s.token(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (p *Pool) sessionFor(config Config) (*Session, error) {
+	base, err := parseSite(config.Site)
+	if err != nil {
+		return nil, err
+	}
+	key, err := sessionKey(base, config)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s, ok := p.sessions[key]; ok {
+		return s, nil
+	}
+	where, ok := p.sites[base]
+	if !ok {
+		where = newSite(base, p.opts.RequestsPerSecond, p.opts.Burst, p.opts.Clock)
+		p.sites[base] = where
+	}
+	s, err := p.newSession(where, config)
+	if err != nil {
+		return nil, err
+	}
+	p.sessions[key] = s
+	return s, nil
+}
+
+// sessionKey is what two configs must have in common to share a session. Credentials are in it as a hash only.
+func sessionKey(base string, c Config) ([sha256.Size]byte, error) {
+	c.Site, c.Version = base, ""
+	text, err := json.Marshal(c)
+	if err != nil {
+		return [sha256.Size]byte{}, errors.New("comparing session configurations")
+	}
+	return sha256.Sum256(text), nil
+}
+
+func (p *Pool) newSession(where *site, config Config) (*Session, error) {
+	base, err := url.Parse(where.base + "/api")
+	if err != nil {
+		return nil, errors.New("reading the address of the site")
+	}
+	w, err := newWire(where, config, p.opts, p.metrics, p.currentWireLog)
+	if err != nil {
+		return nil, err
+	}
+	s := &Session{
+		site: where, wire: w, config: config, opts: p.opts, metrics: p.metrics,
+		used: p.opts.Clock.Now(), refused: map[string]error{}, lookups: newCache(p.opts.LookupTTL, p.opts.Clock), inventories: map[string]*inventory{},
+	}
+	org, _ := config.identity()
+	s.provider = isSystem(org)
+	s.tasks = newFollower(s)
+	s.sdk = govcd.Client{
+		VCDHREF: *base, VCDAuthHeader: tokenHeader, VCDToken: tokenPlaceholder, UserAgent: p.opts.UserAgent,
+		Http: http.Client{
+			Transport:     (*authTransport)(s),
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
+	return s, nil
+}
+
+// evictIdle logs out sessions that nobody used for a while, such as those of a password that was changed.
+func (p *Pool) evictIdle() {
+	deadline := p.opts.Clock.Now().Add(-p.opts.IdleTimeout)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for key, s := range p.sessions {
+		if s.usedBefore(deadline) {
+			delete(p.sessions, key)
+			go func() {
+				ctx, cancel := context.WithTimeout(context.Background(), p.opts.RequestTimeout)
+				defer cancel()
+				_ = s.close(ctx) // VCD ends idle sessions by itself, too
+			}()
+		}
+	}
+}
+
+// Close logs all sessions out and stops following tasks. Keys that are followed are not woken.
+func (p *Pool) Close(ctx context.Context) error {
+	p.mu.Lock()
+	sessions := p.sessions
+	p.sessions = map[[sha256.Size]byte]*Session{}
+	p.mu.Unlock()
+	var wg sync.WaitGroup
+	errs := make(chan error, len(sessions))
+	for _, s := range sessions {
+		wg.Go(func() {
+			if err := s.close(ctx); err != nil {
+				errs <- fmt.Errorf("logging out of %s: %w", s.site.base, err)
+			}
+		})
+	}
+	wg.Wait()
+	close(errs)
+	var all []error
+	for err := range errs {
+		all = append(all, err)
+	}
+	return errors.Join(all...)
+}

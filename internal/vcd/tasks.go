@@ -1,0 +1,302 @@
+package vcd
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/vmware/go-vcloud-director/v2/types/v56"
+)
+
+const (
+	// tasksPerQuery bounds one task query; who follows more is served in rounds.
+	tasksPerQuery = 60
+	// missesUntilUnknown is how often a task must be missing from the answer before it counts as unknown.
+	missesUntilUnknown = 2
+)
+
+// A follower polls the running tasks of a session by one query for all of them.
+type follower struct {
+	session *Session
+
+	mu       sync.Mutex
+	followed map[string]*followedTask // by key
+	cancel   context.CancelFunc       // of the running poller; nil if there is none
+	lastPoll time.Time
+	next     int // where the next round starts
+}
+
+type followedTask struct {
+	key    string
+	task   Task
+	wake   func()
+	misses int
+}
+
+func newFollower(s *Session) *follower {
+	return &follower{session: s, followed: map[string]*followedTask{}}
+}
+
+// Follow polls the task, with all others of the session, until it ends; then wake is called once, in a goroutine
+// of its own. The key names who started it, such as the UID of a machine; a key follows one task at a time.
+func (s *Session) Follow(key string, t Task, wake func()) {
+	if t.State == "" {
+		t.State = TaskRunning
+	}
+	s.tasks.follow(&followedTask{key: key, task: t, wake: wake})
+}
+
+// Task returns the task that key follows, from memory: no call is made.
+func (s *Session) Task(key string) (Task, bool) {
+	s.tasks.mu.Lock()
+	defer s.tasks.mu.Unlock()
+	if f, ok := s.tasks.followed[key]; ok {
+		return f.task, true
+	}
+	return Task{}, false
+}
+
+// Forget stops following the task of key.
+func (s *Session) Forget(key string) {
+	s.tasks.mu.Lock()
+	defer s.tasks.mu.Unlock()
+	s.tasks.remove(key)
+}
+
+func (f *follower) follow(t *followedTask) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.remove(t.key)
+	f.followed[t.key] = t
+	if t.task.State != TaskRunning {
+		f.wakeLocked(t)
+		return
+	}
+	f.session.metrics.tasks.Inc()
+	if f.cancel == nil {
+		ctx, cancel := context.WithCancel(context.Background())
+		f.cancel = cancel
+		go f.run(ctx)
+	}
+}
+
+func (f *follower) remove(key string) {
+	if old, ok := f.followed[key]; ok && old.task.State == TaskRunning {
+		f.session.metrics.tasks.Dec()
+	}
+	delete(f.followed, key)
+}
+
+// wakeLocked tells the one who follows a task that it ended. It is called with the lock held and must not wait.
+func (f *follower) wakeLocked(t *followedTask) {
+	if wake := t.wake; wake != nil {
+		t.wake = nil
+		go wake()
+	}
+}
+
+// stop ends the poller. What is followed is forgotten.
+func (f *follower) stop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for key := range f.followed {
+		f.remove(key)
+	}
+	if f.cancel != nil {
+		f.cancel()
+		f.cancel = nil
+	}
+}
+
+// run polls while there is something to poll.
+func (f *follower) run(ctx context.Context) {
+	for {
+		select {
+		case <-f.session.opts.Clock.After(f.untilNextPoll()):
+		case <-ctx.Done():
+			return
+		}
+		batch, more := f.batch(ctx)
+		if !more {
+			return
+		}
+		if err := f.poll(ctx, batch); err != nil {
+			select {
+			case <-f.session.opts.Clock.After(RetryAfter(err)):
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// untilNextPoll keeps the distance between polls; the first after a pause comes soon, because many tasks are short.
+func (f *follower) untilNextPoll() time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	every := f.session.opts.TaskPoll
+	return max(every/4, every-f.session.opts.Clock.Now().Sub(f.lastPoll))
+}
+
+// batch returns the tasks of the next round by id, and false if the poller has nothing left to do. A poller that was
+// replaced must not take the place of its successor: its context is cancelled.
+func (f *follower) batch(ctx context.Context) ([]string, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if ctx.Err() != nil {
+		return nil, false
+	}
+	var ids []string
+	for _, t := range f.followed {
+		if t.task.State == TaskRunning {
+			ids = append(ids, t.task.ID)
+		}
+	}
+	if len(ids) == 0 {
+		f.cancel()
+		f.cancel = nil
+		return nil, false
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	f.lastPoll = f.session.opts.Clock.Now()
+	if len(ids) <= tasksPerQuery {
+		return ids, true
+	}
+	start := f.next % len(ids)
+	f.next = start + tasksPerQuery
+	return append(ids[start:], ids[:start]...)[:tasksPerQuery], true
+}
+
+// poll asks for the tasks of one round and tells those whose tasks ended.
+func (f *follower) poll(ctx context.Context, ids []string) error {
+	terms := make([]term, len(ids))
+	for i, id := range ids {
+		terms[i] = term{"id", id}
+	}
+	var found types.QueryResultRecordsType
+	if err := f.session.queryPage(ctx, "task", anyOf(terms...), 1, "", &found); err != nil {
+		return err
+	}
+	states := map[string]Task{}
+	for _, record := range both(found.TaskRecord, found.AdminTaskRecord) {
+		id := urnOf(kindTask, record.HREF)
+		states[id] = Task{
+			ID: id, Operation: record.Name, State: taskState(record.Status), Progress: record.Progress,
+			Started: parseTime(record.StartDate), Ended: parseTime(record.EndDate),
+		}
+	}
+	for _, id := range ids {
+		state, known := states[id]
+		if known && state.State == TaskFailed {
+			state.Err = f.session.whyFailed(ctx, id)
+		}
+		f.settle(id, state, known)
+	}
+	return nil
+}
+
+// settle notes what is known of a task for all who follow it.
+func (f *follower) settle(id string, state Task, known bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, t := range f.followed {
+		if t.task.ID != id || t.task.State != TaskRunning {
+			continue
+		}
+		if known {
+			t.misses = 0
+			state.Owner = t.task.Owner
+			if state.Operation == "" {
+				state.Operation = t.task.Operation
+			}
+			t.task = state
+		} else if t.misses++; t.misses >= missesUntilUnknown {
+			t.task.State = TaskUnknown
+		}
+		if t.task.State != TaskRunning {
+			f.session.metrics.tasks.Dec()
+			f.wakeLocked(t)
+		}
+	}
+}
+
+// whyFailed reads the error of a failed task, which the query does not tell.
+func (s *Session) whyFailed(ctx context.Context, id string) error {
+	var t types.Task
+	if err := s.getXML(ctx, pathOf(kindTask, id), "", &t); err != nil {
+		return &StatusError{Message: "the task failed; VCD does not say why"}
+	}
+	return taskError(&t)
+}
+
+// taskError is why a task failed. Tasks that were aborted or cancelled failed, too.
+func taskError(t *types.Task) error {
+	if t.Error == nil {
+		return &StatusError{Operation: t.OperationName, Message: "the task ended as " + t.Status}
+	}
+	e := &StatusError{Operation: t.OperationName, Code: t.Error.MinorErrorCode, Message: tidyMessage(t.Error.Message)}
+	if t.Error.MajorErrorCode >= http.StatusBadRequest && t.Error.MajorErrorCode < 600 {
+		e.Status = t.Error.MajorErrorCode
+	}
+	if errors.Is(e, ErrNotFound) || errors.Is(e, ErrForbidden) {
+		// Something the task needed is missing; that says nothing of the object the task works on.
+		return &taskFailure{e}
+	}
+	return e
+}
+
+// A taskFailure is a failure of a task that must not be taken for the absence of the object it worked on.
+type taskFailure struct{ cause *StatusError }
+
+// Error implements error.
+func (e *taskFailure) Error() string { return e.cause.Error() }
+
+// Unwrap lets [errors.Is] match the sentinels.
+func (e *taskFailure) Unwrap() error { return ErrInvalid }
+
+// taskFrom reads a task as the XML API writes it.
+func (s *Session) taskFrom(t *types.Task) Task {
+	task := Task{
+		ID: urnOf(kindTask, t.ID), Operation: t.OperationName, State: taskState(t.Status), Progress: t.Progress,
+		Started: parseTime(t.StartTime), Ended: parseTime(t.EndTime),
+	}
+	if task.ID == "" {
+		task.ID = urnOf(kindTask, t.HREF)
+	}
+	if t.Owner != nil {
+		task.Owner = urnOf("", t.Owner.HREF)
+	}
+	if task.State == TaskFailed {
+		task.Err = taskError(t)
+	}
+	return task
+}
+
+// unfinished returns the tasks that still hold an entity.
+func (s *Session) unfinished(tasks *types.TasksInProgress) []Task {
+	if tasks == nil {
+		return nil
+	}
+	var running []Task
+	for _, t := range tasks.Task {
+		if task := s.taskFrom(t); task.State == TaskRunning {
+			running = append(running, task)
+		}
+	}
+	return running
+}
+
+func taskState(status string) TaskState {
+	switch status {
+	case "success":
+		return TaskSucceeded
+	case "error", "aborted", "canceled":
+		return TaskFailed
+	default:
+		return TaskRunning
+	}
+}

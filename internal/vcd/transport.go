@@ -1,0 +1,196 @@
+package vcd
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+const (
+	maxBody      = 64 << 20 // of an answer; a VDC with ten thousand VMs is 3 MiB
+	maxErrorBody = 1 << 20
+)
+
+// A wire carries calls to one site: it waits for the rate limit, bounds time and size, counts, logs, and keeps what a
+// failure says, which go-vcloud-director loses. It knows no credentials.
+type wire struct {
+	site    *site
+	next    http.RoundTripper
+	metrics *metrics
+	timeout time.Duration
+	agent   string
+	log     func() func(Exchange)
+}
+
+// newWire returns the wire for a config, with a connection pool of its own: what one tenant trusts, another may not.
+func newWire(s *site, config Config, opts PoolOptions, m *metrics, log func() func(Exchange)) (*wire, error) {
+	tlsConfig := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: config.Insecure} //nolint:gosec // explicit opt-in
+	if len(config.CABundle) > 0 {
+		tlsConfig.RootCAs = x509.NewCertPool()
+		if !tlsConfig.RootCAs.AppendCertsFromPEM(config.CABundle) {
+			return nil, &LookupError{Kind: "CA bundle", Name: s.base, Err: ErrTLS, Reason: "has no certificate in PEM format"}
+		}
+	}
+	return &wire{
+		site: s, metrics: m, timeout: opts.RequestTimeout, agent: opts.UserAgent, log: log,
+		next: &http.Transport{
+			Proxy:                 http.ProxyFromEnvironment,
+			TLSClientConfig:       tlsConfig,
+			TLSHandshakeTimeout:   15 * time.Second,
+			MaxIdleConnsPerHost:   8,
+			IdleConnTimeout:       90 * time.Second,
+			ExpectContinueTimeout: time.Second,
+			ForceAttemptHTTP2:     true,
+		},
+	}, nil
+}
+
+// close lets go of idle connections.
+func (w *wire) close() {
+	if t, ok := w.next.(*http.Transport); ok {
+		t.CloseIdleConnections()
+	}
+}
+
+// RoundTrip implements http.RoundTripper. The answer is read in full before it returns.
+func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
+	op := operation(req.Method, req.URL)
+	if "https://"+req.URL.Host != w.site.base {
+		return nil, keepFailure(req, &connectionError{ErrInvalid, "refusing to call another host than " + w.site.base})
+	}
+	if err := w.admit(req.Context()); err != nil {
+		return nil, keepFailure(req, err)
+	}
+	ctx, cancel := context.WithTimeout(req.Context(), w.timeout)
+	defer cancel()
+	out := req.Clone(ctx)
+	if w.agent != "" {
+		out.Header.Set("User-Agent", w.agent)
+	}
+	start := time.Now()
+	resp, body, err := w.exchange(out)
+	w.report(op, out, resp, body, time.Since(start), err)
+	if err != nil {
+		return nil, keepFailure(req, newConnectionError(req.Context(), w.site.base, err, w.timeout))
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	if resp.StatusCode >= http.StatusMultipleChoices {
+		_ = keepFailure(req, w.failure(op, resp, body))
+	}
+	return resp, nil
+}
+
+// admit waits for the rate limit of the site.
+func (w *wire) admit(ctx context.Context) error {
+	if left := w.site.remainingPause(); left > 0 {
+		w.metrics.throttled.WithLabelValues("vcd").Inc()
+		return &StatusError{Status: http.StatusTooManyRequests, Message: "VCD asked to be called less often", retryAfter: left}
+	}
+	if w.site.limiter.Tokens() < 1 {
+		w.metrics.throttled.WithLabelValues("self").Inc()
+	}
+	if err := w.site.limiter.Wait(ctx); err != nil {
+		if ctx.Err() != nil {
+			return fmt.Errorf("waiting to call %s: %w", w.site.base, ctx.Err())
+		}
+		return &StatusError{Status: http.StatusTooManyRequests, Message: "too many calls are waiting", retryAfter: time.Second}
+	}
+	return nil
+}
+
+// exchange sends the request and reads the answer, up to a limit.
+func (w *wire) exchange(req *http.Request) (*http.Response, []byte, error) {
+	resp, err := w.next.RoundTrip(req)
+	if err != nil {
+		return nil, nil, err //nolint:wrapcheck // classified by the caller
+	}
+	defer resp.Body.Close()
+	limit := int64(maxBody)
+	if resp.StatusCode >= http.StatusBadRequest {
+		limit = maxErrorBody
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	switch {
+	case err != nil && resp.StatusCode < http.StatusBadRequest:
+		return nil, nil, err //nolint:wrapcheck // classified by the caller
+	case int64(len(body)) > limit && resp.StatusCode < http.StatusBadRequest:
+		return nil, nil, fmt.Errorf("answer is larger than %d MiB", limit>>20)
+	}
+	return resp, body, nil // of an error, what came is enough
+}
+
+// failure says what went wrong. A redirect is one: VCD sends none, and following it would carry credentials away.
+func (w *wire) failure(op string, resp *http.Response, body []byte) error {
+	if resp.StatusCode < http.StatusBadRequest {
+		return &StatusError{Status: resp.StatusCode, Code: "BAD_REQUEST", Operation: op, Message: "the site redirects calls of its API"}
+	}
+	e := newStatusError(op, resp, body, w.site.clock.Now())
+	if errors.Is(e, ErrThrottled) {
+		w.metrics.throttled.WithLabelValues("vcd").Inc()
+		if e.retryAfter > 0 {
+			w.site.pause(e.retryAfter)
+		}
+	}
+	return e
+}
+
+func (w *wire) report(op string, req *http.Request, resp *http.Response, body []byte, took time.Duration, err error) {
+	status := 0
+	if resp != nil {
+		status = resp.StatusCode
+	}
+	w.metrics.call(op, status, took)
+	if log := w.log(); log != nil {
+		log(Exchange{
+			Operation: op, Method: req.Method, URL: RedactURL(req.URL), Header: RedactHeader(req.Header),
+			Status: status, Sent: int(req.ContentLength), Received: len(body), Took: took, Err: err,
+		})
+	}
+}
+
+type failureKey struct{}
+
+// A failureKeeper carries a failure past code that would flatten it, in the context of the request.
+type failureKeeper struct{ err error }
+
+func withFailureKeeper(ctx context.Context) (context.Context, *failureKeeper) {
+	keeper := &failureKeeper{}
+	return context.WithValue(ctx, failureKey{}, keeper), keeper
+}
+
+// keepFailure notes err for whoever made the request, and returns it.
+func keepFailure(req *http.Request, err error) error {
+	if keeper, ok := req.Context().Value(failureKey{}).(*failureKeeper); ok {
+		keeper.err = err
+	}
+	return err
+}
+
+// roundTrip sends a request and returns the body of the answer, or why there is none.
+func roundTrip(req *http.Request, transport http.RoundTripper) ([]byte, error) {
+	_, body, err := roundTripHeader(req, transport)
+	return body, err
+}
+
+func roundTripHeader(req *http.Request, transport http.RoundTripper) (http.Header, []byte, error) {
+	ctx, keeper := withFailureKeeper(req.Context())
+	resp, err := transport.RoundTrip(req.WithContext(ctx))
+	if err != nil {
+		if keeper.err != nil {
+			err = keeper.err
+		}
+		return nil, nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode >= http.StatusMultipleChoices && keeper.err != nil {
+		return nil, nil, keeper.err
+	}
+	body, err := io.ReadAll(resp.Body)
+	return resp.Header, body, err //nolint:wrapcheck // in memory by now
+}

@@ -1,0 +1,172 @@
+package vcd
+
+import (
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/vmware/go-vcloud-director/v2/types/v56"
+)
+
+// MIME types of what is sent.
+const (
+	mimeCompose       = "application/vnd.vmware.vcloud.composeVAppParams+xml"
+	mimeRecompose     = "application/vnd.vmware.vcloud.recomposeVAppParams+xml"
+	mimeUndeploy      = "application/vnd.vmware.vcloud.undeployVAppParams+xml"
+	mimeNetworkConfig = "application/vnd.vmware.vcloud.networkConfigSection+xml"
+	mimeLease         = "application/vnd.vmware.vcloud.leaseSettingsSection+xml"
+	mimeVM            = "application/vnd.vmware.vcloud.vm+xml"
+	mimeDiskParams    = "application/vnd.vmware.vcloud.diskAttachOrDetachParams+xml"
+)
+
+// FindVApp finds a vApp of the VDC by name. Its id is remembered, so that the next look costs one call.
+func (s *Session) FindVApp(ctx context.Context, vdc VDC, name string) (VApp, error) {
+	cacheKey := key("vapp", vdc.ID, name)
+	if id, ok := s.lookups.get(cacheKey); ok {
+		found, err := s.VApp(ctx, fmt.Sprint(id))
+		if err == nil && found.Name == name {
+			return found, nil
+		}
+		if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrForbidden) {
+			return VApp{}, err
+		}
+		s.lookups.drop(cacheKey) // deleted or renamed; there may be another
+	}
+	ref, err := s.locateVApp(ctx, vdc, name)
+	if err != nil {
+		return VApp{}, err
+	}
+	found, err := s.VApp(ctx, ref.ID)
+	if err == nil {
+		s.lookups.put(cacheKey, ref.ID)
+	}
+	return found, err
+}
+
+func (s *Session) locateVApp(ctx context.Context, vdc VDC, name string) (Ref, error) {
+	in := "VDC " + vdc.Name
+	if err := checkName("vApp", name, in); err != nil {
+		return Ref{}, err
+	}
+	var found types.QueryResultRecordsType
+	filter := allOf(term{"name", name}, term{"vdc", s.href(kindVDC, vdc.ID)})
+	if err := s.queryPage(ctx, "vApp", filter, 1, "", &found); err != nil {
+		return Ref{}, fmt.Errorf("looking up vApp %s: %w", name, err)
+	}
+	var hits []Ref
+	for _, record := range both(found.VAppRecord, found.AdminVAppRecord) {
+		hits = append(hits, Ref{ID: urnOf(kindVApp, record.HREF), Name: record.Name})
+	}
+	return only("vApp", name, in, hits)
+}
+
+// VApp reads a vApp.
+func (s *Session) VApp(ctx context.Context, id string) (VApp, error) {
+	var doc types.VApp
+	if err := s.getXML(ctx, pathOf(kindVApp, id), "", &doc); err != nil {
+		return VApp{}, err
+	}
+	return s.vAppFrom(&doc), nil
+}
+
+func (s *Session) vAppFrom(doc *types.VApp) VApp {
+	v := VApp{
+		Ref: Ref{ID: urnOf(kindVApp, doc.ID), Name: doc.Name}, Description: doc.Description,
+		Status: Status(doc.Status), Deployed: doc.Deployed, Tasks: s.unfinished(doc.Tasks),
+	}
+	if v.ID == "" {
+		v.ID = urnOf(kindVApp, doc.HREF)
+	}
+	if doc.NetworkConfigSection != nil {
+		for _, n := range doc.NetworkConfigSection.NetworkConfig {
+			// "none" is what VCD writes for NICs that are not connected.
+			if n.Configuration != nil && n.Configuration.ParentNetwork != nil && n.NetworkName != "none" {
+				v.Networks = append(v.Networks, n.NetworkName)
+			}
+		}
+	}
+	if doc.Children != nil {
+		for _, vm := range doc.Children.VM {
+			v.VMs = append(v.VMs, Ref{ID: urnOf(kindVM, vm.HREF), Name: vm.Name})
+			v.Tasks = append(v.Tasks, s.unfinished(vm.Tasks)...)
+		}
+	}
+	if lease := doc.LeaseSettingsSection; lease != nil {
+		v.RuntimeLease = time.Duration(lease.DeploymentLeaseInSeconds) * time.Second
+		v.StorageLease = time.Duration(lease.StorageLeaseInSeconds) * time.Second
+		v.LeaseEnd = earliest(parseTime(lease.DeploymentLeaseExpiration), parseTime(lease.StorageLeaseExpiration))
+	}
+	return v
+}
+
+// earliest returns the earlier of two times, of which the zero time is never.
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// DeleteVApp starts the next step of deleting a vApp: undeploying it while it is deployed, else removing it. Call it again
+// when the task has ended, until it fails with [ErrNotFound]. It deletes all VMs of the vApp; the caller has made sure
+// that they are its own.
+func (s *Session) DeleteVApp(ctx context.Context, id string) (Task, error) {
+	found, err := s.VApp(ctx, id)
+	if err != nil {
+		return Task{}, err
+	}
+	if found.Deployed {
+		return s.undeploy(ctx, pathOf(kindVApp, id), "powerOff")
+	}
+	return s.start(ctx, http.MethodDelete, pathOf(kindVApp, id), "", nil)
+}
+
+type undeployParams struct {
+	XMLName xml.Name `xml:"http://www.vmware.com/vcloud/v1.5 UndeployVAppParams"`
+	Action  string   `xml:"UndeployPowerAction"`
+}
+
+func (s *Session) undeploy(ctx context.Context, path, action string) (Task, error) {
+	return s.start(ctx, http.MethodPost, path+"/action/undeploy", mimeUndeploy, undeployParams{Action: action})
+}
+
+// SetLease starts setting the leases of a vApp; 0 is never. Where the organisation caps them, VCD refuses or shortens:
+// read the vApp to see what it is.
+func (s *Session) SetLease(ctx context.Context, vAppID string, runtime, storage time.Duration) (Task, error) {
+	section := newLeaseSection(runtime, storage)
+	section.Xmlns, section.XmlnsOVF = namespaceVCloud, namespaceOVF
+	return s.start(ctx, http.MethodPut, pathOf(kindVApp, vAppID)+"/leaseSettingsSection/", mimeLease, section)
+}
+
+// ConnectNetworks starts connecting networks to a vApp, in addition to those it has.
+func (s *Session) ConnectNetworks(ctx context.Context, vAppID string, networks []Ref) (Task, error) {
+	path := pathOf(kindVApp, vAppID) + "/networkConfigSection/"
+	section, err := s.do(ctx, call{method: http.MethodGet, path: path})
+	if err != nil {
+		return Task{}, err
+	}
+	doc, err := parseXML(section)
+	if err != nil {
+		return Task{}, err
+	}
+	known := map[string]bool{}
+	for _, n := range doc.nodes("NetworkConfig") {
+		known[n.attr("networkName")] = true
+	}
+	for _, n := range networks {
+		if known[n.Name] {
+			continue
+		}
+		config := s.networkConfig(n)
+		config.Xmlns = namespaceVCloud
+		added, err := newNode(config)
+		if err != nil {
+			return Task{}, err
+		}
+		doc.insertBefore("", added)
+	}
+	return s.startRaw(ctx, call{method: http.MethodPut, path: path, contentType: mimeNetworkConfig, body: doc.document()})
+}

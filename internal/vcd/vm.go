@@ -1,0 +1,144 @@
+package vcd
+
+import (
+	"context"
+	"encoding/xml"
+	"net/http"
+
+	"github.com/vmware/go-vcloud-director/v2/types/v56"
+)
+
+// Resource types of OVF hardware items.
+const (
+	resourceCPU    = 3
+	resourceMemory = 4
+)
+
+// VM reads a VM.
+func (s *Session) VM(ctx context.Context, id string) (VM, error) {
+	var doc types.Vm
+	if err := s.getXML(ctx, pathOf(kindVM, id), "", &doc); err != nil {
+		return VM{}, err
+	}
+	return vmFrom(&doc, s), nil
+}
+
+func vmFrom(doc *types.Vm, s *Session) VM {
+	vm := VM{
+		Ref: Ref{ID: urnOf(kindVM, doc.ID), Name: doc.Name}, Description: doc.Description,
+		Status: Status(doc.Status), Deployed: doc.Deployed, Tasks: s.unfinished(doc.Tasks),
+		ExtraConfig: map[string]string{}, NICs: nicsFrom(doc.NetworkConnectionSection),
+	}
+	if vm.ID == "" {
+		vm.ID = urnOf(kindVM, doc.HREF)
+	}
+	for _, link := range doc.Link {
+		if link.Rel == "up" && urnOf("", link.HREF) != "" {
+			vm.VApp = Ref{ID: urnOf("", link.HREF), Name: link.Name}
+		}
+	}
+	if profile := doc.StorageProfile; profile != nil {
+		vm.StorageProfile = Ref{ID: urnOf(kindStorageProfile, profile.HREF), Name: profile.Name}
+	}
+	if policy := doc.ComputePolicy; policy != nil {
+		vm.SizingPolicyID, vm.PlacementPolicyID = policyID(policy.VmSizingPolicy), policyID(policy.VmPlacementPolicy)
+	}
+	if hardware := doc.VirtualHardwareSection; hardware != nil {
+		readHardware(hardware, &vm)
+	}
+	if spec := doc.VmSpecSection; spec != nil {
+		readSpec(spec, &vm)
+	}
+	return vm
+}
+
+func policyID(r *types.Reference) string {
+	switch {
+	case r == nil:
+		return ""
+	case r.ID != "":
+		return urnOf("vdcComputePolicy", r.ID)
+	}
+	return urnOf("vdcComputePolicy", r.HREF)
+}
+
+func nicsFrom(section *types.NetworkConnectionSection) []NIC {
+	if section == nil {
+		return nil
+	}
+	var nics []NIC
+	for _, c := range section.NetworkConnection {
+		nics = append(nics, NIC{
+			Index: c.NetworkConnectionIndex, Network: c.Network, MAC: c.MACAddress, Mode: AddressMode(c.IPAddressAllocationMode),
+			Address: c.IPAddress, Primary: c.NetworkConnectionIndex == section.PrimaryNetworkConnectionIndex,
+			Adapter: c.NetworkAdapterType,
+		})
+	}
+	return nics
+}
+
+// readHardware reads extra configuration, and sizes for the case that there is no VmSpecSection.
+func readHardware(hardware *types.VirtualHardwareSection, vm *VM) {
+	for _, config := range hardware.ExtraConfig {
+		vm.ExtraConfig[config.Key] = config.Value
+	}
+	for _, item := range hardware.Item {
+		switch item.ResourceType {
+		case resourceCPU:
+			vm.CPUs = item.VirtualQuantity
+		case resourceMemory:
+			vm.MemoryMiB = item.VirtualQuantity
+		}
+	}
+}
+
+func readSpec(spec *types.VmSpecSection, vm *VM) {
+	if spec.NumCpus != nil {
+		vm.CPUs = int64(*spec.NumCpus)
+	}
+	if spec.MemoryResourceMb != nil {
+		vm.MemoryMiB = spec.MemoryResourceMb.Configured
+	}
+	if spec.DiskSection == nil {
+		return
+	}
+	for _, settings := range spec.DiskSection.DiskSettings {
+		disk := Disk{ID: settings.DiskId, SizeMiB: settings.SizeMb}
+		if named := settings.Disk; named != nil {
+			disk.Independent = &Ref{ID: urnOf(kindDisk, named.HREF), Name: named.Name}
+		}
+		vm.Disks = append(vm.Disks, disk)
+	}
+}
+
+// PowerOn starts powering a VM on.
+func (s *Session) PowerOn(ctx context.Context, id string) (Task, error) {
+	return s.start(ctx, http.MethodPost, pathOf(kindVM, id)+"/power/action/powerOn", "", nil)
+}
+
+// Shutdown starts shutting the guest down, by its own means: it needs VMware Tools in the guest, and may take as long as the
+// guest likes. The VM stays deployed: [Session.PowerOff] comes after it.
+func (s *Session) Shutdown(ctx context.Context, id string) (Task, error) {
+	return s.start(ctx, http.MethodPost, pathOf(kindVM, id)+"/power/action/shutdown", "", nil)
+}
+
+// PowerOff starts powering a VM off and undeploying it, which deleting it needs.
+func (s *Session) PowerOff(ctx context.Context, id string) (Task, error) {
+	return s.undeploy(ctx, pathOf(kindVM, id), "powerOff")
+}
+
+// DeleteVM starts deleting a VM, which must be powered off and undeployed. An independent disk must have been detached.
+func (s *Session) DeleteVM(ctx context.Context, id string) (Task, error) {
+	return s.start(ctx, http.MethodDelete, pathOf(kindVM, id), "", nil)
+}
+
+type diskParams struct {
+	XMLName xml.Name `xml:"http://www.vmware.com/vcloud/v1.5 DiskAttachOrDetachParams"`
+	Disk    xmlRef   `xml:"Disk"`
+}
+
+// DetachDisk starts detaching an independent disk from a VM; diskID is the URN of the disk. The disk stays.
+func (s *Session) DetachDisk(ctx context.Context, vmID, diskID string) (Task, error) {
+	return s.start(ctx, http.MethodPost, pathOf(kindVM, vmID)+"/disk/action/detach", mimeDiskParams,
+		diskParams{Disk: xmlRef{HRef: s.href(kindDisk, diskID)}})
+}
