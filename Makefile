@@ -1,4 +1,4 @@
-# Targets with a "##" are listed by `make help`. Tools are Go modules (tools.mod, golangci.mod): nothing else is downloaded.
+# Targets with a "##" are listed by `make help`. Tools are Go modules (tools.mod, lint.mod): nothing else is downloaded.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -13,12 +13,12 @@ GO_TEST_FLAGS ?=
 TIMEOUT ?= 15m
 OUT ?= out
 VERSION ?= v2.0.0-dev
-IMAGE ?= ghcr.io/cluster-api-provider-vcd/cluster-api-provider-vcd
+IMAGE ?= ghcr.io/cluster-api-provider-vcd/cluster-api-vcd-controller
 
 GO ?= go
 TOOL := $(GO) tool -modfile=tools.mod
 # An absolute path, because linting test/ runs there.
-LINT := $(GO) tool -modfile=$(CURDIR)/golangci.mod golangci-lint
+LINT := $(GO) tool -modfile=$(CURDIR)/lint.mod golangci-lint
 # Nested modules, by folder; all but test/ only pin what is built from them.
 MODULES := . $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod'))
 SCRIPTS := $(shell git ls-files '*.sh') .ci/run
@@ -45,6 +45,7 @@ build: ## Build the programs to out/bin.
 
 .PHONY: generate
 generate: ## Write everything that is generated: deep copies, CRDs, RBAC, reference pages, kube-vip's manifest.
+	hack/generate.sh
 	$(GO) generate ./...
 
 .PHONY: manifests
@@ -106,7 +107,7 @@ tidy: ## Tidy all modules.
 
 .PHONY: vuln
 vuln: ## Look for known vulnerabilities in what is called (needs the vulnerability database).
-	$(TOOL) govulncheck ./...
+	$(GO) tool -modfile=lint.mod govulncheck ./...
 
 ##@ Else
 

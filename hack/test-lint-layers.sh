@@ -87,7 +87,7 @@ while read -r folder import rule; do
 done <<<"$cases"
 
 found=$work/found
-(cd "$root" && go build -modfile=golangci.mod -o "$work/golangci-lint" github.com/golangci/golangci-lint/v2/cmd/golangci-lint)
+(cd "$root" && go build -modfile=lint.mod -o "$work/golangci-lint" github.com/golangci/golangci-lint/v2/cmd/golangci-lint)
 (cd "$work" && ./golangci-lint run --enable-only depguard --output.text.path=found --output.text.print-issued-lines=false \
 	--output.text.colors=false --issues-exit-code=0 ./...)
 

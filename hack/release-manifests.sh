@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Writes what clusterctl downloads of a release: the provider's components, metadata.yaml and the cluster templates.
+# usage: release-manifests.sh FOLDER VERSION IMAGE
+set -o errexit -o nounset -o pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+folder=$1/$2
+image=$3:$2
+
+mkdir -p "$folder"
+components=$(go tool -modfile=tools.mod kustomize build config/default)
+# config/manager names the image with the tag "dev", as a build from a work tree.
+if [[ $components != *"image: $3:dev"* ]]; then
+	echo "config/manager does not use the image $3:dev" >&2
+	exit 1
+fi
+printf '%s\n' "${components//"image: $3:dev"/"image: $image"}" >"$folder/infrastructure-components.yaml"
+cp metadata.yaml templates/cluster-template*.yaml "$folder/"
+ls "$folder"

@@ -1,0 +1,281 @@
+// Package templates_test checks the cluster templates without an API server: that they render as clusterctl renders them, hold only
+// fields that exist, and refer to objects that are there. test/templates applies them to a real one.
+package templates_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/kubevip"
+)
+
+var flavors = []string{"", "development"}
+
+// needed are the variables without a default, with values for the simulator's model. clusterctl itself sets the first four.
+var needed = map[string]string{
+	"CLUSTER_NAME":                 "demo",
+	"KUBERNETES_VERSION":           "v1.36.3",
+	"CONTROL_PLANE_MACHINE_COUNT":  "3",
+	"WORKER_MACHINE_COUNT":         "2",
+	"VCD_SITE":                     "https://vcd.example.com",
+	"VCD_ORGANIZATION":             "acme",
+	"VCD_ORGANIZATION_VDC":         "acme-vdc",
+	"VCD_ORGANIZATION_VDC_NETWORK": "nodes",
+	"VCD_CATALOG":                  "kubernetes",
+	"VCD_TEMPLATE_NAME":            "ubuntu-2404-kube-v1.36.3",
+	"CONTROL_PLANE_ENDPOINT_IP":    "192.168.100.200",
+}
+
+// optional are the variables with a default, with other values.
+var optional = map[string]string{
+	"POD_CIDR":                           "10.244.0.0/16",
+	"SERVICE_CIDR":                       "10.96.0.0/12",
+	"VIP_NETWORK_INTERFACE":              "ens192",
+	"KUBE_VIP_IMAGE":                     "registry.example.com/kube-vip:v0.9.1",
+	"VCD_USERNAME_B64":                   "Y2FwdmNk",
+	"VCD_PASSWORD_B64":                   "cGFzc3dvcmQ=",
+	"VCD_API_TOKEN_B64":                  "dG9rZW4=",
+	"VCD_REFRESH_TOKEN_B64":              "dG9rZW4=",
+	"VCD_CA_BUNDLE_B64":                  "LS0tLS1CRUdJTg==",
+	"VCD_CONTROL_PLANE_SIZING_POLICY":    "large",
+	"VCD_CONTROL_PLANE_PLACEMENT_POLICY": "rack-a",
+	"VCD_CONTROL_PLANE_STORAGE_PROFILE":  "fast",
+	"VCD_WORKER_SIZING_POLICY":           "small",
+	"VCD_WORKER_PLACEMENT_POLICY":        "rack-a",
+	"VCD_WORKER_STORAGE_PROFILE":         "standard",
+	"DISK_SIZE":                          "40Gi",
+	"SSH_PUBLIC_KEY":                     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ+x/y= me@example.com",
+}
+
+func TestRenderWithNeededVariablesAlone(t *testing.T) {
+	for _, flavor := range flavors {
+		t.Run(nameOf(flavor), func(t *testing.T) {
+			g := NewWithT(t)
+
+			objects := render(t, flavor, needed)
+
+			cluster := find[*infrav1.VCDCluster](objects, "demo")
+			g.Expect(cluster.Spec.OVDCNetwork).To(Equal("nodes"))
+			g.Expect(cluster.Spec.Endpoint.KubeVIP).To(Equal(&infrav1.KubeVIPEndpoint{Address: "192.168.100.200"}))
+			machine := find[*infrav1.VCDMachineTemplate](objects, "demo-control-plane").Spec.Template.Spec
+			g.Expect(machine).To(Equal(infrav1.VCDMachineSpec{Catalog: "kubernetes", Template: "ubuntu-2404-kube-v1.36.3"}))
+			secret := find[*corev1.Secret](objects, "demo-credentials")
+			g.Expect(slices.Collect(maps.Values(secret.Data))).To(HaveEach(BeEmpty()))
+			control := find[*controlplanev1.KubeadmControlPlane](objects, "demo-control-plane").Spec.KubeadmConfigSpec
+			g.Expect(control.Users[0].SSHAuthorizedKeys).To(BeEmpty())
+		})
+	}
+}
+
+func TestRenderWithAllVariables(t *testing.T) {
+	g := NewWithT(t)
+	all := maps.Clone(needed)
+	maps.Copy(all, optional)
+
+	objects := render(t, "", all)
+
+	cluster := find[*infrav1.VCDCluster](objects, "demo")
+	g.Expect(cluster.Spec.Endpoint.KubeVIP.Interface).To(Equal("ens192"))
+	g.Expect(cluster.Spec.Endpoint.KubeVIP.Image).To(Equal("registry.example.com/kube-vip:v0.9.1"))
+	worker := find[*infrav1.VCDMachineTemplate](objects, "demo-md-0").Spec.Template.Spec
+	g.Expect(worker.SizingPolicy).To(Equal("small"))
+	g.Expect(worker.DiskSize.String()).To(Equal("40Gi"))
+	secret := find[*corev1.Secret](objects, "demo-credentials")
+	g.Expect(secret.Data).To(HaveKeyWithValue(infrav1.SecretPassword, []byte("password")))
+	g.Expect(secret.Data).To(HaveKeyWithValue(infrav1.SecretCABundle, []byte("-----BEGIN")))
+	control := find[*controlplanev1.KubeadmControlPlane](objects, "demo-control-plane").Spec.KubeadmConfigSpec
+	g.Expect(control.Users[0].SSHAuthorizedKeys).To(Equal([]string{optional["SSH_PUBLIC_KEY"]}))
+}
+
+func TestEveryVariableIsKnownAndDocumented(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "docs", "guides", "templates.md"))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	for _, flavor := range flavors {
+		t.Run(nameOf(flavor), func(t *testing.T) {
+			g := NewWithT(t)
+
+			variables, err := yamlprocessor.NewSimpleProcessor().GetVariableMap(read(t, flavor))
+
+			g.Expect(err).NotTo(HaveOccurred())
+			for name, fallback := range variables {
+				known := needed
+				if fallback != nil {
+					known = optional
+				}
+				g.Expect(known).To(HaveKey(name))
+				g.Expect(string(page)).To(ContainSubstring("`"+name+"`"), "docs/guides/templates.md")
+			}
+		})
+	}
+}
+
+func TestReferencesPointToObjectsOfTheTemplate(t *testing.T) {
+	for _, flavor := range flavors {
+		t.Run(nameOf(flavor), func(t *testing.T) {
+			g := NewWithT(t)
+
+			objects := render(t, flavor, needed)
+
+			cluster := find[*clusterv1.Cluster](objects, "demo")
+			refs := []clusterv1.ContractVersionedObjectReference{cluster.Spec.InfrastructureRef, cluster.Spec.ControlPlaneRef}
+			for _, object := range objects {
+				switch o := object.(type) {
+				case *controlplanev1.KubeadmControlPlane:
+					refs = append(refs, o.Spec.MachineTemplate.Spec.InfrastructureRef)
+				case *clusterv1.MachineDeployment:
+					refs = append(refs, o.Spec.Template.Spec.InfrastructureRef, o.Spec.Template.Spec.Bootstrap.ConfigRef)
+				case *infrav1.VCDIdentity:
+					g.Expect(find[*corev1.Secret](objects, o.Spec.SecretRef.Name)).NotTo(BeNil())
+				case *infrav1.VCDCluster:
+					g.Expect(find[*infrav1.VCDIdentity](objects, o.Spec.IdentityRef.Name)).NotTo(BeNil())
+				}
+			}
+			for _, ref := range refs {
+				g.Expect(objects).To(ContainElement(Satisfy(func(o client.Object) bool {
+					kind := o.GetObjectKind().GroupVersionKind()
+					return kind.Group == ref.APIGroup && kind.Kind == ref.Kind && o.GetName() == ref.Name
+				})), "%s %s", ref.Kind, ref.Name)
+			}
+		})
+	}
+}
+
+func TestNodesTellKubernetesWhoTheyAre(t *testing.T) {
+	const hostname, providerID = "{{ local_hostname }}", "{{ ds.meta_data.provider_id }}"
+	for _, flavor := range flavors {
+		t.Run(nameOf(flavor), func(t *testing.T) {
+			g := NewWithT(t)
+
+			objects := render(t, flavor, needed)
+
+			control := find[*controlplanev1.KubeadmControlPlane](objects, "demo-control-plane").Spec.KubeadmConfigSpec
+			registrations := []bootstrapv1.NodeRegistrationOptions{
+				control.InitConfiguration.NodeRegistration, control.JoinConfiguration.NodeRegistration,
+			}
+			if workers := find[*bootstrapv1.KubeadmConfigTemplate](objects, "demo-md-0"); workers != nil {
+				registrations = append(registrations, workers.Spec.Template.Spec.JoinConfiguration.NodeRegistration)
+			}
+			for _, registration := range registrations {
+				g.Expect(registration.Name).To(Equal(hostname))
+				g.Expect(registration.KubeletExtraArgs).To(ConsistOf(
+					bootstrapv1.Arg{Name: "provider-id", Value: new(providerID)}))
+			}
+		})
+	}
+}
+
+func TestControlPlanesTakeKubeVIPFromTheSecret(t *testing.T) {
+	for _, flavor := range flavors {
+		t.Run(nameOf(flavor), func(t *testing.T) {
+			g := NewWithT(t)
+
+			objects := render(t, flavor, needed)
+
+			control := find[*controlplanev1.KubeadmControlPlane](objects, "demo-control-plane").Spec.KubeadmConfigSpec
+			paths := map[string]string{}
+			for _, file := range control.Files {
+				g.Expect(file.ContentFrom.Secret.Name).To(Equal("demo-kube-vip"))
+				paths[file.ContentFrom.Secret.Key] = file.Path
+			}
+			g.Expect(paths).To(HaveKeyWithValue(kubevip.KeyManifest, "/etc/kubernetes/manifests/kube-vip.yaml"))
+			g.Expect(control.PreKubeadmCommands).To(ConsistOf(paths[kubevip.KeyPrepare]))
+			g.Expect(control.PostKubeadmCommands).To(ConsistOf(paths[kubevip.KeyCleanup]))
+		})
+	}
+}
+
+func TestDevelopmentIsOneUntaintedNode(t *testing.T) {
+	g := NewWithT(t)
+
+	objects := render(t, "development", needed)
+
+	control := find[*controlplanev1.KubeadmControlPlane](objects, "demo-control-plane").Spec
+	g.Expect(control.Replicas).To(HaveValue(BeEquivalentTo(1)))
+	g.Expect(control.KubeadmConfigSpec.InitConfiguration.NodeRegistration.Taints).To(HaveValue(BeEmpty()))
+	g.Expect(control.KubeadmConfigSpec.JoinConfiguration.NodeRegistration.Taints).To(HaveValue(BeEmpty()))
+	g.Expect(find[*clusterv1.MachineDeployment](objects, "demo-md-0")).To(BeNil())
+}
+
+func nameOf(flavor string) string {
+	if flavor == "" {
+		return "default"
+	}
+	return flavor
+}
+
+func read(t *testing.T, flavor string) []byte {
+	t.Helper()
+	name := yamlprocessor.NewSimpleProcessor().GetTemplateName("", flavor)
+	data, err := os.ReadFile(name)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return data
+}
+
+// render substitutes variables as clusterctl does and decodes the result; a field that does not exist is an error.
+func render(t *testing.T, flavor string, variables map[string]string) []client.Object {
+	t.Helper()
+	g := NewWithT(t)
+	data, err := yamlprocessor.NewSimpleProcessor().Process(read(t, flavor), func(name string) (string, error) {
+		if value, ok := variables[name]; ok {
+			return value, nil
+		}
+		return "", errors.New("not set")
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+
+	decoder := strictDecoder(t)
+	documents := yaml.NewDocumentDecoder(io.NopCloser(bytes.NewReader(data)))
+	defer func() { g.Expect(documents.Close()).To(Succeed()) }()
+	var objects []client.Object
+	buffer := make([]byte, len(data))
+	for {
+		n, err := documents.Read(buffer)
+		if errors.Is(err, io.EOF) {
+			return objects
+		}
+		g.Expect(err).NotTo(HaveOccurred())
+		object, _, err := decoder.Decode(buffer[:n], nil, nil)
+		g.Expect(err).NotTo(HaveOccurred(), string(buffer[:n]))
+		objects = append(objects, object.(client.Object))
+	}
+}
+
+func strictDecoder(t *testing.T) runtime.Decoder {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, clusterv1.AddToScheme, bootstrapv1.AddToScheme, controlplanev1.AddToScheme, infrav1.AddToScheme,
+	} {
+		NewWithT(t).Expect(add(scheme)).To(Succeed())
+	}
+	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
+}
+
+// find returns the object of a type and name, nil if there is none.
+func find[T client.Object](objects []client.Object, name string) T {
+	for _, object := range objects {
+		if o, ok := object.(T); ok && o.GetName() == name {
+			return o
+		}
+	}
+	var none T
+	return none
+}
