@@ -142,7 +142,7 @@ func TestCloudInitSetsUpTheNetwork(t *testing.T) {
 	g.Expect(strings.Count(files["networkd"], "Gateway=")).To(Equal(1))
 	g.Expect(files["networkd"]).To(ContainSubstring("Destination=0.0.0.0/0"))
 	g.Expect(files["networkd"]).To(ContainSubstring("UseRoutes=False"))
-	g.Expect(files["eni"]).To(ContainSubstring("route add default gw 192.168.100.1"))
+	g.Expect(files["eni"]).To(MatchRegexp(`route add default (gw|via) 192\.168\.100\.1`))
 	for renderer, text := range files {
 		g.Expect(text).To(ContainSubstring("192.168.100.10/24"), renderer)
 		g.Expect(text).To(ContainSubstring("10.20.0.10/24"), renderer)

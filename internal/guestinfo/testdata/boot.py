@@ -11,14 +11,20 @@ from cloudinit.handlers.jinja_template import render_jinja_payload_from_file
 from cloudinit.net import eni, netplan, network_state, networkd
 from cloudinit.sources import DataSourceVMware
 
-RENDERERS = {"netplan": netplan, "networkd": networkd, "eni": eni}
+# Renderers with the paths they write to, below the target. Some versions have absolute defaults, which would
+# take the files out of the target and onto this very machine.
+RENDERERS = {
+    "netplan": (netplan, {"netplan_path": "etc/netplan/50-cloud-init.yaml"}),
+    "networkd": (networkd, {}),
+    "eni": (eni, {"eni_path": "etc/network/interfaces"}),
+}
 
 
 def rendered_networks(config, work):
     """Returns all files, as one text, that each renderer makes of the network configuration."""
     out = {}
-    for name, module in RENDERERS.items():
-        renderer, target = module.Renderer({}), os.path.join(work, name)
+    for name, (module, options) in RENDERERS.items():
+        renderer, target = module.Renderer(options), os.path.join(work, name)
         state = network_state.parse_net_config_data(
             config, skip_broken=False, renderer=renderer
         )
