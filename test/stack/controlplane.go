@@ -83,7 +83,7 @@ func (s *Stack) apiServerArgs(etcdURL string, port int) []string {
 		"--tls-cert-file=" + s.pki.file("tls.crt"), "--tls-private-key-file=" + s.pki.file("tls.key"),
 		"--client-ca-file=" + s.pki.file("ca.crt"),
 		"--service-account-issuer=https://127.0.0.1", "--service-account-signing-key-file=" + s.pki.file("sa.key"),
-		"--service-account-key-file=" + s.pki.file("sa.key"),
+		"--service-account-key-file=" + s.pki.file("sa.pub"),
 		"--service-cluster-ip-range=10.0.0.0/24", "--endpoint-reconciler-type=none",
 		"--authorization-mode=RBAC", "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
 	}

@@ -67,8 +67,13 @@ func (p *pki) writeAll() error {
 	if err != nil {
 		return fmt.Errorf("encoding a key: %w", err)
 	}
+	publicDER, err := x509.MarshalPKIXPublicKey(account.Public())
+	if err != nil {
+		return fmt.Errorf("encoding a key: %w", err)
+	}
 	files := map[string][]byte{
-		"ca.crt": p.caPEM, "tls.crt": serving.cert, "tls.key": serving.key, "sa.key": encode("PRIVATE KEY", accountDER),
+		"ca.crt": p.caPEM, "tls.crt": serving.cert, "tls.key": serving.key,
+		"sa.key": encode("PRIVATE KEY", accountDER), "sa.pub": encode("PUBLIC KEY", publicDER),
 	}
 	for name, content := range files {
 		if err := os.WriteFile(p.file(name), content, 0o600); err != nil {

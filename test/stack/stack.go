@@ -182,6 +182,18 @@ func (s *Stack) Bin(name string) string {
 	return s.programs.Bin(name)
 }
 
+// Manager is the manager of an installed provider by its name, such as ipam-in-cluster; nil when there is none.
+func (s *Stack) Manager(name string) *Manager {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.managers {
+		if m.Name() == name {
+			return m
+		}
+	}
+	return nil
+}
+
 // Failed tells of a program that ended by itself.
 func (s *Stack) Failed() <-chan error {
 	return s.failed
