@@ -31,12 +31,13 @@ func needCloudInit(t *testing.T) {
 type machine struct {
 	state string // file
 	tools string // folder with vmware-rpctool
+	disk  string // folder that cloud-init keeps its knowledge in
 }
 
 func newMachine(t *testing.T, extraConfig map[string]string) *machine {
 	t.Helper()
 	g := NewWithT(t)
-	m := &machine{state: filepath.Join(t.TempDir(), "guestinfo.json"), tools: t.TempDir()}
+	m := &machine{state: filepath.Join(t.TempDir(), "guestinfo.json"), tools: t.TempDir(), disk: t.TempDir()}
 	tool, err := os.ReadFile("testdata/rpctool.py")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(os.WriteFile(filepath.Join(m.tools, "vmware-rpctool"), tool, 0o755)).To(Succeed())
@@ -65,6 +66,7 @@ func (m *machine) guestinfo(t *testing.T) map[string]string {
 // bootReport is what testdata/boot.py prints.
 type bootReport struct {
 	Found          bool
+	NewInstance    bool
 	InstanceID     string
 	Hostname       string
 	ProviderID     string
@@ -76,12 +78,12 @@ type bootReport struct {
 	Rendered       string
 }
 
-// boot starts cloud-init afresh: nothing but guestinfo survives from the boot before.
+// boot starts cloud-init afresh: guestinfo and what is on its disk survive from the boot before.
 func (m *machine) boot(t *testing.T) bootReport {
 	t.Helper()
 	g := NewWithT(t)
 	var stderr bytes.Buffer
-	cmd := exec.Command(python, "testdata/boot.py", t.TempDir())
+	cmd := exec.Command(python, "testdata/boot.py", t.TempDir(), m.disk)
 	cmd.Env = append(os.Environ(), "GUESTINFO_STATE="+m.state, "PATH="+m.tools+":"+os.Getenv("PATH"))
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -111,7 +113,7 @@ func TestCloudInitReadsWhatWeWrite(t *testing.T) {
 	g.Expect(got.ProviderID).To(Equal(in.ProviderID))
 	g.Expect(got.WaitOnNetwork).To(BeNil())
 	g.Expect(got.UserdataSHA256).To(Equal(sha256Of(in.BootstrapData)))
-	g.Expect(got.Network).To(Equal(map[string]any(metadataOf(t, values)["network"].(map[string]any))))
+	g.Expect(got.Network).To(Equal(metadataOf(t, values)["network"]))
 }
 
 func TestCloudInitRendersTheProviderIDForKubelet(t *testing.T) {
@@ -177,7 +179,9 @@ func TestCloudInitFindsTheSameInstanceOnTheSecondBoot(t *testing.T) {
 			}
 			second := m.boot(t)
 
+			g.Expect(first.NewInstance).To(BeTrue())
 			g.Expect(first.Userdata).To(BeTrue())
+			g.Expect(second.NewInstance).To(BeFalse(), "modules that run once per instance must not run again")
 			g.Expect(second.Userdata).To(BeFalse())
 			g.Expect(second.Found).To(BeTrue())
 			g.Expect(second.InstanceID).To(Equal(first.InstanceID))

@@ -75,7 +75,7 @@ func input(mods ...func(*guestinfo.Input)) guestinfo.Input {
 	return in
 }
 
-func decode(t testing.TB, value string) []byte {
+func decode(t *testing.T, value string) []byte {
 	t.Helper()
 	g := NewWithT(t)
 	raw, err := base64.StdEncoding.DecodeString(value)
@@ -87,7 +87,7 @@ func decode(t testing.TB, value string) []byte {
 	return data
 }
 
-func metadataOf(t testing.TB, values map[string]string) map[string]any {
+func metadataOf(t *testing.T, values map[string]string) map[string]any {
 	t.Helper()
 	g := NewWithT(t)
 	metadata := map[string]any{}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"regexp"
 	"strings"
 )
@@ -118,12 +117,18 @@ func (n NIC) validateAddress() error {
 		return fmt.Errorf("mode %s needs an address", n.Mode)
 	case addr.Is4In6() || addr.IsUnspecified() || addr.IsMulticast() || addr.IsLoopback():
 		return fmt.Errorf("%s is not an address of a machine", addr)
-	case !n.Primary || n.Gateway == (netip.Addr{}):
-		return nil
+	case n.Primary && n.Gateway.IsValid():
+		return n.validateGateway()
+	}
+	return nil
+}
+
+func (n NIC) validateGateway() error {
+	switch {
 	case n.Gateway.Zone() != "" || n.Gateway.Is4In6():
 		return fmt.Errorf("%s is not the address of a gateway", n.Gateway)
-	case n.Gateway == addr:
-		return fmt.Errorf("address %s is that of the gateway", addr)
+	case n.Gateway == n.Address.Addr():
+		return fmt.Errorf("address %s is that of the gateway", n.Gateway)
 	case !n.Address.Contains(n.Gateway) && !n.Gateway.IsLinkLocalUnicast():
 		return fmt.Errorf("gateway %s is not in the subnet %s", n.Gateway, n.Address.Masked())
 	}

@@ -1,12 +1,13 @@
 """Boots a pretend guest: the installed cloud-init's own VMware data source reads guestinfo through the
-vmware-rpctool on PATH, and what it understood is printed as one JSON object. Argument: a directory to work in."""
+vmware-rpctool on PATH, and what it understood is printed as one JSON object. Arguments: a directory to work in, and
+one that is the guest's disk: cloud-init keeps there what it knows about earlier boots."""
 
 import hashlib
 import json
 import os
 import sys
 
-from cloudinit import distros, dmi, helpers
+from cloudinit import distros, dmi, helpers, stages
 from cloudinit.handlers.jinja_template import render_jinja_payload_from_file
 from cloudinit.net import eni, netplan, network_state, networkd
 from cloudinit.sources import DataSourceVMware
@@ -51,11 +52,20 @@ def rendered_userdata(ds, paths, work):
     )
 
 
-def main(work):
+def is_new_instance(ds, dirs):
+    """Decides as the boot stages do whether this is the first boot of an instance, and notes it on the disk."""
+    init = stages.Init()
+    init._cfg = {"system_info": {"paths": dirs}}
+    init.datasource = ds
+    new = init.is_new_instance()
+    init.instancify()
+    return new
+
+
+def main(work, disk):
     dmi.read_dmi_data = lambda key: "VMware7,1"
-    paths = helpers.Paths(
-        {"cloud_dir": os.path.join(work, "cloud"), "run_dir": os.path.join(work, "run")}
-    )
+    dirs = {"cloud_dir": os.path.join(disk, "cloud"), "run_dir": os.path.join(work, "run")}
+    paths = helpers.Paths(dirs)
     for folder in (paths.run_dir, paths.cloud_dir):
         os.makedirs(folder, exist_ok=True)
     distro = distros.fetch("debian")("debian", {}, paths)
@@ -67,6 +77,7 @@ def main(work):
     json.dump(
         {
             "found": found,
+            "newInstance": is_new_instance(ds, dirs),
             "instanceID": ds.get_instance_id(),
             "hostname": getattr(hostname, "hostname", hostname),
             "providerID": ds.metadata.get("provider_id"),
@@ -81,4 +92,4 @@ def main(work):
     )
 
 
-main(sys.argv[1])
+main(sys.argv[1], sys.argv[2])

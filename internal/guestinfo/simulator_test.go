@@ -1,0 +1,46 @@
+package guestinfo_test
+
+import (
+	"net/netip"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/guestinfo"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/guest"
+)
+
+// The simulator's guest, which nobody here wrote, has to understand the same as the real cloud-init.
+func TestSimulatedGuestReadsWhatWeWrite(t *testing.T) {
+	g := NewWithT(t)
+	in := input()
+	values, err := guestinfo.Render(in)
+	g.Expect(err).NotTo(HaveOccurred())
+	nics := make([]guest.NIC, 0, len(in.NICs))
+	for _, nic := range in.NICs {
+		nics = append(nics, guest.NIC{MAC: nic.MAC, Mode: guest.Mode(nic.Mode), Address: nic.Address})
+	}
+	nics[2].Address = netip.MustParsePrefix("10.30.0.150/24")
+
+	got, err := guest.Read(values, nics)
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(got.InstanceID).To(Equal(in.InstanceID))
+	g.Expect(got.Hostname).To(Equal(in.Hostname))
+	g.Expect(got.ProviderID).To(Equal(in.ProviderID))
+	g.Expect(got.Address()).To(Equal(in.NICs[0].Address.Addr()))
+	g.Expect(got.Addresses).To(Equal(map[string][]netip.Prefix{
+		"00:50:56:ab:cd:01": {in.NICs[0].Address},
+		"00:50:56:ab:cd:02": {in.NICs[1].Address},
+		"00:50:56:ab:cd:03": {nics[2].Address},
+	}))
+	g.Expect(got.Redact).To(ConsistOf("userdata", "vendordata"))
+
+	merge(values, got.Published())
+	g.Expect(guestinfo.Redacted(values)).To(BeTrue())
+	again, err := guest.Read(values, nics)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(again.Userdata).To(BeNil())
+	g.Expect(again.InstanceID).To(Equal(got.InstanceID))
+	g.Expect(again.Addresses).To(Equal(got.Addresses))
+}
