@@ -69,6 +69,7 @@ type VCDClusterSpec struct {
 
 	// cloudProvider says who runs the cloud controller manager of the workload cluster. Mutable in place.
 	// +optional
+	// +kubebuilder:default={mode: None}
 	CloudProvider CloudProviderSpec `json:"cloudProvider,omitempty,omitzero"`
 
 	// proxy is the HTTP proxy of the nodes. Mutable in place; takes effect on new nodes.
@@ -259,6 +260,7 @@ const (
 type CloudProviderSpec struct {
 	// mode is Managed, External or None.
 	// +optional
+	// +kubebuilder:default=None
 	Mode CloudProviderMode `json:"mode,omitempty"`
 
 	// identityRef is the identity of the cloud controller manager, if not the cluster's own.

@@ -1,9 +1,19 @@
-// Package webhooks defaults and validates the objects of the API at admission: what a schema or a CEL rule of the CRD cannot
-// say. It knows nothing of VMware Cloud Director: what only VCD can tell is a condition of the controllers.
+// Package webhooks validates the objects of the API at admission: what neither the schema nor a CEL rule of the CRDs can say.
+//
+// Defaults are the schema's, and so is what is immutable in objects; what is immutable in templates is looked after here, because the
+// topology controller's dry runs must pass. The package knows nothing of VMware Cloud Director: what only VCD can tell is a
+// condition of the controllers. Nothing here blocks a deletion, a status or an object whose spec stays as it is.
 package webhooks
 
-// +kubebuilder:webhook:verbs=create;update,path=/mutate-infrastructure-cluster-x-k8s-io-v1beta4-vcdcluster,mutating=true,failurePolicy=fail,sideEffects=None,matchPolicy=Equivalent,admissionReviewVersions=v1,groups=infrastructure.cluster.x-k8s.io,resources=vcdclusters,versions=v1beta4,name=default.vcdcluster.infrastructure.cluster.x-k8s.io
-// +kubebuilder:webhook:verbs=create;update,path=/mutate-infrastructure-cluster-x-k8s-io-v1beta4-vcdclustertemplate,mutating=true,failurePolicy=fail,sideEffects=None,matchPolicy=Equivalent,admissionReviewVersions=v1,groups=infrastructure.cluster.x-k8s.io,resources=vcdclustertemplates,versions=v1beta4,name=default.vcdclustertemplate.infrastructure.cluster.x-k8s.io
+import (
+	"errors"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta4-vcdcluster,mutating=false,failurePolicy=fail,sideEffects=None,matchPolicy=Equivalent,admissionReviewVersions=v1,groups=infrastructure.cluster.x-k8s.io,resources=vcdclusters,versions=v1beta4,name=validation.vcdcluster.infrastructure.cluster.x-k8s.io
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta4-vcdclustertemplate,mutating=false,failurePolicy=fail,sideEffects=None,matchPolicy=Equivalent,admissionReviewVersions=v1,groups=infrastructure.cluster.x-k8s.io,resources=vcdclustertemplates,versions=v1beta4,name=validation.vcdclustertemplate.infrastructure.cluster.x-k8s.io
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta4-vcdmachine,mutating=false,failurePolicy=fail,sideEffects=None,matchPolicy=Equivalent,admissionReviewVersions=v1,groups=infrastructure.cluster.x-k8s.io,resources=vcdmachines,versions=v1beta4,name=validation.vcdmachine.infrastructure.cluster.x-k8s.io
@@ -12,3 +22,21 @@ package webhooks
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta4-vcdclusteridentity,mutating=false,failurePolicy=fail,sideEffects=None,matchPolicy=Equivalent,admissionReviewVersions=v1,groups=infrastructure.cluster.x-k8s.io,resources=vcdclusteridentities,versions=v1beta4,name=validation.vcdclusteridentity.infrastructure.cluster.x-k8s.io
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta4-vcdfailuredomain,mutating=false,failurePolicy=fail,sideEffects=None,matchPolicy=Equivalent,admissionReviewVersions=v1,groups=infrastructure.cluster.x-k8s.io,resources=vcdfailuredomains,versions=v1beta4,name=validation.vcdfailuredomain.infrastructure.cluster.x-k8s.io
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta4-vcddeploymentzone,mutating=false,failurePolicy=fail,sideEffects=None,matchPolicy=Equivalent,admissionReviewVersions=v1,groups=infrastructure.cluster.x-k8s.io,resources=vcddeploymentzones,versions=v1beta4,name=validation.vcddeploymentzone.infrastructure.cluster.x-k8s.io
+
+// Setup registers the webhooks of all kinds with the manager.
+func Setup(mgr ctrl.Manager) error {
+	return errors.Join(
+		setup(mgr, &infrav1.VCDCluster{}, clusterValidator()),
+		setup(mgr, &infrav1.VCDClusterTemplate{}, clusterTemplateValidator()),
+		setup(mgr, &infrav1.VCDMachine{}, machineValidator()),
+		setup(mgr, &infrav1.VCDMachineTemplate{}, machineTemplateValidator()),
+		setup(mgr, &infrav1.VCDIdentity{}, identityValidator()),
+		setup(mgr, &infrav1.VCDClusterIdentity{}, clusterIdentityValidator()),
+		setup(mgr, &infrav1.VCDFailureDomain{}, failureDomainValidator()),
+		setup(mgr, &infrav1.VCDDeploymentZone{}, deploymentZoneValidator()),
+	)
+}
+
+func setup[T client.Object](mgr ctrl.Manager, object T, v *validator[T]) error {
+	return ctrl.NewWebhookManagedBy(mgr, object).WithValidator(v).Complete()
+}

@@ -1,0 +1,96 @@
+package webhooks
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+// maxVAppName is VCD's limit of the name of a vApp.
+const maxVAppName = 128
+
+func clusterValidator() *validator[*infrav1.VCDCluster] {
+	return &validator[*infrav1.VCDCluster]{
+		kind: "VCDCluster",
+		spec: func(c *infrav1.VCDCluster) any { return c.Spec },
+		rules: func(c *infrav1.VCDCluster) field.ErrorList {
+			errs := clusterSpecErrors(&c.Spec, field.NewPath("spec"))
+			return append(errs, vAppNameErrors(c)...)
+		},
+		warnings: func(c *infrav1.VCDCluster) admission.Warnings {
+			if c.Spec.Endpoint.Type == infrav1.EndpointExternal && c.Spec.ControlPlaneEndpoint.Host == "" {
+				return admission.Warnings{"spec.controlPlaneEndpoint: an endpoint of type External is waited for until host and port are set"}
+			}
+			return nil
+		},
+	}
+}
+
+func clusterTemplateValidator() *validator[*infrav1.VCDClusterTemplate] {
+	return &validator[*infrav1.VCDClusterTemplate]{
+		kind: "VCDClusterTemplate",
+		spec: func(t *infrav1.VCDClusterTemplate) any { return t.Spec },
+		rules: func(t *infrav1.VCDClusterTemplate) field.ErrorList {
+			return clusterSpecErrors(&t.Spec.Template.Spec, field.NewPath("spec", "template", "spec"))
+		},
+		changes: func(ctx context.Context, _, t *infrav1.VCDClusterTemplate) (field.ErrorList, error) {
+			return templateUnchanged(ctx, t, "make a new VCDClusterTemplate and name it in the ClusterClass")
+		},
+	}
+}
+
+// clusterSpecErrors returns what is wrong with the spec of a cluster or of a template of clusters.
+func clusterSpecErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.ErrorList {
+	errs := notYet(clusterFeatures, spec, path)
+	errs = append(errs, endpointErrors(spec, path)...)
+	if spec.VApp.Name != "" {
+		errs = append(errs, vcdNameErrors(spec.VApp.Name, path.Child("vApp", "name"))...)
+	}
+	return errs
+}
+
+func endpointErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	given, port := spec.ControlPlaneEndpoint, spec.Endpoint.Port
+	if given.Host != "" {
+		errs = append(errs, hostErrors(given.Host, path.Child("controlPlaneEndpoint", "host"))...)
+	}
+	if spec.Endpoint.Type == infrav1.EndpointKubeVIP && given.Port != 0 && port != 0 && given.Port != port {
+		errs = append(errs, field.Invalid(path.Child("controlPlaneEndpoint", "port"), given.Port,
+			fmt.Sprintf("must be the same as endpoint.port, %d", port)))
+	}
+	if spec.Endpoint.KubeVIP != nil {
+		errs = append(errs, kubeVIPErrors(spec.Endpoint.KubeVIP, path.Child("endpoint", "kubeVIP"))...)
+	}
+	return errs
+}
+
+func kubeVIPErrors(vip *infrav1.KubeVIPEndpoint, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if vip.Address != "" {
+		errs = append(errs, unicastErrors(vip.Address, path.Child("address"))...)
+	}
+	if vip.PoolRef != nil {
+		errs = append(errs, poolErrors(vip.PoolRef, path.Child("poolRef"))...)
+	}
+	if vip.Interface != "" {
+		errs = append(errs, interfaceErrors(vip.Interface, path.Child("interface"))...)
+	}
+	if vip.Image != "" {
+		errs = append(errs, imageErrors(vip.Image, path.Child("image"))...)
+	}
+	return errs
+}
+
+// vAppNameErrors looks at the name that the cluster lends its vApp.
+func vAppNameErrors(c *infrav1.VCDCluster) field.ErrorList {
+	if c.Spec.VApp.Name != "" || len(c.Name) <= maxVAppName {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), c.Name,
+		fmt.Sprintf("is also the name of the vApp, which has at most %d characters: shorten it or set spec.vApp.name", maxVAppName))}
+}

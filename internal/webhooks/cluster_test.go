@@ -1,0 +1,130 @@
+package webhooks
+
+import (
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+func TestVCDClusterNotYet(t *testing.T) {
+	const words = "is not implemented yet"
+	tests := []rejection[*infrav1.VCDCluster]{
+		{"endpoint on the edge gateway", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.Type = infrav1.EndpointEdgeGateway }, []string{"spec.endpoint.type"}, words},
+		{"dynamic DNS", func(c *infrav1.VCDCluster) {
+			c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{DNSName: "api.example.com"}
+		}, []string{"spec.endpoint.kubeVIP.dnsName"}, words},
+		{"zones", func(c *infrav1.VCDCluster) { c.Spec.FailureDomainSelector = &metav1.LabelSelector{} }, []string{"spec.failureDomainSelector"}, words},
+		{"bundled cloud controller manager", func(c *infrav1.VCDCluster) { c.Spec.CloudProvider.Mode = infrav1.CloudProviderManaged }, []string{"spec.cloudProvider.mode"}, words},
+		{"proxy", func(c *infrav1.VCDCluster) { c.Spec.Proxy.HTTPProxy = "http://proxy:3128" }, []string{"spec.proxy"}, words},
+		{"one-arm load balancing", func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.OneArm = &infrav1.OneArmSpec{} }, []string{"spec.loadBalancer"}, words},
+		{"external subnet", func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.VIPSubnet = "10.0.0.0/24" }, []string{"spec.loadBalancer"}, words},
+		{"vApp per machine", func(c *infrav1.VCDCluster) { c.Spec.VApp.Layout = infrav1.VAppPerMachine }, []string{"spec.vApp.layout"}, words},
+		{"vApp per cluster", func(c *infrav1.VCDCluster) { c.Spec.VApp.Layout = infrav1.VAppPerCluster }, []string{"spec.vApp.layout"}, words},
+		{"deletion of named disks", func(c *infrav1.VCDCluster) { c.Spec.OrphanedDiskPolicy = infrav1.OrphanedDiskDelete }, []string{"spec.orphanedDiskPolicy"}, words},
+		{"runtime defined entity", func(c *infrav1.VCDCluster) { c.Spec.RDE.Mode = infrav1.RDEProject }, []string{"spec.rde"}, words},
+		{"id of a runtime defined entity", func(c *infrav1.VCDCluster) { c.Spec.RDE.ID = "urn:vcloud:entity:x" }, []string{"spec.rde"}, words},
+		{"everything that is implemented", func(*infrav1.VCDCluster) {}, nil, ""},
+		{"an external cloud controller manager", func(c *infrav1.VCDCluster) { c.Spec.CloudProvider.Mode = infrav1.CloudProviderExternal }, nil, ""},
+		{"an object without defaults", func(c *infrav1.VCDCluster) {
+			c.Spec.VApp, c.Spec.RDE, c.Spec.CloudProvider, c.Spec.OrphanedDiskPolicy = infrav1.VAppSpec{}, infrav1.RDESpec{}, infrav1.CloudProviderSpec{}, ""
+		}, nil, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) { tt.checkCreate(t, clusterValidator(), cluster()) })
+	}
+}
+
+func TestVCDClusterValues(t *testing.T) {
+	vip := func(address string) func(c *infrav1.VCDCluster) {
+		return func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Address = address }
+	}
+	host := func(host string, port int32) func(c *infrav1.VCDCluster) {
+		return func(c *infrav1.VCDCluster) {
+			c.Spec.Endpoint.KubeVIP = nil
+			c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: host, Port: port}
+		}
+	}
+	image := func(image string) func(c *infrav1.VCDCluster) {
+		return func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Image = image }
+	}
+	nic := func(name string) func(c *infrav1.VCDCluster) {
+		return func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Interface = name }
+	}
+	vApp := func(name string) func(c *infrav1.VCDCluster) {
+		return func(c *infrav1.VCDCluster) { c.Spec.VApp.Name = name }
+	}
+	var (
+		address      = []string{"spec.endpoint.kubeVIP.address"}
+		endpointHost = []string{"spec.controlPlaneEndpoint.host"}
+		imageField   = []string{"spec.endpoint.kubeVIP.image"}
+		nicField     = []string{"spec.endpoint.kubeVIP.interface"}
+		vAppField    = []string{"spec.vApp.name"}
+	)
+	tests := []rejection[*infrav1.VCDCluster]{
+		{"a virtual IP of version 6 is one", vip("2001:db8::10"), nil, ""},
+		{"a virtual IP is not a name", vip("api.example.com"), address, "must be an IPv4 or IPv6 address"},
+		{"a virtual IP has no prefix length", vip("10.0.0.10/24"), address, "must be an IPv4 or IPv6 address"},
+		{"a virtual IP is not unspecified", vip("0.0.0.0"), address, "unicast"},
+		{"a virtual IP is not loopback", vip("127.0.0.1"), address, "unicast"},
+		{"a virtual IP is not loopback of version 6", vip("::1"), address, "unicast"},
+		{"a virtual IP is not multicast", vip("224.0.0.18"), address, "unicast"},
+		{"a virtual IP is not link-local", vip("169.254.1.1"), address, "unicast"},
+		{"a virtual IP is not the broadcast address", vip("255.255.255.255"), address, "unicast"},
+		{"a virtual IP is not mapped", vip("::ffff:10.0.0.10"), address, "plain address"},
+		{"a virtual IP has no zone", vip("2001:db8::10%eth0"), address, "plain address"},
+
+		{"an endpoint can be a name", host("api.example.com", 6443), nil, ""},
+		{"an endpoint can be an address", host("10.0.0.10", 6443), nil, ""},
+		{"an endpoint is not a URL", host("https://api.example.com", 6443), endpointHost, "without scheme and port"},
+		{"an endpoint is not loopback", host("127.0.0.1", 6443), endpointHost, "unicast"},
+		{"an endpoint has the port that kube-vip serves", host("10.0.0.10", 443), []string{"spec.controlPlaneEndpoint.port"}, "endpoint.port, 6443"},
+
+		{"a pool has a group without version", func(c *infrav1.VCDCluster) {
+			c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{
+				PoolRef: &infrav1.IPPoolReference{Name: "vips", Kind: "InClusterIPPool", APIGroup: "ipam.cluster.x-k8s.io/v1alpha2"},
+			}
+		}, []string{"spec.endpoint.kubeVIP.poolRef.apiGroup"}, "without a version"},
+		{"a virtual IP can come from a pool", func(c *infrav1.VCDCluster) {
+			c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{
+				PoolRef: &infrav1.IPPoolReference{Name: "vips", Kind: "InClusterIPPool", APIGroup: "ipam.cluster.x-k8s.io"},
+			}
+		}, nil, ""},
+
+		{"an image has registry and tag", image("registry.example.com:5000/kube-vip/kube-vip:v1.0.0"), nil, ""},
+		{"an image has registry and digest", image("ghcr.io/kube-vip/kube-vip@sha256:0123456789abcdef"), nil, ""},
+		{"an image is not without registry", image("kube-vip/kube-vip:v1.0.0"), imageField, "begin with a registry"},
+		{"an image is not without tag", image("registry.example.com:5000/kube-vip"), imageField, "tag or digest"},
+		{"an image is not a URL", image("https://ghcr.io/kube-vip/kube-vip:v1"), imageField, "without scheme"},
+
+		{"an interface has a name", nic("ens192"), nil, ""},
+		{"an interface is not the loopback", nic("lo"), nicField, "loopback"},
+		{"an interface has no space", nic("eth 0"), nicField, "such as eth0"},
+
+		{"a vApp can have a name of its own", vApp("Production (acme)"), nil, ""},
+		{"the name of a vApp is short enough", vApp(strings.Repeat("a", 129)), vAppField, "at most 128"},
+		{"the name of a vApp has no space at its end", vApp("a "), vAppField, "space"},
+		{"the cluster's name is short enough for its vApp", func(c *infrav1.VCDCluster) { c.Name = strings.Repeat("a", 129) }, []string{"metadata.name"}, "spec.vApp.name"},
+		{"a long cluster's name is fine where the vApp has another", func(c *infrav1.VCDCluster) {
+			c.Name, c.Spec.VApp.Name = strings.Repeat("a", 129), "a"
+		}, nil, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) { tt.checkCreate(t, clusterValidator(), cluster()) })
+	}
+}
+
+func TestExternalEndpointWithoutHostWarns(t *testing.T) {
+	g := NewWithT(t)
+	c := cluster()
+	c.Spec.Endpoint = infrav1.EndpointSpec{Type: infrav1.EndpointExternal, Port: 6443}
+
+	warnings, err := clusterValidator().ValidateCreate(request(false), c)
+
+	g.Expect(err).ToNot(HaveOccurred())
+	g.Expect(warnings).To(ConsistOf(ContainSubstring("spec.controlPlaneEndpoint")))
+}

@@ -1,0 +1,98 @@
+package webhooks
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+func identityValidator() *validator[*infrav1.VCDIdentity] {
+	return &validator[*infrav1.VCDIdentity]{
+		kind: "VCDIdentity",
+		spec: func(i *infrav1.VCDIdentity) any { return i.Spec },
+		rules: func(i *infrav1.VCDIdentity) field.ErrorList {
+			return identitySpecErrors(&i.Spec, field.NewPath("spec"))
+		},
+		warnings: func(i *infrav1.VCDIdentity) admission.Warnings { return identityWarnings(&i.Spec) },
+	}
+}
+
+func clusterIdentityValidator() *validator[*infrav1.VCDClusterIdentity] {
+	return &validator[*infrav1.VCDClusterIdentity]{
+		kind: "VCDClusterIdentity",
+		spec: func(i *infrav1.VCDClusterIdentity) any { return i.Spec },
+		rules: func(i *infrav1.VCDClusterIdentity) field.ErrorList {
+			path := field.NewPath("spec")
+			errs := identitySpecErrors(&i.Spec.VCDIdentitySpec, path)
+			return append(errs, allowedNamespacesErrors(i.Spec.AllowedNamespaces, path.Child("allowedNamespaces"))...)
+		},
+		warnings: func(i *infrav1.VCDClusterIdentity) admission.Warnings {
+			warnings := identityWarnings(&i.Spec.VCDIdentitySpec)
+			if i.Spec.AllowedNamespaces == nil {
+				warnings = append(warnings, "spec.allowedNamespaces: no namespace may use this identity until it is set")
+			}
+			return warnings
+		},
+	}
+}
+
+func identitySpecErrors(spec *infrav1.VCDIdentitySpec, path *field.Path) field.ErrorList {
+	errs := notYet(identityFeatures, spec, path)
+	for _, msg := range validation.IsDNS1123Subdomain(spec.SecretRef.Name) {
+		errs = append(errs, field.Invalid(path.Child("secretRef", "name"), spec.SecretRef.Name, msg))
+	}
+	if spec.TLS.CABundle != "" && !isCABundle(spec.TLS.CABundle) {
+		errs = append(errs, field.Invalid(path.Child("tls", "caBundle"), field.OmitValueType{},
+			"must be certificates in PEM, each from -----BEGIN CERTIFICATE----- to -----END CERTIFICATE-----"))
+	}
+	return errs
+}
+
+func allowedNamespacesErrors(allowed *infrav1.AllowedNamespaces, path *field.Path) field.ErrorList {
+	if allowed == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	for i, namespace := range allowed.List {
+		for _, msg := range validation.IsDNS1123Label(namespace) {
+			errs = append(errs, field.Invalid(path.Child("list").Index(i), namespace, msg))
+		}
+	}
+	if _, err := metav1.LabelSelectorAsSelector(allowed.Selector); err != nil {
+		errs = append(errs, field.Invalid(path.Child("selector"), field.OmitValueType{}, err.Error()))
+	}
+	return errs
+}
+
+func identityWarnings(spec *infrav1.VCDIdentitySpec) admission.Warnings {
+	if spec.TLS.InsecureSkipVerify == nil || !*spec.TLS.InsecureSkipVerify {
+		return nil
+	}
+	return admission.Warnings{"spec.tls.insecureSkipVerify: whoever answers in the site's place gets the credentials; use tls.caBundle"}
+}
+
+// isCABundle says whether text is one or more certificates and nothing else that is encoded as PEM.
+func isCABundle(text string) bool {
+	rest, count := []byte(text), 0
+	for {
+		var block *pem.Block
+		block, rest = pem.Decode(rest)
+		if block == nil {
+			return count > 0 && !strings.Contains(string(rest), "-----BEGIN")
+		}
+		if block.Type != "CERTIFICATE" {
+			return false
+		}
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+			return false
+		}
+		count++
+	}
+}

@@ -1,0 +1,132 @@
+package webhooks
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/providerid"
+)
+
+// maxHostName is the limit of a host name, and of VCD's "computer name".
+const maxHostName = 63
+
+// minDiskSize catches sizes without a unit: nobody boots a node from a disk of 40 bytes.
+var minDiskSize = resource.MustParse("1Gi")
+
+func machineValidator() *validator[*infrav1.VCDMachine] {
+	return &validator[*infrav1.VCDMachine]{
+		kind: "VCDMachine",
+		spec: func(m *infrav1.VCDMachine) any { return m.Spec },
+		rules: func(m *infrav1.VCDMachine) field.ErrorList {
+			errs := machineSpecErrors(&m.Spec, field.NewPath("spec"))
+			return append(errs, vmNameErrors(m)...)
+		},
+		changes: func(_ context.Context, oldM, newM *infrav1.VCDMachine) (field.ErrorList, error) {
+			return diskChangeErrors(&oldM.Spec, &newM.Spec), nil
+		},
+	}
+}
+
+func machineTemplateValidator() *validator[*infrav1.VCDMachineTemplate] {
+	return &validator[*infrav1.VCDMachineTemplate]{
+		kind: "VCDMachineTemplate",
+		spec: func(t *infrav1.VCDMachineTemplate) any { return t.Spec },
+		rules: func(t *infrav1.VCDMachineTemplate) field.ErrorList {
+			return machineSpecErrors(&t.Spec.Template.Spec, field.NewPath("spec", "template", "spec"))
+		},
+		changes: func(ctx context.Context, _, t *infrav1.VCDMachineTemplate) (field.ErrorList, error) {
+			return templateUnchanged(ctx, t, "make a new VCDMachineTemplate and name it in the infrastructureRef")
+		},
+	}
+}
+
+// machineSpecErrors returns what is wrong with the spec of a machine or of a template of machines.
+func machineSpecErrors(spec *infrav1.VCDMachineSpec, path *field.Path) field.ErrorList {
+	errs := notYet(machineFeatures, spec, path)
+	if spec.ProviderID != "" {
+		if _, err := providerid.Parse(spec.ProviderID); err != nil {
+			errs = append(errs, field.Invalid(path.Child("providerID"), spec.ProviderID, err.Error()+"; the controller writes it, leave it out"))
+		}
+	}
+	if spec.DiskSize != nil && spec.DiskSize.Cmp(minDiskSize) < 0 {
+		errs = append(errs, field.Invalid(path.Child("diskSize"), spec.DiskSize.String(),
+			"must be at least 1Gi; a number without a unit is bytes: write 40Gi"))
+	}
+	if spec.VMNamingTemplate != "" {
+		if err := parseVMNamingTemplate(spec.VMNamingTemplate); err != nil {
+			errs = append(errs, field.Invalid(path.Child("vmNamingTemplate"), spec.VMNamingTemplate, err.Error()))
+		}
+	}
+	for i := range spec.Networks {
+		errs = append(errs, networkErrors(&spec.Networks[i], path.Child("networks").Index(i))...)
+	}
+	return errs
+}
+
+func networkErrors(nic *infrav1.NetworkSpec, path *field.Path) field.ErrorList {
+	errs := notYet(networkFeatures, nic, path)
+	families := map[bool]bool{}
+	for i, address := range nic.Addresses {
+		at := path.Child("addresses").Index(i)
+		prefix, err := netip.ParsePrefix(address)
+		if err != nil {
+			errs = append(errs, field.Invalid(at, address, "must be an address with prefix length, such as 10.0.0.5/24"))
+			continue
+		}
+		errs = append(errs, unicastErrors(prefix.Addr().String(), at)...)
+		if families[prefix.Addr().Is4()] {
+			errs = append(errs, field.Invalid(at, address, "is the second address of its family: a NIC has at most one IPv4 and one IPv6 address"))
+		}
+		families[prefix.Addr().Is4()] = true
+	}
+	for i := range nic.PoolRefs {
+		errs = append(errs, poolErrors(&nic.PoolRefs[i], path.Child("poolRefs").Index(i))...)
+	}
+	for i, server := range nic.Nameservers {
+		errs = append(errs, unicastErrors(server, path.Child("nameservers").Index(i))...)
+	}
+	for i, domain := range nic.SearchDomains {
+		for _, msg := range validation.IsDNS1123Subdomain(domain) {
+			errs = append(errs, field.Invalid(path.Child("searchDomains").Index(i), domain, msg))
+		}
+	}
+	return errs
+}
+
+// vmNameErrors looks at the name that the machine lends its VM and host.
+func vmNameErrors(m *infrav1.VCDMachine) field.ErrorList {
+	if m.Spec.VMNamingTemplate != "" || len(m.Name) <= maxHostName {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), m.Name,
+		fmt.Sprintf("is also the host name, which has at most %d characters: shorten the names of cluster and pool or set spec.vmNamingTemplate", maxHostName))}
+}
+
+// diskChangeErrors refuses a disk that shrinks, and one that would have to grow under a VM.
+func diskChangeErrors(oldSpec, newSpec *infrav1.VCDMachineSpec) field.ErrorList {
+	if oldSpec.ProviderID == "" {
+		return nil
+	}
+	path := field.NewPath("spec", "diskSize")
+	before, after := quantity(oldSpec.DiskSize), quantity(newSpec.DiskSize)
+	switch after.Cmp(before) {
+	case -1:
+		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("a disk cannot shrink: leave it at %s", before.String()))}
+	case 1:
+		return field.ErrorList{field.Forbidden(path, "growing the disk of a VM is not implemented yet: make a new VCDMachineTemplate and roll it out")}
+	}
+	return nil
+}
+
+func quantity(q *resource.Quantity) resource.Quantity {
+	if q == nil {
+		return resource.Quantity{}
+	}
+	return *q
+}

@@ -1,0 +1,101 @@
+package webhooks
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/cluster-api/util/topology"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+// validator is the policy that all kinds share; a kind adds its rules.
+type validator[T client.Object] struct {
+	kind string
+	// spec returns what validation looks at: an update that leaves it alone is always admitted.
+	spec func(obj T) any
+	// rules returns what is wrong with an object.
+	rules func(obj T) field.ErrorList
+	// changes returns what may not be changed; may be nil.
+	changes func(ctx context.Context, oldObj, newObj T) (field.ErrorList, error)
+	// warnings returns what is allowed but unwise; may be nil.
+	warnings func(obj T) admission.Warnings
+}
+
+var _ admission.Validator[*infrav1.VCDCluster] = &validator[*infrav1.VCDCluster]{}
+
+// ValidateCreate implements admission.Validator.
+func (v *validator[T]) ValidateCreate(_ context.Context, obj T) (admission.Warnings, error) {
+	return v.warn(obj), v.invalid(obj, v.rules(obj))
+}
+
+// ValidateUpdate implements admission.Validator. What was wrong before may stay: the rules of a newer release must not stop the
+// controllers from writing an object that an older one admitted.
+func (v *validator[T]) ValidateUpdate(ctx context.Context, oldObj, newObj T) (admission.Warnings, error) {
+	if !newObj.GetDeletionTimestamp().IsZero() || equality.Semantic.DeepEqual(v.spec(oldObj), v.spec(newObj)) {
+		return nil, nil
+	}
+
+	errs := without(v.rules(newObj), v.rules(oldObj))
+	if v.changes != nil {
+		changes, err := v.changes(ctx, oldObj, newObj)
+		if err != nil {
+			return nil, err
+		}
+		errs = append(errs, changes...)
+	}
+	return v.warn(newObj), v.invalid(newObj, errs)
+}
+
+// ValidateDelete implements admission.Validator. Deletions are always admitted; the webhooks are not registered for them.
+func (v *validator[T]) ValidateDelete(context.Context, T) (admission.Warnings, error) {
+	return nil, nil
+}
+
+func (v *validator[T]) warn(obj T) admission.Warnings {
+	if v.warnings == nil {
+		return nil
+	}
+	return v.warnings(obj)
+}
+
+func (v *validator[T]) invalid(obj T, errs field.ErrorList) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	return apierrors.NewInvalid(schema.GroupKind{Group: infrav1.GroupVersion.Group, Kind: v.kind}, obj.GetName(), errs)
+}
+
+// without returns those errors that were not there before.
+func without(errs, before field.ErrorList) field.ErrorList {
+	known := sets.New[string]()
+	for _, err := range before {
+		known.Insert(err.Error())
+	}
+	var fresh field.ErrorList
+	for _, err := range errs {
+		if !known.Has(err.Error()) {
+			fresh = append(fresh, err)
+		}
+	}
+	return fresh
+}
+
+// templateUnchanged refuses any change of a template, but for the topology controller's dry runs, which ask what a change would be.
+func templateUnchanged(ctx context.Context, obj client.Object, remedy string) (field.ErrorList, error) {
+	request, err := admission.RequestFromContext(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading the admission request: %w", err)
+	}
+	if topology.IsDryRunRequest(request, obj) {
+		return nil, nil
+	}
+	return field.ErrorList{field.Forbidden(field.NewPath("spec", "template"), "is immutable: "+remedy)}, nil
+}

@@ -1,0 +1,92 @@
+package webhooks
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+// unicastErrors returns why value is not an address that one host can have.
+func unicastErrors(value string, path *field.Path) field.ErrorList {
+	address, err := netip.ParseAddr(value)
+	switch {
+	case err != nil:
+		return invalid(path, value, "must be an IPv4 or IPv6 address, such as 10.0.0.10")
+	case address.Zone() != "" || address.Is4In6():
+		return invalid(path, value, "must be a plain address, without zone and not an IPv4 address in an IPv6 one")
+	case !address.IsGlobalUnicast() || address == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
+		return invalid(path, value, "must be a unicast address: not unspecified, loopback, link-local, multicast or broadcast")
+	}
+	return nil
+}
+
+// hostErrors returns why value is neither an address nor a DNS name.
+func hostErrors(value string, path *field.Path) field.ErrorList {
+	if _, err := netip.ParseAddr(value); err == nil {
+		return unicastErrors(value, path)
+	}
+	if len(validation.IsDNS1123Subdomain(value)) > 0 {
+		return invalid(path, value, "must be an IP address or a DNS name in lower case, without scheme and port")
+	}
+	return nil
+}
+
+func poolErrors(pool *infrav1.IPPoolReference, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, msg := range validation.IsDNS1123Subdomain(pool.APIGroup) {
+		errs = append(errs, field.Invalid(path.Child("apiGroup"), pool.APIGroup, msg+"; write the group without a version"))
+	}
+	for _, msg := range validation.IsDNS1123Subdomain(pool.Name) {
+		errs = append(errs, field.Invalid(path.Child("name"), pool.Name, msg))
+	}
+	return errs
+}
+
+// interfaceErrors returns why value is not the name of a network interface that can announce an address.
+func interfaceErrors(value string, path *field.Path) field.ErrorList {
+	if value == "lo" {
+		return invalid(path, value, "must not be the loopback interface: nobody would hear it")
+	}
+	if value == "." || value == ".." || strings.ContainsFunc(value, func(r rune) bool {
+		return r == '/' || r == ':' || unicode.IsSpace(r) || !unicode.IsPrint(r)
+	}) {
+		return invalid(path, value, "must be the name of a network interface, such as eth0")
+	}
+	return nil
+}
+
+// imageErrors returns why value is not the whole reference of an image.
+func imageErrors(value string, path *field.Path) field.ErrorList {
+	if strings.ContainsFunc(value, unicode.IsSpace) || strings.Contains(value, "://") {
+		return invalid(path, value, "must be the reference of an image, without scheme and spaces")
+	}
+	registry, rest, found := strings.Cut(value, "/")
+	if !found || (!strings.ContainsAny(registry, ".:") && registry != "localhost") {
+		return invalid(path, value, "must begin with a registry, such as registry.example.com/kube-vip/kube-vip:v1.0.0")
+	}
+	if !strings.ContainsAny(rest[strings.LastIndex(rest, "/")+1:], ":@") {
+		return invalid(path, value, "must end with a tag or digest, such as :v1.0.0")
+	}
+	return nil
+}
+
+// vcdNameErrors returns why value cannot be the name of a vApp.
+func vcdNameErrors(value string, path *field.Path) field.ErrorList {
+	if len(value) > maxVAppName {
+		return invalid(path, value, fmt.Sprintf("must have at most %d characters", maxVAppName))
+	}
+	if strings.TrimSpace(value) != value || strings.ContainsFunc(value, unicode.IsControl) {
+		return invalid(path, value, "must not begin or end with a space and must not contain control characters")
+	}
+	return nil
+}
+
+func invalid(path *field.Path, value, remedy string) field.ErrorList {
+	return field.ErrorList{field.Invalid(path, value, remedy)}
+}

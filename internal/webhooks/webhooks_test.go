@@ -1,0 +1,200 @@
+package webhooks
+
+import (
+	"context"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+// rejection is an object with one thing changed and the fields and words with which it must be refused; none means admitted.
+type rejection[T client.Object] struct {
+	name   string
+	change func(obj T)
+	fields []string
+	words  string
+}
+
+func (r rejection[T]) checkCreate(t *testing.T, v *validator[T], obj T) {
+	t.Helper()
+	g := NewWithT(t)
+	r.change(obj)
+
+	_, err := v.ValidateCreate(context.Background(), obj)
+
+	g.Expect(refusedFields(g, err)).To(Equal(r.fields))
+	if r.words != "" {
+		g.Expect(err).To(MatchError(ContainSubstring(r.words)))
+	}
+}
+
+// refusedFields returns the fields that an error of admission names, in order.
+func refusedFields(g *WithT, err error) []string {
+	if err == nil {
+		return nil
+	}
+	g.Expect(apierrors.IsInvalid(err)).To(BeTrue(), "not an error of validation: %v", err)
+	var fields []string
+	for _, cause := range err.(apierrors.APIStatus).Status().Details.Causes { //nolint:errorlint,forcetypeassert // IsInvalid says that it is one.
+		fields = append(fields, cause.Field)
+		g.Expect(cause.Message).ToNot(BeEmpty())
+	}
+	return fields
+}
+
+func cluster() *infrav1.VCDCluster {
+	return &infrav1.VCDCluster{
+		ObjectMeta: metav1.ObjectMeta{Name: "c1", Namespace: "default"},
+		Spec: infrav1.VCDClusterSpec{
+			Site: "https://vcd.example.com", Org: "acme", OVDC: "acme-vdc", OVDCNetwork: "nodes",
+			IdentityRef:   infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: "acme"},
+			VApp:          infrav1.VAppSpec{Layout: infrav1.VAppPerFailureDomain},
+			CloudProvider: infrav1.CloudProviderSpec{Mode: infrav1.CloudProviderNone},
+			RDE:           infrav1.RDESpec{Mode: infrav1.RDENone},
+			Endpoint: infrav1.EndpointSpec{
+				Type: infrav1.EndpointKubeVIP, Port: 6443,
+				KubeVIP: &infrav1.KubeVIPEndpoint{Address: "192.168.100.200"},
+			},
+			OrphanedDiskPolicy: infrav1.OrphanedDiskRetain,
+		},
+	}
+}
+
+func clusterTemplate() *infrav1.VCDClusterTemplate {
+	return &infrav1.VCDClusterTemplate{
+		ObjectMeta: metav1.ObjectMeta{Name: "c1", Namespace: "default"},
+		Spec:       infrav1.VCDClusterTemplateSpec{Template: infrav1.VCDClusterTemplateResource{Spec: cluster().Spec}},
+	}
+}
+
+func machine() *infrav1.VCDMachine {
+	return &infrav1.VCDMachine{
+		ObjectMeta: metav1.ObjectMeta{Name: "c1-md-0-abcde-fghij", Namespace: "default"},
+		Spec: infrav1.VCDMachineSpec{
+			Catalog: "kubernetes", Template: "ubuntu", SizingPolicy: "small",
+			Bootstrap:  infrav1.BootstrapSpec{Transport: infrav1.TransportGuestInfo, TemplateMode: infrav1.TemplateStandard},
+			PowerState: infrav1.PowerStateReport,
+			Networks: []infrav1.NetworkSpec{
+				{AddressSource: infrav1.AddressPool},
+				{Name: "storage", AddressSource: infrav1.AddressDHCP, Nameservers: []string{"10.0.0.53"}, SearchDomains: []string{"example.com"}},
+			},
+		},
+	}
+}
+
+func machineTemplate() *infrav1.VCDMachineTemplate {
+	return &infrav1.VCDMachineTemplate{
+		ObjectMeta: metav1.ObjectMeta{Name: "c1-md-0", Namespace: "default"},
+		Spec:       infrav1.VCDMachineTemplateSpec{Template: infrav1.VCDMachineTemplateResource{Spec: machine().Spec}},
+	}
+}
+
+// request is a context as the webhook server makes it.
+func request(dryRun bool) context.Context {
+	return admission.NewContextWithRequest(context.Background(),
+		admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{Operation: admissionv1.Update, DryRun: &dryRun}})
+}
+
+func TestValidateUpdate(t *testing.T) {
+	broken := func(mods ...func(*infrav1.VCDCluster)) *infrav1.VCDCluster {
+		c := cluster()
+		c.Spec.Endpoint.Type = infrav1.EndpointEdgeGateway
+		for _, mod := range mods {
+			mod(c)
+		}
+		return c
+	}
+	tests := []struct {
+		name    string
+		newObj  *infrav1.VCDCluster
+		refused []string
+	}{
+		{"an object that would not be admitted today can be paused", broken(func(c *infrav1.VCDCluster) {
+			c.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+		}), nil},
+		{"it can be written by the controller", broken(func(c *infrav1.VCDCluster) { c.Spec.InfraID = "id" }), nil},
+		{"it cannot get worse", broken(func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Address = "127.0.0.1" }), []string{"spec.endpoint.kubeVIP.address"}},
+		{"it can be deleted, whatever is changed on the way", broken(func(c *infrav1.VCDCluster) {
+			now := metav1.Now()
+			c.DeletionTimestamp = &now
+			c.Spec.Endpoint.KubeVIP.Address = "127.0.0.1"
+		}), nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+
+			_, err := clusterValidator().ValidateUpdate(request(false), broken(), tt.newObj)
+
+			g.Expect(refusedFields(g, err)).To(Equal(tt.refused))
+		})
+	}
+}
+
+func TestTemplatesAreImmutable(t *testing.T) {
+	dryRunAnnotation := map[string]string{clusterv1.TopologyDryRunAnnotation: ""}
+	tests := []struct {
+		name        string
+		dryRun      bool
+		annotations map[string]string
+		refused     []string
+	}{
+		{"a change is refused", false, nil, []string{"spec.template"}},
+		{"the topology controller may ask what a change would be", true, dryRunAnnotation, nil},
+		{"the annotation alone allows nothing", false, dryRunAnnotation, []string{"spec.template"}},
+		{"another dry run is told that it would be refused", true, nil, []string{"spec.template"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			m, c := machineTemplate(), clusterTemplate()
+			m.Annotations, m.Spec.Template.Spec.SizingPolicy = tt.annotations, "large"
+			c.Annotations, c.Spec.Template.Spec.OVDC = tt.annotations, "other"
+
+			_, machineErr := machineTemplateValidator().ValidateUpdate(request(tt.dryRun), machineTemplate(), m)
+			_, clusterErr := clusterTemplateValidator().ValidateUpdate(request(tt.dryRun), clusterTemplate(), c)
+
+			g.Expect(refusedFields(g, machineErr)).To(Equal(tt.refused))
+			g.Expect(refusedFields(g, clusterErr)).To(Equal(tt.refused))
+		})
+	}
+}
+
+func TestTemplatesFollowTheRulesOfTheirObjects(t *testing.T) {
+	g := NewWithT(t)
+	m, c := machineTemplate(), clusterTemplate()
+	m.Spec.Template.Spec.PowerState = infrav1.PowerStatePowerOn
+	c.Spec.Template.Spec.Endpoint.Type = infrav1.EndpointEdgeGateway
+
+	_, machineErr := machineTemplateValidator().ValidateCreate(request(false), m)
+	_, clusterErr := clusterTemplateValidator().ValidateCreate(request(false), c)
+
+	g.Expect(refusedFields(g, machineErr)).To(Equal([]string{"spec.template.spec.powerState"}))
+	g.Expect(refusedFields(g, clusterErr)).To(Equal([]string{"spec.template.spec.endpoint.type"}))
+}
+
+func TestTemplateMetadataCanChange(t *testing.T) {
+	g := NewWithT(t)
+	labelled := machineTemplate()
+	labelled.Labels = map[string]string{"a": "b"}
+
+	_, err := machineTemplateValidator().ValidateUpdate(request(false), machineTemplate(), labelled)
+
+	g.Expect(err).ToNot(HaveOccurred())
+}
+
+func TestDeletionIsAdmitted(t *testing.T) {
+	g := NewWithT(t)
+
+	_, err := clusterValidator().ValidateDelete(request(false), &infrav1.VCDCluster{})
+
+	g.Expect(err).ToNot(HaveOccurred())
+}
