@@ -1,0 +1,60 @@
+package vcdsim
+
+// Assumptions are the behaviours nobody could verify on a real VCD, one switch each. DefaultAssumptions is what is
+// thought most likely, or, where a client must cope with both, what is harder for it.
+type Assumptions struct {
+	// VMWaitsForVApp: a write to a VM is refused with BUSY_ENTITY while its vApp is being recomposed, deployed or has
+	// its networks changed.
+	VMWaitsForVApp bool
+	// VAppWaitsForVM: a write to a vApp is refused with BUSY_ENTITY while one of its VMs has a running task.
+	VAppWaitsForVM bool
+	// VMWriteLocksVApp: writes to two VMs of one vApp exclude each other.
+	VMWriteLocksVApp bool
+	// BusyTextTenant: BUSY_ENTITY uses the sentence a tenant sees ("Unable to perform this action…"), not the provider's
+	// ("The entity Ref: … is busy…").
+	BusyTextTenant bool
+	// RecomposeExtraItem: what each further VM adds to the duration of one recompose, as a share of the first.
+	RecomposeExtraItem float64
+	// ExtraConfigMerges: ExtraConfig in a request changes the named keys and keeps the others; a key with an empty value is
+	// removed. If false, the request's list replaces all.
+	ExtraConfigMerges bool
+	// EmptyHardwareKeepsItems: a VirtualHardwareSection without Items leaves CPU, memory, disks and NICs alone.
+	EmptyHardwareKeepsItems bool
+	// GuestWriteBusy: when the guest writes guestinfo the VM is busy for a few seconds.
+	GuestWriteBusy bool
+	// FailedTaskResidue: an instantiation that fails leaves its vApp or VM behind as UNRESOLVED (FAILED_CREATION if
+	// false: status -1).
+	FailedTaskResidue bool
+	// DeployedBlocksDelete: a VM or vApp that is powered off but still deployed is not deletable; undeploy first.
+	DeployedBlocksDelete bool
+	// AttachedDiskBlocksDelete: a VM with an attached independent disk is not deletable. If false the disk is detached.
+	AttachedDiskBlocksDelete bool
+	// DeployedBlocksNetworkRemoval: since 10.4.1 a network leaves a vApp only while the vApp is stopped.
+	DeployedBlocksNetworkRemoval bool
+	// EmptyPageBeyondEnd: a query for a page past the last answers 200 without records; if false, 400.
+	EmptyPageBeyondEnd bool
+	// PoolAddressKept: a NIC of mode POOL keeps its address while it stays on the network, also powered off.
+	PoolAddressKept bool
+	// CancelUndoesCompose: cancelling a compose removes what it had begun; if false the residue stays UNRESOLVED.
+	CancelUndoesCompose bool
+}
+
+// DefaultAssumptions returns the defaults.
+func DefaultAssumptions() Assumptions {
+	return Assumptions{
+		VMWaitsForVApp:               true,
+		VAppWaitsForVM:               true,
+		BusyTextTenant:               true,
+		RecomposeExtraItem:           0.25,
+		ExtraConfigMerges:            true,
+		EmptyHardwareKeepsItems:      true,
+		GuestWriteBusy:               true,
+		FailedTaskResidue:            true,
+		DeployedBlocksDelete:         true,
+		AttachedDiskBlocksDelete:     true,
+		DeployedBlocksNetworkRemoval: true,
+		EmptyPageBeyondEnd:           true,
+		PoolAddressKept:              true,
+		CancelUndoesCompose:          true,
+	}
+}

@@ -1,0 +1,213 @@
+package vcdsim
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+// A Session is a login.
+type Session struct {
+	ID      string
+	Token   string
+	OrgID   string
+	Org     string
+	UserID  string
+	User    string
+	Role    string
+	Expires time.Time
+}
+
+const systemOrg = "System"
+
+func (s *Session) provider() bool { return strings.EqualFold(s.Org, systemOrg) }
+
+// sees says whether the caller may know of an organisation's objects.
+func (r *request) sees(orgID string) bool {
+	return r.session.provider() || r.session.OrgID == orgID
+}
+
+func openRoutes(add addRoute) {
+	add("GET", "/api/versions", (*request).getVersions, latencyOrgList)
+	add("POST", "/cloudapi/1.0.0/sessions", (*request).login, latencyLogin)
+	add("POST", "/cloudapi/1.0.0/sessions/provider", (*request).loginProvider, latencyLogin)
+	add("POST", "/oauth/tenant/{org}/token", (*request).tokenTenant, latencyLogin)
+	add("POST", "/oauth/provider/token", (*request).tokenProvider, latencyLogin)
+}
+
+func sessionRoutes(add addRoute) {
+	add("GET", "/cloudapi/1.0.0/sessions/current", (*request).currentSession, latencyCloudAPI)
+	add("DELETE", "/cloudapi/1.0.0/sessions/{id}", (*request).logout, latencyCloudAPI)
+	add("GET", "/api/session", (*request).legacySession, latencyLegacy)
+	add("DELETE", "/api/session", (*request).logout, latencyLegacy)
+}
+
+// authenticate finds the session of a request by either header a client may send.
+func (s *Simulator) authenticate(r *request) error {
+	token := r.Header.Get("X-Vmware-Vcloud-Access-Token")
+	if token == "" {
+		token = r.Header.Get("X-Vcloud-Authorization")
+	}
+	for _, h := range r.Header.Values("Authorization") {
+		if scheme, value, ok := strings.Cut(h, " "); ok && strings.EqualFold(scheme, "bearer") {
+			token = value
+		}
+	}
+	session := s.store.sessions[token]
+	if session == nil {
+		return unauthorized()
+	}
+	if !s.clock.Now().Before(session.Expires) {
+		delete(s.store.sessions, token)
+		return unauthorized()
+	}
+	r.session = session
+	return nil
+}
+
+func (r *request) login() (*response, error) {
+	name, password, _ := r.BasicAuth()
+	user, org, ok := strings.Cut(name, "@")
+	if !ok || strings.EqualFold(org, systemOrg) {
+		return nil, unauthorized()
+	}
+	return r.passwordLogin(org, user, password)
+}
+
+func (r *request) loginProvider() (*response, error) {
+	name, password, _ := r.BasicAuth()
+	user, org, ok := strings.Cut(name, "@")
+	if ok && !strings.EqualFold(org, systemOrg) {
+		return nil, unauthorized()
+	}
+	return r.passwordLogin(systemOrg, user, password)
+}
+
+func (r *request) passwordLogin(orgName, userName, password string) (*response, error) {
+	org := r.sim.store.orgByName(orgName)
+	if org == nil {
+		return nil, unauthorized()
+	}
+	for i := range org.Users {
+		if u := &org.Users[i]; u.Name == userName && u.Password == password {
+			x := r.sim.openSession(org, u)
+			r.session = x
+			res := jsonOK(r.sessionJSON(x))
+			res.header = map[string]string{
+				"X-VMWARE-VCLOUD-ACCESS-TOKEN": x.Token, "X-VMWARE-VCLOUD-TOKEN-TYPE": "Bearer",
+			}
+			return res, nil
+		}
+	}
+	return nil, unauthorized()
+}
+
+func (s *Simulator) openSession(org *Org, u *User) *Session {
+	x := &Session{
+		ID: s.ids.next("session"), OrgID: org.ID, Org: org.Name, UserID: u.ID, User: u.Name, Role: u.Role,
+		Expires: s.clock.Now().Add(s.lifetime),
+	}
+	x.Token = jwt(x, s.ids.named("signature", x.ID))
+	s.store.sessions[x.Token] = x
+	return x
+}
+
+// jwt makes a token that looks like VCD's: clients treat short ones differently.
+func jwt(x *Session, signature string) string {
+	part := func(v any) string {
+		b, _ := json.Marshal(v) //nolint:errchkjson // strings and numbers only
+		return base64.RawURLEncoding.EncodeToString(b)
+	}
+	return strings.Join([]string{
+		part(map[string]string{"alg": "RS256", "typ": "JWT"}),
+		part(map[string]any{"sub": x.User, "org": x.Org, "jti": x.ID, "exp": x.Expires.Unix()}),
+		base64.RawURLEncoding.EncodeToString([]byte(signature)),
+	}, ".")
+}
+
+func (r *request) tokenTenant() (*response, error) { return r.tokenLogin(r.vars["org"]) }
+
+func (r *request) tokenProvider() (*response, error) { return r.tokenLogin(systemOrg) }
+
+// tokenLogin trades an API token for an access token. A token of another organisation is refused, so that clients that
+// try the provider first fall back to the tenant.
+func (r *request) tokenLogin(orgName string) (*response, error) {
+	form, err := url.ParseQuery(string(r.body))
+	if err != nil || form.Get("grant_type") != "refresh_token" {
+		return oauthError("unsupported_grant_type"), nil
+	}
+	org := r.sim.store.orgByName(orgName)
+	if org == nil {
+		return oauthError("invalid_grant"), nil
+	}
+	token := form.Get("refresh_token")
+	for i := range org.Users {
+		if u := &org.Users[i]; token != "" && slices.Contains(u.APITokens, token) {
+			x := r.sim.openSession(org, u)
+			r.session = x
+			return jsonOK(map[string]any{
+				"access_token": x.Token, "token_type": "Bearer", "expires_in": int(r.sim.lifetime.Seconds()),
+				"scope": "openid", "refresh_token": token,
+			}), nil
+		}
+	}
+	return oauthError("invalid_grant"), nil
+}
+
+func oauthError(code string) *response {
+	return &response{
+		status: http.StatusBadRequest,
+		json:   map[string]any{"error": code, "error_description": "Failed to create an access token from the refresh token."},
+	}
+}
+
+func (r *request) sessionJSON(x *Session) map[string]any {
+	org := jsonRef("org", x.OrgID, x.Org)
+	return map[string]any{
+		"id":   URN("session", x.ID),
+		"site": jsonRef("site", r.sim.ids.named("site", "site"), "vcdsim"),
+		"user": jsonRef("user", x.UserID, x.User), "org": org, "operatingOrg": org, "location": "",
+		"roles":                     []string{x.Role},
+		"roleRefs":                  []any{jsonRef("role", r.sim.ids.named("role", x.Role), x.Role)},
+		"sessionIdleTimeoutMinutes": 30,
+	}
+}
+
+// jsonRef is a reference of cloudapi.
+func jsonRef(kind, id, name string) map[string]any {
+	return map[string]any{"name": name, "id": URN(kind, id)}
+}
+
+func (r *request) currentSession() (*response, error) { return jsonOK(r.sessionJSON(r.session)), nil }
+
+func (r *request) legacySession() (*response, error) {
+	x := r.session
+	n := xmltree.New("Session", namespaces(), xmltree.A("org", x.Org), xmltree.A("roles", x.Role), xmltree.A("user", x.User),
+		xmltree.A("userId", URN("user", x.UserID)), xmltree.A("href", r.base()+"/api/session"), xmltree.A("type", mime("session")))
+	n.Add([]*xmltree.Node{
+		r.link("down", "/api/org/", mime("orgList")),
+		r.link("remove", "/api/session", ""),
+		r.link("down", "/api/admin/", "application/vnd.vmware.admin.vcloud+xml"),
+		r.link("down", "/api/org/"+x.OrgID, mime("org"), x.Org),
+		r.link("down", "/api/query", "application/vnd.vmware.vcloud.query.queryList+xml"),
+	})
+	return xmlOK(n), nil
+}
+
+func (r *request) logout() (*response, error) {
+	if id := r.vars["id"]; id != "" && id != "current" && bare(id) != r.session.ID {
+		return nil, forbidden("SESSION_DELETE", id)
+	}
+	delete(r.sim.store.sessions, r.session.Token)
+	return &response{status: http.StatusNoContent}, nil
+}
+
+// String hides the token when a session is printed.
+func (s Session) String() string { return fmt.Sprintf("session %s of %s@%s", s.ID, s.User, s.Org) }

@@ -1,0 +1,169 @@
+package vcdsim
+
+import (
+	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+func catalogRoutes(add addRoute) {
+	add("GET", "/api/catalog/{id}", (*request).getCatalog, latencyLegacy)
+	add("GET", "/api/catalogItem/{id}", (*request).getCatalogItem, latencyLegacy)
+	add("GET", "/api/vAppTemplate/vappTemplate-{id}", (*request).getTemplate, latencyVApp)
+	add("GET", "/api/vAppTemplate/vm-{id}", (*request).getTemplateVM, latencyVM)
+}
+
+// created is when everything in the model came into being.
+func created() time.Time { return time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC) }
+
+func (r *request) getCatalog() (*response, error) {
+	sh, ok := r.sim.store.catalog(bare(r.vars["id"]))
+	if !ok || !r.sees(sh.org.ID) {
+		return nil, forbidden("CATALOG_VIEW", r.vars["id"])
+	}
+	c := sh.catalog
+	n := r.entity("Catalog", "catalog", c.ID, c.Name)
+	n.Add([]*xmltree.Node{
+		r.link("up", "/api/org/"+sh.org.ID, mime("org")),
+		r.link("down", "/api/catalog/"+c.ID+"/metadata", mime("metadata")),
+		r.link("add", "/api/catalog/"+c.ID+"/catalogItems", mime("catalogitem")),
+		xmltree.T("Description", c.Description),
+	})
+	items := xmltree.New("CatalogItems")
+	for _, t := range c.Templates {
+		items.Add(xmltree.New("CatalogItem", xmltree.A("href", r.href("catalogitem", t.ItemID)), xmltree.A("id", t.ItemID),
+			xmltree.A("name", t.Name), xmltree.A("type", mime("catalogitem"))))
+	}
+	n.Add([]*xmltree.Node{
+		r.owner(sh.org.Users), items, xmltree.T("IsPublished", false), xmltree.T("DateCreated", created()), xmltree.T("VersionNumber", 1),
+	})
+	return xmlOK(n), nil
+}
+
+// owner is the Owner element, the first user of an organisation.
+func (r *request) owner(users []User) *xmltree.Node {
+	u := User{Name: "system"}
+	if len(users) > 0 {
+		u = users[0]
+	}
+	return r.ownerNode(u.ID, u.Name)
+}
+
+func (r *request) ownerNode(id, name string) *xmltree.Node {
+	return xmltree.New("Owner", xmltree.A("type", mime("owner")), xmltree.New("User", xmltree.A("href", r.base()+"/api/admin/user/"+id),
+		xmltree.A("name", name), xmltree.A("type", "application/vnd.vmware.admin.user+xml")))
+}
+
+func (r *request) ownTemplate() (shelf, *Template, error) {
+	sh, t := r.sim.store.template(bare(r.vars["id"]))
+	if t == nil || !r.sees(sh.org.ID) {
+		return shelf{}, nil, forbidden("VAPP_TEMPLATE_VIEW", r.vars["id"])
+	}
+	return sh, t, nil
+}
+
+func (r *request) getCatalogItem() (*response, error) {
+	sh, t, err := r.ownTemplate()
+	if err != nil {
+		return nil, err
+	}
+	n := r.entity("CatalogItem", "catalogitem", t.ItemID, t.Name, xmltree.A("size", 0))
+	n.Add([]*xmltree.Node{
+		r.link("up", "/api/catalog/"+sh.catalog.ID, mime("catalog")),
+		r.link("down", "/api/catalogItem/"+t.ItemID+"/metadata", mime("metadata")),
+		xmltree.T("Description", t.Description), r.ref("Entity", Entity{Kind: "vapptemplate", ID: t.ID, Name: t.Name}),
+		xmltree.T("DateCreated", created()), xmltree.T("VersionNumber", 1),
+	})
+	return xmlOK(n), nil
+}
+
+func (r *request) getTemplate() (*response, error) {
+	sh, t, err := r.ownTemplate()
+	if err != nil {
+		return nil, err
+	}
+	vdc := sh.vdcOf(t)
+	path := "/api/vAppTemplate/vappTemplate-" + t.ID
+	n := r.entity("VAppTemplate", "vapptemplate", t.ID, t.Name,
+		xmltree.A("goldMaster", false), xmltree.A("ovfDescriptorUploaded", true), xmltree.A("status", t.Status))
+	n.Add([]*xmltree.Node{
+		r.link("up", "/api/vdc/"+vdc.ID, mime("vdc")), r.link("catalogItem", "/api/catalogItem/"+t.ItemID, mime("catalogitem")),
+		r.link("remove", path, ""), r.link("edit", path, mime("vapptemplate")),
+		r.link("enable", path+"/action/enableDownload", ""), r.link("ovf", path+"/ovf", "text/xml"),
+		r.link("down", path+"/owner", mime("owner")), r.link("down", path+"/metadata", mime("metadata")),
+		r.link("down", path+"/productSections/", mime("productSections")),
+		xmltree.T("Description", t.Description), r.owner(sh.org.Users),
+	})
+	children := xmltree.New("Children")
+	for i := range t.VMs {
+		children.Add(r.templateVMNode(vdc, t, &t.VMs[i], false))
+	}
+	lease := xmltree.New("LeaseSettingsSection", section(r.base()+path+"/leaseSettingsSection/", "leaseSettingsSection"),
+		xmltree.T("ovf:Info", "Lease settings section"),
+		r.link("edit", path+"/leaseSettingsSection/", mime("leaseSettingsSection")), xmltree.T("StorageLeaseInSeconds", 0))
+	n.Add([]*xmltree.Node{children, lease})
+	n.Add(xmltree.New("CustomizationSection", xmltree.A("goldMaster", false), section(r.base()+path+"/customizationSection/", "customizationSection"),
+		xmltree.T("ovf:Info", "VApp template customization section"), xmltree.T("CustomizeOnInstantiate", true)))
+	n.Add(xmltree.T("DateCreated", created()))
+	return xmlOK(n), nil
+}
+
+// section are the attributes of an OVF section.
+func section(href, kind string) []xmltree.Attr {
+	return []xmltree.Attr{xmltree.A("href", href), xmltree.A("type", mime(kind)), xmltree.A("ovf:required", false)}
+}
+
+func (r *request) getTemplateVM() (*response, error) {
+	sh, t, vm := r.sim.store.templateVM(bare(r.vars["id"]))
+	if vm == nil || !r.sees(sh.org.ID) {
+		return nil, forbidden("VAPP_TEMPLATE_VIEW", r.vars["id"])
+	}
+	return xmlOK(r.templateVMNode(sh.vdcOf(t), t, vm, true)), nil
+}
+
+func (r *request) templateVMNode(vdc *VDC, t *Template, vm *TemplateVM, root bool) *xmltree.Node {
+	A, T := xmltree.A, xmltree.T
+	href := r.href("templatevm", vm.ID)
+	n := xmltree.New("Vm")
+	if root {
+		n.Add(namespaces())
+	}
+	n.Add([]xmltree.Attr{
+		A("goldMaster", false), A("status", int(PoweredOff)), A("name", vm.Name), A("id", URN("vm", vm.ID)),
+		A("href", href), A("type", mime("vm")),
+	})
+	path := "/api/vAppTemplate/vm-" + vm.ID
+	n.Add([]*xmltree.Node{
+		r.link("up", "/api/vAppTemplate/vappTemplate-"+t.ID, mime("vapptemplate")),
+		r.link("storageProfile", "/api/vdcStorageProfile/"+vdc.defaultProfile(), mime("vdcstorageProfile")),
+		r.link("down", path+"/metadata", mime("metadata")), T("Description", ""),
+	})
+	nics := xmltree.New("NetworkConnectionSection", section(href+"/networkConnectionSection/", "networkConnectionSection"),
+		T("ovf:Info", "Specifies the available VM network connections"), T("PrimaryNetworkConnectionIndex", 0))
+	for i := range vm.NICs {
+		nics.Add(xmltree.New("NetworkConnection", A("needsCustomization", true), A("network", "VM Network"),
+			T("NetworkConnectionIndex", i), T("IsConnected", true), T("MACAddress", "00:50:56:00:00:00"),
+			T("IpAddressAllocationMode", "DHCP"), T("NetworkAdapterType", "VMXNET3")))
+	}
+	custom := xmltree.New("GuestCustomizationSection", section(href+"/guestCustomizationSection/", "guestCustomizationSection"),
+		T("ovf:Info", "Specifies Guest OS Customization Settings"), T("Enabled", false), T("ChangeSid", false),
+		T("VirtualMachineId", vm.ID), T("JoinDomainEnabled", false), T("UseOrgSettings", false),
+		T("AdminPasswordEnabled", true), T("AdminPasswordAuto", true), T("ResetPasswordRequired", false), T("ComputerName", computerName(vm.Name)))
+	n.Add([]*xmltree.Node{nics, custom, r.specSection(&VM{
+		OS: vm.OS, CPUs: vm.CPUs, CoresPerSocket: 1, MemoryMiB: vm.MemoryMiB, HardwareVersion: defaultHardware,
+		Disks: templateDisks(vm, vdc.defaultProfile()),
+	})})
+	n.Add([]*xmltree.Node{
+		T("DateCreated", created()), T("VAppScopedLocalId", r.sim.ids.named("local", vm.ID)),
+		r.profileRef("StorageProfile", vdc.defaultProfile()),
+	})
+	return n
+}
+
+func templateDisks(vm *TemplateVM, profile string) []VMDisk {
+	var out []VMDisk
+	for i, size := range vm.DisksMiB {
+		out = append(out, VMDisk{ID: diskID(i), SizeMiB: size, Unit: i, StorageProfileID: profile})
+	}
+	return out
+}

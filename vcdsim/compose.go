@@ -1,0 +1,384 @@
+package vcdsim
+
+import (
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/fiql"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+// maxName is the longest name of a vApp or VM.
+const maxName = 128
+
+func checkName(kind, name string) error {
+	if name == "" || len(name) > maxName {
+		return badRequest("The %s name %q is invalid: it must have 1 to %d characters.", kind, name, maxName)
+	}
+	return nil
+}
+
+// newVApp reads the common part of compose and instantiate and makes the vApp, which is UNRESOLVED until the task ends.
+func (r *request) newVApp(org *Org, vdc *VDC, tree *xmltree.Node) (*VApp, error) {
+	name := tree.Attr("name")
+	if err := checkName("vApp", name); err != nil {
+		return nil, err
+	}
+	for _, v := range r.sim.store.vapps {
+		if v.VDCID == vdc.ID && v.Name == name {
+			return nil, duplicateName(name)
+		}
+	}
+	v := &VApp{
+		ID: r.sim.ids.next("vapp"), Name: name, Description: tree.Str("Description"), OrgID: org.ID, VDCID: vdc.ID,
+		OwnerID: r.session.UserID, Status: Unresolved, Created: r.sim.clock.Now(), Metadata: map[string]Metadata{},
+		Lease: Lease{Runtime: org.RuntimeLease, Storage: org.StorageLease},
+	}
+	if section := tree.At("InstantiationParams", "LeaseSettingsSection"); section != nil {
+		v.Lease = readLease(section, v.Lease, org)
+	}
+	networks, err := r.readNetworks(vdc, tree.At("InstantiationParams", "NetworkConfigSection"), nil)
+	if err != nil {
+		return nil, err
+	}
+	v.Networks = networks
+	return v, nil
+}
+
+func readLease(section *xmltree.Node, lease Lease, org *Org) Lease {
+	if n, ok := section.Int("DeploymentLeaseInSeconds"); ok {
+		lease.Runtime = capped(seconds(n), org.RuntimeLease)
+	}
+	if n, ok := section.Int("StorageLeaseInSeconds"); ok {
+		lease.Storage = capped(seconds(n), org.StorageLease)
+	}
+	return lease
+}
+
+// readNetworks reads a NetworkConfigSection. Networks that have are known keep their id.
+func (r *request) readNetworks(vdc *VDC, section *xmltree.Node, have []VAppNetwork) ([]VAppNetwork, error) {
+	var out []VAppNetwork
+	for _, c := range section.All("NetworkConfig") {
+		name := c.Attr("networkName")
+		if name == "" || name == "none" {
+			continue
+		}
+		n := VAppNetwork{Name: name, FenceMode: c.Str("Configuration", "FenceMode")}
+		if i := slices.IndexFunc(have, func(h VAppNetwork) bool { return h.Name == name }); i >= 0 {
+			n.ID = have[i].ID
+		} else {
+			n.ID = r.sim.ids.next("vappNetwork")
+		}
+		if slices.ContainsFunc(out, func(o VAppNetwork) bool { return o.Name == name }) {
+			return nil, duplicateName(name)
+		}
+		if err := r.readConfiguration(vdc, c.At("Configuration"), &n); err != nil {
+			return nil, err
+		}
+		out = append(out, n)
+	}
+	return out, nil
+}
+
+func (r *request) readConfiguration(vdc *VDC, c *xmltree.Node, n *VAppNetwork) error {
+	if n.FenceMode == "" {
+		return badRequest("Bad request - the network configuration of %q has no FenceMode.", n.Name)
+	}
+	if parent := c.At("ParentNetwork"); parent != nil {
+		id := bare(parent.Attr("href"))
+		_, in, net := r.sim.store.network(id)
+		if net == nil || in.ID != vdc.ID {
+			return forbidden("ORG_NETWORK_VIEW", id)
+		}
+		n.ParentID = id
+		return nil
+	}
+	if n.FenceMode == "bridged" {
+		return badRequest("The VCD entity network %q does not exist.", n.Name)
+	}
+	return readScope(c, n)
+}
+
+// readScope reads the subnet of a network that only the vApp has.
+func readScope(c *xmltree.Node, n *VAppNetwork) error {
+	scope := c.At("IpScopes", "IpScope")
+	if scope == nil {
+		scope = c.At("IpScope")
+	}
+	gateway, err := netip.ParseAddr(scope.Str("Gateway"))
+	if err != nil {
+		return badRequest("The gateway %q of network %q is invalid.", scope.Str("Gateway"), n.Name)
+	}
+	mask, err := netip.ParseAddr(scope.Str("Netmask"))
+	if err != nil {
+		return badRequest("The netmask %q of network %q is invalid.", scope.Str("Netmask"), n.Name)
+	}
+	bits := 0
+	for _, b := range mask.AsSlice() {
+		for ; b != 0; b <<= 1 {
+			bits++
+		}
+	}
+	n.Gateway = netip.PrefixFrom(gateway, bits)
+	for _, p := range scope.At("IpRanges").All("IpRange") {
+		from, err1 := netip.ParseAddr(p.Str("StartAddress"))
+		to, err2 := netip.ParseAddr(p.Str("EndAddress"))
+		if err1 != nil || err2 != nil {
+			return badRequest("A range of network %q is invalid.", n.Name)
+		}
+		n.Pool = append(n.Pool, Range{from, to})
+	}
+	return nil
+}
+
+// newVMs reads the sourced items. The VMs are not in the store yet; the caller adds them when the whole request is right.
+func (r *request) newVMs(vdc *VDC, v *VApp, tree *xmltree.Node) ([]*VM, error) {
+	var out []*VM
+	for _, item := range tree.All("SourcedItem") {
+		vms, err := r.sourced(vdc, v, item)
+		if err != nil {
+			return nil, err
+		}
+		for _, vm := range vms {
+			same := func(o *VM) bool { return o.Name == vm.Name }
+			if slices.ContainsFunc(out, same) || slices.ContainsFunc(r.sim.store.vmsOf(v.ID), same) {
+				return nil, duplicateName(vm.Name)
+			}
+			out = append(out, vm)
+		}
+	}
+	return out, r.checkQuota(vdc, len(out))
+}
+
+func (r *request) checkQuota(vdc *VDC, more int) error {
+	if have, _ := r.sim.countVMs(vdc.ID); more > 0 && vdc.VMQuota > 0 && have+more > vdc.VMQuota {
+		return refuse(400, "QUOTA_EXCEEDED", "The operation could not be performed, because there are no more VMs allowed by the VM quota of VDC %q.", vdc.Name)
+	}
+	return nil
+}
+
+// sourced makes the VMs of one item: its source is a VM of a template, or a whole template.
+func (r *request) sourced(vdc *VDC, v *VApp, item *xmltree.Node) ([]*VM, error) {
+	source := item.At("Source")
+	id := fiql.ID(source.Attr("href"))
+	sh, tpl, one := r.sim.store.templateVM(id)
+	sources := []*TemplateVM{one}
+	if one == nil {
+		if sh, tpl = r.sim.store.template(id); tpl == nil {
+			return nil, forbidden("VAPP_TEMPLATE_INSTANTIATE", bare(source.Attr("href")))
+		}
+		sources = nil
+		for i := range tpl.VMs {
+			sources = append(sources, &tpl.VMs[i])
+		}
+	}
+	if !r.sees(sh.org.ID) {
+		return nil, forbidden("VAPP_TEMPLATE_INSTANTIATE", id)
+	}
+	if tpl.Status != int(PoweredOff) {
+		return nil, badRequest("The vApp template %q is not in a state to be instantiated.", tpl.Name)
+	}
+	if len(sources) == 0 {
+		return nil, badRequest("The vApp template %q does not contain any VMs.", tpl.Name)
+	}
+	var out []*VM
+	for _, t := range sources {
+		vm, err := r.newVM(vdc, v, tpl, t, item)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, vm)
+	}
+	return out, nil
+}
+
+const defaultAdapter = "VMXNET3"
+
+func (r *request) newVM(vdc *VDC, v *VApp, tpl *Template, t *TemplateVM, item *xmltree.Node) (*VM, error) {
+	name := item.Str("VmGeneralParams", "Name")
+	if name == "" {
+		name = item.At("Source").Attr("name")
+	}
+	if name == "" {
+		name = t.Name
+	}
+	if err := checkName("VM", name); err != nil {
+		return nil, err
+	}
+	vm := &VM{
+		ID: r.sim.ids.next("vm"), Name: name, Description: item.Str("VmGeneralParams", "Description"), VAppID: v.ID,
+		Status: Unresolved, Created: r.sim.clock.Now(), OS: t.OS, HardwareVersion: defaultHardware,
+		CPUs: t.CPUs, CoresPerSocket: 1, MemoryMiB: t.MemoryMiB, ExtraConfig: map[string]string{}, Metadata: map[string]Metadata{},
+		Properties: map[string]string{}, Customization: Customization{ComputerName: computerName(name)},
+		TemplateID: tpl.ID, TemplateName: tpl.Name, KubernetesVersion: tpl.KubernetesVersion,
+	}
+	if err := r.choosePolicies(vdc, vm, item); err != nil {
+		return nil, err
+	}
+	vm.Disks = templateDisks(t, vm.StorageProfileID)
+	params := item.At("InstantiationParams")
+	if err := readCustomization(params.At("GuestCustomizationSection"), &vm.Customization); err != nil {
+		return nil, err
+	}
+	return vm, r.chooseNetworks(v, vm, t, item)
+}
+
+// choosePolicies sets storage profile, sizing and placement policy, the defaults of the VDC where none is asked for.
+func (r *request) choosePolicies(vdc *VDC, vm *VM, item *xmltree.Node) error {
+	vm.StorageProfileID = vdc.defaultProfile()
+	vm.SizingPolicyID = r.sim.store.defaultSizing(vdc)
+	if ref := item.At("StorageProfile"); ref != nil {
+		id, err := r.readProfile(vdc, ref)
+		if err != nil {
+			return err
+		}
+		vm.StorageProfileID = id
+	}
+	return r.readPolicies(vdc, vm, item.At("ComputePolicy"))
+}
+
+// readProfile reads a reference to a storage profile of a VDC.
+func (r *request) readProfile(vdc *VDC, ref *xmltree.Node) (string, error) {
+	id := bare(ref.Attr("href"))
+	_, in, p := r.sim.store.profile(id)
+	if p == nil || in.ID != vdc.ID {
+		return "", forbidden("VDC_STORAGE_PROFILE_VIEW", id)
+	}
+	if p.Disabled {
+		return "", badRequest("The storage profile %q is disabled.", p.Name)
+	}
+	return id, nil
+}
+
+// readPolicies reads a ComputePolicy element; what it does not name stays.
+func (r *request) readPolicies(vdc *VDC, vm *VM, n *xmltree.Node) error {
+	for element, placement := range map[string]bool{"VmSizingPolicy": false, "VmPlacementPolicy": true} {
+		ref := n.At(element)
+		if ref == nil || ref.Attr("href") == "" && ref.Attr("id") == "" {
+			continue
+		}
+		id := bare(ref.Attr("href"))
+		if id == "" {
+			id = bare(ref.Attr("id"))
+		}
+		p := r.sim.store.policy(id)
+		if p == nil || p.Placement != placement || !slices.Contains(vdc.Policies, p.Name) {
+			return badRequest("The VDC compute policy %s is not a %s policy of VDC %q.", id, map[bool]string{true: "placement", false: "sizing"}[placement], vdc.Name)
+		}
+		if placement {
+			vm.PlacementPolicyID = id
+			continue
+		}
+		vm.SizingPolicyID = id
+		vm.size(p)
+	}
+	return nil
+}
+
+// size applies a sizing policy.
+func (vm *VM) size(p *ComputePolicy) {
+	if p.CPUs > 0 {
+		vm.CPUs, vm.CoresPerSocket = p.CPUs, 1
+	}
+	if p.MemoryMiB > 0 {
+		vm.MemoryMiB = p.MemoryMiB
+	}
+}
+
+var validComputerName = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?$`)
+
+func readCustomization(section *xmltree.Node, c *Customization) error {
+	if section == nil {
+		return nil
+	}
+	c.Enabled = section.Bool("Enabled")
+	c.Script = section.Str("CustomizationScript")
+	if name := section.Str("ComputerName"); name != "" {
+		if !validComputerName.MatchString(name) || strings.Trim(name, "0123456789") == "" {
+			return badRequest("The computer name %q is invalid.", name)
+		}
+		c.ComputerName = name
+	}
+	return nil
+}
+
+// chooseNetworks reads the NICs; without a section the template's, connected as NetworkAssignment says.
+func (r *request) chooseNetworks(v *VApp, vm *VM, t *TemplateVM, item *xmltree.Node) error {
+	if section := item.At("InstantiationParams", "NetworkConnectionSection"); section != nil {
+		return r.readNICs(v, vm, section)
+	}
+	network := "none"
+	for _, a := range item.All("NetworkAssignment") {
+		network = a.Attr("containerNetwork")
+	}
+	for i := range t.NICs {
+		nic := NIC{Index: i, Network: network, Mode: modeDHCP, Adapter: defaultAdapter, Connected: network != "none"}
+		if network == "none" {
+			nic.Mode = modeNone
+		}
+		if err := r.sim.checkNIC(v, vm, nic); err != nil {
+			return err
+		}
+		vm.NICs = append(vm.NICs, nic)
+	}
+	return nil
+}
+
+// readNICs reads a NetworkConnectionSection. A NIC that keeps its MAC keeps its address too.
+func (r *request) readNICs(v *VApp, vm *VM, section *xmltree.Node) error {
+	have := map[string]NIC{}
+	for _, nic := range vm.NICs {
+		have[nic.MAC] = nic
+	}
+	primary, _ := section.Int("PrimaryNetworkConnectionIndex")
+	var out []NIC
+	seen := map[int]bool{}
+	for _, c := range section.All("NetworkConnection") {
+		nic := readNIC(c)
+		if seen[nic.Index] {
+			return badRequest("Invalid network parameter: duplicate network connection index %d.", nic.Index)
+		}
+		seen[nic.Index] = true
+		old, known := have[nic.MAC]
+		if known && old.Network == nic.Network && old.Mode == nic.Mode && nic.Mode != modeManual {
+			nic.Address, nic.Lease = old.Address, old.Lease
+		}
+		if err := r.sim.checkNIC(v, vm, nic); err != nil {
+			return err
+		}
+		out = append(out, nic)
+	}
+	slices.SortFunc(out, func(a, b NIC) int { return a.Index - b.Index })
+	vm.NICs, vm.PrimaryNIC = out, int(primary)
+	return nil
+}
+
+func readNIC(c *xmltree.Node) NIC {
+	index, _ := c.Int("NetworkConnectionIndex")
+	nic := NIC{
+		Index: int(index), Network: c.Attr("network"), MAC: c.Str("MACAddress"), Mode: c.Str("IpAddressAllocationMode"),
+		Adapter: strings.ToUpper(c.Str("NetworkAdapterType")), Connected: c.Bool("IsConnected"),
+	}
+	if nic.Adapter == "" {
+		nic.Adapter = defaultAdapter
+	}
+	if nic.Mode == modeManual {
+		nic.Address = c.Str("IpAddress")
+	}
+	return nic
+}
+
+// readProperties reads a product section.
+func readProperties(section *xmltree.Node) map[string]string {
+	out := map[string]string{}
+	for _, p := range section.All("Property") {
+		value := p.Attr("value")
+		if v := p.At("Value"); v != nil {
+			value = v.Attr("value")
+		}
+		out[p.Attr("key")] = value
+	}
+	return out
+}

@@ -1,0 +1,262 @@
+package vcdsim
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+func diskRoutes(add addRoute) {
+	add("POST", "/api/vdc/{id}/disk", (*request).createDisk, latencyWrite)
+	add("GET", "/api/disk/{disk}", (*request).getDisk, latencyLegacy)
+	add("PUT", "/api/disk/{disk}", (*request).putDisk, latencyWrite)
+	add("DELETE", "/api/disk/{disk}", (*request).deleteDisk, latencyWrite)
+	add("GET", "/api/disk/{disk}/attachedVms", (*request).attachedVMs, latencyLegacy)
+}
+
+func (d *Disk) entity() Entity { return Entity{"disk", d.ID, d.Name} }
+
+func (r *request) diskByID(id string) (*Disk, error) {
+	d := r.sim.store.disks[bare(id)]
+	if d == nil || !r.sees(d.OrgID) {
+		return nil, forbidden("DISK_VIEW", id)
+	}
+	return d, nil
+}
+
+func (r *request) idleDisk(id string) (*Disk, error) {
+	d, err := r.diskByID(id)
+	if err != nil {
+		return nil, err
+	}
+	return d, r.sim.busyCheck(d.ID)
+}
+
+func (r *request) diskNode(d *Disk) *xmltree.Node {
+	A := xmltree.A
+	path := "/api/disk/" + d.ID
+	n := r.entity("Disk", "disk", d.ID, d.Name, A("status", int(d.Status)), A("sizeMb", d.SizeMiB), A("busType", d.BusType),
+		A("busSubType", d.BusSubType), A("encrypted", false), A("shareable", false), xmltree.Opt("sharingType", d.SharingType), A("uuid", d.UUID))
+	n.Add(r.link("up", "/api/vdc/"+d.VDCID, mime("vdc")))
+	n.Add(r.link("edit", path, mime("disk")))
+	if d.AttachedTo == "" {
+		n.Add(r.link("remove", path, ""))
+	}
+	n.Add([]*xmltree.Node{
+		r.link("down", path+"/attachedVms", mime("vms")), r.link("down", path+"/metadata", mime("metadata")),
+		xmltree.T("Description", d.Description), r.tasksNode(d.ID), r.profileRef("StorageProfile", d.StorageProfileID), r.ownerNode(d.OwnerID, "system"),
+	})
+	return n
+}
+
+// readDisk reads the Disk element of a request into d. The size comes in MB, or in bytes from older clients.
+func (r *request) readDisk(vdc *VDC, n *xmltree.Node, d *Disk) error {
+	if n == nil || n.Attr("name") == "" {
+		return badRequest("Bad request - the disk has no name.")
+	}
+	d.Name, d.Description = n.Attr("name"), n.Str("Description")
+	size, err := strconv.ParseInt(n.Attr("sizeMb"), 10, 64)
+	if err != nil {
+		bytes, err := strconv.ParseInt(n.Attr("size"), 10, 64)
+		if err != nil {
+			return badRequest("Bad request - the disk has no size.")
+		}
+		size = bytes >> 20
+	}
+	if size <= 0 || size < d.SizeMiB {
+		return badRequest("The size %d MB of disk %q is invalid.", size, d.Name)
+	}
+	d.SizeMiB = size
+	if ref := n.At("StorageProfile"); ref != nil && ref.Attr("href") != "" {
+		if d.StorageProfileID, err = r.readProfile(vdc, ref); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Independent disks are SCSI disks on a paravirtual controller unless the request says otherwise.
+const (
+	busSCSI     = "6"
+	busSubtype  = "VirtualSCSI"
+	sharingNone = "None"
+)
+
+func orElse(value, other string) string {
+	if value == "" {
+		return other
+	}
+	return value
+}
+
+func (r *request) createDisk() (*response, error) {
+	org, vdc, err := r.ownVDC()
+	if err != nil {
+		return nil, err
+	}
+	tree, err := r.tree()
+	if err != nil {
+		return nil, err
+	}
+	n := tree.At("Disk")
+	d := &Disk{
+		ID: r.sim.ids.next("disk"), OrgID: org.ID, VDCID: vdc.ID, OwnerID: r.session.UserID, StorageProfileID: vdc.defaultProfile(),
+		BusType: orElse(n.Attr("busType"), busSCSI), BusSubType: orElse(n.Attr("busSubType"), busSubtype),
+		SharingType: orElse(n.Attr("sharingType"), sharingNone), Metadata: map[string]Metadata{},
+	}
+	d.UUID = r.sim.ids.named("diskUUID", d.ID)
+	if err := r.readDisk(vdc, n, d); err != nil {
+		return nil, err
+	}
+	r.sim.store.disks[d.ID] = d
+	r.sim.startTask(r, Work{Op: opCreateDisk, Disk: d.ID}, d.entity(), []string{d.ID})
+	return &response{status: http.StatusCreated, xml: r.diskNode(d), header: map[string]string{"Location": r.href("disk", d.ID)}}, nil
+}
+
+func (r *request) getDisk() (*response, error) {
+	d, err := r.diskByID(r.vars["disk"])
+	if err != nil {
+		return nil, err
+	}
+	return xmlOK(r.diskNode(d)), nil
+}
+
+func (r *request) putDisk() (*response, error) {
+	d, err := r.idleDisk(r.vars["disk"])
+	if err != nil {
+		return nil, err
+	}
+	tree, err := r.tree()
+	if err != nil {
+		return nil, err
+	}
+	if d.AttachedTo != "" {
+		return nil, badRequest("The disk %q is attached to a VM and cannot be changed.", d.Name)
+	}
+	_, vdc := r.sim.store.vdc(d.VDCID)
+	spec := *d
+	if err := r.readDisk(vdc, tree, &spec); err != nil {
+		return nil, err
+	}
+	return r.accepted(r.sim.startTask(r, Work{Op: opUpdateDisk, Disk: d.ID, DiskSpec: &spec}, d.entity(), []string{d.ID})), nil
+}
+
+func (r *request) deleteDisk() (*response, error) {
+	d, err := r.idleDisk(r.vars["disk"])
+	if err != nil {
+		return nil, err
+	}
+	if d.AttachedTo != "" {
+		return nil, badRequest("The disk %q cannot be deleted: it is attached to VM %q.", d.Name, r.sim.vmName(d.AttachedTo))
+	}
+	return r.accepted(r.sim.startTask(r, Work{Op: opDeleteDisk, Disk: d.ID}, d.entity(), []string{d.ID})), nil
+}
+
+func (s *Simulator) vmName(id string) string {
+	if vm := s.store.vms[id]; vm != nil {
+		return vm.Name
+	}
+	return id
+}
+
+func (r *request) attachedVMs() (*response, error) {
+	d, err := r.diskByID(r.vars["disk"])
+	if err != nil {
+		return nil, err
+	}
+	n := xmltree.New("Vms", namespaces(), xmltree.A("href", r.href("disk", d.ID)+"/attachedVms"), xmltree.A("type", mime("vms")))
+	if vm := r.sim.store.vms[d.AttachedTo]; vm != nil {
+		e := vm.entity()
+		n.Add(xmltree.New("VmReference", xmltree.A("href", r.href("vm", e.ID)), xmltree.A("id", URN("vm", e.ID)), xmltree.A("name", e.Name),
+			xmltree.A("type", mime("vm"))))
+	}
+	return xmlOK(n), nil
+}
+
+// diskParam reads which disk an attach or detach is about.
+func (r *request) diskParam() (*VM, *Disk, error) {
+	vm, err := r.idleVM()
+	if err != nil {
+		return nil, nil, err
+	}
+	tree, err := r.tree()
+	if err != nil {
+		return nil, nil, err
+	}
+	d, err := r.idleDisk(bare(tree.At("Disk").Attr("href")))
+	return vm, d, err
+}
+
+func (r *request) attach() (*response, error) {
+	vm, d, err := r.diskParam()
+	if err != nil {
+		return nil, err
+	}
+	if d.AttachedTo != "" {
+		return nil, badRequest("The disk %q is already attached to VM %q.", d.Name, r.sim.vmName(d.AttachedTo))
+	}
+	if v := r.sim.store.vapps[vm.VAppID]; v.VDCID != d.VDCID {
+		return nil, badRequest("The disk %q and the VM %q are not in the same VDC.", d.Name, vm.Name)
+	}
+	return r.moveDisk(opAttach, vm, d)
+}
+
+func (r *request) detach() (*response, error) {
+	vm, d, err := r.diskParam()
+	if err != nil {
+		return nil, err
+	}
+	if d.AttachedTo != vm.ID {
+		return nil, badRequest("The disk %q is not attached to VM %q.", d.Name, vm.Name)
+	}
+	return r.moveDisk(opDetach, vm, d)
+}
+
+func (r *request) moveDisk(op string, vm *VM, d *Disk) (*response, error) {
+	w := Work{Op: op, VM: vm.ID, VApp: vm.VAppID, Disk: d.ID}
+	return r.accepted(r.sim.startTask(r, w, vm.entity(), append(r.sim.vmLocks(vm), d.ID))), nil
+}
+
+func (s *Simulator) commitAttach(t *Task) error {
+	vm, d := s.store.vms[t.Work.VM], s.store.disks[t.Work.Disk]
+	if vm == nil || d == nil {
+		return gone("disk", t.Work.Disk)
+	}
+	unit := 0
+	for _, x := range vm.Disks {
+		unit = max(unit, x.Unit+1)
+	}
+	d.AttachedTo = vm.ID
+	vm.Disks = append(vm.Disks, VMDisk{ID: diskID(unit), SizeMiB: d.SizeMiB, Unit: unit, StorageProfileID: d.StorageProfileID, DiskID: d.ID})
+	return nil
+}
+
+func (s *Simulator) commitDetach(t *Task) error {
+	vm, d := s.store.vms[t.Work.VM], s.store.disks[t.Work.Disk]
+	if vm == nil || d == nil {
+		return gone("disk", t.Work.Disk)
+	}
+	d.AttachedTo = ""
+	vm.Disks = slices.DeleteFunc(slices.Clone(vm.Disks), func(x VMDisk) bool { return x.DiskID == d.ID })
+	return nil
+}
+
+// commitDisk ends the creation or change of a disk.
+func (s *Simulator) commitDisk(t *Task) error {
+	d := s.store.disks[t.Work.Disk]
+	if d == nil {
+		return gone("disk", t.Work.Disk)
+	}
+	if spec := t.Work.DiskSpec; spec != nil {
+		d.Name, d.Description, d.SizeMiB, d.StorageProfileID = spec.Name, spec.Description, spec.SizeMiB, spec.StorageProfileID
+	}
+	d.Status = Resolved
+	return nil
+}
+
+func (s *Simulator) commitDeleteDisk(t *Task) error {
+	delete(s.store.disks, t.Work.Disk)
+	return nil
+}

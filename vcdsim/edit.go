@@ -1,0 +1,108 @@
+package vcdsim
+
+import (
+	"slices"
+)
+
+// An Editor changes the simulated world behind its clients' backs. It is valid only inside Edit.
+type Editor struct {
+	// Model is the live model: change passwords, policies, pools; delete templates, networks, VDCs.
+	Model *Model
+
+	sim *Simulator
+}
+
+// Edit runs f while nothing else happens. f must not call methods of the Simulator.
+func (s *Simulator) Edit(f func(*Editor)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(&Editor{Model: &s.store.model, sim: s})
+	s.ids.fill(&s.store.model)
+	s.settle()
+}
+
+// VM returns the live VM with an id (bare or URN) or a name, nil if there is none.
+func (e *Editor) VM(idOrName string) *VM {
+	if vm := e.sim.store.vms[bare(idOrName)]; vm != nil {
+		return vm
+	}
+	for _, vm := range sorted(e.sim.store.vms) {
+		if vm.Name == idOrName {
+			return vm
+		}
+	}
+	return nil
+}
+
+// VApp returns the live vApp with an id or a name, nil if there is none.
+func (e *Editor) VApp(idOrName string) *VApp {
+	if v := e.sim.store.vapps[bare(idOrName)]; v != nil {
+		return v
+	}
+	for _, v := range sorted(e.sim.store.vapps) {
+		if v.Name == idOrName {
+			return v
+		}
+	}
+	return nil
+}
+
+// PowerOff stops a VM at once, as a failing host would.
+func (e *Editor) PowerOff(vm *VM) {
+	e.sim.setPower(vm, PoweredOff)
+	vm.Deployed = false
+	e.sim.deployedChanged(e.sim.store.vapps[vm.VAppID])
+}
+
+// PowerOn starts a VM at once.
+func (e *Editor) PowerOn(vm *VM) {
+	e.sim.setPower(vm, PoweredOn)
+	e.sim.deployedChanged(e.sim.store.vapps[vm.VAppID])
+}
+
+// DeleteVM removes a VM without a trace.
+func (e *Editor) DeleteVM(vm *VM) {
+	e.sim.deleteVM(vm)
+	e.sim.deployedChanged(e.sim.store.vapps[vm.VAppID])
+}
+
+// DeleteVApp removes a vApp and its VMs without a trace.
+func (e *Editor) DeleteVApp(v *VApp) { e.sim.removeVApp(v) }
+
+// ExpireSessions ends every session: the next request of each client is answered 401.
+func (e *Editor) ExpireSessions() { clear(e.sim.store.sessions) }
+
+// SetPassword changes the password of a user.
+func (e *Editor) SetPassword(org, user, password string) {
+	e.user(org, user, func(u *User) { u.Password = password })
+}
+
+// SetAPITokens replaces the API tokens of a user.
+func (e *Editor) SetAPITokens(org, user string, tokens ...string) {
+	e.user(org, user, func(u *User) { u.APITokens = tokens })
+}
+
+func (e *Editor) user(org, user string, f func(*User)) {
+	o := e.sim.store.orgByName(org)
+	if o == nil {
+		return
+	}
+	for i := range o.Users {
+		if o.Users[i].Name == user {
+			f(&o.Users[i])
+		}
+	}
+}
+
+// DeleteTemplate removes a template from every catalog.
+func (e *Editor) DeleteTemplate(name string) {
+	for _, sh := range e.sim.store.shelves() {
+		sh.catalog.Templates = slices.DeleteFunc(sh.catalog.Templates, func(t Template) bool { return t.Name == name })
+	}
+}
+
+// Assumptions returns the live assumptions.
+func (e *Editor) Assumptions() *Assumptions { return &e.sim.assume }
+
+// GuestWrites stores extra configuration as the guest of a VM would.
+func (e *Editor) GuestWrites(vm *VM, keys map[string]string) { e.sim.guestWrites(vm, keys) }

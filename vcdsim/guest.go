@@ -1,0 +1,198 @@
+package vcdsim
+
+import (
+	"context"
+	"net/netip"
+	"time"
+)
+
+// A Guest is what runs inside the VMs. It is called without the simulator's lock, from goroutines of its own.
+type Guest interface {
+	// PowerOn boots the VM's system. An error means that it does not come up; its text is kept in State and in the control
+	// API. ctx ends when the VM is powered off.
+	PowerOn(ctx context.Context, vm GuestVM) (GuestReport, error)
+	// PowerOff tells that the VM is off.
+	PowerOff(ctx context.Context, vmID string)
+	// Delete tells that the VM is gone with its disks.
+	Delete(ctx context.Context, vmID string)
+}
+
+// A GuestVM is what a guest finds around it.
+type GuestVM struct {
+	ID                string // bare UUID
+	Name              string
+	VAppName          string
+	OS                string
+	CPUs              int64
+	MemoryMiB         int64
+	ExtraConfig       map[string]string
+	Properties        map[string]string // OVF environment
+	NICs              []GuestNIC
+	TemplateName      string
+	KubernetesVersion string
+}
+
+// A GuestNIC is a network card with what is on its wire.
+type GuestNIC struct {
+	Index   int
+	MAC     string
+	Network string
+	Mode    string     // POOL, DHCP, MANUAL or NONE
+	Primary bool       // VCD's primary NIC
+	Address netip.Addr // assigned by VCD, or what its DHCP server offers; invalid if none
+	Prefix  netip.Prefix
+	Gateway netip.Addr
+	DNS     []netip.Addr
+}
+
+// A GuestReport is what VMware Tools tell of a guest that came up.
+type GuestReport struct {
+	Addresses   map[string]string // MAC to the address the guest uses
+	ExtraConfig map[string]string // keys the guest writes; an empty value removes the key
+	Hostname    string
+}
+
+// boot arranges that the guest of a VM is asked to come up when the profile says it would.
+func (s *Simulator) boot(vm *VM) {
+	d := s.profile.jittered(durationGuestBoot, 0, s.ids.rng)
+	vm.Boot = Boot{Generation: vm.Boot.Generation + 1, Due: s.clock.Now().Add(d)}
+	id, generation := vm.ID, vm.Boot.Generation
+	if d <= 0 {
+		s.pending = append(s.pending, func() { s.bootNow(id, generation) })
+		return
+	}
+	s.after(d, func() { s.bootNow(id, generation) })
+}
+
+// bootNow asks the guest, unless the VM was powered off meanwhile.
+func (s *Simulator) bootNow(id string, generation int) {
+	vm := s.store.vms[id]
+	if vm == nil || vm.Status != PoweredOn || vm.Boot.Generation != generation {
+		return
+	}
+	vm.Boot.Due = time.Time{}
+	for i := range vm.NICs {
+		s.leaseDHCP(vm, &vm.NICs[i])
+	}
+	if s.guest == nil {
+		vm.Boot.Up = true
+		for i := range vm.NICs {
+			if nic := &vm.NICs[i]; nic.Mode == modeDHCP {
+				nic.Address = nic.Lease
+			}
+		}
+		return
+	}
+	ctx, cancel := context.WithCancel(s.ctx)
+	s.boots[id] = cancel
+	view := s.guestView(vm)
+	s.guests.Add(1)
+	go func() {
+		defer s.guests.Done()
+		report, err := s.guest.PowerOn(ctx, view)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.booted(id, generation, report, err)
+		s.settle()
+	}()
+}
+
+func (s *Simulator) guestView(vm *VM) GuestVM {
+	c := vm.clone()
+	vapp := s.store.vapps[vm.VAppID]
+	out := GuestVM{
+		ID: c.ID, Name: c.Name, VAppName: vapp.Name, OS: c.OS, CPUs: c.CPUs, MemoryMiB: c.MemoryMiB, ExtraConfig: c.ExtraConfig,
+		Properties: c.Properties, TemplateName: c.TemplateName, KubernetesVersion: c.KubernetesVersion,
+	}
+	for _, nic := range c.NICs {
+		g := GuestNIC{Index: nic.Index, MAC: nic.MAC, Network: nic.Network, Mode: nic.Mode, Primary: nic.Index == c.PrimaryNIC}
+		address := nic.Address
+		if nic.Mode == modeDHCP {
+			address = nic.Lease
+		}
+		g.Address, _ = netip.ParseAddr(address) // invalid when there is none
+		if n := vapp.network(nic.Network); n != nil {
+			sub := s.subnetOf(n)
+			g.Prefix, g.Gateway = sub.gateway.Masked(), sub.gateway.Addr()
+			if _, _, parent := s.store.network(n.ParentID); parent != nil {
+				g.DNS = append(g.DNS, parent.DNS...)
+			}
+		}
+		out.NICs = append(out.NICs, g)
+	}
+	return out
+}
+
+// booted stores what the guest reported.
+func (s *Simulator) booted(id string, generation int, report GuestReport, err error) {
+	vm := s.store.vms[id]
+	if vm == nil || vm.Boot.Generation != generation || vm.Status != PoweredOn {
+		return
+	}
+	if err != nil {
+		vm.Boot.Failure = err.Error()
+		s.log.Warn("A guest did not come up", "vm", vm.Name, "reason", err)
+		return
+	}
+	vm.Boot.Up, vm.Boot.Hostname = true, report.Hostname
+	for i := range vm.NICs {
+		if nic := &vm.NICs[i]; nic.Mode == modeDHCP {
+			nic.Address = report.Addresses[nic.MAC]
+		}
+	}
+	s.guestWrites(vm, report.ExtraConfig)
+}
+
+// guestWrites stores what the guest wrote to its extra configuration; VCD notices a change and is busy with it.
+func (s *Simulator) guestWrites(vm *VM, keys map[string]string) {
+	if len(keys) == 0 {
+		return
+	}
+	mergeExtraConfig(vm, keys)
+	if s.assume.GuestWriteBusy && s.busyCheck(vm.ID) == nil {
+		s.startTask(nil, Work{Op: opGuestWrite, VM: vm.ID}, vm.entity(), []string{vm.ID})
+	}
+}
+
+// mergeExtraConfig sets keys; an empty value removes one.
+func mergeExtraConfig(vm *VM, keys map[string]string) {
+	if vm.ExtraConfig == nil {
+		vm.ExtraConfig = map[string]string{}
+	}
+	for k, v := range keys {
+		if v == "" {
+			delete(vm.ExtraConfig, k)
+			continue
+		}
+		vm.ExtraConfig[k] = v
+	}
+}
+
+// halt ends the guest of a VM that is no longer on.
+func (s *Simulator) halt(vm *VM) {
+	vm.Boot = Boot{Generation: vm.Boot.Generation + 1}
+	for i := range vm.NICs {
+		if vm.NICs[i].Mode == modeDHCP {
+			vm.NICs[i].Address = ""
+		}
+	}
+	s.tellGuest(vm.ID, Guest.PowerOff)
+}
+
+// tellGuest calls the guest in the background, after ending its boot.
+func (s *Simulator) tellGuest(id string, tell func(Guest, context.Context, string)) {
+	if cancel := s.boots[id]; cancel != nil {
+		cancel()
+		delete(s.boots, id)
+	}
+	if s.guest == nil {
+		return
+	}
+	s.guests.Add(1)
+	go func() {
+		defer s.guests.Done()
+		tell(s.guest, s.ctx, id)
+	}()
+}
+
+func (vm *VM) entity() Entity { return Entity{"vm", vm.ID, vm.Name} }

@@ -1,0 +1,87 @@
+package vcdsim
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"math/rand/v2"
+)
+
+// ids makes identifiers that depend only on the seed and on the order of the requests.
+type ids struct {
+	seed  int64
+	count map[string]int
+	macs  int
+	rng   *rand.Rand
+}
+
+func newIDs(seed int64) *ids {
+	return &ids{seed: seed, count: map[string]int{}, rng: rand.New(rand.NewPCG(uint64(seed), 0x5643))} //nolint:gosec // reproducible on purpose
+}
+
+// next returns the next UUID of a kind.
+func (i *ids) next(kind string) string {
+	i.count[kind]++
+	return i.named(kind, fmt.Sprint(i.count[kind]))
+}
+
+// named returns the UUID that a kind and a name always have under this seed.
+func (i *ids) named(kind, name string) string {
+	h := sha256.Sum256([]byte(fmt.Sprintf("%d/%s/%s", i.seed, kind, name)))
+	h[6] = h[6]&0x0f | 0x50 // version 5
+	h[8] = h[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", h[0:4], h[4:6], h[6:8], h[8:10], h[10:16])
+}
+
+// mac returns the next MAC address of VMware's range for generated addresses.
+func (i *ids) mac() string {
+	i.macs++
+	n := i.macs
+	return fmt.Sprintf("00:50:56:%02x:%02x:%02x", (n>>16)&0x3f, (n>>8)&0xff, n&0xff)
+}
+
+// fill gives every entity of a model that has none an id.
+func (i *ids) fill(m *Model) {
+	set := func(id *string, kind, name string) {
+		if *id == "" {
+			*id = i.named(kind, name)
+		}
+	}
+	for p := range m.Policies {
+		set(&m.Policies[p].ID, "vdcComputePolicy", m.Policies[p].Name)
+	}
+	for o := range m.Orgs {
+		org := &m.Orgs[o]
+		set(&org.ID, "org", org.Name)
+		for u := range org.Users {
+			set(&org.Users[u].ID, "user", org.Name+"/"+org.Users[u].Name)
+		}
+		for v := range org.VDCs {
+			vdc := &org.VDCs[v]
+			set(&vdc.ID, "vdc", org.Name+"/"+vdc.Name)
+			for p := range vdc.StorageProfiles {
+				set(&vdc.StorageProfiles[p].ID, "vdcstorageProfile", vdc.ID+vdc.StorageProfiles[p].Name)
+			}
+			for n := range vdc.Networks {
+				set(&vdc.Networks[n].ID, "network", vdc.ID+vdc.Networks[n].Name)
+			}
+		}
+		for c := range org.Catalogs {
+			i.fillCatalog(&org.Catalogs[c], org.Name, set)
+		}
+	}
+}
+
+func (i *ids) fillCatalog(c *Catalog, org string, set func(id *string, kind, name string)) {
+	set(&c.ID, "catalog", org+"/"+c.Name)
+	for t := range c.Templates {
+		tpl := &c.Templates[t]
+		set(&tpl.ID, "vapptemplate", c.ID+tpl.Name)
+		set(&tpl.ItemID, "catalogitem", c.ID+tpl.Name)
+		if tpl.Status == 0 {
+			tpl.Status = int(PoweredOff)
+		}
+		for v := range tpl.VMs {
+			set(&tpl.VMs[v].ID, "vm", tpl.ID+tpl.VMs[v].Name)
+		}
+	}
+}

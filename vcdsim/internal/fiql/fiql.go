@@ -1,0 +1,274 @@
+// Package fiql parses and evaluates the filter language of VCD's query service and cloudapi: == != =gt= =ge= =lt=
+// =le=, `;` for and, `,` for or, parentheses and the wildcard *. It knows no record types: the caller looks up
+// attributes.
+package fiql
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Term is one comparison.
+type Term struct {
+	Attr  string
+	Op    string
+	Value string
+}
+
+// An Expr is a parsed filter. A nil *Expr matches everything.
+type Expr struct {
+	term *Term
+	or   bool
+	sub  []*Expr
+}
+
+// ErrSyntax is what every refusal of Parse wraps.
+var ErrSyntax = errors.New("syntax error in filter")
+
+const maxDepth = 32
+
+type parser struct {
+	in    string
+	pos   int
+	depth int
+}
+
+// Parse reads a filter. The empty filter gives nil. A trailing `;` is accepted, as VCD does.
+func Parse(filter string) (*Expr, error) {
+	filter = strings.TrimSpace(filter)
+	if filter == "" {
+		return nil, nil //nolint:nilnil // the empty filter is the nil expression, which matches everything
+	}
+	p := &parser{in: filter}
+	e, err := p.or()
+	if err != nil {
+		return nil, err
+	}
+	if p.pos != len(p.in) {
+		return nil, fmt.Errorf("%w: unexpected %q at %d", ErrSyntax, p.in[p.pos], p.pos)
+	}
+	return e, nil
+}
+
+func (p *parser) or() (*Expr, error) { return p.list(',', true, p.and) }
+
+func (p *parser) and() (*Expr, error) { return p.list(';', false, p.atom) }
+
+func (p *parser) list(sep byte, or bool, next func() (*Expr, error)) (*Expr, error) {
+	first, err := next()
+	if err != nil {
+		return nil, err
+	}
+	e := &Expr{or: or, sub: []*Expr{first}}
+	for p.peek() == sep {
+		p.pos++
+		if p.pos == len(p.in) || p.peek() == ')' {
+			break // trailing separator
+		}
+		sub, err := next()
+		if err != nil {
+			return nil, err
+		}
+		e.sub = append(e.sub, sub)
+	}
+	if len(e.sub) == 1 {
+		return first, nil
+	}
+	return e, nil
+}
+
+func (p *parser) peek() byte {
+	if p.pos >= len(p.in) {
+		return 0
+	}
+	return p.in[p.pos]
+}
+
+func (p *parser) atom() (*Expr, error) {
+	if p.peek() != '(' {
+		return p.comparison()
+	}
+	if p.depth++; p.depth > maxDepth {
+		return nil, fmt.Errorf("%w: nested too deeply", ErrSyntax)
+	}
+	defer func() { p.depth-- }()
+	p.pos++
+	e, err := p.or()
+	if err != nil {
+		return nil, err
+	}
+	if p.peek() != ')' {
+		return nil, fmt.Errorf("%w: missing )", ErrSyntax)
+	}
+	p.pos++
+	return e, nil
+}
+
+var operator = regexp.MustCompile(`^(==|!=|=gt=|=ge=|=lt=|=le=)`)
+
+func (p *parser) comparison() (*Expr, error) {
+	rest := p.in[p.pos:]
+	i := strings.IndexAny(rest, "=!;,()")
+	if i <= 0 {
+		return nil, fmt.Errorf("%w: attribute expected at %d", ErrSyntax, p.pos)
+	}
+	op := operator.FindString(rest[i:])
+	if op == "" {
+		return nil, fmt.Errorf("%w: operator expected after %q", ErrSyntax, rest[:i])
+	}
+	value := rest[i+len(op):]
+	if end := valueEnd(value); end >= 0 {
+		value = value[:end]
+	}
+	p.pos += i + len(op) + len(value)
+	return &Expr{term: &Term{Attr: strings.TrimSpace(rest[:i]), Op: op, Value: value}}, nil
+}
+
+// valueEnd finds where a value ends: at a separator, or at a parenthesis that the value did not open itself.
+func valueEnd(s string) int {
+	open := 0
+	for i := range len(s) {
+		switch s[i] {
+		case ';', ',':
+			return i
+		case '(':
+			open++
+		case ')':
+			if open == 0 {
+				return i
+			}
+			open--
+		}
+	}
+	return -1
+}
+
+// Terms lists every comparison, in order.
+func (e *Expr) Terms() []Term {
+	if e == nil {
+		return nil
+	}
+	if e.term != nil {
+		return []Term{*e.term}
+	}
+	var out []Term
+	for _, s := range e.sub {
+		out = append(out, s.Terms()...)
+	}
+	return out
+}
+
+// Match evaluates the filter; holds decides one comparison.
+func (e *Expr) Match(holds func(Term) bool) bool {
+	if e == nil {
+		return true
+	}
+	if e.term != nil {
+		return holds(*e.term)
+	}
+	for _, s := range e.sub {
+		if s.Match(holds) == e.or {
+			return e.or
+		}
+	}
+	return !e.or
+}
+
+// Compare decides a comparison against the value a record has. References in any form (href, URN, bare id) equal
+// each other when the ids they end in are the same. Wildcards and case rules are VCD's: names compare exactly.
+func Compare(t Term, have string) bool {
+	switch t.Op {
+	case "==":
+		return equal(t.Value, have)
+	case "!=":
+		return !equal(t.Value, have)
+	}
+	c := order(have, t.Value)
+	switch t.Op {
+	case "=gt=":
+		return c > 0
+	case "=ge=":
+		return c >= 0
+	case "=lt=":
+		return c < 0
+	default:
+		return c <= 0
+	}
+}
+
+func equal(pattern, have string) bool {
+	if pattern == have {
+		return true
+	}
+	if id := ID(pattern); id != "" && ID(have) == id {
+		return true
+	}
+	if strings.Contains(pattern, "*") {
+		return wildcard(pattern, have)
+	}
+	return (have == "true" || have == "false") && strings.EqualFold(pattern, have)
+}
+
+var uuid = regexp.MustCompile(`(?:^|[/:\-])([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$`)
+
+// ID returns the UUID a reference ends in, empty if it is not a reference.
+func ID(ref string) string {
+	if m := uuid.FindStringSubmatch(strings.TrimSuffix(ref, "/")); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+func wildcard(pattern, s string) bool {
+	parts := strings.Split(pattern, "*")
+	if !strings.HasPrefix(s, parts[0]) {
+		return false
+	}
+	s = s[len(parts[0]):]
+	for _, part := range parts[1 : len(parts)-1] {
+		i := strings.Index(s, part)
+		if i < 0 {
+			return false
+		}
+		s = s[i+len(part):]
+	}
+	return strings.HasSuffix(s, parts[len(parts)-1])
+}
+
+func order(a, b string) int {
+	if x, err := strconv.ParseFloat(a, 64); err == nil {
+		if y, err := strconv.ParseFloat(b, 64); err == nil {
+			return sign(x - y)
+		}
+	}
+	if x, ok := date(a); ok {
+		if y, ok := date(b); ok {
+			return x.Compare(y)
+		}
+	}
+	return strings.Compare(a, b)
+}
+
+func date(s string) (time.Time, bool) {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", time.DateOnly} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
+}
+
+func sign(x float64) int {
+	switch {
+	case x < 0:
+		return -1
+	case x > 0:
+		return 1
+	default:
+		return 0
+	}
+}

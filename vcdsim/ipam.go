@@ -1,0 +1,171 @@
+package vcdsim
+
+import (
+	"net/http"
+	"net/netip"
+	"slices"
+)
+
+// Address modes of NICs.
+const (
+	modePool   = "POOL"
+	modeDHCP   = "DHCP"
+	modeManual = "MANUAL"
+	modeNone   = "NONE"
+)
+
+// An allocation is an address a NIC holds.
+type allocation struct {
+	address netip.Addr
+	vm      *VM
+}
+
+// network finds the network of a vApp by name.
+func (v *VApp) network(name string) *VAppNetwork {
+	for i := range v.Networks {
+		if v.Networks[i].Name == name {
+			return &v.Networks[i]
+		}
+	}
+	return nil
+}
+
+// segment is the network whose addresses a vApp network uses: the organisation's, or its own.
+func (n *VAppNetwork) segment() string {
+	if n.ParentID != "" {
+		return n.ParentID
+	}
+	return n.ID
+}
+
+// addressesIn lists what NICs hold on a network, sorted by address.
+func (s *Simulator) addressesIn(networkID string) []allocation {
+	var out []allocation
+	for _, vm := range s.store.vms {
+		vapp := s.store.vapps[vm.VAppID]
+		if vapp == nil {
+			continue
+		}
+		for _, nic := range vm.NICs {
+			n := vapp.network(nic.Network)
+			if n == nil || n.segment() != networkID {
+				continue
+			}
+			for _, text := range slices.Compact([]string{nic.Address, nic.Lease}) {
+				if a, err := netip.ParseAddr(text); err == nil {
+					out = append(out, allocation{a, vm})
+				}
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b allocation) int { return a.address.Compare(b.address) })
+	return out
+}
+
+// A subnet is what matters of a network for handing out addresses.
+type subnet struct {
+	id      string
+	gateway netip.Prefix
+	pool    []Range
+	dhcp    []Range
+}
+
+func (s *Simulator) subnetOf(n *VAppNetwork) subnet {
+	if _, _, parent := s.store.network(n.ParentID); parent != nil {
+		return subnet{parent.ID, parent.Gateway, parent.StaticPool, parent.DHCPPool}
+	}
+	return subnet{n.ID, n.Gateway, n.Pool, nil}
+}
+
+// free finds the first free address of some ranges.
+func (s *Simulator) free(sub subnet, ranges []Range) (netip.Addr, bool) {
+	taken := map[netip.Addr]bool{sub.gateway.Addr(): true}
+	for _, a := range s.addressesIn(sub.id) {
+		taken[a.address] = true
+	}
+	for _, r := range ranges {
+		for a := r.From; r.Contains(a); a = a.Next() {
+			if !taken[a] {
+				return a, true
+			}
+		}
+	}
+	return netip.Addr{}, false
+}
+
+// updatingConnections starts what VCD says when an address is refused.
+const updatingConnections = "Following errors occurred while updating network connections:\n- "
+
+func noAddresses() *Refusal {
+	return refuse(http.StatusBadRequest, codeBadRequest, updatingConnections+
+		"There are insufficient IP addresses to complete operation. "+
+		"You need to add IP addresses to the network that is associated with the object being created or deployed.")
+}
+
+// checkNIC refuses what cannot be: an unknown network or mode, an address outside the subnet or taken.
+func (s *Simulator) checkNIC(vapp *VApp, vm *VM, nic NIC) error {
+	if nic.Network == "none" || nic.Mode == modeNone {
+		return nil
+	}
+	n := vapp.network(nic.Network)
+	if n == nil {
+		return badRequest("The VCD entity network %q does not exist.", nic.Network)
+	}
+	switch nic.Mode {
+	case modePool, modeDHCP:
+		return nil
+	case modeManual:
+		return s.checkManual(n, vm, nic)
+	default:
+		return badRequest("Invalid network parameter: Unknown IP Addressing Mode")
+	}
+}
+
+func (s *Simulator) checkManual(n *VAppNetwork, vm *VM, nic NIC) error {
+	sub := s.subnetOf(n)
+	addr, err := netip.ParseAddr(nic.Address)
+	if err != nil || !sub.gateway.Masked().Contains(addr) || addr == sub.gateway.Addr() {
+		return badRequest("Invalid network parameter: Specified IP address %q is invalid.", nic.Address)
+	}
+	for _, a := range s.addressesIn(sub.id) {
+		if a.address == addr && a.vm != vm {
+			return badRequest(updatingConnections+"The IP address %s is already in use by VM %q.", addr, a.vm.Name)
+		}
+	}
+	return nil
+}
+
+// assign gives the NICs of a VM their addresses: POOL at once, MANUAL as asked, DHCP when the guest runs.
+func (s *Simulator) assign(vm *VM) error {
+	vapp := s.store.vapps[vm.VAppID]
+	for i := range vm.NICs {
+		nic := &vm.NICs[i]
+		if err := s.checkNIC(vapp, vm, *nic); err != nil {
+			return err
+		}
+		if nic.MAC == "" {
+			nic.MAC = s.ids.mac()
+		}
+		if nic.Mode == modePool && nic.Address == "" && nic.Network != "none" {
+			sub := s.subnetOf(vapp.network(nic.Network))
+			a, ok := s.free(sub, sub.pool)
+			if !ok {
+				return noAddresses()
+			}
+			nic.Address = a.String()
+		}
+	}
+	return nil
+}
+
+// leaseDHCP gives a NIC of mode DHCP the address the DHCP server would; empty if the network has none.
+func (s *Simulator) leaseDHCP(vm *VM, nic *NIC) {
+	n := s.store.vapps[vm.VAppID].network(nic.Network)
+	if n == nil || nic.Mode != modeDHCP || nic.Lease != "" {
+		return
+	}
+	sub := s.subnetOf(n)
+	if a, ok := s.free(sub, sub.dhcp); ok {
+		nic.Lease = a.String()
+	}
+}

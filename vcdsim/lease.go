@@ -1,0 +1,79 @@
+package vcdsim
+
+import "time"
+
+// undeploys is when the runtime lease ends, zero if never.
+func (l Lease) undeploys() time.Time {
+	if l.Runtime == 0 || l.Deployed.IsZero() {
+		return time.Time{}
+	}
+	return l.Deployed.Add(l.Runtime)
+}
+
+// deletes is when the storage lease ends, zero if never. It runs only while the vApp is stopped.
+func (l Lease) deletes() time.Time {
+	if l.Storage == 0 || !l.Deployed.IsZero() || l.Stopped.IsZero() {
+		return time.Time{}
+	}
+	return l.Stopped.Add(l.Storage)
+}
+
+// watchLease sets the alarm for the next end of a vApp's leases. An alarm that rings too early, because the lease was
+// renewed, sets the next.
+func (s *Simulator) watchLease(v *VApp) {
+	for _, end := range []time.Time{v.Lease.undeploys(), v.Lease.deletes()} {
+		if end.IsZero() {
+			continue
+		}
+		id := v.ID
+		s.after(max(end.Sub(s.clock.Now()), 0), func() { s.endLease(id, end) })
+	}
+}
+
+// endLease stops a vApp whose runtime lease ended, and deletes one whose storage lease did.
+func (s *Simulator) endLease(id string, end time.Time) {
+	v := s.store.vapps[id]
+	if v == nil {
+		return
+	}
+	owner := Entity{"vapp", v.ID, v.Name}
+	switch {
+	case v.Lease.undeploys().Equal(end):
+		if s.busyCheck(s.vappLocks(v)...) != nil {
+			s.after(time.Minute, func() { s.endLease(id, end) })
+			return
+		}
+		s.startTask(nil, Work{Op: opUndeploy, VApp: v.ID, VMs: s.vmIDs(v)}, owner, s.vappLocks(v))
+	case v.Lease.deletes().Equal(end):
+		if s.busyCheck(s.vappLocks(v)...) != nil {
+			s.after(time.Minute, func() { s.endLease(id, end) })
+			return
+		}
+		s.startTask(nil, Work{Op: opDeleteVApp, VApp: v.ID}, owner, s.vappLocks(v))
+	}
+}
+
+// deployedChanged keeps the lease in step with whether anything in the vApp is deployed.
+func (s *Simulator) deployedChanged(v *VApp) {
+	if v == nil {
+		return
+	}
+	deployed := s.store.deployed(v)
+	switch {
+	case deployed && v.Lease.Deployed.IsZero():
+		v.Lease.Deployed, v.Lease.Stopped = s.clock.Now(), time.Time{}
+	case !deployed && (!v.Lease.Deployed.IsZero() || v.Lease.Stopped.IsZero()):
+		v.Lease.Deployed, v.Lease.Stopped = time.Time{}, s.clock.Now()
+	default:
+		return
+	}
+	s.watchLease(v)
+}
+
+// capped applies the organisation's maximum: 0 asks for no end, which only an organisation without one grants.
+func capped(asked, limit time.Duration) time.Duration {
+	if limit > 0 && (asked == 0 || asked > limit) {
+		return limit
+	}
+	return asked
+}

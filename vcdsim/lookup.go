@@ -1,0 +1,175 @@
+package vcdsim
+
+import "strings"
+
+func (s *store) org(id string) *Org {
+	for i := range s.model.Orgs {
+		if s.model.Orgs[i].ID == id {
+			return &s.model.Orgs[i]
+		}
+	}
+	return nil
+}
+
+func (s *store) orgByName(name string) *Org {
+	for i := range s.model.Orgs {
+		if strings.EqualFold(s.model.Orgs[i].Name, name) {
+			return &s.model.Orgs[i]
+		}
+	}
+	return nil
+}
+
+// vdc finds a VDC and its organisation; both are nil if there is none.
+func (s *store) vdc(id string) (*Org, *VDC) {
+	for o := range s.model.Orgs {
+		org := &s.model.Orgs[o]
+		for v := range org.VDCs {
+			if org.VDCs[v].ID == id {
+				return org, &org.VDCs[v]
+			}
+		}
+	}
+	return nil, nil
+}
+
+// network finds an org VDC network with where it is.
+func (s *store) network(id string) (*Org, *VDC, *Network) {
+	for o := range s.model.Orgs {
+		org := &s.model.Orgs[o]
+		for v := range org.VDCs {
+			for n := range org.VDCs[v].Networks {
+				if org.VDCs[v].Networks[n].ID == id {
+					return org, &org.VDCs[v], &org.VDCs[v].Networks[n]
+				}
+			}
+		}
+	}
+	return nil, nil, nil
+}
+
+// profile finds a storage profile with where it is.
+func (s *store) profile(id string) (*Org, *VDC, *StorageProfile) {
+	for o := range s.model.Orgs {
+		org := &s.model.Orgs[o]
+		for v := range org.VDCs {
+			for p := range org.VDCs[v].StorageProfiles {
+				if org.VDCs[v].StorageProfiles[p].ID == id {
+					return org, &org.VDCs[v], &org.VDCs[v].StorageProfiles[p]
+				}
+			}
+		}
+	}
+	return nil, nil, nil
+}
+
+func (s *store) profileName(id string) string {
+	if _, _, p := s.profile(id); p != nil {
+		return p.Name
+	}
+	return ""
+}
+
+// defaultProfile is the storage profile used when a request names none.
+func (v *VDC) defaultProfile() string {
+	for _, p := range v.StorageProfiles {
+		if p.Default {
+			return p.ID
+		}
+	}
+	if len(v.StorageProfiles) > 0 {
+		return v.StorageProfiles[0].ID
+	}
+	return ""
+}
+
+func (s *store) policy(id string) *ComputePolicy {
+	for i := range s.model.Policies {
+		if s.model.Policies[i].ID == id {
+			return &s.model.Policies[i]
+		}
+	}
+	return nil
+}
+
+func (s *store) policyByName(name string) *ComputePolicy {
+	for i := range s.model.Policies {
+		if s.model.Policies[i].Name == name {
+			return &s.model.Policies[i]
+		}
+	}
+	return nil
+}
+
+// defaultSizing is the sizing policy a VDC gives VMs that ask for none.
+func (s *store) defaultSizing(v *VDC) string {
+	for _, name := range v.Policies {
+		if p := s.policyByName(name); p != nil && !p.Placement {
+			return p.ID
+		}
+	}
+	return ""
+}
+
+// A shelf is a catalog with its organisation.
+type shelf struct {
+	org     *Org
+	catalog *Catalog
+}
+
+func (s *store) shelves() []shelf {
+	var out []shelf
+	for o := range s.model.Orgs {
+		org := &s.model.Orgs[o]
+		for c := range org.Catalogs {
+			out = append(out, shelf{org, &org.Catalogs[c]})
+		}
+	}
+	return out
+}
+
+func (s *store) catalog(id string) (shelf, bool) {
+	for _, sh := range s.shelves() {
+		if sh.catalog.ID == id {
+			return sh, true
+		}
+	}
+	return shelf{}, false
+}
+
+// template finds a template by its id or its catalog item's.
+func (s *store) template(id string) (shelf, *Template) {
+	for _, sh := range s.shelves() {
+		for t := range sh.catalog.Templates {
+			if tpl := &sh.catalog.Templates[t]; tpl.ID == id || tpl.ItemID == id {
+				return sh, tpl
+			}
+		}
+	}
+	return shelf{}, nil
+}
+
+// templateVM finds a VM of a template.
+func (s *store) templateVM(id string) (shelf, *Template, *TemplateVM) {
+	for _, sh := range s.shelves() {
+		for t := range sh.catalog.Templates {
+			tpl := &sh.catalog.Templates[t]
+			for v := range tpl.VMs {
+				if tpl.VMs[v].ID == id {
+					return sh, tpl, &tpl.VMs[v]
+				}
+			}
+		}
+	}
+	return shelf{}, nil, nil
+}
+
+// vdcOf is the VDC that stores a template.
+func (sh shelf) vdcOf(t *Template) *VDC {
+	for i := range sh.org.VDCs {
+		if t.VDC == "" || sh.org.VDCs[i].Name == t.VDC {
+			return &sh.org.VDCs[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+package vcdsim
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// A Model is what exists before the first request. Empty IDs are filled from the seed, so that the same model and seed
+// give the same ids. IDs are bare UUIDs.
+type Model struct {
+	Orgs     []Org
+	Policies []ComputePolicy
+}
+
+// An Org is an organisation.
+type Org struct {
+	ID       string
+	Name     string
+	FullName string
+	Users    []User
+	VDCs     []VDC
+	Catalogs []Catalog
+	// RuntimeLease and StorageLease are the defaults and the maximum of new vApps; 0 never expires.
+	RuntimeLease time.Duration
+	StorageLease time.Duration
+}
+
+// A User can log in to its Org.
+type User struct {
+	ID        string
+	Name      string
+	Password  string
+	FullName  string
+	Role      string
+	APITokens []string
+}
+
+// A VDC is an organisation virtual data center.
+type VDC struct {
+	ID              string
+	Name            string
+	Description     string
+	StorageProfiles []StorageProfile
+	Networks        []Network
+	// Policies are the names of the compute policies published to this VDC; the first sizing policy is the default.
+	Policies []string
+	VMQuota  int // 0 is unlimited
+}
+
+// A StorageProfile is a storage policy of a VDC.
+type StorageProfile struct {
+	ID       string
+	Name     string
+	Default  bool
+	Disabled bool
+	LimitMiB int64
+}
+
+// NetworkType is how a network is connected.
+type NetworkType string
+
+// Network types.
+const (
+	Routed   NetworkType = "NAT_ROUTED"
+	Isolated NetworkType = "ISOLATED"
+)
+
+// A Network is an org VDC network with one subnet.
+type Network struct {
+	ID          string
+	Name        string
+	Description string
+	Type        NetworkType
+	// Gateway is the gateway's address with the length of the subnet: 192.168.100.1/24.
+	Gateway    netip.Prefix
+	DNS        []netip.Addr
+	DNSSuffix  string
+	StaticPool []Range
+	DHCPPool   []Range
+}
+
+// A Range is a range of addresses, both ends included.
+type Range struct{ From, To netip.Addr }
+
+// Contains says whether a is in the range.
+func (r Range) Contains(a netip.Addr) bool {
+	return r.From.Compare(a) <= 0 && a.Compare(r.To) <= 0
+}
+
+// A ComputePolicy is a VM sizing or placement policy.
+type ComputePolicy struct {
+	ID          string
+	Name        string
+	Description string
+	Placement   bool // a placement policy; otherwise a sizing policy
+	CPUs        int64
+	MemoryMiB   int64
+}
+
+// A Catalog holds templates.
+type Catalog struct {
+	ID          string
+	Name        string
+	Description string
+	Templates   []Template
+}
+
+// A Template is a vApp template with its catalog item.
+type Template struct {
+	ID          string
+	ItemID      string
+	Name        string
+	Description string
+	// VDC is the name of the VDC that stores it; empty is the first.
+	VDC string
+	// Status is VCD's number; 0 means 8, resolved and powered off.
+	Status            int
+	VMs               []TemplateVM
+	KubernetesVersion string
+}
+
+// A TemplateVM is a VM inside a template.
+type TemplateVM struct {
+	ID        string
+	Name      string
+	OS        string
+	CPUs      int64
+	MemoryMiB int64
+	DisksMiB  []int64
+	NICs      int
+}
+
+// clone copies a model deeply.
+func (m Model) clone() Model {
+	m.Policies = slices.Clone(m.Policies)
+	m.Orgs = slices.Clone(m.Orgs)
+	for i := range m.Orgs {
+		o := &m.Orgs[i]
+		o.Users, o.VDCs, o.Catalogs = slices.Clone(o.Users), slices.Clone(o.VDCs), slices.Clone(o.Catalogs)
+		for j := range o.Users {
+			o.Users[j].APITokens = slices.Clone(o.Users[j].APITokens)
+		}
+		for j := range o.VDCs {
+			o.VDCs[j].clone()
+		}
+		for j := range o.Catalogs {
+			o.Catalogs[j].clone()
+		}
+	}
+	return m
+}
+
+func (v *VDC) clone() {
+	v.StorageProfiles, v.Policies, v.Networks = slices.Clone(v.StorageProfiles), slices.Clone(v.Policies), slices.Clone(v.Networks)
+	for i := range v.Networks {
+		n := &v.Networks[i]
+		n.DNS, n.StaticPool, n.DHCPPool = slices.Clone(n.DNS), slices.Clone(n.StaticPool), slices.Clone(n.DHCPPool)
+	}
+}
+
+func (c *Catalog) clone() {
+	c.Templates = slices.Clone(c.Templates)
+	for i := range c.Templates {
+		t := &c.Templates[i]
+		t.VMs = slices.Clone(t.VMs)
+		for j := range t.VMs {
+			t.VMs[j].DisksMiB = slices.Clone(t.VMs[j].DisksMiB)
+		}
+	}
+}

@@ -1,0 +1,191 @@
+package vcdsim
+
+import (
+	"net"
+	"net/netip"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+func networkRoutes(add addRoute) {
+	add("GET", "/api/network/{id}", (*request).getNetwork, latencyLegacy)
+	add("GET", "/api/admin/network/{id}", (*request).getNetwork, latencyLegacy)
+	add("GET", "/cloudapi/1.0.0/orgVdcNetworks", (*request).listNetworks, latencyCloudAPI)
+	add("GET", "/cloudapi/1.0.0/orgVdcNetworks/{id}", (*request).getNetworkJSON, latencyCloudAPI)
+	add("GET", "/cloudapi/1.0.0/orgVdcNetworks/{id}/dhcp", (*request).getDHCP, latencyCloudAPI)
+	add("GET", "/cloudapi/1.0.0/orgVdcNetworks/{id}/allocatedIpAddresses", (*request).listAllocated, latencyCloudAPI)
+}
+
+func netmask(p netip.Prefix) string {
+	return net.IP(net.CIDRMask(p.Bits(), p.Addr().BitLen())).String()
+}
+
+// scope is the IpScopes element of a subnet.
+func scope(gateway netip.Prefix, dns []netip.Addr, suffix string, pool []Range, inherited bool) *xmltree.Node {
+	s := xmltree.New("IpScope", xmltree.T("IsInherited", inherited), xmltree.T("Gateway", gateway.Addr()), xmltree.T("Netmask", netmask(gateway)))
+	for i, name := range []string{"Dns1", "Dns2"} {
+		if len(dns) > i {
+			s.Add(xmltree.T(name, dns[i]))
+		}
+	}
+	s.Add([]*xmltree.Node{xmltree.OptT("DnsSuffix", suffix), xmltree.T("IsEnabled", true)})
+	if len(pool) > 0 {
+		ranges := xmltree.New("IpRanges")
+		for _, p := range pool {
+			ranges.Add(xmltree.New("IpRange", xmltree.T("StartAddress", p.From), xmltree.T("EndAddress", p.To)))
+		}
+		s.Add(ranges)
+	}
+	return xmltree.New("IpScopes", s)
+}
+
+func fenceMode(n *Network) string {
+	if n.Type == Isolated {
+		return "isolated"
+	}
+	return "natRouted"
+}
+
+func (r *request) getNetwork() (*response, error) {
+	id := bare(r.vars["id"])
+	org, vdc, n := r.sim.store.network(id)
+	if n == nil {
+		return r.getVAppNetwork(id)
+	}
+	if !r.sees(org.ID) {
+		return nil, forbidden("ORG_NETWORK_VIEW", id)
+	}
+	out := r.entity("OrgVdcNetwork", "network", n.ID, n.Name, xmltree.A("status", 1))
+	out.Add([]*xmltree.Node{
+		r.link("up", "/api/vdc/"+vdc.ID, mime("vdc")),
+		r.link("down", "/api/network/"+n.ID+"/metadata", mime("metadata")),
+		xmltree.T("Description", n.Description),
+		xmltree.New("Configuration",
+			scope(n.Gateway, n.DNS, n.DNSSuffix, n.StaticPool, false),
+			xmltree.T("FenceMode", fenceMode(n)),
+			xmltree.T("RetainNetInfoAcrossDeployments", false)),
+		xmltree.T("IsShared", false),
+	})
+	return xmlOK(out), nil
+}
+
+// getVAppNetwork shows the network of a vApp.
+func (r *request) getVAppNetwork(id string) (*response, error) {
+	for _, v := range r.sim.store.vapps {
+		for _, n := range v.Networks {
+			if n.ID != id || !r.sees(v.OrgID) {
+				continue
+			}
+			out := xmltree.New("VAppNetwork", namespaces(), xmltree.A("name", n.Name), xmltree.A("id", URN("network", n.ID)),
+				xmltree.A("href", r.href("network", n.ID)), xmltree.A("type", mime("vAppNetwork")))
+			out.Add([]*xmltree.Node{
+				r.link("up", "/api/vApp/vapp-"+v.ID, mime("vapp")), xmltree.T("Description", ""), r.vappNetworkConfiguration(n),
+			})
+			return xmlOK(out), nil
+		}
+	}
+	return nil, forbidden("ORG_NETWORK_VIEW", id)
+}
+
+func (r *request) networkJSON(org *Org, vdc *VDC, n *Network) map[string]any {
+	total, used := 0, len(r.sim.addressesIn(n.ID))
+	var ranges []any
+	for _, p := range n.StaticPool {
+		ranges = append(ranges, map[string]any{"startAddress": p.From.String(), "endAddress": p.To.String()})
+		for a := p.From; p.Contains(a); a = a.Next() {
+			total++
+		}
+	}
+	dns := func(i int) any {
+		if i < len(n.DNS) {
+			return n.DNS[i].String()
+		}
+		return ""
+	}
+	subnet := map[string]any{
+		"gateway": n.Gateway.Addr().String(), "prefixLength": n.Gateway.Bits(), "dnsServer1": dns(0), "dnsServer2": dns(1),
+		"dnsSuffix": n.DNSSuffix, "ipRanges": map[string]any{"values": ranges}, "enabled": true,
+		"totalIpCount": total, "usedIpCount": used,
+	}
+	vdcRef := jsonRef("vdc", vdc.ID, vdc.Name)
+	out := map[string]any{
+		"id": URN("network", n.ID), "name": n.Name, "description": n.Description, "networkType": string(n.Type),
+		"backingNetworkId": r.sim.ids.named("segment", n.ID), "backingNetworkType": "NSXT_FLEXIBLE_SEGMENT",
+		"subnets": map[string]any{"values": []any{subnet}}, "status": "REALIZED", "orgVdc": vdcRef, "ownerRef": vdcRef,
+		"orgRef": jsonRef("org", org.ID, org.Name), "orgVdcIsNsxTBacked": true, "shared": false, "isDefaultNetwork": nil,
+		"totalIpCount": total, "usedIpCount": used, "routeAdvertised": false, "retainNicResources": false,
+		"guestVlanTaggingAllowed": false, "enableDualSubnetNetwork": false, "crossVdcNetworkId": nil, "crossVdcNetworkLocationId": nil,
+		"parentNetworkId": nil, "lastTaskFailureMessage": nil, "locationId": nil, "directNetworkConfiguration": nil, "connection": nil,
+	}
+	if n.Type == Routed {
+		edge := vdc.Name + "-gateway"
+		out["connection"] = map[string]any{
+			"routerRef":      jsonRef("gateway", r.sim.ids.named("gateway", vdc.ID+edge), edge),
+			"connectionType": "INTERNAL", "connectionTypeValue": "INTERNAL", "connected": true,
+		}
+	}
+	return out
+}
+
+func (r *request) listNetworks() (*response, error) {
+	var out []any
+	vdcID := r.context()
+	for _, o := range r.orgs() {
+		for v := range o.VDCs {
+			for n := range o.VDCs[v].Networks {
+				if vdcID == "" || vdcID == o.VDCs[v].ID {
+					out = append(out, r.networkJSON(o, &o.VDCs[v], &o.VDCs[v].Networks[n]))
+				}
+			}
+		}
+	}
+	return r.page(out)
+}
+
+// ownNetwork finds the network in the path.
+func (r *request) ownNetwork() (*Org, *VDC, *Network, error) {
+	org, vdc, n := r.sim.store.network(bare(r.vars["id"]))
+	if n == nil || !r.sees(org.ID) {
+		return nil, nil, nil, forbidden("ORG_VDC_NETWORK_VIEW", r.vars["id"])
+	}
+	return org, vdc, n, nil
+}
+
+func (r *request) getNetworkJSON() (*response, error) {
+	org, vdc, n, err := r.ownNetwork()
+	if err != nil {
+		return nil, err
+	}
+	return jsonOK(r.networkJSON(org, vdc, n)), nil
+}
+
+func (r *request) getDHCP() (*response, error) {
+	_, _, n, err := r.ownNetwork()
+	if err != nil {
+		return nil, err
+	}
+	pools := []any{}
+	for _, p := range n.DHCPPool {
+		pools = append(pools, map[string]any{
+			"enabled": true, "ipRange": map[string]any{"startAddress": p.From.String(), "endAddress": p.To.String()},
+			"defaultLeaseTime": 0, "maxLeaseTime": 0,
+		})
+	}
+	return jsonOK(map[string]any{
+		"enabled": len(pools) > 0, "leaseTime": 86400, "dhcpPools": pools, "mode": "EDGE", "ipAddress": nil, "dnsServers": []any{},
+	}), nil
+}
+
+func (r *request) listAllocated() (*response, error) {
+	_, _, n, err := r.ownNetwork()
+	if err != nil {
+		return nil, err
+	}
+	var out []any
+	for _, a := range r.sim.addressesIn(n.ID) {
+		out = append(out, map[string]any{
+			"ipAddress": a.address.String(), "allocationType": "VM_ALLOCATED", "entity": jsonRef("vm", a.vm.ID, a.vm.Name),
+		})
+	}
+	return r.page(out)
+}

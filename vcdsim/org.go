@@ -1,0 +1,117 @@
+package vcdsim
+
+import (
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+func orgRoutes(add addRoute) {
+	add("GET", "/api/org", (*request).listOrgs, latencyOrgList)
+	add("GET", "/api/org/{id}", (*request).getOrg, latencyOrg)
+	add("GET", "/api/admin", (*request).getAdmin, latencyLegacy)
+	add("GET", "/cloudapi/1.0.0/orgs", (*request).listOrgsJSON, latencyCloudAPI)
+	add("GET", "/cloudapi/1.0.0/orgs/{id}", (*request).getOrgJSON, latencyCloudAPI)
+	add("GET", "/cloudapi/1.0.0/site", (*request).getSite, latencyCloudAPI)
+}
+
+// orgs are the organisations the caller may see.
+func (r *request) orgs() []*Org {
+	var out []*Org
+	for i := range r.sim.store.model.Orgs {
+		if o := &r.sim.store.model.Orgs[i]; r.sees(o.ID) {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+func (r *request) listOrgs() (*response, error) {
+	n := xmltree.New("OrgList", namespaces(), xmltree.A("href", r.base()+"/api/org/"), xmltree.A("type", mime("orgList")))
+	for _, o := range r.orgs() {
+		n.Add(xmltree.New("Org", xmltree.A("href", r.href("org", o.ID)), xmltree.A("name", o.Name), xmltree.A("type", mime("org"))))
+	}
+	return xmlOK(n), nil
+}
+
+func (r *request) getOrg() (*response, error) {
+	o := r.sim.store.org(bare(r.vars["id"]))
+	if o == nil || !r.sees(o.ID) {
+		return nil, forbidden("ORG_VIEW", r.vars["id"])
+	}
+	n := r.entity("Org", "org", o.ID, o.Name)
+	for _, v := range o.VDCs {
+		n.Add(r.link("down", "/api/vdc/"+v.ID, mime("vdc"), v.Name))
+	}
+	n.Add(r.link("down", "/api/tasksList/"+o.ID, mime("tasksList")))
+	for _, c := range o.Catalogs {
+		n.Add(r.link("down", "/api/catalog/"+c.ID, mime("catalog"), c.Name))
+		n.Add(r.link("down", "/api/org/"+o.ID+"/catalog/"+c.ID+"/controlAccess/", mime("controlAccess")))
+	}
+	n.Add(r.link("add", "/api/admin/org/"+o.ID+"/catalogs", "application/vnd.vmware.admin.catalog+xml"))
+	for _, v := range o.VDCs {
+		for _, net := range v.Networks {
+			n.Add(r.link("down", "/api/network/"+net.ID, mime("orgNetwork"), net.Name))
+		}
+	}
+	n.Add(r.link("down", "/api/org/"+o.ID+"/metadata", mime("metadata")))
+	n.Add([]*xmltree.Node{xmltree.T("Description", ""), xmltree.T("FullName", o.FullName), xmltree.T("IsEnabled", true)})
+	return xmlOK(n), nil
+}
+
+// builds are the releases as VCD describes itself.
+var builds = map[string]string{"37.3": "10.4.3.22308993", "38.1": "10.5.1.22812800", "39.0": "10.6.0.24056521"}
+
+func (r *request) getAdmin() (*response, error) {
+	highest := r.sim.versions[len(r.sim.versions)-1]
+	n := xmltree.New("VCloud", namespaces(), xmltree.A("name", "VMware Cloud Director"), xmltree.A("href", r.base()+"/api/admin/"),
+		xmltree.A("type", "application/vnd.vmware.admin.vcloud+xml"),
+		xmltree.T("Description", builds[highest]+" "+r.sim.clock.Now().Format("Mon Jan 02 15:04:05 MST 2006")))
+	refs := xmltree.New("OrganizationReferences")
+	for _, o := range r.orgs() {
+		refs.Add(xmltree.New("OrganizationReference", xmltree.A("href", r.base()+"/api/admin/org/"+o.ID), xmltree.A("name", o.Name),
+			xmltree.A("type", "application/vnd.vmware.admin.organization+xml")))
+	}
+	n.Add(refs)
+	return xmlOK(n), nil
+}
+
+func (r *request) orgJSON(o *Org) map[string]any {
+	return map[string]any{
+		"id": URN("org", o.ID), "name": o.Name, "displayName": o.FullName, "description": "", "isEnabled": true,
+		"orgVdcCount": len(o.VDCs), "catalogCount": len(o.Catalogs), "userCount": len(o.Users), "vappCount": r.sim.countVApps(o.ID),
+		"runningVMCount": 0, "diskCount": 0, "canManageOrgs": false, "canPublish": false, "maskedEventTaskUsername": "",
+		"managedBy": nil, "creationStatus": "READY",
+	}
+}
+
+func (s *Simulator) countVApps(orgID string) int {
+	n := 0
+	for _, v := range s.store.vapps {
+		if v.OrgID == orgID {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *request) listOrgsJSON() (*response, error) {
+	var out []any
+	for _, o := range r.orgs() {
+		out = append(out, r.orgJSON(o))
+	}
+	return r.page(out)
+}
+
+func (r *request) getOrgJSON() (*response, error) {
+	o := r.sim.store.org(bare(r.vars["id"]))
+	if o == nil || !r.sees(o.ID) {
+		return nil, forbidden("ORG_VIEW", r.vars["id"])
+	}
+	return jsonOK(r.orgJSON(o)), nil
+}
+
+func (r *request) getSite() (*response, error) {
+	return jsonOK(map[string]any{
+		"id": URN("site", r.sim.ids.named("site", "site")), "name": "vcdsim", "restServiceBaseUri": r.base(),
+		"productVersion": builds[r.sim.versions[len(r.sim.versions)-1]],
+	}), nil
+}

@@ -1,0 +1,107 @@
+package vcdsim
+
+import "net/netip"
+
+// Presets by name, for the command line.
+func presets() map[string]func() Model {
+	return map[string]func() Model{"minimal": Minimal, "k8s-tenant": K8sTenant}
+}
+
+// PresetByName returns a preset model.
+func PresetByName(name string) (Model, bool) {
+	f, ok := presets()[name]
+	if !ok {
+		return Model{}, false
+	}
+	return f(), true
+}
+
+// Minimal is one organisation with one VDC, an administrator and an empty catalog.
+func Minimal() Model {
+	return Model{Orgs: []Org{system(), {
+		Name:     "acme",
+		FullName: "Acme",
+		Users:    []User{{Name: "admin", Password: "password", FullName: "Administrator", Role: "Organization Administrator"}},
+		VDCs: []VDC{{
+			Name:            "acme-vdc",
+			StorageProfiles: []StorageProfile{{Name: "standard", Default: true}},
+			Policies:        []string{"System Default"},
+		}},
+		Catalogs: []Catalog{{Name: "images"}},
+	}}, Policies: []ComputePolicy{{Name: "System Default"}}}
+}
+
+// K8sTenant is an organisation ready for Kubernetes clusters: user capvcd with an API token, networks with pools,
+// sizing and placement policies, two storage profiles and a catalog with a node image. The addresses .200 to .250
+// of network nodes are in no pool, for virtual IPs.
+func K8sTenant() Model {
+	return Model{
+		Orgs: []Org{system(), {
+			Name:     "acme",
+			FullName: "Acme Corporation",
+			Users: []User{
+				{Name: "admin", Password: "password", FullName: "Administrator", Role: "Organization Administrator"},
+				{
+					Name: "capvcd", Password: "password", FullName: "Cluster API", Role: "vApp Author",
+					APITokens: []string{"capvcd-api-token"},
+				},
+			},
+			VDCs:     []VDC{k8sVDC()},
+			Catalogs: []Catalog{k8sCatalog()},
+		}},
+		Policies: []ComputePolicy{
+			{Name: "System Default", Description: "No limits"},
+			{Name: "small", Description: "2 CPUs, 4 GiB", CPUs: 2, MemoryMiB: 4096},
+			{Name: "large", Description: "4 CPUs, 16 GiB", CPUs: 4, MemoryMiB: 16384},
+			{Name: "rack-a", Description: "Hosts of rack A", Placement: true},
+		},
+	}
+}
+
+func system() Org {
+	return Org{
+		Name: "System", FullName: "System",
+		Users: []User{{Name: "administrator", Password: "password", FullName: "System Administrator", Role: "System Administrator"}},
+	}
+}
+
+func k8sVDC() VDC {
+	return VDC{
+		Name:            "acme-vdc",
+		Description:     "Kubernetes clusters of Acme",
+		StorageProfiles: []StorageProfile{{Name: "standard", Default: true}, {Name: "fast"}},
+		Policies:        []string{"System Default", "small", "large", "rack-a"},
+		Networks: []Network{
+			{
+				Name: "nodes", Description: "Kubernetes nodes", Type: Routed,
+				Gateway:    netip.MustParsePrefix("192.168.100.1/24"),
+				DNS:        []netip.Addr{netip.MustParseAddr("192.168.100.1")},
+				DNSSuffix:  "acme.example",
+				StaticPool: []Range{addresses("192.168.100.10", "192.168.100.99")},
+				DHCPPool:   []Range{addresses("192.168.100.150", "192.168.100.199")},
+			},
+			{
+				Name: "storage", Description: "Storage traffic", Type: Routed,
+				Gateway:    netip.MustParsePrefix("10.20.0.1/24"),
+				StaticPool: []Range{addresses("10.20.0.10", "10.20.0.99")},
+			},
+		},
+	}
+}
+
+func k8sCatalog() Catalog {
+	return Catalog{Name: "kubernetes", Description: "Node images", Templates: []Template{
+		{
+			Name: "ubuntu-2404-kube-v1.36.3", Description: "Ubuntu 24.04 with Kubernetes 1.36.3", KubernetesVersion: "v1.36.3",
+			VMs: []TemplateVM{{
+				Name: "ubuntu-2404-kube-v1.36.3", OS: "ubuntu64Guest",
+				CPUs: 2, MemoryMiB: 2048, DisksMiB: []int64{20480}, NICs: 1,
+			}},
+		},
+		{Name: "no-vm", Description: "A broken template"},
+	}}
+}
+
+func addresses(from, to string) Range {
+	return Range{From: netip.MustParseAddr(from), To: netip.MustParseAddr(to)}
+}

@@ -1,0 +1,215 @@
+package vcdsim
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/fiql"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+func queryRoutes(add addRoute) {
+	add("GET", "/api/query", (*request).runQuery, latencyQuery)
+}
+
+// A record is a row of the query service: attributes in the order they are written, and metadata to filter by.
+type record struct {
+	attrs    []xmltree.Attr
+	metadata map[string]Metadata
+	links    []*xmltree.Node
+}
+
+func (rec *record) get(name string) (string, bool) {
+	for _, a := range rec.attrs {
+		if a.Name == name {
+			return a.Value, true
+		}
+	}
+	return "", false
+}
+
+// A queryType is one type of the query service. Attributes that a row leaves out when empty are in optional, so that a
+// filter may name them all the same.
+type queryType struct {
+	element  string
+	admin    string // element for system administrators, if another
+	optional []string
+	rows     func(r *request) []*record
+}
+
+// queryTypes by name; the admin names show the same rows to those who may ask.
+var queryTypes = map[string]queryType{
+	"vm":                   {"VMRecord", "AdminVMRecord", []string{"ipAddress", "networkName", "autoUndeployDate", "autoDeleteDate"}, (*request).vmRecords},
+	"vApp":                 {"VAppRecord", "AdminVAppRecord", []string{"autoUndeployDate", "autoDeleteDate"}, (*request).vappRecords},
+	"orgVdc":               {"OrgVdcRecord", "AdminVdcRecord", nil, (*request).vdcRecords},
+	"orgVdcNetwork":        {"OrgVdcNetworkRecord", "", []string{"dns1", "dns2", "dnsSuffix"}, (*request).networkRecords},
+	"orgVdcStorageProfile": {"OrgVdcStorageProfileRecord", "AdminOrgVdcStorageProfileRecord", nil, (*request).profileRecords},
+	"catalog":              {"CatalogRecord", "AdminCatalogRecord", nil, (*request).catalogRecords},
+	"catalogItem":          {"CatalogItemRecord", "AdminCatalogItemRecord", nil, (*request).itemRecords},
+	"vAppTemplate":         {"VAppTemplateRecord", "AdminVAppTemplateRecord", nil, (*request).templateRecords},
+	"task":                 {"TaskRecord", "AdminTaskRecord", []string{"endDate"}, (*request).taskRecords},
+	"disk":                 {"DiskRecord", "AdminDiskRecord", nil, (*request).diskRecords},
+	"organization":         {"OrgRecord", "", nil, (*request).orgRecords},
+}
+
+// adminTypes are other names for the same rows.
+var adminTypes = map[string]string{
+	"adminVM": "vm", "adminVApp": "vApp", "adminOrgVdc": "orgVdc", "adminOrgVdcStorageProfile": "orgVdcStorageProfile",
+	"adminCatalog": "catalog", "adminCatalogItem": "catalogItem", "adminVAppTemplate": "vAppTemplate", "adminTask": "task",
+	"adminDisk": "disk", "org": "organization",
+}
+
+func (r *request) runQuery() (*response, error) {
+	name := r.query.get("type")
+	qt, ok := queryTypes[name]
+	element := qt.element
+	if base, admin := adminTypes[name]; admin {
+		if qt, ok = queryTypes[base]; !r.session.provider() {
+			return nil, forbidden("QUERY_ADMIN", name)
+		}
+		if element = qt.admin; element == "" {
+			element = qt.element
+		}
+	}
+	if !ok {
+		r.sim.journal.unknown(r.op)
+		return nil, badRequest("The query type %q is not supported.", name)
+	}
+	rows, err := r.matching(qt)
+	if err != nil {
+		return nil, err
+	}
+	r.sortRecords(rows)
+	return r.records(name, element, rows)
+}
+
+// matching evaluates the filter over the rows.
+func (r *request) matching(qt queryType) ([]*record, error) {
+	filter, err := fiql.Parse(r.query.get("filter"))
+	if err != nil {
+		return nil, badRequest("Invalid filter expression: %s", err)
+	}
+	rows := qt.rows(r)
+	if err := qt.known(filter, rows); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(rows, func(rec *record) bool { return !filter.Match(rec.holds) }), nil
+}
+
+// known refuses a filter on an attribute the type does not have, as VCD does. Without rows nothing is known to be wrong.
+func (qt queryType) known(filter *fiql.Expr, rows []*record) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	for _, t := range filter.Terms() {
+		if strings.HasPrefix(t.Attr, "metadata") || slices.Contains(qt.optional, t.Attr) || t.Attr == "id" || t.Attr == "href" {
+			continue
+		}
+		if _, ok := rows[0].get(t.Attr); !ok {
+			return badRequest("Invalid query filter: %q is not a searchable attribute of the query type.", t.Attr)
+		}
+	}
+	return nil
+}
+
+// holds decides one comparison; metadata:key==STRING:value looks into the metadata.
+func (rec *record) holds(t fiql.Term) bool {
+	if _, key, ok := strings.Cut(t.Attr, ":"); ok && strings.HasPrefix(t.Attr, "metadata") {
+		have, found := rec.metadata[key]
+		_, value, typed := strings.Cut(t.Value, ":")
+		if !typed {
+			value = t.Value
+		}
+		return found && fiql.Compare(fiql.Term{Op: t.Op, Value: value}, have.Value)
+	}
+	name := t.Attr
+	if _, ok := rec.get(name); !ok && name == "id" {
+		name = "href"
+	}
+	have, _ := rec.get(name)
+	return fiql.Compare(t, have)
+}
+
+func (r *request) sortRecords(rows []*record) {
+	key, sign := r.query.get("sortAsc"), 1
+	if key == "" {
+		key, sign = r.query.get("sortDesc"), -1
+	}
+	if key == "" {
+		key, sign = "id", 1
+	}
+	slices.SortStableFunc(rows, func(a, b *record) int {
+		x, ok := a.get(key)
+		y, _ := b.get(key)
+		if !ok && key == "id" {
+			x, _ = a.get("href")
+			y, _ = b.get("href")
+		}
+		if m, err := strconv.Atoi(x); err == nil {
+			if n, err := strconv.Atoi(y); err == nil {
+				return sign * (m - n)
+			}
+		}
+		return sign * strings.Compare(x, y)
+	})
+}
+
+// records cuts the page that was asked for and writes it.
+func (r *request) records(name, element string, rows []*record) (*response, error) {
+	size := min(r.query.number("pageSize", defaultPage), maxPage)
+	page := r.query.number("page", 1)
+	if page > 1 && (page-1)*size >= len(rows) && !r.sim.assume.EmptyPageBeyondEnd {
+		return nil, badRequest("The page %d does not exist.", page)
+	}
+	from := min((page-1)*size, len(rows))
+	to := min(from+size, len(rows))
+	n := xmltree.New("QueryResultRecords", namespaces(), xmltree.A("total", len(rows)), xmltree.A("pageSize", size), xmltree.A("page", page),
+		xmltree.A("name", name), xmltree.A("type", "application/vnd.vmware.vcloud.query.records+xml"), xmltree.A("href", r.base()+r.pageURI(page)))
+	if page > 1 {
+		n.Add(r.link("firstPage", r.pageURI(1), "application/vnd.vmware.vcloud.query.records+xml"))
+		n.Add(r.link("previousPage", r.pageURI(page-1), "application/vnd.vmware.vcloud.query.records+xml"))
+	}
+	if to < len(rows) {
+		n.Add(r.link("nextPage", r.pageURI(page+1), "application/vnd.vmware.vcloud.query.records+xml"))
+		n.Add(r.link("lastPage", r.pageURI((len(rows)+size-1)/size), "application/vnd.vmware.vcloud.query.records+xml"))
+	}
+	fields := strings.FieldsFunc(r.query.get("fields"), func(c rune) bool { return c == ',' })
+	for _, rec := range rows[from:to] {
+		n.Add(rec.node(element, fields, r.query.get("links") == "true"))
+	}
+	return &response{status: http.StatusOK, xml: n}, nil
+}
+
+func (r *request) pageURI(page int) string {
+	uri := fmt.Sprintf("/api/query?type=%s&page=%d&pageSize=%d", r.query.get("type"), page, r.query.number("pageSize", defaultPage))
+	for _, k := range []string{"filter", "filterEncoded", "sortAsc", "sortDesc", "fields", "links", "format"} {
+		if v := r.query.get(k); v != "" {
+			uri += "&" + k + "=" + v
+		}
+	}
+	return uri
+}
+
+// node writes the row: all attributes, or href and those in fields, which may name metadata too.
+func (rec *record) node(element string, fields []string, links bool) *xmltree.Node {
+	n := xmltree.New(element)
+	withMetadata := false
+	for _, f := range fields {
+		withMetadata = withMetadata || strings.HasPrefix(f, "metadata")
+	}
+	for _, a := range rec.attrs {
+		if len(fields) == 0 || a.Name == "href" || slices.Contains(fields, a.Name) {
+			n.Add(a)
+		}
+	}
+	if links {
+		n.Add(rec.links)
+	}
+	if withMetadata && len(rec.metadata) > 0 {
+		n.Add(metadataNode(rec.metadata, "Metadata"))
+	}
+	return n
+}

@@ -1,0 +1,286 @@
+package vcdsim
+
+import (
+	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+// A vmChange is what a reconfiguration changes; what is not set stays.
+type vmChange struct {
+	VM          VM   // the VM as it will be, for the parts named below
+	Name        bool // and description
+	Compute     bool // CPU, memory, policies, storage profile
+	NICs        bool
+	Disks       bool
+	Custom      bool
+	Properties  bool
+	ExtraConfig map[string]string // nil: none
+}
+
+// change starts a reconfiguration that edits a copy of the VM.
+func (r *request) change(edit func(vm *VM, tree *xmltree.Node, c *vmChange) error) (*response, error) {
+	vm, err := r.idleVM()
+	if err != nil {
+		return nil, err
+	}
+	tree, err := r.tree()
+	if err != nil {
+		return nil, err
+	}
+	c := &vmChange{VM: vm.clone()}
+	if err := edit(&c.VM, tree, c); err != nil {
+		return nil, err
+	}
+	return r.startVM(vm, Work{Op: opUpdateVM, Change: c})
+}
+
+func (r *request) reconfigure() (*response, error) {
+	return r.change(func(vm *VM, tree *xmltree.Node, c *vmChange) error {
+		for _, read := range []func(*VM, *xmltree.Node, *vmChange) error{
+			r.readVMName, r.readHardware, r.readSpec, r.readCompute,
+		} {
+			if err := read(vm, tree, c); err != nil {
+				return err
+			}
+		}
+		if section := tree.At("NetworkConnectionSection"); section != nil {
+			if err := r.changeNICs(vm, section, c); err != nil {
+				return err
+			}
+		}
+		if section := tree.At("GuestCustomizationSection"); section != nil {
+			c.Custom = true
+			return readCustomization(section, &vm.Customization)
+		}
+		return nil
+	})
+}
+
+func (r *request) readVMName(vm *VM, tree *xmltree.Node, c *vmChange) error {
+	c.Name = true
+	if d := tree.At("Description"); d != nil {
+		vm.Description = tree.Str("Description")
+	}
+	name := tree.Attr("name")
+	if name == "" || name == vm.Name {
+		return nil
+	}
+	for _, o := range r.sim.store.vmsOf(vm.VAppID) {
+		if o.Name == name {
+			return duplicateName(name)
+		}
+	}
+	vm.Name = name
+	return checkName("VM", name)
+}
+
+// readHardware reads a VirtualHardwareSection: its extra configuration, and CPU and memory items.
+func (r *request) readHardware(vm *VM, tree *xmltree.Node, c *vmChange) error {
+	section := tree.At("VirtualHardwareSection")
+	if section == nil {
+		return nil
+	}
+	return r.readHardwareSection(vm, section, c)
+}
+
+func (r *request) readHardwareSection(vm *VM, section *xmltree.Node, c *vmChange) error {
+	for _, e := range section.All("ExtraConfig") {
+		if c.ExtraConfig == nil {
+			c.ExtraConfig = map[string]string{}
+		}
+		key := e.Attr("key")
+		if key == "" {
+			return badRequest("Bad request - an ExtraConfig element has no key.")
+		}
+		c.ExtraConfig[key] = e.Attr("value")
+	}
+	for _, i := range section.All("Item") {
+		quantity, ok := i.Int("VirtualQuantity")
+		if !ok {
+			continue
+		}
+		switch i.Str("ResourceType") {
+		case "3":
+			c.Compute, vm.CPUs = true, quantity
+			if cores, ok := i.Int("CoresPerSocket"); ok {
+				vm.CoresPerSocket = cores
+			}
+		case "4":
+			c.Compute, vm.MemoryMiB = true, quantity
+		}
+	}
+	return nil
+}
+
+func (r *request) readSpec(vm *VM, tree *xmltree.Node, c *vmChange) error {
+	spec := tree.At("VmSpecSection")
+	if spec == nil || spec.Attr("Modified") == "false" {
+		return nil
+	}
+	if n, ok := spec.Int("NumCpus"); ok {
+		c.Compute, vm.CPUs = true, n
+	}
+	if n, ok := spec.Int("NumCoresPerSocket"); ok {
+		vm.CoresPerSocket = n
+	}
+	if n, ok := spec.Int("MemoryResourceMb", "Configured"); ok {
+		c.Compute, vm.MemoryMiB = true, n
+	}
+	if section := spec.At("DiskSection"); section != nil {
+		return r.readDisks(vm, section, c)
+	}
+	return nil
+}
+
+// readDisks reads a DiskSection, which is the list of all disks: one that is missing is removed, one without id is new.
+func (r *request) readDisks(vm *VM, section *xmltree.Node, c *vmChange) error {
+	var out []VMDisk
+	next := 0
+	for _, d := range vm.Disks {
+		next = max(next, d.Unit+1)
+	}
+	for _, s := range section.All("DiskSettings") {
+		size, ok := s.Int("SizeMb")
+		if !ok {
+			return badRequest("Bad request - a disk has no SizeMb.")
+		}
+		d := VMDisk{SizeMiB: size, StorageProfileID: vm.StorageProfileID}
+		id := s.Str("DiskId")
+		i := slices.IndexFunc(vm.Disks, func(h VMDisk) bool { return h.ID == id })
+		switch {
+		case id == "":
+			d.Unit, d.ID = next, diskID(next)
+			next++
+		case i < 0:
+			return badRequest("The disk %q does not exist in VM %q.", id, vm.Name)
+		default:
+			d = vm.Disks[i]
+			if size < d.SizeMiB {
+				return badRequest("The size of disk %q of VM %q cannot be reduced from %d MB to %d MB.", id, vm.Name, d.SizeMiB, size)
+			}
+			d.SizeMiB = size
+		}
+		if ref := s.At("StorageProfile"); ref != nil && ref.Attr("href") != "" {
+			d.StorageProfileID = bare(ref.Attr("href"))
+		}
+		out = append(out, d)
+	}
+	for _, d := range vm.Disks {
+		if d.DiskID != "" && !slices.ContainsFunc(out, func(o VMDisk) bool { return o.ID == d.ID }) {
+			out = append(out, d) // an independent disk leaves by detach only
+		}
+	}
+	c.Disks, vm.Disks = true, out
+	return nil
+}
+
+func (r *request) readCompute(vm *VM, tree *xmltree.Node, c *vmChange) error {
+	_, vdc := r.sim.store.vdc(r.sim.store.vapps[vm.VAppID].VDCID)
+	if ref := tree.At("StorageProfile"); ref != nil && ref.Attr("href") != "" {
+		id, err := r.readProfile(vdc, ref)
+		if err != nil {
+			return err
+		}
+		for i := range vm.Disks {
+			if vm.Disks[i].StorageProfileID == vm.StorageProfileID && vm.Disks[i].DiskID == "" {
+				vm.Disks[i].StorageProfileID, c.Disks = id, true
+			}
+		}
+		c.Compute, vm.StorageProfileID = true, id
+	}
+	policy := tree.At("ComputePolicy")
+	if policy == nil {
+		return nil
+	}
+	c.Compute = true
+	sized := *vm
+	if err := r.readPolicies(vdc, &sized, policy); err != nil {
+		return err
+	}
+	if sized.SizingPolicyID != vm.SizingPolicyID {
+		vm.CPUs, vm.CoresPerSocket, vm.MemoryMiB = sized.CPUs, sized.CoresPerSocket, sized.MemoryMiB
+	}
+	vm.SizingPolicyID, vm.PlacementPolicyID = sized.SizingPolicyID, sized.PlacementPolicyID
+	return nil
+}
+
+func (r *request) changeNICs(vm *VM, section *xmltree.Node, c *vmChange) error {
+	c.NICs = true
+	// Checks compare with the VM in the store, so that its own addresses are not "taken".
+	live := r.sim.store.vms[vm.ID]
+	edited := *live
+	if err := r.readNICsFor(live, &edited, section); err != nil {
+		return err
+	}
+	vm.NICs, vm.PrimaryNIC = edited.NICs, edited.PrimaryNIC
+	return nil
+}
+
+// readNICsFor reads NICs into edited, checking them as those of live.
+func (r *request) readNICsFor(live, edited *VM, section *xmltree.Node) error {
+	saved, primary := live.NICs, live.PrimaryNIC
+	err := r.readNICs(r.sim.store.vapps[live.VAppID], live, section)
+	edited.NICs, edited.PrimaryNIC = live.NICs, live.PrimaryNIC
+	live.NICs, live.PrimaryNIC = saved, primary
+	return err
+}
+
+func (r *request) putNICs() (*response, error) { return r.change(r.changeNICs) }
+
+func (r *request) putHardware() (*response, error) { return r.change(r.readHardwareSection) }
+
+func (r *request) putCustomization() (*response, error) {
+	return r.change(func(vm *VM, tree *xmltree.Node, c *vmChange) error {
+		c.Custom = true
+		return readCustomization(tree, &vm.Customization)
+	})
+}
+
+func (r *request) putProperties() (*response, error) {
+	return r.change(func(vm *VM, tree *xmltree.Node, c *vmChange) error {
+		c.Properties, vm.Properties = true, map[string]string{}
+		for _, s := range tree.All("ProductSection") {
+			for k, v := range readProperties(s) {
+				vm.Properties[k] = v
+			}
+		}
+		return nil
+	})
+}
+
+// commitChange applies the named parts of a change.
+func (s *Simulator) commitChange(t *Task) error {
+	vm, c := s.store.vms[t.Work.VM], t.Work.Change
+	if vm == nil {
+		return gone("vm", t.Work.VM)
+	}
+	if c.Name {
+		vm.Name, vm.Description = c.VM.Name, c.VM.Description
+	}
+	if c.Compute {
+		vm.CPUs, vm.CoresPerSocket, vm.MemoryMiB = c.VM.CPUs, c.VM.CoresPerSocket, c.VM.MemoryMiB
+		vm.SizingPolicyID, vm.PlacementPolicyID = c.VM.SizingPolicyID, c.VM.PlacementPolicyID
+		vm.StorageProfileID = c.VM.StorageProfileID
+	}
+	if c.Disks {
+		vm.Disks = c.VM.Disks
+	}
+	if c.Custom {
+		vm.Customization = c.VM.Customization
+	}
+	if c.Properties {
+		vm.Properties = c.VM.Properties
+	}
+	if c.ExtraConfig != nil {
+		if !s.assume.ExtraConfigMerges {
+			clear(vm.ExtraConfig)
+		}
+		mergeExtraConfig(vm, c.ExtraConfig)
+	}
+	if !c.NICs {
+		return nil
+	}
+	vm.NICs, vm.PrimaryNIC = c.VM.NICs, c.VM.PrimaryNIC
+	return s.assign(vm)
+}

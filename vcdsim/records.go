@@ -1,0 +1,361 @@
+package vcdsim
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+func (r *request) vmRecords() []*record {
+	var out []*record
+	A, Opt := xmltree.A, xmltree.Opt
+	for _, vm := range sorted(r.sim.store.vms) {
+		vapp := r.sim.store.vapps[vm.VAppID]
+		if vapp == nil || !r.sees(vapp.OrgID) {
+			continue
+		}
+		_, vdc := r.sim.store.vdc(vapp.VDCID)
+		attrs := []xmltree.Attr{
+			A("name", vm.Name), A("containerName", vapp.Name), A("container", r.href("vapp", vapp.ID)),
+			A("ownerName", r.userName(vapp)), A("owner", r.base()+"/api/admin/user/"+vapp.OwnerID),
+			A("vdc", r.href("vdc", vapp.VDCID)), A("vdcName", vdc.Name), A("isVAppTemplate", false), A("isDeleted", false),
+			A("guestOs", osName(vm.OS)), A("numberOfCpus", vm.CPUs), A("memoryMB", vm.MemoryMiB), A("status", vm.Status.text()),
+		}
+		if nic := vm.primary(); nic != nil {
+			attrs = append(attrs, Opt("networkName", nic.Network), Opt("network", r.networkHref(vapp, nic.Network)), Opt("ipAddress", nic.Address))
+		}
+		attrs = append(attrs, A("isBusy", r.sim.busy(vm.ID)), A("isDeployed", vm.Deployed), A("isPublished", false),
+			A("catalogName", ""), A("hardwareVersion", hardwareNumber(vm.HardwareVersion)), A("vmToolsStatus", "RUNNING"),
+			A("isInMaintenanceMode", false), A("isAutoNature", false), A("storageProfileName", r.sim.store.profileName(vm.StorageProfileID)),
+			A("gcStatus", gcStatus(vm)), leaseAttr("autoUndeployDate", vapp.Lease.undeploys()), leaseAttr("autoDeleteDate", vapp.Lease.deletes()),
+			A("isAutoUndeployNotified", false), A("isAutoDeleteNotified", false), A("isComputePolicyCompliant", true),
+			Opt("vmSizingPolicyId", URN("vdcComputePolicy", vm.SizingPolicyID)), Opt("vmPlacementPolicyId", URN("vdcComputePolicy", vm.PlacementPolicyID)),
+			A("encrypted", false), A("dateCreated", vm.Created), A("totalStorageAllocatedMb", vm.storage()), A("isExpired", false),
+			A("href", r.href("vm", vm.ID)), A("type", mime("vm")))
+		out = append(out, &record{attrs: kept(attrs), metadata: vm.Metadata, links: r.recordLinks("vm", vm.ID)})
+	}
+	return append(out, r.templateVMRecords()...)
+}
+
+// kept drops the attributes that were left out.
+func kept(attrs []xmltree.Attr) []xmltree.Attr {
+	out := attrs[:0]
+	for _, a := range attrs {
+		if a.Name != "" {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func (r *request) templateVMRecords() []*record {
+	var out []*record
+	A := xmltree.A
+	for _, sh := range r.sim.store.shelves() {
+		if !r.sees(sh.org.ID) {
+			continue
+		}
+		for i := range sh.catalog.Templates {
+			t := &sh.catalog.Templates[i]
+			vdc := sh.vdcOf(t)
+			for _, vm := range t.VMs {
+				out = append(out, &record{attrs: []xmltree.Attr{
+					A("name", vm.Name), A("containerName", t.Name), A("container", r.href("vapptemplate", t.ID)), A("ownerName", "system"),
+					A("owner", r.base()+"/api/admin/user/"), A("vdc", r.href("vdc", vdc.ID)), A("vdcName", vdc.Name), A("isVAppTemplate", true),
+					A("isDeleted", false), A("guestOs", osName(vm.OS)), A("numberOfCpus", vm.CPUs), A("memoryMB", vm.MemoryMiB),
+					A("status", PoweredOff.text()), A("isBusy", false), A("isDeployed", false), A("isPublished", false),
+					A("catalogName", sh.catalog.Name), A("storageProfileName", r.sim.store.profileName(vdc.defaultProfile())),
+					A("href", r.href("templatevm", vm.ID)), A("type", mime("vm")),
+				}})
+			}
+		}
+	}
+	return out
+}
+
+func leaseAttr(name string, t time.Time) xmltree.Attr {
+	if t.IsZero() {
+		return xmltree.Attr{}
+	}
+	return xmltree.A(name, t)
+}
+
+func (r *request) recordLinks(kind, id string) []*xmltree.Node {
+	return []*xmltree.Node{xmltree.New("Link", xmltree.A("rel", "self"), xmltree.A("href", r.href(kind, id)), xmltree.A("type", mime(kind)))}
+}
+
+func (r *request) userName(v *VApp) string {
+	org := r.sim.store.org(v.OrgID)
+	for _, u := range org.Users {
+		if u.ID == v.OwnerID {
+			return u.Name
+		}
+	}
+	return "system"
+}
+
+// networkHref is the address of a vApp's network by its name.
+func (r *request) networkHref(v *VApp, name string) string {
+	if n := v.network(name); n != nil {
+		return r.href("network", n.ID)
+	}
+	return ""
+}
+
+func gcStatus(vm *VM) string {
+	if vm.Boot.Up {
+		return "GC_COMPLETE"
+	}
+	return "GC_PENDING"
+}
+
+func hardwareNumber(version string) int {
+	n, _ := strconv.Atoi(strings.TrimPrefix(version, "vmx-")) // 0 for what is not a version
+	return n
+}
+
+// osNames are the guests' names as people read them.
+var osNames = map[string]string{
+	"ubuntu64Guest": "Ubuntu Linux (64-bit)", "vmwarePhoton64Guest": "VMware Photon OS (64-bit)", "otherLinux64Guest": "Other Linux (64-bit)",
+}
+
+func osName(id string) string {
+	if n, ok := osNames[id]; ok {
+		return n
+	}
+	return id
+}
+
+func (r *request) vappRecords() []*record {
+	var out []*record
+	A := xmltree.A
+	for _, v := range sorted(r.sim.store.vapps) {
+		if !r.sees(v.OrgID) {
+			continue
+		}
+		_, vdc := r.sim.store.vdc(v.VDCID)
+		var cpus, memory, storage int64
+		vms := r.sim.store.vmsOf(v.ID)
+		for _, vm := range vms {
+			cpus, memory, storage = cpus+vm.CPUs, memory+vm.MemoryMiB, storage+vm.storage()
+		}
+		out = append(out, &record{metadata: v.Metadata, links: r.recordLinks("vapp", v.ID), attrs: kept([]xmltree.Attr{
+			A("name", v.Name), A("vdc", r.href("vdc", v.VDCID)), A("vdcName", vdc.Name), A("isPublic", false), A("isEnabled", true),
+			A("isBusy", r.sim.busy(v.ID)), A("creationDate", v.Created), A("status", r.sim.store.status(v).text()),
+			A("ownerName", r.userName(v)), A("isDeployed", r.sim.store.deployed(v)), A("isInMaintenanceMode", false),
+			A("isAutoNature", false), A("isExpired", false), A("numberOfVMs", len(vms)), A("numberOfCpus", cpus),
+			A("cpuAllocationMhz", cpus*1000), A("memoryAllocationMB", memory), A("storageKB", storage*1024), A("isVdcEnabled", true),
+			leaseAttr("autoUndeployDate", v.Lease.undeploys()), leaseAttr("autoDeleteDate", v.Lease.deletes()),
+			A("description", v.Description), A("href", r.href("vapp", v.ID)), A("type", mime("vapp")),
+		})})
+	}
+	return out
+}
+
+func (r *request) vdcRecords() []*record {
+	var out []*record
+	A := xmltree.A
+	for _, o := range r.orgs() {
+		for i := range o.VDCs {
+			v := &o.VDCs[i]
+			vms, running := r.sim.countVMs(v.ID)
+			out = append(out, &record{links: r.recordLinks("vdc", v.ID), attrs: []xmltree.Attr{
+				A("name", v.Name), A("description", v.Description), A("isEnabled", true), A("cpuAllocationMhz", 0), A("cpuLimitMhz", 0),
+				A("cpuUsedMhz", 0), A("memoryAllocationMB", 0), A("memoryLimitMB", 0), A("memoryUsedMB", 0), A("storageLimitMB", 0), A("storageUsedMB", 0),
+				A("providerVdcName", "provider"), A("orgName", o.Name), A("org", r.href("org", o.ID)), A("isSystemVdc", false), A("isBusy", false),
+				A("status", "READY"), A("numberOfStorageProfiles", len(v.StorageProfiles)), A("numberOfVMs", vms), A("numberOfRunningVMs", running),
+				A("href", r.href("vdc", v.ID)), A("type", mime("vdc")),
+			}})
+		}
+	}
+	return out
+}
+
+func (s *Simulator) countVMs(vdcID string) (all, running int) {
+	for _, vm := range s.store.vms {
+		if v := s.store.vapps[vm.VAppID]; v == nil || v.VDCID != vdcID {
+			continue
+		}
+		all++
+		if vm.Status == PoweredOn {
+			running++
+		}
+	}
+	return all, running
+}
+
+func (r *request) networkRecords() []*record {
+	var out []*record
+	A := xmltree.A
+	for _, o := range r.orgs() {
+		for i := range o.VDCs {
+			v := &o.VDCs[i]
+			for j := range v.Networks {
+				n := &v.Networks[j]
+				linkType := 1
+				if n.Type == Isolated {
+					linkType = 2
+				}
+				out = append(out, &record{links: r.recordLinks("network", n.ID), attrs: []xmltree.Attr{
+					A("name", n.Name), A("defaultGateway", n.Gateway.Addr()), A("netmask", netmask(n.Gateway)), A("linkType", linkType),
+					A("connectedTo", v.Name+"-gateway"), A("vdc", r.href("vdc", v.ID)), A("isBusy", false), A("isShared", false), A("vdcName", v.Name),
+					A("isIpScopeInherited", false), A("usedIpCount", len(r.sim.addressesIn(n.ID))), A("href", r.href("network", n.ID)), A("type", mime("network")),
+				}})
+			}
+		}
+	}
+	return out
+}
+
+func (r *request) profileRecords() []*record {
+	var out []*record
+	A := xmltree.A
+	for _, o := range r.orgs() {
+		for _, v := range o.VDCs {
+			for _, p := range v.StorageProfiles {
+				out = append(out, &record{links: r.recordLinks("vdcstorageProfile", p.ID), attrs: []xmltree.Attr{
+					A("name", p.Name), A("isEnabled", !p.Disabled), A("isDefaultStorageProfile", p.Default),
+					A("storageUsedMB", r.sim.store.storageUsed(p.ID)), A("storageLimitMB", p.LimitMiB), A("iopsAllocated", 0), A("iopsLimit", 0),
+					A("numberOfConditions", 0), A("vdc", r.href("vdc", v.ID)), A("vdcName", v.Name), A("isVdcBusy", false),
+					A("href", r.href("vdcstorageProfile", p.ID)), A("type", mime("vdcstorageProfile")),
+				}})
+			}
+		}
+	}
+	return out
+}
+
+// ownShelves are the catalogs the caller may see.
+func (r *request) ownShelves() []shelf {
+	var out []shelf
+	for _, sh := range r.sim.store.shelves() {
+		if r.sees(sh.org.ID) {
+			out = append(out, sh)
+		}
+	}
+	return out
+}
+
+func (r *request) catalogRecords() []*record {
+	var out []*record
+	A := xmltree.A
+	for _, sh := range r.ownShelves() {
+		out = append(out, &record{links: r.recordLinks("catalog", sh.catalog.ID), attrs: []xmltree.Attr{
+			A("name", sh.catalog.Name), A("description", sh.catalog.Description), A("isPublished", false), A("isShared", true),
+			A("creationDate", created()), A("orgName", sh.org.Name), A("org", r.href("org", sh.org.ID)), A("ownerName", "system"),
+			A("numberOfVAppTemplates", len(sh.catalog.Templates)), A("numberOfMedia", 0), A("publishSubscriptionType", "UNPUBLISHED"),
+			A("version", 1), A("status", "READY"), A("isLocal", true), A("href", r.href("catalog", sh.catalog.ID)), A("type", mime("catalog")),
+		}})
+	}
+	return out
+}
+
+func (r *request) itemRecords() []*record {
+	var out []*record
+	A := xmltree.A
+	for _, sh := range r.ownShelves() {
+		for i := range sh.catalog.Templates {
+			t := &sh.catalog.Templates[i]
+			v := sh.vdcOf(t)
+			out = append(out, &record{links: r.recordLinks("catalogitem", t.ItemID), attrs: []xmltree.Attr{
+				A("entity", r.href("vapptemplate", t.ID)), A("entityName", t.Name), A("entityType", "vapptemplate"),
+				A("catalog", r.href("catalog", sh.catalog.ID)), A("catalogName", sh.catalog.Name), A("ownerName", "system"), A("isPublished", false),
+				A("vdc", r.href("vdc", v.ID)), A("vdcName", v.Name), A("isVdcEnabled", true), A("creationDate", created()), A("isExpired", false),
+				A("status", templateStatus(t)), A("name", t.Name), A("href", r.href("catalogitem", t.ItemID)), A("type", mime("catalogitem")),
+			}})
+		}
+	}
+	return out
+}
+
+func templateStatus(t *Template) string {
+	if t.Status == int(PoweredOff) {
+		return "RESOLVED"
+	}
+	return Status(t.Status).text()
+}
+
+func (r *request) templateRecords() []*record {
+	var out []*record
+	A := xmltree.A
+	for _, sh := range r.ownShelves() {
+		for i := range sh.catalog.Templates {
+			t := &sh.catalog.Templates[i]
+			v := sh.vdcOf(t)
+			out = append(out, &record{links: r.recordLinks("vapptemplate", t.ID), attrs: []xmltree.Attr{
+				A("ownerName", "system"), A("catalogName", sh.catalog.Name), A("catalog", r.href("catalog", sh.catalog.ID)),
+				A("catalogItem", r.href("catalogitem", t.ItemID)), A("isPublished", false), A("name", t.Name), A("description", t.Description),
+				A("vdc", r.href("vdc", v.ID)), A("vdcName", v.Name), A("org", r.href("org", sh.org.ID)), A("creationDate", created()), A("isBusy", false),
+				A("isGoldMaster", false), A("isEnabled", true), A("status", templateStatus(t)), A("isDeployed", false), A("isExpired", false),
+				A("storageProfileName", r.sim.store.profileName(v.defaultProfile())), A("version", 1), A("numberOfVMs", len(t.VMs)),
+				A("isInCatalog", true), A("href", r.href("vapptemplate", t.ID)), A("type", mime("vapptemplate")),
+			}})
+		}
+	}
+	return out
+}
+
+func (r *request) taskRecords() []*record {
+	var out []*record
+	A := xmltree.A
+	now := r.sim.clock.Now()
+	for _, t := range sorted(r.sim.store.tasks) {
+		if !r.sees(t.OrgID) {
+			continue
+		}
+		orgName := ""
+		if org := r.sim.store.org(t.OrgID); org != nil {
+			orgName = org.Name
+		}
+		rec := &record{links: r.recordLinks("task", t.ID), attrs: []xmltree.Attr{
+			A("org", r.href("org", t.OrgID)), A("orgName", orgName), A("name", t.OperationName), A("operationFull", t.Operation),
+			A("message", t.details()), A("startDate", t.Started),
+		}}
+		if t.done() {
+			rec.attrs = append(rec.attrs, A("endDate", t.Ended))
+		}
+		rec.attrs = append(rec.attrs, A("status", string(t.Status)), A("progress", t.progress(now)), A("ownerName", t.UserName),
+			A("object", r.href(t.Owner.Kind, t.Owner.ID)), A("objectType", t.Owner.Kind), A("objectName", t.Owner.Name),
+			A("serviceNamespace", "com.vmware.vcloud"), A("href", r.href("task", t.ID)), A("type", mime("task")))
+		out = append(out, rec)
+	}
+	return out
+}
+
+func (r *request) diskRecords() []*record {
+	var out []*record
+	A, Opt := xmltree.A, xmltree.Opt
+	for _, d := range sorted(r.sim.store.disks) {
+		if !r.sees(d.OrgID) {
+			continue
+		}
+		_, vdc := r.sim.store.vdc(d.VDCID)
+		attached := 0
+		if d.AttachedTo != "" {
+			attached = 1
+		}
+		out = append(out, &record{metadata: d.Metadata, links: r.recordLinks("disk", d.ID), attrs: kept([]xmltree.Attr{
+			A("name", d.Name), A("vdc", r.href("vdc", d.VDCID)), A("description", d.Description), A("sizeMb", d.SizeMiB), A("ownerName", "system"),
+			A("vdcName", vdc.Name), A("storageProfile", r.href("vdcstorageProfile", d.StorageProfileID)),
+			A("storageProfileName", r.sim.store.profileName(d.StorageProfileID)), A("status", d.Status.text()), A("busType", d.BusType),
+			A("busTypeDesc", "SCSI"), A("busSubType", d.BusSubType), A("isAttached", attached > 0), A("attachedVmCount", attached),
+			A("isShareable", false), Opt("sharingType", d.SharingType), A("uuid", d.UUID), A("encrypted", false),
+			A("href", r.href("disk", d.ID)), A("type", mime("disk")),
+		})})
+	}
+	return out
+}
+
+func (r *request) orgRecords() []*record {
+	var out []*record
+	A := xmltree.A
+	for _, o := range r.orgs() {
+		out = append(out, &record{links: r.recordLinks("org", o.ID), attrs: []xmltree.Attr{
+			A("name", o.Name), A("isReadOnly", false), A("isEnabled", true), A("displayName", o.FullName), A("numberOfCatalogs", len(o.Catalogs)),
+			A("numberOfVdcs", len(o.VDCs)), A("numberOfVApps", r.sim.countVApps(o.ID)), A("href", r.href("org", o.ID)), A("type", mime("org")),
+		}})
+	}
+	return out
+}

@@ -1,0 +1,124 @@
+package vcdsim
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+// values are the parameters of a query string. The standard parser drops a pair that holds a `;`, and filters are full
+// of them.
+type values map[string]string
+
+func parseQuery(raw string) values {
+	out := values{}
+	for _, pair := range strings.Split(raw, "&") {
+		key, value, _ := strings.Cut(pair, "=")
+		if key == "" {
+			continue
+		}
+		if u, err := url.QueryUnescape(key); err == nil {
+			key = u
+		}
+		if u, err := url.QueryUnescape(value); err == nil {
+			value = u
+		}
+		out[key] = value
+	}
+	return out
+}
+
+func (v values) get(key string) string { return v[key] }
+
+// number returns a positive parameter, or the fallback.
+func (v values) number(key string, fallback int) int {
+	if n, err := strconv.Atoi(v[key]); err == nil && n > 0 {
+		return n
+	}
+	return fallback
+}
+
+func executionTime(started time.Time) string {
+	return strconv.FormatInt(time.Since(started).Milliseconds(), 10)
+}
+
+func (r *request) cloudAPI() bool {
+	return strings.HasPrefix(r.URL.Path, "/cloudapi/") || strings.HasPrefix(r.URL.Path, "/oauth/")
+}
+
+func (r *request) base() string { return "https://" + r.Host }
+
+// paths are where the kinds of the legacy API live.
+var paths = map[string]string{
+	"vapp": "/api/vApp/vapp-", "vm": "/api/vApp/vm-", "vapptemplate": "/api/vAppTemplate/vappTemplate-",
+	"templatevm": "/api/vAppTemplate/vm-", "catalogitem": "/api/catalogItem/", "vdcstorageProfile": "/api/vdcStorageProfile/",
+}
+
+// mimes are the media types of kinds whose name is not in them.
+var mimes = map[string]string{
+	"vapp": "vApp", "templatevm": "vm", "vapptemplate": "vAppTemplate", "catalogitem": "catalogItem",
+	"vdcstorageProfile": "vdcStorageProfile", "network": "orgVdcNetwork",
+}
+
+func mime(kind string) string {
+	if m, ok := mimes[kind]; ok {
+		kind = m
+	}
+	return "application/vnd.vmware.vcloud." + kind + "+xml"
+}
+
+// href is the address of an entity.
+func (r *request) href(kind, id string) string {
+	if p, ok := paths[kind]; ok {
+		return r.base() + p + id
+	}
+	return r.base() + "/api/" + kind + "/" + id
+}
+
+// link is a Link element; path is relative to the site.
+func (r *request) link(rel, path, mediaType string, name ...string) *xmltree.Node {
+	n := xmltree.New("Link", xmltree.A("rel", rel), xmltree.A("href", r.base()+path))
+	if len(name) > 0 {
+		n.Add(xmltree.A("name", name[0]))
+	}
+	n.Add(xmltree.Opt("type", mediaType))
+	return n
+}
+
+// ref is a reference element to an entity.
+func (r *request) ref(element string, e Entity) *xmltree.Node {
+	return xmltree.New(element, xmltree.A("href", r.href(e.Kind, e.ID)), xmltree.A("id", URN(e.Kind, e.ID)),
+		xmltree.A("name", e.Name), xmltree.A("type", mime(e.Kind)))
+}
+
+// entity starts a root element with what every entity has.
+func (r *request) entity(element, kind, id, name string, attrs ...xmltree.Attr) *xmltree.Node {
+	return xmltree.New(element, namespaces(), attrs, xmltree.A("name", name), xmltree.A("id", URN(kind, id)),
+		xmltree.A("href", r.href(kind, id)), xmltree.A("type", mime(kind)))
+}
+
+// tree parses the body as XML.
+func (r *request) tree() (*xmltree.Node, error) {
+	n, err := xmltree.Parse(r.body)
+	if err != nil {
+		return nil, badRequest("Bad request - Unexpected JAXB Exception - %s", err)
+	}
+	return n, nil
+}
+
+// document parses the body as JSON.
+func (r *request) document(into any) error {
+	if err := json.Unmarshal(r.body, into); err != nil {
+		return badRequest("The request body is not valid JSON: %s", err)
+	}
+	return nil
+}
+
+func xmlOK(n *xmltree.Node) *response { return &response{status: http.StatusOK, xml: n} }
+
+func jsonOK(v any) *response { return &response{status: http.StatusOK, json: v} }

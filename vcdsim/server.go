@@ -1,0 +1,210 @@
+package vcdsim
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/route"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+// A request is one call while it is answered; handlers run under the simulator's lock.
+type request struct {
+	*http.Request
+
+	sim     *Simulator
+	id      string // request id
+	vars    map[string]string
+	op      string
+	version string
+	session *Session // nil on open routes
+	body    []byte
+	query   values
+}
+
+// A response is what a handler answers: XML, JSON or neither.
+type response struct {
+	status      int
+	xml         *xmltree.Node
+	json        any
+	contentType string
+	header      map[string]string
+}
+
+type handler func(*request) (*response, error)
+
+// An endpoint is what the router finds.
+type endpoint struct {
+	handle  handler
+	latency time.Duration
+	open    bool // needs no session
+	control bool // the simulator's own API
+}
+
+type addRoute func(method, pattern string, h handler, latency time.Duration)
+
+func (s *Simulator) addRoutes() {
+	add := func(method, pattern string, h handler, latency time.Duration) {
+		s.routes.Add(method, pattern, endpoint{handle: h, latency: latency})
+	}
+	open := func(method, pattern string, h handler, latency time.Duration) {
+		s.routes.Add(method, pattern, endpoint{handle: h, latency: latency, open: true})
+	}
+	openRoutes(open)
+	for _, group := range []func(addRoute){
+		sessionRoutes, taskRoutes, orgRoutes, vdcRoutes, networkRoutes, policyRoutes, catalogRoutes, queryRoutes,
+		vappRoutes, vmRoutes, diskRoutes, metadataRoutes,
+	} {
+		group(add)
+	}
+	s.controlRoutes()
+}
+
+const maxBody = 16 << 20
+
+// ServeHTTP answers a request: fault, session, version, handler under the lock, fault again, answer.
+func (s *Simulator) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
+	started := time.Now()
+	match, found := s.routes.Find(hr.Method, hr.URL.EscapedPath())
+	r := &request{Request: hr, sim: s, vars: match.Vars, op: match.Operation, query: parseQuery(hr.URL.RawQuery)}
+	if strings.HasSuffix(r.op, " /api/query") {
+		r.op += " type=" + r.query.get("type")
+	}
+	if match.Value.control {
+		s.serveControl(w, r, match.Value)
+		return
+	}
+	fault := s.faults.match(r)
+	if fault.replaces() {
+		s.journal.add(s.clock.Now(), r, fault.Status)
+		fault.apply(w, hr)
+		return
+	}
+	body, err := io.ReadAll(io.LimitReader(hr.Body, maxBody))
+	if err != nil {
+		return
+	}
+	r.body = body
+	if !s.delay(hr, match.Value.latency) {
+		return
+	}
+	res := s.answer(r, match, found)
+	s.journal.add(s.clock.Now(), r, res.status)
+	s.log.Debug("Request", "method", hr.Method, "path", hr.URL.Path, "status", res.status, "took", time.Since(started))
+	if fault.dropsAfter() {
+		panic(http.ErrAbortHandler)
+	}
+	s.write(w, r, res, started)
+}
+
+// delay waits as the profile says; only a clock that ticks makes requests slow. False means the caller went away.
+func (s *Simulator) delay(hr *http.Request, d time.Duration) bool {
+	if hr.Method != http.MethodGet && d < latencyWrite {
+		d = latencyWrite
+	}
+	d = s.profile.scaled(d)
+	if c, ok := s.clock.(*SimClock); d <= 0 || ok && !c.Ticks() {
+		return true
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-hr.Context().Done():
+		return false
+	}
+}
+
+// answer runs the handler under the lock and turns refusals into responses.
+func (s *Simulator) answer(r *request, match route.Match[endpoint], found route.Result) *response {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.id = s.ids.next("request")
+	res, err := s.dispatch(r, match.Value, found)
+	s.settle()
+	if err == nil {
+		return res
+	}
+	var refusal *Refusal
+	if !errors.As(err, &refusal) {
+		refusal = refuse(http.StatusInternalServerError, codeInternal, "%s", err)
+	}
+	res = &response{status: refusal.Status, header: refusal.Header}
+	if r.cloudAPI() {
+		res.json = refusal.json(r.id)
+	} else {
+		res.xml, res.contentType = refusal.xml(r.id), "application/vnd.vmware.vcloud.error+xml"
+	}
+	return res
+}
+
+func (s *Simulator) dispatch(r *request, e endpoint, found route.Result) (*response, error) {
+	if !e.open || found != route.Found {
+		if err := s.authenticate(r); err != nil {
+			return nil, err
+		}
+	}
+	if !strings.HasPrefix(r.URL.Path, "/api/versions") && !strings.HasPrefix(r.URL.Path, "/oauth/") {
+		version, err := s.negotiate(r.Header)
+		if err != nil {
+			return nil, err
+		}
+		r.version = version
+	}
+	switch found {
+	case route.Found:
+		return e.handle(r)
+	case route.WrongMethod:
+		s.journal.unknown(r.op)
+		return nil, refuse(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "The method %s is not allowed here.", r.Method)
+	default:
+		s.journal.unknown(r.op)
+		return nil, refuse(http.StatusNotFound, codeNotFound, "There is no resource at %s.", r.URL.Path)
+	}
+}
+
+// write sends the response with the headers VCD adds to each.
+func (s *Simulator) write(w http.ResponseWriter, r *request, res *response, started time.Time) {
+	var buf bytes.Buffer
+	h := w.Header()
+	switch {
+	case res.xml != nil:
+		_ = res.xml.Write(&buf) // a bytes.Buffer does not fail
+		h.Set("Content-Type", r.xmlType(res))
+	case res.json != nil:
+		if err := json.NewEncoder(&buf).Encode(res.json); err != nil {
+			s.log.Error("Encoding a response", "error", err)
+		}
+		h.Set("Content-Type", "application/json;version="+r.version)
+	}
+	for k, v := range res.header {
+		h.Set(k, v)
+	}
+	h.Set("X-VMWARE-VCLOUD-REQUEST-ID", r.id)
+	h.Set("X-VMWARE-VCLOUD-REQUEST-EXECUTION-TIME", executionTime(started))
+	h.Set("X-VMWARE-VCLOUD-CEIP-ID", s.ids.named("site", "ceip"))
+	h.Set("Cache-Control", "no-store, must-revalidate")
+	h.Set("Vary", "Accept-Encoding, User-Agent")
+	w.WriteHeader(res.status)
+	_, _ = w.Write(buf.Bytes()) // the caller went away
+}
+
+func (r *request) xmlType(res *response) string {
+	t := res.contentType
+	if t == "" {
+		t = res.xml.Attr("type")
+	}
+	if t == "" {
+		t = "application/xml"
+	}
+	if r.version != "" {
+		t += ";version=" + r.version
+	}
+	return t
+}

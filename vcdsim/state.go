@@ -1,0 +1,313 @@
+package vcdsim
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Status is the number VCD gives the state of a vApp or VM.
+type Status int
+
+// States of vApps, VMs and templates.
+const (
+	FailedCreation Status = -1
+	Unresolved     Status = 0
+	Resolved       Status = 1
+	Suspended      Status = 3
+	PoweredOn      Status = 4
+	PoweredOff     Status = 8
+	Mixed          Status = 10
+)
+
+// text is how the query service writes a status.
+func (s Status) text() string {
+	switch s {
+	case FailedCreation:
+		return "FAILED_CREATION"
+	case Resolved:
+		return "RESOLVED"
+	case Suspended:
+		return "SUSPENDED"
+	case PoweredOn:
+		return "POWERED_ON"
+	case PoweredOff:
+		return "POWERED_OFF"
+	case Mixed:
+		return "MIXED"
+	default:
+		return "UNRESOLVED"
+	}
+}
+
+// A State is a copy of everything in the simulator, sorted by id.
+type State struct {
+	Model    Model
+	VApps    []VApp
+	VMs      []VM
+	Disks    []Disk
+	Tasks    []Task
+	Sessions []Session
+}
+
+// A VApp is a vApp. IDs are bare UUIDs; URN gives the form the API uses.
+type VApp struct {
+	ID          string
+	Name        string
+	Description string
+	OrgID       string
+	VDCID       string
+	OwnerID     string
+	Status      Status // as VCD shows it; computed from the VMs unless creation is unfinished
+	Created     time.Time
+	Networks    []VAppNetwork
+	Lease       Lease
+	Metadata    map[string]Metadata
+}
+
+// A VAppNetwork connects a vApp to a network, or stands alone.
+type VAppNetwork struct {
+	ID        string
+	Name      string
+	ParentID  string // org VDC network; empty for NICs on nothing
+	FenceMode string
+	Gateway   netip.Prefix // of networks without a parent
+	Pool      []Range
+}
+
+// A Lease is the lease of a vApp; 0 never expires. Deployed is when it was last deployed, zero if it is not;
+// Stopped when it was last undeployed.
+type Lease struct {
+	Runtime  time.Duration
+	Storage  time.Duration
+	Deployed time.Time
+	Stopped  time.Time
+}
+
+// A Metadata is one metadata value.
+type Metadata struct {
+	Type  string // MetadataStringValue …
+	Value string
+}
+
+// A VM is a virtual machine.
+type VM struct {
+	ID          string
+	Name        string
+	Description string
+	VAppID      string
+	VAppName    string // filled in copies
+	Status      Status
+	Deployed    bool
+	PoweredOn   bool // filled in copies
+	Created     time.Time
+
+	OS              string
+	HardwareVersion string
+	CPUs            int64
+	CoresPerSocket  int64
+	MemoryMiB       int64
+	Disks           []VMDisk
+	NICs            []NIC
+	PrimaryNIC      int
+	ExtraConfig     map[string]string
+	Metadata        map[string]Metadata
+	Properties      map[string]string // product section
+	Customization   Customization
+
+	StorageProfileID  string
+	SizingPolicyID    string
+	PlacementPolicyID string
+
+	TemplateID        string
+	TemplateName      string
+	KubernetesVersion string
+
+	Boot Boot
+}
+
+// A Boot is what is known of the guest of a powered-on VM.
+type Boot struct {
+	Generation int       // counts power-ons
+	Due        time.Time // when the guest is asked, zero once it was
+	Up         bool      // the guest came up
+	Failure    string    // why it did not
+	Hostname   string
+}
+
+// A VMDisk is a disk of a VM; DiskID is set when it is an attached independent disk.
+type VMDisk struct {
+	ID               string // "2000" …
+	SizeMiB          int64
+	Bus              int
+	Unit             int
+	StorageProfileID string
+	DiskID           string
+}
+
+// A NIC is a network connection of a VM.
+type NIC struct {
+	Index     int
+	Network   string // name of the vApp network, or "none"
+	MAC       string
+	Mode      string // POOL, DHCP, MANUAL, NONE
+	Address   string // as VCD knows it
+	Adapter   string
+	Connected bool
+	Lease     string // address the DHCP server keeps for it
+}
+
+// A Customization is the guest customization of a VM.
+type Customization struct {
+	Enabled      bool
+	ComputerName string
+	Script       string
+}
+
+// A Disk is an independent disk.
+type Disk struct {
+	ID               string
+	Name             string
+	Description      string
+	OrgID            string
+	VDCID            string
+	OwnerID          string
+	SizeMiB          int64
+	Status           Status
+	BusType          string
+	BusSubType       string
+	SharingType      string
+	UUID             string
+	StorageProfileID string
+	AttachedTo       string // VM
+	Metadata         map[string]Metadata
+}
+
+// URN gives the identifier the API shows for a kind and an id.
+func URN(kind, id string) string {
+	if id == "" {
+		return ""
+	}
+	return "urn:vcloud:" + kind + ":" + id
+}
+
+// bare takes any form of reference to a bare id.
+func bare(ref string) string {
+	ref = strings.TrimSuffix(ref, "/")
+	if len(ref) < 36 {
+		return ref
+	}
+	return ref[len(ref)-36:]
+}
+
+func (v *VApp) clone() VApp {
+	c := *v
+	c.Networks = slices.Clone(v.Networks)
+	c.Metadata = maps.Clone(v.Metadata)
+	return c
+}
+
+func (v *VM) clone() VM {
+	c := *v
+	c.PoweredOn = v.Status == PoweredOn
+	c.Disks, c.NICs = slices.Clone(v.Disks), slices.Clone(v.NICs)
+	c.ExtraConfig, c.Metadata, c.Properties = maps.Clone(v.ExtraConfig), maps.Clone(v.Metadata), maps.Clone(v.Properties)
+	return c
+}
+
+// store is the live state; everything in it is guarded by the simulator's lock.
+type store struct {
+	model    Model
+	vapps    map[string]*VApp
+	vms      map[string]*VM
+	disks    map[string]*Disk
+	tasks    map[string]*Task
+	sessions map[string]*Session // by token
+	locks    map[string]string   // entity -> task
+	children map[string][]*VM    // vApp -> VMs in the order they were made
+}
+
+func newStore(m Model) *store {
+	return &store{
+		model: m,
+		vapps: map[string]*VApp{}, vms: map[string]*VM{}, disks: map[string]*Disk{},
+		tasks: map[string]*Task{}, sessions: map[string]*Session{}, locks: map[string]string{}, children: map[string][]*VM{},
+	}
+}
+
+func (s *store) addVM(vm *VM) {
+	s.vms[vm.ID] = vm
+	s.children[vm.VAppID] = append(s.children[vm.VAppID], vm)
+}
+
+func (s *store) removeVM(vm *VM) {
+	delete(s.vms, vm.ID)
+	s.children[vm.VAppID] = slices.DeleteFunc(slices.Clone(s.children[vm.VAppID]), func(x *VM) bool { return x == vm })
+}
+
+// sorted returns the values of a map in the order of its keys.
+func sorted[T any](m map[string]*T) []*T {
+	out := make([]*T, 0, len(m))
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, m[k])
+	}
+	return out
+}
+
+// vmsOf returns the VMs of a vApp in the order they were made.
+func (s *store) vmsOf(vappID string) []*VM { return s.children[vappID] }
+
+// status computes what VCD shows for a vApp.
+func (s *store) status(v *VApp) Status {
+	if v.Status == Unresolved || v.Status == FailedCreation {
+		return v.Status
+	}
+	result := Resolved
+	for _, vm := range s.vmsOf(v.ID) {
+		switch {
+		case vm.Status == Unresolved || vm.Status == FailedCreation:
+			continue
+		case result == Resolved:
+			result = vm.Status
+		case result != vm.Status:
+			return Mixed
+		}
+	}
+	return result
+}
+
+// deployed says whether a VM of the vApp is deployed.
+func (s *store) deployed(v *VApp) bool {
+	return slices.ContainsFunc(s.vmsOf(v.ID), func(vm *VM) bool { return vm.Deployed })
+}
+
+// snapshot copies everything.
+func (s *store) snapshot() State {
+	out := State{Model: s.model.clone()}
+	for _, v := range sorted(s.vapps) {
+		c := v.clone()
+		c.Status = s.status(v)
+		out.VApps = append(out.VApps, c)
+	}
+	for _, v := range sorted(s.vms) {
+		c := v.clone()
+		if vapp := s.vapps[v.VAppID]; vapp != nil {
+			c.VAppName = vapp.Name
+		}
+		out.VMs = append(out.VMs, c)
+	}
+	for _, d := range sorted(s.disks) {
+		c := *d
+		c.Metadata = maps.Clone(d.Metadata)
+		out.Disks = append(out.Disks, c)
+	}
+	for _, t := range sorted(s.tasks) {
+		out.Tasks = append(out.Tasks, t.clone())
+	}
+	for _, x := range sorted(s.sessions) {
+		out.Sessions = append(out.Sessions, *x)
+	}
+	return out
+}

@@ -1,0 +1,282 @@
+package vcdsim
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+// TaskStatus is the state of a task, in VCD's words.
+type TaskStatus string
+
+// Task states.
+const (
+	TaskQueued   TaskStatus = "queued"
+	TaskRunning  TaskStatus = "running"
+	TaskSuccess  TaskStatus = "success"
+	TaskError    TaskStatus = "error"
+	TaskAborted  TaskStatus = "aborted"
+	TaskCanceled TaskStatus = "canceled"
+)
+
+// A Task is an asynchronous operation. What it will do is data (Work), so that a running task can be written down.
+type Task struct {
+	ID            string
+	Operation     string // for people: "Updating Virtual Machine web(uuid)"
+	OperationName string // vappUpdateVm …
+	Owner         Entity
+	OrgID         string
+	UserID        string
+	UserName      string
+	Status        TaskStatus
+	Started       time.Time
+	Due           time.Time // when it ends
+	Ended         time.Time
+	Error         *Refusal
+	Result        string // content of Result, if any
+	RequestID     string
+	Locks         []string // entities that are busy meanwhile
+	Work          Work
+}
+
+// An Entity is what a task works on.
+type Entity struct {
+	Kind string // vapp, vm, disk
+	ID   string
+	Name string
+}
+
+func (t *Task) clone() Task {
+	c := *t
+	c.Locks = slices.Clone(t.Locks)
+	return c
+}
+
+func (t *Task) done() bool { return t.Status != TaskQueued && t.Status != TaskRunning }
+
+// progress is the share of the time that passed, 100 when done.
+func (t *Task) progress(now time.Time) int {
+	if t.done() {
+		return 100
+	}
+	total := t.Due.Sub(t.Started)
+	if total <= 0 {
+		return 0
+	}
+	return int(min(99, max(1, 100*now.Sub(t.Started)/total)))
+}
+
+// An operation is a kind of work: how VCD names it, how long it takes and what it does when it ends.
+type operation struct {
+	name     string // operationName
+	busy     string // as BUSY_ENTITY names it
+	verb     string // starts the text for people
+	duration time.Duration
+	spread   float64
+	run      func(s *Simulator, t *Task) error
+	undo     func(s *Simulator, t *Task) // when the task is cancelled
+}
+
+// maxTasks is how many finished tasks are kept; VCD keeps them for 90 days.
+const maxTasks = 20000
+
+// startTask begins an operation on an entity. The caller checked that nothing in locks is busy.
+func (s *Simulator) startTask(r *request, w Work, owner Entity, locks []string) *Task {
+	op := operations[w.Op]
+	d := s.profile.jittered(op.duration, op.spread, s.ids.rng)
+	if n := len(w.VMs); n > 1 && op.spread > 0 {
+		d = time.Duration(float64(d) * (1 + s.assume.RecomposeExtraItem*float64(n-1)))
+	}
+	now := s.clock.Now()
+	t := &Task{
+		ID: s.ids.next("task"), OperationName: op.name, Owner: owner,
+		Operation: fmt.Sprintf("%s %s(%s)", op.verb, owner.Name, owner.ID),
+		Status:    TaskQueued, Started: now, Due: now.Add(d), Locks: locks, Work: w,
+		UserName: "system",
+	}
+	if r != nil {
+		t.OrgID, t.RequestID = r.session.OrgID, r.id
+		t.UserID, t.UserName = r.session.UserID, r.session.User
+	}
+	s.store.tasks[t.ID] = t
+	for _, id := range locks {
+		s.store.locks[id] = t.ID
+	}
+	s.trimTasks()
+	s.finishAfter(t, d)
+	return t
+}
+
+// finishAfter ends the task when its time has come: at once, but after the answer is made, when that is now.
+func (s *Simulator) finishAfter(t *Task, d time.Duration) {
+	if d <= 0 {
+		s.pending = append(s.pending, func() { s.finish(t.ID) })
+		return
+	}
+	s.pending = append(s.pending, func() {
+		if t.Status == TaskQueued {
+			t.Status = TaskRunning
+		}
+	})
+	s.after(d, func() { s.finish(t.ID) })
+}
+
+// finish ends a task: it does the work, or fails as a fault rule says, and frees the entities.
+func (s *Simulator) finish(id string) {
+	t := s.store.tasks[id]
+	if t == nil || t.done() {
+		return
+	}
+	op := operations[t.Work.Op]
+	err := s.faults.failTask(t.OperationName)
+	if err == nil {
+		err = op.run(s, t)
+	}
+	if err == nil {
+		s.end(t, TaskSuccess, nil)
+		return
+	}
+	var refusal *Refusal
+	if !errors.As(err, &refusal) {
+		refusal = refuse(http.StatusInternalServerError, codeInternal, "%s", err)
+	}
+	s.residue(t)
+	s.end(t, TaskError, refusal)
+}
+
+// residue settles what a failed creation leaves behind.
+func (s *Simulator) residue(t *Task) {
+	if s.assume.FailedTaskResidue {
+		return // UNRESOLVED, as it was made
+	}
+	if v := s.store.vapps[t.Work.VApp]; v != nil && v.Status == Unresolved {
+		v.Status = FailedCreation
+	}
+	for _, id := range t.Work.VMs {
+		if vm := s.store.vms[id]; vm != nil && vm.Status == Unresolved {
+			vm.Status = FailedCreation
+		}
+	}
+}
+
+func (s *Simulator) end(t *Task, status TaskStatus, err *Refusal) {
+	t.Status, t.Error, t.Ended = status, err, s.clock.Now()
+	for _, id := range t.Locks {
+		if s.store.locks[id] == t.ID {
+			delete(s.store.locks, id)
+		}
+	}
+}
+
+// trimTasks forgets the oldest finished tasks.
+func (s *Simulator) trimTasks() {
+	if len(s.store.tasks) <= maxTasks {
+		return
+	}
+	var old []*Task
+	for _, t := range s.store.tasks {
+		if t.done() {
+			old = append(old, t)
+		}
+	}
+	slices.SortFunc(old, func(a, b *Task) int { return a.Started.Compare(b.Started) })
+	for _, t := range old[:len(old)/2] {
+		delete(s.store.tasks, t.ID)
+	}
+}
+
+// busyCheck refuses with BUSY_ENTITY when a task holds one of the entities.
+func (s *Simulator) busyCheck(ids ...string) error {
+	for _, id := range ids {
+		taskID, held := s.store.locks[id]
+		if !held {
+			continue
+		}
+		t := s.store.tasks[taskID]
+		name := operations[t.Work.Op].busy
+		task := fmt.Sprintf("%s(com.vmware.vcloud.entity.task:%s)", name, t.ID)
+		if s.assume.BusyTextTenant {
+			return refuse(http.StatusBadRequest, codeBusy, "Unable to perform this action. Contact your cloud administrator. %s", task)
+		}
+		return refuse(http.StatusBadRequest, codeBusy,
+			"The entity Ref: com.vmware.vcloud.entity.%s:%s is busy completing an operation %s. %s", t.Owner.Kind, t.Owner.ID, name, task)
+	}
+	return nil
+}
+
+// busy says whether a task holds an entity.
+func (s *Simulator) busy(id string) bool { return s.store.locks[id] != "" }
+
+// taskOf is the unfinished task on an entity, nil if there is none.
+func (s *Simulator) taskOf(id string) *Task {
+	if t := s.store.tasks[s.store.locks[id]]; t != nil && t.Owner.ID == id {
+		return t
+	}
+	return nil
+}
+
+// tasksNode is the Tasks element of an entity, nil when it is idle.
+func (r *request) tasksNode(id string) *xmltree.Node {
+	t := r.sim.taskOf(id)
+	if t == nil {
+		return nil
+	}
+	return xmltree.New("Tasks", r.taskNode(t, false))
+}
+
+const taskExpiry = 90 * 24 * time.Hour
+
+func (r *request) taskNode(t *Task, root bool) *xmltree.Node {
+	A := xmltree.A
+	n := xmltree.New("Task")
+	if root {
+		n.Add(namespaces())
+	}
+	n.Add([]xmltree.Attr{
+		A("cancelRequested", false), A("expiryTime", t.Started.Add(taskExpiry)),
+		A("operation", t.Operation), A("operationName", t.OperationName), A("serviceNamespace", "com.vmware.vcloud"),
+		A("startTime", t.Started),
+	})
+	if t.done() {
+		n.Add(A("endTime", t.Ended))
+	}
+	n.Add([]xmltree.Attr{
+		A("status", string(t.Status)), A("name", "task"), A("id", URN("task", t.ID)),
+		A("href", r.href("task", t.ID)), A("type", mime("task")),
+	})
+	if !t.done() {
+		n.Add(r.link("task:cancel", "/api/task/"+t.ID+"/action/cancel", ""))
+	}
+	n.Add(r.ref("Owner", t.Owner))
+	if t.Error != nil {
+		n.Add(t.Error.node(t.RequestID))
+	}
+	n.Add(xmltree.New("User", A("href", r.base()+"/api/admin/user/"+t.UserID), A("name", t.UserName), A("type", "application/vnd.vmware.admin.user+xml")))
+	if org := r.sim.store.org(t.OrgID); org != nil {
+		n.Add(xmltree.New("Organization", A("href", r.href("org", org.ID)), A("name", org.Name), A("type", mime("org"))))
+	}
+	if !t.done() || t.Status == TaskSuccess {
+		n.Add(xmltree.T("Progress", t.progress(r.sim.clock.Now())))
+	}
+	n.Add(xmltree.T("Details", t.details()))
+	if t.Result != "" {
+		n.Add(xmltree.New("Result", xmltree.T("ResultContent", t.Result)))
+	}
+	return n
+}
+
+func (t *Task) details() string {
+	if t.Error == nil {
+		return ""
+	}
+	return "  " + t.Error.text(t.RequestID)
+}
+
+// accepted answers 202 with a task.
+func (r *request) accepted(t *Task) *response {
+	return &response{status: http.StatusAccepted, xml: r.taskNode(t, true), header: map[string]string{"Location": r.href("task", t.ID)}}
+}

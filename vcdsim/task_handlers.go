@@ -1,0 +1,40 @@
+package vcdsim
+
+import "net/http"
+
+func taskRoutes(add addRoute) {
+	add("GET", "/api/task/{id}", (*request).getTask, latencyTask)
+	add("POST", "/api/task/{id}/action/cancel", (*request).cancelTask, latencyTask)
+}
+
+func (r *request) task() (*Task, error) {
+	t := r.sim.store.tasks[bare(r.vars["id"])]
+	if t == nil || !r.sees(t.OrgID) {
+		return nil, forbidden("TASK_VIEW", r.vars["id"])
+	}
+	return t, nil
+}
+
+func (r *request) getTask() (*response, error) {
+	t, err := r.task()
+	if err != nil {
+		return nil, err
+	}
+	return xmlOK(r.taskNode(t, true)), nil
+}
+
+func (r *request) cancelTask() (*response, error) {
+	t, err := r.task()
+	if err != nil {
+		return nil, err
+	}
+	if t.done() {
+		return nil, badRequest("The task %s cannot be cancelled: it is completed.", t.ID)
+	}
+	op := operations[t.Work.Op]
+	if op.undo != nil && r.sim.assume.CancelUndoesCompose {
+		op.undo(r.sim, t)
+	}
+	r.sim.end(t, TaskCanceled, nil)
+	return &response{status: http.StatusNoContent}, nil
+}

@@ -1,0 +1,150 @@
+package vcdsim
+
+import (
+	"strconv"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+// vappLinks are the actions a vApp offers in its state.
+func (r *request) vappLinks(v *VApp) []*xmltree.Node {
+	path := "/api/vApp/vapp-" + v.ID
+	var out []*xmltree.Node
+	add := func(rel, suffix, kind string) {
+		t := ""
+		if kind != "" {
+			t = mime(kind)
+		}
+		out = append(out, r.link(rel, path+suffix, t))
+	}
+	deployed := r.sim.store.deployed(v)
+	switch r.sim.store.status(v) {
+	case PoweredOn, Mixed:
+		for _, a := range []string{"powerOff", "reboot", "reset", "shutdown", "suspend"} {
+			add("power:"+a, "/power/action/"+a, "")
+		}
+	case PoweredOff, Suspended:
+		add("power:powerOn", "/power/action/powerOn", "")
+	}
+	add("deploy", "/action/deploy", "deployVAppParams")
+	if deployed {
+		add("undeploy", "/action/undeploy", "undeployVAppParams")
+	}
+	for _, n := range v.Networks {
+		out = append(out, r.link("down", "/api/network/"+n.ID, mime("vAppNetwork"), n.Name))
+	}
+	add("down", "/controlAccess/", "controlAccess")
+	add("controlAccess", "/action/controlAccess", "controlAccess")
+	add("recompose", "/action/recomposeVApp", "recomposeVAppParams")
+	out = append(out, r.link("up", "/api/vdc/"+v.VDCID, mime("vdc")))
+	add("edit", "", "vapp")
+	if !deployed {
+		add("remove", "", "")
+	}
+	add("down", "/owner", "owner")
+	add("down", "/metadata", "metadata")
+	out = append(out, r.link("ovf", path+"/ovf", "text/xml"))
+	add("down", "/productSections/", "productSections")
+	return out
+}
+
+func (r *request) vappNode(v *VApp) *xmltree.Node {
+	A, T := xmltree.A, xmltree.T
+	n := r.entity("VApp", "vapp", v.ID, v.Name,
+		A("ovfDescriptorUploaded", true), A("deployed", r.sim.store.deployed(v)), A("status", int(r.sim.store.status(v))))
+	n.Add(r.vappLinks(v))
+	n.Add([]*xmltree.Node{
+		T("Description", v.Description), r.tasksNode(v.ID), r.leaseSection(v, false), r.startupSection(v), r.networkSection(v),
+		r.networkConfigSection(v, false), T("DateCreated", v.Created), r.ownerNode(v.OwnerID, r.userName(v)), T("InMaintenanceMode", false),
+	})
+	vms := r.sim.store.vmsOf(v.ID)
+	if len(vms) == 0 {
+		return n
+	}
+	children := xmltree.New("Children")
+	for _, vm := range vms {
+		children.Add(r.vmNode(vm, false))
+	}
+	n.Add(children)
+	return n
+}
+
+func (r *request) leaseSection(v *VApp, root bool) *xmltree.Node {
+	href := r.href("vapp", v.ID) + "/leaseSettingsSection/"
+	n := xmltree.New("LeaseSettingsSection")
+	if root {
+		n.Add(namespaces())
+	}
+	n.Add(section(href, "leaseSettingsSection"))
+	n.Add([]*xmltree.Node{
+		xmltree.T("ovf:Info", "Lease settings section"),
+		xmltree.New("Link", xmltree.A("rel", "edit"), xmltree.A("href", href), xmltree.A("type", mime("leaseSettingsSection"))),
+		xmltree.T("DeploymentLeaseInSeconds", int64(v.Lease.Runtime.Seconds())), xmltree.T("StorageLeaseInSeconds", int64(v.Lease.Storage.Seconds())),
+	})
+	if t := v.Lease.undeploys(); !t.IsZero() {
+		n.Add(xmltree.T("DeploymentLeaseExpiration", t))
+	}
+	if t := v.Lease.deletes(); !t.IsZero() {
+		n.Add(xmltree.T("StorageLeaseExpiration", t))
+	}
+	return n
+}
+
+func (r *request) startupSection(v *VApp) *xmltree.Node {
+	vms := r.sim.store.vmsOf(v.ID)
+	if len(vms) == 0 {
+		return nil
+	}
+	href := r.href("vapp", v.ID) + "/startupSection/"
+	n := xmltree.New("ovf:StartupSection", xmltree.A("xmlns:vcloud", namespaces()[0].Value), xmltree.A(vcloudPrefix+"href", href),
+		xmltree.A(vcloudPrefix+"type", mime("startupSection")), xmltree.T("ovf:Info", "VApp startup section"))
+	for _, vm := range vms {
+		n.Add(xmltree.New("ovf:Item", xmltree.A("ovf:id", vm.Name), xmltree.A("ovf:order", 0), xmltree.A("ovf:startAction", "powerOn"),
+			xmltree.A("ovf:startDelay", 0), xmltree.A("ovf:stopAction", "powerOff"), xmltree.A("ovf:stopDelay", 0)))
+	}
+	n.Add(xmltree.New("Link", xmltree.A("rel", "edit"), xmltree.A("href", href), xmltree.A("type", mime("startupSection"))))
+	return n
+}
+
+func (r *request) networkSection(v *VApp) *xmltree.Node {
+	n := xmltree.New("ovf:NetworkSection", xmltree.A("xmlns:vcloud", namespaces()[0].Value),
+		xmltree.A(vcloudPrefix+"href", r.href("vapp", v.ID)+"/networkSection/"), xmltree.A(vcloudPrefix+"type", mime("networkSection")),
+		xmltree.T("ovf:Info", "The list of logical networks"))
+	for _, net := range v.Networks {
+		n.Add(xmltree.New("ovf:Network", xmltree.A("ovf:name", net.Name), xmltree.T("ovf:Description", "")))
+	}
+	return n
+}
+
+func (r *request) networkConfigSection(v *VApp, root bool) *xmltree.Node {
+	A, T := xmltree.A, xmltree.T
+	href := r.href("vapp", v.ID) + "/networkConfigSection/"
+	n := xmltree.New("NetworkConfigSection")
+	if root {
+		n.Add(namespaces())
+	}
+	n.Add(section(href, "networkConfigSection"))
+	n.Add([]*xmltree.Node{
+		T("ovf:Info", "The configuration parameters for logical networks"),
+		xmltree.New("Link", A("rel", "edit"), A("href", href), A("type", mime("networkConfigSection"))),
+	})
+	for _, net := range v.Networks {
+		n.Add(xmltree.New("NetworkConfig", A("networkName", net.Name),
+			r.link("repair", "/api/admin/network/"+net.ID+"/action/reset", ""), r.link("down", "/api/network/"+net.ID, mime("vAppNetwork")),
+			T("Description", ""), r.vappNetworkConfiguration(net), T("IsDeployed", r.sim.store.deployed(v))))
+	}
+	return n
+}
+
+func (r *request) vappNetworkConfiguration(net VAppNetwork) *xmltree.Node {
+	n := xmltree.New("Configuration")
+	if _, _, parent := r.sim.store.network(net.ParentID); parent != nil {
+		n.Add(scope(parent.Gateway, parent.DNS, parent.DNSSuffix, parent.StaticPool, true))
+		n.Add(r.ref("ParentNetwork", Entity{Kind: "network", ID: parent.ID, Name: parent.Name}))
+	} else if net.Gateway.IsValid() {
+		n.Add(scope(net.Gateway, nil, "", net.Pool, false))
+	}
+	n.Add(xmltree.T("FenceMode", net.FenceMode))
+	n.Add(xmltree.T("RetainNetInfoAcrossDeployments", strconv.FormatBool(false)))
+	return n
+}

@@ -1,0 +1,195 @@
+package vcdsim
+
+import (
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+func vdcRoutes(add addRoute) {
+	add("GET", "/api/vdc/{id}", (*request).getVDC, latencyVDC)
+	add("GET", "/api/vdcStorageProfile/{id}", (*request).getStorageProfile, latencyLegacy)
+	add("GET", "/cloudapi/1.0.0/vdcs", (*request).listVDCs, latencyCloudAPI)
+	add("GET", "/cloudapi/1.0.0/vdcs/{id}", (*request).getVDCJSON, latencyCloudAPI)
+	add("GET", "/cloudapi/1.0.0/vdcs/{id}/capabilities", (*request).getCapabilities, latencyCloudAPI)
+}
+
+// ownVDC finds the VDC in the path.
+func (r *request) ownVDC() (*Org, *VDC, error) {
+	org, v := r.sim.store.vdc(bare(r.vars["id"]))
+	if v == nil || !r.sees(org.ID) {
+		return nil, nil, forbidden("VDC_VIEW", r.vars["id"])
+	}
+	return org, v, nil
+}
+
+// vdcActions are the requests a VDC offers: path below the VDC, and type.
+var vdcActions = [][2]string{
+	{"/action/uploadVAppTemplate", "uploadVAppTemplateParams"},
+	{"/media", "media"},
+	{"/action/instantiateOvf", "instantiateOvfParams"},
+	{"/action/instantiateVAppTemplate", "instantiateVAppTemplateParams"},
+	{"/action/cloneVApp", "cloneVAppParams"},
+	{"/action/cloneVAppTemplate", "cloneVAppTemplateParams"},
+	{"/action/cloneMedia", "cloneMediaParams"},
+	{"/action/captureVApp", "captureVAppParams"},
+	{"/action/composeVApp", "composeVAppParams"},
+	{"/disk", "diskCreateParams"},
+	{"/action/createVm", "createVmParams"},
+	{"/action/instantiateVmFromTemplate", "instantiateVmTemplateParams"},
+}
+
+func (r *request) getVDC() (*response, error) {
+	org, v, err := r.ownVDC()
+	if err != nil {
+		return nil, err
+	}
+	path := "/api/vdc/" + v.ID
+	n := r.entity("Vdc", "vdc", v.ID, v.Name, xmltree.A("status", 1))
+	n.Add(r.link("up", "/api/org/"+org.ID, mime("org")))
+	n.Add(r.link("down", path+"/metadata", mime("metadata")))
+	for _, a := range vdcActions {
+		n.Add(r.link("add", path+a[0], mime(a[1])))
+	}
+	n.Add([]*xmltree.Node{
+		r.link("edgeGateways", "/api/admin/vdc/"+v.ID+"/edgeGateways", "application/vnd.vmware.vcloud.query.records+xml"),
+		r.link("add", "/api/admin/vdc/"+v.ID+"/networks", mime("network")),
+		r.link("orgVdcNetworks", "/api/admin/vdc/"+v.ID+"/networks", "application/vnd.vmware.vcloud.query.records+xml"),
+		r.link("down", path+"/vmAffinityRules/", mime("vmaffinityrules")),
+		r.link("add", path+"/vmAffinityRules/", mime("vmaffinityrule")),
+		xmltree.T("Description", v.Description), xmltree.T("AllocationModel", "Flex"),
+		xmltree.New("ComputeCapacity", capacity("Cpu", "MHz"), capacity("Memory", "MB")),
+		r.resourceEntities(org, v), r.availableNetworks(v), hardwareVersions(),
+		xmltree.T("NicQuota", 0), xmltree.T("NetworkQuota", 1000), xmltree.T("UsedNetworkCount", len(v.Networks)),
+		xmltree.T("VmQuota", v.VMQuota), xmltree.T("IsEnabled", true), r.storageProfiles(v), xmltree.T("VCpuInMhz2", 1000),
+	})
+	return xmlOK(n), nil
+}
+
+func capacity(name, unit string) *xmltree.Node {
+	n := xmltree.New(name, xmltree.T("Units", unit))
+	for _, f := range []string{"Allocated", "Limit", "Reserved", "Used", "Overhead"} {
+		n.Add(xmltree.T(f, 0))
+	}
+	return n
+}
+
+func (r *request) resourceEntities(org *Org, v *VDC) *xmltree.Node {
+	n := xmltree.New("ResourceEntities")
+	add := func(kind, id, name string) {
+		n.Add(xmltree.New("ResourceEntity", xmltree.A("href", r.href(kind, id)), xmltree.A("id", URN(kind, id)),
+			xmltree.A("name", name), xmltree.A("type", mime(kind))))
+	}
+	for i := range org.Catalogs {
+		sh := shelf{org, &org.Catalogs[i]}
+		for t := range sh.catalog.Templates {
+			if tpl := &sh.catalog.Templates[t]; sh.vdcOf(tpl) == v {
+				add("vapptemplate", tpl.ID, tpl.Name)
+			}
+		}
+	}
+	for _, a := range sorted(r.sim.store.vapps) {
+		if a.VDCID == v.ID {
+			add("vapp", a.ID, a.Name)
+		}
+	}
+	for _, d := range sorted(r.sim.store.disks) {
+		if d.VDCID == v.ID {
+			add("disk", d.ID, d.Name)
+		}
+	}
+	return n
+}
+
+func (r *request) availableNetworks(v *VDC) *xmltree.Node {
+	n := xmltree.New("AvailableNetworks")
+	for _, x := range v.Networks {
+		n.Add(xmltree.New("Network", xmltree.A("href", r.href("network", x.ID)), xmltree.A("id", URN("network", x.ID)),
+			xmltree.A("name", x.Name), xmltree.A("type", "application/vnd.vmware.vcloud.network+xml")))
+	}
+	return n
+}
+
+func hardwareVersions() *xmltree.Node {
+	versions := xmltree.New("SupportedHardwareVersions")
+	for _, v := range []string{"vmx-14", "vmx-15", "vmx-17", "vmx-18", "vmx-19", "vmx-20"} {
+		versions.Add(xmltree.T("SupportedHardwareVersion", v))
+	}
+	return xmltree.New("Capabilities", versions)
+}
+
+func (r *request) storageProfiles(v *VDC) *xmltree.Node {
+	n := xmltree.New("VdcStorageProfiles")
+	for _, p := range v.StorageProfiles {
+		n.Add(r.ref("VdcStorageProfile", Entity{Kind: "vdcstorageProfile", ID: p.ID, Name: p.Name}))
+	}
+	return n
+}
+
+func (r *request) getStorageProfile() (*response, error) {
+	org, vdc, p := r.sim.store.profile(bare(r.vars["id"]))
+	if p == nil || !r.sees(org.ID) {
+		return nil, forbidden("VDC_STORAGE_PROFILE_VIEW", r.vars["id"])
+	}
+	n := r.entity("VdcStorageProfile", "vdcstorageProfile", p.ID, p.Name)
+	n.Add([]*xmltree.Node{
+		r.link("up", "/api/vdc/"+vdc.ID, mime("vdc")), r.link("down", "/api/vdcStorageProfile/"+p.ID+"/metadata", mime("metadata")),
+		xmltree.T("Enabled", !p.Disabled), xmltree.T("Units", "MB"), xmltree.T("Limit", p.LimitMiB), xmltree.T("Default", p.Default),
+		xmltree.New("IopsSettings", xmltree.T("Enabled", false), xmltree.T("DiskIopsMax", 0), xmltree.T("DiskIopsDefault", 0),
+			xmltree.T("StorageProfileIopsLimit", 0), xmltree.T("DiskIopsPerGbMax", 0)),
+		xmltree.T("StorageUsedMB", r.sim.store.storageUsed(p.ID)), xmltree.T("IopsAllocated", 0),
+	})
+	return xmlOK(n), nil
+}
+
+// storageUsed sums the disks on a storage profile.
+func (s *store) storageUsed(profileID string) int64 {
+	var sum int64
+	for _, vm := range s.vms {
+		for _, d := range vm.Disks {
+			if d.StorageProfileID == profileID && d.DiskID == "" {
+				sum += d.SizeMiB
+			}
+		}
+	}
+	for _, d := range s.disks {
+		if d.StorageProfileID == profileID {
+			sum += d.SizeMiB
+		}
+	}
+	return sum
+}
+
+func (r *request) vdcJSON(org *Org, v *VDC) map[string]any {
+	return map[string]any{
+		"id": URN("vdc", v.ID), "name": v.Name, "description": v.Description, "org": jsonRef("org", org.ID, org.Name),
+		"allocationType": "FLEX", "maxComputePolicy": nil, "isEnabled": true,
+	}
+}
+
+func (r *request) listVDCs() (*response, error) {
+	var out []any
+	for _, o := range r.orgs() {
+		for v := range o.VDCs {
+			out = append(out, r.vdcJSON(o, &o.VDCs[v]))
+		}
+	}
+	return r.page(out)
+}
+
+func (r *request) getVDCJSON() (*response, error) {
+	org, v, err := r.ownVDC()
+	if err != nil {
+		return nil, err
+	}
+	return jsonOK(r.vdcJSON(org, v)), nil
+}
+
+func (r *request) getCapabilities() (*response, error) {
+	if _, _, err := r.ownVDC(); err != nil {
+		return nil, err
+	}
+	return r.page([]any{
+		map[string]any{"name": "networkProvider", "value": "NSX_T", "category": "Networking"},
+		map[string]any{"name": "crossVdc", "value": false, "category": "Networking"},
+		map[string]any{"name": "vdcGroupTypes", "value": []string{"LOCAL"}, "category": "Networking"},
+	})
+}

@@ -1,0 +1,68 @@
+package vcdsim
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+// A Version is a release of VCD, named by its highest API version.
+type Version string
+
+// The releases that are simulated.
+const (
+	Version104 Version = "37.3" // VCD 10.4.3
+	Version105 Version = "38.1" // VCD 10.5.1
+	Version106 Version = "39.0" // VCD 10.6
+)
+
+var apiVersions = []string{
+	"35.0", "35.1", "35.2", "35.3", "36.0", "36.1", "36.2", "36.3", "37.0", "37.1", "37.2", "37.3", "38.0", "38.1", "39.0",
+}
+
+// oldest is the lowest version each release still serves.
+var oldest = map[Version]string{Version104: "35.0", Version105: "36.0", Version106: "37.0"}
+
+func (v Version) list() ([]string, error) {
+	if v == "" {
+		v = Version106
+	}
+	low, ok := oldest[v]
+	if !ok {
+		return nil, fmt.Errorf("API version %q is not one of %s, %s, %s", v, Version104, Version105, Version106)
+	}
+	return apiVersions[slices.Index(apiVersions, low) : slices.Index(apiVersions, string(v))+1], nil
+}
+
+var acceptVersion = regexp.MustCompile(`version=([0-9a-z.\-]+)`)
+
+// negotiate finds the API version a request asks for, or refuses with 406.
+func (s *Simulator) negotiate(h http.Header) (string, error) {
+	asked := ""
+	for _, accept := range h.Values("Accept") {
+		for _, m := range acceptVersion.FindAllStringSubmatch(accept, -1) {
+			if slices.Contains(s.versions, m[1]) {
+				return m[1], nil
+			}
+			asked = m[1]
+		}
+	}
+	if asked == "" {
+		return "", refuse(http.StatusNotAcceptable, "NOT_ACCEPTABLE", "The request has invalid accept header: API version is not specified.")
+	}
+	return "", refuse(http.StatusNotAcceptable, "NOT_ACCEPTABLE", "The request has invalid accept header: Unknown API version %s.", asked)
+}
+
+func (r *request) getVersions() (*response, error) {
+	n := xmltree.New("SupportedVersions", xmltree.A("xmlns", "http://www.vmware.com/vcloud/versions"))
+	for _, v := range r.sim.versions {
+		n.Add(xmltree.New("VersionInfo", xmltree.A("deprecated", v < "37.0"),
+			xmltree.T("Version", v),
+			xmltree.T("LoginUrl", r.base()+"/cloudapi/1.0.0/sessions"),
+			xmltree.T("ProviderLoginUrl", r.base()+"/cloudapi/1.0.0/sessions/provider")))
+	}
+	return &response{status: http.StatusOK, xml: n, contentType: "text/xml"}, nil
+}

@@ -1,0 +1,248 @@
+package vcdsim
+
+import (
+	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+func vmRoutes(add addRoute) {
+	const vm = "/api/vApp/vm-{vm}"
+	add("GET", vm, (*request).getVM, latencyVM)
+	add("PUT", vm, (*request).reconfigure, latencyWrite)
+	add("DELETE", vm, (*request).deleteVMRequest, latencyWrite)
+	add("POST", vm+"/action/reconfigureVm", (*request).reconfigure, latencyWrite)
+	add("POST", vm+"/action/deploy", (*request).deployVM, latencyWrite)
+	add("POST", vm+"/action/undeploy", (*request).undeployVM, latencyWrite)
+	for _, action := range []string{"powerOn", "powerOff", "shutdown", "reboot", "reset", "suspend"} {
+		add("POST", vm+"/power/action/"+action, func(r *request) (*response, error) { return r.powerVM(action) }, latencyWrite)
+	}
+	for part, show := range map[string]func(*request, *VM) *response{
+		"/networkConnectionSection":     func(r *request, v *VM) *response { return xmlOK(r.connectionSection(v, true)) },
+		"/guestCustomizationSection":    func(r *request, v *VM) *response { return xmlOK(r.customizationSection(v, true)) },
+		"/virtualHardwareSection":       func(r *request, v *VM) *response { return xmlOK(r.hardwareSection(v, true)) },
+		"/virtualHardwareSection/disks": func(r *request, v *VM) *response { return r.itemsList(v, "disks", r.diskItems("Item", v)) },
+		"/virtualHardwareSection/networkCards": func(r *request, v *VM) *response {
+			return r.itemsList(v, "networkCards", nicItems(v))
+		},
+		"/virtualHardwareSection/cpu":    func(r *request, v *VM) *response { return xmlOK(rootItem(r.cpuItem("Item", v))) },
+		"/virtualHardwareSection/memory": func(r *request, v *VM) *response { return xmlOK(rootItem(r.memoryItem("Item", v))) },
+		"/productSections":               func(r *request, v *VM) *response { return xmlOK(r.productSections(v)) },
+		"/guestcustomizationstatus":      func(_ *request, v *VM) *response { return xmlOK(customizationStatus(v)) },
+	} {
+		add("GET", vm+part, func(r *request) (*response, error) { return r.showVM(show) }, latencyLegacy)
+	}
+	add("PUT", vm+"/networkConnectionSection", (*request).putNICs, latencyWrite)
+	add("PUT", vm+"/guestCustomizationSection", (*request).putCustomization, latencyWrite)
+	add("PUT", vm+"/virtualHardwareSection", (*request).putHardware, latencyWrite)
+	add("PUT", vm+"/productSections", (*request).putProperties, latencyWrite)
+	add("POST", vm+"/disk/action/attach", (*request).attach, latencyWrite)
+	add("POST", vm+"/disk/action/detach", (*request).detach, latencyWrite)
+}
+
+// vmByID finds a VM the caller may see.
+func (r *request) vmByID(id string) (*VM, error) {
+	vm := r.sim.store.vms[id]
+	if vm == nil || !r.sees(r.sim.store.vapps[vm.VAppID].OrgID) {
+		return nil, forbidden("VAPP_VM_VIEW", id)
+	}
+	return vm, nil
+}
+
+func (r *request) ownVM() (*VM, error) { return r.vmByID(r.vars["vm"]) }
+
+// idleVM finds the VM in the path for a write.
+func (r *request) idleVM() (*VM, error) {
+	vm, err := r.ownVM()
+	if err != nil {
+		return nil, err
+	}
+	return vm, r.sim.vmFree(vm)
+}
+
+// startVM begins a task on a VM.
+func (r *request) startVM(vm *VM, w Work) (*response, error) {
+	w.VM, w.VApp = vm.ID, vm.VAppID
+	return r.accepted(r.sim.startTask(r, w, vm.entity(), r.sim.vmLocks(vm))), nil
+}
+
+func (r *request) getVM() (*response, error) {
+	vm, err := r.ownVM()
+	if err != nil {
+		return nil, err
+	}
+	return xmlOK(r.vmNode(vm, true)), nil
+}
+
+func (r *request) showVM(show func(*request, *VM) *response) (*response, error) {
+	vm, err := r.ownVM()
+	if err != nil {
+		return nil, err
+	}
+	return show(r, vm), nil
+}
+
+// rootItem makes a document of a hardware item.
+func rootItem(n *xmltree.Node) *xmltree.Node {
+	n.Attrs = append(append(namespaces(), xmltree.A("xmlns:vcloud", namespaces()[0].Value)), n.Attrs...)
+	return n
+}
+
+func nicItems(vm *VM) []*xmltree.Node {
+	var out []*xmltree.Node
+	for _, nic := range vm.NICs {
+		out = append(out, nicItem("Item", vm, nic))
+	}
+	return out
+}
+
+func (r *request) productSections(vm *VM) *xmltree.Node {
+	return xmltree.New("ProductSectionList", namespaces(), xmltree.A("href", r.href("vm", vm.ID)+"/productSections/"),
+		xmltree.A("type", mime("productSections")), r.link("edit", "/api/vApp/vm-"+vm.ID+"/productSections/", mime("productSections")),
+		r.productSection(vm))
+}
+
+func customizationStatus(vm *VM) *xmltree.Node {
+	return xmltree.New("GuestCustomizationStatusSection", namespaces(), xmltree.A("type", mime("guestcustomizationstatussection")),
+		xmltree.T("GuestCustStatus", gcStatus(vm)))
+}
+
+// noDisks refuses what would take an attached independent disk along.
+func (r *request) noDisks(vm *VM) error {
+	if !r.sim.assume.AttachedDiskBlocksDelete {
+		return nil
+	}
+	for _, d := range vm.Disks {
+		if x := r.sim.store.disks[d.DiskID]; x != nil {
+			return badRequest("The VM %q cannot be deleted: the independent disk %q is attached to it. Detach the disk and try again.", vm.Name, x.Name)
+		}
+	}
+	return nil
+}
+
+func (r *request) deletable(vm *VM) error {
+	switch {
+	case vm.Status == PoweredOn:
+		return badRequest("The requested operation could not be executed since VM %q is powered on. Stop the VM and try again.", vm.Name)
+	case vm.Deployed && r.sim.assume.DeployedBlocksDelete:
+		return badRequest("The requested operation could not be executed since VM %q is deployed. Stop the VM and try again.", vm.Name)
+	}
+	return r.noDisks(vm)
+}
+
+func (r *request) deleteVMRequest() (*response, error) {
+	vm, err := r.idleVM()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.deletable(vm); err != nil {
+		return nil, err
+	}
+	return r.startVM(vm, Work{Op: opDeleteVM})
+}
+
+// powerWork is what a power action does.
+func powerWork(action string) Work {
+	switch action {
+	case "powerOn":
+		return Work{Op: opDeploy, Power: PoweredOn}
+	case "powerOff":
+		return Work{Op: opPowerOff, Power: PoweredOff}
+	case "shutdown":
+		return Work{Op: opShutdown, Power: PoweredOff}
+	case "suspend":
+		return Work{Op: opSuspend, Power: Suspended}
+	case "reboot":
+		return Work{Op: opReboot, Power: PoweredOn}
+	default:
+		return Work{Op: opReset, Power: PoweredOn}
+	}
+}
+
+func (r *request) powerVM(action string) (*response, error) {
+	vm, err := r.idleVM()
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case vm.Status == Unresolved || vm.Status == FailedCreation:
+		return nil, badRequest("The requested operation could not be executed since VM %q is not resolved.", vm.Name)
+	case action == "powerOn" && vm.Status == PoweredOn:
+		return nil, badRequest("The requested operation could not be executed since VM %q is not powered off.", vm.Name)
+	case action != "powerOn" && vm.Status != PoweredOn:
+		return nil, badRequest("The requested operation could not be executed since VM %q is not powered on.", vm.Name)
+	case (action == "shutdown" || action == "reboot") && !vm.Boot.Up:
+		return nil, badRequest("Cannot complete operation because VMware Tools is not running in VM %q.", vm.Name)
+	}
+	w := powerWork(action)
+	w.VMs = []string{vm.ID}
+	return r.startVM(vm, w)
+}
+
+// deployWork reads DeployVAppParams.
+func (r *request) deployWork() (Work, error) {
+	w := Work{Op: opDeploy}
+	if len(r.body) == 0 {
+		w.Power = PoweredOn
+		return w, nil
+	}
+	tree, err := r.tree()
+	if err != nil {
+		return Work{}, err
+	}
+	if tree.Attr("powerOn") != "false" {
+		w.Power = PoweredOn
+	}
+	return w, nil
+}
+
+// undeployWork reads UndeployVAppParams.
+func (r *request) undeployWork() (Work, error) {
+	action := "default"
+	if len(r.body) > 0 {
+		tree, err := r.tree()
+		if err != nil {
+			return Work{}, err
+		}
+		if a := tree.Str("UndeployPowerAction"); a != "" {
+			action = a
+		}
+	}
+	if !slices.Contains([]string{"powerOff", "suspend", "shutdown", "force", "default"}, action) {
+		return Work{}, badRequest("The undeploy power action %q is invalid.", action)
+	}
+	w := Work{Op: opUndeploy, Power: PoweredOff}
+	if action == "suspend" {
+		w.Power = Suspended
+	}
+	return w, nil
+}
+
+func (r *request) deployVM() (*response, error) {
+	vm, err := r.idleVM()
+	if err != nil {
+		return nil, err
+	}
+	w, err := r.deployWork()
+	if err != nil {
+		return nil, err
+	}
+	w.VMs = []string{vm.ID}
+	return r.startVM(vm, w)
+}
+
+func (r *request) undeployVM() (*response, error) {
+	vm, err := r.idleVM()
+	if err != nil {
+		return nil, err
+	}
+	w, err := r.undeployWork()
+	if err != nil {
+		return nil, err
+	}
+	if !vm.Deployed {
+		return nil, badRequest("The requested operation could not be executed since VM %q is not running.", vm.Name)
+	}
+	w.VMs = []string{vm.ID}
+	return r.startVM(vm, w)
+}

@@ -1,0 +1,218 @@
+package vcdsim
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+const defaultHardware = "vmx-19"
+
+var notHostname = regexp.MustCompile(`[^a-zA-Z0-9-]+`)
+
+// computerName makes a valid host name of a VM's name.
+func computerName(name string) string {
+	return strings.Trim(notHostname.ReplaceAllString(name, "-"), "-")
+}
+
+// diskID numbers the disks of a VM as VCD does: 2000, 2001 …
+func diskID(i int) string { return strconv.Itoa(2000 + i) }
+
+func (vm *VM) primary() *NIC {
+	for i := range vm.NICs {
+		if vm.NICs[i].Index == vm.PrimaryNIC {
+			return &vm.NICs[i]
+		}
+	}
+	return nil
+}
+
+func (vm *VM) storage() int64 {
+	var sum int64
+	for _, d := range vm.Disks {
+		sum += d.SizeMiB
+	}
+	return sum
+}
+
+func (r *request) profileRef(element, id string) *xmltree.Node {
+	if id == "" {
+		return nil
+	}
+	return r.ref(element, Entity{Kind: "vdcstorageProfile", ID: id, Name: r.sim.store.profileName(id)})
+}
+
+// vmLinks are the actions a VM offers in its state.
+func (r *request) vmLinks(vm *VM) []*xmltree.Node {
+	path := "/api/vApp/vm-" + vm.ID
+	var out []*xmltree.Node
+	add := func(rel, suffix, kind string) {
+		t := ""
+		if kind != "" {
+			t = mime(kind)
+		}
+		out = append(out, r.link(rel, path+suffix, t))
+	}
+	if vm.Status == PoweredOn {
+		for _, a := range []string{"powerOff", "reboot", "reset", "shutdown", "suspend"} {
+			add("power:"+a, "/power/action/"+a, "")
+		}
+	} else {
+		add("power:powerOn", "/power/action/powerOn", "")
+		add("deploy", "/action/deploy", "deployVAppParams")
+	}
+	if vm.Deployed {
+		add("undeploy", "/action/undeploy", "undeployVAppParams")
+	}
+	add("edit", "", "vm")
+	if !vm.Deployed {
+		add("remove", "", "")
+	}
+	add("down", "/metadata", "metadata")
+	add("down", "/productSections/", "productSections")
+	add("media:insertMedia", "/media/action/insertMedia", "mediaInsertOrEjectParams")
+	add("media:ejectMedia", "/media/action/ejectMedia", "mediaInsertOrEjectParams")
+	add("disk:attach", "/disk/action/attach", "diskAttachOrDetachParams")
+	add("disk:detach", "/disk/action/detach", "diskAttachOrDetachParams")
+	add("customizeAtNextPowerOn", "/action/customizeAtNextPowerOn", "")
+	out = append(out, r.link("reconfigureVm", path+"/action/reconfigureVm", mime("vm"), vm.Name))
+	return append(out, r.link("up", "/api/vApp/vapp-"+vm.VAppID, mime("vapp")))
+}
+
+// vmNode is the whole document of a VM.
+func (r *request) vmNode(vm *VM, root bool) *xmltree.Node {
+	A, T := xmltree.A, xmltree.T
+	n := xmltree.New("Vm")
+	if root {
+		n.Add(namespaces())
+	}
+	n.Add([]xmltree.Attr{
+		A("needsCustomization", false), A("nestedHypervisorEnabled", false), A("deployed", vm.Deployed), A("status", int(vm.Status)),
+		A("name", vm.Name), A("id", URN("vm", vm.ID)), A("href", r.href("vm", vm.ID)), A("type", mime("vm")),
+	})
+	n.Add(r.vmLinks(vm))
+	n.Add([]*xmltree.Node{
+		T("Description", vm.Description), r.tasksNode(vm.ID), r.hardwareSection(vm, false), r.osSection(vm), r.connectionSection(vm, false),
+		r.customizationSection(vm, false), r.runtimeSection(vm), r.productSection(vm), r.specSection(vm), T("DateCreated", vm.Created),
+		T("VAppScopedLocalId", r.sim.ids.named("local", vm.ID)),
+		xmltree.New("VmCapabilities", section(r.href("vm", vm.ID)+"/vmCapabilities/", "vmCapabilitiesSection")[:2],
+			T("MemoryHotAddEnabled", true), T("CpuHotAddEnabled", true)),
+		r.profileRef("StorageProfile", vm.StorageProfileID), r.computePolicy(vm),
+	})
+	return n
+}
+
+// computePolicy is there since API 33.
+func (r *request) computePolicy(vm *VM) *xmltree.Node {
+	n := xmltree.New("ComputePolicy")
+	for element, id := range map[string]string{"VmPlacementPolicy": vm.PlacementPolicyID, "VmSizingPolicy": vm.SizingPolicyID} {
+		p := r.sim.store.policy(id)
+		if p == nil {
+			continue
+		}
+		n.Add(xmltree.New(element, xmltree.A("href", r.base()+"/cloudapi/2.0.0/vdcComputePolicies/"+URN("vdcComputePolicy", id)),
+			xmltree.A("id", URN("vdcComputePolicy", id)), xmltree.A("name", p.Name), xmltree.A("type", "application/json")))
+	}
+	slices.SortFunc(n.Children, func(a, b *xmltree.Node) int { return strings.Compare(a.Name, b.Name) })
+	for _, e := range []string{"VmPlacementPolicyFinal", "VmSizingPolicyFinal"} {
+		n.Add(xmltree.T(e, false))
+	}
+	return n
+}
+
+func (r *request) osSection(vm *VM) *xmltree.Node {
+	href := r.href("vm", vm.ID) + "/operatingSystemSection/"
+	return xmltree.New("ovf:OperatingSystemSection", xmltree.A("xmlns:vcloud", namespaces()[0].Value), xmltree.A("ovf:id", 94),
+		xmltree.A("vcloud:href", href), xmltree.A("vcloud:type", mime("operatingSystemSection")), xmltree.A("vmw:osType", vm.OS),
+		xmltree.T("ovf:Info", "Specifies the operating system installed"), xmltree.T("ovf:Description", osName(vm.OS)),
+		xmltree.New("Link", xmltree.A("rel", "edit"), xmltree.A("href", href), xmltree.A("type", mime("operatingSystemSection"))))
+}
+
+func (r *request) runtimeSection(vm *VM) *xmltree.Node {
+	n := xmltree.New("RuntimeInfoSection", xmltree.A("xmlns:vcloud", namespaces()[0].Value),
+		xmltree.A("vcloud:href", r.href("vm", vm.ID)+"/runtimeInfoSection"), xmltree.A("vcloud:type", mime("virtualHardwareSection")),
+		xmltree.T("ovf:Info", "Specifies Runtime info"))
+	if vm.Boot.Up {
+		n.Add(xmltree.New("VMWareTools", xmltree.A("version", "12389")))
+	}
+	return n
+}
+
+func (r *request) connectionSection(vm *VM, root bool) *xmltree.Node {
+	A, T := xmltree.A, xmltree.T
+	href := r.href("vm", vm.ID) + "/networkConnectionSection/"
+	n := xmltree.New("NetworkConnectionSection")
+	if root {
+		n.Add(namespaces())
+	}
+	n.Add(section(href, "networkConnectionSection"))
+	n.Add([]*xmltree.Node{T("ovf:Info", "Specifies the available VM network connections"), T("PrimaryNetworkConnectionIndex", vm.PrimaryNIC)})
+	for _, nic := range vm.NICs {
+		n.Add(xmltree.New("NetworkConnection", A("needsCustomization", false), A("network", nic.Network),
+			T("NetworkConnectionIndex", nic.Index), xmltree.OptT("IpAddress", nic.Address), T("IsConnected", nic.Connected),
+			T("MACAddress", nic.MAC), T("IpAddressAllocationMode", nic.Mode), T("NetworkAdapterType", nic.Adapter)))
+	}
+	n.Add(xmltree.New("Link", A("rel", "edit"), A("href", href), A("type", mime("networkConnectionSection"))))
+	return n
+}
+
+func (r *request) customizationSection(vm *VM, root bool) *xmltree.Node {
+	A, T := xmltree.A, xmltree.T
+	href := r.href("vm", vm.ID) + "/guestCustomizationSection/"
+	n := xmltree.New("GuestCustomizationSection")
+	if root {
+		n.Add(namespaces())
+	}
+	n.Add(section(href, "guestCustomizationSection"))
+	n.Add([]*xmltree.Node{
+		T("ovf:Info", "Specifies Guest OS Customization Settings"), T("Enabled", vm.Customization.Enabled), T("ChangeSid", false),
+		T("VirtualMachineId", vm.ID), T("JoinDomainEnabled", false), T("UseOrgSettings", false), T("AdminPasswordEnabled", false),
+		T("AdminPasswordAuto", true), T("AdminAutoLogonEnabled", false), T("AdminAutoLogonCount", 0), T("ResetPasswordRequired", false),
+		xmltree.OptT("CustomizationScript", vm.Customization.Script), T("ComputerName", vm.Customization.ComputerName),
+		xmltree.New("Link", A("rel", "edit"), A("href", href), A("type", mime("guestCustomizationSection"))),
+	})
+	return n
+}
+
+// productSection shows the OVF properties, when there are any.
+func (r *request) productSection(vm *VM) *xmltree.Node {
+	if len(vm.Properties) == 0 {
+		return nil
+	}
+	n := xmltree.New("ovf:ProductSection", xmltree.A("ovf:required", false), xmltree.T("ovf:Info", "Information about the installed software"))
+	for _, key := range slices.Sorted(maps.Keys(vm.Properties)) {
+		n.Add(xmltree.New("ovf:Property", xmltree.A("ovf:key", key), xmltree.A("ovf:type", "string"), xmltree.A("ovf:userConfigurable", true),
+			xmltree.A("ovf:value", ""), xmltree.New("ovf:Value", xmltree.A("ovf:value", vm.Properties[key]))))
+	}
+	return n
+}
+
+func (r *request) specSection(vm *VM) *xmltree.Node {
+	T := xmltree.T
+	disks := xmltree.New("DiskSection")
+	for _, d := range vm.Disks {
+		s := xmltree.New("DiskSettings", T("DiskId", d.ID), T("SizeMb", d.SizeMiB), T("UnitNumber", d.Unit), T("BusNumber", d.Bus),
+			T("AdapterType", "5"), T("ThinProvisioned", true))
+		if x := r.sim.store.disks[d.DiskID]; x != nil {
+			s.Add(r.ref("Disk", Entity{Kind: "disk", ID: x.ID, Name: x.Name}))
+		}
+		s.Add([]*xmltree.Node{
+			r.profileRef("StorageProfile", d.StorageProfileID), T("overrideVmDefault", d.StorageProfileID != vm.StorageProfileID),
+			T("iops", 0), T("VirtualQuantityUnit", "byte"), T("VirtualQuantity", d.SizeMiB<<20),
+		})
+		disks.Add(s)
+	}
+	return xmltree.New("VmSpecSection", xmltree.A("Modified", false), T("ovf:Info", "Virtual hardware requirements (simplified)"),
+		T("OsType", vm.OS), T("NumCpus", vm.CPUs), T("NumCoresPerSocket", vm.CoresPerSocket),
+		xmltree.New("CpuResourceMhz", T("Configured", vm.CPUs*1000), T("Reservation", 0), T("Limit", -1), T("SharesLevel", "NORMAL"), T("Shares", 0)),
+		xmltree.New("MemoryResourceMb", T("Configured", vm.MemoryMiB), T("Reservation", 0), T("Limit", -1), T("SharesLevel", "NORMAL"), T("Shares", 0)),
+		xmltree.New("MediaSection"), disks, T("HardwareVersion", vm.HardwareVersion), T("VmToolsVersion", "12389"),
+		T("ToolsGuestOsId", vm.OS), T("VirtualCpuType", "VM64"), T("TimeSyncWithHost", false))
+}
+
+func nicDescription(nic NIC) string { return fmt.Sprintf("Vmxnet3 ethernet adapter on %q", nic.Network) }
