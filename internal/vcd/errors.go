@@ -114,17 +114,17 @@ func (e *StatusError) kind() error {
 		return ErrThrottled
 	case http.StatusConflict:
 		return ErrConflict
-	case http.StatusRequestTimeout, 0:
+	case http.StatusRequestTimeout:
 		return ErrUnavailable
 	case http.StatusServiceUnavailable:
 		if e.retryAfter > 0 {
 			return ErrThrottled
 		}
 	}
-	if e.Status >= http.StatusInternalServerError {
-		return ErrUnavailable
+	if e.Status >= http.StatusBadRequest && e.Status < http.StatusInternalServerError {
+		return ErrInvalid
 	}
-	return ErrInvalid
+	return ErrUnavailable
 }
 
 // RetryAfter returns how long VCD asked to wait, or 0 if it did not say.

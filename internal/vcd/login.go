@@ -52,7 +52,11 @@ func login(ctx context.Context, transport http.RoundTripper, s *site, config Con
 		return token{}, fmt.Errorf("logging in to organization %s of %s: %w", org, s.base, loginFailure(err))
 	}
 	now := s.clock.Now()
-	if !t.expires.IsZero() {
+	switch {
+	case !t.expires.After(now):
+		// Clocks disagree, or the token does not say. A 401 will.
+		t.expires = time.Time{}
+	default:
 		// Replaced a little early, so that no call goes out with a token that ends on the way.
 		t.expires = t.expires.Add(-min(5*time.Minute, t.expires.Sub(now)/10))
 	}

@@ -1,14 +1,8 @@
 package vcd
 
-import (
-	"regexp"
-	"strings"
-)
+import "strings"
 
 const markerWord = "cluster-api-provider-vcd"
-
-// markerPattern finds a marker anywhere in a description: people may write before and after it.
-var markerPattern = regexp.MustCompile(`(?:^|\s)` + markerWord + ` cluster=([^\s=]+)(?: machine=([^\s=]+))?(?:\s|$)`)
 
 // A Marker says whose a vApp or VM is. It is put in the description by the request that creates the object.
 type Marker struct {
@@ -25,19 +19,37 @@ func (m Marker) String() string {
 	return strings.Join(parts, " ")
 }
 
-// ParseMarker finds the marker in a description. It reports false when there is none, or more than one that
-// differ: what claims two owners has none.
+// ParseMarker finds the marker in a description; people may write before and after it. It reports false when there is
+// none, or two that differ: what claims two owners has none.
 func ParseMarker(description string) (Marker, bool) {
 	var found Marker
-	// Neighbouring markers share the blank between them, which one regular expression cannot match twice.
-	for _, part := range strings.SplitAfter(description, "\n") {
-		for _, match := range markerPattern.FindAllStringSubmatch(part, -1) {
-			m := Marker{Cluster: match[1], Machine: match[2]}
-			if found != (Marker{}) && found != m {
-				return Marker{}, false
-			}
-			found = m
+	words := strings.Fields(description)
+	for i, word := range words {
+		if word != markerWord {
+			continue
 		}
+		var m Marker
+		m.Cluster = valueAt(words, i+1, "cluster=")
+		m.Machine = valueAt(words, i+2, "machine=")
+		switch {
+		case m.Cluster == "":
+			continue
+		case found != Marker{} && found != m:
+			return Marker{}, false
+		}
+		found = m
 	}
 	return found, found != Marker{}
+}
+
+// valueAt returns what follows the prefix in a word, or the empty string.
+func valueAt(words []string, i int, prefix string) string {
+	if i >= len(words) {
+		return ""
+	}
+	value, ok := strings.CutPrefix(words[i], prefix)
+	if !ok {
+		return ""
+	}
+	return value
 }

@@ -128,7 +128,7 @@ func (w *wire) exchange(req *http.Request) (*http.Response, []byte, error) {
 // failure says what went wrong. A redirect is one: VCD sends none, and following it would carry credentials away.
 func (w *wire) failure(op string, resp *http.Response, body []byte) error {
 	if resp.StatusCode < http.StatusBadRequest {
-		return &StatusError{Status: resp.StatusCode, Code: "BAD_REQUEST", Operation: op, Message: "the site redirects calls of its API"}
+		return &StatusError{Status: resp.StatusCode, Operation: op, Message: "the site redirects calls of its API"}
 	}
 	e := newStatusError(op, resp, body, w.site.clock.Now())
 	if errors.Is(e, ErrThrottled) {

@@ -1,0 +1,206 @@
+package vcd
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+)
+
+// vmServer answers VM queries page by page.
+type vmServer struct {
+	*fakeVCD
+
+	rows    []string // names; all are in vApp "a"
+	shift   int      // rows that vanish after the first page, this many times
+	filters []string
+}
+
+func newVMServer(t *testing.T, rows ...string) *vmServer {
+	t.Helper()
+	s := &vmServer{fakeVCD: newFakeVCD(t), rows: rows}
+	s.on(opQueryVM, s.answer)
+	return s
+}
+
+func (s *vmServer) answer(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var page int
+	for part := range strings.SplitSeq(r.URL.RawQuery, "&") {
+		if value, ok := strings.CutPrefix(part, "page="); ok {
+			page, _ = strconv.Atoi(value)
+		}
+		if value, ok := strings.CutPrefix(part, "filter="); ok {
+			s.filters = append(s.filters, value)
+		}
+	}
+	from := min((page-1)*pageSize, len(s.rows))
+	to := min(from+pageSize, len(s.rows))
+	fmt.Fprintf(w, `<QueryResultRecords total="%d" page="%d" pageSize="%d">`, len(s.rows), page, pageSize)
+	for _, name := range s.rows[from:to] {
+		fmt.Fprintf(w, `<VMRecord name="%s" containerName="a" container="%s" status="POWERED_ON" isBusy="true" ipAddress="10.0.0.1" `+
+			`autoUndeployDate="2026-09-01T00:00:00.000Z" vdc="https://x/api/vdc/%s" vdcName="acme-vdc" href="https://x/api/vApp/vm-%s"/>`,
+			name, testVApp, uuidOf(testVDC), rowID(name))
+	}
+	fmt.Fprint(w, `</QueryResultRecords>`)
+	if page == 1 && s.shift > 0 {
+		s.shift--
+		s.rows = s.rows[1:]
+	}
+}
+
+func rowID(name string) string {
+	n, _ := strconv.Atoi(strings.TrimLeft(name, "vm-"))
+	return fmt.Sprintf("%08d-2222-4222-8222-222222222222", n)
+}
+
+func names(n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf("vm-%04d", i)
+	}
+	return all
+}
+
+func inVDC() VDC { return VDC{Ref: Ref{ID: testVDC, Name: "acme-vdc"}} }
+
+func TestInventoryRows(t *testing.T) {
+	g := NewWithT(t)
+	f := newVMServer(t, "vm-2", "vm-1")
+	s := session(t, f.fakeVCD)
+
+	got, err := s.VMs(t.Context(), inVDC(), "a", 0)
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(got).To(HaveLen(2))
+	g.Expect(got[0]).To(Equal(VMRecord{
+		Ref: Ref{ID: "urn:vcloud:vm:" + rowID("vm-1"), Name: "vm-1"}, VApp: Ref{ID: testVApp, Name: "a"},
+		VDC: Ref{ID: testVDC, Name: "acme-vdc"}, Status: StatusPoweredOn, Busy: true, PrimaryAddress: "10.0.0.1",
+		LeaseEnd: time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC),
+	}))
+	g.Expect(f.filters[0]).To(Equal("vdc==" + escapeValue(f.URL+"/api/vdc/"+uuidOf(testVDC)) + ";isVAppTemplate==false;(containerName==a)"))
+}
+
+func TestInventoryIsSharedUntilItIsTooOld(t *testing.T) {
+	g := NewWithT(t)
+	clock := newFakeClock()
+	f := newVMServer(t, names(3)...)
+	s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
+	ask := func(maxAge time.Duration) {
+		got, err := s.VMs(t.Context(), inVDC(), "a", maxAge)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(got).To(HaveLen(3))
+	}
+
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() { ask(time.Minute) })
+	}
+	wg.Wait()
+	g.Expect(f.count(opQueryVM)).To(Equal(1))
+	clock.Advance(59 * time.Second)
+	ask(time.Minute)
+	g.Expect(f.count(opQueryVM)).To(Equal(1))
+	clock.Advance(2 * time.Second)
+	ask(time.Minute)
+	g.Expect(f.count(opQueryVM)).To(Equal(2))
+	s.Invalidate(inVDC())
+	ask(time.Minute)
+	g.Expect(f.count(opQueryVM)).To(Equal(3))
+}
+
+func TestInventoryGrowsByTheVAppsThatAreAskedFor(t *testing.T) {
+	g := NewWithT(t)
+	clock := newFakeClock()
+	f := newVMServer(t, names(1)...)
+	s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
+	for _, vApp := range []string{"a", "b", "a", "b"} {
+		_, err := s.VMs(t.Context(), inVDC(), vApp, time.Minute)
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	g.Expect(f.count(opQueryVM)).To(Equal(2))
+	g.Expect(f.filters[1]).To(HaveSuffix("(containerName==a,containerName==b)"))
+
+	clock.Advance(time.Hour)
+	_, err := s.VMs(t.Context(), inVDC(), "b", time.Minute)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(f.filters[2]).To(HaveSuffix("(containerName==b)"), "a was forgotten")
+}
+
+func TestCallersCannotSpoilTheInventory(t *testing.T) {
+	g := NewWithT(t)
+	f := newVMServer(t, names(2)...)
+	s := session(t, f.fakeVCD)
+	got, err := s.VMs(t.Context(), inVDC(), "a", time.Minute)
+	g.Expect(err).NotTo(HaveOccurred())
+	want := slices.Clone(got)
+	got[0].Name = "spoilt"
+
+	g.Expect(s.VMs(t.Context(), inVDC(), "a", time.Minute)).To(Equal(want))
+}
+
+func TestPaging(t *testing.T) {
+	tests := []struct {
+		name         string
+		rows, shifts int
+		calls        int
+		kind         error
+	}{
+		{"one page", pageSize, 0, 1, nil},
+		{"three pages", 2*pageSize + 1, 0, 3, nil},
+		{"a row that vanishes between pages makes it ask again", 2 * pageSize, 1, 4, nil},
+		{"rows that keep vanishing make it give up", 3 * pageSize, 9, 4, ErrUnavailable},
+		{"none", 0, 0, 1, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			f := newVMServer(t, names(tt.rows)...)
+			f.shift = tt.shifts
+			s := session(t, f.fakeVCD)
+
+			got, err := s.VMs(t.Context(), inVDC(), "a", 0)
+
+			g.Expect(f.count(opQueryVM)).To(Equal(tt.calls))
+			if tt.kind != nil {
+				g.Expect(err).To(MatchError(tt.kind))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(got).To(HaveLen(len(f.rows)))
+		})
+	}
+}
+
+func TestAFailureIsNotKept(t *testing.T) {
+	g := NewWithT(t)
+	f := newVMServer(t, names(1)...)
+	f.on(opQueryVM, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
+	s := session(t, f.fakeVCD)
+	_, err := s.VMs(t.Context(), inVDC(), "a", time.Hour)
+	g.Expect(err).To(MatchError(ErrUnavailable))
+	f.on(opQueryVM, f.answer)
+
+	got, err := s.VMs(t.Context(), inVDC(), "a", time.Hour)
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(got).To(HaveLen(1))
+}
+
+func TestNamesThatWouldChangeTheFilterAreRefused(t *testing.T) {
+	g := NewWithT(t)
+	f := newVMServer(t)
+	s := session(t, f.fakeVCD)
+
+	_, err := s.VMs(t.Context(), inVDC(), "a,containerName==*", 0)
+
+	g.Expect(err).To(MatchError(ErrInvalid))
+	g.Expect(f.count(opQueryVM)).To(BeZero())
+}

@@ -1,0 +1,36 @@
+package vcd
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestParseMarker(t *testing.T) {
+	machine := Marker{Cluster: "7c1", Machine: "9d2"}
+	tests := []struct {
+		name, description string
+		want              Marker
+		found             bool
+	}{
+		{"a machine's", machine.String(), machine, true},
+		{"a cluster's", Marker{Cluster: "7c1"}.String(), Marker{Cluster: "7c1"}, true},
+		{"people write around it", "Do not touch!\n" + machine.String() + " (asked Bob)", machine, true},
+		{"twice the same is one", machine.String() + "\n" + machine.String(), machine, true},
+		{"two owners are none", machine.String() + "\n" + Marker{Cluster: "other"}.String(), Marker{}, false},
+		{"two owners in one line are none", machine.String() + " " + Marker{Cluster: "other"}.String(), Marker{}, false},
+		{"none", "a VM", Marker{}, false},
+		{"a longer word is none", "not-cluster-api-provider-vcd cluster=7c1", Marker{}, false},
+		{"no cluster is none", "cluster-api-provider-vcd machine=9d2", Marker{}, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+
+			got, found := ParseMarker(tt.description)
+
+			g.Expect(found).To(Equal(tt.found))
+			g.Expect(got).To(Equal(tt.want))
+		})
+	}
+}

@@ -1,0 +1,229 @@
+package vcd
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestEqualConfigsShareASession(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeVCD(t)
+	pool := NewPool(PoolOptions{})
+	sessions := make([]*Session, 10)
+
+	var wg sync.WaitGroup
+	for i := range sessions {
+		wg.Go(func() { sessions[i], _ = pool.Session(t.Context(), f.config()) })
+	}
+	wg.Wait()
+
+	for _, s := range sessions {
+		g.Expect(s).To(BeIdenticalTo(sessions[0]))
+	}
+	g.Expect(f.count(opLogin)).To(Equal(1))
+	g.Expect(f.count("GET /api/versions")).To(Equal(1))
+	g.Expect(sessions[0].Site()).To(Equal(f.URL))
+	g.Expect(sessions[0].Org()).To(Equal("acme"))
+}
+
+func TestWrongPasswordsAreTriedOncePerVersion(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeVCD(t)
+	pool := NewPool(PoolOptions{})
+	config := f.config()
+	config.Credentials.Password = "canary-wrong"
+
+	for range 3 {
+		_, err := pool.Session(t.Context(), config)
+		g.Expect(err).To(MatchError(ErrUnauthorized))
+		g.Expect(err.Error()).To(Equal("logging in to organization acme of " + f.URL + ": the credentials were refused (HTTP 401)"))
+	}
+	g.Expect(f.count(opLogin)).To(Equal(1))
+
+	config.Version = "2"
+	_, err := pool.Session(t.Context(), config)
+	g.Expect(err).To(MatchError(ErrUnauthorized))
+	g.Expect(f.count(opLogin)).To(Equal(2))
+
+	config.Version = "3"
+	f.setPassword("canary-wrong")
+	_, err = pool.Session(t.Context(), config)
+	g.Expect(err).NotTo(HaveOccurred())
+}
+
+func TestAPasswordThatIsChangedAtVCDIsTriedOnce(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeVCD(t)
+	f.on(opVM, answerVM)
+	s := session(t, f)
+	f.setPassword("new")
+	f.expire()
+
+	for range 3 {
+		_, err := s.VM(t.Context(), testVM)
+		g.Expect(err).To(MatchError(ErrUnauthorized))
+	}
+
+	g.Expect(f.count(opLogin)).To(Equal(2))
+	g.Expect(f.count(opVM)).To(Equal(1))
+}
+
+func TestALoginThatFindsNothingIsNoProofOfAbsence(t *testing.T) {
+	for _, status := range []int{http.StatusNotFound, http.StatusForbidden, http.StatusGone} {
+		t.Run(http.StatusText(status), func(t *testing.T) {
+			g := NewWithT(t)
+			f := newFakeVCD(t)
+			f.on(opLogin, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
+
+			_, err := NewPool(PoolOptions{}).Session(t.Context(), f.config())
+
+			g.Expect(err).To(MatchError(ErrUnauthorized))
+			g.Expect(err).NotTo(MatchError(ErrNotFound))
+		})
+	}
+}
+
+func TestAnotherServerIsNoVCD(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeVCD(t)
+	f.on("GET /api/versions", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) })
+
+	_, err := NewPool(PoolOptions{}).Session(t.Context(), f.config())
+
+	g.Expect(err).To(MatchError(ErrUnavailable))
+	g.Expect(err).NotTo(MatchError(ErrNotFound))
+}
+
+func TestAnOutageAtLoginIsNotRemembered(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeVCD(t)
+	pool := NewPool(PoolOptions{})
+	f.on(opLogin, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
+	_, err := pool.Session(t.Context(), f.config())
+	g.Expect(err).To(MatchError(ErrUnavailable))
+	f.on(opLogin, nil)
+
+	_, err = pool.Session(t.Context(), f.config())
+
+	g.Expect(err).NotTo(HaveOccurred())
+}
+
+func TestTokensAreReplacedBeforeTheyExpire(t *testing.T) {
+	g := NewWithT(t)
+	clock := newFakeClock()
+	f := newFakeVCD(t)
+	f.on(opVM, answerVM)
+	f.on(opLogin, func(w http.ResponseWriter, _ *http.Request) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		claims := fmt.Sprintf(`{"exp":%d,"n":%q}`, clock.Now().Add(time.Hour).Unix(), f.issue())
+		token := "x." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".y"
+		f.valid[token] = true
+		w.Header().Set("X-Vmware-Vcloud-Access-Token", token)
+	})
+	s := session(t, f, func(o *PoolOptions) { o.Clock = clock })
+
+	clock.Advance(54 * time.Minute)
+	_, err := s.VM(t.Context(), testVM)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(f.count(opLogin)).To(Equal(1))
+
+	clock.Advance(2 * time.Minute)
+	_, err = s.VM(t.Context(), testVM)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(f.count(opLogin)).To(Equal(2))
+	g.Expect(f.count(opVM)).To(Equal(2), "no call was refused")
+}
+
+func TestATokenFromAClockThatIsBehindIsUsed(t *testing.T) {
+	g := NewWithT(t)
+	claims := base64.RawURLEncoding.EncodeToString([]byte(`{"exp":1000}`))
+	f := newFakeVCD(t)
+	f.on(opVM, answerVM)
+	f.on(opLogin, func(w http.ResponseWriter, _ *http.Request) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.valid["x."+claims+".y"] = true
+		w.Header().Set("X-Vmware-Vcloud-Access-Token", "x."+claims+".y")
+	})
+	s := session(t, f)
+
+	for range 3 {
+		_, err := s.VM(t.Context(), testVM)
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+
+	g.Expect(f.count(opLogin)).To(Equal(1))
+}
+
+func TestClosingLogsOut(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeVCD(t)
+	loggedOut := 0
+	f.on("DELETE /api/session", func(w http.ResponseWriter, _ *http.Request) {
+		loggedOut++
+		w.WriteHeader(http.StatusNoContent)
+	})
+	pool := NewPool(PoolOptions{})
+	_, err := pool.Session(t.Context(), f.config())
+	g.Expect(err).NotTo(HaveOccurred())
+
+	g.Expect(pool.Close(t.Context())).To(Succeed())
+
+	g.Expect(loggedOut).To(Equal(1))
+	g.Expect(pool.Close(t.Context())).To(Succeed())
+	g.Expect(loggedOut).To(Equal(1))
+}
+
+func TestIdleSessionsAreLoggedOut(t *testing.T) {
+	g := NewWithT(t)
+	clock := newFakeClock()
+	f := newFakeVCD(t)
+	f.on("DELETE /api/session", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	pool := NewPool(PoolOptions{Clock: clock})
+	old, err := pool.Session(t.Context(), f.config())
+	g.Expect(err).NotTo(HaveOccurred())
+	changed := f.config()
+	changed.Credentials.Password = "new"
+	f.setPassword("new")
+	clock.Advance(31 * time.Minute)
+
+	s, err := pool.Session(t.Context(), changed)
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(s).NotTo(BeIdenticalTo(old))
+	g.Eventually(func() int { return f.count("DELETE /api/session") }).Should(Equal(1))
+}
+
+func TestProvidersLogInElsewhereAndSayWhereTheyWork(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeVCD(t)
+	f.passwords["administrator@System"] = password
+	f.on("POST /cloudapi/1.0.0/sessions/provider", f.serveLogin)
+	f.on("GET /api/query?type=organization", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `<QueryResultRecords total="1"><OrgRecord name="acme" href="https://x/api/org/55555555-5555-4555-8555-555555555555"/></QueryResultRecords>`)
+	})
+	f.on(opVM, func(w http.ResponseWriter, r *http.Request) {
+		g.Expect(r.Header.Get("X-Vmware-Vcloud-Tenant-Context")).To(Equal("55555555-5555-4555-8555-555555555555"))
+		answerVM(w, r)
+	})
+	config := f.config()
+	config.Credentials.Username = "System/administrator"
+	f.valid[""] = false
+
+	s, err := NewPool(PoolOptions{}).Session(t.Context(), config)
+	g.Expect(err).NotTo(HaveOccurred())
+	for range 2 {
+		_, err = s.VM(t.Context(), testVM)
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+
+	g.Expect(f.count("GET /api/query?type=organization")).To(Equal(1))
+	g.Expect(s.queryType("vm")).To(Equal("adminVM"))
+}

@@ -1,0 +1,230 @@
+package vcd
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+)
+
+const opQueryTask = "GET /api/query?type=task"
+
+// taskServer answers task queries from states by UUID.
+type taskServer struct {
+	*fakeVCD
+
+	states map[string]string
+	asked  []int // tasks per query
+}
+
+func newTaskServer(t *testing.T) *taskServer {
+	t.Helper()
+	s := &taskServer{fakeVCD: newFakeVCD(t), states: map[string]string{}}
+	s.on(opQueryTask, func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		ids := uuidPattern.FindAllString(r.URL.RawQuery, -1)
+		s.asked = append(s.asked, len(ids))
+		fmt.Fprintf(w, `<QueryResultRecords total="%d" page="1" pageSize="128">`, len(ids))
+		for _, id := range ids {
+			if state := s.states[id]; state != "" {
+				fmt.Fprintf(w, `<TaskRecord name="vappUpdateVm" status="%s" progress="50" href="https://x/api/task/%s"/>`, state, id)
+			}
+		}
+		fmt.Fprint(w, `</QueryResultRecords>`)
+	})
+	return s
+}
+
+func (s *taskServer) set(id, state string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.states[uuidOf(id)] = state
+}
+
+func taskID(n int) string { return fmt.Sprintf("urn:vcloud:task:%08d-4444-4444-8444-444444444444", n) }
+
+// tick lets the poller poll once more.
+func tick(g Gomega, clock *fakeClock, f *taskServer) {
+	before := f.count(opQueryTask)
+	g.Eventually(clock.Waiting).Should(BeNumerically(">", 0))
+	clock.Advance(2 * time.Second)
+	g.Eventually(func() int { return f.count(opQueryTask) }).Should(Equal(before + 1))
+}
+
+func TestFollow(t *testing.T) {
+	g := NewWithT(t)
+	clock := newFakeClock()
+	f := newTaskServer(t)
+	s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
+	woken := make(chan string, 10)
+	for i := range 5 {
+		f.set(taskID(i), "running")
+		s.Follow(fmt.Sprint("m", i), Task{ID: taskID(i), Owner: testVM}, func() { woken <- fmt.Sprint("m", i) })
+	}
+
+	tick(g, clock, f)
+	g.Eventually(func() int { task, _ := s.Task("m3"); return task.Progress }).Should(Equal(50))
+	f.set(taskID(3), "success")
+	tick(g, clock, f)
+
+	g.Eventually(woken).Should(Receive(Equal("m3")))
+	task, ok := s.Task("m3")
+	g.Expect(ok).To(BeTrue())
+	g.Expect(task).To(Equal(Task{ID: taskID(3), Owner: testVM, Operation: "vappUpdateVm", State: TaskSucceeded, Progress: 50}))
+	tick(g, clock, f)
+	g.Consistently(woken, "50ms").ShouldNot(Receive())
+	g.Expect(f.asked).To(Equal([]int{5, 5, 4}))
+	s.Forget("m3")
+	_, ok = s.Task("m3")
+	g.Expect(ok).To(BeFalse())
+}
+
+func TestThePollerRestsWhenThereIsNothingToFollow(t *testing.T) {
+	g := NewWithT(t)
+	clock := newFakeClock()
+	f := newTaskServer(t)
+	s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
+	f.set(testTask, "success")
+	s.Follow("m", Task{ID: testTask}, nil)
+	tick(g, clock, f)
+	g.Eventually(func() TaskState { task, _ := s.Task("m"); return task.State }).Should(Equal(TaskSucceeded))
+
+	g.Eventually(clock.Waiting).Should(Equal(1))
+	clock.Advance(time.Minute)
+	g.Consistently(func() int { clock.Advance(time.Minute); return f.count(opQueryTask) }, "50ms").Should(Equal(1))
+
+	s.Follow("m", Task{ID: testTask}, nil)
+	tick(g, clock, f)
+}
+
+func TestAFailedTaskSaysWhy(t *testing.T) {
+	tests := []struct {
+		name, body string
+		kind       error
+		text       string
+	}{
+		{
+			"an error", `<Task status="error" operationName="vdcRecomposeVapp"><Error majorErrorCode="400" minorErrorCode="QUOTA_EXCEEDED" message="[ 4 ] VM quota is used up."/></Task>`,
+			ErrQuota, "VM quota is used up. (HTTP 400 QUOTA_EXCEEDED)",
+		},
+		{"a task that was aborted", `<Task status="aborted"/>`, ErrUnavailable, "the task ended as aborted"},
+		{
+			"something it needed is missing: that is no absence of its owner",
+			`<Task status="error"><Error majorErrorCode="404" minorErrorCode="RESOURCE_NOT_FOUND" message="No such network."/></Task>`,
+			ErrInvalid, "No such network. (HTTP 404 RESOURCE_NOT_FOUND)",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			clock := newFakeClock()
+			f := newTaskServer(t)
+			f.on("GET /api/task/{id}", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, tt.body) })
+			f.set(testTask, "aborted")
+			s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
+			woken := make(chan struct{})
+			s.Follow("m", Task{ID: testTask}, func() { close(woken) })
+
+			tick(g, clock, f)
+
+			g.Eventually(woken).Should(BeClosed())
+			task, _ := s.Task("m")
+			g.Expect(task.State).To(Equal(TaskFailed))
+			g.Expect(task.Err).To(MatchError(tt.kind))
+			g.Expect(task.Err).NotTo(MatchError(ErrNotFound))
+			g.Expect(task.Err.Error()).To(Equal(tt.text))
+		})
+	}
+}
+
+func TestATaskThatIsGoneIsUnknownAtTheSecondLook(t *testing.T) {
+	g := NewWithT(t)
+	clock := newFakeClock()
+	f := newTaskServer(t)
+	s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
+	woken := make(chan struct{})
+	s.Follow("m", Task{ID: testTask}, func() { close(woken) })
+
+	tick(g, clock, f)
+	g.Consistently(woken, "30ms").ShouldNot(BeClosed())
+	tick(g, clock, f)
+
+	g.Eventually(woken).Should(BeClosed())
+	task, _ := s.Task("m")
+	g.Expect(task.State).To(Equal(TaskUnknown))
+}
+
+func TestAnOutageDoesNotEndTasks(t *testing.T) {
+	g := NewWithT(t)
+	clock := newFakeClock()
+	f := newTaskServer(t)
+	s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
+	answer := f.handlers[opQueryTask]
+	f.on(opQueryTask, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
+	s.Follow("m", Task{ID: testTask}, nil)
+	for range 3 {
+		tick(g, clock, f)
+	}
+	f.on(opQueryTask, answer)
+	f.set(testTask, "success")
+
+	tick(g, clock, f)
+
+	g.Eventually(func() TaskState { task, _ := s.Task("m"); return task.State }).Should(Equal(TaskSucceeded))
+}
+
+func TestATaskThatEndedAtOnceIsNotPolled(t *testing.T) {
+	g := NewWithT(t)
+	f := newTaskServer(t)
+	s := session(t, f.fakeVCD)
+	woken := make(chan struct{})
+
+	s.Follow("m", Task{ID: testTask, State: TaskSucceeded}, func() { close(woken) })
+
+	g.Eventually(woken).Should(BeClosed())
+	g.Expect(f.count(opQueryTask)).To(BeZero())
+}
+
+func TestManyTasksArePolledInRounds(t *testing.T) {
+	g := NewWithT(t)
+	clock := newFakeClock()
+	f := newTaskServer(t)
+	s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
+	for i := range 100 {
+		f.set(taskID(i), "success")
+		s.Follow(fmt.Sprint(i), Task{ID: taskID(i)}, nil)
+	}
+
+	tick(g, clock, f)
+	tick(g, clock, f)
+
+	g.Eventually(func() int {
+		n := 0
+		for i := range 100 {
+			if task, _ := s.Task(fmt.Sprint(i)); task.State == TaskSucceeded {
+				n++
+			}
+		}
+		return n
+	}).Should(Equal(100))
+	g.Expect(f.asked).To(Equal([]int{60, 40}))
+}
+
+func TestClosingStopsThePoller(t *testing.T) {
+	g := NewWithT(t)
+	clock := newFakeClock()
+	f := newTaskServer(t)
+	s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
+	s.Follow("m", Task{ID: testTask}, func() { t.Error("woken") })
+	g.Eventually(clock.Waiting).Should(Equal(1))
+
+	_ = s.close(t.Context())
+	clock.Advance(time.Minute)
+
+	g.Consistently(func() int { return f.count(opQueryTask) }, "30ms").Should(BeZero())
+	g.Expect(strings.Join(f.calls, " ")).NotTo(ContainSubstring("task"))
+}

@@ -1,0 +1,297 @@
+package vcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+)
+
+func answerVM(w http.ResponseWriter, _ *http.Request) {
+	fmt.Fprintf(w, `<Vm xmlns="http://www.vmware.com/vcloud/v1.5" id="%s" name="cp-0" status="8" deployed="false"/>`, testVM)
+}
+
+func TestAnExpiredTokenIsReplacedAndTheCallRepeated(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeVCD(t)
+	f.on("POST /api/vApp/vapp-{id}/action/recomposeVApp", func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if !strings.Contains(string(body), "cp-0") {
+			xmlError(w, http.StatusBadRequest, "BAD_REQUEST", "the body is gone")
+			return
+		}
+		xmlTask(w, "queued")
+	})
+	s := session(t, f)
+	f.expire()
+
+	task, err := s.AddVMs(t.Context(), testVApp, []VMSpec{{Name: "cp-0"}})
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(task).To(Equal(Task{ID: testTask, Operation: "vappUpdateVm", State: TaskRunning}))
+	g.Expect(f.count(opLogin)).To(Equal(2))
+	g.Expect(f.count("POST /api/vApp/vapp-{id}/action/recomposeVApp")).To(Equal(2))
+}
+
+func TestManyCallsWithAnExpiredTokenLogInOnce(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeVCD(t)
+	f.on(opVM, answerVM)
+	s := session(t, f)
+	f.expire()
+
+	var wg sync.WaitGroup
+	errs := make([]error, 20)
+	for i := range errs {
+		wg.Go(func() { _, errs[i] = s.VM(t.Context(), testVM) })
+	}
+	wg.Wait()
+
+	g.Expect(errors.Join(errs...)).To(Succeed())
+	g.Expect(f.count(opLogin)).To(Equal(2))
+}
+
+func TestADroppedAPIVersionIsNegotiatedAgain(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeVCD(t)
+	f.on(opVM, answerVM)
+	s := session(t, f)
+	g.Expect(s.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"))
+	f.setVersions("38.1", "39.0")
+
+	got, err := s.VM(t.Context(), testVM)
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(got.Name).To(Equal("cp-0"))
+	g.Expect(f.count("GET /api/versions")).To(Equal(2))
+	g.Expect(s.site.agreedVersion()).To(Equal("38.1"))
+}
+
+func TestThrottlingStopsAllCallsToTheSite(t *testing.T) {
+	g := NewWithT(t)
+	clock := newFakeClock()
+	f := newFakeVCD(t)
+	f.on(opVM, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "30")
+		w.WriteHeader(http.StatusTooManyRequests)
+	})
+	s := session(t, f, func(o *PoolOptions) { o.Clock = clock })
+
+	_, first := s.VM(t.Context(), testVM)
+	clock.Advance(10 * time.Second)
+	_, second := s.VM(t.Context(), testVM)
+	clock.Advance(20 * time.Second)
+	f.on(opVM, answerVM)
+	_, third := s.VM(t.Context(), testVM)
+
+	g.Expect(first).To(MatchError(ErrThrottled))
+	g.Expect(RetryAfter(first)).To(Equal(30 * time.Second))
+	g.Expect(second).To(MatchError(ErrThrottled))
+	g.Expect(RetryAfter(second)).To(Equal(20 * time.Second))
+	g.Expect(third).NotTo(HaveOccurred())
+	g.Expect(f.count(opVM)).To(Equal(2))
+}
+
+func TestFailuresKeepTheirKind(t *testing.T) {
+	tests := []struct {
+		name    string
+		handler http.HandlerFunc
+		kind    error
+		text    string
+	}{
+		{
+			"busy, as VCD says it",
+			func(w http.ResponseWriter, _ *http.Request) { xmlError(w, 400, "BUSY_ENTITY", "The entity is busy.") },
+			ErrBusy, "The entity is busy. (HTTP 400 BUSY_ENTITY)",
+		},
+		{
+			"a proxy's HTML",
+			func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(http.StatusBadGateway)
+				fmt.Fprint(w, "<html><body>Bad Gateway</body></html>")
+			},
+			ErrUnavailable, "not an answer of VCD: Bad Gateway (HTTP 502)",
+		},
+		{
+			"an empty 500", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
+			ErrUnavailable, "Internal Server Error (HTTP 500)",
+		},
+		{
+			"a success that is not XML", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>please log in") },
+			ErrUnavailable, "the answer is not XML of VCD",
+		},
+		{
+			"a redirect", func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Location", "https://elsewhere.example/")
+				w.WriteHeader(http.StatusFound)
+			},
+			ErrUnavailable, "the site redirects calls of its API (HTTP 302)",
+		},
+		{
+			"a connection that is cut", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+			ErrUnavailable, "cannot be reached: connection closed before an answer came",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			f := newFakeVCD(t)
+			f.on("POST /api/vApp/vm-{id}/power/action/powerOn", tt.handler)
+			f.on(opVM, tt.handler)
+			s := session(t, f)
+
+			_, err := s.VM(t.Context(), testVM)
+
+			g.Expect(err).To(MatchError(tt.kind))
+			g.Expect(err.Error()).To(HaveSuffix(tt.text))
+		})
+	}
+}
+
+func TestAHangingSiteIsUnavailable(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeVCD(t)
+	done := make(chan struct{})
+	f.on(opVM, func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-r.Context().Done():
+		case <-done:
+		}
+	})
+	defer close(done)
+	s := session(t, f)
+	s.wire.timeout = 50 * time.Millisecond
+
+	_, err := s.VM(t.Context(), testVM)
+
+	g.Expect(err).To(MatchError(ErrUnavailable))
+	g.Expect(err.Error()).To(Equal(f.URL + " did not answer within 50ms"))
+}
+
+func TestTheCallersCancellationIsNoFailureOfTheSite(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeVCD(t)
+	s := session(t, f)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+
+	_, err := s.VM(ctx, testVM)
+
+	g.Expect(err).To(MatchError(context.Canceled))
+	g.Expect(err).NotTo(MatchError(ErrUnavailable))
+}
+
+func TestUntrustedCertificates(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeVCD(t)
+	other := newFakeVCD(t)
+	config := f.config()
+
+	config.CABundle = nil
+	_, err := NewPool(PoolOptions{}).Session(t.Context(), config)
+	g.Expect(err).To(MatchError(ErrTLS))
+	g.Expect(err.Error()).To(ContainSubstring("give its CA bundle"))
+
+	config.CABundle = []byte("not a certificate")
+	_, err = NewPool(PoolOptions{}).Session(t.Context(), config)
+	g.Expect(err).To(MatchError(ErrTLS))
+
+	config.CABundle = nil
+	config.Insecure = true
+	_, err = NewPool(PoolOptions{}).Session(t.Context(), config)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(other.count(opLogin)).To(BeZero())
+}
+
+func TestCredentialsGoToTheSiteOnly(t *testing.T) {
+	g := NewWithT(t)
+	thief := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		t.Error("another host was called")
+	}))
+	defer thief.Close()
+	f := newFakeVCD(t)
+	f.loginURL = thief.URL
+	s := session(t, f)
+
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, thief.URL+"/api/org", nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = s.sdk.Http.Do(req) //nolint:bodyclose // there is no answer
+
+	g.Expect(err).To(MatchError(ErrInvalid))
+}
+
+func TestNoSecretInErrorsAndWireLog(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeVCD(t)
+	f.on("POST /oauth/tenant/{org}/token", func(w http.ResponseWriter, r *http.Request) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		_ = r.ParseForm()
+		fmt.Fprintf(w, `{"access_token":%q,"token_type":"Bearer","expires_in":3600}`, f.issue())
+	})
+	pool := NewPool(PoolOptions{})
+	var log strings.Builder
+	pool.SetWireLog(func(e Exchange) { fmt.Fprintf(&log, "%+v\n", e) })
+	config := f.config()
+	config.Credentials.APIToken = apiToken
+
+	s, err := pool.Session(t.Context(), config)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = s.VM(t.Context(), testVM)
+	g.Expect(err).To(MatchError(ErrNotFound))
+	pool.SetWireLog(nil)
+	size := log.Len()
+	_, _ = s.VM(t.Context(), testVM)
+
+	g.Expect(log.Len()).To(Equal(size))
+	g.Expect(log.String()).To(ContainSubstring("POST /oauth/tenant/{org}/token"))
+	g.Expect(log.String() + err.Error()).NotTo(ContainSubstring("canary"))
+}
+
+func TestCallsAreCountedByOperation(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeVCD(t)
+	f.on(opVM, answerVM)
+	registry := prometheus.NewRegistry()
+	s := session(t, f, func(o *PoolOptions) { o.Metrics = registry })
+
+	_, err := s.VM(t.Context(), testVM)
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(testutil.GatherAndCompare(registry, strings.NewReader(`
+# HELP capvcd_vcd_calls_total Calls to VCD by operation and status class.
+# TYPE capvcd_vcd_calls_total counter
+capvcd_vcd_calls_total{operation="GET /api/vApp/vm-{id}",status="2xx"} 1
+capvcd_vcd_calls_total{operation="GET /api/versions",status="2xx"} 1
+capvcd_vcd_calls_total{operation="POST /cloudapi/1.0.0/sessions",status="2xx"} 1
+# HELP capvcd_vcd_sessions Sessions that are logged in.
+# TYPE capvcd_vcd_sessions gauge
+capvcd_vcd_sessions 1
+`), "capvcd_vcd_calls_total", "capvcd_vcd_sessions")).To(Succeed())
+	g.Expect(NewPool(PoolOptions{Metrics: registry}).metrics.calls).To(BeIdenticalTo(s.metrics.calls), "a second pool shares them")
+}
+
+func TestTheRateIsLimitedPerSite(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeVCD(t)
+	f.on(opVM, answerVM)
+	s := session(t, f, func(o *PoolOptions) { o.RequestsPerSecond, o.Burst = 50, 3 })
+	start := time.Now()
+
+	for range 10 {
+		_, err := s.VM(t.Context(), testVM)
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+
+	g.Expect(time.Since(start)).To(BeNumerically(">=", 150*time.Millisecond)) // 12 calls, of which 3 are free
+}
