@@ -58,7 +58,7 @@ type VCDMachineSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=10
-	// +kubebuilder:validation:XValidation:rule="self.filter(n, !has(n.name)).size() == (has(self[0].name) ? 0 : 1)",message="only the first NIC may leave out its name, for the ovdcNetwork of the cluster"
+	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.filter(n, !has(n.name)).size() == (has(self[0].name) ? 0 : 1)",message="only the first NIC may leave out its name, for the ovdcNetwork of the cluster"
 	Networks []NetworkSpec `json:"networks,omitempty"`
 
 	// vmNamingTemplate is a Go template with the Sprig functions for the name of the VM, which is also its host name; it sees .machine
@@ -307,15 +307,15 @@ type VCDMachine struct {
 
 	// spec is what is wished.
 	// +required
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || self.?providerID == oldSelf.?providerID",fieldPath=".providerID",message="is immutable once set: the Node carries the same"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || self.?catalog == oldSelf.?catalog",fieldPath=".catalog",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || self.?template == oldSelf.?template",fieldPath=".template",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || self.?sizingPolicy == oldSelf.?sizingPolicy",fieldPath=".sizingPolicy",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || self.?placementPolicy == oldSelf.?placementPolicy",fieldPath=".placementPolicy",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || self.?storageProfile == oldSelf.?storageProfile",fieldPath=".storageProfile",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || self.?networks == oldSelf.?networks",fieldPath=".networks",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || self.?vmNamingTemplate == oldSelf.?vmNamingTemplate",fieldPath=".vmNamingTemplate",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || self.?bootstrap == oldSelf.?bootstrap",fieldPath=".bootstrap",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.providerID) && self.providerID == oldSelf.providerID)",fieldPath=".providerID",message="is immutable once set: the Node carries the same"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.catalog) ? has(oldSelf.catalog) && self.catalog == oldSelf.catalog : !has(oldSelf.catalog))",fieldPath=".catalog",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || self.template == oldSelf.template",fieldPath=".template",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.sizingPolicy) ? has(oldSelf.sizingPolicy) && self.sizingPolicy == oldSelf.sizingPolicy : !has(oldSelf.sizingPolicy))",fieldPath=".sizingPolicy",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.placementPolicy) ? has(oldSelf.placementPolicy) && self.placementPolicy == oldSelf.placementPolicy : !has(oldSelf.placementPolicy))",fieldPath=".placementPolicy",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.storageProfile) ? has(oldSelf.storageProfile) && self.storageProfile == oldSelf.storageProfile : !has(oldSelf.storageProfile))",fieldPath=".storageProfile",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.networks) ? has(oldSelf.networks) && self.networks == oldSelf.networks : !has(oldSelf.networks))",fieldPath=".networks",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.vmNamingTemplate) ? has(oldSelf.vmNamingTemplate) && self.vmNamingTemplate == oldSelf.vmNamingTemplate : !has(oldSelf.vmNamingTemplate))",fieldPath=".vmNamingTemplate",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.bootstrap) ? has(oldSelf.bootstrap) && self.bootstrap == oldSelf.bootstrap : !has(oldSelf.bootstrap))",fieldPath=".bootstrap",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
 	Spec VCDMachineSpec `json:"spec,omitempty,omitzero"`
 
 	// status is what was found.

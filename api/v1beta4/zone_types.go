@@ -67,7 +67,7 @@ type VCDFailureDomain struct {
 	// +kubebuilder:validation:XValidation:rule="self.region == oldSelf.region",fieldPath=".region",message="is immutable: make another one"
 	// +kubebuilder:validation:XValidation:rule="self.zone == oldSelf.zone",fieldPath=".zone",message="is immutable: make another one"
 	// +kubebuilder:validation:XValidation:rule="self.ovdc == oldSelf.ovdc",fieldPath=".ovdc",message="is immutable: make another one"
-	// +kubebuilder:validation:XValidation:rule="self.?placementPolicy == oldSelf.?placementPolicy",fieldPath=".placementPolicy",message="is immutable: make another one"
+	// +kubebuilder:validation:XValidation:rule="has(self.placementPolicy) ? has(oldSelf.placementPolicy) && self.placementPolicy == oldSelf.placementPolicy : !has(oldSelf.placementPolicy)",fieldPath=".placementPolicy",message="is immutable: make another one"
 	Spec VCDFailureDomainSpec `json:"spec,omitempty,omitzero"`
 
 	// status is what was found.

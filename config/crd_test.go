@@ -1,0 +1,136 @@
+package config
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsvalidation "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	apiservervalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"sigs.k8s.io/yaml"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+// crd is a CRD with the steps of the API server that create and update its objects.
+type crd struct {
+	definition *apiextensionsv1.CustomResourceDefinition
+	structural *schema.Structural
+	schema     apiservervalidation.SchemaValidator
+	rules      *cel.Validator
+}
+
+// loadCRDs reads the generated CRDs, by kind.
+func loadCRDs(t *testing.T) map[string]*crd {
+	t.Helper()
+	g := NewWithT(t)
+	files, err := filepath.Glob("crd/bases/*.yaml")
+	g.Expect(err).ToNot(HaveOccurred())
+	crds := map[string]*crd{}
+	for _, file := range files {
+		c := loadCRD(t, file)
+		crds[c.definition.Spec.Names.Kind] = c
+	}
+	return crds
+}
+
+func loadCRD(t *testing.T, file string) *crd {
+	t.Helper()
+	g := NewWithT(t)
+	data, err := os.ReadFile(file)
+	g.Expect(err).ToNot(HaveOccurred())
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	g.Expect(yaml.UnmarshalStrict(data, definition)).To(Succeed())
+	apiextensionsv1.SetDefaults_CustomResourceDefinition(definition)
+	apiextensionsv1.SetDefaults_CustomResourceDefinitionSpec(&definition.Spec)
+	definition.Status.StoredVersions = []string{infrav1.GroupVersion.Version}
+
+	internal := &apiextensions.CustomResourceDefinition{}
+	g.Expect(apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(definition, internal, nil)).To(Succeed())
+	g.Expect(apiextensionsvalidation.ValidateCustomResourceDefinition(context.Background(), internal)).
+		To(BeEmpty(), "the API server would refuse %s", file)
+
+	props := &apiextensions.JSONSchemaProps{}
+	g.Expect(apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(
+		definition.Spec.Versions[0].Schema.OpenAPIV3Schema, props, nil)).To(Succeed())
+	structural, err := schema.NewStructural(props)
+	g.Expect(err).ToNot(HaveOccurred())
+	validator, _, err := apiservervalidation.NewSchemaValidator(props)
+	g.Expect(err).ToNot(HaveOccurred())
+	return &crd{
+		definition: definition, structural: structural, schema: validator,
+		rules: cel.NewValidator(structural, true, celconfig.PerCallLimit),
+	}
+}
+
+// admit does with a new or changed object what the API server does: drop null, default, refuse unknown fields, validate.
+func (c *crd) admit(t *testing.T, obj, oldObj map[string]any) field.ErrorList {
+	t.Helper()
+	g := NewWithT(t)
+	unknown := pruning.PruneWithOptions(obj, c.structural, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	g.Expect(unknown).To(BeEmpty(), "unknown fields")
+	defaulting.PruneNonNullableNullsWithoutDefaults(obj, c.structural)
+	defaulting.Default(obj, c.structural)
+
+	errs := apiservervalidation.ValidateCustomResource(nil, obj, c.schema)
+	if c.rules == nil {
+		return errs
+	}
+	// A typed nil is not a nil interface: the rules would take it for a former object.
+	var former any
+	if oldObj != nil {
+		defaulting.Default(oldObj, c.structural)
+		former = oldObj
+	}
+	ruleErrs, _ := c.rules.Validate(context.Background(), nil, c.structural, obj, former, celconfig.RuntimeCELCostBudget)
+	return append(errs, ruleErrs...)
+}
+
+// parse reads an object in YAML and merges changes into it; null removes.
+func parse(t *testing.T, base string, changes ...string) map[string]any {
+	t.Helper()
+	g := NewWithT(t)
+	obj := map[string]any{}
+	for _, text := range append([]string{base}, changes...) {
+		data, err := yaml.YAMLToJSON([]byte(text))
+		g.Expect(err).ToNot(HaveOccurred(), text)
+		patch := map[string]any{}
+		g.Expect(json.Unmarshal(data, &patch)).To(Succeed(), text)
+		merge(obj, patch)
+	}
+	return obj
+}
+
+func merge(into, patch map[string]any) {
+	for key, value := range patch {
+		child, isMap := value.(map[string]any)
+		existing, hasMap := into[key].(map[string]any)
+		switch {
+		case value == nil:
+			delete(into, key)
+		case isMap && hasMap:
+			merge(existing, child)
+		default:
+			into[key] = value
+		}
+	}
+}
+
+func fieldsOf(errs field.ErrorList) []string {
+	var fields []string
+	for _, err := range errs {
+		fields = append(fields, err.Field)
+	}
+	return fields
+}

@@ -1,0 +1,217 @@
+package config
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+const (
+	clusterYAML = `{apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDCluster, metadata: {name: c1, namespace: default}, spec: {
+site: "https://vcd.example.com", org: acme, ovdc: acme-vdc, ovdcNetwork: nodes, identityRef: {name: acme},
+endpoint: {kubeVIP: {address: 192.168.100.200}}}}`
+	clusterTemplateYAML = `{apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDClusterTemplate, metadata: {name: c1, namespace: default},
+spec: {template: {spec: {site: "https://vcd.example.com", org: acme, identityRef: {name: acme}}}}}`
+	machineYAML = `{apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDMachine, metadata: {name: m1, namespace: default},
+spec: {catalog: kubernetes, template: ubuntu}}`
+	machineTemplateYAML = `{apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDMachineTemplate, metadata: {name: m1, namespace: default},
+spec: {template: {spec: {catalog: kubernetes, template: ubuntu}}}}`
+	identityYAML = `{apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDIdentity, metadata: {name: i1, namespace: default},
+spec: {secretRef: {name: acme}}}`
+	clusterIdentityYAML = `{apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDClusterIdentity, metadata: {name: i1},
+spec: {secretRef: {name: acme}}}`
+	failureDomainYAML = `{apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDFailureDomain, metadata: {name: d1, namespace: default},
+spec: {region: r1, zone: z1, ovdc: acme-vdc}}`
+	deploymentZoneYAML = `{apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDDeploymentZone, metadata: {name: z1, namespace: default},
+spec: {failureDomain: d1, site: "https://vcd.example.com", org: acme, identityRef: {name: acme}}}`
+
+	provisioned = `{status: {initialization: {provisioned: true}}}`
+	providerID  = `{spec: {providerID: "vmware-cloud-director://urn:vcloud:vm:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"}}`
+)
+
+// creation is a change to an object and the fields whose rules it breaks.
+type creation struct {
+	name, change string
+	fields       []string
+}
+
+func checkCreations(t *testing.T, kind, base string, tests []creation) {
+	t.Helper()
+	c := loadCRDs(t)[kind]
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+
+			errs := c.admit(t, parse(t, base, tt.change), nil)
+
+			g.Expect(fieldsOf(errs)).To(Equal(tt.fields), "%v", errs)
+		})
+	}
+}
+
+func TestCreateVCDCluster(t *testing.T) {
+	site, endpoint := []string{"spec.site"}, []string{"spec.endpoint"}
+	checkCreations(t, "VCDCluster", clusterYAML, []creation{
+		{"the least that is needed", `{}`, nil},
+		{"a port of the site", `{spec: {site: "https://vcd.example.com:8443"}}`, nil},
+		{"an address as site", `{spec: {site: "https://[2001:db8::1]"}}`, nil},
+		{"null for an optional field is as good as nothing", `{spec: {endpoint: {kubeVIP: {image: }}}}`, nil},
+		{"no http", `{spec: {site: "http://vcd.example.com"}}`, site},
+		{"no site without scheme", `{spec: {site: "vcd.example.com"}}`, site},
+		{"no slash at the end of the site", `{spec: {site: "https://vcd.example.com/"}}`, site},
+		{"no path in the site", `{spec: {site: "https://vcd.example.com/api"}}`, site},
+		{"no query in the site", `{spec: {site: "https://vcd.example.com?a=b"}}`, site},
+		{"no credentials in the site", `{spec: {site: "https://user:secret@vcd.example.com"}}`, site},
+
+		{"a VDC is needed", `{spec: {ovdc: }}`, []string{"spec.ovdc"}},
+		{"a network is needed", `{spec: {ovdcNetwork: }}`, []string{"spec.ovdcNetwork"}},
+		{"neither is needed with zones", `{spec: {ovdc: , ovdcNetwork: , failureDomainSelector: {}}}`, nil},
+
+		{"a virtual IP is needed", `{spec: {endpoint: {kubeVIP: }}}`, endpoint},
+		{"an empty member is no virtual IP", `{spec: {endpoint: {kubeVIP: {address: , interface: eth0}}}}`, endpoint},
+		{"an endpoint is one", `{spec: {endpoint: {kubeVIP: }, controlPlaneEndpoint: {host: 10.0.0.1, port: 6443}}}`, nil},
+		{"an endpoint may repeat the virtual IP", `{spec: {controlPlaneEndpoint: {host: 192.168.100.200, port: 6443}}}`, nil},
+		{"an endpoint may not contradict the virtual IP", `{spec: {controlPlaneEndpoint: {host: 10.0.0.1, port: 6443}}}`, []string{"spec.controlPlaneEndpoint"}},
+		{"not an address and a name", `{spec: {endpoint: {kubeVIP: {dnsName: api.example.com}}}}`, []string{"spec.endpoint.kubeVIP"}},
+		{"not an address and a pool", `{spec: {endpoint: {kubeVIP: {poolRef: {name: vips, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}}}}}`, []string{"spec.endpoint.kubeVIP"}},
+		{"a pool alone", `{spec: {endpoint: {kubeVIP: {address: , poolRef: {name: vips, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}}}}}`, nil},
+		{"no member of another type", `{spec: {endpoint: {edgeGateway: {}}}}`, []string{"spec.endpoint.edgeGateway"}},
+		{"no kube-vip without its type", `{spec: {endpoint: {type: External}}}`, []string{"spec.endpoint.kubeVIP"}},
+		{"an external endpoint can be given later", `{spec: {endpoint: {type: External, kubeVIP: }}}`, nil},
+		{"an unknown type", `{spec: {endpoint: {type: Magic, kubeVIP: }}}`, []string{"spec.endpoint.type"}},
+
+		{"an identity of its own only for the bundled cloud provider", `{spec: {cloudProvider: {identityRef: {name: ccm}}}}`, []string{"spec.cloudProvider.identityRef"}},
+		{"an unknown kind of identity", `{spec: {identityRef: {kind: Secret}}}`, []string{"spec.identityRef.kind"}},
+	})
+}
+
+func TestCreateVCDClusterTemplate(t *testing.T) {
+	checkCreations(t, "VCDClusterTemplate", clusterTemplateYAML, []creation{
+		{"variables of a ClusterClass may fill in VDC, network and virtual IP", `{}`, nil},
+		{"no id of a cluster", `{spec: {template: {spec: {infraID: a}}}}`, []string{"spec.template.spec.infraID"}},
+		{"the rules of a VCDCluster that need one field only", `{spec: {template: {spec: {site: "http://vcd.example.com"}}}}`, []string{"spec.template.spec.site"}},
+	})
+}
+
+func TestCreateVCDMachine(t *testing.T) {
+	checkCreations(t, "VCDMachine", machineYAML, []creation{
+		{"the least that is needed", `{}`, nil},
+		{"a template is needed", `{spec: {template: }}`, []string{"spec.template"}},
+		{"another provider's id", `{spec: {providerID: "vsphere://a"}}`, []string{"spec.providerID"}},
+		{"the first NIC needs no name", `{spec: {networks: [{}, {name: a}]}}`, nil},
+		{"all NICs may have one", `{spec: {networks: [{name: a}, {name: a}]}}`, nil},
+		{"the second NIC needs a name", `{spec: {networks: [{}, {}]}}`, []string{"spec.networks"}},
+		{"also after one with a name", `{spec: {networks: [{name: a}, {}]}}`, []string{"spec.networks"}},
+		{"an empty list of NICs", `{spec: {networks: []}}`, []string{"spec.networks"}},
+		{"addresses only by hand", `{spec: {networks: [{addresses: [10.0.0.5/24]}]}}`, []string{"spec.networks[0].addresses"}},
+		{"by hand not without addresses", `{spec: {networks: [{addressSource: Manual}]}}`, []string{"spec.networks[0].addresses"}},
+		{"by hand", `{spec: {networks: [{addressSource: Manual, addresses: [10.0.0.5/24]}]}}`, nil},
+		{"pools only with their source", `{spec: {networks: [{poolRefs: [{name: a, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}]}]}}`, []string{"spec.networks[0].poolRefs"}},
+		{"their source not without pools", `{spec: {networks: [{addressSource: IPAM}]}}`, []string{"spec.networks[0].poolRefs"}},
+	})
+}
+
+func TestCreateVCDMachineTemplate(t *testing.T) {
+	checkCreations(t, "VCDMachineTemplate", machineTemplateYAML, []creation{
+		{"the least that is needed", `{}`, nil},
+		{"no id of a VM", `{spec: {template: ` + providerID + `}}`, []string{"spec.template.spec.providerID"}},
+		{"no addresses by hand", `{spec: {template: {spec: {networks: [{addressSource: Manual, addresses: [10.0.0.5/24]}]}}}}`, []string{"spec.template.spec.networks"}},
+	})
+}
+
+func TestCreateIdentitiesAndZones(t *testing.T) {
+	checkCreations(t, "VCDIdentity", identityYAML, []creation{
+		{"the least that is needed", `{}`, nil},
+		{"a Secret is needed", `{spec: {secretRef: }}`, []string{"spec.secretRef"}},
+		{"a bundle that is not looked at", `{spec: {tls: {caBundle: x, insecureSkipVerify: true}}}`, []string{"spec.tls"}},
+		{"a bundle that is looked at", `{spec: {tls: {caBundle: x, insecureSkipVerify: false}}}`, nil},
+	})
+	checkCreations(t, "VCDClusterIdentity", clusterIdentityYAML, []creation{{"the least that is needed", `{}`, nil}})
+	checkCreations(t, "VCDFailureDomain", failureDomainYAML, []creation{{"the least that is needed", `{}`, nil}})
+	checkCreations(t, "VCDDeploymentZone", deploymentZoneYAML, []creation{
+		{"the least that is needed", `{}`, nil},
+		{"a site as a cluster's", `{spec: {site: "https://vcd.example.com/"}}`, []string{"spec.site"}},
+	})
+}
+
+func TestUpdate(t *testing.T) {
+	const (
+		endpointSet = `{spec: {controlPlaneEndpoint: {host: 192.168.100.200, port: 6443}}}`
+		identified  = `{spec: {infraID: a}}`
+	)
+	type update struct {
+		name, kind, base, before, change string
+		fields                           []string
+	}
+	tests := []update{
+		{"a wrong VDC can be corrected", "VCDCluster", clusterYAML, `{}`, `{spec: {ovdc: other, ovdcNetwork: other}}`, nil},
+		{"a wrong virtual IP can be corrected", "VCDCluster", clusterYAML, `{}`, `{spec: {endpoint: {kubeVIP: {address: 192.168.100.201}}}}`, nil},
+		{"the controller can write what it writes", "VCDCluster", clusterYAML, `{}`, `{spec: {infraID: a, controlPlaneEndpoint: {host: 192.168.100.200, port: 6443}}}`, nil},
+		{"the id stays", "VCDCluster", clusterYAML, identified, `{spec: {infraID: b}}`, []string{"spec.infraID"}},
+		{"the id is not removed", "VCDCluster", clusterYAML, identified, `{spec: {infraID: }}`, []string{"spec.infraID"}},
+		{"the site stays", "VCDCluster", clusterYAML, provisioned, `{spec: {site: "https://other.example.com"}}`, []string{"spec.site"}},
+		{"the organisation stays", "VCDCluster", clusterYAML, provisioned, `{spec: {org: other}}`, []string{"spec.org"}},
+		{"the VDC stays", "VCDCluster", clusterYAML, provisioned, `{spec: {ovdc: other}}`, []string{"spec.ovdc"}},
+		{"the network stays", "VCDCluster", clusterYAML, provisioned, `{spec: {ovdcNetwork: other}}`, []string{"spec.ovdcNetwork"}},
+		{"the vApp stays", "VCDCluster", clusterYAML, provisioned, `{spec: {vApp: {name: other}}}`, []string{"spec.vApp"}},
+		{"the endpoint stays", "VCDCluster", clusterYAML, `{spec: {controlPlaneEndpoint: {host: 192.168.100.200, port: 6443}}, status: {initialization: {provisioned: true}}}`, `{spec: {controlPlaneEndpoint: }}`, []string{"spec.controlPlaneEndpoint"}},
+		{"the virtual IP stays", "VCDCluster", clusterYAML, provisioned, `{spec: {endpoint: {kubeVIP: {address: 192.168.100.201}}}}`, []string{"spec.endpoint"}},
+		{"the type of the endpoint stays", "VCDCluster", clusterYAML, provisioned, `{spec: {endpoint: {type: External, kubeVIP: }}}`, []string{"spec.endpoint"}},
+		{"the port stays", "VCDCluster", clusterYAML, provisioned, `{spec: {endpoint: {port: 443}}}`, []string{"spec.endpoint"}},
+		{"the image of kube-vip can change", "VCDCluster", clusterYAML, provisioned, `{spec: {endpoint: {kubeVIP: {image: "ghcr.io/kube-vip/kube-vip:v9", interface: eth1}}}}`, nil},
+		{"the identity can change", "VCDCluster", clusterYAML, provisioned, `{spec: {identityRef: {name: other}}}`, nil},
+		{"nothing changes", "VCDCluster", clusterYAML, endpointSet, `{metadata: {labels: {a: b}}}`, nil},
+
+		{"a wrong template can be corrected", "VCDMachine", machineYAML, `{}`, `{spec: {template: other, catalog: other}}`, nil},
+		{"the controller can write the id of the VM", "VCDMachine", machineYAML, `{}`, providerID, nil},
+		{"the id of the VM stays", "VCDMachine", machineYAML, providerID, `{spec: {providerID: "vmware-cloud-director://urn:vcloud:vm:1dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"}}`, []string{"spec.providerID"}},
+		{"the id of the VM is not removed", "VCDMachine", machineYAML, providerID, `{spec: {providerID: }}`, []string{"spec.providerID"}},
+		{"the template stays", "VCDMachine", machineYAML, providerID, `{spec: {template: other}}`, []string{"spec.template"}},
+		{"the catalog stays", "VCDMachine", machineYAML, providerID, `{spec: {catalog: other}}`, []string{"spec.catalog"}},
+		{"a sizing policy is not added", "VCDMachine", machineYAML, providerID, `{spec: {sizingPolicy: other}}`, []string{"spec.sizingPolicy"}},
+		{"a placement policy is not added", "VCDMachine", machineYAML, providerID, `{spec: {placementPolicy: other}}`, []string{"spec.placementPolicy"}},
+		{"a storage profile is not added", "VCDMachine", machineYAML, providerID, `{spec: {storageProfile: other}}`, []string{"spec.storageProfile"}},
+		{"NICs are not added", "VCDMachine", machineYAML, providerID, `{spec: {networks: [{name: a}]}}`, []string{"spec.networks"}},
+		{"a naming template is not added", "VCDMachine", machineYAML, providerID, `{spec: {vmNamingTemplate: a}}`, []string{"spec.vmNamingTemplate"}},
+		{"the transport stays", "VCDMachine", machineYAML, providerID, `{spec: {bootstrap: {transport: OVFProperties}}}`, []string{"spec.bootstrap"}},
+		{"the time to shut down can change", "VCDMachine", machineYAML, providerID, `{spec: {shutdownTimeoutSeconds: 0}}`, nil},
+
+		{"dry runs of the topology controller reach the webhook", "VCDMachineTemplate", machineTemplateYAML, `{}`, `{spec: {template: {spec: {template: other}}}}`, nil},
+		{"dry runs for clusters too", "VCDClusterTemplate", clusterTemplateYAML, `{}`, `{spec: {template: {spec: {site: "https://other.example.com", org: other}}}}`, nil},
+
+		{"a region stays", "VCDFailureDomain", failureDomainYAML, `{}`, `{spec: {region: other}}`, []string{"spec.region"}},
+		{"a zone stays", "VCDFailureDomain", failureDomainYAML, `{}`, `{spec: {zone: other}}`, []string{"spec.zone"}},
+		{"the VDC of a failure domain stays", "VCDFailureDomain", failureDomainYAML, `{}`, `{spec: {ovdc: other}}`, []string{"spec.ovdc"}},
+		{"the policy of a failure domain stays", "VCDFailureDomain", failureDomainYAML, `{}`, `{spec: {placementPolicy: other}}`, []string{"spec.placementPolicy"}},
+		{"the failure domain of a zone stays", "VCDDeploymentZone", deploymentZoneYAML, `{}`, `{spec: {failureDomain: other}}`, []string{"spec.failureDomain"}},
+		{"the site of a zone stays", "VCDDeploymentZone", deploymentZoneYAML, `{}`, `{spec: {site: "https://other.example.com"}}`, []string{"spec.site"}},
+		{"the organisation of a zone stays", "VCDDeploymentZone", deploymentZoneYAML, `{}`, `{spec: {org: other}}`, []string{"spec.org"}},
+		{"the identity of a zone can change", "VCDDeploymentZone", deploymentZoneYAML, `{}`, `{spec: {identityRef: {name: other}, controlPlane: false}}`, nil},
+	}
+	crds := loadCRDs(t)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+
+			errs := crds[tt.kind].admit(t, parse(t, tt.base, tt.before, tt.change), parse(t, tt.base, tt.before))
+
+			g.Expect(fieldsOf(errs)).To(Equal(tt.fields), "%v", errs)
+		})
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	g := NewWithT(t)
+	crds := loadCRDs(t)
+	cluster, machine := parse(t, clusterYAML), parse(t, machineYAML, `{spec: {networks: [{}]}}`)
+
+	g.Expect(crds["VCDCluster"].admit(t, cluster, nil)).To(BeEmpty())
+	g.Expect(crds["VCDMachine"].admit(t, machine, nil)).To(BeEmpty())
+
+	g.Expect(cluster["spec"]).To(Equal(parse(t, clusterYAML, `{spec: {identityRef: {kind: VCDIdentity}, endpoint: {type: KubeVIP, port: 6443},
+vApp: {layout: PerFailureDomain}, cloudProvider: {mode: "None"}, orphanedDiskPolicy: Retain, rde: {mode: "None"}}}`)["spec"]),
+		"what a person reads back of the least VCDCluster")
+	g.Expect(machine["spec"]).To(Equal(parse(t, machineYAML, `{spec: {networks: [{addressSource: Pool, adapter: VMXNET3}],
+bootstrap: {transport: GuestInfo, templateMode: Standard}, powerState: Report, shutdownTimeoutSeconds: 60}}`)["spec"]),
+		"what a person reads back of the least VCDMachine")
+}
