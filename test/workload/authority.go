@@ -1,0 +1,129 @@
+package workload
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/cluster-api/util/certs"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/guest"
+)
+
+// authority is a certificate authority that was handed to a control plane.
+type authority struct {
+	cert *x509.Certificate
+	key  crypto.Signer
+}
+
+// readAuthority parses <base>.crt and <base>.key from the files the guest writes. kubeadm would generate missing ones, but then nobody
+// outside could trust the cluster.
+func readAuthority(u *guest.Userdata, base string) (authority, error) {
+	crt, found := u.File(base + ".crt")
+	if !found {
+		return authority{}, fmt.Errorf("%s.crt is not written: no kubeconfig made outside of the cluster would fit", base)
+	}
+	key, found := u.File(base + ".key")
+	if !found {
+		return authority{}, fmt.Errorf("%s.key is not written: no kubeconfig made outside of the cluster would fit", base)
+	}
+	cert, err := certs.DecodeCertPEM([]byte(crt.Content))
+	if err != nil || cert == nil {
+		return authority{}, fmt.Errorf("%s.crt is not a certificate", base)
+	}
+	signer, err := certs.DecodePrivateKeyPEM([]byte(key.Content))
+	if err != nil || signer == nil {
+		return authority{}, fmt.Errorf("%s.key is not a private key", base)
+	}
+	public, ok := signer.Public().(interface{ Equal(crypto.PublicKey) bool })
+	if !ok || !public.Equal(cert.PublicKey) {
+		return authority{}, fmt.Errorf("%s.key does not belong to %s.crt", base, base)
+	}
+	return authority{cert: cert, key: signer}, nil
+}
+
+// hash is the pin of the certificate's public key as kubeadm writes it.
+func (a authority) hash() string {
+	sum := sha256.Sum256(a.cert.RawSubjectPublicKeyInfo)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+func (a authority) pem() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
+}
+
+// pinned says whether one of kubeadm's caCertHashes is this authority's.
+func (a authority) pinned(hashes []string) bool {
+	for _, h := range hashes {
+		if strings.EqualFold(h, a.hash()) {
+			return true
+		}
+	}
+	return false
+}
+
+// issue signs a certificate for the subject; hosts are its names and addresses.
+func (a authority) issue(subject pkix.Name, hosts ...string) (*tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("generating a key: %w", err)
+	}
+	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
+	if err != nil {
+		return nil, fmt.Errorf("generating a serial number: %w", err)
+	}
+	cert := &x509.Certificate{
+		SerialNumber: serial, Subject: subject,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(1, 0, 0),
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	for _, host := range hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			cert.IPAddresses = append(cert.IPAddresses, ip)
+		} else {
+			cert.DNSNames = append(cert.DNSNames, host)
+		}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, cert, a.cert, key.Public(), a.key)
+	if err != nil {
+		return nil, fmt.Errorf("signing the certificate of %s: %w", subject.CommonName, err)
+	}
+	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
+}
+
+// encode returns a certificate and its key as PEM.
+func encode(c *tls.Certificate) (cert, key []byte, _ error) {
+	der, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)
+	if err != nil {
+		return nil, nil, fmt.Errorf("encoding a key: %w", err)
+	}
+	cert = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Certificate[0]})
+	return cert, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
+}
+
+// signed says whether the peer of a TLS connection proved to hold a certificate of this authority.
+func (a authority) signed(state *tls.ConnectionState) error {
+	if state == nil || len(state.VerifiedChains) == 0 {
+		return errors.New("no client certificate of this cluster")
+	}
+	for _, chain := range state.VerifiedChains {
+		if chain[len(chain)-1].Equal(a.cert) {
+			return nil
+		}
+	}
+	return fmt.Errorf("client certificate is not signed by %s", a.cert.Subject.CommonName)
+}

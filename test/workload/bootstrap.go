@@ -1,0 +1,134 @@
+package workload
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// check says whether kubeadm could go through now. An error that wraps errWaiting may go away by itself.
+func (w *Workloads) check(p *plan) error {
+	w.lock.Lock()
+	c := w.clusters[p.endpoint]
+	w.lock.Unlock()
+	switch {
+	case p.init && c != nil:
+		return fmt.Errorf("kubeadm init: %s answers already, for cluster %s", p.endpoint, c.name)
+	case p.init:
+		return nil
+	case c == nil:
+		return fmt.Errorf("kubeadm join: %w for a control plane at %s, nothing answers there", errWaiting, p.endpoint)
+	case c.up() == "":
+		return fmt.Errorf("kubeadm join: %w for a control plane of cluster %s at %s, none is running", errWaiting, c.name, p.endpoint)
+	}
+	if !p.anyCA && !c.ca.pinned(p.caHashes) {
+		return fmt.Errorf("kubeadm join: the cluster at %s has CA %s, which caCertHashes does not pin", p.endpoint, c.ca.hash())
+	}
+	if p.controlPlane && (!p.ca.cert.Equal(c.ca.cert) || !p.etcdCA.cert.Equal(c.etcdCA.cert)) {
+		return fmt.Errorf("kubeadm join: the certificate authorities written to /etc/kubernetes/pki are not those of the cluster at %s", p.endpoint)
+	}
+	return w.checkToken(c, p.token)
+}
+
+// checkToken looks the bootstrap token up in its cluster, where Cluster API has put it.
+func (w *Workloads) checkToken(c *cluster, token string) error {
+	id, secretPart, _ := strings.Cut(token, ".")
+	secret := &corev1.Secret{}
+	err := c.client.Get(w.ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "bootstrap-token-" + id}, secret)
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("kubeadm join: %w for bootstrap token %s, cluster %s does not know it", errWaiting, id, c.name)
+	}
+	if err != nil {
+		return fmt.Errorf("kubeadm join: reading bootstrap token %s: %w", id, err)
+	}
+	if string(secret.Data["token-secret"]) != secretPart {
+		return fmt.Errorf("kubeadm join: bootstrap token %s has another secret in cluster %s", id, c.name)
+	}
+	if text := string(secret.Data["expiration"]); text != "" {
+		if until, err := time.Parse(time.RFC3339, text); err != nil || time.Now().After(until) {
+			return fmt.Errorf("kubeadm join: bootstrap token %s of cluster %s has expired", id, c.name)
+		}
+	}
+	return nil
+}
+
+// kubeadm does what init or join does and leaves the machine's phase saying how it went.
+func (w *Workloads) kubeadm(m *machine) error {
+	c, err := w.clusterFor(m.plan)
+	if err == nil {
+		err = w.join(m, c)
+	}
+	switch {
+	case err == nil:
+		w.lock.Lock()
+		m.done, m.cluster, m.Node, m.Cluster = true, c, m.plan.node.name, c.name
+		w.lock.Unlock()
+		w.setPhase(m, PhaseRunning, "")
+		return nil
+	case isWaiting(err):
+		w.setPhase(m, PhaseBootstrapping, err.Error())
+		return err
+	default:
+		return w.fail(m, err)
+	}
+}
+
+// clusterFor returns the cluster to join, or makes one for init.
+func (w *Workloads) clusterFor(p *plan) (*cluster, error) {
+	if err := w.check(p); err != nil {
+		return nil, err
+	}
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	c := w.clusters[p.endpoint]
+	switch {
+	case !p.init && c == nil:
+		return nil, fmt.Errorf("kubeadm join: %w for a control plane at %s", errWaiting, p.endpoint)
+	case !p.init:
+		return c, nil
+	case c != nil:
+		return nil, fmt.Errorf("kubeadm init: %s answers already, for cluster %s", p.endpoint, c.name)
+	}
+	w.groups++
+	c, err := newCluster(w.manager, fmt.Sprintf("%s#%d", p.endpoint, w.groups), p)
+	if err != nil {
+		return nil, fmt.Errorf("kubeadm init: %w", err)
+	}
+	w.clusters[p.endpoint] = c
+	return c, nil
+}
+
+// join adds a node, and for control planes their static pods and etcd member, to a cluster.
+func (w *Workloads) join(m *machine, c *cluster) error {
+	p, version := m.plan, m.plan.version
+	if version == "" {
+		version = c.version
+	}
+	taken := &corev1.Node{}
+	if err := c.client.Get(w.ctx, client.ObjectKey{Name: p.node.name}, taken); err == nil {
+		return fmt.Errorf("kubeadm: a node called %s exists already in cluster %s", p.node.name, c.name)
+	}
+	if p.init {
+		if err := c.createClusterObjects(w.ctx, p); err != nil {
+			return err
+		}
+	}
+	if err := c.createNode(w.ctx, p.node, version); err != nil {
+		return err
+	}
+	if !p.controlPlane {
+		return nil
+	}
+	if err := c.addMember(p.node.name); err != nil {
+		return err
+	}
+	if err := c.createStaticPods(w.ctx, p, version); err != nil {
+		return err
+	}
+	return c.setMember(w.ctx, p.node.name, true)
+}

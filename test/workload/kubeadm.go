@@ -1,0 +1,154 @@
+package workload
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/guest"
+)
+
+// kubeadmConfig is the part of kubeadm's configuration kinds that decides what a node becomes.
+type kubeadmConfig struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+
+	// InitConfiguration and JoinConfiguration.
+	NodeRegistration nodeRegistration `json:"nodeRegistration"`
+
+	// ClusterConfiguration.
+	ClusterName          string `json:"clusterName"`
+	KubernetesVersion    string `json:"kubernetesVersion"`
+	ControlPlaneEndpoint string `json:"controlPlaneEndpoint"`
+	APIServer            struct {
+		CertSANs []string `json:"certSANs"`
+	} `json:"apiServer"`
+
+	// JoinConfiguration.
+	ControlPlane *struct{} `json:"controlPlane"`
+	Discovery    discovery `json:"discovery"`
+
+	// text is the document itself.
+	text string
+}
+
+type nodeRegistration struct {
+	Name             string          `json:"name"`
+	Taints           *[]corev1.Taint `json:"taints"`
+	KubeletExtraArgs json.RawMessage `json:"kubeletExtraArgs"`
+}
+
+type discovery struct {
+	BootstrapToken *struct {
+		APIServerEndpoint        string   `json:"apiServerEndpoint"`
+		Token                    string   `json:"token"`
+		CACertHashes             []string `json:"caCertHashes"`
+		UnsafeSkipCAVerification bool     `json:"unsafeSkipCAVerification"`
+	} `json:"bootstrapToken"`
+}
+
+// kubeadmRun is what a guest's commands start: kubeadm init or kubeadm join, and the documents of its configuration file.
+type kubeadmRun struct {
+	verb string
+	docs []kubeadmConfig
+}
+
+var (
+	kubeadmCommand = regexp.MustCompile(`(?:\A|[\s;&|/])kubeadm\s+(init|join)\b([^;&|]*)`)
+	configFlag     = regexp.MustCompile(`--config[= ]\s*(\S+)`)
+)
+
+// findKubeadm returns the kubeadm command among the user data's commands; found is false when there is none.
+func findKubeadm(u *guest.Userdata) (_ kubeadmRun, found bool, _ error) {
+	for _, command := range u.Commands {
+		m := kubeadmCommand.FindStringSubmatch(command)
+		if m == nil {
+			continue
+		}
+		flag := configFlag.FindStringSubmatch(m[2])
+		if flag == nil {
+			return kubeadmRun{}, true, fmt.Errorf("kubeadm %s is started without --config", m[1])
+		}
+		file, ok := u.File(flag[1])
+		if !ok {
+			return kubeadmRun{}, true, fmt.Errorf("kubeadm %s: its --config file %s is not written", m[1], flag[1])
+		}
+		docs, err := parseKubeadm(file.Content)
+		if err != nil {
+			return kubeadmRun{}, true, fmt.Errorf("kubeadm %s: %s: %w", m[1], file.Path, err)
+		}
+		return kubeadmRun{verb: m[1], docs: docs}, true, nil
+	}
+	return kubeadmRun{}, false, nil
+}
+
+// parseKubeadm splits and decodes a kubeadm configuration file.
+func parseKubeadm(content string) ([]kubeadmConfig, error) {
+	var docs []kubeadmConfig
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(content)))
+	for {
+		text, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return docs, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading YAML documents: %w", err)
+		}
+		if strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(string(text)), "---")) == "" {
+			continue
+		}
+		doc := kubeadmConfig{text: string(text)}
+		if err := yaml.Unmarshal(text, &doc); err != nil {
+			return nil, errors.New("a document is not a kubeadm configuration")
+		}
+		if doc.Kind != "KubeletConfiguration" && doc.Kind != "KubeProxyConfiguration" &&
+			!slices.Contains([]string{"kubeadm.k8s.io/v1beta3", "kubeadm.k8s.io/v1beta4"}, doc.APIVersion) {
+			return nil, fmt.Errorf("%s has apiVersion %q, want kubeadm.k8s.io/v1beta3 or v1beta4", doc.Kind, doc.APIVersion)
+		}
+		docs = append(docs, doc)
+	}
+}
+
+// doc returns the document of a kind; a missing one is empty.
+func (k kubeadmRun) doc(kind string) (doc kubeadmConfig, found bool) {
+	for _, d := range k.docs {
+		if d.Kind == kind {
+			return d, true
+		}
+	}
+	return kubeadmConfig{}, false
+}
+
+// kubeletArgs decodes kubeletExtraArgs: a mapping in v1beta3, a list of names and values in v1beta4.
+func (c kubeadmConfig) kubeletArgs() (map[string]string, error) {
+	args := map[string]string{}
+	if len(c.NodeRegistration.KubeletExtraArgs) == 0 {
+		return args, nil
+	}
+	if c.APIVersion == "kubeadm.k8s.io/v1beta3" {
+		if err := json.Unmarshal(c.NodeRegistration.KubeletExtraArgs, &args); err != nil {
+			return nil, errors.New("nodeRegistration.kubeletExtraArgs is not a mapping, as v1beta3 wants it")
+		}
+		return args, nil
+	}
+	var list []struct {
+		Name  string `json:"name"`
+		Value string `json:"value"`
+	}
+	if err := json.Unmarshal(c.NodeRegistration.KubeletExtraArgs, &list); err != nil {
+		return nil, errors.New("nodeRegistration.kubeletExtraArgs is not a list of names and values, as v1beta4 wants it")
+	}
+	for _, arg := range list {
+		args[arg.Name] = arg.Value
+	}
+	return args, nil
+}

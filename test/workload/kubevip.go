@@ -1,0 +1,96 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/guest"
+)
+
+const manifests = "/etc/kubernetes/manifests/"
+
+// readKubeVIP looks for kube-vip's static pod among the files of a control plane and checks that it would make the endpoint answer.
+// Without one, something else answers for the endpoint.
+func (p *plan) readKubeVIP(u *guest.Userdata) error {
+	for _, f := range u.Files {
+		if !strings.HasPrefix(f.Path, manifests) || !strings.Contains(f.Content, "kube-vip") {
+			continue
+		}
+		pod := &corev1.Pod{}
+		if err := yaml.UnmarshalStrict([]byte(f.Content), pod); err != nil || pod.Kind != "Pod" || len(pod.Spec.Containers) == 0 {
+			return fmt.Errorf("%s is not a Pod: kubelet would not start kube-vip", f.Path)
+		}
+		if err := p.checkKubeVIP(pod, u); err != nil {
+			return fmt.Errorf("%s: %w", f.Path, err)
+		}
+		p.kubeVIP = pod
+	}
+	return nil
+}
+
+func (p *plan) checkKubeVIP(pod *corev1.Pod, u *guest.Userdata) error {
+	host, port, err := net.SplitHostPort(p.endpoint)
+	if err != nil {
+		return fmt.Errorf("control plane endpoint %s: %w", p.endpoint, err)
+	}
+	env := map[string]string{}
+	for _, e := range pod.Spec.Containers[0].Env {
+		env[e.Name] = e.Value
+	}
+	if address := env["address"]; !sameHost(address, host) {
+		return fmt.Errorf("kube-vip's address %q is not the control plane endpoint %s: the endpoint would not answer", address, host)
+	}
+	if env["port"] != "" && env["port"] != port {
+		return fmt.Errorf("kube-vip's port %s is not the control plane endpoint's %s", env["port"], port)
+	}
+	if env["cp_enable"] != "true" {
+		return errors.New("cp_enable is not true: kube-vip would not announce the control plane endpoint")
+	}
+	return p.checkKubeconfig(pod, u)
+}
+
+// checkKubeconfig knows that since Kubernetes 1.29 admin.conf has no rights before the first node's kubeadm init is through, so that kube-vip
+// must use super-admin.conf there; on other nodes super-admin.conf does not exist.
+func (p *plan) checkKubeconfig(pod *corev1.Pod, u *guest.Userdata) error {
+	direct := false
+	for _, v := range pod.Spec.Volumes {
+		direct = direct || v.HostPath != nil && strings.HasSuffix(v.HostPath.Path, "super-admin.conf")
+	}
+	switch {
+	case !p.init && direct:
+		return errors.New("kube-vip mounts super-admin.conf, which exists on the first control plane only")
+	case p.init && !direct && !mentions(u, "super-admin.conf"):
+		return errors.New("kube-vip uses admin.conf, which has no rights before kubeadm init is through, and no command changes it to super-admin.conf: " +
+			"the endpoint would not answer and kubeadm init would time out")
+	default:
+		return nil
+	}
+}
+
+// mentions says whether a command, or a file that a command names, contains text.
+func mentions(u *guest.Userdata, text string) bool {
+	for _, command := range u.Commands {
+		if strings.Contains(command, text) {
+			return true
+		}
+		for _, f := range u.Files {
+			if strings.Contains(command, f.Path) && strings.Contains(f.Content, text) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func sameHost(a, b string) bool {
+	ipA, ipB := net.ParseIP(a), net.ParseIP(b)
+	if ipA != nil && ipB != nil {
+		return ipA.Equal(ipB)
+	}
+	return strings.EqualFold(a, b)
+}

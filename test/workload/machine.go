@@ -1,0 +1,253 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/guest"
+)
+
+// Phase says how far a guest has come.
+type Phase string
+
+// The phases of a guest.
+const (
+	// PhaseOff: powered off.
+	PhaseOff Phase = "Off"
+	// PhaseRefused: the guest could not come up; Message says why.
+	PhaseRefused Phase = "Refused"
+	// PhaseBooted: up, without anything that starts Kubernetes.
+	PhaseBooted Phase = "Booted"
+	// PhaseBootstrapping: kubeadm runs or waits; Message says for what.
+	PhaseBootstrapping Phase = "Bootstrapping"
+	// PhaseFailed: up, but kubeadm failed, and cloud-init does not run it again.
+	PhaseFailed Phase = "Failed"
+	// PhaseRunning: the node's kubelet runs.
+	PhaseRunning Phase = "Running"
+)
+
+// machine is a guest with what its disk remembers between boots.
+type machine struct {
+	Machine
+
+	// instanceID is the instance cloud-init has set up, "" before the first boot.
+	instanceID string
+	plan       *plan
+	version    string
+	// done: kubeadm went through, ending in cluster.
+	done    bool
+	failure string
+	cluster *cluster
+	// on counts power-ons, so that timers of an earlier one can tell; stop ends what runs since the last one.
+	on      int
+	powered bool
+	stop    context.CancelFunc
+}
+
+// errWaiting wraps what a joining guest waits for.
+var errWaiting = errors.New("waiting")
+
+// PowerOn boots a guest. An error says why the guest does not come up as it was meant to; the report is what it shows nevertheless.
+// kubeadm goes on in the background when it has to wait: see Machine.
+func (w *Workloads) PowerOn(_ context.Context, vm GuestVM) (GuestReport, error) {
+	m := w.powerOn(vm)
+	id, err := readGuest(vm)
+	if err != nil {
+		w.setPhase(m, PhaseRefused, err.Error())
+		return GuestReport{}, err
+	}
+	report := reportOf(id)
+	if m.instanceID != "" {
+		return report, w.reboot(m, id)
+	}
+	m.instanceID, m.version = id.InstanceID, vm.KubernetesVersion
+	if id.Userdata == nil {
+		w.setPhase(m, PhaseBooted, "no user data: nothing to do on the first boot")
+		return report, nil
+	}
+	if m.plan, err = planFor(id, vm.KubernetesVersion); err != nil {
+		return report, w.fail(m, err)
+	}
+	if m.plan == nil {
+		w.setPhase(m, PhaseBooted, "user data starts no kubeadm")
+		return report, nil
+	}
+	return report, w.bootstrap(m)
+}
+
+// PowerOff stops a guest: its control plane parts at once, its node looks alive for a moment.
+func (w *Workloads) PowerOff(_ context.Context, vmID string) {
+	w.lock.Lock()
+	m := w.machines[vmID]
+	w.lock.Unlock()
+	if m != nil {
+		w.powerOff(m)
+	}
+}
+
+// Delete removes a guest. Its Node object stays until somebody deletes it; a cluster ends with its last control plane.
+func (w *Workloads) Delete(_ context.Context, vmID string) {
+	w.lock.Lock()
+	m := w.machines[vmID]
+	delete(w.machines, vmID)
+	w.lock.Unlock()
+	if m == nil {
+		return
+	}
+	w.powerOff(m)
+	if m.done && m.plan.controlPlane {
+		w.leave(m)
+	}
+}
+
+func (w *Workloads) powerOn(vm GuestVM) *machine {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	m, found := w.machines[vm.ID]
+	if !found {
+		m = &machine{Machine: Machine{VMID: vm.ID, VMName: vm.Name}}
+		w.machines[vm.ID] = m
+	}
+	m.on++
+	m.powered = true
+	return m
+}
+
+func (w *Workloads) powerOff(m *machine) {
+	w.lock.Lock()
+	if !m.powered {
+		w.lock.Unlock()
+		return
+	}
+	m.powered = false
+	if m.stop != nil {
+		m.stop()
+	}
+	if m.Phase == PhaseBootstrapping {
+		m.failure = "the first boot was interrupted by a power-off and cloud-init does not run it again"
+	}
+	boot := m.on
+	w.lock.Unlock()
+	w.setPhase(m, PhaseOff, "")
+	if m.done {
+		w.nodeDown(m, boot)
+	}
+}
+
+// reboot starts what the first boot has set up. cloud-init does nothing for an instance it knows.
+func (w *Workloads) reboot(m *machine, id guest.Identity) error {
+	switch {
+	case m.instanceID != id.InstanceID:
+		err := fmt.Errorf("instance-id changed from %s to %s: cloud-init would set the guest up again", m.instanceID, id.InstanceID)
+		w.setPhase(m, PhaseRefused, err.Error())
+		return err
+	case m.done:
+		return w.nodeUp(m)
+	case m.failure != "":
+		w.setPhase(m, PhaseFailed, m.failure)
+	default:
+		w.setPhase(m, PhaseBooted, "rebooted")
+	}
+	return nil
+}
+
+// fail records that kubeadm failed for good.
+func (w *Workloads) fail(m *machine, err error) error {
+	w.lock.Lock()
+	m.failure = err.Error()
+	w.lock.Unlock()
+	w.setPhase(m, PhaseFailed, err.Error())
+	return err
+}
+
+func (w *Workloads) setPhase(m *machine, phase Phase, message string) {
+	w.lock.Lock()
+	changed := m.Phase != phase || m.Message != message
+	m.Phase, m.Message = phase, message
+	w.lock.Unlock()
+	if changed {
+		w.options.Log.Info("Guest", "vm", m.VMName, "phase", string(phase), "message", message)
+	}
+}
+
+// bootstrap runs kubeadm: now if that is possible without waiting, else in the background.
+func (w *Workloads) bootstrap(m *machine) error {
+	if err := w.check(m.plan); err != nil && !errors.Is(err, errWaiting) {
+		return w.fail(m, err)
+	}
+	if w.options.BootstrapTime == 0 {
+		err := w.kubeadm(m)
+		if !errors.Is(err, errWaiting) {
+			return err
+		}
+	} else {
+		w.setPhase(m, PhaseBootstrapping, "kubeadm runs")
+	}
+	ctx, cancel := context.WithCancel(w.ctx)
+	w.lock.Lock()
+	m.stop = cancel
+	w.lock.Unlock()
+	w.jobs.Go(func() {
+		defer cancel()
+		w.bootstrapLater(ctx, m)
+	})
+	return nil
+}
+
+func (w *Workloads) bootstrapLater(ctx context.Context, m *machine) {
+	if !sleep(ctx, w.options.BootstrapTime) {
+		return
+	}
+	deadline := time.Now().Add(w.options.JoinTimeout)
+	for {
+		err := w.kubeadm(m)
+		if !errors.Is(err, errWaiting) {
+			return
+		}
+		if time.Now().After(deadline) {
+			_ = w.fail(m, fmt.Errorf("timed out: %w", err))
+			return
+		}
+		if !sleep(ctx, w.options.RetryEvery) {
+			return
+		}
+	}
+}
+
+// sleep waits and says whether the guest still runs.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return ctx.Err() == nil
+	}
+}
+
+// readGuest decodes the guestinfo of a VM.
+func readGuest(vm GuestVM) (guest.Identity, error) {
+	var nics []guest.NIC
+	for _, nic := range vm.NICs {
+		n := guest.NIC{MAC: nic.MAC, Network: nic.NetworkName, Mode: guest.Mode(nic.Mode)}
+		if addr, err := netip.ParseAddr(nic.Address); err == nil {
+			n.Address = netip.PrefixFrom(addr, nic.Prefix)
+		}
+		nics = append(nics, n)
+	}
+	return guest.Read(vm.ExtraConfig, nics)
+}
+
+func reportOf(id guest.Identity) GuestReport {
+	addresses := map[string]string{}
+	for mac, prefixes := range id.Addresses {
+		if len(prefixes) > 0 {
+			addresses[mac] = prefixes[0].Addr().String()
+		}
+	}
+	return GuestReport{Addresses: addresses, ExtraConfig: id.Published(), Hostname: id.Hostname}
+}

@@ -1,0 +1,271 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/guest"
+)
+
+const controlPlaneRole = "node-role.kubernetes.io/control-plane"
+
+// plan is what a guest does on its first boot, computed from its guestinfo and the Kubernetes version of its template.
+type plan struct {
+	// init: kubeadm init, else kubeadm join.
+	init         bool
+	controlPlane bool
+	endpoint     string
+	version      string
+	node         nodeSpec
+	kubeVIP      *corev1.Pod
+
+	// For init.
+	clusterName   string
+	clusterConfig string
+	certSANs      []string
+
+	// For init and for joining control planes.
+	ca, etcdCA authority
+
+	// For join.
+	token    string
+	caHashes []string
+	anyCA    bool
+}
+
+// nodeSpec is the Node that kubelet registers.
+type nodeSpec struct {
+	name       string
+	providerID string
+	labels     map[string]string
+	taints     []corev1.Taint
+	addresses  []corev1.NodeAddress
+}
+
+// planFor reads the kubeadm configuration in the user data; nil without an error means that the guest starts no kubeadm.
+func planFor(id guest.Identity, templateVersion string) (*plan, error) {
+	run, found, err := findKubeadm(id.Userdata)
+	if err != nil || !found {
+		return nil, err
+	}
+	p := &plan{init: run.verb == "init"}
+	if p.init {
+		err = p.readInit(run, id, templateVersion)
+	} else {
+		err = p.readJoin(run, id, templateVersion)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("kubeadm %s: %w", run.verb, err)
+	}
+	if p.controlPlane {
+		if err := p.readKubeVIP(id.Userdata); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+func (p *plan) readInit(run kubeadmRun, id guest.Identity, templateVersion string) error {
+	cluster, found := run.doc("ClusterConfiguration")
+	if !found {
+		return errors.New("no ClusterConfiguration")
+	}
+	initDoc, found := run.doc("InitConfiguration")
+	if !found {
+		initDoc.APIVersion = cluster.APIVersion
+	}
+	p.controlPlane = true
+	p.clusterName, p.clusterConfig, p.certSANs = cluster.ClusterName, cluster.text, cluster.APIServer.CertSANs
+	if p.clusterName == "" {
+		p.clusterName = "kubernetes"
+	}
+	p.version = cluster.KubernetesVersion
+	if p.version == "" {
+		p.version = templateVersion
+	}
+	if templateVersion != "" && !sameVersion(p.version, templateVersion) {
+		return fmt.Errorf("ClusterConfiguration asks for Kubernetes %s but the template holds %s", p.version, templateVersion)
+	}
+	var err error
+	if p.endpoint, err = endpoint(cluster.ControlPlaneEndpoint, id); err != nil {
+		return fmt.Errorf("ClusterConfiguration.controlPlaneEndpoint: %w", err)
+	}
+	if err := p.readAuthorities(id.Userdata); err != nil {
+		return err
+	}
+	return p.readNode(initDoc, id)
+}
+
+func (p *plan) readJoin(run kubeadmRun, id guest.Identity, templateVersion string) error {
+	join, found := run.doc("JoinConfiguration")
+	if !found {
+		return errors.New("no JoinConfiguration")
+	}
+	p.controlPlane, p.version = join.ControlPlane != nil, templateVersion
+	token := join.Discovery.BootstrapToken
+	if token == nil {
+		return errors.New("JoinConfiguration.discovery has no bootstrapToken, the simulated guest knows no other way to a cluster")
+	}
+	if token.Token == "" {
+		return errors.New("JoinConfiguration.discovery.bootstrapToken.token is empty")
+	}
+	if len(token.CACertHashes) == 0 && !token.UnsafeSkipCAVerification {
+		return errors.New("JoinConfiguration.discovery.bootstrapToken has neither caCertHashes nor unsafeSkipCAVerification")
+	}
+	p.token, p.caHashes, p.anyCA = token.Token, token.CACertHashes, token.UnsafeSkipCAVerification
+	if token.APIServerEndpoint == "" {
+		return errors.New("JoinConfiguration.discovery.bootstrapToken.apiServerEndpoint is empty")
+	}
+	var err error
+	if p.endpoint, err = endpoint(token.APIServerEndpoint, id); err != nil {
+		return fmt.Errorf("JoinConfiguration.discovery.bootstrapToken.apiServerEndpoint: %w", err)
+	}
+	if p.controlPlane {
+		if err := p.readAuthorities(id.Userdata); err != nil {
+			return err
+		}
+	}
+	return p.readNode(join, id)
+}
+
+// readAuthorities takes the certificate authorities that Cluster API hands to control planes.
+func (p *plan) readAuthorities(u *guest.Userdata) error {
+	var err error
+	if p.ca, err = readAuthority(u, "/etc/kubernetes/pki/ca"); err != nil {
+		return err
+	}
+	if p.etcdCA, err = readAuthority(u, "/etc/kubernetes/pki/etcd/ca"); err != nil {
+		return err
+	}
+	for _, path := range []string{"/etc/kubernetes/pki/sa.key", "/etc/kubernetes/pki/sa.pub"} {
+		if f, found := u.File(path); !found || strings.TrimSpace(f.Content) == "" {
+			return fmt.Errorf("%s is not written: service account tokens would differ between control planes", path)
+		}
+	}
+	return nil
+}
+
+// readNode computes what kubelet registers from the node registration, the host name and the guest's addresses.
+func (p *plan) readNode(doc kubeadmConfig, id guest.Identity) error {
+	args, err := doc.kubeletArgs()
+	if err != nil {
+		return err
+	}
+	n := nodeSpec{name: strings.ToLower(doc.NodeRegistration.Name), providerID: args["provider-id"]}
+	if n.name == "" {
+		n.name = strings.ToLower(id.Hostname)
+	}
+	n.labels = map[string]string{"kubernetes.io/hostname": n.name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
+	if err := addLabels(n.labels, args["node-labels"]); err != nil {
+		return fmt.Errorf("kubelet argument node-labels: %w", err)
+	}
+	if n.taints, err = parseTaints(args["register-with-taints"]); err != nil {
+		return fmt.Errorf("kubelet argument register-with-taints: %w", err)
+	}
+	if p.controlPlane {
+		n.labels[controlPlaneRole] = ""
+		n.labels["node.kubernetes.io/exclude-from-external-load-balancers"] = ""
+	}
+	switch {
+	case doc.NodeRegistration.Taints != nil:
+		n.taints = append(n.taints, *doc.NodeRegistration.Taints...)
+	case p.controlPlane:
+		n.taints = append(n.taints, corev1.Taint{Key: controlPlaneRole, Effect: corev1.TaintEffectNoSchedule})
+	}
+	if n.addresses, err = nodeAddresses(args, n.name, id); err != nil {
+		return err
+	}
+	if args["cloud-provider"] == "external" {
+		n.taints = append(n.taints, corev1.Taint{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true", Effect: corev1.TaintEffectNoSchedule})
+	}
+	p.node = n
+	return nil
+}
+
+// nodeAddresses follows kubelet: with an external cloud provider a node has no address until the cloud-controller-manager gives it
+// one, unless --node-ip says otherwise.
+func nodeAddresses(args map[string]string, name string, id guest.Identity) ([]corev1.NodeAddress, error) {
+	hostname := corev1.NodeAddress{Type: corev1.NodeHostName, Address: name}
+	if text := args["node-ip"]; text != "" && text != "::" && text != "0.0.0.0" {
+		var out []corev1.NodeAddress
+		for _, part := range strings.Split(text, ",") {
+			addr, err := netip.ParseAddr(part)
+			if err != nil || !hasAddress(id, addr) {
+				return nil, fmt.Errorf("kubelet argument node-ip %q is no address of this guest: kubelet would not start", part)
+			}
+			out = append(out, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: addr.String()})
+		}
+		return append(out, hostname), nil
+	}
+	if args["cloud-provider"] == "external" {
+		return nil, nil
+	}
+	addr := id.Address()
+	if !addr.IsValid() {
+		return nil, errors.New("the guest has no address, kubelet would not start")
+	}
+	return []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: addr.String()}, hostname}, nil
+}
+
+func hasAddress(id guest.Identity, addr netip.Addr) bool {
+	for _, prefixes := range id.Addresses {
+		for _, p := range prefixes {
+			if p.Addr() == addr {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func addLabels(labels map[string]string, text string) error {
+	for _, pair := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' }) {
+		key, value, found := strings.Cut(pair, "=")
+		if !found {
+			return fmt.Errorf("%q is not key=value", pair)
+		}
+		labels[key] = value
+	}
+	return nil
+}
+
+func parseTaints(text string) ([]corev1.Taint, error) {
+	var taints []corev1.Taint
+	for _, item := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' }) {
+		pair, effect, found := strings.Cut(item, ":")
+		if !found {
+			return nil, fmt.Errorf("%q is not key=value:effect", item)
+		}
+		key, value, _ := strings.Cut(pair, "=")
+		taints = append(taints, corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(effect)})
+	}
+	return taints, nil
+}
+
+// endpoint normalises host[:port]; without a host it is the guest's own address, as kubeadm does it.
+func endpoint(text string, id guest.Identity) (string, error) {
+	if text == "" {
+		if !id.Address().IsValid() {
+			return "", errors.New("empty, and the guest has no address of its own")
+		}
+		text = id.Address().String()
+	}
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		host, port = strings.Trim(text, "[]"), "6443"
+	}
+	if host == "" || port == "0" {
+		return "", fmt.Errorf("%q names no host and port", text)
+	}
+	return strings.ToLower(net.JoinHostPort(host, port)), nil
+}
+
+func sameVersion(a, b string) bool {
+	trim := func(v string) string { v, _, _ = strings.Cut(strings.TrimPrefix(v, "v"), "+"); return v }
+	return trim(a) == trim(b)
+}

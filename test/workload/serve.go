@@ -1,0 +1,58 @@
+package workload
+
+import (
+	"crypto/x509"
+	"encoding/json"
+	"io"
+	"log"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const readHeaderTimeout = 30 * time.Second
+
+// silent swallows what net/http logs of TLS handshakes that clients abandon.
+var silent = log.New(io.Discard, "", 0)
+
+func (a authority) pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(a.cert)
+	return pool
+}
+
+// refuse answers as an API server does, with a Status.
+func refuse(w http.ResponseWriter, code int, reason metav1.StatusReason, err error) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
+		Status:   metav1.StatusFailure, Code: int32(code), Reason: reason, Message: err.Error(), //nolint:gosec // An HTTP status.
+	})
+}
+
+var etcdForward = regexp.MustCompile(`\A/api/v1/namespaces/kube-system/pods/etcd-([^/]+)/portforward\z`)
+
+// forwardTo returns the node to which a port forward goes.
+func (c *cluster) forwardTo(r *http.Request) (node string, ok bool) {
+	m := etcdForward.FindStringSubmatch(r.URL.Path)
+	if m == nil {
+		return "", false
+	}
+	return m[1], true
+}
+
+func (c *cluster) nodeRuns(node string) bool {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	m := c.members[node]
+	return m != nil && m.up
+}
+
+func etcdPodName(node string) string { return "etcd-" + node }
+
+// etcdNode returns the node of an etcd pod.
+func etcdNode(pod string) (node string, ok bool) { return strings.CutPrefix(pod, "etcd-") }

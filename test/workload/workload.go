@@ -1,0 +1,216 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	inmemoryruntime "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/runtime"
+)
+
+// Options are the knobs of the pretend guests. The zero value suits tests.
+type Options struct {
+	// BootstrapTime is how long kubeadm takes; zero is at once.
+	BootstrapTime time.Duration
+	// NotReadyAfter is how long a node that went away still looks Ready; zero is one second.
+	NotReadyAfter time.Duration
+	// JoinTimeout is how long kubeadm join waits for its cluster; zero is kubeadm's own five minutes.
+	JoinTimeout time.Duration
+	// RetryEvery is how often a joining guest looks for its cluster; zero is 200 ms.
+	RetryEvery time.Duration
+	// Log receives what happens to guests; nil discards it. Nothing of user data is logged.
+	Log *slog.Logger
+}
+
+// Workloads is the simulator's boot hook and the pretend clusters it brought up.
+type Workloads struct {
+	options Options
+	manager inmemoryruntime.Manager
+	proxy   *proxy
+
+	//nolint:containedctx // Guests outlive the calls that power them on.
+	ctx    context.Context
+	cancel context.CancelFunc
+	jobs   sync.WaitGroup
+
+	lock     sync.Mutex
+	clusters map[string]*cluster // By control plane endpoint.
+	machines map[string]*machine // By VM ID.
+	groups   int
+}
+
+// New starts the in-memory server and the proxy. They stop with ctx or with Close.
+func New(ctx context.Context, options Options) (*Workloads, error) {
+	options = withDefaults(options)
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme)); err != nil {
+		return nil, fmt.Errorf("building the scheme of workload clusters: %w", err)
+	}
+	w := &Workloads{
+		options: options, manager: inmemoryruntime.NewManager(scheme),
+		clusters: map[string]*cluster{}, machines: map[string]*machine{},
+	}
+	w.ctx, w.cancel = context.WithCancel(ctx)
+	if err := w.manager.Start(w.ctx); err != nil {
+		w.cancel()
+		return nil, fmt.Errorf("starting the in-memory API server: %w", err)
+	}
+	if err := w.watchNodes(); err != nil {
+		w.cancel()
+		return nil, err
+	}
+	var err error
+	if w.proxy, err = startProxy(w.resolve); err != nil {
+		w.cancel()
+		return nil, err
+	}
+	context.AfterFunc(w.ctx, func() { _ = w.proxy.close() })
+	return w, nil
+}
+
+func withDefaults(o Options) Options {
+	if o.NotReadyAfter == 0 {
+		o.NotReadyAfter = time.Second
+	}
+	if o.JoinTimeout == 0 {
+		o.JoinTimeout = 5 * time.Minute
+	}
+	if o.RetryEvery == 0 {
+		o.RetryEvery = 200 * time.Millisecond
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	return o
+}
+
+// Close stops all clusters and the proxy.
+func (w *Workloads) Close() error {
+	w.cancel()
+	w.jobs.Wait()
+	err := w.proxy.close()
+	w.lock.Lock()
+	clusters := w.clusters
+	w.clusters = map[string]*cluster{}
+	w.lock.Unlock()
+	for _, c := range clusters {
+		err = errors.Join(err, c.close())
+	}
+	return err
+}
+
+// Machine is a guest as seen from outside, for progress displays and assertions.
+type Machine struct {
+	VMID   string
+	VMName string
+	// Node and Cluster are empty while the guest is not part of one.
+	Node    string
+	Cluster string
+	Phase   Phase
+	// Message says what a guest waits for, or why it did not come up.
+	Message string
+}
+
+// Machines lists all guests that were ever powered on and not deleted, by VM name.
+func (w *Workloads) Machines() []Machine {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	var out []Machine
+	for _, m := range w.machines {
+		out = append(out, m.Machine)
+	}
+	slices.SortFunc(out, func(a, b Machine) int { return strings.Compare(a.VMName+a.VMID, b.VMName+b.VMID) })
+	return out
+}
+
+// Machine returns the guest of one VM.
+func (w *Workloads) Machine(vmID string) (Machine, bool) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	m, found := w.machines[vmID]
+	if !found {
+		return Machine{}, false
+	}
+	return m.Machine, true
+}
+
+// Clusters returns the control plane endpoints of all clusters that exist.
+func (w *Workloads) Clusters() []string {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	var out []string
+	for endpoint := range w.clusters {
+		out = append(out, endpoint)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Nodes lists the nodes of a cluster, given by its name or by its control plane endpoint.
+func (w *Workloads) Nodes(cluster string) ([]corev1.Node, error) {
+	c, err := w.find(cluster)
+	if err != nil {
+		return nil, err
+	}
+	list := &corev1.NodeList{}
+	if err := c.client.List(w.ctx, list); err != nil {
+		return nil, fmt.Errorf("listing nodes of cluster %s: %w", cluster, err)
+	}
+	slices.SortFunc(list.Items, func(a, b corev1.Node) int { return strings.Compare(a.Name, b.Name) })
+	return list.Items, nil
+}
+
+// find returns a cluster by name or endpoint.
+func (w *Workloads) find(nameOrEndpoint string) (*cluster, error) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	if c, found := w.clusters[nameOrEndpoint]; found {
+		return c, nil
+	}
+	var hit *cluster
+	for _, c := range w.clusters {
+		if c.name != nameOrEndpoint {
+			continue
+		}
+		if hit != nil {
+			return nil, fmt.Errorf("more than one cluster is called %s, ask for one by its endpoint", nameOrEndpoint)
+		}
+		hit = c
+	}
+	if hit == nil {
+		return nil, fmt.Errorf("no cluster is called or reached at %s", nameOrEndpoint)
+	}
+	return hit, nil
+}
+
+// resolve is the proxy's name service: the local address for an endpoint that a client dials.
+func (w *Workloads) resolve(target string) (string, error) {
+	w.lock.Lock()
+	c, found := w.clusters[strings.ToLower(target)]
+	w.lock.Unlock()
+	if found {
+		if address := c.up(); address != "" {
+			return address, nil
+		}
+		return "", fmt.Errorf("no control plane of cluster %s (%s) is running", c.name, target)
+	}
+	host, _, err := net.SplitHostPort(target)
+	if err != nil {
+		return "", fmt.Errorf("%s is not host:port", target)
+	}
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+		return target, nil
+	}
+	return "", fmt.Errorf("%s is no control plane endpoint of a simulated cluster", target)
+}
