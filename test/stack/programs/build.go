@@ -32,6 +32,7 @@ type Options struct {
 // builder carries what the steps of one build share.
 type builder struct {
 	source  string
+	groups  []group
 	folders map[string]string
 	set     *Set
 	show    *progress
@@ -44,7 +45,11 @@ func Build(ctx context.Context, opts Options) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	set, folders, err := plan(opts.Source, opts.Cache)
+	return build(ctx, opts, groups())
+}
+
+func build(ctx context.Context, opts Options, groups []group) (*Set, error) {
+	set, folders, err := plan(groups, opts.Source, opts.Cache)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +66,7 @@ func Build(ctx context.Context, opts Options) (*Set, error) {
 		return nil, err
 	}
 	defer unlock()
-	b := &builder{source: opts.Source, folders: folders, set: set, show: newProgress(opts.Out, len(set.missing()))}
+	b := &builder{source: opts.Source, groups: groups, folders: folders, set: set, show: newProgress(opts.Out, len(set.missing()))}
 	if err := b.all(ctx); err != nil {
 		return nil, explain(err, opts.Cache)
 	}
@@ -94,12 +99,12 @@ func (b *builder) all(ctx context.Context) error {
 	if free, ok := process.FreeSpace(filepath.Dir(b.set.dir)); ok && free < needed {
 		return fmt.Errorf("%d MiB free, %d needed: %w", free>>20, needed>>20, syscall.ENOSPC)
 	}
-	for _, g := range groups() {
+	for _, g := range b.groups {
 		if err := b.group(ctx, g); err != nil {
 			return err
 		}
 	}
-	for _, g := range groups() {
+	for _, g := range b.groups {
 		for _, p := range g.programs {
 			if err := b.render(ctx, g, p); err != nil {
 				return err

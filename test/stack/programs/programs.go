@@ -127,11 +127,11 @@ func (s *Set) missing() []string {
 }
 
 // plan computes where everything goes: a folder per group, named by a hash of all that decides what comes out.
-func plan(source, cache string) (*Set, map[string]string, error) {
+func plan(groups []group, source, cache string) (*Set, map[string]string, error) {
 	set := &Set{bins: map[string]string{}, components: map[string]string{}}
 	folders := map[string]string{}
 	all := sha256.New()
-	for _, g := range groups() {
+	for _, g := range groups {
 		hash, err := g.hash(source)
 		if err != nil {
 			return nil, nil, err

@@ -1,0 +1,136 @@
+package programs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// tiny is a group with a module of its own, so that a build takes a second and downloads nothing.
+func tiny(t *testing.T, source string) (Options, []group, *bytes.Buffer) {
+	t.Helper()
+	g := NewWithT(t)
+	dir := t.TempDir()
+	folder := filepath.Join(dir, "source", "tiny")
+	g.Expect(os.MkdirAll(folder, 0o700)).To(Succeed())
+	for name, content := range map[string]string{"go.mod": "module example.com/tiny\n\ngo 1.26.0\n", "go.sum": "", "main.go": source} {
+		g.Expect(os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600)).To(Succeed())
+	}
+	out := &bytes.Buffer{}
+	opts := Options{Cache: filepath.Join(dir, "cache"), Source: filepath.Join(dir, "source"), Out: out}
+	return opts, []group{{name: "tiny", ldflags: "-s -w", programs: []program{{name: "tiny", pkg: "example.com/tiny"}}}}, out
+}
+
+const good = "package main\n\nfunc main() {}\n"
+
+func TestBuild(t *testing.T) {
+	t.Run("builds once and says so", func(t *testing.T) {
+		g := NewWithT(t)
+		opts, groups, out := tiny(t, good)
+		set, err := build(t.Context(), opts, groups)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(set.Bin("tiny")).To(BeAnExistingFile())
+		g.Expect(filepath.Join(set.Dir(), "tiny")).To(BeAnExistingFile())
+		g.Expect(out.String()).To(ContainSubstring("Building tiny (1 of 1): done in"))
+
+		out.Reset()
+		again, err := build(t.Context(), opts, groups)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(again.Bin("tiny")).To(Equal(set.Bin("tiny")))
+		g.Expect(out.String()).To(BeEmpty())
+	})
+	t.Run("builds anew when a pinned version changes", func(t *testing.T) {
+		g := NewWithT(t)
+		opts, groups, _ := tiny(t, good)
+		before, err := build(t.Context(), opts, groups)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(os.WriteFile(filepath.Join(opts.Source, "tiny", "go.mod"), []byte("module example.com/tiny\n\ngo 1.26.1\n"), 0o600)).To(Succeed())
+		after, err := build(t.Context(), opts, groups)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(after.Bin("tiny")).NotTo(Equal(before.Bin("tiny")))
+		g.Expect(after.Dir()).NotTo(Equal(before.Dir()))
+	})
+	t.Run("removes what a killed build left", func(t *testing.T) {
+		g := NewWithT(t)
+		opts, groups, _ := tiny(t, good)
+		set, _, err := plan(groups, opts.Source, opts.Cache)
+		g.Expect(err).NotTo(HaveOccurred())
+		half := set.Bin("tiny") + tempSuffix
+		g.Expect(os.MkdirAll(filepath.Dir(half), 0o700)).To(Succeed())
+		g.Expect(os.WriteFile(half, []byte("half a program"), 0o600)).To(Succeed())
+		g.Expect(build(t.Context(), opts, groups)).NotTo(BeNil())
+		g.Expect(half).NotTo(BeAnExistingFile())
+	})
+	t.Run("two at once build one", func(t *testing.T) {
+		g := NewWithT(t)
+		opts, groups, _ := tiny(t, good)
+		opts.Out = nil
+		opts, err := opts.withDefaults()
+		g.Expect(err).NotTo(HaveOccurred())
+		var wait sync.WaitGroup
+		errs := make([]error, 2)
+		for i := range errs {
+			wait.Go(func() { _, errs[i] = build(t.Context(), opts, groups) })
+		}
+		wait.Wait()
+		g.Expect(errors.Join(errs...)).NotTo(HaveOccurred())
+	})
+	t.Run("a broken program is an error with the compiler's words", func(t *testing.T) {
+		g := NewWithT(t)
+		opts, groups, _ := tiny(t, "package main\n\nfunc main() { nonsense() }\n")
+		_, err := build(t.Context(), opts, groups)
+		g.Expect(err).To(MatchError(And(ContainSubstring("building tiny"), ContainSubstring("undefined: nonsense"))))
+	})
+	t.Run("an interrupted build is an error", func(t *testing.T) {
+		g := NewWithT(t)
+		opts, groups, _ := tiny(t, good)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := build(ctx, opts, groups)
+		g.Expect(err).To(MatchError(context.Canceled))
+	})
+}
+
+func TestFullDiskIsExplained(t *testing.T) {
+	for name, err := range map[string]error{
+		"as the system says it":   &os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC},
+		"as the compiler says it": errors.New("link: flush: no space left on device"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			explained := explain(err, "/the/cache")
+			g.Expect(explained).To(MatchError(And(ContainSubstring("the disk is full"), ContainSubstring("/the/cache"))))
+			g.Expect(errors.Is(explained, err)).To(BeTrue())
+		})
+	}
+}
+
+func TestSourceIsFoundFromAnywhereInTheRepository(t *testing.T) {
+	g := NewWithT(t)
+	here, err := filepath.Abs(".")
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, from := range []string{".", "..", "../..", "../../..", "kubernetes"} {
+		g.Expect(Source(from)).To(Equal(here), from)
+	}
+	_, err = Source(t.TempDir())
+	g.Expect(err).To(MatchError(ContainSubstring("inside the repository")))
+}
+
+func TestEveryProviderHasComponents(t *testing.T) {
+	g := NewWithT(t)
+	source, err := Source(".")
+	g.Expect(err).NotTo(HaveOccurred())
+	set, _, err := plan(groups(), source, t.TempDir())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(set.components).To(HaveLen(4))
+	g.Expect(set.missing()).To(HaveLen(13))
+	_, err = set.Components(Kubectl)
+	g.Expect(err).To(HaveOccurred())
+}
