@@ -1,0 +1,177 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/cluster-api/util/contract"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+const (
+	namespace       = "capvcd-system"
+	providerLabel   = "cluster.x-k8s.io/provider"
+	contractLabel   = "cluster.x-k8s.io/v1beta2"
+	moveLabel       = "clusterctl.cluster.x-k8s.io/move"
+	moveChildrenToo = "clusterctl.cluster.x-k8s.io/move-hierarchy"
+)
+
+// render builds infrastructure-components.yaml.
+func render(t *testing.T) (objects []*unstructured.Unstructured, text string) {
+	t.Helper()
+	g := NewWithT(t)
+	cmd := exec.CommandContext(t.Context(), "go", "tool", "-modfile=../tools.mod", "kustomize", "build", "default")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		if strings.Contains(stderr.String(), "Error: ") {
+			t.Fatalf("kustomize build config/default: %s", stderr.String())
+		}
+		t.Skipf("kustomize cannot be run here: %v %s", err, stderr.String())
+	}
+
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(out), 4096)
+	for {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(object)
+		if errors.Is(err, io.EOF) {
+			return objects, string(out)
+		}
+		g.Expect(err).ToNot(HaveOccurred())
+		objects = append(objects, object)
+	}
+}
+
+func ofKind(objects []*unstructured.Unstructured, kind string) []*unstructured.Unstructured {
+	var found []*unstructured.Unstructured
+	for _, object := range objects {
+		if object.GetKind() == kind {
+			found = append(found, object)
+		}
+	}
+	return found
+}
+
+// only returns the object of a kind that must be there once.
+func only[T any](t *testing.T, objects []*unstructured.Unstructured, kind string) *T {
+	t.Helper()
+	g := NewWithT(t)
+	found := ofKind(objects, kind)
+	g.Expect(found).To(HaveLen(1), kind)
+	typed := new(T)
+	g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(found[0].Object, typed, true)).To(Succeed())
+	return typed
+}
+
+func TestComponents(t *testing.T) {
+	objects, text := render(t)
+
+	t.Run("every object carries the provider's label and lives in its one namespace", func(t *testing.T) {
+		g := NewWithT(t)
+		namespaces := ofKind(objects, "Namespace")
+		g.Expect(namespaces).To(HaveLen(1))
+		g.Expect(namespaces[0].GetName()).To(Equal(namespace))
+		for _, object := range objects {
+			g.Expect(object.GetLabels()).To(HaveKeyWithValue(providerLabel, "infrastructure-vcd"), object.GetName())
+			g.Expect(object.GetNamespace()).To(Or(BeEmpty(), Equal(namespace)), object.GetName())
+		}
+	})
+
+	t.Run("every variable has a default", func(t *testing.T) {
+		g := NewWithT(t)
+		for _, variable := range regexp.MustCompile(`\$\{[^}]*\}`).FindAllString(text, -1) {
+			g.Expect(variable).To(MatchRegexp(`^\$\{[A-Z_]+:=[^}]+\}$`))
+		}
+	})
+
+	t.Run("the manager is where clusterctl looks for it and has no rights on its node", func(t *testing.T) {
+		g := NewWithT(t)
+		deployment := only[appsv1.Deployment](t, objects, "Deployment")
+		pod := deployment.Spec.Template.Spec
+		g.Expect(pod.Containers).To(HaveLen(1))
+		manager := pod.Containers[0]
+		g.Expect(manager.Name).To(Equal("manager"))
+		g.Expect(manager.Image).To(MatchRegexp(`^[a-z.]+/[a-z/-]+:[\w.-]+$`))
+		g.Expect(*pod.SecurityContext.RunAsNonRoot).To(BeTrue())
+		g.Expect(string(pod.SecurityContext.SeccompProfile.Type)).To(Equal("RuntimeDefault"))
+		g.Expect(*manager.SecurityContext.ReadOnlyRootFilesystem).To(BeTrue())
+		g.Expect(*manager.SecurityContext.AllowPrivilegeEscalation).To(BeFalse())
+		g.Expect(*manager.SecurityContext.RunAsUser).To(BeEquivalentTo(65532))
+		g.Expect(manager.SecurityContext.Capabilities.Drop).To(ConsistOf(BeEquivalentTo("ALL")))
+		g.Expect(manager.LivenessProbe).ToNot(BeNil())
+		g.Expect(manager.ReadinessProbe).ToNot(BeNil())
+		g.Expect(deployment.Spec.Template.Labels).To(HaveKeyWithValue(providerLabel, "infrastructure-vcd"))
+	})
+
+	t.Run("the webhooks reach their service with the certificate of cert-manager", func(t *testing.T) {
+		g := NewWithT(t)
+		config := only[admissionregistrationv1.ValidatingWebhookConfiguration](t, objects, "ValidatingWebhookConfiguration")
+		service := ofKind(objects, "Service")[0].GetName()
+		certificate := ofKind(objects, "Certificate")[0]
+		g.Expect(config.Annotations).To(HaveKeyWithValue("cert-manager.io/inject-ca-from", namespace+"/"+certificate.GetName()))
+		names, _, err := unstructured.NestedStringSlice(certificate.Object, "spec", "dnsNames")
+		g.Expect(err).ToNot(HaveOccurred())
+		g.Expect(names).To(ContainElement(service + "." + namespace + ".svc"))
+		for _, hook := range config.Webhooks {
+			g.Expect(hook.ClientConfig.Service.Name).To(Equal(service))
+			g.Expect(hook.ClientConfig.Service.Namespace).To(Equal(namespace))
+		}
+		secret, _, err := unstructured.NestedString(certificate.Object, "spec", "secretName")
+		g.Expect(err).ToNot(HaveOccurred())
+		deployment := only[appsv1.Deployment](t, objects, "Deployment")
+		g.Expect(deployment.Spec.Template.Spec.Volumes[0].Secret.SecretName).To(Equal(secret))
+	})
+
+	t.Run("the manager's role has no wildcard and is bound to the manager", func(t *testing.T) {
+		g := NewWithT(t)
+		role := only[rbacv1.ClusterRole](t, objects, "ClusterRole")
+		for _, rule := range role.Rules {
+			g.Expect(append(append(rule.Verbs, rule.Resources...), rule.APIGroups...)).ToNot(ContainElement("*"))
+			g.Expect(rule.Verbs).ToNot(ContainElement(BeElementOf("escalate", "bind", "impersonate")))
+		}
+		binding := only[rbacv1.ClusterRoleBinding](t, objects, "ClusterRoleBinding")
+		account := ofKind(objects, "ServiceAccount")[0]
+		g.Expect(binding.RoleRef.Name).To(Equal(role.Name))
+		g.Expect(binding.Subjects).To(ConsistOf(rbacv1.Subject{Kind: "ServiceAccount", Name: account.GetName(), Namespace: namespace}))
+	})
+
+	t.Run("the CRDs have the names and labels of the contract", func(t *testing.T) {
+		g := NewWithT(t)
+		labels := map[string]string{}
+		for _, object := range ofKind(objects, "CustomResourceDefinition") {
+			kind, _, err := unstructured.NestedString(object.Object, "spec", "names", "kind")
+			g.Expect(err).ToNot(HaveOccurred())
+			g.Expect(object.GetName()).To(Equal(contract.CalculateCRDName(infrav1.GroupVersion.Group, kind)))
+			g.Expect(object.GetLabels()).To(HaveKeyWithValue(contractLabel, infrav1.GroupVersion.Version))
+			labels[kind] = moveLabels(object)
+		}
+		g.Expect(labels).To(Equal(map[string]string{
+			"VCDCluster": "", "VCDClusterTemplate": "", "VCDMachine": "", "VCDMachineTemplate": "", "VCDClusterIdentity": "",
+			"VCDIdentity": moveChildrenToo, "VCDFailureDomain": moveLabel, "VCDDeploymentZone": moveLabel,
+		}), "what clusterctl move takes along by itself")
+	})
+}
+
+func moveLabels(object *unstructured.Unstructured) string {
+	var found []string
+	for _, label := range []string{moveLabel, moveChildrenToo} {
+		if _, ok := object.GetLabels()[label]; ok {
+			found = append(found, label)
+		}
+	}
+	return strings.Join(found, " ")
+}
