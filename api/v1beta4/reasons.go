@@ -1,0 +1,156 @@
+package v1beta4
+
+// Annotations that the controllers write. They are part of what must survive `clusterctl move`, which restores no status.
+const (
+	// InstanceIDAnnotation on a VCDMachine is what its guest knows itself by and what marks its VM. It never changes.
+	InstanceIDAnnotation = "infrastructure.cluster.x-k8s.io/instance-id"
+	// VMNameAnnotation on a VCDMachine is the name its VM was, or is going to be, created with.
+	VMNameAnnotation = "infrastructure.cluster.x-k8s.io/vm-name"
+	// BootstrapDataRemovedAnnotation on a VCDMachine says that the VM was seen without bootstrap data.
+	BootstrapDataRemovedAnnotation = "infrastructure.cluster.x-k8s.io/bootstrap-data-removed"
+	// ShutdownRequestedAnnotation on a VCDMachine is when its guest was asked to shut down before deletion.
+	ShutdownRequestedAnnotation = "infrastructure.cluster.x-k8s.io/shutdown-requested-at"
+)
+
+// Condition types of objects that are being deleted.
+const (
+	// VMDeletedCondition says whether the VM of a VCDMachine is gone.
+	VMDeletedCondition = "VMDeleted"
+	// VAppDeletedCondition says whether the vApp is gone, if it was this object's alone.
+	VAppDeletedCondition = "VAppDeleted"
+	// ReleasedCondition says whether what the object holds in Kubernetes is released. The object goes with it.
+	ReleasedCondition = "Released"
+)
+
+// Reasons of any condition. The comment says what to do.
+const (
+	// ReadyReason is the reason of every true condition. Nothing is to be done.
+	ReadyReason = "Ready"
+	// WaitingForEarlierPhaseReason means that something else comes first. Look at the condition that the message names.
+	WaitingForEarlierPhaseReason = "WaitingForEarlierPhase"
+	// InternalErrorReason means that something unexpected happened, which is tried again. Look at the controller's logs.
+	InternalErrorReason = "InternalError"
+	// NotSupportedReason means that this release does not do what the spec wishes. Change the field that the message names.
+	NotSupportedReason = "NotSupported"
+	// TaskRunningReason means that VCD works on it. Wait.
+	TaskRunningReason = "TaskRunning"
+	// TaskFailedReason means that a task in VCD failed with the message; it is tried again, less and less often. Remove the cause
+	// in VCD; a change of the spec makes it tried at once.
+	TaskFailedReason = "TaskFailed"
+	// QuotaExceededReason means that a quota of the organisation, the VDC or the user, or an address pool, is used up. Free some, or
+	// have it raised.
+	QuotaExceededReason = "QuotaExceeded"
+	// RequestRefusedReason means that VCD refuses the request as it is. Correct what the message says; it is tried again.
+	RequestRefusedReason = "RequestRefused"
+	// ForbiddenReason means that the user of the identity lacks a right, or may not see the object. Grant it.
+	ForbiddenReason = "Forbidden"
+	// EntityBusyReason means that another task in VCD holds the vApp or VM. Wait; look at VCD's tasks if it lasts.
+	EntityBusyReason = "EntityBusy"
+	// ThrottledReason means that VCD asks for fewer requests. Wait; lower --vcd-requests-per-second if it lasts.
+	ThrottledReason = "Throttled"
+	// NameConflictReason means that something of the name exists and is not ours; it is left alone. Rename or delete it.
+	NameConflictReason = "NameConflict"
+)
+
+// Reasons of identities and of everything that needs to log in.
+const (
+	// IdentityNotFoundReason means that the identity does not exist. Create it, or correct spec.identityRef.
+	IdentityNotFoundReason = "IdentityNotFound"
+	// NamespaceNotAllowedReason means that the VCDClusterIdentity may not be used from the namespace. List or select it in
+	// spec.allowedNamespaces.
+	NamespaceNotAllowedReason = "NamespaceNotAllowed"
+	// SecretNotFoundReason means that the Secret of the identity does not exist. Create it, or correct spec.secretRef.
+	SecretNotFoundReason = "SecretNotFound"
+	// SecretIncompleteReason means that the Secret lacks keys. Add username and password, or apiToken.
+	SecretIncompleteReason = "SecretIncomplete"
+	// InUseReason means that the identity is kept until no VCDCluster refers to it. Delete those, or give them another identity.
+	InUseReason = "InUse"
+	// CredentialsRefusedReason means that VCD does not accept the credentials for this organisation. Correct the Secret of the identity,
+	// or spec.org: each version of the Secret is tried once.
+	CredentialsRefusedReason = "CredentialsRefused"
+	// CertificateNotTrustedReason means that the certificate of the site is not signed by a known authority. Put that authority in
+	// spec.tls.caBundle of the identity, or in ca.crt of its Secret.
+	CertificateNotTrustedReason = "CertificateNotTrusted"
+	// SiteInvalidReason means that what answers at the site cannot be used. Correct spec.site and spec.org.
+	SiteInvalidReason = "SiteInvalid"
+	// SiteUnreachableReason means that VCD does not answer. Check spec.site, the network and VCD itself.
+	SiteUnreachableReason = "SiteUnreachable"
+)
+
+// Reasons of VCDClusters.
+const (
+	// VDCNotFoundReason means that there is no such VDC, or the user may not see it. Correct spec.ovdc, or give access.
+	VDCNotFoundReason = "VDCNotFound"
+	// NetworkNotFoundReason means that there is no such network in the VDC. Correct the field that the message names.
+	NetworkNotFoundReason = "NetworkNotFound"
+	// EndpointMissingReason means that nothing says where the endpoint is. Set address, poolRef or dnsName in spec.endpoint.kubeVIP.
+	EndpointMissingReason = "EndpointMissing"
+	// WaitingForEndpointReason means that an external endpoint is not given yet. Set spec.controlPlaneEndpoint.
+	WaitingForEndpointReason = "WaitingForEndpoint"
+	// AddressClaimedReason means that the virtual IP was claimed and the pool has not given one yet. Look at the IPAddressClaim and
+	// the pool.
+	AddressClaimedReason = "AddressClaimed"
+	// VIPInvalidReason means that the address can be no virtual IP. Choose another in spec.endpoint.kubeVIP.
+	VIPInvalidReason = "VIPInvalid"
+	// VIPOutsideNetworkReason means that the virtual IP is in no subnet of the nodes' network. Choose one that is.
+	VIPOutsideNetworkReason = "VIPOutsideNetwork"
+	// VIPInStaticPoolReason means that VCD could give the virtual IP to a VM. Choose another, or take it out of the pool.
+	VIPInStaticPoolReason = "VIPInStaticPool"
+	// VIPInDHCPRangeReason means that the virtual IP could be leased. Choose another, or take it out of the range.
+	VIPInDHCPRangeReason = "VIPInDHCPRange"
+	// MachinesRemainReason means that the VCDCluster waits for its VCDMachines to be deleted. Wait, or look at them.
+	MachinesRemainReason = "MachinesRemain"
+	// VAppNotEmptyReason means that a vApp that is to be deleted holds what is not ours or must outlive it. Move or delete it in VCD.
+	VAppNotEmptyReason = "VAppNotEmpty"
+)
+
+// Reasons of VCDMachines.
+const (
+	// WaitingForClusterReason means that the infrastructure of the cluster comes first. Look at the VCDCluster.
+	WaitingForClusterReason = "WaitingForCluster"
+	// ClusterNotFoundReason means that the VCDCluster is gone, so that nobody knows where the VM is. Delete the VM by hand, then the
+	// finalizer.
+	ClusterNotFoundReason = "ClusterNotFound"
+	// WaitingForBootstrapDataReason means that the bootstrap provider has no data yet. Wait, or look at the Machine.
+	WaitingForBootstrapDataReason = "WaitingForBootstrapData"
+	// BootstrapDataInvalidReason means that the bootstrap data cannot be used. Correct the bootstrap config.
+	BootstrapDataInvalidReason = "BootstrapDataInvalid"
+	// BootstrapDataTooLargeReason means that the bootstrap data does not fit. Put large files in the VM template.
+	BootstrapDataTooLargeReason = "BootstrapDataTooLarge"
+	// VMNameInvalidReason means that spec.vmNamingTemplate gives no usable name. Correct it.
+	VMNameInvalidReason = "VMNameInvalid"
+	// CatalogNotFoundReason means that there is no such catalog. Correct spec.catalog, or share the catalog.
+	CatalogNotFoundReason = "CatalogNotFound"
+	// TemplateNotFoundReason means that there is no such template. Correct spec.template, or put it in the catalog.
+	TemplateNotFoundReason = "TemplateNotFound"
+	// TemplateInvalidReason means that the template cannot be used: it has no VM, or is not ready. Name another, or repair it.
+	TemplateInvalidReason = "TemplateInvalid"
+	// SizingPolicyNotFoundReason means that the VDC has no such sizing policy. Correct spec.sizingPolicy, or assign it.
+	SizingPolicyNotFoundReason = "SizingPolicyNotFound"
+	// PlacementPolicyNotFoundReason means that the VDC has no such placement policy. Correct spec.placementPolicy, or assign it.
+	PlacementPolicyNotFoundReason = "PlacementPolicyNotFound"
+	// StorageProfileNotFoundReason means that the VDC has no such storage profile. Correct spec.storageProfile, or add it.
+	StorageProfileNotFoundReason = "StorageProfileNotFound"
+	// DiskTooSmallReason means that spec.diskSize is smaller than the disk of the template. Wish for at least that.
+	DiskTooSmallReason = "DiskTooSmall"
+	// DuplicateMarkerReason means that several VMs could be the machine's; none is touched. Delete or rename the others.
+	DuplicateMarkerReason = "DuplicateMarker"
+	// NotOursReason means that the recorded VM does not say it is the machine's; it is not deleted. Follow the message.
+	NotOursReason = "NotOurs"
+	// VMUnverifiedReason means that the VM is not seen, which is no proof that it is gone. Look for it in VCD.
+	VMUnverifiedReason = "VMUnverified"
+	// PoweredOnEarlyReason means that somebody powered the VM on before it had its bootstrap data. Power it off.
+	PoweredOnEarlyReason = "PoweredOnEarly"
+	// VMPoweredOffReason means that the VM of a machine that ran is powered off. Power it on, or set spec.powerState.
+	VMPoweredOffReason = "VMPoweredOff"
+	// VMSuspendedReason means that the VM is suspended. Resume it.
+	VMSuspendedReason = "VMSuspended"
+	// VMInconsistentReason means that VCD reports a state in which no VM should stay. Look at it in VCD.
+	VMInconsistentReason = "VMInconsistent"
+	// WaitingForAddressReason means that an address is not known yet. Wait; look at the DHCP server if it lasts.
+	WaitingForAddressReason = "WaitingForAddress"
+	// AddressInvalidReason means that an address does not fit its network. Correct spec.networks, or the network.
+	AddressInvalidReason = "AddressInvalid"
+	// ShuttingDownReason means that the guest is given time to shut down. Wait.
+	ShuttingDownReason = "ShuttingDown"
+)

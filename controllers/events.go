@@ -1,0 +1,81 @@
+package controllers
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// maxNote is what the events API takes.
+const maxNote = 1024
+
+// problemFound records a problem that a condition tells of.
+func problemFound(r events.EventRecorder, obj runtime.Object, condition string, out outcome) {
+	r.Eventf(obj, nil, corev1.EventTypeWarning, out.reason, condition, "%s", shorten(out.message))
+}
+
+// vmCreated records that the VM of m is there.
+func vmCreated(r events.EventRecorder, m *infrav1.VCDMachine, vm vcd.Ref) {
+	happened(r, m, "VMCreated", "Created VM "+vm.Name+" ("+vm.ID+")")
+}
+
+// vmPoweredOn records that the VM of m runs.
+func vmPoweredOn(r events.EventRecorder, m *infrav1.VCDMachine) {
+	happened(r, m, "VMPoweredOn", "Powered on the VM")
+}
+
+// vmDeleted records that the VM of m is gone.
+func vmDeleted(r events.EventRecorder, m *infrav1.VCDMachine, vmID string) {
+	happened(r, m, "VMDeleted", "Deleted VM "+vmID)
+}
+
+// leftoverRemoved records that what a failed creation left behind is being removed.
+func leftoverRemoved(r events.EventRecorder, m *infrav1.VCDMachine, what vcd.Ref) {
+	happened(r, m, "LeftoverRemoved", "Removing what a failed creation left behind: "+what.Name+" ("+what.ID+")")
+}
+
+// diskDetached records that an independent disk is being detached from the VM of m. It stays in the VDC.
+func diskDetached(r events.EventRecorder, m *infrav1.VCDMachine, disk vcd.Ref) {
+	happened(r, m, "DiskDetached", "Detaching independent disk "+disk.Name+" ("+disk.ID+"); it is kept")
+}
+
+// bootstrapDataRemoved records that the guest did not remove the bootstrap data and we do.
+func bootstrapDataRemoved(r events.EventRecorder, m *infrav1.VCDMachine) {
+	happened(r, m, "BootstrapDataRemoved", "Removing the bootstrap data from the VM, which its guest left there")
+}
+
+// endpointKnown records the control-plane endpoint of c.
+func endpointKnown(r events.EventRecorder, c *infrav1.VCDCluster) {
+	happened(r, c, "EndpointKnown", "The control-plane endpoint is "+c.Spec.ControlPlaneEndpoint.String())
+}
+
+// vAppDeleted records that a vApp of c is gone.
+func vAppDeleted(r events.EventRecorder, c *infrav1.VCDCluster, name string) {
+	happened(r, c, "VAppDeleted", "vApp "+name+" is deleted")
+}
+
+// vAppLeft records that a vApp has the name of ours but is not ours, and stays.
+func vAppLeft(r events.EventRecorder, obj runtime.Object, name string) {
+	happened(r, obj, "VAppLeft", "vApp "+name+" is not this cluster's and is left alone")
+}
+
+// vmLeft records that a VM has the name of ours but is not ours, and stays.
+func vmLeft(r events.EventRecorder, obj runtime.Object, name string) {
+	happened(r, obj, "VMLeft", "VM "+name+" is not this machine's and is left alone")
+}
+
+func happened(r events.EventRecorder, obj runtime.Object, reason, note string) {
+	r.Eventf(obj, nil, corev1.EventTypeNormal, reason, reason, "%s", shorten(note))
+}
+
+func shorten(note string) string {
+	if len(note) <= maxNote {
+		return note
+	}
+	return strings.ToValidUTF8(note[:maxNote-len("…")], "") + "…"
+}

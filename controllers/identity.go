@@ -1,0 +1,190 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// An Identities resolves references to identities.
+type Identities struct {
+	// Client reads identities and namespaces from the cache.
+	Client client.Reader
+	// Live reads Secrets, which no cache holds.
+	Live client.Reader
+	// Namespace is where the Secrets of VCDClusterIdentities are.
+	Namespace string
+}
+
+// A login is an identity ready for use.
+type login struct {
+	config vcd.Config
+	name   string // kind and name of the identity, for messages
+}
+
+// For returns what to log in with for an object of namespace, or the problem that keeps it from being used.
+func (i Identities) For(ctx context.Context, namespace string, spec infrav1.VCDClusterSpec) (login, outcome, error) {
+	ref := spec.IdentityRef
+	if ref.Kind == "" {
+		ref.Kind = infrav1.NamespacedIdentity
+	}
+	l := login{name: string(ref.Kind) + " " + ref.Name}
+	identity, secretNamespace, out, err := i.find(ctx, namespace, ref)
+	if err != nil || out != done {
+		return l, out, err
+	}
+	secret, out, err := i.secret(ctx, types.NamespacedName{Namespace: secretNamespace, Name: identity.SecretRef.Name}, l.name)
+	if err != nil || out != done {
+		return l, out, err
+	}
+	if out := credentialsProblem(identity, secret); out != done {
+		return l, out, nil
+	}
+	l.config = configFor(identity, secret)
+	l.config.Site, l.config.Org = strings.TrimSuffix(spec.Site, "/"), spec.Org
+	return l, done, nil
+}
+
+// find returns the spec of an identity and the namespace of its Secret.
+func (i Identities) find(ctx context.Context, namespace string, ref infrav1.IdentityReference) (infrav1.VCDIdentitySpec, string, outcome, error) {
+	none := infrav1.VCDIdentitySpec{}
+	if ref.Kind == infrav1.ClusterIdentity {
+		identity := &infrav1.VCDClusterIdentity{}
+		if err := i.Client.Get(ctx, client.ObjectKey{Name: ref.Name}, identity); err != nil {
+			out, err := identityMissing(err, ref)
+			return none, "", out, err
+		}
+		allowed, err := i.allows(ctx, identity.Spec.AllowedNamespaces, namespace)
+		if err != nil {
+			return none, "", done, err
+		}
+		if !allowed {
+			return none, "", stop(infrav1.NamespaceNotAllowedReason,
+				"VCDClusterIdentity %s does not allow namespace %s: list or select it in spec.allowedNamespaces of the identity", ref.Name, namespace), nil
+		}
+		return identity.Spec.VCDIdentitySpec, i.Namespace, done, nil
+	}
+	identity := &infrav1.VCDIdentity{}
+	if err := i.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, identity); err != nil {
+		out, err := identityMissing(err, ref)
+		return none, "", out, err
+	}
+	return identity.Spec, namespace, done, nil
+}
+
+func identityMissing(err error, ref infrav1.IdentityReference) (outcome, error) {
+	if apierrors.IsNotFound(err) {
+		return stop(infrav1.IdentityNotFoundReason, "%s %s does not exist: create it, or correct spec.identityRef", ref.Kind, ref.Name), nil
+	}
+	return done, fmt.Errorf("getting %s %s: %w", ref.Kind, ref.Name, err)
+}
+
+// allows says whether namespace is chosen. Nothing is unless it is said to be.
+func (i Identities) allows(ctx context.Context, allowed *infrav1.AllowedNamespaces, namespace string) (bool, error) {
+	if allowed == nil {
+		return false, nil
+	}
+	if slices.Contains(allowed.List, namespace) {
+		return true, nil
+	}
+	if allowed.Selector == nil {
+		return false, nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(allowed.Selector)
+	if err != nil {
+		return false, nil //nolint:nilerr // A selector that cannot be read selects nothing; the identity's own condition says so.
+	}
+	ns := &corev1.Namespace{}
+	if err := i.Client.Get(ctx, client.ObjectKey{Name: namespace}, ns); err != nil {
+		return false, fmt.Errorf("getting Namespace %s: %w", namespace, err)
+	}
+	return selector.Matches(labels.Set(ns.Labels)), nil
+}
+
+// secret reads the Secret of an identity.
+func (i Identities) secret(ctx context.Context, key types.NamespacedName, identity string) (*corev1.Secret, outcome, error) {
+	secret := &corev1.Secret{}
+	err := i.Live.Get(ctx, key, secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, stop(infrav1.SecretNotFoundReason, "Secret %s does not exist: create it, or correct spec.secretRef of %s", key, identity), nil
+	case err != nil:
+		return nil, done, fmt.Errorf("getting Secret %s: %w", key, err)
+	}
+	return secret, done, nil
+}
+
+// credentialsProblem says what is missing in the Secret of an identity.
+func credentialsProblem(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) outcome {
+	if identity.Type == infrav1.CredentialServiceAccount {
+		return stop(infrav1.NotSupportedReason, "Credentials of type ServiceAccount are not supported yet: set spec.type to User")
+	}
+	if len(secret.Data[infrav1.SecretAPIToken]) > 0 || len(secret.Data[infrav1.SecretRefreshToken]) > 0 {
+		return done
+	}
+	var missing []string
+	for _, key := range []string{infrav1.SecretUsername, infrav1.SecretPassword} {
+		if len(secret.Data[key]) == 0 {
+			missing = append(missing, key)
+		}
+	}
+	if len(missing) == 0 {
+		return done
+	}
+	return stop(infrav1.SecretIncompleteReason, "Secret %s has no %s: it needs %s and %s, or %s", client.ObjectKeyFromObject(secret),
+		strings.Join(missing, " and no "), infrav1.SecretUsername, infrav1.SecretPassword, infrav1.SecretAPIToken)
+}
+
+// configFor reads credentials. White space around them comes from editors and is never part of them.
+func configFor(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) vcd.Config {
+	value := func(key string) string { return strings.TrimSpace(string(secret.Data[key])) }
+	token := value(infrav1.SecretAPIToken)
+	if token == "" {
+		token = value(infrav1.SecretRefreshToken)
+	}
+	var bundle []byte
+	for _, part := range []string{identity.TLS.CABundle, value(infrav1.SecretCABundle)} {
+		if part != "" {
+			bundle = append(bundle, strings.TrimSpace(part)+"\n"...)
+		}
+	}
+	return vcd.Config{
+		Credentials: vcd.Credentials{Username: value(infrav1.SecretUsername), Password: value(infrav1.SecretPassword), APIToken: token},
+		CABundle:    bundle,
+		Insecure:    ptr.Deref(identity.TLS.InsecureSkipVerify, false),
+		Version:     string(secret.UID) + "/" + secret.ResourceVersion,
+	}
+}
+
+// open logs in for the cluster, or says why that cannot be done.
+func (i Identities) open(ctx context.Context, sessions Sessions, c *infrav1.VCDCluster) (*session, outcome, error) {
+	l, out, err := i.For(ctx, c.Namespace, c.Spec)
+	if err != nil || out != done {
+		return nil, out, err
+	}
+	s, err := sessions(ctx, l.config)
+	if err != nil {
+		out, err := loginProblem(err, l.config.Site, l.name)
+		if err != nil {
+			err = fmt.Errorf("logging in to %s: %w", l.config.Site, err)
+		}
+		return nil, out, err
+	}
+	return s, done, nil
+}
+
+// errNoSession keeps a missing session from being used.
+var errNoSession = errors.New("no session")

@@ -1,0 +1,104 @@
+package controllers
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// A step is something that is asked of VCD and ends with a task.
+type step string
+
+const (
+	stepCompose  step = "compose"  // a vApp with its first VMs
+	stepConnect  step = "connect"  // networks to a vApp
+	stepAdd      step = "add"      // VMs to a vApp
+	stepCleanUp  step = "clean-up" // what a failed creation left behind
+	stepInject   step = "inject"   // bootstrap data and disk size
+	stepPowerOn  step = "power-on"
+	stepClear    step = "clear" // bootstrap data, after the guest read it
+	stepShutdown step = "shutdown"
+	stepPowerOff step = "power-off"
+	stepDetach   step = "detach" // an independent disk
+	stepDelete   step = "delete"
+)
+
+// Limits of the delay after a failure. It doubles each time.
+const (
+	firstRetry = 15 * time.Second
+	lastRetry  = 10 * time.Minute
+)
+
+// A memory is what this process knows of a machine besides its object. Losing it costs reads, nothing else.
+// One reconcile at a time uses it.
+type memory struct {
+	// vm is the VM as it was read last, with what our own tasks changed since. It is trusted while the machine is
+	// being created: nobody else has a reason to touch it.
+	vm *vcd.VM
+
+	failure failure
+}
+
+// A failure is why a step was not or will not be done, and when to try again.
+type failure struct {
+	step       step
+	out        outcome
+	count      int
+	until      time.Time
+	generation int64
+}
+
+// failed remembers that a step failed. A change of the spec is a reason to try again at once.
+func (m *memory) failed(what step, out outcome, now time.Time, generation int64) outcome {
+	count := 0
+	if m.failure.step == what && m.failure.generation == generation {
+		count = m.failure.count
+	}
+	out.after = min(firstRetry<<min(count, 10), lastRetry)
+	m.failure = failure{step: what, out: out, count: count + 1, until: now.Add(out.after), generation: generation}
+	return out
+}
+
+// failing returns the failure of a step while it is too early to try again.
+func (m *memory) failing(what step, now time.Time, generation int64) outcome {
+	f := m.failure
+	if f.step != what || f.generation != generation || !now.Before(f.until) {
+		return done
+	}
+	f.out.after = f.until.Sub(now)
+	return f.out
+}
+
+// succeeded forgets that a step failed.
+func (m *memory) succeeded(what step) {
+	if m.failure.step == what {
+		m.failure = failure{}
+	}
+}
+
+// memories holds the memory of each machine. The zero value is usable.
+type memories struct {
+	mu    sync.Mutex
+	byUID map[types.UID]*memory
+}
+
+func (m *memories) of(uid types.UID) *memory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.byUID == nil {
+		m.byUID = map[types.UID]*memory{}
+	}
+	if m.byUID[uid] == nil {
+		m.byUID[uid] = &memory{}
+	}
+	return m.byUID[uid]
+}
+
+func (m *memories) drop(uid types.UID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.byUID, uid)
+}

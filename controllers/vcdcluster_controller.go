@@ -1,0 +1,205 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/finalizers"
+	"sigs.k8s.io/cluster-api/util/patch"
+	"sigs.k8s.io/cluster-api/util/paused"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdclusters,verbs=get;list;watch;patch;update
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdclusters/status,verbs=get;patch;update
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdclusters/finalizers,verbs=update
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;clusters/status,verbs=get;list;watch
+// +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddressclaims,verbs=get;list;watch;create;patch;update;delete
+// +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddresses,verbs=get;list;watch
+
+// VCDClusterReconciler makes VCDClusters ready for machines.
+type VCDClusterReconciler struct {
+	Client           client.Client
+	Live             client.Reader // for Secrets, which no cache holds
+	Identities       Identities
+	Sessions         Sessions
+	Recorder         events.EventRecorder
+	WatchFilterValue string
+
+	wakeUps wakeUps
+}
+
+// SetupWithManager registers the reconciler.
+func (r *VCDClusterReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	log := ctrl.LoggerFrom(ctx).WithValues("controller", "vcdcluster")
+	scheme := mgr.GetScheme()
+	owner := util.ClusterToInfrastructureMapFunc(ctx, infrav1.GroupVersion.WithKind("VCDCluster"), r.Client, &infrav1.VCDCluster{})
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&infrav1.VCDCluster{}, builder.WithPredicates(
+			predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue),
+			predicates.ResourceIsNotExternallyManaged(scheme, log),
+		)).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(owner),
+			builder.WithPredicates(predicates.ResourceIsChanged(scheme, log), predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue))).
+		Owns(&ipamv1.IPAddressClaim{}, builder.WithPredicates(predicates.ResourceIsChanged(scheme, log)), builder.MatchEveryOwner).
+		Watches(&infrav1.VCDMachine{}, handler.EnqueueRequestsFromMapFunc(r.machineToCluster), builder.WithPredicates(deletions())).
+		Watches(&infrav1.VCDIdentity{}, handler.EnqueueRequestsFromMapFunc(r.identityToClusters), builder.WithPredicates(predicates.ResourceIsChanged(scheme, log))).
+		Watches(&infrav1.VCDClusterIdentity{}, handler.EnqueueRequestsFromMapFunc(r.identityToClusters), builder.WithPredicates(predicates.ResourceIsChanged(scheme, log))).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.secretToClusters), builder.OnlyMetadata, builder.WithPredicates(predicates.ResourceIsChanged(scheme, log))).
+		WatchesRawSource(r.wakeUps.source()).
+		WithOptions(options).
+		Complete(reconcile.AsReconciler(r.Client, r))
+}
+
+// clusterScope holds what one reconcile of a VCDCluster reads and finds out.
+type clusterScope struct {
+	*VCDClusterReconciler
+
+	vcdCluster *infrav1.VCDCluster
+	cluster    *clusterv1.Cluster // nil: not there any more
+
+	session *session    // set by reconcileIdentityReady
+	vdc     vcd.VDC     // set by reconcileNetwork
+	network vcd.Network // set by reconcileNetwork
+}
+
+// Reconcile makes c ready for machines.
+func (r *VCDClusterReconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (_ ctrl.Result, rerr error) {
+	if externallyManaged(c) {
+		return ctrl.Result{}, nil
+	}
+	s, err := r.newScope(ctx, c)
+	if s == nil || err != nil {
+		return ctrl.Result{}, err
+	}
+	if added, err := finalizers.EnsureFinalizer(ctx, r.Client, c, infrav1.ClusterFinalizer); added || err != nil {
+		return ctrl.Result{}, err
+	}
+	helper, err := patch.NewHelper(c, r.Client)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if p, again, err := paused.EnsurePausedCondition(ctx, r.Client, s.cluster, c); p || again || err != nil {
+		return ctrl.Result{}, err
+	}
+	if identified, err := r.identify(ctx, c); identified || err != nil {
+		return ctrl.Result{}, err
+	}
+	phases := clusterPhases(c)
+	defer func() {
+		setReady(c, phases)
+		if c.DeletionTimestamp.IsZero() && complete(c, phases) {
+			c.Status.Initialization.Provisioned = ptr.To(true)
+		}
+		rerr = errors.Join(rerr, ignoreGone(c, helper.Patch(ctx, c, owned(phases))))
+	}()
+	return runPhases(ctx, c, s, phases, r.Recorder)
+}
+
+func clusterPhases(c *infrav1.VCDCluster) []phase[*clusterScope] {
+	if !c.DeletionTimestamp.IsZero() {
+		return []phase[*clusterScope]{
+			{infrav1.VAppDeletedCondition, deleteClusterVApp},
+			{infrav1.ReleasedCondition, releaseCluster},
+		}
+	}
+	return []phase[*clusterScope]{
+		{infrav1.IdentityReadyCondition, reconcileIdentityReady},
+		{infrav1.NetworkReadyCondition, reconcileNetwork},
+		{infrav1.EndpointReadyCondition, reconcileEndpoint},
+	}
+}
+
+// newScope returns nil while c has no owner yet. One that is deleted does not need it.
+func (r *VCDClusterReconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*clusterScope, error) {
+	cluster, err := util.GetOwnerCluster(ctx, r.Client, c.ObjectMeta)
+	if err := client.IgnoreNotFound(err); err != nil {
+		return nil, fmt.Errorf("getting the Cluster of VCDCluster %s: %w", klog.KObj(c), err)
+	}
+	if cluster == nil && c.DeletionTimestamp.IsZero() {
+		return nil, nil //nolint:nilnil // Not ours yet: the owner reference wakes us.
+	}
+	return &clusterScope{VCDClusterReconciler: r, vcdCluster: c, cluster: cluster}, nil
+}
+
+// identify gives c the id that marks its objects in VCD. It is stored before the first of them is created, and a
+// pass that saw an old c cannot replace it.
+func (r *VCDClusterReconciler) identify(ctx context.Context, c *infrav1.VCDCluster) (bool, error) {
+	if c.Spec.InfraID != "" || !c.DeletionTimestamp.IsZero() {
+		return false, nil
+	}
+	before := c.DeepCopy()
+	c.Spec.InfraID = string(c.UID)
+	if err := r.Client.Patch(ctx, c, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return false, fmt.Errorf("storing the id of VCDCluster %s: %w", klog.KObj(c), err)
+	}
+	return true, nil
+}
+
+// reconcileIdentityReady logs in.
+func reconcileIdentityReady(ctx context.Context, s *clusterScope) (outcome, error) {
+	opened, out, err := s.Identities.open(ctx, s.Sessions, s.vcdCluster)
+	if err != nil || out != done {
+		return out, err
+	}
+	s.session = opened
+	return done, nil
+}
+
+// reconcileNetwork finds the VDC and the network.
+func reconcileNetwork(ctx context.Context, s *clusterScope) (outcome, error) {
+	c := s.vcdCluster
+	if c.Spec.OVDC == "" || c.Spec.OVDCNetwork == "" {
+		return stop(infrav1.NotSupportedReason, "Failure domains are not supported yet: set spec.ovdc and spec.ovdcNetwork"), nil
+	}
+	vdc, err := s.session.FindVDC(ctx, recorded(c, c.Status.OVDC, c.Spec.OVDC))
+	if err != nil {
+		return lookupProblem(err, infrav1.VDCNotFoundReason, "correct spec.ovdc of the VCDCluster, or give its user access to the VDC")
+	}
+	network, err := s.session.FindNetwork(ctx, vdc, recorded(c, c.Status.OVDCNetwork, c.Spec.OVDCNetwork))
+	if err != nil {
+		return lookupProblem(err, infrav1.NetworkNotFoundReason, "correct spec.ovdcNetwork of the VCDCluster, or connect the network to the VDC")
+	}
+	s.vdc, s.network = vdc, network
+	c.Status.OVDC = &infrav1.ResourceReference{Name: vdc.Name, ID: vdc.ID}
+	c.Status.OVDCNetwork = &infrav1.ResourceReference{Name: network.Name, ID: network.ID}
+	return done, nil
+}
+
+// recorded returns the id found for name, so that a rename in VCD does no harm. Before the cluster was complete once
+// nothing depends on what was found, and the name is looked up afresh.
+func recorded(c *infrav1.VCDCluster, found *infrav1.ResourceReference, name string) string {
+	if found != nil && ptr.Deref(c.Status.Initialization.Provisioned, false) {
+		return found.ID
+	}
+	return name
+}
+
+// lookupProblem says that something a person named cannot be used.
+func lookupProblem(err error, reason, remedy string) (outcome, error) {
+	if _, ok := errors.AsType[*vcd.LookupError](err); ok {
+		return fail(remedyPoll, reason, "%v: %s", err, remedy), nil
+	}
+	switch {
+	case errors.Is(err, vcd.ErrNotFound), errors.Is(err, vcd.ErrInvalid), errors.Is(err, vcd.ErrForbidden):
+		return fail(remedyPoll, reason, "%v: %s", err, remedy), nil
+	}
+	return askProblem(err)
+}

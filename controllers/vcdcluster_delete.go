@@ -1,0 +1,197 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// deleteClusterVApp makes sure that the vApp of the cluster is gone, if it is the cluster's.
+func deleteClusterVApp(ctx context.Context, s *clusterScope) (outcome, error) {
+	c := s.vcdCluster
+	if out, err := s.waitForMachines(ctx); err != nil || out != done {
+		return out, err
+	}
+	if c.Spec.InfraID == "" {
+		return done, nil // Nothing is created before the id is stored.
+	}
+	opened, out, err := s.Identities.open(ctx, s.Sessions, c)
+	if err != nil || out != done {
+		return out, err
+	}
+	s.session = opened
+	key := string(c.UID)
+	if t, ok := s.session.Task(key); ok {
+		if t.State == vcd.TaskRunning {
+			return wait(taskPoll, infrav1.TaskRunningReason, "Waiting for VCD to delete the vApp"), nil
+		}
+		s.session.Forget(key)
+		if t.State == vcd.TaskFailed {
+			return taskFailure(t, "Deleting the vApp"), nil
+		}
+	}
+	vdc, out, err := vdcOf(ctx, s.session, c)
+	if err != nil || out != done {
+		return out, err
+	}
+	return s.deleteVApp(ctx, vdc, vAppName(c, clusterName(c, s.cluster)))
+}
+
+// waitForMachines waits until no VCDMachine of the cluster remains.
+func (s *clusterScope) waitForMachines(ctx context.Context) (outcome, error) {
+	name := clusterName(s.vcdCluster, s.cluster)
+	if name == "" {
+		return done, nil
+	}
+	machines := &infrav1.VCDMachineList{}
+	if err := s.Client.List(ctx, machines, client.InNamespace(s.vcdCluster.Namespace), ofCluster(name)); err != nil {
+		return done, fmt.Errorf("listing VCDMachines: %w", err)
+	}
+	if len(machines.Items) == 0 {
+		return done, nil
+	}
+	names := make([]string, 0, len(machines.Items))
+	for _, m := range machines.Items {
+		names = append(names, m.Name)
+	}
+	slices.Sort(names)
+	return wait(taskPoll, infrav1.MachinesRemainReason, "Waiting for VCDMachines to be deleted: %s", few(names)), nil
+}
+
+// deleteVApp takes the next step of deleting the vApp of that name, if it is ours and so is all in it.
+func (s *clusterScope) deleteVApp(ctx context.Context, vdc vcd.VDC, name string) (outcome, error) {
+	vApp, err := s.session.FindVApp(ctx, vdc, name)
+	switch {
+	case errors.Is(err, vcd.ErrNotFound):
+		return done, nil
+	case err != nil:
+		return refusal(err, "Reading vApp "+name)
+	}
+	if marker, ok := vcd.ParseMarker(vApp.Description); !ok || marker.Cluster != s.vcdCluster.Spec.InfraID {
+		vAppLeft(s.Recorder, s.vcdCluster, name)
+		return done, nil
+	}
+	if len(vApp.Tasks) > 0 {
+		return wait(busyPoll, infrav1.TaskRunningReason, "Waiting for another task on vApp %s", name), nil
+	}
+	if out, err := s.foreignVMs(ctx, vApp); err != nil || out != done {
+		return out, err
+	}
+	task, err := s.session.DeleteVApp(ctx, vApp.ID)
+	switch {
+	case errors.Is(err, vcd.ErrNotFound):
+		return done, nil
+	case err != nil:
+		return refusal(err, "Deleting vApp "+name)
+	}
+	s.session.Follow(string(s.vcdCluster.UID), task, s.wakeUps.forObject(s.vcdCluster))
+	return wait(taskPoll, infrav1.TaskRunningReason, "Waiting for VCD to delete vApp %s", name), nil
+}
+
+// foreignVMs stops the deletion of a vApp that holds more than what is this cluster's: VMs without its marker, and
+// independent disks, which outlive clusters.
+func (s *clusterScope) foreignVMs(ctx context.Context, vApp vcd.VApp) (outcome, error) {
+	var foreign []string
+	for _, ref := range vApp.VMs {
+		vm, err := s.session.VM(ctx, ref.ID)
+		if err != nil {
+			return refusal(err, "Reading VM "+ref.Name)
+		}
+		marker, ok := vcd.ParseMarker(vm.Description)
+		if !ok || marker.Cluster != s.vcdCluster.Spec.InfraID || len(independentDisks(vm)) > 0 {
+			foreign = append(foreign, ref.Name)
+		}
+	}
+	if len(foreign) == 0 {
+		return done, nil
+	}
+	slices.Sort(foreign)
+	return fail(remedyPoll, infrav1.VAppNotEmptyReason,
+		"vApp %s holds VMs that are not this cluster's or have independent disks attached: move or delete %s", vApp.Name, few(foreign)), nil
+}
+
+// releaseCluster frees the claimed address and lets the API server delete the VCDCluster.
+func releaseCluster(ctx context.Context, s *clusterScope) (outcome, error) {
+	c := s.vcdCluster
+	if name := clusterName(c, s.cluster); name != "" {
+		key := claimKey(c, name)
+		claim := &ipamv1.IPAddressClaim{}
+		err := s.Client.Get(ctx, key, claim)
+		if err == nil && metav1.IsControlledBy(claim, c) && claim.DeletionTimestamp.IsZero() {
+			err = s.Client.Delete(ctx, claim)
+		}
+		if client.IgnoreNotFound(err) != nil {
+			return done, fmt.Errorf("deleting IPAddressClaim %s: %w", key, err)
+		}
+	}
+	controllerutil.RemoveFinalizer(c, infrav1.ClusterFinalizer)
+	return done, nil
+}
+
+// vdcOf returns the VDC of a cluster, by the id found earlier if there is one.
+func vdcOf(ctx context.Context, p placements, c *infrav1.VCDCluster) (vcd.VDC, outcome, error) {
+	if found := c.Status.OVDC; found != nil {
+		return vcd.VDC{Ref: vcd.Ref{ID: found.ID, Name: found.Name}}, done, nil
+	}
+	vdc, err := p.FindVDC(ctx, c.Spec.OVDC)
+	if err != nil {
+		out, err := lookupProblem(err, infrav1.VDCNotFoundReason, "nothing can be proved to be gone without it; correct spec.ovdc of the VCDCluster, or give its user access to the VDC")
+		return vcd.VDC{}, out, err
+	}
+	return vdc, done, nil
+}
+
+// clusterName returns the name of the Cluster of c, also after it is gone.
+func clusterName(c *infrav1.VCDCluster, cluster *clusterv1.Cluster) string {
+	if cluster != nil {
+		return cluster.Name
+	}
+	if name := c.Labels[clusterv1.ClusterNameLabel]; name != "" {
+		return name
+	}
+	for _, owner := range c.OwnerReferences {
+		if owner.Kind == "Cluster" {
+			return owner.Name
+		}
+	}
+	return ""
+}
+
+// vAppName returns the name of the vApp that all machines of the cluster share.
+func vAppName(c *infrav1.VCDCluster, clusterName string) string {
+	if c.Spec.VApp.Name != "" {
+		return c.Spec.VApp.Name
+	}
+	return clusterName
+}
+
+// independentDisks returns the disks of vm that outlive it.
+func independentDisks(vm vcd.VM) []vcd.Ref {
+	var disks []vcd.Ref
+	for _, d := range vm.Disks {
+		if d.Independent != nil {
+			disks = append(disks, *d.Independent)
+		}
+	}
+	return disks
+}
+
+// few lists at most ten names.
+func few(names []string) string {
+	const most = 10
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}

@@ -1,0 +1,206 @@
+package controllers
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"reflect"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/kubevip"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// reconcileEndpoint makes sure that the control-plane endpoint is known and prepared.
+func reconcileEndpoint(ctx context.Context, s *clusterScope) (outcome, error) {
+	switch s.vcdCluster.Spec.Endpoint.Type {
+	case infrav1.EndpointKubeVIP, "":
+		return s.reconcileKubeVIP(ctx)
+	case infrav1.EndpointExternal:
+		return s.reconcileExternal(), nil
+	case infrav1.EndpointEdgeGateway:
+	}
+	return stop(infrav1.NotSupportedReason, "Endpoints of type %s are not supported yet: use KubeVIP or External in spec.endpoint.type", s.vcdCluster.Spec.Endpoint.Type), nil
+}
+
+// reconcileExternal waits for the endpoint that somebody else provides.
+func (s *clusterScope) reconcileExternal() outcome {
+	if s.vcdCluster.Spec.ControlPlaneEndpoint.IsValid() || s.cluster.Spec.ControlPlaneEndpoint.IsValid() {
+		return done
+	}
+	return wait(0, infrav1.WaitingForEndpointReason, "Waiting for spec.controlPlaneEndpoint of the VCDCluster or of the Cluster")
+}
+
+// reconcileKubeVIP finds the virtual IP, checks it, and writes what nodes need to announce it.
+func (s *clusterScope) reconcileKubeVIP(ctx context.Context) (outcome, error) {
+	host, out, err := s.endpointHost(ctx)
+	if err != nil || out != done {
+		return out, err
+	}
+	if addr, err := netip.ParseAddr(host); err == nil {
+		if out := vipProblem(addr, s.network); out != done {
+			return out, nil
+		}
+	}
+	spec := &s.vcdCluster.Spec
+	endpoint := clusterv1.APIEndpoint{Host: host, Port: cmp.Or(spec.ControlPlaneEndpoint.Port, spec.Endpoint.Port, kubevip.DefaultPort)}
+	data, err := kubevip.Render(kubeVIPConfig(spec.Endpoint, endpoint))
+	if err != nil {
+		return stop(infrav1.VIPInvalidReason, "kube-vip cannot be set up: %v: correct spec.endpoint.kubeVIP", err), nil
+	}
+	if err := s.writeKubeVIPSecret(ctx, data); err != nil {
+		return done, err
+	}
+	if !spec.ControlPlaneEndpoint.IsValid() {
+		spec.ControlPlaneEndpoint = endpoint
+		endpointKnown(s.Recorder, s.vcdCluster)
+	}
+	return done, nil
+}
+
+// endpointHost returns the host of the endpoint: the one that is set already, else the one that is wished for.
+func (s *clusterScope) endpointHost(ctx context.Context) (string, outcome, error) {
+	spec := s.vcdCluster.Spec
+	kube := spec.Endpoint.KubeVIP
+	switch {
+	case spec.ControlPlaneEndpoint.Host != "":
+		return spec.ControlPlaneEndpoint.Host, done, nil
+	case kube == nil:
+	case kube.Address != "":
+		return kube.Address, done, nil
+	case kube.PoolRef != nil:
+		return s.claimAddress(ctx, *kube.PoolRef)
+	case kube.DNSName != "":
+		return kube.DNSName, done, nil
+	}
+	return "", stop(infrav1.EndpointMissingReason, "Nothing says where the endpoint is: set address, poolRef or dnsName in spec.endpoint.kubeVIP"), nil
+}
+
+// claimAddress claims the virtual IP from a pool.
+func (s *clusterScope) claimAddress(ctx context.Context, pool infrav1.IPPoolReference) (string, outcome, error) {
+	claim := &ipamv1.IPAddressClaim{}
+	key := claimKey(s.vcdCluster, s.cluster.Name)
+	err := s.Client.Get(ctx, key, claim)
+	switch {
+	case apierrors.IsNotFound(err):
+		return "", wait(0, infrav1.AddressClaimedReason, "Waiting for an address from %s %s", pool.Kind, pool.Name), s.createClaim(ctx, key, pool)
+	case err != nil:
+		return "", done, fmt.Errorf("getting IPAddressClaim %s: %w", key, err)
+	case !claim.DeletionTimestamp.IsZero():
+		return "", wait(taskPoll, infrav1.AddressClaimedReason, "Waiting for an earlier IPAddressClaim %s to go", key.Name), nil
+	case !controllerutil.HasControllerReference(claim) || !metav1.IsControlledBy(claim, s.vcdCluster):
+		return "", stop(infrav1.NameConflictReason, "IPAddressClaim %s belongs to somebody else: delete it, or give the address in spec.endpoint.kubeVIP.address", key.Name), nil
+	case claim.Status.AddressRef.Name == "":
+		return "", wait(0, infrav1.AddressClaimedReason, "Waiting for an address from %s %s: see IPAddressClaim %s", pool.Kind, pool.Name, key.Name), nil
+	}
+	address := &ipamv1.IPAddress{}
+	if err := s.Client.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: claim.Status.AddressRef.Name}, address); err != nil {
+		if apierrors.IsNotFound(err) {
+			return "", wait(taskPoll, infrav1.AddressClaimedReason, "Waiting for IPAddress %s", claim.Status.AddressRef.Name), nil
+		}
+		return "", done, fmt.Errorf("getting IPAddress %s: %w", claim.Status.AddressRef.Name, err)
+	}
+	return address.Spec.Address, done, nil
+}
+
+func claimKey(c *infrav1.VCDCluster, clusterName string) client.ObjectKey {
+	return client.ObjectKey{Namespace: c.Namespace, Name: clusterName + "-vip"}
+}
+
+func (s *clusterScope) createClaim(ctx context.Context, key client.ObjectKey, pool infrav1.IPPoolReference) error {
+	claim := &ipamv1.IPAddressClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Labels: ofCluster(s.cluster.Name)},
+		Spec: ipamv1.IPAddressClaimSpec{
+			ClusterName: s.cluster.Name,
+			PoolRef:     ipamv1.IPPoolReference{Name: pool.Name, Kind: pool.Kind, APIGroup: pool.APIGroup},
+		},
+	}
+	if err := controllerutil.SetControllerReference(s.vcdCluster, claim, s.Client.Scheme()); err != nil {
+		return fmt.Errorf("owning IPAddressClaim %s: %w", key, err)
+	}
+	if err := s.Client.Create(ctx, claim); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("creating IPAddressClaim %s: %w", key, err)
+	}
+	return nil
+}
+
+// vipProblem says why addr cannot be a virtual IP in network: it must be in it, and nobody else may hand it out.
+func vipProblem(addr netip.Addr, network vcd.Network) outcome {
+	const remedy = "choose another in spec.endpoint.kubeVIP (or spec.controlPlaneEndpoint)"
+	for _, subnet := range network.Subnets {
+		if !subnet.Prefix.Contains(addr) {
+			continue
+		}
+		if addr == subnet.Gateway || addr == subnet.Prefix.Masked().Addr() {
+			return fail(remedyPoll, infrav1.VIPInvalidReason, "%s is the address of the gateway or of the network %s itself: %s", addr, network.Name, remedy)
+		}
+		if r, in := rangeOf(addr, subnet.StaticPool); in {
+			return fail(remedyPoll, infrav1.VIPInStaticPoolReason,
+				"%s is in the static pool %s-%s of network %s, from which VCD gives addresses to VMs: %s, or take it out of the pool", addr, r.From, r.To, network.Name, remedy)
+		}
+		if r, in := rangeOf(addr, subnet.DHCPPool); in {
+			return fail(remedyPoll, infrav1.VIPInDHCPRangeReason,
+				"%s is in the DHCP range %s-%s of network %s, from which addresses are leased: %s, or take it out of the range", addr, r.From, r.To, network.Name, remedy)
+		}
+		return done
+	}
+	return fail(remedyPoll, infrav1.VIPOutsideNetworkReason, "%s is in no subnet of network %s: %s", addr, network.Name, remedy)
+}
+
+func rangeOf(addr netip.Addr, ranges []vcd.AddressRange) (vcd.AddressRange, bool) {
+	for _, r := range ranges {
+		if r.Contains(addr) {
+			return r, true
+		}
+	}
+	return vcd.AddressRange{}, false
+}
+
+// kubeVIPConfig is what differs between clusters.
+func kubeVIPConfig(spec infrav1.EndpointSpec, endpoint clusterv1.APIEndpoint) kubevip.Config {
+	config := kubevip.Config{Address: endpoint.Host, Port: endpoint.Port}
+	if kube := spec.KubeVIP; kube != nil {
+		config.Interface, config.Image, config.DynamicDNS = kube.Interface, kube.Image, kube.DNSName == endpoint.Host
+	}
+	return config
+}
+
+// writeKubeVIPSecret writes what the templates' control-plane nodes take kube-vip's manifest from.
+func (s *clusterScope) writeKubeVIPSecret(ctx context.Context, data map[string][]byte) error {
+	key := client.ObjectKey{Namespace: s.vcdCluster.Namespace, Name: s.cluster.Name + "-kube-vip"}
+	secret := &corev1.Secret{}
+	err := s.Live.Get(ctx, key, secret)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("getting Secret %s: %w", key, err)
+	}
+	before := secret.DeepCopy()
+	secret.Namespace, secret.Name, secret.Data = key.Namespace, key.Name, data
+	if secret.Labels == nil {
+		secret.Labels = map[string]string{}
+	}
+	maps.Copy(secret.Labels, ofCluster(s.cluster.Name))
+	if err := controllerutil.SetControllerReference(s.vcdCluster, secret, s.Client.Scheme()); err != nil {
+		return fmt.Errorf("owning Secret %s: %w", key, err)
+	}
+	switch {
+	case err != nil: // not found
+		secret.Type = clusterv1.ClusterSecretType
+		err = s.Client.Create(ctx, secret)
+	case !reflect.DeepEqual(before, secret):
+		err = s.Client.Update(ctx, secret)
+	}
+	if err != nil {
+		return fmt.Errorf("writing Secret %s: %w", key, err)
+	}
+	return nil
+}

@@ -1,0 +1,179 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/cluster-api/util/finalizers"
+	"sigs.k8s.io/cluster-api/util/patch"
+	"sigs.k8s.io/cluster-api/util/paused"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdidentities;vcdclusteridentities,verbs=get;list;watch;patch;update
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdidentities/status;vcdclusteridentities/status,verbs=get;patch;update
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdidentities/finalizers;vcdclusteridentities/finalizers,verbs=update
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;create;patch;update
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
+// +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch;update
+
+// VCDIdentityReconciler looks after the Secrets of VCDIdentities.
+type VCDIdentityReconciler struct {
+	Client           client.Client
+	Identities       Identities
+	Recorder         events.EventRecorder
+	WatchFilterValue string
+}
+
+// VCDClusterIdentityReconciler looks after the Secrets of VCDClusterIdentities.
+type VCDClusterIdentityReconciler struct {
+	Client           client.Client
+	Identities       Identities
+	Recorder         events.EventRecorder
+	WatchFilterValue string
+}
+
+// SetupWithManager registers the reconciler.
+func (r *VCDIdentityReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	log := ctrl.LoggerFrom(ctx).WithValues("controller", "vcdidentity")
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&infrav1.VCDIdentity{}, builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilterValue))).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.secretToIdentities), builder.OnlyMetadata).
+		Watches(&infrav1.VCDCluster{}, handler.EnqueueRequestsFromMapFunc(clusterToIdentity(infrav1.NamespacedIdentity))).
+		WithOptions(options).
+		Complete(reconcile.AsReconciler(r.Client, r))
+}
+
+// SetupWithManager registers the reconciler.
+func (r *VCDClusterIdentityReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	log := ctrl.LoggerFrom(ctx).WithValues("controller", "vcdclusteridentity")
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&infrav1.VCDClusterIdentity{}, builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilterValue))).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.secretToIdentities), builder.OnlyMetadata).
+		Watches(&infrav1.VCDCluster{}, handler.EnqueueRequestsFromMapFunc(clusterToIdentity(infrav1.ClusterIdentity))).
+		WithOptions(options).
+		Complete(reconcile.AsReconciler(r.Client, r))
+}
+
+// Reconcile checks the Secret of i and keeps it while i is used.
+func (r *VCDIdentityReconciler) Reconcile(ctx context.Context, i *infrav1.VCDIdentity) (ctrl.Result, error) {
+	return reconcileIdentity(ctx, r.Client, &identityScope{
+		obj: i, spec: i.Spec, namespace: i.Namespace, kind: infrav1.NamespacedIdentity,
+		client: r.Client, identities: r.Identities, recorder: r.Recorder,
+	})
+}
+
+// Reconcile checks the Secret of i and keeps it while i is used.
+func (r *VCDClusterIdentityReconciler) Reconcile(ctx context.Context, i *infrav1.VCDClusterIdentity) (ctrl.Result, error) {
+	return reconcileIdentity(ctx, r.Client, &identityScope{
+		obj: i, spec: i.Spec.VCDIdentitySpec, namespace: r.Identities.Namespace, kind: infrav1.ClusterIdentity,
+		client: r.Client, identities: r.Identities, recorder: r.Recorder,
+	})
+}
+
+// identityScope holds what one reconcile of an identity of either kind reads and finds out.
+type identityScope struct {
+	obj        object
+	spec       infrav1.VCDIdentitySpec
+	namespace  string // of the Secret
+	kind       infrav1.IdentityKind
+	client     client.Client
+	identities Identities
+	recorder   events.EventRecorder
+}
+
+func reconcileIdentity(ctx context.Context, c client.Client, s *identityScope) (_ ctrl.Result, rerr error) {
+	if added, err := finalizers.EnsureFinalizer(ctx, c, s.obj, infrav1.IdentityFinalizer); added || err != nil {
+		return ctrl.Result{}, err
+	}
+	helper, err := patch.NewHelper(s.obj, c)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if p, again, err := paused.EnsurePausedCondition(ctx, c, nil, s.obj); p || again || err != nil {
+		return ctrl.Result{}, err
+	}
+	phases := []phase[*identityScope]{{infrav1.SecretReadyCondition, reconcileSecret}}
+	if !s.obj.GetDeletionTimestamp().IsZero() {
+		phases = []phase[*identityScope]{{infrav1.SecretReadyCondition, releaseSecret}}
+	}
+	defer func() {
+		setReady(s.obj, phases)
+		rerr = errors.Join(rerr, ignoreGone(s.obj, helper.Patch(ctx, s.obj, owned(phases))))
+	}()
+	return runPhases(ctx, s.obj, s, phases, s.recorder)
+}
+
+// reconcileSecret makes sure that the Secret is complete and stays.
+func reconcileSecret(ctx context.Context, s *identityScope) (outcome, error) {
+	key := client.ObjectKey{Namespace: s.namespace, Name: s.spec.SecretRef.Name}
+	secret, out, err := s.identities.secret(ctx, key, "the identity")
+	if err != nil || out != done {
+		return out, err
+	}
+	if out := credentialsProblem(s.spec, secret); out != done {
+		return out, nil
+	}
+	before := secret.DeepCopy()
+	controllerutil.AddFinalizer(secret, infrav1.IdentityFinalizer)
+	if err := controllerutil.SetOwnerReference(s.obj, secret, s.client.Scheme()); err != nil {
+		return done, fmt.Errorf("owning Secret %s: %w", key, err)
+	}
+	return done, s.patchSecret(ctx, secret, before)
+}
+
+// releaseSecret lets the identity and its Secret go once no VCDCluster refers to the identity: without it what is
+// in VCD could not be deleted any more.
+func releaseSecret(ctx context.Context, s *identityScope) (outcome, error) {
+	clusters := &infrav1.VCDClusterList{}
+	var in []client.ListOption
+	if s.kind == infrav1.NamespacedIdentity {
+		in = append(in, client.InNamespace(s.obj.GetNamespace()))
+	}
+	if err := s.client.List(ctx, clusters, in...); err != nil {
+		return done, fmt.Errorf("listing VCDClusters: %w", err)
+	}
+	for _, c := range clusters.Items {
+		if refersTo(&c, s.kind, s.obj.GetName()) {
+			return wait(taskPoll, infrav1.InUseReason, "VCDCluster %s still uses the identity", client.ObjectKeyFromObject(&c)), nil
+		}
+	}
+	secret := &corev1.Secret{}
+	err := s.identities.Live.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: s.spec.SecretRef.Name}, secret)
+	if err == nil {
+		before := secret.DeepCopy()
+		controllerutil.RemoveFinalizer(secret, infrav1.IdentityFinalizer)
+		err = s.patchSecret(ctx, secret, before)
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		return done, fmt.Errorf("releasing Secret %s: %w", s.spec.SecretRef.Name, err)
+	}
+	controllerutil.RemoveFinalizer(s.obj, infrav1.IdentityFinalizer)
+	return done, nil
+}
+
+// patchSecret writes the metadata of secret if it changed. The patch is bound to the version that was read: two
+// identities may share a Secret, and lists are replaced as a whole.
+func (s *identityScope) patchSecret(ctx context.Context, secret, before *corev1.Secret) error {
+	change := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if sameOwnersAndFinalizers(secret, before) {
+		return nil
+	}
+	if err := s.client.Patch(ctx, secret, change); err != nil {
+		return fmt.Errorf("patching Secret %s: %w", client.ObjectKeyFromObject(secret), err)
+	}
+	return nil
+}

@@ -1,0 +1,278 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+const defaultShutdownTimeout = 60 * time.Second
+
+// deleteVM makes sure that the VM is gone: shut down, power off, detach independent disks, delete.
+func deleteVM(ctx context.Context, s *machineScope) (outcome, error) {
+	m := s.vcdMachine
+	if m.Annotations[infrav1.InstanceIDAnnotation] == "" && m.Spec.ProviderID == "" {
+		return done, nil // Nothing is created before the id is stored.
+	}
+	if s.vcdCluster == nil {
+		return stop(infrav1.ClusterNotFoundReason,
+			"The VCDCluster is gone, which says where VM %s is: delete the VM in VCD, then remove finalizer %s", m.Annotations[infrav1.VMNameAnnotation], infrav1.MachineFinalizer), nil
+	}
+	if !s.creations.leave(s.line(), s.key()) {
+		return wait(busyPoll, infrav1.EntityBusyReason, "Waiting for the creation of the VM to start or fail"), nil
+	}
+	out, err := s.openForDeletion(ctx)
+	if err != nil || out != done {
+		return out, err
+	}
+	if out, gone := s.settleDeletion(); out != done || gone {
+		return out, nil
+	}
+	vm, out, err := s.findForDeletion(ctx)
+	if err != nil || out != done || vm == nil {
+		return out, err
+	}
+	return s.takeDown(ctx, vm)
+}
+
+func (s *machineScope) openForDeletion(ctx context.Context) (outcome, error) {
+	opened, out, err := s.Identities.open(ctx, s.Sessions, s.vcdCluster)
+	if err != nil || out != done {
+		return out, err
+	}
+	s.session = opened
+	s.placement.vdc, out, err = vdcOf(ctx, s.session, s.vcdCluster)
+	return out, err
+}
+
+// settleDeletion waits for what was started earlier, be it by a creation that the deletion overtook. gone says that
+// our own task deleted the VM.
+func (s *machineScope) settleDeletion() (out outcome, gone bool) {
+	for _, p := range []struct {
+		step  step
+		doing string
+	}{
+		{stepCompose, "Creating the vApp"}, {stepConnect, "Connecting networks"}, {stepAdd, addingVM}, {stepCleanUp, "Removing leftovers"},
+		{stepInject, "Writing bootstrap data"}, {stepPowerOn, "Powering on the VM"}, {stepClear, "Removing bootstrap data"}, {stepShutdown, "Shutting down the guest"},
+	} {
+		// Whether these succeeded does not matter: what is there is looked at afresh.
+		if out, _ := s.settle(p.step, p.doing); out.reason == infrav1.TaskRunningReason {
+			return out, false
+		}
+	}
+	for _, p := range []struct {
+		step  step
+		doing string
+	}{{stepPowerOff, "Powering off the VM"}, {stepDetach, "Detaching a disk"}} {
+		if out, _ := s.settle(p.step, p.doing); out != done {
+			return out, false
+		}
+	}
+	out, ended := s.settle(stepDelete, "Deleting the VM")
+	if ended {
+		vmDeleted(s.Recorder, s.vcdMachine, s.vmID())
+	}
+	return out, ended
+}
+
+// findForDeletion returns the VM, or nil if it is proved gone or was never created.
+func (s *machineScope) findForDeletion(ctx context.Context) (*vcd.VM, outcome, error) {
+	if id := s.vmID(); id != "" {
+		return s.findRecorded(ctx, id)
+	}
+	name := s.vcdMachine.Annotations[infrav1.VMNameAnnotation]
+	vApp, err := s.session.FindVApp(ctx, s.placement.vdc, s.vAppName())
+	if errors.Is(err, vcd.ErrNotFound) {
+		return nil, done, nil
+	}
+	if err != nil {
+		out, err := refusal(err, "Reading vApp "+s.vAppName())
+		return nil, out, err
+	}
+	if marker, ok := vcd.ParseMarker(vApp.Description); !ok || marker.Cluster != s.vcdCluster.Spec.InfraID {
+		return nil, done, nil // Not ours: nothing of ours is in it.
+	}
+	if len(vApp.Tasks) > 0 {
+		return nil, wait(busyPoll, infrav1.EntityBusyReason, "Waiting for another task on vApp %s, which may create the VM", vApp.Name), nil
+	}
+	for _, ref := range vApp.VMs {
+		if ref.Name != name {
+			continue
+		}
+		vm, err := s.session.VM(ctx, ref.ID)
+		if err != nil {
+			out, err := refusal(err, "Reading VM "+name)
+			return nil, out, err
+		}
+		if marker, ok := vcd.ParseMarker(vm.Description); ok && marker == s.marker() {
+			return &vm, done, nil
+		}
+		vmLeft(s.Recorder, s.vcdMachine, name)
+	}
+	return nil, done, nil
+}
+
+// findRecorded returns the recorded VM. That it is gone needs more than one answer: VCD says "forbidden" of what was
+// deleted as of what may not be seen.
+func (s *machineScope) findRecorded(ctx context.Context, id string) (*vcd.VM, outcome, error) {
+	vm, err := s.session.VM(ctx, id)
+	switch {
+	case err == nil:
+		return &vm, s.ownershipProblem(vm), nil
+	case !errors.Is(err, vcd.ErrNotFound) && !errors.Is(err, vcd.ErrForbidden):
+		out, err := refusal(err, "Reading VM "+id)
+		return nil, out, err
+	}
+	s.session.Invalidate(s.placement.vdc)
+	records, err := s.session.VMs(ctx, s.placement.vdc, s.vAppName(), 0)
+	if err != nil {
+		out, err := refusal(err, "Listing VMs")
+		return nil, out, err
+	}
+	for _, r := range records {
+		if r.ID == id {
+			return nil, unsure(remedyPoll, infrav1.VMUnverifiedReason, "VCD lists VM %s and does not show it: grant its user access to it", id), nil
+		}
+	}
+	_, err = s.session.QueryVM(ctx, id)
+	switch {
+	case errors.Is(err, vcd.ErrNotFound):
+		vmDeleted(s.Recorder, s.vcdMachine, id)
+		return nil, done, nil
+	case err != nil:
+		out, err := refusal(err, "Looking for VM "+id)
+		return nil, out, err
+	}
+	return nil, unsure(remedyPoll, infrav1.VMUnverifiedReason, "VCD lists VM %s and does not show it: grant its user access to it", id), nil
+}
+
+// ownershipProblem keeps hands off a VM that does not say it is this machine's.
+func (s *machineScope) ownershipProblem(vm vcd.VM) outcome {
+	if marker, ok := vcd.ParseMarker(vm.Description); ok && marker == s.marker() {
+		return done
+	}
+	return fail(remedyPoll, infrav1.NotOursReason,
+		"VM %s does not say that it is this machine's: put %q in its description if it is, else remove finalizer %s", vm.Name, s.marker(), infrav1.MachineFinalizer)
+}
+
+// takeDown takes the next step of deleting a VM.
+func (s *machineScope) takeDown(ctx context.Context, vm *vcd.VM) (outcome, error) {
+	if len(vm.Tasks) > 0 {
+		return wait(busyPoll, infrav1.TaskRunningReason, "Waiting for another task on VM %s", vm.Name), nil
+	}
+	if vm.Status == vcd.StatusPoweredOn {
+		if out, err := s.shutDown(ctx, vm); err != nil || out != done {
+			return out, err
+		}
+	}
+	log := ctrl.LoggerFrom(ctx)
+	if vm.Deployed || vm.Status == vcd.StatusPoweredOn || vm.Status == vcd.StatusSuspended {
+		log.Info("Powering off VM", "vm", vm.ID)
+		task, err := s.session.PowerOff(ctx, vm.ID)
+		return s.started(stepPowerOff, task, err, "Powering off the VM")
+	}
+	if disks := independentDisks(*vm); len(disks) > 0 {
+		log.Info("Detaching disk", "vm", vm.ID, "disk", disks[0].ID)
+		task, err := s.session.DetachDisk(ctx, vm.ID, disks[0].ID)
+		if err == nil {
+			diskDetached(s.Recorder, s.vcdMachine, disks[0])
+		}
+		return s.started(stepDetach, task, err, "Detaching independent disk "+disks[0].Name)
+	}
+	log.Info("Deleting VM", "vm", vm.ID)
+	task, err := s.session.DeleteVM(ctx, vm.ID)
+	return s.started(stepDelete, task, err, "Deleting the VM")
+}
+
+func (s *machineScope) started(what step, t vcd.Task, err error, doing string) (outcome, error) {
+	if err != nil {
+		return s.refuse(what, err, doing)
+	}
+	return s.start(what, t, doing), nil
+}
+
+// shutDown asks the guest to shut down, once, and waits for it until the time is up. The time is counted from a note
+// on the object, so that a restart does not start it again.
+func (s *machineScope) shutDown(ctx context.Context, vm *vcd.VM) (outcome, error) {
+	m := s.vcdMachine
+	timeout := defaultShutdownTimeout
+	if seconds := m.Spec.ShutdownTimeoutSeconds; seconds != nil {
+		timeout = time.Duration(ptr.Deref(seconds, 0)) * time.Second
+	}
+	if timeout == 0 {
+		return done, nil
+	}
+	if asked, err := time.Parse(time.RFC3339, m.Annotations[infrav1.ShutdownRequestedAnnotation]); err == nil {
+		left := asked.Add(timeout).Sub(s.now())
+		if left <= 0 || s.memory.failing(stepShutdown, s.now(), m.Generation) != done {
+			return done, nil
+		}
+		return wait(min(left, busyPoll), infrav1.ShuttingDownReason, "Waiting for the guest to shut down"), nil
+	}
+	if m.Annotations == nil {
+		m.Annotations = map[string]string{}
+	}
+	m.Annotations[infrav1.ShutdownRequestedAnnotation] = s.now().UTC().Format(time.RFC3339)
+	if err := s.save(ctx); err != nil {
+		return done, err
+	}
+	ctrl.LoggerFrom(ctx).Info("Shutting down guest", "vm", vm.ID)
+	task, err := s.session.Shutdown(ctx, vm.ID)
+	switch {
+	case errors.Is(err, vcd.ErrInvalid):
+		return done, nil // No VMware Tools run in the guest: power it off.
+	case err != nil:
+		return refusal(err, "Shutting down the guest")
+	}
+	return s.start(stepShutdown, task, "Shutting down the guest"), nil
+}
+
+// deleteMachineVApp removes the vApp of a machine that had one of its own. A vApp that machines share goes with the
+// cluster.
+func deleteMachineVApp(ctx context.Context, s *machineScope) (outcome, error) {
+	if s.session == nil || !s.perMachine() {
+		return done, nil
+	}
+	const doing = "Deleting the machine's vApp"
+	if out, _ := s.settle(stepCleanUp, doing); out != done {
+		return out, nil
+	}
+	vApp, err := s.session.FindVApp(ctx, s.placement.vdc, s.vAppName())
+	switch {
+	case errors.Is(err, vcd.ErrNotFound):
+		return done, nil
+	case err != nil:
+		return refusal(err, "Reading vApp "+s.vAppName())
+	}
+	if marker, ok := vcd.ParseMarker(vApp.Description); !ok || marker != s.marker() {
+		vAppLeft(s.Recorder, s.vcdMachine, vApp.Name)
+		return done, nil
+	}
+	if len(vApp.Tasks) > 0 {
+		return wait(busyPoll, infrav1.EntityBusyReason, "Waiting for another task on vApp %s", vApp.Name), nil
+	}
+	if len(vApp.VMs) > 0 {
+		var names []string
+		for _, vm := range vApp.VMs {
+			names = append(names, vm.Name)
+		}
+		return fail(remedyPoll, infrav1.VAppNotEmptyReason, "vApp %s holds other VMs: move or delete %s", vApp.Name, strings.Join(names, ", ")), nil
+	}
+	task, err := s.session.DeleteVApp(ctx, vApp.ID)
+	return s.started(stepCleanUp, task, err, doing)
+}
+
+// releaseMachine lets the API server delete the VCDMachine.
+func releaseMachine(_ context.Context, s *machineScope) (outcome, error) {
+	s.memories.drop(s.vcdMachine.UID)
+	controllerutil.RemoveFinalizer(s.vcdMachine, infrav1.MachineFinalizer)
+	return done, nil
+}

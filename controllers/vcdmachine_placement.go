@@ -1,0 +1,285 @@
+package controllers
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"text/template"
+
+	"github.com/Masterminds/sprig/v3"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+const (
+	maxVMName = 128
+	mebibyte  = 1 << 20
+)
+
+// A placement is what a machine is made of and where, as VCD knows it.
+type placement struct {
+	vdc      vcd.VDC
+	networks []vcd.Network // of each NIC
+
+	// Only until the VM exists.
+	template vcd.Template
+	sizing   *vcd.Policy
+	policy   *vcd.Policy
+	storage  *vcd.StorageProfile
+}
+
+// reconcilePlacement finds what the machine is made of. What is not needed any more is not looked up: a template that
+// was deleted since does not make a running machine less ready.
+func reconcilePlacement(ctx context.Context, s *machineScope) (outcome, error) {
+	if s.vcdCluster == nil || s.vcdCluster.Spec.InfraID == "" {
+		return wait(0, infrav1.WaitingForClusterReason, "Waiting for the VCDCluster to get its id"), nil
+	}
+	opened, out, err := s.Identities.open(ctx, s.Sessions, s.vcdCluster)
+	if err != nil || out != done {
+		return out, err
+	}
+	s.session = opened
+	if s.provisioned() {
+		s.placement.vdc, out, err = vdcOf(ctx, s.session, s.vcdCluster)
+		return out, err
+	}
+	vdc, err := s.session.FindVDC(ctx, recorded(s.vcdCluster, s.vcdCluster.Status.OVDC, s.vcdCluster.Spec.OVDC))
+	if err != nil {
+		return lookupProblem(err, infrav1.VDCNotFoundReason, "correct spec.ovdc of the VCDCluster, or give its user access to the VDC")
+	}
+	s.placement.vdc = vdc
+	if out, err := s.name(ctx); err != nil || out != done {
+		return out, err
+	}
+	if out, err := s.findNetworks(ctx); err != nil || out != done {
+		return out, err
+	}
+	if s.vmID() != "" {
+		return done, nil
+	}
+	return s.findImage(ctx)
+}
+
+// name gives the machine the name of its VM and the id that marks it, for life. Both are stored before anything is
+// created in VCD, by a patch that a pass which saw an old object cannot make.
+func (s *machineScope) name(ctx context.Context) (outcome, error) {
+	m := s.vcdMachine
+	if m.Annotations[infrav1.InstanceIDAnnotation] != "" && m.Annotations[infrav1.VMNameAnnotation] != "" {
+		return done, nil
+	}
+	name, err := s.vmName()
+	if err != nil {
+		return stop(infrav1.VMNameInvalidReason, "%v: correct spec.vmNamingTemplate in the VCDMachineTemplate", err), nil
+	}
+	before := m.DeepCopy()
+	if m.Annotations == nil {
+		m.Annotations = map[string]string{}
+	}
+	m.Annotations[infrav1.VMNameAnnotation] = name
+	if m.Annotations[infrav1.InstanceIDAnnotation] == "" {
+		m.Annotations[infrav1.InstanceIDAnnotation] = string(m.UID)
+	}
+	status, version := m.Status.DeepCopy(), m.ResourceVersion
+	if err := s.Client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return done, fmt.Errorf("storing the name of VM %s: %w", name, err)
+	}
+	m.Status, m.ResourceVersion = *status, version // The patch at the end starts from what was read.
+	return done, nil
+}
+
+// vmName computes the name of the VM, which is its host name too. Templates see no environment and no clock: the same
+// machine always gets the same name.
+func (s *machineScope) vmName() (string, error) {
+	name := s.machine.Name
+	if text := s.vcdMachine.Spec.VMNamingTemplate; text != "" {
+		t, err := template.New("vmNamingTemplate").Option("missingkey=error").Funcs(sprig.HermeticTxtFuncMap()).Parse(text)
+		if err != nil {
+			return "", fmt.Errorf("parsing the naming template: %w", err)
+		}
+		var out bytes.Buffer
+		if err := t.Execute(&out, map[string]any{"machine": s.machine, "vcdMachine": s.vcdMachine}); err != nil {
+			return "", fmt.Errorf("executing the naming template: %w", err)
+		}
+		name = strings.TrimSpace(out.String())
+	}
+	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+		return "", fmt.Errorf("%q cannot be the name of a VM and a host: %s", name, strings.Join(problems, ", "))
+	}
+	if len(name) > maxVMName {
+		return "", fmt.Errorf("%q is longer than the %d characters of a VM's name", name, maxVMName)
+	}
+	return name, nil
+}
+
+// findNetworks finds the network of each NIC.
+func (s *machineScope) findNetworks(ctx context.Context) (outcome, error) {
+	for i, nic := range nics(s.vcdMachine) {
+		field, name := fmt.Sprintf("spec.networks[%d].name", i), nic.Name
+		if name == "" {
+			field, name = "spec.ovdcNetwork of the VCDCluster", recorded(s.vcdCluster, s.vcdCluster.Status.OVDCNetwork, s.vcdCluster.Spec.OVDCNetwork)
+		}
+		if nic.AddressSource == infrav1.AddressIPAM {
+			return stop(infrav1.NotSupportedReason, "Addresses from IPAM pools are not supported yet: set spec.networks[%d].addressSource to Pool, DHCP or Manual", i), nil
+		}
+		network, err := s.session.FindNetwork(ctx, s.placement.vdc, name)
+		if err != nil {
+			return lookupProblem(err, infrav1.NetworkNotFoundReason, "correct "+field+", or connect the network to the VDC")
+		}
+		s.placement.networks = append(s.placement.networks, network)
+	}
+	return done, nil
+}
+
+// findImage finds the template, the policies and the storage profile.
+func (s *machineScope) findImage(ctx context.Context) (outcome, error) {
+	spec, p := s.vcdMachine.Spec, &s.placement
+	var err error
+	if p.template, err = s.session.FindTemplate(ctx, spec.Catalog, spec.Template); err != nil {
+		return templateProblem(err, spec)
+	}
+	if out := s.diskProblem(); out != done {
+		return out, nil
+	}
+	if spec.SizingPolicy != "" {
+		policy, err := s.session.FindSizingPolicy(ctx, p.vdc, spec.SizingPolicy)
+		if err != nil {
+			return lookupProblem(err, infrav1.SizingPolicyNotFoundReason, "correct spec.sizingPolicy, or assign the policy to the VDC")
+		}
+		p.sizing = &policy
+	}
+	if spec.PlacementPolicy != "" {
+		policy, err := s.session.FindPlacementPolicy(ctx, p.vdc, spec.PlacementPolicy)
+		if err != nil {
+			return lookupProblem(err, infrav1.PlacementPolicyNotFoundReason, "correct spec.placementPolicy, or assign the policy to the VDC")
+		}
+		p.policy = &policy
+	}
+	if spec.StorageProfile != "" {
+		profile, err := s.session.FindStorageProfile(ctx, p.vdc, spec.StorageProfile)
+		if err != nil {
+			return lookupProblem(err, infrav1.StorageProfileNotFoundReason, "correct spec.storageProfile, or give the VDC the profile")
+		}
+		p.storage = &profile
+	}
+	return done, nil
+}
+
+// templateProblem says why there is no image: no such catalog, no such template in it, or nothing usable in that.
+func templateProblem(err error, spec infrav1.VCDMachineSpec) (outcome, error) {
+	lookup, ok := errors.AsType[*vcd.LookupError](err)
+	switch {
+	case ok && lookup.Kind == "catalog":
+		return lookupProblem(err, infrav1.CatalogNotFoundReason, "correct spec.catalog, or share the catalog with the organisation")
+	case errors.Is(err, vcd.ErrInvalid):
+		return lookupProblem(err, infrav1.TemplateInvalidReason, "name a template with a VM in spec.template, or repair template "+spec.Template)
+	}
+	return lookupProblem(err, infrav1.TemplateNotFoundReason, "correct spec.template and spec.catalog, or put the template in the catalog")
+}
+
+// diskProblem says why the disk cannot have the wished size.
+func (s *machineScope) diskProblem() outcome {
+	wished, has := diskMiB(s.vcdMachine), s.placement.template.DiskMiB
+	if wished == 0 || wished >= has {
+		return done
+	}
+	return fail(remedyPoll, infrav1.DiskTooSmallReason,
+		"spec.diskSize is %s, the disk of template %s has %dMi and cannot shrink: set a size of at least that", s.vcdMachine.Spec.DiskSize, s.placement.template.Name, has)
+}
+
+// diskMiB returns the wished size of the first disk, rounded up; 0 leaves the template's.
+func diskMiB(m *infrav1.VCDMachine) int64 {
+	if m.Spec.DiskSize == nil {
+		return 0
+	}
+	return (m.Spec.DiskSize.Value() + mebibyte - 1) / mebibyte
+}
+
+// nics returns the wished NICs.
+func nics(m *infrav1.VCDMachine) []infrav1.NetworkSpec {
+	if len(m.Spec.Networks) > 0 {
+		return m.Spec.Networks
+	}
+	return []infrav1.NetworkSpec{{AddressSource: infrav1.AddressPool}}
+}
+
+// vmSpec is the VM that we ask for.
+func (s *machineScope) vmSpec() vcd.VMSpec {
+	name := s.vcdMachine.Annotations[infrav1.VMNameAnnotation]
+	p := s.placement
+	return vcd.VMSpec{
+		Name:            name,
+		Description:     s.marker().String(),
+		Template:        p.template,
+		NICs:            s.vcdNICs(),
+		SizingPolicy:    p.sizing,
+		PlacementPolicy: p.policy,
+		StorageProfile:  p.storage,
+		ComputerName:    name,
+	}
+}
+
+func (s *machineScope) vcdNICs() []vcd.NIC {
+	wished := nics(s.vcdMachine)
+	result := make([]vcd.NIC, 0, len(wished))
+	for i, nic := range wished {
+		n := vcd.NIC{Index: i, Network: s.placement.networks[i].Name, Mode: modeOf(nic), Primary: i == 0, Adapter: string(nic.Adapter)}
+		if n.Adapter == "" {
+			n.Adapter = string(infrav1.AdapterVMXNET3)
+		}
+		if n.Mode == vcd.ModeManual && len(nic.Addresses) > 0 {
+			n.Address, _, _ = strings.Cut(nic.Addresses[0], "/")
+		}
+		result = append(result, n)
+	}
+	return result
+}
+
+func modeOf(nic infrav1.NetworkSpec) vcd.AddressMode {
+	switch nic.AddressSource {
+	case infrav1.AddressDHCP:
+		return vcd.ModeDHCP
+	case infrav1.AddressManual, infrav1.AddressIPAM:
+		return vcd.ModeManual
+	case infrav1.AddressPool:
+	}
+	return vcd.ModePool
+}
+
+// networkRefs returns the networks of the machine, each once.
+func (s *machineScope) networkRefs() []vcd.Ref {
+	var refs []vcd.Ref
+	seen := map[string]bool{}
+	for _, n := range s.placement.networks {
+		if !seen[n.ID] {
+			refs = append(refs, n.Ref)
+		}
+		seen[n.ID] = true
+	}
+	return refs
+}
+
+// perMachine says whether each machine has a vApp of its own.
+func (s *machineScope) perMachine() bool {
+	return s.vcdCluster.Spec.VApp.Layout == infrav1.VAppPerMachine
+}
+
+// vAppName returns the name of the machine's vApp.
+func (s *machineScope) vAppName() string {
+	if s.perMachine() {
+		return s.vcdMachine.Annotations[infrav1.VMNameAnnotation]
+	}
+	return vAppName(s.vcdCluster, clusterName(s.vcdCluster, s.cluster))
+}
+
+// line names the line for the machine's vApp.
+func (s *machineScope) line() string {
+	if s.vcdCluster == nil {
+		return ""
+	}
+	return s.vcdCluster.Spec.Site + "/" + s.vcdCluster.Spec.Org + "/" + s.vcdCluster.Spec.OVDC + "/" + s.vAppName()
+}

@@ -1,0 +1,213 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// inventoryAge is how old the inventory may be. What our own tasks changed is asked for afresh anyway.
+const inventoryAge = 30 * time.Second
+
+// reconcileVApp makes sure that the vApp exists and is the cluster's. A vApp that is not there is created together with
+// the VMs that wait for it.
+func reconcileVApp(ctx context.Context, s *machineScope) (outcome, error) {
+	const composing, connecting = "Creating the vApp with its first VMs", "Connecting networks to the vApp"
+	for _, p := range []struct {
+		step  step
+		doing string
+	}{{stepCompose, composing}, {stepConnect, connecting}, {stepCleanUp, "Removing what a failed creation left behind"}} {
+		if out, _ := s.settle(p.step, p.doing); out != done {
+			return out, nil
+		}
+	}
+	if s.vmID() == "" {
+		// While the VM is being added, or may not be yet, there is nothing to look at: reconcileVM tells of it.
+		if s.adding, _ = s.settle(stepAdd, addingVM); s.adding != done {
+			return done, nil
+		}
+	}
+	if out, err := s.observe(ctx); err != nil || out != done || s.vmID() != "" || len(s.found) > 0 {
+		return out, err
+	}
+	return s.prepareVApp(ctx, composing, connecting)
+}
+
+// observe finds the machine's VM without asking much: the recorded one by its id, else those of its name.
+func (s *machineScope) observe(ctx context.Context) (outcome, error) {
+	id := s.vmID()
+	if id != "" && !s.provisioned() && s.memory.vm != nil && s.memory.vm.ID == id {
+		s.vm = s.memory.vm
+		return done, nil
+	}
+	records, err := s.session.VMs(ctx, s.placement.vdc, s.vAppName(), inventoryAge)
+	if err != nil {
+		return refusal(err, "Listing VMs")
+	}
+	name := s.vcdMachine.Annotations[infrav1.VMNameAnnotation]
+	for _, r := range records {
+		switch {
+		case id != "" && r.ID == id:
+			s.record = &r
+			return done, nil
+		case id == "" && r.Name == name:
+			s.found = append(s.found, r.Ref)
+		}
+	}
+	if id == "" {
+		return done, nil
+	}
+	record, err := s.session.QueryVM(ctx, id) // Somebody may have renamed the vApp, or moved the VM.
+	switch {
+	case errors.Is(err, vcd.ErrNotFound):
+		return done, nil
+	case err != nil:
+		return refusal(err, "Looking for VM "+id)
+	}
+	s.record = &record
+	return done, nil
+}
+
+// prepareVApp looks at the vApp as it is now, in turn, and takes the next step towards one that VMs can be added to.
+func (s *machineScope) prepareVApp(ctx context.Context, composing, connecting string) (outcome, error) {
+	name := s.vAppName()
+	t, ok := s.creations.take(s.line(), s.creation())
+	if !ok {
+		return wait(taskPoll, infrav1.EntityBusyReason, "Waiting for another machine to be created in vApp %s", name), nil
+	}
+	s.turn = t
+	vApp, err := s.session.FindVApp(ctx, s.placement.vdc, name)
+	if errors.Is(err, vcd.ErrNotFound) {
+		return s.compose(ctx, name, composing)
+	}
+	if err != nil {
+		return refusal(err, "Reading vApp "+name)
+	}
+	if out := s.vAppProblem(vApp); out != done {
+		return out, nil
+	}
+	s.vApp = &vApp
+	machine := s.vcdMachine.Annotations[infrav1.VMNameAnnotation]
+	for _, vm := range vApp.VMs {
+		if vm.Name == machine {
+			s.found = append(s.found, vm)
+		}
+	}
+	if len(s.found) > 0 {
+		return done, nil
+	}
+	if failedCreation(vApp.Status) && len(vApp.VMs) == 0 {
+		return s.cleanUpVApp(ctx, vApp)
+	}
+	return s.connect(ctx, vApp, connecting)
+}
+
+func (s *machineScope) creation() creation {
+	return creation{
+		key:    s.key(),
+		spec:   s.vmSpec(),
+		alone:  s.memory.failure.step == stepAdd || s.memory.failure.step == stepCompose,
+		follow: s.follow,
+		wake:   s.wakeUps.forObject(s.vcdMachine),
+	}
+}
+
+// endTurn gives the turn back.
+func (s *machineScope) endTurn() {
+	if s.turn.end != nil {
+		s.turn.end()
+	}
+	s.turn = turn{}
+}
+
+// vAppProblem says why nothing may or can be done with a vApp.
+func (s *machineScope) vAppProblem(vApp vcd.VApp) outcome {
+	marker, ok := vcd.ParseMarker(vApp.Description)
+	if !ok || marker.Cluster != s.vcdCluster.Spec.InfraID {
+		return fail(remedyPoll, infrav1.NameConflictReason,
+			"vApp %s exists and is not this cluster's: rename or delete it in VCD, or make the cluster anew with another spec.vApp.name", vApp.Name)
+	}
+	if len(vApp.Tasks) > 0 {
+		return wait(busyPoll, infrav1.EntityBusyReason, "Waiting for another task on vApp %s", vApp.Name)
+	}
+	return done
+}
+
+// compose asks for a vApp with the VMs that wait for it.
+func (s *machineScope) compose(ctx context.Context, name, doing string) (outcome, error) {
+	marker := s.marker()
+	if !s.perMachine() {
+		marker.Machine = ""
+	}
+	ctrl.LoggerFrom(ctx).Info("Creating vApp", "vApp", name, "vms", len(s.turn.vms))
+	spec := vcd.VAppSpec{Name: name, Description: marker.String(), Networks: s.networkRefs()}
+	for _, c := range s.turn.vms {
+		if s.sameNetworks(c) {
+			spec.VMs = append(spec.VMs, c.spec)
+		}
+	}
+	_, task, err := s.session.ComposeVApp(ctx, s.placement.vdc, spec)
+	if err != nil {
+		return s.refuse(stepCompose, err, doing)
+	}
+	s.followAll(stepCompose, task)
+	return running(doing), nil
+}
+
+// sameNetworks says whether the networks of s suffice for c.
+func (s *machineScope) sameNetworks(c creation) bool {
+	for _, nic := range c.spec.NICs {
+		if !slices.ContainsFunc(s.placement.networks, func(n vcd.Network) bool { return n.Name == nic.Network }) {
+			return false
+		}
+	}
+	return true
+}
+
+// followAll lets every machine of the turn follow the task that creates its VM.
+func (s *machineScope) followAll(what step, t vcd.Task) {
+	for _, c := range s.turn.vms {
+		if s.sameNetworks(c) {
+			c.follow(what, t)
+		}
+	}
+}
+
+// connect connects the machine's networks to the vApp, if they are not.
+func (s *machineScope) connect(ctx context.Context, vApp vcd.VApp, doing string) (outcome, error) {
+	var missing []vcd.Ref
+	for _, ref := range s.networkRefs() {
+		if !slices.Contains(vApp.Networks, ref.Name) {
+			missing = append(missing, ref)
+		}
+	}
+	if len(missing) == 0 {
+		return done, nil
+	}
+	task, err := s.session.ConnectNetworks(ctx, vApp.ID, missing)
+	if err != nil {
+		return s.refuse(stepConnect, err, doing)
+	}
+	return s.start(stepConnect, task, doing), nil
+}
+
+// cleanUpVApp removes a vApp of ours whose creation failed before it had a VM.
+func (s *machineScope) cleanUpVApp(ctx context.Context, vApp vcd.VApp) (outcome, error) {
+	task, err := s.session.DeleteVApp(ctx, vApp.ID)
+	if err != nil {
+		return s.refuse(stepCleanUp, err, fmt.Sprintf("Removing vApp %s, whose creation failed", vApp.Name))
+	}
+	leftoverRemoved(s.Recorder, s.vcdMachine, vApp.Ref)
+	return s.start(stepCleanUp, task, "Removing what a failed creation left behind"), nil
+}
+
+func failedCreation(status vcd.Status) bool {
+	return status == vcd.StatusFailedCreation || status == vcd.StatusUnresolved
+}
