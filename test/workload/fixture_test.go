@@ -24,6 +24,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/guestinfo"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/kubevip"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/workload"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
 const (
@@ -130,28 +131,28 @@ func (b *bed) controlPlaneData() []byte {
 }
 
 // vm is a VM with one card in a static pool, as the provider configures it.
-func (b *bed) vm(name string, number int, data []byte) workload.GuestVM {
-	id := fmt.Sprintf("urn:vcloud:vm:00000000-0000-0000-0000-%012d", number)
+func (b *bed) vm(name string, number int, data []byte) vcdsim.GuestVM {
+	id := fmt.Sprintf("00000000-0000-0000-0000-%012d", number)
 	mac := fmt.Sprintf("00:50:56:01:00:%02x", number)
 	address := netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 168, 100, byte(10 + number)}), 24)
 	info, err := guestinfo.Render(guestinfo.Input{
-		InstanceID: "instance-" + name, Hostname: name, ProviderID: "vmware-cloud-director://" + id, BootstrapData: data,
+		InstanceID: "instance-" + name, Hostname: name, ProviderID: "vmware-cloud-director://urn:vcloud:vm:" + id, BootstrapData: data,
 		NICs: []guestinfo.NIC{{
 			MAC: mac, Name: "eth0", Mode: guestinfo.ModePool, Address: address, Primary: true,
 			Gateway: netip.MustParseAddr("192.168.100.1"), DNS: []netip.Addr{netip.MustParseAddr("192.168.100.1")},
 		}},
 	})
 	b.must(err)
-	return workload.GuestVM{
+	return vcdsim.GuestVM{
 		ID: id, Name: name, ExtraConfig: info, KubernetesVersion: b.version,
-		NICs: []workload.GuestNIC{{
-			MAC: strings.ToUpper(mac), NetworkName: "nodes", Mode: "POOL", Address: address.Addr().String(), Prefix: 24, Gateway: "192.168.100.1",
+		NICs: []vcdsim.GuestNIC{{
+			MAC: strings.ToUpper(mac), Network: "nodes", Mode: "POOL", Primary: true, Address: address.Addr(), Prefix: address.Masked(),
 		}},
 	}
 }
 
 // reboot is the VM as the simulator has it after the guest's first report.
-func reboot(vm workload.GuestVM, report workload.GuestReport) workload.GuestVM {
+func reboot(vm vcdsim.GuestVM, report vcdsim.GuestReport) vcdsim.GuestVM {
 	vm.ExtraConfig = maps.Clone(vm.ExtraConfig)
 	maps.Copy(vm.ExtraConfig, report.ExtraConfig)
 	return vm

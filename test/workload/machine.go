@@ -5,10 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 	"time"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/guest"
 )
+
+var _ vcdsim.Guest = &Workloads{}
 
 // Phase says how far a guest has come.
 type Phase string
@@ -52,14 +56,14 @@ var errWaiting = errors.New("waiting")
 
 // PowerOn boots a guest. An error says why the guest does not come up as it was meant to; the report is what it shows nevertheless.
 // kubeadm goes on in the background when it has to wait: see Machine.
-func (w *Workloads) PowerOn(_ context.Context, vm GuestVM) (GuestReport, error) {
+func (w *Workloads) PowerOn(_ context.Context, vm vcdsim.GuestVM) (vcdsim.GuestReport, error) {
 	m := w.powerOn(vm)
 	id, err := readGuest(vm)
 	if err != nil {
 		w.setPhase(m, PhaseRefused, err.Error())
-		return GuestReport{}, err
+		return vcdsim.GuestReport{}, err
 	}
-	report := reportOf(id)
+	report := reportOf(vm, id)
 	if m.instanceID != "" {
 		return report, w.reboot(m, id)
 	}
@@ -103,7 +107,7 @@ func (w *Workloads) Delete(_ context.Context, vmID string) {
 	}
 }
 
-func (w *Workloads) powerOn(vm GuestVM) *machine {
+func (w *Workloads) powerOn(vm vcdsim.GuestVM) *machine {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	m, found := w.machines[vm.ID]
@@ -230,24 +234,25 @@ func sleep(ctx context.Context, d time.Duration) bool {
 }
 
 // readGuest decodes the guestinfo of a VM.
-func readGuest(vm GuestVM) (guest.Identity, error) {
+func readGuest(vm vcdsim.GuestVM) (guest.Identity, error) {
 	var nics []guest.NIC
 	for _, nic := range vm.NICs {
-		n := guest.NIC{MAC: nic.MAC, Network: nic.NetworkName, Mode: guest.Mode(nic.Mode)}
-		if addr, err := netip.ParseAddr(nic.Address); err == nil {
-			n.Address = netip.PrefixFrom(addr, nic.Prefix)
+		n := guest.NIC{MAC: nic.MAC, Network: nic.Network, Mode: guest.Mode(nic.Mode)}
+		if nic.Address.IsValid() && nic.Prefix.IsValid() {
+			n.Address = netip.PrefixFrom(nic.Address, nic.Prefix.Bits())
 		}
 		nics = append(nics, n)
 	}
 	return guest.Read(vm.ExtraConfig, nics)
 }
 
-func reportOf(id guest.Identity) GuestReport {
+// reportOf is what VMware Tools and cloud-init tell of a guest, with MAC addresses as the VM spells them.
+func reportOf(vm vcdsim.GuestVM, id guest.Identity) vcdsim.GuestReport {
 	addresses := map[string]string{}
-	for mac, prefixes := range id.Addresses {
-		if len(prefixes) > 0 {
-			addresses[mac] = prefixes[0].Addr().String()
+	for _, nic := range vm.NICs {
+		if prefixes := id.Addresses[strings.ToLower(nic.MAC)]; len(prefixes) > 0 {
+			addresses[nic.MAC] = prefixes[0].Addr().String()
 		}
 	}
-	return GuestReport{Addresses: addresses, ExtraConfig: id.Published(), Hostname: id.Hostname}
+	return vcdsim.GuestReport{Addresses: addresses, ExtraConfig: id.Published(), Hostname: id.Hostname}
 }

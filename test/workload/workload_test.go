@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/workload"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
 func ready(nodes []corev1.Node) map[string]corev1.ConditionStatus {
@@ -62,7 +64,7 @@ func TestClusterComesUpFromGuestinfo(t *testing.T) {
 	}))
 	node, err := set.CoreV1().Nodes().Get(ctx, "demo-cp-0", metav1.GetOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(node.Spec.ProviderID).To(Equal("vmware-cloud-director://" + first.ID))
+	g.Expect(node.Spec.ProviderID).To(Equal("vmware-cloud-director://urn:vcloud:vm:" + first.ID))
 	g.Expect(node.Status.NodeInfo.KubeletVersion).To(Equal(version))
 	g.Expect(node.Status.Addresses).To(ContainElement(corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: "192.168.100.11"}))
 	g.Expect(node.Labels).To(HaveKeyWithValue("team", "blue"))
@@ -117,40 +119,40 @@ func TestPower(t *testing.T) {
 func TestGuestsThatDoNotComeUp(t *testing.T) {
 	tests := []struct {
 		name string
-		vm   func(b *bed) workload.GuestVM
+		vm   func(b *bed) vcdsim.GuestVM
 		want string
 	}{
-		{"a template with another Kubernetes version", func(b *bed) workload.GuestVM {
+		{"a template with another Kubernetes version", func(b *bed) vcdsim.GuestVM {
 			vm := b.vm("bad", 5, b.initData())
 			vm.KubernetesVersion = "v1.35.0"
 			return vm
 		}, "asks for Kubernetes v1.36.3 but the template holds v1.35.0"},
-		{"kube-vip for another address", func(b *bed) workload.GuestVM {
+		{"kube-vip for another address", func(b *bed) vcdsim.GuestVM {
 			data := strings.Replace(string(b.initData()), "controlPlaneEndpoint: 192.168.100.200", "controlPlaneEndpoint: 192.168.100.201", 1)
 			return b.vm("bad", 5, []byte(data))
 		}, `kube-vip's address "192.168.100.200" is not the control plane endpoint 192.168.100.201`},
-		{"kube-vip without super-admin.conf on the first node", func(b *bed) workload.GuestVM {
+		{"kube-vip without super-admin.conf on the first node", func(b *bed) vcdsim.GuestVM {
 			data := strings.Replace(string(b.initData()), `- "/etc/kube-vip/prepare.sh"`, `- "true"`, 1)
 			data = strings.Replace(data, `- "/etc/kube-vip/cleanup.sh"`, `- "true"`, 1)
 			return b.vm("bad", 5, []byte(data))
 		}, "no command changes it to super-admin.conf"},
-		{"a first control plane at an endpoint that answers", func(b *bed) workload.GuestVM { return b.vm("bad", 5, b.initData()) }, "answers already, for cluster demo"},
-		{"a joiner with another cluster's CA hash", func(b *bed) workload.GuestVM {
+		{"a first control plane at an endpoint that answers", func(b *bed) vcdsim.GuestVM { return b.vm("bad", 5, b.initData()) }, "answers already, for cluster demo"},
+		{"a joiner with another cluster's CA hash", func(b *bed) vcdsim.GuestVM {
 			b.caHashes = newBed(b.t).caHashes
 			return b.vm("bad", 5, b.workerData())
 		}, "which caCertHashes does not pin"},
-		{"a joining control plane with another cluster's CA", func(b *bed) workload.GuestVM {
+		{"a joining control plane with another cluster's CA", func(b *bed) vcdsim.GuestVM {
 			other := newBed(b.t)
 			other.caHashes = b.caHashes
 			return b.vm("bad", 5, other.controlPlaneData())
 		}, "are not those of the cluster"},
-		{"a joiner whose token has another secret", func(b *bed) workload.GuestVM {
+		{"a joiner whose token has another secret", func(b *bed) vcdsim.GuestVM {
 			return b.vm("bad", 5, []byte(strings.ReplaceAll(string(b.workerData()), token, "abcdef.xxxxxxxxxxxxxxxx")))
 		}, "has another secret"},
-		{"a node name that is taken", func(b *bed) workload.GuestVM { return b.vm("cp", 5, b.workerData()) }, "a node called cp exists already"},
-		{"an address that VCD did not assign", func(b *bed) workload.GuestVM {
+		{"a node name that is taken", func(b *bed) vcdsim.GuestVM { return b.vm("cp", 5, b.workerData()) }, "a node called cp exists already"},
+		{"an address that VCD did not assign", func(b *bed) vcdsim.GuestVM {
 			vm := b.vm("bad", 5, b.workerData())
-			vm.NICs[0].Address = "192.168.100.77"
+			vm.NICs[0].Address = netip.MustParseAddr("192.168.100.77")
 			return vm
 		}, "VCD assigned 192.168.100.77/24"},
 	}
