@@ -45,6 +45,8 @@ func openRoutes(add addRoute) {
 func sessionRoutes(add addRoute) {
 	add("GET", "/cloudapi/1.0.0/sessions/current", (*request).currentSession, latencyCloudAPI)
 	add("DELETE", "/cloudapi/1.0.0/sessions/{id}", (*request).logout, latencyCloudAPI)
+	// go-vcloud-director ends its session with a DELETE of the login URL.
+	add("DELETE", "/cloudapi/1.0.0/sessions", (*request).logout, latencyCloudAPI)
 	add("GET", "/api/session", (*request).legacySession, latencyLegacy)
 	add("DELETE", "/api/session", (*request).logout, latencyLegacy)
 }

@@ -320,4 +320,3 @@ func (s *Simulator) vmLocks(vm *VM) []string {
 func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
 
 func (v *VApp) entity() Entity { return Entity{"vapp", v.ID, v.Name} }
-

@@ -52,9 +52,9 @@ const (
 	durationUndeploy   = 10 * time.Second // guess
 	durationDelete     = 5 * time.Second  // guess
 	durationDisk       = 3 * time.Second
-	durationAttach     = 4 * time.Second // guess
-	durationMetadata   = 1 * time.Second // guess
-	durationLease      = 1 * time.Second // guess
+	durationAttach     = 4 * time.Second  // guess
+	durationMetadata   = 1 * time.Second  // guess
+	durationLease      = 1 * time.Second  // guess
 	durationGuestBoot  = 45 * time.Second // guess
 	durationGuestWrite = 3 * time.Second
 )

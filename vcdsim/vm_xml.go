@@ -215,4 +215,6 @@ func (r *request) specSection(vm *VM) *xmltree.Node {
 		T("ToolsGuestOsId", vm.OS), T("VirtualCpuType", "VM64"), T("TimeSyncWithHost", false))
 }
 
-func nicDescription(nic NIC) string { return fmt.Sprintf("Vmxnet3 ethernet adapter on %q", nic.Network) }
+func nicDescription(nic NIC) string {
+	return fmt.Sprintf("Vmxnet3 ethernet adapter on %q", nic.Network)
+}

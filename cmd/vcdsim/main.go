@@ -41,7 +41,7 @@ type options struct {
 	preset, addr, profile, version, caFile string
 	seed                                   int64
 	rate                                   float64
-	printConfig, verbose                   bool
+	printConfig, verbose, anyGuest         bool
 }
 
 func main() {
@@ -73,6 +73,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	fs.Int64Var(&o.seed, "seed", 1, "ids, MAC addresses and jitter follow from it")
 	fs.Float64Var(&o.rate, "rate", 1, "speed of the clock: 60 makes an hour of a minute; 0 stands until moved by /_sim/clock")
 	fs.BoolVar(&o.printConfig, "print-config", false, "print the values a client needs and exit")
+	fs.BoolVar(&o.anyGuest, "any-guest", false, "let every VM come up, whatever its guestinfo says")
 	fs.BoolVar(&o.verbose, "v", false, "log every request")
 	if err := fs.Parse(args); err != nil {
 		return o, err
@@ -130,8 +131,16 @@ func (o options) config(logs io.Writer) (vcdsim.Config, error) {
 	}
 	return vcdsim.Config{
 		Model: model, Profile: profile, Seed: o.seed, Clock: vcdsim.NewClock(o.rate), Addr: o.addr, Version: vcdsim.Version(o.version),
-		Guest: bootHook(), Log: slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: level})),
+		Guest: o.guest(), Log: slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: level})),
 	}, nil
+}
+
+// guest is what runs in the VMs.
+func (o options) guest() vcdsim.Guest {
+	if o.anyGuest {
+		return nil
+	}
+	return reader{}
 }
 
 // describe prints the values a client needs.
