@@ -1,0 +1,176 @@
+package vcd_test
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// A target is what the contract is held against: the simulator, or a real VCD when VCD_URL is set. Then VCD_ORG, VCD_USER
+// and VCD_PASSWORD or VCD_API_TOKEN say who, and VCD_VDC, VCD_NETWORK, VCD_CATALOG, VCD_TEMPLATE, VCD_SIZING_POLICY and
+// VCD_PLACEMENT_POLICY say what to work with; VCD_CA_FILE and VCD_INSECURE are optional.
+type target struct {
+	sim    *vcdsim.Simulator // nil on a real VCD
+	pool   *vcd.Pool
+	config vcd.Config
+
+	vdc, network, catalog, template, sizing, placement string
+}
+
+func newTarget(t *testing.T) *target {
+	t.Helper()
+	poll := 5 * time.Second
+	to := &target{
+		vdc: env("VDC", "acme-vdc"), network: env("NETWORK", "nodes"), catalog: env("CATALOG", "kubernetes"),
+		template: env("TEMPLATE", "ubuntu-2404-kube-v1.36.3"), sizing: env("SIZING_POLICY", "small"),
+		placement: env("PLACEMENT_POLICY", "rack-a"),
+	}
+	if url := os.Getenv("VCD_URL"); url != "" {
+		to.config = realConfig(t, url)
+	} else {
+		poll = 20 * time.Millisecond
+		to.startSimulator(t)
+	}
+	to.pool = vcd.NewPool(vcd.PoolOptions{TaskPoll: poll, RequestsPerSecond: 1000, Burst: 1000})
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		NewWithT(t).Expect(to.pool.Close(ctx)).To(Succeed())
+		if to.sim != nil {
+			NewWithT(t).Expect(to.sim.Unhandled()).To(BeEmpty())
+			NewWithT(t).Expect(to.sim.State().Sessions).To(BeEmpty(), "sessions are logged out")
+		}
+	})
+	return to
+}
+
+func env(name, fallback string) string { return cmp.Or(os.Getenv("VCD_"+name), fallback) }
+
+func realConfig(t *testing.T, url string) vcd.Config {
+	t.Helper()
+	insecure, _ := strconv.ParseBool(os.Getenv("VCD_INSECURE"))
+	config := vcd.Config{
+		Site: url, Org: os.Getenv("VCD_ORG"), Insecure: insecure, Version: "1",
+		Credentials: vcd.Credentials{
+			Username: os.Getenv("VCD_USER"), Password: os.Getenv("VCD_PASSWORD"), APIToken: os.Getenv("VCD_API_TOKEN"),
+		},
+	}
+	if file := os.Getenv("VCD_CA_FILE"); file != "" {
+		ca, err := os.ReadFile(file)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		config.CABundle = ca
+	}
+	return config
+}
+
+func (to *target) startSimulator(t *testing.T) {
+	t.Helper()
+	g := NewWithT(t)
+	sim, err := vcdsim.New(vcdsim.Config{Model: vcdsim.K8sTenant(), Profile: vcdsim.Instant, Seed: 1})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(sim.Start()).To(Succeed())
+	t.Cleanup(func() { NewWithT(t).Expect(sim.Close()).To(Succeed()) })
+	to.sim = sim
+	to.config = vcd.Config{
+		Site: sim.URL(), Org: "acme", CABundle: sim.CA(), Version: "1",
+		Credentials: vcd.Credentials{Username: "capvcd", Password: "password"},
+	}
+}
+
+// simOnly skips a test that changes the world behind the client's back.
+func simOnly(t *testing.T, to *target) {
+	t.Helper()
+	if to.sim == nil {
+		t.Skip("needs the simulator: unset VCD_URL")
+	}
+}
+
+func (to *target) session(t *testing.T) *vcd.Session {
+	t.Helper()
+	s, err := to.pool.Session(t.Context(), to.config)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return s
+}
+
+// calls is how many calls were made besides task queries, with the list of them.
+func (to *target) calls() (int, map[string]int) {
+	counts := to.sim.Counters()
+	maps.DeleteFunc(counts, func(op string, _ int) bool { return strings.Contains(op, "type=task") })
+	total := 0
+	for _, n := range counts {
+		total += n
+	}
+	return total, counts
+}
+
+// await follows a task until it ends, as a controller would.
+func await(t *testing.T, s *vcd.Session, task vcd.Task, err error) {
+	t.Helper()
+	g := NewWithT(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	woken := make(chan struct{})
+	s.Follow(t.Name(), task, func() { close(woken) })
+	select {
+	case <-woken:
+	case <-time.After(10 * time.Minute):
+		t.Fatal("task does not end")
+	}
+	ended, ok := s.Task(t.Name())
+	g.Expect(ok).To(BeTrue())
+	g.Expect(ended.Err).NotTo(HaveOccurred())
+	g.Expect(ended.State).To(Equal(vcd.TaskSucceeded))
+	s.Forget(t.Name())
+}
+
+// plan is what a machine is made of, found as a controller finds it.
+type plan struct {
+	vdc     vcd.VDC
+	network vcd.Network
+	spec    vcd.VMSpec
+}
+
+func (to *target) plan(t *testing.T, s *vcd.Session, name string) plan {
+	t.Helper()
+	g := NewWithT(t)
+	ctx := t.Context()
+	vdc, err := s.FindVDC(ctx, to.vdc)
+	g.Expect(err).NotTo(HaveOccurred())
+	network, err := s.FindNetwork(ctx, vdc, to.network)
+	g.Expect(err).NotTo(HaveOccurred())
+	template, err := s.FindTemplate(ctx, to.catalog, to.template)
+	g.Expect(err).NotTo(HaveOccurred())
+	sizing, err := s.FindSizingPolicy(ctx, vdc, to.sizing)
+	g.Expect(err).NotTo(HaveOccurred())
+	placement, err := s.FindPlacementPolicy(ctx, vdc, to.placement)
+	g.Expect(err).NotTo(HaveOccurred())
+	profile, err := s.FindStorageProfile(ctx, vdc, "")
+	g.Expect(err).NotTo(HaveOccurred())
+	return plan{vdc, network, vcd.VMSpec{
+		Name: name, Description: vcd.Marker{Cluster: "c1", Machine: "uid-" + name}.String(), ComputerName: name,
+		Template: template, SizingPolicy: &sizing, PlacementPolicy: &placement, StorageProfile: &profile,
+		NICs: []vcd.NIC{{Network: network.Name, Mode: vcd.ModePool, Primary: true}},
+	}}
+}
+
+// removeVApp deletes a vApp step by step, as its owner would.
+func removeVApp(t *testing.T, s *vcd.Session, id string) {
+	t.Helper()
+	for range 3 {
+		task, err := s.DeleteVApp(t.Context(), id)
+		if err != nil {
+			return // gone, which VCD may call forbidden
+		}
+		await(t, s, task, nil)
+	}
+	t.Fatal("vApp is still there")
+}
