@@ -97,10 +97,16 @@ func Start(ctx context.Context, opts Options) (*Stack, error) {
 	return s, nil
 }
 
+// neededSpace is for etcd, which preallocates, and for logs.
+const neededSpace = 512 << 20
+
 // claim makes the folder ours and clean.
 func (s *Stack) claim() error {
 	if err := os.MkdirAll(s.dir, 0o750); err != nil {
 		return fmt.Errorf("making the folder of the stack: %w", err)
+	}
+	if free, ok := process.FreeSpace(s.dir); ok && free < neededSpace {
+		return fmt.Errorf("the disk is full: the stack needs %d MiB in %s, and there are %d", neededSpace>>20, s.dir, free>>20)
 	}
 	unlock, err := process.Lock(filepath.Join(s.dir, "lock"))
 	if locked := (*process.LockedError)(nil); errors.As(err, &locked) {
@@ -110,9 +116,9 @@ func (s *Stack) claim() error {
 		return err
 	}
 	s.unlock = unlock
-	left, err := process.RemoveLeftovers(s.dir)
-	if len(left) > 0 {
-		fmt.Fprintf(s.out, "Leftovers of an earlier run removed: %v\n", left)
+	found, ended, err := process.RemoveLeftovers(s.dir)
+	if found > 0 {
+		fmt.Fprintf(s.out, "Leftovers of an earlier run removed (%d programs still ran)\n", len(ended))
 	}
 	if err != nil {
 		return errors.Join(err, s.Stop())

@@ -22,28 +22,27 @@ func writePID(path string, pid int, program string) error {
 	return os.WriteFile(path, []byte(fmt.Sprintf("%d\n%s\n", pid, program)), 0o600)
 }
 
-// RemoveLeftovers ends what the pid files below dir name and still runs, and says which programs that were. The caller
-// holds the lock of dir, so these cannot be in use.
-func RemoveLeftovers(dir string) ([]string, error) {
+// RemoveLeftovers ends what the pid files below dir name and still runs. It says how many pid files it found and which
+// programs it ended. The caller holds the lock of dir, so these cannot be in use.
+func RemoveLeftovers(dir string) (found int, ended []string, err error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "pids", "*.pid"))
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
-	var ended []string
 	for _, path := range paths {
 		name := strings.TrimSuffix(filepath.Base(path), ".pid")
 		ran, err := endLeftover(path)
 		if err != nil {
-			return ended, fmt.Errorf("ending %s, left by an earlier run: %w", name, err)
+			return len(paths), ended, fmt.Errorf("ending %s, left by an earlier run: %w", name, err)
 		}
 		if ran {
 			ended = append(ended, name)
 		}
 		if err := os.Remove(path); err != nil {
-			return ended, fmt.Errorf("removing a pid file: %w", err)
+			return len(paths), ended, fmt.Errorf("removing a pid file: %w", err)
 		}
 	}
-	return ended, nil
+	return len(paths), ended, nil
 }
 
 func endLeftover(path string) (bool, error) {

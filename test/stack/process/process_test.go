@@ -61,8 +61,9 @@ func TestKilledParentLeavesNothing(t *testing.T) {
 
 	g.Expect(cmd.Process.Kill()).To(Succeed())
 	g.Expect(cmd.Wait()).NotTo(Succeed())
-	_, err = process.RemoveLeftovers(dir)
+	found, _, err := process.RemoveLeftovers(dir)
 	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(found).To(Equal(1))
 	g.Eventually(func() bool { return alive(pid) }, 5*time.Second, 20*time.Millisecond).Should(BeFalse())
 	g.Expect(filepath.Glob(filepath.Join(dir, "pids", "*"))).To(BeEmpty())
 }
@@ -91,7 +92,7 @@ func TestRemoveLeftovers(t *testing.T) {
 			content := fmt.Sprintf("%d\n%s\n", cmd.Process.Pid, test.program(path))
 			g.Expect(os.WriteFile(filepath.Join(dir, "pids", "sleeper.pid"), []byte(content), 0o600)).To(Succeed())
 
-			ended, err := process.RemoveLeftovers(dir)
+			_, ended, err := process.RemoveLeftovers(dir)
 			g.Expect(err).NotTo(HaveOccurred())
 			if test.ended {
 				g.Expect(ended).To(ConsistOf("sleeper"))
