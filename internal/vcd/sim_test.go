@@ -145,7 +145,7 @@ func TestABusyVMIsBusy(t *testing.T) {
 	simOnly(t, to)
 	g := NewWithT(t)
 	to.sim.Faults().Add(vcdsim.Fault{
-		Operation: "POST /api/vApp/action/recomposeVApp", Count: 1, Status: 400, Code: "BUSY_ENTITY",
+		Operation: "POST /api/vApp/vapp/action/recomposeVApp", Count: 1, Status: 400, Code: "BUSY_ENTITY",
 		Message: "The entity Ref: com.vmware.vcloud.entity.vm:1 is busy completing an operation VAPP_UPDATE_VM. VAPP_UPDATE_VM(com.vmware.vcloud.entity.task:2)",
 	})
 	s := to.session(t)
