@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack/programs"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/workload"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/world"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+func (q *quickstart) build(ctx context.Context) error {
+	var err error
+	if q.root, err = world.Root(); err != nil {
+		return err
+	}
+	if _, err := programs.Build(ctx, programs.Options{Cache: q.cache, Out: q.out}); err != nil {
+		return err
+	}
+	q.say("Building this provider's manager")
+	return world.BuildManager(ctx, q.root, q.manager())
+}
+
+func (q *quickstart) manager() string {
+	return filepath.Join(q.dir, "bin", "manager")
+}
+
+// startSimulator starts the simulated VCD; VMs that it powers on become nodes of pretend clusters.
+func (q *quickstart) startSimulator(ctx context.Context) error {
+	path := filepath.Join(q.dir, "simulator.log")
+	var err error
+	if err := os.MkdirAll(q.dir, 0o750); err != nil {
+		return fmt.Errorf("making the folder of the run: %w", err)
+	}
+	if q.log, err = os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600); err != nil {
+		return fmt.Errorf("opening the simulator's log: %w", err)
+	}
+	log := slog.New(slog.NewTextHandler(q.log, nil))
+	if q.workloads, err = workload.New(context.WithoutCancel(ctx), workload.Options{Log: log}); err != nil {
+		return fmt.Errorf("starting the pretend guests: %w", err)
+	}
+	q.simulator, err = vcdsim.New(vcdsim.Config{
+		Model: vcdsim.K8sTenant(), Profile: q.profile, Seed: q.began.UnixNano(), Guest: q.workloads, Log: log,
+	})
+	if err != nil {
+		return fmt.Errorf("preparing the simulator: %w", err)
+	}
+	if err := q.simulator.Start(); err != nil {
+		return fmt.Errorf("starting the simulator: %w", err)
+	}
+	q.say("Simulated VMware Cloud Director is up at %s (profile %s)", q.simulator.URL(), q.profile.Name)
+	return nil
+}
+
+func (q *quickstart) startStack(ctx context.Context) error {
+	q.say("Starting etcd, kube-apiserver and Cluster API %s", programs.ClusterAPIVersion)
+	var err error
+	q.stack, err = stack.Start(ctx, stack.Options{Dir: q.dir, Cache: q.cache, Out: indented{q.out}, Env: q.workloads.Env()})
+	if err != nil {
+		return fmt.Errorf("starting the management cluster: %w", err)
+	}
+	return q.newClient()
+}
+
+// installProvider installs what a release holds, and tells clusterctl about it.
+func (q *quickstart) installProvider(ctx context.Context) error {
+	q.say("Installing this provider from config/default")
+	components, err := world.Components(ctx, q.root)
+	if err != nil {
+		return err
+	}
+	manager, err := q.stack.InstallProvider(ctx, stack.ProviderInstall{
+		ComponentsYAML: components, ManagerBinary: q.manager(), Version: world.Version,
+	})
+	if err != nil {
+		return err
+	}
+	if err := manager.Start(ctx); err != nil {
+		return fmt.Errorf("starting this provider's manager: %w", err)
+	}
+	if err := q.stack.InstallInventory(ctx); err != nil {
+		return fmt.Errorf("recording the providers: %w", err)
+	}
+	return q.writeRepository(components)
+}
+
+// indented puts what others print below our own lines.
+type indented struct{ file *os.File }
+
+// Write implements io.Writer for whole lines.
+func (i indented) Write(line []byte) (int, error) {
+	_, err := fmt.Fprintf(i.file, "        %s", line)
+	return len(line), err
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack/programs"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/world"
+)
+
+const (
+	clusterName      = "demo"
+	clusterNamespace = "default"
+	endpoint         = "192.168.100.200" // In the simulator's network "nodes", outside its pools.
+	pollEvery        = 250 * time.Millisecond
+)
+
+// writeRepository writes the release that clusterctl takes the templates from, and the variables of this VCD.
+func (q *quickstart) writeRepository(components []byte) error {
+	files := map[string][]byte{"infrastructure-components.yaml": components}
+	templates, err := filepath.Glob(filepath.Join(q.root, "templates", "cluster-template*.yaml"))
+	if err != nil {
+		return err
+	}
+	for _, path := range append(templates, filepath.Join(q.root, "metadata.yaml")) {
+		content, err := os.ReadFile(path) //nolint:gosec // A file of the repository.
+		if err != nil {
+			return fmt.Errorf("reading what a release holds: %w", err)
+		}
+		files[filepath.Base(path)] = content
+	}
+	return q.stack.LocalRepository(stack.Repository{Version: world.Version, Files: files, Variables: q.variables()})
+}
+
+// variables are what a user of the simulated tenant writes into clusterctl.yaml.
+func (q *quickstart) variables() map[string]string {
+	org := q.simulator.State().Model.Orgs[1]
+	user := org.Users[1]
+	vdc := org.VDCs[0]
+	catalog := org.Catalogs[0]
+	return map[string]string{
+		"VCD_SITE":                        q.simulator.URL(),
+		"VCD_ORGANIZATION":                org.Name,
+		"VCD_ORGANIZATION_VDC":            vdc.Name,
+		"VCD_ORGANIZATION_VDC_NETWORK":    vdc.Networks[0].Name,
+		"VCD_CATALOG":                     catalog.Name,
+		"VCD_TEMPLATE_NAME":               catalog.Templates[0].Name,
+		"VCD_USERNAME_B64":                base64.StdEncoding.EncodeToString([]byte(user.Name)),
+		"VCD_PASSWORD_B64":                base64.StdEncoding.EncodeToString([]byte(user.Password)),
+		"VCD_CA_BUNDLE_B64":               base64.StdEncoding.EncodeToString(q.simulator.CA()),
+		"VCD_CONTROL_PLANE_SIZING_POLICY": "small",
+		"VCD_WORKER_SIZING_POLICY":        "small",
+		"CONTROL_PLANE_ENDPOINT_IP":       endpoint,
+	}
+}
+
+// createCluster is what a user does: clusterctl generate cluster | kubectl apply.
+func (q *quickstart) createCluster(ctx context.Context) error {
+	args := []string{
+		"generate", "cluster", clusterName, "--infrastructure=vcd:" + world.Version, "--target-namespace=" + clusterNamespace,
+		"--kubernetes-version=" + programs.KubernetesVersion,
+		"--control-plane-machine-count=" + strconv.Itoa(q.controlPlanes), "--worker-machine-count=" + strconv.Itoa(q.workers),
+	}
+	manifest, err := q.stack.Clusterctl(ctx, args...)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(q.dir, clusterName+".yaml")
+	if err := os.WriteFile(path, manifest, 0o600); err != nil {
+		return fmt.Errorf("writing the cluster's manifest: %w", err)
+	}
+	q.say("clusterctl generate cluster %s | kubectl apply -f - (kept in %s)", clusterName, path)
+	q.simulator.ResetCounters()
+	_, err = q.stack.Kubectl(ctx, bytes.NewReader(manifest), "apply", "-f", "-")
+	return err
+}
+
+// awaitCluster shows what happens until the cluster is available and all its machines are nodes.
+func (q *quickstart) awaitCluster(ctx context.Context) error {
+	err := q.watch(ctx, "come up", func(v *view) bool { return v.available(q.controlPlanes + q.workers) })
+	if err != nil {
+		return err
+	}
+	q.up = true
+	q.say("Cluster %s is available with %d control planes and %d workers", clusterName, q.controlPlanes, q.workers)
+	return nil
+}
+
+// watch shows the cluster until it is as wanted.
+func (q *quickstart) watch(ctx context.Context, what string, wanted func(*view) bool) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, q.timeout, fmt.Errorf("the cluster did not %s within %s", what, q.timeout))
+	defer cancel()
+	screen := q.newScreen()
+	defer screen.finish()
+	ticker := time.NewTicker(pollEvery)
+	defer ticker.Stop()
+	for {
+		v, err := q.look(ctx)
+		if err != nil && ctx.Err() == nil {
+			return fmt.Errorf("looking at the cluster: %w", err)
+		}
+		if err == nil {
+			screen.show(v)
+			if wanted(v) {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), v.problem())
+		case err := <-q.stack.Failed():
+			return err
+		case <-ticker.C:
+		}
+	}
+}
+
+// summary ends the tale: the tree of objects, the way in and what to do with it.
+func (q *quickstart) summary(ctx context.Context) error {
+	tree, err := q.stack.Clusterctl(ctx, "describe", "cluster", clusterName, "--namespace="+clusterNamespace)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(q.out, "\n$ clusterctl describe cluster %s\n%s\n", clusterName, tree)
+	kubeconfig := filepath.Join(q.dir, clusterName+".kubeconfig")
+	data, err := q.stack.Clusterctl(ctx, "get", "kubeconfig", clusterName, "--namespace="+clusterNamespace)
+	if err != nil {
+		return err
+	}
+	if err := q.workloads.WriteKubeconfig(kubeconfig, data); err != nil {
+		return err
+	}
+	nodes, err := q.stack.Kubectl(ctx, nil, "--kubeconfig="+kubeconfig, "get", "nodes", "-o", "wide")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(q.out, "$ kubectl --kubeconfig=%s get nodes -o wide\n%s\n", kubeconfig, nodes)
+	if q.interactive || q.keep {
+		bin := filepath.Dir(q.stack.Bin(programs.Kubectl))
+		fmt.Fprintf(q.out, "What you can do now, in another terminal (kubectl is in %s):\n", bin)
+		fmt.Fprintf(q.out, "  KUBECONFIG=%s kubectl scale machinedeployment %s-md-0 --replicas=%d   # more workers\n", q.stack.Kubeconfig(), clusterName, q.workers+1)
+		fmt.Fprintf(q.out, "  KUBECONFIG=%s kubectl get vcdclusters,vcdmachines -A                  # what this provider says\n", q.stack.Kubeconfig())
+		fmt.Fprintf(q.out, "  KUBECONFIG=%s kubectl get nodes                                       # inside the cluster\n", kubeconfig)
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+// Command quickstart brings a Kubernetes cluster up on a simulated VMware Cloud Director: with the real Cluster API, this
+// provider as it is shipped and the real clusterctl, on this machine, from Go modules alone.
+//
+// With a terminal it stays up until Ctrl-C; without one it deletes the cluster again and checks that nothing is left.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack/programs"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+func main() {
+	klog.SetOutput(io.Discard) // Libraries log to the screen otherwise.
+	klog.LogToStderr(false)
+	ctrl.SetLogger(klog.Background())
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(command(ctx, os.Args[1:], os.Stdout))
+}
+
+// command runs everything and returns the exit code.
+func command(ctx context.Context, args []string, out *os.File) int {
+	opts, err := parse(args, out)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		fmt.Fprintln(out, "quickstart:", err)
+		return 2
+	}
+	q := &quickstart{options: opts, out: out, began: time.Now(), interactive: term.IsTerminal(int(out.Fd()))}
+	err = q.run(ctx)
+	stopped := q.close()
+	switch {
+	case ctx.Err() != nil && q.up:
+		err = nil // Ctrl-C is how it is meant to end.
+	case ctx.Err() != nil:
+		err = errors.New("interrupted")
+	}
+	if err = errors.Join(err, stopped); err != nil {
+		fmt.Fprintf(out, "\nquickstart: %s\nLogs are in %s\n", err, q.logDir())
+		return 1
+	}
+	return 0
+}
+
+// options are the flags.
+type options struct {
+	profile                vcdsim.Profile
+	keep                   bool
+	workers, controlPlanes int
+	dir, cache             string
+	timeout                time.Duration
+}
+
+func parse(args []string, out io.Writer) (options, error) {
+	var opts options
+	cache, err := programs.DefaultCache()
+	if err != nil {
+		return opts, err
+	}
+	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
+	flags.SetOutput(out)
+	profile := flags.String("profile", vcdsim.Fast.Name, "how long the simulated VCD takes: instant, fast (a tenth of a real one) or recorded (as a real one)")
+	flags.BoolVar(&opts.keep, "keep", false, "stay up until Ctrl-C without a terminal, too")
+	flags.IntVar(&opts.workers, "workers", 2, "number of workers")
+	flags.IntVar(&opts.controlPlanes, "control-planes", 1, "number of control planes: 1, 3 or 5")
+	flags.StringVar(&opts.dir, "dir", filepath.Join(cache, "quickstart"), "folder for logs, kubeconfigs and data")
+	flags.StringVar(&opts.cache, "cache", cache, "folder for the programs that are built once")
+	flags.DurationVar(&opts.timeout, "timeout", 20*time.Minute, "how long the cluster may take to come up, and to go away")
+	flags.Usage = func() {
+		fmt.Fprintln(out, "Brings a cluster up on a simulated VMware Cloud Director, with the real Cluster API.\n\nFlags:")
+		flags.PrintDefaults()
+	}
+	if err := flags.Parse(args); err != nil {
+		return opts, err
+	}
+	var known bool
+	if opts.profile, known = vcdsim.ProfileByName(*profile); !known {
+		return opts, fmt.Errorf("--profile %s is none of instant, fast and recorded", *profile)
+	}
+	if opts.controlPlanes < 1 || opts.controlPlanes%2 == 0 {
+		return opts, fmt.Errorf("--control-planes %d: etcd needs an odd number", opts.controlPlanes)
+	}
+	if opts.workers < 0 {
+		return opts, fmt.Errorf("--workers %d: no fewer than none", opts.workers)
+	}
+	opts.dir, err = filepath.Abs(opts.dir)
+	return opts, err
+}

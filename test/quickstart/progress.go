@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+// view is the cluster at one moment.
+type view struct {
+	cluster  clusterv1.Cluster
+	gone     bool
+	vcd      []infrav1.VCDCluster
+	machines []clusterv1.Machine
+	vms      map[string]infrav1.VCDMachine // By name, which is the Machine's.
+	refused  []string                      // Guests that did not come up, and why.
+	calls    int
+}
+
+func (q *quickstart) look(ctx context.Context) (*view, error) {
+	v := &view{vms: map[string]infrav1.VCDMachine{}, calls: q.calls()}
+	err := q.client.Get(ctx, client.ObjectKey{Name: clusterName, Namespace: clusterNamespace}, &v.cluster)
+	if v.gone = apierrors.IsNotFound(err); client.IgnoreNotFound(err) != nil {
+		return v, err
+	}
+	var clusters infrav1.VCDClusterList
+	var machines clusterv1.MachineList
+	var vms infrav1.VCDMachineList
+	for _, list := range []client.ObjectList{&clusters, &machines, &vms} {
+		if err := q.client.List(ctx, list, client.InNamespace(clusterNamespace)); err != nil {
+			return v, err
+		}
+	}
+	v.vcd, v.machines = clusters.Items, machines.Items
+	slices.SortFunc(v.machines, func(a, b clusterv1.Machine) int { return strings.Compare(a.Name, b.Name) })
+	for i := range vms.Items {
+		v.vms[vms.Items[i].Name] = vms.Items[i]
+	}
+	state := q.simulator.State()
+	for i := range state.VMs {
+		if failure := state.VMs[i].Boot.Failure; failure != "" {
+			v.refused = append(v.refused, fmt.Sprintf("%s: the guest does not come up: %s", state.VMs[i].Name, failure))
+		}
+	}
+	return v, nil
+}
+
+// calls is the number of requests to the simulated VCD.
+func (q *quickstart) calls() int {
+	sum := 0
+	for _, count := range q.simulator.Counters() {
+		sum += count
+	}
+	return sum
+}
+
+// available says whether the cluster is up with that many nodes.
+func (v *view) available(nodes int) bool {
+	if !meta.IsStatusConditionTrue(v.cluster.Status.Conditions, clusterv1.AvailableCondition) || len(v.machines) != nodes {
+		return false
+	}
+	for i := range v.machines {
+		if !meta.IsStatusConditionTrue(v.machines[i].Status.Conditions, clusterv1.MachineReadyCondition) {
+			return false
+		}
+	}
+	return true
+}
+
+// lines are what a person wants to know, one line per object.
+func (v *view) lines() []string {
+	var lines []string
+	for i := range v.vcd {
+		lines = append(lines, line("VCDCluster "+v.vcd[i].Name, stage(v.vcd[i].DeletionTimestamp, v.vcd[i].Status.Conditions)))
+	}
+	for i := range v.machines {
+		lines = append(lines, line("Machine "+v.machines[i].Name, v.machineStage(&v.machines[i])))
+	}
+	if len(v.machines) == 0 && !v.gone {
+		lines = append(lines, line("Cluster "+clusterName, "no machines"))
+	}
+	return append(lines, v.refused...)
+}
+
+func line(object, stage string) string {
+	return fmt.Sprintf("%-34s %s", object, stage)
+}
+
+// machineStage says where a machine is: first what this provider does, then what Kubernetes does.
+func (v *view) machineStage(m *clusterv1.Machine) string {
+	vm, found := v.vms[m.Spec.InfrastructureRef.Name]
+	switch {
+	case !found && m.DeletionTimestamp != nil:
+		return "deleted in VCD"
+	case !found:
+		return "waiting for its VCDMachine"
+	case !meta.IsStatusConditionTrue(vm.Status.Conditions, clusterv1.ReadyCondition) || vm.DeletionTimestamp != nil:
+		return stage(vm.DeletionTimestamp, vm.Status.Conditions)
+	case m.Status.NodeRef.Name == "":
+		return "VM is up, waiting for the node to join"
+	case !meta.IsStatusConditionTrue(m.Status.Conditions, clusterv1.MachineReadyCondition):
+		return "node joined, waiting for it to be ready"
+	default:
+		return "ready"
+	}
+}
+
+// stage is the first condition that is not true: the phases of the provider write them in order.
+func stage(deleted *metav1.Time, conditions []metav1.Condition) string {
+	order := []string{
+		infrav1.IdentityReadyCondition, infrav1.NetworkReadyCondition, infrav1.EndpointReadyCondition,
+		infrav1.BootstrapReadyCondition, infrav1.PlacementReadyCondition, infrav1.VAppReadyCondition, infrav1.VMCreatedCondition,
+		infrav1.BootstrapInjectedCondition, infrav1.PoweredOnCondition, infrav1.AddressesReadyCondition, clusterv1.ReadyCondition,
+	}
+	if deleted != nil {
+		order = []string{clusterv1.ReadyCondition}
+	}
+	for _, kind := range order {
+		if c := meta.FindStatusCondition(conditions, kind); c != nil && c.Status != metav1.ConditionTrue {
+			return strings.TrimSuffix(fmt.Sprintf("%s=%s %s: %s", c.Type, c.Status, c.Reason, firstLine(c.Message)), ": ")
+		}
+	}
+	switch {
+	case deleted != nil:
+		return "being deleted"
+	case len(conditions) == 0:
+		return "not looked at yet"
+	default:
+		return "ready"
+	}
+}
+
+func firstLine(text string) string {
+	head, _, _ := strings.Cut(text, "\n")
+	return head
+}
+
+// problem is what stands in the way, for the error at the end.
+func (v *view) problem() error {
+	if v == nil {
+		return nil
+	}
+	return fmt.Errorf("at the end:\n  %s", strings.Join(v.lines(), "\n  "))
+}
