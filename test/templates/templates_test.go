@@ -1,0 +1,126 @@
+// Package templates_test generates every cluster template with the real clusterctl and asks a real API server, with the webhooks of
+// Cluster API and of this provider, whether it would take the result.
+package templates_test
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/world"
+)
+
+var needed = map[string]string{
+	"VCD_SITE":                     "https://vcd.example.com",
+	"VCD_ORGANIZATION":             "acme",
+	"VCD_ORGANIZATION_VDC":         "acme-vdc",
+	"VCD_ORGANIZATION_VDC_NETWORK": "nodes",
+	"VCD_CATALOG":                  "kubernetes",
+	"VCD_TEMPLATE_NAME":            "ubuntu-2404-kube-v1.36.3",
+	"CONTROL_PLANE_ENDPOINT_IP":    "192.168.100.200",
+}
+
+var optional = map[string]string{
+	"VCD_USERNAME_B64":                   "Y2FwdmNk",
+	"VCD_PASSWORD_B64":                   "cGFzc3dvcmQ=",
+	"VCD_CONTROL_PLANE_SIZING_POLICY":    "large",
+	"VCD_CONTROL_PLANE_PLACEMENT_POLICY": "rack-a",
+	"VCD_WORKER_SIZING_POLICY":           "small",
+	"VCD_WORKER_STORAGE_PROFILE":         "fast",
+	"DISK_SIZE":                          "40Gi",
+	"KUBE_VIP_IMAGE":                     "registry.example.com/kube-vip:v0.9.1",
+	"VIP_NETWORK_INTERFACE":              "ens192",
+	"SSH_PUBLIC_KEY":                     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ+x/y= me@example.com",
+}
+
+// kinds are what each flavour makes.
+var kinds = map[string][]string{
+	"": {
+		"cluster", "vcdcluster", "vcdidentity", "secret", "kubeadmcontrolplane", "vcdmachinetemplate", "machinedeployment",
+		"kubeadmconfigtemplate", "machinehealthcheck",
+	},
+	"development": {"cluster", "vcdcluster", "vcdidentity", "secret", "kubeadmcontrolplane", "vcdmachinetemplate"},
+}
+
+func TestTemplates(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a management cluster; left out by -short")
+	}
+	ctx := t.Context()
+	g := NewWithT(t)
+	w, err := world.Start(ctx, world.Options{Dir: t.TempDir(), Out: t.Output()})
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { g.Expect(w.Stop()).To(Succeed()) })
+	all := maps.Clone(needed)
+	maps.Copy(all, optional)
+
+	t.Run("with the needed variables alone", func(t *testing.T) { everyFlavor(ctx, t, w, needed) })
+	t.Run("with optional variables", func(t *testing.T) { everyFlavor(ctx, t, w, all) })
+	t.Run("clusterctl names what is missing", func(t *testing.T) {
+		g := NewWithT(t)
+		publish(t, w, nil)
+		_, err := generate(ctx, w, "")
+		for name := range needed {
+			g.Expect(err).To(MatchError(ContainSubstring(name)))
+		}
+	})
+	t.Run("admission is asked", func(t *testing.T) {
+		g := NewWithT(t)
+		wrong := maps.Clone(needed)
+		wrong["CONTROL_PLANE_ENDPOINT_IP"] = "not-an-address"
+		publish(t, w, wrong)
+		manifests, err := generate(ctx, w, "")
+		g.Expect(err).NotTo(HaveOccurred())
+		_, err = dryRun(ctx, w, manifests)
+		g.Expect(err).To(MatchError(ContainSubstring("spec.endpoint.kubeVIP.address")))
+	})
+}
+
+func everyFlavor(ctx context.Context, t *testing.T, w *world.World, variables map[string]string) {
+	t.Helper()
+	publish(t, w, variables)
+	for flavor, want := range kinds {
+		t.Run(strings.TrimSpace("flavor "+flavor), func(t *testing.T) {
+			g := NewWithT(t)
+
+			manifests, err := generate(ctx, w, flavor)
+			g.Expect(err).NotTo(HaveOccurred())
+			applied, err := dryRun(ctx, w, manifests)
+
+			g.Expect(err).NotTo(HaveOccurred())
+			for _, kind := range want {
+				g.Expect(string(applied)).To(MatchRegexp(`(?m)^` + kind + `[./].* created \(server dry run\)$`))
+			}
+		})
+	}
+}
+
+// publish makes a release of what is in the work tree and a configuration of clusterctl with the variables.
+func publish(t *testing.T, w *world.World, variables map[string]string) {
+	t.Helper()
+	g := NewWithT(t)
+	files := map[string][]byte{"infrastructure-components.yaml": w.Components}
+	paths, err := filepath.Glob(filepath.Join(w.Root, "templates", "*.yaml"))
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, path := range append(paths, filepath.Join(w.Root, "metadata.yaml")) {
+		files[filepath.Base(path)], err = os.ReadFile(path)
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	g.Expect(w.LocalRepository(stack.Repository{Version: world.Version, Files: files, Variables: variables})).To(Succeed())
+}
+
+func generate(ctx context.Context, w *world.World, flavor string) ([]byte, error) {
+	return w.Clusterctl(ctx, "generate", "cluster", "demo", "--infrastructure=vcd", "--flavor="+flavor, "--target-namespace=default",
+		"--kubernetes-version=v1.36.3", "--control-plane-machine-count=3", "--worker-machine-count=2")
+}
+
+func dryRun(ctx context.Context, w *world.World, manifests []byte) ([]byte, error) {
+	return w.Kubectl(ctx, bytes.NewReader(manifests), "apply", "--dry-run=server", "--validate=strict", "-f", "-")
+}
