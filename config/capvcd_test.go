@@ -1,0 +1,170 @@
+package config
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	dropped       = "—"
+	capvcdModule  = "github.com/vmware/cluster-api-provider-cloud-director@v1.3.2"
+	capvcdVersion = "v1beta2"
+)
+
+// home is a row of the table of CAPVCD's fields.
+type home struct {
+	path, remark string
+}
+
+// fieldTable reads docs/reference/capvcd-fields.md: by kind, then by field of CAPVCD.
+func fieldTable(t *testing.T) map[string]map[string]home {
+	t.Helper()
+	g := NewWithT(t)
+	data, err := os.ReadFile("../docs/reference/capvcd-fields.md")
+	g.Expect(err).ToNot(HaveOccurred())
+	heading, row := regexp.MustCompile(`^## (VCD\w+)$`), regexp.MustCompile("^\\| `([^`]+)` \\| `?([^`|]+?)`? \\|(.*)\\|$")
+	table, kind := map[string]map[string]home{}, ""
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimSuffix(line, "\n")
+		if match := heading.FindStringSubmatch(line); match != nil {
+			kind = match[1]
+			table[kind] = map[string]home{}
+		}
+		if match := row.FindStringSubmatch(line); match != nil {
+			g.Expect(table[kind]).ToNot(HaveKey(match[1]), "twice in the table")
+			table[kind][match[1]] = home{path: match[2], remark: strings.TrimSpace(match[3])}
+		}
+	}
+	return table
+}
+
+func TestHomesOfCAPVCDFieldsExist(t *testing.T) {
+	crds := loadCRDs(t)
+	for kind, rows := range fieldTable(t) {
+		for name, home := range rows {
+			t.Run(kind+"."+name, func(t *testing.T) {
+				g := NewWithT(t)
+				if home.path == dropped {
+					g.Expect(home.remark).ToNot(BeEmpty(), "a dropped field needs a reason")
+					return
+				}
+				ourKind, path, _ := strings.Cut(home.path, ".")
+				g.Expect(crds).To(HaveKey(ourKind))
+				g.Expect(fieldAt(&crds[ourKind].definition.Spec, path)).ToNot(BeNil(), "no field %s", home.path)
+			})
+		}
+	}
+}
+
+func TestEveryCAPVCDFieldHasAHome(t *testing.T) {
+	dir := capvcdCRDs(t)
+	table, crds := fieldTable(t), loadCRDs(t)
+	for kind, object := range map[string]string{"VCDCluster": "", "VCDMachine": "", "VCDClusterTemplate": "VCDCluster", "VCDMachineTemplate": "VCDMachine"} {
+		t.Run(kind, func(t *testing.T) {
+			g := NewWithT(t)
+			fields := capvcdFields(t, filepath.Join(dir, "infrastructure.cluster.x-k8s.io_"+strings.ToLower(kind)+"s.yaml"))
+			known := table[kind]
+			if object != "" {
+				known = templateHomes(known, table[object], kind, object)
+			}
+			for name := range known {
+				g.Expect(fields).To(ContainElement(name), "CAPVCD has no such field")
+			}
+			for _, name := range fields {
+				g.Expect(known).To(HaveKey(name), "no home")
+				ourKind, path, _ := strings.Cut(known[name].path, ".")
+				g.Expect(ourKind == dropped || fieldAt(&crds[ourKind].definition.Spec, path) != nil).To(BeTrue(), known[name].path)
+			}
+		})
+	}
+}
+
+// templateHomes adds to the rows of a template those of the spec of its objects.
+func templateHomes(rows, objectRows map[string]home, kind, object string) map[string]home {
+	all := map[string]home{}
+	for name, home := range rows {
+		all[name] = home
+	}
+	for name, h := range objectRows {
+		if strings.HasPrefix(name, "spec.") {
+			all["spec.template."+name] = home{path: strings.Replace(h.path, object+".spec.", kind+".spec.template.spec.", 1), remark: h.remark}
+		}
+	}
+	return all
+}
+
+// capvcdCRDs returns the folder of VMware's CRDs, if the module was ever downloaded here.
+func capvcdCRDs(t *testing.T) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "env", "GOMODCACHE").Output()
+	if err != nil {
+		t.Skipf("the module cache cannot be found: %v", err)
+	}
+	dir := filepath.Join(strings.TrimSpace(string(out)), capvcdModule, "config", "crd", "bases")
+	if _, err := os.Stat(dir); err != nil {
+		t.Skipf("%s is not in the module cache; `go mod download %s` puts it there", capvcdModule, capvcdModule)
+	}
+	return dir
+}
+
+// capvcdFields lists the fields of VMware's CRD without children, but for what every object has.
+func capvcdFields(t *testing.T, file string) []string {
+	t.Helper()
+	g := NewWithT(t)
+	data, err := os.ReadFile(file)
+	g.Expect(err).ToNot(HaveOccurred())
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	g.Expect(yaml.Unmarshal(data, definition)).To(Succeed())
+	var fields []string
+	for _, version := range definition.Spec.Versions {
+		if version.Name != capvcdVersion {
+			continue
+		}
+		for _, part := range []string{"spec", "status"} {
+			if props, ok := version.Schema.OpenAPIV3Schema.Properties[part]; ok {
+				fields = append(fields, leaves(part, &props)...)
+			}
+		}
+	}
+	g.Expect(fields).ToNot(BeEmpty())
+	return fields
+}
+
+func leaves(path string, props *apiextensionsv1.JSONSchemaProps) []string {
+	if props.Items != nil {
+		return leaves(path+"[]", props.Items.Schema)
+	}
+	if len(props.Properties) == 0 {
+		return []string{path}
+	}
+	var fields []string
+	for name, child := range props.Properties {
+		fields = append(fields, leaves(path+"."+name, &child)...)
+	}
+	return fields
+}
+
+// fieldAt returns the schema of a field, such as spec.networks[].name.
+func fieldAt(spec *apiextensionsv1.CustomResourceDefinitionSpec, path string) *apiextensionsv1.JSONSchemaProps {
+	props := spec.Versions[0].Schema.OpenAPIV3Schema
+	for _, name := range strings.Split(path, ".") {
+		name, isList := strings.CutSuffix(name, "[]")
+		child, ok := props.Properties[name]
+		if !ok || (isList && child.Items == nil) {
+			return nil
+		}
+		props = &child
+		if isList {
+			props = child.Items.Schema
+		}
+	}
+	return props
+}

@@ -1,0 +1,132 @@
+package config
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strconv"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// TestContractFields looks for what Cluster API's contract v1beta2 reads and writes.
+func TestContractFields(t *testing.T) {
+	crds := loadCRDs(t)
+	tests := []struct{ kind, path, fieldType string }{
+		{"VCDCluster", "spec.controlPlaneEndpoint.host", "string"},
+		{"VCDCluster", "spec.controlPlaneEndpoint.port", "integer"},
+		{"VCDCluster", "status.initialization.provisioned", "boolean"},
+		{"VCDCluster", "status.failureDomains[].name", "string"},
+		{"VCDCluster", "status.failureDomains[].controlPlane", "boolean"},
+		{"VCDCluster", "status.failureDomains[].attributes", "object"},
+		{"VCDCluster", "status.conditions[].type", "string"},
+		{"VCDClusterTemplate", "spec.template.metadata.labels", "object"},
+		{"VCDClusterTemplate", "spec.template.spec", "object"},
+		{"VCDMachine", "spec.providerID", "string"},
+		{"VCDMachine", "status.initialization.provisioned", "boolean"},
+		{"VCDMachine", "status.addresses[].type", "string"},
+		{"VCDMachine", "status.addresses[].address", "string"},
+		{"VCDMachine", "status.failureDomain", "string"},
+		{"VCDMachine", "status.conditions[].type", "string"},
+		{"VCDMachineTemplate", "spec.template.metadata.annotations", "object"},
+		{"VCDMachineTemplate", "spec.template.spec", "object"},
+		{"VCDMachineTemplate", "status.capacity", "object"},
+		{"VCDMachineTemplate", "status.nodeInfo.architecture", "string"},
+		{"VCDMachineTemplate", "status.nodeInfo.operatingSystem", "string"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.kind+"."+tt.path, func(t *testing.T) {
+			g := NewWithT(t)
+
+			field := fieldAt(&crds[tt.kind].definition.Spec, tt.path)
+
+			g.Expect(field).ToNot(BeNil())
+			g.Expect(field.Type).To(Equal(tt.fieldType))
+		})
+	}
+}
+
+func TestEveryKindIsFoundByPeople(t *testing.T) {
+	for kind, c := range loadCRDs(t) {
+		t.Run(kind, func(t *testing.T) {
+			g := NewWithT(t)
+
+			g.Expect(c.definition.Spec.Names.ListKind).To(Equal(kind + "List"))
+			g.Expect(c.definition.Spec.Names.Categories).To(ConsistOf("cluster-api"))
+			g.Expect(c.definition.Spec.Versions).To(HaveLen(1))
+			g.Expect(c.definition.Spec.Versions[0].AdditionalPrinterColumns).To(ContainElement(
+				HaveField("JSONPath", ".metadata.creationTimestamp")))
+			wanted := apiextensionsv1.NamespaceScoped
+			if kind == "VCDClusterIdentity" {
+				wanted = apiextensionsv1.ClusterScoped
+			}
+			g.Expect(c.definition.Spec.Scope).To(Equal(wanted))
+		})
+	}
+}
+
+// TestEveryFieldOfASpecIsClassed holds the comments against the promise of the package: a field is immutable, mutable in place or
+// written by the controller. What is below a field is of its class.
+func TestEveryFieldOfASpecIsClassed(t *testing.T) {
+	const class = `(?i)\b(immutable|mutable\s+in\s+place|written by the controller)\b`
+	for kind, c := range loadCRDs(t) {
+		spec := fieldAt(&c.definition.Spec, "spec")
+		for name, field := range spec.Properties {
+			t.Run(kind+".spec."+name, func(t *testing.T) {
+				NewWithT(t).Expect(field.Description).To(MatchRegexp(class))
+			})
+		}
+	}
+}
+
+// TestEveryFieldIsDescribed walks all fields of ours; what Kubernetes defines is not.
+func TestEveryFieldIsDescribed(t *testing.T) {
+	for kind, c := range loadCRDs(t) {
+		t.Run(kind, func(t *testing.T) {
+			undescribed(t, kind, c.definition.Spec.Versions[0].Schema.OpenAPIV3Schema)
+		})
+	}
+}
+
+func undescribed(t *testing.T, path string, props *apiextensionsv1.JSONSchemaProps) {
+	t.Helper()
+	g := NewWithT(t)
+	for name, field := range props.Properties {
+		at := path + "." + name
+		if at != path+".metadata" {
+			g.Expect(field.Description).ToNot(BeEmpty(), at)
+		}
+		if field.Items != nil {
+			undescribed(t, at+"[]", field.Items.Schema)
+		}
+		undescribed(t, at, &field)
+	}
+}
+
+// TestConditionTypesAreDocumented holds the constants of condition types against their names and comments.
+func TestConditionTypesAreDocumented(t *testing.T) {
+	g := NewWithT(t)
+	file, err := parser.ParseFile(token.NewFileSet(), "../api/v1beta4/conditions.go", nil, parser.ParseComments)
+	g.Expect(err).ToNot(HaveOccurred())
+	count := 0
+	ast.Inspect(file, func(node ast.Node) bool {
+		spec, ok := node.(*ast.ValueSpec)
+		if !ok || !strings.HasSuffix(spec.Names[0].Name, "Condition") {
+			return true
+		}
+		count++
+		name := spec.Names[0].Name
+		literal, ok := spec.Values[0].(*ast.BasicLit)
+		g.Expect(ok).To(BeTrue(), name)
+		value, err := strconv.Unquote(literal.Value)
+		g.Expect(err).ToNot(HaveOccurred())
+		g.Expect(value+"Condition").To(Equal(name), "the constant is named as its value")
+		g.Expect(spec.Doc.Text()).To(HavePrefix(name+" says whether "), "positive polarity, in words")
+		g.Expect(spec.Doc.Text()).To(HaveSuffix(".\n"))
+		return true
+	})
+	g.Expect(count).To(BeNumerically(">=", 11))
+}
