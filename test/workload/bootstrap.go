@@ -61,7 +61,9 @@ func (w *Workloads) checkToken(c *cluster, token string) error {
 func (w *Workloads) kubeadm(m *machine) error {
 	c, err := w.clusterFor(m.plan)
 	if err == nil {
-		err = w.join(m, c)
+		if err = w.join(m, c); err != nil && m.plan.init {
+			w.end(c)
+		}
 	}
 	switch {
 	case err == nil:

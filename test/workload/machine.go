@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
-	"strings"
+	"sync"
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
@@ -37,15 +36,18 @@ const (
 type machine struct {
 	Machine
 
+	// work is held while the guest boots, bootstraps or stops, and guards what is not guarded by Workloads.lock.
+	work sync.Mutex
 	// instanceID is the instance cloud-init has set up, "" before the first boot.
 	instanceID string
 	plan       *plan
-	version    string
 	// done: kubeadm went through, ending in cluster.
 	done    bool
 	failure string
 	cluster *cluster
-	// on counts power-ons, so that timers of an earlier one can tell; stop ends what runs since the last one.
+
+	// Guarded by Workloads.lock, like Machine: on counts power-ons, so that timers of an earlier one can tell; stop ends what
+	// runs since the last one.
 	on      int
 	powered bool
 	stop    context.CancelFunc
@@ -56,89 +58,109 @@ var errWaiting = errors.New("waiting")
 
 // PowerOn boots a guest. An error says why the guest does not come up as it was meant to; the report is what it shows nevertheless.
 // kubeadm goes on in the background when it has to wait: see Machine.
-func (w *Workloads) PowerOn(_ context.Context, vm vcdsim.GuestVM) (vcdsim.GuestReport, error) {
-	m := w.powerOn(vm)
+func (w *Workloads) PowerOn(ctx context.Context, vm vcdsim.GuestVM) (vcdsim.GuestReport, error) {
+	m := w.machineFor(vm)
+	m.work.Lock()
+	defer m.work.Unlock()
+	if ctx.Err() != nil {
+		return vcdsim.GuestReport{}, fmt.Errorf("booting %s: %w", vm.Name, context.Cause(ctx))
+	}
+	w.lock.Lock()
+	m.on++
+	m.powered = true
+	w.lock.Unlock()
+
 	id, err := readGuest(vm)
 	if err != nil {
 		w.setPhase(m, PhaseRefused, err.Error())
 		return vcdsim.GuestReport{}, err
 	}
-	report := reportOf(vm, id)
 	if m.instanceID != "" {
-		return report, w.reboot(m, id)
+		return reportOf(vm, id), w.reboot(m, id)
 	}
-	m.instanceID, m.version = id.InstanceID, vm.KubernetesVersion
-	if id.Userdata == nil {
-		w.setPhase(m, PhaseBooted, "no user data: nothing to do on the first boot")
-		return report, nil
-	}
-	if m.plan, err = planFor(id, vm.KubernetesVersion); err != nil {
-		return report, w.fail(m, err)
-	}
-	if m.plan == nil {
-		w.setPhase(m, PhaseBooted, "user data starts no kubeadm")
-		return report, nil
-	}
-	return report, w.bootstrap(m)
+	return reportOf(vm, id), w.firstBoot(m, id, vm.KubernetesVersion)
 }
 
 // PowerOff stops a guest: its control plane parts at once, its node looks alive for a moment.
 func (w *Workloads) PowerOff(_ context.Context, vmID string) {
-	w.lock.Lock()
-	m := w.machines[vmID]
-	w.lock.Unlock()
-	if m != nil {
+	if m := w.machineOf(vmID); m != nil {
+		m.work.Lock()
+		defer m.work.Unlock()
 		w.powerOff(m)
 	}
 }
 
 // Delete removes a guest. Its Node object stays until somebody deletes it; a cluster ends with its last control plane.
 func (w *Workloads) Delete(_ context.Context, vmID string) {
-	w.lock.Lock()
-	m := w.machines[vmID]
-	delete(w.machines, vmID)
-	w.lock.Unlock()
+	m := w.machineOf(vmID)
 	if m == nil {
 		return
 	}
+	m.work.Lock()
+	defer m.work.Unlock()
+	w.lock.Lock()
+	delete(w.machines, vmID)
+	w.lock.Unlock()
 	w.powerOff(m)
 	if m.done && m.plan.controlPlane {
 		w.leave(m)
 	}
 }
 
-func (w *Workloads) powerOn(vm vcdsim.GuestVM) *machine {
+func (w *Workloads) machineFor(vm vcdsim.GuestVM) *machine {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	m, found := w.machines[vm.ID]
 	if !found {
-		m = &machine{Machine: Machine{VMID: vm.ID, VMName: vm.Name}}
+		m = &machine{Machine: Machine{VMID: vm.ID, VMName: vm.Name, Phase: PhaseOff}}
 		w.machines[vm.ID] = m
 	}
-	m.on++
-	m.powered = true
+	return m
+}
+
+// machineOf returns a guest after telling what it does in the background to end, nil when there is none.
+func (w *Workloads) machineOf(vmID string) *machine {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	m := w.machines[vmID]
+	if m != nil && m.stop != nil {
+		m.stop()
+	}
 	return m
 }
 
 func (w *Workloads) powerOff(m *machine) {
 	w.lock.Lock()
-	if !m.powered {
-		w.lock.Unlock()
-		return
-	}
+	was, boot := m.powered, m.on
 	m.powered = false
-	if m.stop != nil {
-		m.stop()
-	}
 	if m.Phase == PhaseBootstrapping {
 		m.failure = "the first boot was interrupted by a power-off and cloud-init does not run it again"
 	}
-	boot := m.on
 	w.lock.Unlock()
+	if !was {
+		return
+	}
 	w.setPhase(m, PhaseOff, "")
 	if m.done {
 		w.nodeDown(m, boot)
 	}
+}
+
+// firstBoot does what user data says, once in the life of an instance.
+func (w *Workloads) firstBoot(m *machine, id guest.Identity, version string) (err error) {
+	m.instanceID = id.InstanceID
+	if id.Userdata == nil {
+		w.setPhase(m, PhaseBooted, "no user data: nothing to do on the first boot")
+		return nil
+	}
+	if m.plan, err = planFor(id, version); err != nil {
+		return w.fail(m, err)
+	}
+	if m.plan == nil {
+		w.setPhase(m, PhaseBooted, "user data starts no kubeadm")
+		return nil
+	}
+	return w.bootstrap(m)
 }
 
 // reboot starts what the first boot has set up. cloud-init does nothing for an instance it knows.
@@ -206,19 +228,26 @@ func (w *Workloads) bootstrapLater(ctx context.Context, m *machine) {
 		return
 	}
 	deadline := time.Now().Add(w.options.JoinTimeout)
-	for {
-		err := w.kubeadm(m)
-		if !errors.Is(err, errWaiting) {
-			return
-		}
-		if time.Now().After(deadline) {
-			_ = w.fail(m, fmt.Errorf("timed out: %w", err))
-			return
-		}
-		if !sleep(ctx, w.options.RetryEvery) {
-			return
-		}
+	for w.attempt(ctx, m, deadline) && sleep(ctx, w.options.RetryEvery) {
 	}
+}
+
+// attempt runs kubeadm once more and says whether it is worth another try.
+func (w *Workloads) attempt(ctx context.Context, m *machine, deadline time.Time) (again bool) {
+	m.work.Lock()
+	defer m.work.Unlock()
+	if ctx.Err() != nil {
+		return false
+	}
+	err := w.kubeadm(m)
+	if !errors.Is(err, errWaiting) {
+		return false
+	}
+	if time.Now().After(deadline) {
+		_ = w.fail(m, fmt.Errorf("timed out: %w", err))
+		return false
+	}
+	return true
 }
 
 // sleep waits and says whether the guest still runs.
@@ -231,28 +260,4 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	case <-timer.C:
 		return ctx.Err() == nil
 	}
-}
-
-// readGuest decodes the guestinfo of a VM.
-func readGuest(vm vcdsim.GuestVM) (guest.Identity, error) {
-	var nics []guest.NIC
-	for _, nic := range vm.NICs {
-		n := guest.NIC{MAC: nic.MAC, Network: nic.Network, Mode: guest.Mode(nic.Mode)}
-		if nic.Address.IsValid() && nic.Prefix.IsValid() {
-			n.Address = netip.PrefixFrom(nic.Address, nic.Prefix.Bits())
-		}
-		nics = append(nics, n)
-	}
-	return guest.Read(vm.ExtraConfig, nics)
-}
-
-// reportOf is what VMware Tools and cloud-init tell of a guest, with MAC addresses as the VM spells them.
-func reportOf(vm vcdsim.GuestVM, id guest.Identity) vcdsim.GuestReport {
-	addresses := map[string]string{}
-	for _, nic := range vm.NICs {
-		if prefixes := id.Addresses[strings.ToLower(nic.MAC)]; len(prefixes) > 0 {
-			addresses[nic.MAC] = prefixes[0].Addr().String()
-		}
-	}
-	return vcdsim.GuestReport{Addresses: addresses, ExtraConfig: id.Published(), Hostname: id.Hostname}
 }

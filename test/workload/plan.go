@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/guest"
 )
@@ -159,6 +160,12 @@ func (p *plan) readNode(doc kubeadmConfig, id guest.Identity) error {
 	n := nodeSpec{name: strings.ToLower(doc.NodeRegistration.Name), providerID: args["provider-id"]}
 	if n.name == "" {
 		n.name = strings.ToLower(id.Hostname)
+	}
+	if problems := validation.IsDNS1123Subdomain(n.name); len(problems) > 0 {
+		return fmt.Errorf("node name %q: %s", n.name, problems[0])
+	}
+	if strings.ContainsAny(n.providerID, "{} ") {
+		return fmt.Errorf("kubelet argument provider-id %q was not rendered", n.providerID)
 	}
 	n.labels = map[string]string{"kubernetes.io/hostname": n.name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
 	if err := addLabels(n.labels, args["node-labels"]); err != nil {

@@ -22,6 +22,10 @@ func (w *Workloads) nodeUp(m *machine) error {
 		version = c.version
 	}
 	if err := c.createNode(w.ctx, p.node, version); err != nil {
+		if isGone(err) {
+			w.setPhase(m, PhaseRunning, "cluster "+c.name+" is gone, kubelet reaches no API server")
+			return nil
+		}
 		return err
 	}
 	if p.controlPlane {
@@ -64,9 +68,14 @@ func (w *Workloads) leave(m *machine) {
 	if err != nil {
 		w.options.Log.Error("Removing control plane", "node", m.plan.node.name, "error", err)
 	}
-	if !last {
-		return
+	if last {
+		w.end(c)
+		w.options.Log.Info("Cluster ended with its last control plane", "cluster", c.name, "endpoint", c.endpoint)
 	}
+}
+
+// end removes a cluster with all its objects.
+func (w *Workloads) end(c *cluster) {
 	w.lock.Lock()
 	if w.clusters[c.endpoint] == c {
 		delete(w.clusters, c.endpoint)
@@ -76,7 +85,6 @@ func (w *Workloads) leave(m *machine) {
 		w.options.Log.Error("Stopping cluster", "cluster", c.name, "error", err)
 	}
 	w.manager.DeleteResourceGroup(c.group)
-	w.options.Log.Info("Cluster ended with its last control plane", "cluster", c.name, "endpoint", c.endpoint)
 }
 
 // close stops serving for good.
