@@ -87,21 +87,6 @@ type session struct {
 	tasks
 }
 
-// cloud is what a vcd.Session is to a session.
-type cloud interface {
-	placements
-	policies
-	inventory
-	vApps
-	vms
-	power
-	tasks
-}
-
-func sessionOf(c cloud) *session {
-	return &session{placements: c, policies: c, inventory: c, vApps: c, vms: c, power: c, tasks: c}
-}
-
 // Sessions opens sessions, or returns those that are open.
 type Sessions func(context.Context, vcd.Config) (*session, error)
 
@@ -112,7 +97,7 @@ func SessionsOf(pool *vcd.Pool) Sessions {
 		if err != nil {
 			return nil, err
 		}
-		return sessionOf(s), nil
+		return &session{placements: s, policies: s, inventory: s, vApps: s, vms: s, power: s, tasks: s}, nil
 	}
 }
 
@@ -163,7 +148,9 @@ func refusal(err error, doing string) (outcome, error) {
 		return fail(remedyPoll, infrav1.QuotaExceededReason, "%s: %v: free or add capacity in VCD", doing, err), nil
 	case errors.Is(err, vcd.ErrForbidden):
 		return fail(remedyPoll, infrav1.ForbiddenReason, "%s: %v: grant the right to the user of the identity", doing, err), nil
-	case errors.Is(err, vcd.ErrInvalid), errors.Is(err, vcd.ErrConflict):
+	case errors.Is(err, vcd.ErrConflict):
+		return fail(firstRetry, infrav1.NameConflictReason, "%s: %v: it was made just now, or the user of the identity may not see it", doing, err), nil
+	case errors.Is(err, vcd.ErrInvalid):
 		return fail(remedyPoll, infrav1.RequestRefusedReason, "%s: %v", doing, err), nil
 	}
 	return done, fmt.Errorf("%s: %w", doing, err)

@@ -2,7 +2,6 @@ package controllers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -185,6 +184,3 @@ func (i Identities) open(ctx context.Context, sessions Sessions, c *infrav1.VCDC
 	}
 	return s, done, nil
 }
-
-// errNoSession keeps a missing session from being used.
-var errNoSession = errors.New("no session")

@@ -78,15 +78,15 @@ type machineScope struct {
 	memory     *memory
 	patcher    *patch.Helper
 
-	bootstrap *bootstrapData  // set by reconcileBootstrapReady until the VM has it
-	session   *session        // set by reconcilePlacement and deleteVM
-	placement placement       // set by reconcilePlacement
-	found     []vcd.Ref       // VMs of our name, while none is recorded; set by reconcileVApp
-	record    *vcd.VMRecord   // the recorded VM in the inventory; set by reconcileVApp
-	adding    outcome         // why the VM is not there yet; set by reconcileVApp
-	vApp      *vcd.VApp       // set by reconcileVApp if VMs are missing in it
-	turn      turn            // the right to create VMs in vApp; set by reconcileVApp
-	vm        *vcd.VM         // in full; set by reconcileVM while the machine is being created
+	bootstrap *bootstrapData // set by reconcileBootstrapReady until the VM has it
+	session   *session       // set by reconcilePlacement and deleteVM
+	placement placement      // set by reconcilePlacement
+	found     []vcd.Ref      // VMs of our name, while none is recorded; set by reconcileVApp
+	record    *vcd.VMRecord  // the recorded VM in the inventory; set by reconcileVApp
+	adding    outcome        // why the VM is not there yet; set by reconcileVApp
+	vApp      *vcd.VApp      // set by reconcileVApp if VMs are missing in it
+	turn      turn           // the right to create VMs in vApp; set by reconcileVApp
+	vm        *vcd.VM        // in full; set by reconcileVM while the machine is being created
 }
 
 // Reconcile makes the VM of m look like m.

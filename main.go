@@ -1,0 +1,136 @@
+// Command manager runs the controllers of the Cluster API provider for VMware Cloud Director.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	cliflag "k8s.io/component-base/cli/flag"
+	logsv1 "k8s.io/component-base/logs/api/v1"
+	"k8s.io/klog/v2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/crdmigrator"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/options"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/webhooks"
+)
+
+// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions;customresourcedefinitions/status,verbs=update;patch,resourceNames=vcdclusters.infrastructure.cluster.x-k8s.io;vcdclustertemplates.infrastructure.cluster.x-k8s.io;vcdmachines.infrastructure.cluster.x-k8s.io;vcdmachinetemplates.infrastructure.cluster.x-k8s.io;vcdidentities.infrastructure.cluster.x-k8s.io;vcdclusteridentities.infrastructure.cluster.x-k8s.io;vcdfailuredomains.infrastructure.cluster.x-k8s.io;vcddeploymentzones.infrastructure.cluster.x-k8s.io
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdclustertemplates;vcdmachinetemplates;vcdfailuredomains;vcddeploymentzones,verbs=get;list;watch;patch;update
+
+const (
+	defaultNamespace = "capvcd-system"
+	// logoutTimeout is how long sessions may take to be closed at the end.
+	logoutTimeout = 5 * time.Second
+)
+
+func main() {
+	namespace := os.Getenv("POD_NAMESPACE")
+	if namespace == "" {
+		namespace = defaultNamespace
+	}
+	o := options.New(pflag.CommandLine, namespace)
+	pflag.CommandLine.SetNormalizeFunc(cliflag.WordSepNormalizeFunc)
+	pflag.Parse()
+	if err := run(ctrl.SetupSignalHandler(), o); err != nil {
+		fmt.Fprintln(os.Stderr, "manager:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o *options.Options) (rerr error) {
+	if err := logsv1.ValidateAndApply(o.Logs, nil); err != nil {
+		return fmt.Errorf("setting up logs: %w", err)
+	}
+	ctrl.SetLogger(klog.Background())
+	managerOptions, err := o.ControllerManager(newScheme())
+	if err != nil {
+		return err
+	}
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("finding the Kubernetes API server: %w", err)
+	}
+	config.QPS, config.Burst = o.KubeAPIQPS, o.KubeAPIBurst
+	mgr, err := ctrl.NewManager(config, managerOptions)
+	if err != nil {
+		return fmt.Errorf("creating the manager: %w", err)
+	}
+	pool := vcd.NewPool(vcd.PoolOptions{
+		Metrics: metrics.Registry, UserAgent: "cluster-api-provider-vcd",
+		RequestsPerSecond: o.VCDRequestsPerSecond, Burst: o.VCDBurst, TaskPoll: o.VCDTaskPoll,
+	})
+	defer func() {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), logoutTimeout)
+		defer cancel()
+		rerr = errors.Join(rerr, pool.Close(closing))
+	}()
+	if err := setUp(ctx, mgr, o, controllers.SessionsOf(pool)); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+func newScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, ipamv1.AddToScheme, infrav1.AddToScheme,
+	} {
+		utilruntime.Must(add(scheme))
+	}
+	return scheme
+}
+
+// setUp registers everything that the manager runs.
+func setUp(ctx context.Context, mgr manager.Manager, o *options.Options, sessions controllers.Sessions) error {
+	c, live, recorder := mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("capvcd-controller-manager")
+	identities := controllers.Identities{Client: c, Live: live, Namespace: o.ManagerNamespace}
+	identity := &controllers.VCDIdentityReconciler{Client: c, Identities: identities, Recorder: recorder, WatchFilterValue: o.WatchFilter}
+	clusterIdentity := &controllers.VCDClusterIdentityReconciler{Client: c, Identities: identities, Recorder: recorder, WatchFilterValue: o.WatchFilter}
+	cluster := &controllers.VCDClusterReconciler{
+		Client: c, Live: live, Identities: identities, Sessions: sessions, Recorder: recorder, WatchFilterValue: o.WatchFilter,
+	}
+	machine := &controllers.VCDMachineReconciler{
+		Client: c, Live: live, Identities: identities, Sessions: sessions, Recorder: recorder, WatchFilterValue: o.WatchFilter,
+	}
+	var skip []crdmigrator.Phase
+	for _, phase := range o.SkipCRDMigrationPhases {
+		skip = append(skip, crdmigrator.Phase(phase))
+	}
+	migrator := &crdmigrator.CRDMigrator{Client: c, APIReader: live, SkipCRDMigrationPhases: skip, Config: map[client.Object]crdmigrator.ByObjectConfig{
+		&infrav1.VCDCluster{}:         {UseCache: true, UseStatusForStorageVersionMigration: true},
+		&infrav1.VCDMachine{}:         {UseCache: true, UseStatusForStorageVersionMigration: true},
+		&infrav1.VCDIdentity{}:        {UseCache: true, UseStatusForStorageVersionMigration: true},
+		&infrav1.VCDClusterIdentity{}: {UseCache: true, UseStatusForStorageVersionMigration: true},
+		&infrav1.VCDClusterTemplate{}: {}, &infrav1.VCDMachineTemplate{}: {}, &infrav1.VCDFailureDomain{}: {}, &infrav1.VCDDeploymentZone{}: {},
+	}}
+	return errors.Join(
+		identity.SetupWithManager(ctx, mgr, options.Concurrency(o.IdentityConcurrency)),
+		clusterIdentity.SetupWithManager(ctx, mgr, options.Concurrency(o.IdentityConcurrency)),
+		cluster.SetupWithManager(ctx, mgr, options.Concurrency(o.ClusterConcurrency)),
+		machine.SetupWithManager(ctx, mgr, options.Concurrency(o.MachineConcurrency)),
+		migrator.SetupWithManager(ctx, mgr, options.Concurrency(1)),
+		webhooks.Setup(mgr),
+		mgr.AddHealthzCheck("webhook", mgr.GetWebhookServer().StartedChecker()),
+		mgr.AddReadyzCheck("webhook", mgr.GetWebhookServer().StartedChecker()),
+	)
+}
