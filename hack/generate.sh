@@ -12,6 +12,6 @@ tool() {
 tool controller-gen object paths=./api/...
 tool controller-gen crd:crdVersions=v1,generateEmbeddedObjectMeta=false paths=./api/... output:crd:artifacts:config=config/crd/bases
 tool controller-gen webhook paths=./internal/webhooks/... output:webhook:artifacts:config=config/webhook
-tool controller-gen rbac:roleName=manager-role paths=./config/rbac/... output:rbac:artifacts:config=config/rbac
+tool controller-gen rbac:roleName=manager-role paths=. paths=./controllers/... output:rbac:artifacts:config=config/rbac
 tool crd-ref-docs --config=hack/api-reference/config.yaml --renderer=markdown \
 	--source-path=api/v1beta4 --output-path=docs/reference/api.md --log-level=ERROR
