@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/cloudinit"
+	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/ignition"
 	bootstraptypes "sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/types"
 	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/types/upstream"
 	"sigs.k8s.io/cluster-api/util/secret"
@@ -40,6 +41,7 @@ type bed struct {
 	version      string
 	vip          string
 	caHashes     []string
+	format       guestinfo.Format
 }
 
 func newBed(t *testing.T) *bed {
@@ -60,6 +62,9 @@ func (b *bed) must(err error) {
 }
 
 func (b *bed) registration() bootstrapv1.NodeRegistrationOptions {
+	if b.format == guestinfo.FormatIgnition {
+		return bootstrapv1.NodeRegistrationOptions{} // Ignition knows no templates.
+	}
 	return bootstrapv1.NodeRegistrationOptions{
 		Name: "{{ local_hostname }}",
 		KubeletExtraArgs: []bootstrapv1.Arg{
@@ -122,6 +127,16 @@ func (b *bed) workerData() []byte {
 	return data
 }
 
+// ignitionWorkerData is the worker's data in the other format.
+func (b *bed) ignitionWorkerData() []byte {
+	b.format = guestinfo.FormatIgnition
+	data, _, err := ignition.NewNode(&ignition.NodeInput{
+		NodeInput: &cloudinit.NodeInput{BaseUserData: b.base(false), JoinConfiguration: b.joinConfiguration(false)},
+	})
+	b.must(err)
+	return data
+}
+
 func (b *bed) controlPlaneData() []byte {
 	data, err := cloudinit.NewJoinControlPlane(&cloudinit.ControlPlaneJoinInput{
 		BaseUserData: b.base(true), Certificates: b.certificates, JoinConfiguration: b.joinConfiguration(true),
@@ -136,7 +151,8 @@ func (b *bed) vm(name string, number int, data []byte) vcdsim.GuestVM {
 	mac := fmt.Sprintf("00:50:56:01:00:%02x", number)
 	address := netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 168, 100, byte(10 + number)}), 24)
 	info, err := guestinfo.Render(guestinfo.Input{
-		InstanceID: "instance-" + name, Hostname: name, ProviderID: "vmware-cloud-director://urn:vcloud:vm:" + id, BootstrapData: data,
+		InstanceID: "instance-" + name, Hostname: name, ProviderID: "vmware-cloud-director://urn:vcloud:vm:" + id,
+		Format: b.format, BootstrapData: data,
 		NICs: []guestinfo.NIC{{
 			MAC: mac, Name: "eth0", Mode: guestinfo.ModePool, Address: address, Primary: true,
 			Gateway: netip.MustParseAddr("192.168.100.1"), DNS: []netip.Addr{netip.MustParseAddr("192.168.100.1")},

@@ -228,7 +228,8 @@ func (w *Workloads) bootstrapLater(ctx context.Context, m *machine) {
 		return
 	}
 	deadline := time.Now().Add(w.options.JoinTimeout)
-	for w.attempt(ctx, m, deadline) && sleep(ctx, w.options.RetryEvery) {
+	for again := true; again; {
+		again = w.attempt(ctx, m, deadline) && sleep(ctx, w.options.RetryEvery)
 	}
 }
 

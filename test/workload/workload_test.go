@@ -178,6 +178,21 @@ func TestGuestsThatDoNotComeUp(t *testing.T) {
 	}
 }
 
+func TestIgnitionGuestJoins(t *testing.T) {
+	g := NewWithT(t)
+	w, b := start(t, workload.Options{}), newBed(t)
+	_, err := w.PowerOn(t.Context(), b.vm("cp", 1, b.initData()))
+	g.Expect(err).NotTo(HaveOccurred())
+	addToken(t.Context(), g, clients(g, w))
+
+	_, err = w.PowerOn(t.Context(), b.vm("md", 2, b.ignitionWorkerData()))
+
+	g.Expect(err).NotTo(HaveOccurred())
+	nodes, err := w.Nodes(vip + ":6443")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(ready(nodes)).To(HaveKeyWithValue("md", corev1.ConditionTrue))
+}
+
 func TestJoinTimesOutWithoutACluster(t *testing.T) {
 	g := NewWithT(t)
 	w, b := start(t, workload.Options{JoinTimeout: 10 * time.Millisecond, RetryEvery: time.Millisecond}), newBed(t)

@@ -15,6 +15,10 @@ import (
 // tools.setInfo.sizeLimit.
 const MaxGuestinfo = 1 << 20
 
+// MaxValue is how many bytes one value may have: what the channel between a guest and its hypervisor carries in a message
+// (GUESTMSG_MAX_IN_SIZE of open-vm-tools).
+const MaxValue = 64 << 10
+
 // Mode says how VCD gives a network card its address.
 type Mode string
 
@@ -124,6 +128,9 @@ func checkSize(extraConfig map[string]string) error {
 	for key, value := range extraConfig {
 		if strings.HasPrefix(key, "guestinfo.") {
 			total += len(key) + len(value)
+			if len(value) > MaxValue {
+				return fmt.Errorf("%s: %d bytes are more than the %d a guest can read at once", key, len(value), MaxValue)
+			}
 		}
 	}
 	if total > MaxGuestinfo {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/base64"
+	"fmt"
 	"maps"
 	"net/netip"
 	"strings"
@@ -93,6 +94,14 @@ func plainMeta(old, replacement string) map[string]string {
 func plainUser(old, replacement string) map[string]string {
 	text := strings.Replace(userdata, "GZB64", gz("plain "), 1)
 	return map[string]string{"guestinfo.userdata": strings.Replace(text, old, replacement, 1), "guestinfo.userdata.encoding": " "}
+}
+
+func many(count, size int) map[string]string {
+	m := map[string]string{}
+	for i := range count {
+		m[fmt.Sprintf("guestinfo.x%d", i)] = strings.Repeat("x", size)
+	}
+	return m
 }
 
 func TestReadFirstBoot(t *testing.T) {
@@ -188,7 +197,8 @@ func TestReadRefuses(t *testing.T) {
 		{"damaged base64", map[string]string{"guestinfo.userdata": "%"}, "guestinfo.userdata: value is not base64"},
 		{"damaged vendor data", map[string]string{"guestinfo.vendordata": "%", "guestinfo.vendordata.encoding": "b64"}, "guestinfo.vendordata"},
 		{"a decompression bomb", map[string]string{"guestinfo.userdata": gz(strings.Repeat(" ", 17<<20))}, "larger than"},
-		{"too much", map[string]string{"guestinfo.x": strings.Repeat("x", guest.MaxGuestinfo)}, "more than the 1048576"},
+		{"a value that is too large", map[string]string{"guestinfo.userdata": strings.Repeat("x", guest.MaxValue+1)}, "guestinfo.userdata: 65537 bytes are more than the 65536"},
+		{"too many values", many(20, guest.MaxValue), "more than the 1048576"},
 		{"metadata that is a list", map[string]string{"guestinfo.metadata": b64("[]"), "guestinfo.metadata.encoding": "b64"}, "not a YAML mapping"},
 		{"no instance id", plainMeta("instance-id", "instanceid"), "instance-id is missing"},
 		{"no host name", plainMeta("local-hostname", "local-host"), "takes its name from local-hostname"},
@@ -239,7 +249,7 @@ func TestReadIgnition(t *testing.T) {
 	config := `{"ignition": {"version": "3.3.0"}, "passwd": {"users": [{"name": "core"}]},
 "storage": {"files": [{"path": "/etc/kubeadm.sh", "mode": 448, "contents": {"source": "data:,set%20-e%0Akubeadm%20init"}},
  {"path": "/etc/kubeadm.yml", "contents": {"source": "data:;base64,` + gz("kind: x") + `", "compression": "gzip"}}]},
-"systemd": {"units": [{"name": "kubeadm.service", "enabled": true, "contents": "[Service]\nExecStart=/etc/kubeadm.sh\n"}]}}`
+"systemd": {"units": [{"name": "kubeadm.service", "enabled": true, "contents": "[Service]\nExecStart=/bin/bash /etc/kubeadm.sh\n"}]}}`
 	keys := map[string]string{
 		"guestinfo.userdata": "", "guestinfo.ignition.config.data": gz(config), "guestinfo.ignition.config.data.encoding": "gz+base64",
 	}
@@ -250,7 +260,7 @@ func TestReadIgnition(t *testing.T) {
 		id, err := guest.Read(info(keys), []guest.NIC{nodeNIC()})
 
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(id.Userdata.Commands).To(Equal([]string{"set -e", "kubeadm init"}))
+		g.Expect(id.Userdata.Commands).To(Equal([]string{"/bin/bash /etc/kubeadm.sh", "set -e", "kubeadm init"}))
 		g.Expect(id.Userdata.Users).To(Equal([]string{"core"}))
 		f, _ := id.Userdata.File("/etc/kubeadm.yml")
 		g.Expect(f.Content).To(Equal("kind: x"))

@@ -71,7 +71,7 @@ func parseIgnition(text string) (*Userdata, error) {
 	return u, nil
 }
 
-// unitCommands returns what a unit starts; a script that the configuration itself writes is replaced by its lines.
+// unitCommands returns what a unit starts, with the lines of a script that the configuration itself writes.
 func (u *Userdata) unitCommands(contents string) []string {
 	var out []string
 	for line := range strings.Lines(contents) {
@@ -79,11 +79,12 @@ func (u *Userdata) unitCommands(contents string) []string {
 		if !isStart {
 			continue
 		}
-		if script, ok := u.File(command); ok {
-			out = append(out, strings.Split(strings.TrimSpace(script.Content), "\n")...)
-			continue
-		}
 		out = append(out, command)
+		for _, word := range strings.Fields(command) {
+			if script, ok := u.File(word); ok {
+				out = append(out, strings.Split(strings.TrimSpace(script.Content), "\n")...)
+			}
+		}
 	}
 	return out
 }
