@@ -57,7 +57,7 @@ func (s *Session) do(ctx context.Context, c call) ([]byte, error) {
 		}
 		return nil, &connectionError{ErrUnavailable, s.site.base + " cannot be reached: " + rootCause(err)}
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode >= http.StatusMultipleChoices && keeper.err != nil {
 		return nil, keeper.err
 	}

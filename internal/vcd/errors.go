@@ -43,6 +43,7 @@ type StatusError struct {
 	Operation string // the call, as in metrics
 
 	retryAfter time.Duration
+	foreign    bool // something in front of VCD answered: it knows nothing of what exists or is allowed
 }
 
 // Error implements error.
@@ -67,61 +68,38 @@ func (e *StatusError) Error() string {
 // Is lets [errors.Is] match the sentinels.
 func (e *StatusError) Is(target error) bool { return target == e.kind() }
 
-// kindByCode holds the minor error codes that say more than the HTTP status. VCD answers 400 or 500 for most of them.
+// kindByCode holds the minor error codes that say more than the HTTP status: VCD answers 400 for them.
 var kindByCode = map[string]error{
-	"BUSY_ENTITY":                       ErrBusy,
-	"DUPLICATE_NAME":                    ErrConflict,
-	"ACCESS_TO_RESOURCE_IS_FORBIDDEN":   ErrForbidden,
-	"RESOURCE_NOT_FOUND":                ErrNotFound,
-	"NOT_FOUND":                         ErrNotFound,
-	"OPERATION_LIMITS_EXCEEDED":         ErrThrottled,
-	"TOO_MANY_REQUESTS":                 ErrThrottled,
-	"INSUFFICIENT_RESOURCES":            ErrQuota,
-	"QUOTA_EXCEEDED":                    ErrQuota,
-	"VDC_VM_QUOTA_EXCEEDED":             ErrQuota,
-	"STORAGE_QUOTA_EXCEEDED":            ErrQuota,
-	"VDC_MEMORY_ALLOCATION_EXCEEDED":    ErrQuota,
-	"VDC_CPU_ALLOCATION_EXCEEDED":       ErrQuota,
-	"NETWORK_STATIC_IP_POOL_EXHAUSTED":  ErrQuota,
-	"IP_ADDRESS_POOL_EXHAUSTED":         ErrQuota,
-	"USER_QUOTA_EXCEEDED":               ErrQuota,
-	"ORG_QUOTA_EXCEEDED":                ErrQuota,
-	"RESOURCE_QUOTA_EXCEEDED":           ErrQuota,
-	"POLICY_RESOURCE_QUOTA_EXCEEDED":    ErrQuota,
-	"PROVIDER_VDC_CAPACITY_EXCEEDED":    ErrQuota,
-	"INVALID_STATE":                     ErrInvalid,
-	"BAD_REQUEST":                       ErrInvalid,
-	"UNAUTHORIZED":                      ErrUnauthorized,
-	"ENTITY_ALREADY_EXISTS":             ErrConflict,
-	"NAME_ALREADY_EXISTS":               ErrConflict,
-	"UNIQUE_CONSTRAINT_VIOLATION":       ErrConflict,
-	"VAPP_NAME_ALREADY_EXISTS":          ErrConflict,
-	"VM_NAME_ALREADY_EXISTS_IN_THE_ORG": ErrConflict,
+	"BUSY_ENTITY":                     ErrBusy,
+	"DUPLICATE_NAME":                  ErrConflict,
+	"ACCESS_TO_RESOURCE_IS_FORBIDDEN": ErrForbidden,
+	"RESOURCE_NOT_FOUND":              ErrNotFound,
+}
+
+var kindByStatus = map[int]error{
+	http.StatusUnauthorized:    ErrUnauthorized,
+	http.StatusForbidden:       ErrForbidden,
+	http.StatusNotFound:        ErrNotFound,
+	http.StatusGone:            ErrNotFound,
+	http.StatusRequestTimeout:  ErrUnavailable,
+	http.StatusConflict:        ErrConflict,
+	http.StatusTooManyRequests: ErrThrottled,
 }
 
 func (e *StatusError) kind() error {
 	if kind, ok := kindByCode[e.Code]; ok {
 		return kind
 	}
-	switch e.Status {
-	case http.StatusUnauthorized:
-		return ErrUnauthorized
-	case http.StatusForbidden:
-		return ErrForbidden
-	case http.StatusNotFound, http.StatusGone:
-		return ErrNotFound
-	case http.StatusTooManyRequests:
+	switch kind := kindByStatus[e.Status]; {
+	case strings.Contains(e.Code, "QUOTA"):
+		return ErrQuota
+	case e.Status == http.StatusServiceUnavailable && e.retryAfter > 0:
 		return ErrThrottled
-	case http.StatusConflict:
-		return ErrConflict
-	case http.StatusRequestTimeout:
+	case e.foreign && kind != ErrUnauthorized && kind != ErrThrottled: //nolint:errorlint // sentinels as values of a map
 		return ErrUnavailable
-	case http.StatusServiceUnavailable:
-		if e.retryAfter > 0 {
-			return ErrThrottled
-		}
-	}
-	if e.Status >= http.StatusBadRequest && e.Status < http.StatusInternalServerError {
+	case kind != nil:
+		return kind
+	case e.Status >= http.StatusBadRequest && e.Status < http.StatusInternalServerError:
 		return ErrInvalid
 	}
 	return ErrUnavailable

@@ -33,6 +33,8 @@ func TestStatusErrorKind(t *testing.T) {
 		{"503 without one is unavailable", &StatusError{Status: 503}, ErrUnavailable},
 		{"500 is unavailable, whatever its text", &StatusError{Status: 500, Message: "VDC_COMPOSE_VAPP is busy"}, ErrUnavailable},
 		{"502 is unavailable, not absent", &StatusError{Status: 502}, ErrUnavailable},
+		{"a proxy's 404 is no absence", &StatusError{Status: 404, foreign: true}, ErrUnavailable},
+		{"a firewall's 403 is none either", &StatusError{Status: 403, foreign: true}, ErrUnavailable},
 		{"a full VDC is a quota even as a 500", &StatusError{Status: 500, Code: "QUOTA_EXCEEDED"}, ErrQuota},
 	}
 	for _, tt := range tests {
@@ -66,7 +68,7 @@ func TestReadErrors(t *testing.T) {
 		{"OAuth", `{"error":"invalid_grant","error_description":"Unknown token"}`, "", "invalid_grant Unknown token (HTTP 404)"},
 		{"HTML", "<html><head><style>b{}</style></head><body><h1>Bad\n Gateway</h1></body></html>", "", "not an answer of VCD: Bad Gateway (HTTP 404)"},
 		{"nothing", "", "", "Not Found (HTTP 404)"},
-		{"broken JSON", `{"message":`, "", "Not Found (HTTP 404)"},
+		{"broken JSON", `{"message":`, "", `not an answer of VCD: {"message": (HTTP 404)`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

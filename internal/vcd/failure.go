@@ -36,39 +36,34 @@ func newStatusError(operation string, resp *http.Response, body []byte, now time
 		Operation:  operation,
 		retryAfter: parseRetryAfter(resp.Header.Get("Retry-After"), now),
 	}
-	e.Code, e.Message = readErrorBody(body)
+	e.Code, e.Message, e.foreign = readErrorBody(body)
 	e.Message = tidyMessage(e.Message)
 	return e
 }
 
-// readErrorBody understands the error documents of both APIs and of the OAuth endpoint, HTML and nothing at all.
-func readErrorBody(body []byte) (code, message string) {
+// readErrorBody understands the error documents of both APIs and of the OAuth endpoint. Anything else that is not empty was
+// written by something in front of VCD.
+func readErrorBody(body []byte) (code, message string, foreign bool) {
 	text := strings.TrimSpace(string(body))
+	var doc struct {
+		MinorErrorCode   string `json:"minorErrorCode"`
+		Message          string `json:"message"`
+		Error            string `json:"error"`
+		ErrorDescription string `json:"error_description"`
+	}
+	var xmlDoc types.Error
 	switch {
-	case strings.HasPrefix(text, "{"):
-		var doc struct {
-			MinorErrorCode   string `json:"minorErrorCode"`
-			Message          string `json:"message"`
-			Error            string `json:"error"`
-			ErrorDescription string `json:"error_description"` //nolint:tagliatelle // RFC 6749 writes it so
-		}
-		if json.Unmarshal(body, &doc) != nil {
-			return "", ""
-		}
+	case text == "":
+		return "", "", false
+	case json.Unmarshal(body, &doc) == nil:
 		if doc.Message == "" {
 			doc.Message = strings.TrimSpace(doc.Error + " " + doc.ErrorDescription)
 		}
-		return doc.MinorErrorCode, doc.Message
-	case strings.HasPrefix(text, "<"):
-		var doc types.Error
-		if xml.Unmarshal(body, &doc) == nil && doc.Message+doc.MinorErrorCode != "" {
-			return doc.MinorErrorCode, doc.Message
-		}
-		if plain := strings.TrimSpace(blanks.ReplaceAllString(markup.ReplaceAllString(text, " "), " ")); plain != "" {
-			return "", "not an answer of VCD: " + plain
-		}
+		return doc.MinorErrorCode, doc.Message, false
+	case xml.Unmarshal(body, &xmlDoc) == nil && xmlDoc.Message+xmlDoc.MinorErrorCode != "":
+		return xmlDoc.MinorErrorCode, xmlDoc.Message, false
 	}
-	return "", text
+	return "", "not an answer of VCD: " + markup.ReplaceAllString(text, " "), true
 }
 
 // tidyMessage takes out what differs from one failure to the next.

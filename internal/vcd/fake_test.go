@@ -3,6 +3,7 @@ package vcd
 import (
 	"encoding/pem"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -205,11 +206,11 @@ func (f *fakeVCD) accepts(r *http.Request) bool {
 func (f *fakeVCD) serveVersions(w http.ResponseWriter) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	fmt.Fprint(w, `<SupportedVersions xmlns="http://www.vmware.com/vcloud/versions">`)
+	answer(w, `<SupportedVersions xmlns="http://www.vmware.com/vcloud/versions">`)
 	for _, v := range f.versions {
-		fmt.Fprintf(w, `<VersionInfo><Version>%s</Version><LoginUrl>%s/cloudapi/1.0.0/sessions</LoginUrl></VersionInfo>`, v, f.loginURL)
+		answer(w, `<VersionInfo><Version>%s</Version><LoginUrl>%s/cloudapi/1.0.0/sessions</LoginUrl></VersionInfo>`, v, f.loginURL)
 	}
-	fmt.Fprint(w, `</SupportedVersions>`)
+	answer(w, `</SupportedVersions>`)
 }
 
 func (f *fakeVCD) serveLogin(w http.ResponseWriter, r *http.Request) {
@@ -231,16 +232,19 @@ func (f *fakeVCD) issue() string {
 	return token
 }
 
+// answer writes to a client, which may be gone.
+func answer(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) }
+
 func xmlError(w http.ResponseWriter, status int, code, message string) {
 	w.Header().Set("Content-Type", "application/vnd.vmware.vcloud.error+xml")
 	w.WriteHeader(status)
-	fmt.Fprintf(w, `<Error xmlns="http://www.vmware.com/vcloud/v1.5" majorErrorCode="%d" minorErrorCode="%s" message="[ 1b2c ] %s"/>`,
+	answer(w, `<Error xmlns="http://www.vmware.com/vcloud/v1.5" majorErrorCode="%d" minorErrorCode="%s" message="[ 1b2c ] %s"/>`,
 		status, code, message)
 }
 
 func xmlTask(w http.ResponseWriter, status string) {
 	w.WriteHeader(http.StatusAccepted)
-	fmt.Fprintf(w, `<Task xmlns="http://www.vmware.com/vcloud/v1.5" id="%s" status="%s" operationName="vappUpdateVm"/>`, testTask, status)
+	answer(w, `<Task xmlns="http://www.vmware.com/vcloud/v1.5" id="%s" status="%s" operationName="vappUpdateVm"/>`, testTask, status)
 }
 
 // session logs in to a fake.

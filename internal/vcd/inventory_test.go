@@ -43,13 +43,13 @@ func (s *vmServer) answer(w http.ResponseWriter, r *http.Request) {
 	}
 	from := min((page-1)*pageSize, len(s.rows))
 	to := min(from+pageSize, len(s.rows))
-	fmt.Fprintf(w, `<QueryResultRecords total="%d" page="%d" pageSize="%d">`, len(s.rows), page, pageSize)
+	answer(w, `<QueryResultRecords total="%d" page="%d" pageSize="%d">`, len(s.rows), page, pageSize)
 	for _, name := range s.rows[from:to] {
-		fmt.Fprintf(w, `<VMRecord name="%s" containerName="a" container="%s" status="POWERED_ON" isBusy="true" ipAddress="10.0.0.1" `+
+		answer(w, `<VMRecord name="%s" containerName="a" container="%s" status="POWERED_ON" isBusy="true" ipAddress="10.0.0.1" `+
 			`autoUndeployDate="2026-09-01T00:00:00.000Z" vdc="https://x/api/vdc/%s" vdcName="acme-vdc" href="https://x/api/vApp/vm-%s"/>`,
 			name, testVApp, uuidOf(testVDC), rowID(name))
 	}
-	fmt.Fprint(w, `</QueryResultRecords>`)
+	answer(w, `</QueryResultRecords>`)
 	if page == 1 && s.shift > 0 {
 		s.shift--
 		s.rows = s.rows[1:]

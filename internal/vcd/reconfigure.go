@@ -19,11 +19,15 @@ const (
 )
 
 // ReconfigureVM starts one reconfiguration of a VM. The VM is read, altered where the change says so, and sent back: extra
-// configuration that others wrote and all else stays as it is. An empty value removes a key.
+// configuration that others wrote and all else stays as it is. An empty value removes a key. A [Session.VM] of a moment
+// before, of a VM that is powered off, is what it starts from.
 func (s *Session) ReconfigureVM(ctx context.Context, id string, change VMChange) (Task, error) {
-	document, err := s.do(ctx, call{method: http.MethodGet, path: pathOf(kindVM, id)})
-	if err != nil {
-		return Task{}, err
+	document, ok := s.documents.take(id)
+	if !ok {
+		var err error
+		if document, err = s.do(ctx, call{method: http.MethodGet, path: pathOf(kindVM, id)}); err != nil {
+			return Task{}, err
+		}
 	}
 	body, err := reconfigured(document, change)
 	if err != nil {

@@ -28,6 +28,8 @@ type Session struct {
 	lookups  *cache
 	tasks    *follower
 
+	documents *documents
+
 	inventoryMu sync.Mutex
 	inventories map[string]*inventory // by URN of the VDC
 

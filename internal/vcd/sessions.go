@@ -91,7 +91,7 @@ func (p *Pool) currentWireLog() func(Exchange) {
 // Session returns the session for config, logging in if there is none that works. Credentials that were refused are not
 // tried again before config.Version changes.
 func (p *Pool) Session(ctx context.Context, config Config) (*Session, error) {
-	p.evictIdle()
+	p.evictIdle(context.WithoutCancel(ctx))
 	s, err := p.sessionFor(config)
 	if err != nil {
 		return nil, err
@@ -153,6 +153,7 @@ func (p *Pool) newSession(where *site, config Config) (*Session, error) {
 	s := &Session{
 		site: where, wire: w, config: config, opts: p.opts, metrics: p.metrics,
 		used: p.opts.Clock.Now(), refused: map[string]error{}, lookups: newCache(p.opts.LookupTTL, p.opts.Clock), inventories: map[string]*inventory{},
+		documents: newDocuments(p.opts.Clock),
 	}
 	org, _ := config.identity()
 	s.provider = isSystem(org)
@@ -168,7 +169,7 @@ func (p *Pool) newSession(where *site, config Config) (*Session, error) {
 }
 
 // evictIdle logs out sessions that nobody used for a while, such as those of a password that was changed.
-func (p *Pool) evictIdle() {
+func (p *Pool) evictIdle(ctx context.Context) {
 	deadline := p.opts.Clock.Now().Add(-p.opts.IdleTimeout)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -176,7 +177,7 @@ func (p *Pool) evictIdle() {
 		if s.usedBefore(deadline) {
 			delete(p.sessions, key)
 			go func() {
-				ctx, cancel := context.WithTimeout(context.Background(), p.opts.RequestTimeout)
+				ctx, cancel := context.WithTimeout(ctx, p.opts.RequestTimeout)
 				defer cancel()
 				_ = s.close(ctx) // VCD ends idle sessions by itself, too
 			}()

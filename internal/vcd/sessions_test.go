@@ -207,7 +207,7 @@ func TestProvidersLogInElsewhereAndSayWhereTheyWork(t *testing.T) {
 	f.passwords["administrator@System"] = password
 	f.on("POST /cloudapi/1.0.0/sessions/provider", f.serveLogin)
 	f.on("GET /api/query?type=organization", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprint(w, `<QueryResultRecords total="1"><OrgRecord name="acme" href="https://x/api/org/55555555-5555-4555-8555-555555555555"/></QueryResultRecords>`)
+		answer(w, `<QueryResultRecords total="1"><OrgRecord name="acme" href="https://x/api/org/55555555-5555-4555-8555-555555555555"/></QueryResultRecords>`)
 	})
 	f.on(opVM, func(w http.ResponseWriter, r *http.Request) {
 		g.Expect(r.Header.Get("X-Vmware-Vcloud-Tenant-Context")).To(Equal("55555555-5555-4555-8555-555555555555"))

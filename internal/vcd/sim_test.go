@@ -68,7 +68,7 @@ func TestCostOfAMachine(t *testing.T) {
 	await(t, s, task, err)
 	finish(t, s, p, "cost-0")
 	total, counts := to.calls()
-	g.Expect(total).To(BeNumerically("<=", 18), "cold: %v", counts)
+	g.Expect(total).To(BeNumerically("<=", 16), "cold: %v", counts)
 	g.Expect(counts).To(HaveKeyWithValue("POST /cloudapi/1.0.0/sessions", 1))
 	t.Logf("cold: %d calls: %v", total, counts)
 
@@ -81,7 +81,7 @@ func TestCostOfAMachine(t *testing.T) {
 	await(t, s, task, err)
 	finish(t, s, p, "cost-1")
 	total, counts = to.calls()
-	g.Expect(total).To(BeNumerically("<=", 8), "warm: %v", counts)
+	g.Expect(total).To(BeNumerically("<=", 7), "warm: %v", counts)
 	t.Logf("warm: %d calls: %v", total, counts)
 }
 

@@ -42,8 +42,9 @@ func parseSite(address string) (string, error) {
 	u, err := url.Parse(strings.TrimSuffix(strings.TrimRight(address, "/"), "/api"))
 	switch {
 	case err != nil || u.Host == "" || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "":
-		return "", &LookupError{Kind: "site", Name: redactAddress(address), Err: ErrInvalid,
-			Reason: "is not an address of the form https://host[:port]"}
+		return "", &LookupError{
+			Kind: "site", Name: redactAddress(address), Err: ErrInvalid, Reason: "is not an address of the form https://host[:port]",
+		}
 	case u.Scheme != "https":
 		return "", &LookupError{Kind: "site", Name: address, Err: ErrInvalid, Reason: "must be reached by https"}
 	}

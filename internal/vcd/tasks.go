@@ -230,11 +230,11 @@ func (s *Session) whyFailed(ctx context.Context, id string) error {
 	if err := s.getXML(ctx, pathOf(kindTask, id), "", &t); err != nil {
 		return &StatusError{Message: "the task failed; VCD does not say why"}
 	}
-	return taskError(&t)
+	return failureOf(&t)
 }
 
-// taskError is why a task failed. Tasks that were aborted or cancelled failed, too.
-func taskError(t *types.Task) error {
+// failureOf is why a task failed. Tasks that were aborted or cancelled failed, too.
+func failureOf(t *types.Task) error {
 	if t.Error == nil {
 		return &StatusError{Operation: t.OperationName, Message: "the task ended as " + t.Status}
 	}
@@ -244,19 +244,19 @@ func taskError(t *types.Task) error {
 	}
 	if errors.Is(e, ErrNotFound) || errors.Is(e, ErrForbidden) {
 		// Something the task needed is missing; that says nothing of the object the task works on.
-		return &taskFailure{e}
+		return &taskError{e}
 	}
 	return e
 }
 
-// A taskFailure is a failure of a task that must not be taken for the absence of the object it worked on.
-type taskFailure struct{ cause *StatusError }
+// A taskError is the failure of a task that must not be taken for the absence of the object it worked on.
+type taskError struct{ cause *StatusError }
 
 // Error implements error.
-func (e *taskFailure) Error() string { return e.cause.Error() }
+func (e *taskError) Error() string { return e.cause.Error() }
 
 // Unwrap lets [errors.Is] match the sentinels.
-func (e *taskFailure) Unwrap() error { return ErrInvalid }
+func (e *taskError) Unwrap() error { return ErrInvalid }
 
 // taskFrom reads a task as the XML API writes it.
 func (s *Session) taskFrom(t *types.Task) Task {
@@ -271,7 +271,7 @@ func (s *Session) taskFrom(t *types.Task) Task {
 		task.Owner = urnOf("", t.Owner.HREF)
 	}
 	if task.State == TaskFailed {
-		task.Err = taskError(t)
+		task.Err = failureOf(t)
 	}
 	return task
 }

@@ -28,13 +28,13 @@ func newTaskServer(t *testing.T) *taskServer {
 		defer s.mu.Unlock()
 		ids := uuidPattern.FindAllString(r.URL.RawQuery, -1)
 		s.asked = append(s.asked, len(ids))
-		fmt.Fprintf(w, `<QueryResultRecords total="%d" page="1" pageSize="128">`, len(ids))
+		answer(w, `<QueryResultRecords total="%d" page="1" pageSize="128">`, len(ids))
 		for _, id := range ids {
 			if state := s.states[id]; state != "" {
-				fmt.Fprintf(w, `<TaskRecord name="vappUpdateVm" status="%s" progress="50" href="https://x/api/task/%s"/>`, state, id)
+				answer(w, `<TaskRecord name="vappUpdateVm" status="%s" progress="50" href="https://x/api/task/%s"/>`, state, id)
 			}
 		}
-		fmt.Fprint(w, `</QueryResultRecords>`)
+		answer(w, `</QueryResultRecords>`)
 	})
 	return s
 }
@@ -123,7 +123,7 @@ func TestAFailedTaskSaysWhy(t *testing.T) {
 			g := NewWithT(t)
 			clock := newFakeClock()
 			f := newTaskServer(t)
-			f.on("GET /api/task/{id}", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, tt.body) })
+			f.on("GET /api/task/{id}", func(w http.ResponseWriter, _ *http.Request) { answer(w, "%s", tt.body) })
 			f.set(testTask, "aborted")
 			s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
 			woken := make(chan struct{})
@@ -163,13 +163,13 @@ func TestAnOutageDoesNotEndTasks(t *testing.T) {
 	clock := newFakeClock()
 	f := newTaskServer(t)
 	s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
-	answer := f.handlers[opQueryTask]
+	handler := f.handlers[opQueryTask]
 	f.on(opQueryTask, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
 	s.Follow("m", Task{ID: testTask}, nil)
 	for range 3 {
 		tick(g, clock, f)
 	}
-	f.on(opQueryTask, answer)
+	f.on(opQueryTask, handler)
 	f.set(testTask, "success")
 
 	tick(g, clock, f)

@@ -27,17 +27,12 @@ func (s *Session) locateTemplate(ctx context.Context, catalog, template string) 
 		return locatedTemplate{ref: Ref{ID: urnOf(kindTemplate, template), Name: template}}, "", nil
 	}
 	in := "catalog " + catalog
-	if err := checkName("template", template, in); err != nil {
-		return locatedTemplate{}, in, err
-	}
-	byCatalog := term{"catalogName", catalog}
-	if isURN(catalog) {
-		byCatalog = term{"catalog", s.href(kindCatalog, catalog)}
-	} else if err := checkName("catalog", catalog, ""); err != nil {
+	filter, err := s.templateFilter(catalog, template, in)
+	if err != nil {
 		return locatedTemplate{}, in, err
 	}
 	var found types.QueryResultRecordsType
-	if err := s.queryPage(ctx, "vAppTemplate", allOf(term{"name", template}, byCatalog), 1, "", &found); err != nil {
+	if err := s.queryPage(ctx, "vAppTemplate", filter, 1, "", &found); err != nil {
 		return locatedTemplate{}, in, fmt.Errorf("looking up template %s: %w", template, err)
 	}
 	var hits []Ref
@@ -54,6 +49,19 @@ func (s *Session) locateTemplate(ctx context.Context, catalog, template string) 
 		err = s.blameCatalog(ctx, catalog, err)
 	}
 	return locatedTemplate{ref: ref, catalog: catalogs[ref.ID]}, in, err
+}
+
+func (s *Session) templateFilter(catalog, template, in string) (string, error) {
+	if err := checkName("template", template, in); err != nil {
+		return "", err
+	}
+	by := term{"catalogName", catalog}
+	if isURN(catalog) {
+		by = term{"catalog", s.href(kindCatalog, catalog)}
+	} else if err := checkName("catalog", catalog, ""); err != nil {
+		return "", err
+	}
+	return allOf(term{"name", template}, by), nil
 }
 
 // blameCatalog says that there is no such catalog, if so: who mistyped its name should not search for the template.

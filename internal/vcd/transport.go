@@ -110,7 +110,7 @@ func (w *wire) exchange(req *http.Request) (*http.Response, []byte, error) {
 	if err != nil {
 		return nil, nil, err //nolint:wrapcheck // classified by the caller
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	limit := int64(maxBody)
 	if resp.StatusCode >= http.StatusBadRequest {
 		limit = maxErrorBody
@@ -187,7 +187,7 @@ func roundTripHeader(req *http.Request, transport http.RoundTripper) (http.Heade
 		}
 		return nil, nil, err
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode >= http.StatusMultipleChoices && keeper.err != nil {
 		return nil, nil, keeper.err
 	}

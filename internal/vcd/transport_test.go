@@ -18,7 +18,7 @@ import (
 )
 
 func answerVM(w http.ResponseWriter, _ *http.Request) {
-	fmt.Fprintf(w, `<Vm xmlns="http://www.vmware.com/vcloud/v1.5" id="%s" name="cp-0" status="8" deployed="false"/>`, testVM)
+	answer(w, `<Vm xmlns="http://www.vmware.com/vcloud/v1.5" id="%s" name="cp-0" status="8" deployed="false"/>`, testVM)
 }
 
 func TestAnExpiredTokenIsReplacedAndTheCallRepeated(t *testing.T) {
@@ -118,7 +118,7 @@ func TestFailuresKeepTheirKind(t *testing.T) {
 			"a proxy's HTML",
 			func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(http.StatusBadGateway)
-				fmt.Fprint(w, "<html><body>Bad Gateway</body></html>")
+				answer(w, "<html><body>Bad Gateway</body></html>")
 			},
 			ErrUnavailable, "not an answer of VCD: Bad Gateway (HTTP 502)",
 		},
@@ -127,7 +127,7 @@ func TestFailuresKeepTheirKind(t *testing.T) {
 			ErrUnavailable, "Internal Server Error (HTTP 500)",
 		},
 		{
-			"a success that is not XML", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>please log in") },
+			"a success that is not XML", func(w http.ResponseWriter, _ *http.Request) { answer(w, "<html>please log in") },
 			ErrUnavailable, "the answer is not XML of VCD",
 		},
 		{
@@ -237,7 +237,7 @@ func TestNoSecretInErrorsAndWireLog(t *testing.T) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		_ = r.ParseForm()
-		fmt.Fprintf(w, `{"access_token":%q,"token_type":"Bearer","expires_in":3600}`, f.issue())
+		answer(w, `{"access_token":%q,"token_type":"Bearer","expires_in":3600}`, f.issue())
 	})
 	pool := NewPool(PoolOptions{})
 	var log strings.Builder

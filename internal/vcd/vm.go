@@ -16,11 +16,20 @@ const (
 
 // VM reads a VM.
 func (s *Session) VM(ctx context.Context, id string) (VM, error) {
-	var doc types.Vm
-	if err := s.getXML(ctx, pathOf(kindVM, id), "", &doc); err != nil {
+	read := s.opts.Clock.Now()
+	raw, err := s.do(ctx, call{method: http.MethodGet, path: pathOf(kindVM, id)})
+	if err != nil {
 		return VM{}, err
 	}
-	return vmFrom(&doc, s), nil
+	var doc types.Vm
+	if err := decodeXML(raw, &doc); err != nil {
+		return VM{}, err
+	}
+	vm := vmFrom(&doc, s)
+	if vm.Status == StatusPoweredOff && !vm.Deployed && len(vm.Tasks) == 0 {
+		s.documents.put(id, raw, read)
+	}
+	return vm, nil
 }
 
 func vmFrom(doc *types.Vm, s *Session) VM {
@@ -113,6 +122,7 @@ func readSpec(spec *types.VmSpecSection, vm *VM) {
 
 // PowerOn starts powering a VM on.
 func (s *Session) PowerOn(ctx context.Context, id string) (Task, error) {
+	s.documents.take(id)
 	return s.start(ctx, http.MethodPost, pathOf(kindVM, id)+"/power/action/powerOn", "", nil)
 }
 
@@ -139,6 +149,7 @@ type diskParams struct {
 
 // DetachDisk starts detaching an independent disk from a VM; diskID is the URN of the disk. The disk stays.
 func (s *Session) DetachDisk(ctx context.Context, vmID, diskID string) (Task, error) {
+	s.documents.take(vmID)
 	return s.start(ctx, http.MethodPost, pathOf(kindVM, vmID)+"/disk/action/detach", mimeDiskParams,
 		diskParams{Disk: xmlRef{HRef: s.href(kindDisk, diskID)}})
 }

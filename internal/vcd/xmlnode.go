@@ -31,19 +31,8 @@ func parseXML(document []byte) (*node, error) {
 		if err != nil {
 			return nil, errNotXML
 		}
-		inner := open[len(open)-1]
-		switch t := xml.CopyToken(raw).(type) {
-		case xml.StartElement:
-			child := &node{name: t.Name, attrs: t.Attr}
-			inner.children = append(inner.children, child)
-			open = append(open, child)
-		case xml.EndElement:
-			if len(open) == 1 || inner.name != t.Name {
-				return nil, errNotXML
-			}
-			open = open[:len(open)-1]
-		case xml.CharData:
-			inner.children = append(inner.children, t)
+		if open = grow(open, raw); open == nil {
+			return nil, errNotXML
 		}
 	}
 	for _, child := range top.children {
@@ -52,6 +41,25 @@ func parseXML(document []byte) (*node, error) {
 		}
 	}
 	return nil, errNotXML
+}
+
+// grow adds a token to the innermost of the open nodes and returns those that are open then; nil if the token does not fit.
+func grow(open []*node, raw xml.Token) []*node {
+	inner := open[len(open)-1]
+	switch t := xml.CopyToken(raw).(type) {
+	case xml.StartElement:
+		child := &node{name: t.Name, attrs: t.Attr}
+		inner.children = append(inner.children, child)
+		return append(open, child)
+	case xml.EndElement:
+		if len(open) == 1 || inner.name != t.Name {
+			return nil
+		}
+		return open[:len(open)-1]
+	case xml.CharData:
+		inner.children = append(inner.children, t)
+	}
+	return open
 }
 
 // newNode turns a value of Go into a node.
