@@ -1,0 +1,129 @@
+package controllers
+
+import (
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+func TestMachineComesAndGoes(t *testing.T) {
+	w := newWorld(t, testMachine("cp-0")...)
+
+	w.eventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.eventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
+
+	m := w.vcdMachine("cp-0")
+	w.Expect(ptr.Deref(m.Status.Initialization.Provisioned, false)).To(BeTrue())
+	state := w.sim.State()
+	w.Expect(state.VMs).To(HaveLen(1))
+	vm := state.VMs[0]
+	w.Expect(m.Spec.ProviderID).To(Equal("vmware-cloud-director://urn:vcloud:vm:" + vm.ID))
+	w.Expect(vm.PoweredOn).To(BeTrue())
+	w.Expect(vm.VAppName).To(Equal(testCluster))
+	w.Expect(vm.Description).To(ContainSubstring("cluster=uid-of-vc1 machine=uid-of-cp-0"))
+	w.Expect(vm.ExtraConfig).To(HaveKey("guestinfo.metadata"))
+	w.Expect(m.Status.Addresses).To(ContainElements(
+		clusterv1.MachineAddress{Type: clusterv1.MachineHostName, Address: "cp-0"},
+		clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: "192.168.100.10"},
+	))
+	for _, condition := range conditionTypes(machinePhases(m)) {
+		w.Expect(conditions.IsTrue(m, condition)).To(BeTrue(), condition)
+	}
+	w.expectSettled("cp-0")
+	w.Expect(w.sim.Unhandled()).To(BeEmpty())
+
+	w.deleteMachine("cp-0")
+	w.Expect(w.sim.State().VMs).To(BeEmpty())
+	w.deleteCluster()
+	w.Expect(w.sim.State().VApps).To(BeEmpty())
+	w.Expect(strings.Join(w.eventTexts(), "\n")).NotTo(Or(ContainSubstring(canary), ContainSubstring("Warning")))
+}
+
+func TestMachinesThatWaitTogetherAreCreatedTogether(t *testing.T) {
+	w := newWorld(t, append(testMachine("a"), testMachine("b")...)...)
+	w.eventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+
+	w.Eventually(func(g Gomega) {
+		for _, name := range []string{"a", "b"} {
+			_, err := w.reconcileMachine(name)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(conditions.IsTrue(w.vcdMachine(name), clusterv1.ReadyCondition)).To(BeTrue())
+		}
+	}, "10s", "5ms").Should(Succeed())
+
+	w.Expect(w.sim.State().VMs).To(HaveLen(2))
+	w.Expect(w.sim.State().VApps).To(HaveLen(1))
+	for _, name := range []string{"a", "b"} {
+		w.expectSettled(name)
+		w.deleteMachine(name)
+	}
+	w.deleteCluster()
+	w.Expect(w.sim.State().VApps).To(BeEmpty())
+}
+
+func TestMachineSaysWhatIsWrongAndHeals(t *testing.T) {
+	tests := []struct {
+		name      string
+		change    func(*infrav1.VCDMachine)
+		condition string
+		reason    string
+		field     string
+	}{
+		{"an unknown catalog", func(m *infrav1.VCDMachine) { m.Spec.Catalog = "nope" }, infrav1.PlacementReadyCondition, infrav1.CatalogNotFoundReason, "spec.catalog"},
+		{"an unknown template", func(m *infrav1.VCDMachine) { m.Spec.Template = "nope" }, infrav1.PlacementReadyCondition, infrav1.TemplateNotFoundReason, "spec.template"},
+		{"a template without a VM", func(m *infrav1.VCDMachine) { m.Spec.Template = "no-vm" }, infrav1.PlacementReadyCondition, infrav1.TemplateInvalidReason, "spec.template"},
+		{"an unknown sizing policy", func(m *infrav1.VCDMachine) { m.Spec.SizingPolicy = "nope" }, infrav1.PlacementReadyCondition, infrav1.SizingPolicyNotFoundReason, "spec.sizingPolicy"},
+		{"an unknown placement policy", func(m *infrav1.VCDMachine) { m.Spec.PlacementPolicy = "nope" }, infrav1.PlacementReadyCondition, infrav1.PlacementPolicyNotFoundReason, "spec.placementPolicy"},
+		{"an unknown storage profile", func(m *infrav1.VCDMachine) { m.Spec.StorageProfile = "nope" }, infrav1.PlacementReadyCondition, infrav1.StorageProfileNotFoundReason, "spec.storageProfile"},
+		{"an unknown network", func(m *infrav1.VCDMachine) { m.Spec.Networks = []infrav1.NetworkSpec{{Name: "nope"}} }, infrav1.PlacementReadyCondition, infrav1.NetworkNotFoundReason, "spec.networks[0].name"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, testMachine("cp-0", tt.change)...)
+			w.eventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+
+			w.eventuallyMachine("cp-0", tt.condition, tt.reason)
+			w.Expect(conditions.GetMessage(w.vcdMachine("cp-0"), tt.condition)).To(ContainSubstring(tt.field))
+			w.Expect(w.eventTexts()).To(ContainElement(And(HavePrefix("Warning "+tt.reason), ContainSubstring(tt.field))))
+			w.Expect(w.sim.State().VMs).To(BeEmpty())
+			w.Expect(w.sim.State().VApps).To(BeEmpty())
+
+			m := w.vcdMachine("cp-0")
+			m.Spec = infrav1.VCDMachineSpec{Catalog: "kubernetes", Template: "ubuntu-2404-kube-v1.36.3"}
+			w.Expect(w.client.Update(w.ctx, m)).To(Succeed())
+			w.eventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
+		})
+	}
+}
+
+func TestMachineWithDHCPAndTwoNICs(t *testing.T) {
+	w := newWorld(t, testMachine("cp-0", func(m *infrav1.VCDMachine) {
+		m.Spec.Networks = []infrav1.NetworkSpec{{AddressSource: infrav1.AddressDHCP}, {Name: "storage", AddressSource: infrav1.AddressPool}}
+	})...)
+	w.eventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+
+	w.eventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
+
+	m := w.vcdMachine("cp-0")
+	w.Expect(m.Status.NICs).To(HaveLen(2))
+	w.Expect(m.Status.NICs[0].Address).To(HavePrefix("192.168.100.15"))
+	w.Expect(m.Status.NICs[1].Address).To(Equal("10.20.0.10"))
+	w.expectSettled("cp-0")
+}
+
+func TestMachineWithoutMachineWaits(t *testing.T) {
+	objects := testMachine("cp-0", func(m *infrav1.VCDMachine) { m.OwnerReferences = []metav1.OwnerReference{} })
+	w := newWorld(t, objects...)
+
+	_, err := w.reconcileMachine("cp-0")
+
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(w.vcdMachine("cp-0").Finalizers).To(BeEmpty())
+}
