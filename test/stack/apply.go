@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -56,7 +58,7 @@ func (s *Stack) waitEstablished(ctx context.Context, crd *unstructured.Unstructu
 		if err := s.client.Get(ctx, client.ObjectKeyFromObject(crd), current); err != nil {
 			return err
 		}
-		if established(current) {
+		if established(current) && s.discovered(crd) {
 			return nil
 		}
 		select {
@@ -76,6 +78,24 @@ func established(crd *unstructured.Unstructured) bool {
 		}
 	}
 	return false
+}
+
+// discovered says whether clients that look for the kind find it: that comes a moment later.
+func (s *Stack) discovered(crd *unstructured.Unstructured) bool {
+	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")            //nolint:errcheck // Validated by now.
+	plural, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "plural") //nolint:errcheck // Validated by now.
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")       //nolint:errcheck // Validated by now.
+	for _, entry := range versions {
+		version, _ := entry.(map[string]any)
+		if version["served"] != true {
+			continue
+		}
+		list, err := s.clients.Discovery().ServerResourcesForGroupVersion(fmt.Sprintf("%s/%s", group, version["name"]))
+		if err != nil || !slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == plural }) {
+			return false
+		}
+	}
+	return true
 }
 
 func base64String(data []byte) string {
