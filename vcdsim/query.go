@@ -129,7 +129,10 @@ func (rec *record) holds(t fiql.Term) bool {
 	if _, ok := rec.get(name); !ok && name == "id" {
 		name = "href"
 	}
-	have, _ := rec.get(name)
+	have, found := rec.get(name)
+	if !found && t.Op != "==" && t.Op != "!=" {
+		return false // nothing is before or after a date that is not there
+	}
 	return fiql.Compare(t, have)
 }
 

@@ -1,0 +1,234 @@
+package vcdsim_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+func TestLifeOfAVM(t *testing.T) {
+	c := start(t)
+	vapp := c.vapp("cluster")
+	c.Expect(c.get(vapp).xml.Attr("status")).To(Equal("1"), "an empty vApp is resolved")
+
+	small := c.sim.State().Model.Policies[1].ID
+	c.ok(http.MethodPost, vapp+"/action/recomposeVApp", recompose(
+		c.item("node-1", nic("POOL", ""), `<StorageProfile href="/api/vdcStorageProfile/`+c.model().VDCs[0].StorageProfiles[1].ID+`"/>
+<ComputePolicy><VmSizingPolicy href="/cloudapi/1.0.0/vdcComputePolicies/urn:vcloud:vdcComputePolicy:`+small+`"/></ComputePolicy>`),
+		c.item("node-2", nic("MANUAL", "192.168.100.200"), "")))
+	node := c.state("node-1")
+	c.Expect(node.Status).To(Equal(vcdsim.PoweredOff))
+	c.Expect(node.NICs[0].Address).To(Equal("192.168.100.10"))
+	c.Expect(node.SizingPolicyID).To(Equal(small))
+	c.Expect(node.MemoryMiB).To(BeEquivalentTo(4096))
+	c.Expect(c.state("node-2").NICs[0].Address).To(Equal("192.168.100.200"))
+
+	vm := "/api/vApp/vm-" + node.ID
+	c.ok(http.MethodPost, vm+"/action/reconfigureVm", `<Vm `+xmlns+` name="node-1"><Description>marked</Description>
+<ovf:VirtualHardwareSection><ovf:Info/><vmw:ExtraConfig vmw:key="guestinfo.metadata" vmw:value="abc"/></ovf:VirtualHardwareSection>
+<VmSpecSection Modified="true"><ovf:Info/><DiskSection><DiskSettings><DiskId>2000</DiskId><SizeMb>40960</SizeMb></DiskSettings></DiskSection></VmSpecSection></Vm>`)
+	doc := c.get(vm).xml
+	c.Expect(doc.Str("Description")).To(Equal("marked"))
+	c.Expect(doc.At("VirtualHardwareSection", "ExtraConfig").Attr("value")).To(Equal("abc"))
+	c.Expect(doc.Str("VmSpecSection", "DiskSection", "DiskSettings", "SizeMb")).To(Equal("40960"))
+
+	c.ok(http.MethodPost, vm+"/power/action/powerOn", "")
+	c.Expect(c.state("node-1").PoweredOn).To(BeTrue())
+	c.Expect(c.get(vapp).xml.Attr("status")).To(Equal("10"), "one on, one off: mixed")
+
+	c.refused(http.MethodDelete, vm, "", http.StatusBadRequest, "BAD_REQUEST")
+	c.refused(http.MethodDelete, vapp, "", http.StatusBadRequest, "BAD_REQUEST")
+	c.ok(http.MethodPost, vm+"/power/action/powerOff", "")
+	c.refused(http.MethodDelete, vm, "", http.StatusBadRequest, "BAD_REQUEST")
+	c.ok(http.MethodPost, vm+"/action/undeploy", `<UndeployVAppParams `+xmlns+`><UndeployPowerAction>powerOff</UndeployPowerAction></UndeployVAppParams>`)
+	c.ok(http.MethodDelete, vm, "")
+	c.Expect(c.refused(http.MethodGet, vm, "", http.StatusForbidden, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")).
+		To(ContainSubstring("[VAPP_VM_VIEW] for " + node.ID))
+	c.ok(http.MethodDelete, vapp, "")
+
+	state := c.sim.State()
+	c.Expect(state.VApps).To(BeEmpty())
+	c.Expect(state.VMs).To(BeEmpty())
+	c.Expect(c.sim.Unhandled()).To(BeEmpty())
+}
+
+func TestRefusals(t *testing.T) {
+	c := start(t)
+	vapp := c.vapp("cluster")
+	c.vm(vapp, "taken")
+	compose, recomp := c.vdc()+"/action/composeVApp", vapp+"/action/recomposeVApp"
+	noVM := `<SourcedItem><Source href="/api/vAppTemplate/vappTemplate-` + c.model().Catalogs[0].Templates[1].ID + `"/></SourcedItem>`
+	unknown := "11111111-2222-3333-4444-555555555555"
+	for _, tc := range []struct {
+		name, path, body string
+		status           int
+		code, message    string
+	}{
+		{"a second vApp of the same name", compose, c.compose("cluster", ""), 400, "DUPLICATE_NAME", "cluster already exists"},
+		{"a second VM of the same name", recomp, recompose(c.item("taken", nic("POOL", ""), "")), 400, "DUPLICATE_NAME", "taken already exists"},
+		{"two VMs of one name at once", recomp, recompose(c.item("a", "", ""), c.item("a", "", "")), 400, "DUPLICATE_NAME", "a already exists"},
+		{"a template that does not exist", recomp, recompose(`<SourcedItem><Source href="/api/vAppTemplate/vm-` + unknown + `"/></SourcedItem>`), 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN", unknown},
+		{"a template without VMs", recomp, recompose(noVM), 400, "BAD_REQUEST", "does not contain any VMs"},
+		{"an unknown network", recomp, recompose(c.item("b", `<NetworkConnectionSection><NetworkConnection network="nope"><IpAddressAllocationMode>POOL</IpAddressAllocationMode></NetworkConnection></NetworkConnectionSection>`, "")), 400, "BAD_REQUEST", `network "nope" does not exist`},
+		{"an unknown address mode", recomp, recompose(c.item("b", nic("MAGIC", ""), "")), 400, "BAD_REQUEST", "Unknown IP Addressing Mode"},
+		{"an address outside the subnet", recomp, recompose(c.item("b", nic("MANUAL", "10.0.0.1"), "")), 400, "BAD_REQUEST", `"10.0.0.1" is invalid`},
+		{"the gateway's address", recomp, recompose(c.item("b", nic("MANUAL", "192.168.100.1"), "")), 400, "BAD_REQUEST", "is invalid"},
+		{"an address that is taken", recomp, recompose(c.item("b", nic("MANUAL", "192.168.100.10"), "")), 400, "BAD_REQUEST", "already in use"},
+		{"an unknown storage profile", recomp, recompose(c.item("b", "", `<StorageProfile href="/api/vdcStorageProfile/`+unknown+`"/>`)), 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN", unknown},
+		{"an unknown policy", recomp, recompose(c.item("b", "", `<ComputePolicy><VmSizingPolicy href="`+unknown+`"/></ComputePolicy>`)), 400, "BAD_REQUEST", "sizing policy"},
+		{"an unknown network in compose", compose, `<ComposeVAppParams ` + xmlns + ` name="x"><InstantiationParams><NetworkConfigSection><NetworkConfig networkName="n"><Configuration><ParentNetwork href="/api/network/` + unknown + `"/><FenceMode>bridged</FenceMode></Configuration></NetworkConfig></NetworkConfigSection></InstantiationParams></ComposeVAppParams>`, 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN", unknown},
+		{"a body that is not XML", compose, "nonsense", 400, "BAD_REQUEST", "JAXB"},
+		{"a vApp without a name", compose, `<ComposeVAppParams/>`, 400, "BAD_REQUEST", "name"},
+		{"powering off what is off", "/api/vApp/vm-" + c.state("taken").ID + "/power/action/powerOff", "", 400, "BAD_REQUEST", "is not powered on"},
+		{"undeploying what is not deployed", vapp + "/action/undeploy", "", 400, "BAD_REQUEST", "is not running"},
+		{"a vApp that does not exist", "/api/vApp/vapp-" + unknown + "/action/recomposeVApp", "", 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN", "VAPP_VIEW"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c.WithT = NewWithT(t)
+			c.Expect(c.refused(http.MethodPost, tc.path, tc.body, tc.status, tc.code)).To(ContainSubstring(tc.message))
+		})
+	}
+	c.WithT = NewWithT(t)
+	c.Expect(c.sim.State().VMs).To(HaveLen(1), "a refusal leaves nothing behind")
+	c.Expect(c.sim.State().VApps).To(HaveLen(1))
+}
+
+func TestBusyEntities(t *testing.T) {
+	c := start(t, manual)
+	vapp := c.vapp("cluster")
+	vm := c.vm(vapp, "node")
+
+	a := c.call(http.MethodPost, vapp+"/action/recomposeVApp", recompose(c.item("second", nic("POOL", ""), "")))
+	c.Expect(a.status).To(Equal(http.StatusAccepted))
+	text := c.refused(http.MethodPost, vapp+"/action/recomposeVApp", recompose(c.item("third", "", "")), 400, "BUSY_ENTITY")
+	c.Expect(text).To(ContainSubstring("VDC_RECOMPOSE_VAPP(com.vmware.vcloud.entity.task:"))
+	c.Expect(c.refused(http.MethodPost, vm+"/power/action/powerOn", "", 400, "BUSY_ENTITY")).To(ContainSubstring("Unable to perform this action"))
+	c.Expect(c.get(vapp).xml.At("Tasks", "Task").Attr("operationName")).To(Equal("vdcRecomposeVapp"))
+	c.Expect(c.state("second").Status).To(Equal(vcdsim.Unresolved))
+	c.Expect(c.records("type=vApp&filter=isBusy==true")).To(HaveLen(1))
+	c.advance(10 * time.Second)
+	running := c.get(a.xml.Attr("href")).xml
+	c.Expect(running.Attr("status")).To(Equal("running"))
+	c.Expect(running.Str("Progress")).To(MatchRegexp(`^[1-9][0-9]$`))
+
+	c.sim.Edit(func(e *vcdsim.Editor) { e.Assumptions().BusyTextTenant = false })
+	c.Expect(c.refused(http.MethodDelete, vapp, "", 400, "BUSY_ENTITY")).To(ContainSubstring("The entity Ref: com.vmware.vcloud.entity.vapp:"))
+
+	c.Expect(c.finish(a.xml).Attr("status")).To(Equal("success"))
+	c.Expect(c.get(vapp).xml.At("Tasks")).To(BeNil())
+	c.ok(http.MethodPost, vm+"/power/action/powerOn", "")
+}
+
+func TestAFailedTaskLeavesResidue(t *testing.T) {
+	c := start(t)
+	c.sim.Faults().Add(vcdsim.Fault{Operation: "vdcComposeVapp", Count: 1, FailTask: true, Message: "no host"})
+	a := c.call(http.MethodPost, c.vdc()+"/action/composeVApp", c.compose("half", ""))
+	task := c.finish(a.xml.At("Tasks", "Task"))
+
+	c.Expect(task.Attr("status")).To(Equal("error"))
+	c.Expect(task.At("Error").Attr("message")).To(HaveSuffix("no host"))
+	c.Expect(c.get(a.xml.Attr("href")).xml.Attr("status")).To(Equal("0"))
+	c.ok(http.MethodDelete, a.xml.Attr("href"), "")
+}
+
+func TestAPoolThatIsUsedUp(t *testing.T) {
+	c := start(t)
+	c.sim.Edit(func(e *vcdsim.Editor) {
+		pool := &e.Model.Orgs[1].VDCs[0].Networks[0].StaticPool[0]
+		pool.To = pool.From
+	})
+	vapp := c.vapp("cluster")
+	first := c.vm(vapp, "first")
+	a := c.call(http.MethodPost, vapp+"/action/recomposeVApp", recompose(c.item("second", nic("POOL", ""), "")))
+	task := c.finish(a.xml)
+
+	c.Expect(task.Attr("status")).To(Equal("error"))
+	c.Expect(task.At("Error").Attr("message")).To(ContainSubstring("There are insufficient IP addresses"))
+	c.Expect(c.state("second").Status).To(Equal(vcdsim.Unresolved))
+
+	c.ok(http.MethodDelete, "/api/vApp/vm-"+c.state("second").ID, "")
+	c.ok(http.MethodDelete, first, "")
+	c.vm(vapp, "third")
+	c.Expect(c.state("third").NICs[0].Address).To(Equal("192.168.100.10"), "a deleted VM gives its address back")
+}
+
+func TestACancelledRecompose(t *testing.T) {
+	c := start(t, manual)
+	vapp := c.vapp("cluster")
+	a := c.call(http.MethodPost, vapp+"/action/recomposeVApp", recompose(c.item("node", nic("POOL", ""), "")))
+	c.Expect(c.call(http.MethodPost, a.xml.Attr("href")+"/action/cancel", "").status).To(Equal(http.StatusNoContent))
+
+	c.Expect(c.get(a.xml.Attr("href")).xml.Attr("status")).To(Equal("canceled"))
+	c.Expect(c.sim.State().VMs).To(BeEmpty())
+	c.advance(time.Hour)
+	c.Expect(c.sim.State().VMs).To(BeEmpty())
+}
+
+func TestLeases(t *testing.T) {
+	c := start(t, manual, func(cfg *vcdsim.Config) {
+		cfg.Model.Orgs[1].RuntimeLease, cfg.Model.Orgs[1].StorageLease = 24*time.Hour, 48*time.Hour
+	})
+	vapp := c.vapp("cluster")
+	vm := c.vm(vapp, "node")
+	c.ok(http.MethodPost, vm+"/power/action/powerOn", "")
+	c.Expect(c.records("type=vm&filter=name==node")[0].Attr("autoUndeployDate")).NotTo(BeEmpty())
+
+	c.advance(23 * time.Hour)
+	c.ok(http.MethodPut, vapp+"/leaseSettingsSection/", `<LeaseSettingsSection `+xmlns+`><ovf:Info/><DeploymentLeaseInSeconds>0</DeploymentLeaseInSeconds><StorageLeaseInSeconds>0</StorageLeaseInSeconds></LeaseSettingsSection>`)
+	c.Expect(c.get(vapp + "/leaseSettingsSection").xml.Str("DeploymentLeaseInSeconds")).To(Equal("86400"), "the organisation caps it")
+	c.advance(23 * time.Hour)
+	c.Expect(c.state("node").PoweredOn).To(BeTrue(), "the lease was renewed")
+	c.advance(2 * time.Hour)
+	c.Expect(c.state("node").PoweredOn).To(BeFalse(), "the runtime lease ended")
+	c.advance(49 * time.Hour)
+	c.Expect(c.sim.State().VApps).To(BeEmpty(), "the storage lease ended")
+}
+
+func TestLeasesNeverEndByDefault(t *testing.T) {
+	c := start(t, manual)
+	vapp := c.vapp("cluster")
+	c.ok(http.MethodPost, c.vm(vapp, "node")+"/power/action/powerOn", "")
+	c.advance(2000 * time.Hour)
+	c.Expect(c.state("node").PoweredOn).To(BeTrue())
+	c.Expect(c.records("type=vm&filter=name==node")[0].Attr("autoUndeployDate")).To(BeEmpty())
+}
+
+func TestNetworksOfAVApp(t *testing.T) {
+	c := start(t)
+	vapp := c.vapp("cluster")
+	path := vapp + "/networkConfigSection/"
+	put := func(which ...int) string {
+		return `<NetworkConfigSection ` + xmlns + `>` + c.networks(which...)[len(`<NetworkConfigSection>`):]
+	}
+	c.ok(http.MethodPut, path, put(0, 1))
+	c.Expect(c.get(path).xml.All("NetworkConfig")).To(HaveLen(2))
+	vm := c.vm(vapp, "node")
+	c.Expect(c.refused(http.MethodPut, path, put(1), 400, "BAD_REQUEST")).To(ContainSubstring("in use by VM"))
+	c.ok(http.MethodPost, vm+"/power/action/powerOn", "")
+	c.refused(http.MethodPut, path, put(0), 409, "CONFLICT")
+}
+
+func TestDisks(t *testing.T) {
+	c := start(t)
+	vm := c.vm(c.vapp("cluster"), "node")
+	disk := c.ok(http.MethodPost, c.vdc()+"/disk", `<DiskCreateParams `+xmlns+`><Disk name="data" sizeMb="1024" busSubType="VirtualSCSI"><Description>d</Description></Disk></DiskCreateParams>`).xml.Attr("href")
+	param := `<DiskAttachOrDetachParams ` + xmlns + `><Disk href="` + disk + `"/></DiskAttachOrDetachParams>`
+
+	c.ok(http.MethodPost, vm+"/disk/action/attach", param)
+	c.Expect(c.get(disk + "/attachedVms").xml.At("VmReference").Attr("name")).To(Equal("node"))
+	c.Expect(c.records("type=disk&filter=isAttached==true")).To(HaveLen(1))
+	c.Expect(c.get(vm).xml.At("VmSpecSection", "DiskSection").All("DiskSettings")).To(HaveLen(2))
+	c.refused(http.MethodPost, vm+"/disk/action/attach", param, 400, "BAD_REQUEST")
+	c.refused(http.MethodDelete, disk, "", 400, "BAD_REQUEST")
+	c.Expect(c.refused(http.MethodDelete, vm, "", 400, "BAD_REQUEST")).To(ContainSubstring(`independent disk "data" is attached`))
+
+	c.ok(http.MethodPost, vm+"/disk/action/detach", param)
+	c.ok(http.MethodDelete, vm, "")
+	c.Expect(c.sim.State().Disks).To(HaveLen(1))
+	c.ok(http.MethodDelete, disk, "")
+	c.Expect(c.sim.State().Disks).To(BeEmpty())
+}
