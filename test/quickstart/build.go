@@ -19,11 +19,10 @@ func (q *quickstart) build(ctx context.Context) error {
 	if q.root, err = world.Root(); err != nil {
 		return err
 	}
-	if _, err := programs.Build(ctx, programs.Options{Cache: q.cache, Out: q.out}); err != nil {
+	if q.programs, err = programs.Build(ctx, programs.Options{Cache: q.cache, Out: q.out}); err != nil {
 		return err
 	}
-	q.say("Building this provider's manager")
-	return world.BuildManager(ctx, q.root, q.manager())
+	return q.during("Building this provider's manager", func() error { return world.BuildManager(ctx, q.root, q.manager()) })
 }
 
 func (q *quickstart) manager() string {
@@ -32,12 +31,8 @@ func (q *quickstart) manager() string {
 
 // startSimulator starts the simulated VCD; VMs that it powers on become nodes of pretend clusters.
 func (q *quickstart) startSimulator(ctx context.Context) error {
-	path := filepath.Join(q.dir, "simulator.log")
 	var err error
-	if err := os.MkdirAll(q.dir, 0o750); err != nil {
-		return fmt.Errorf("making the folder of the run: %w", err)
-	}
-	if q.log, err = os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600); err != nil {
+	if q.log, err = os.OpenFile(q.simulatorLog(), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600); err != nil {
 		return fmt.Errorf("opening the simulator's log: %w", err)
 	}
 	log := slog.New(slog.NewTextHandler(q.log, nil))

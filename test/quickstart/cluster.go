@@ -90,7 +90,7 @@ func (q *quickstart) awaitCluster(ctx context.Context) error {
 		return err
 	}
 	q.up = true
-	q.say("Cluster %s is available with %d control planes and %d workers", clusterName, q.controlPlanes, q.workers)
+	q.say("Cluster %s is available: control planes %d, workers %d, VCD calls %d", clusterName, q.controlPlanes, q.workers, q.calls())
 	return nil
 }
 
@@ -98,8 +98,7 @@ func (q *quickstart) awaitCluster(ctx context.Context) error {
 func (q *quickstart) watch(ctx context.Context, what string, wanted func(*view) bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, q.timeout, fmt.Errorf("the cluster did not %s within %s", what, q.timeout))
 	defer cancel()
-	screen := q.newScreen()
-	defer screen.finish()
+	defer q.screen.finish()
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
 	for {
@@ -108,7 +107,7 @@ func (q *quickstart) watch(ctx context.Context, what string, wanted func(*view) 
 			return fmt.Errorf("looking at the cluster: %w", err)
 		}
 		if err == nil {
-			screen.show(v)
+			q.screen.show(v)
 			if wanted(v) {
 				return nil
 			}
@@ -138,17 +137,24 @@ func (q *quickstart) summary(ctx context.Context) error {
 	if err := q.workloads.WriteKubeconfig(kubeconfig, data); err != nil {
 		return err
 	}
-	nodes, err := q.stack.Kubectl(ctx, nil, "--kubeconfig="+kubeconfig, "get", "nodes", "-o", "wide")
+	columns := "NAME:.metadata.name,VERSION:.status.nodeInfo.kubeletVersion,ADDRESS:.status.addresses[0].address,PROVIDER-ID:.spec.providerID"
+	nodes, err := q.stack.Kubectl(ctx, nil, "--kubeconfig="+kubeconfig, "get", "nodes", "-o=custom-columns="+columns)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(q.out, "$ kubectl --kubeconfig=%s get nodes -o wide\n%s\n", kubeconfig, nodes)
-	if q.interactive || q.keep {
-		bin := filepath.Dir(q.stack.Bin(programs.Kubectl))
-		fmt.Fprintf(q.out, "What you can do now, in another terminal (kubectl is in %s):\n", bin)
-		fmt.Fprintf(q.out, "  KUBECONFIG=%s kubectl scale machinedeployment %s-md-0 --replicas=%d   # more workers\n", q.stack.Kubeconfig(), clusterName, q.workers+1)
-		fmt.Fprintf(q.out, "  KUBECONFIG=%s kubectl get vcdclusters,vcdmachines -A                  # what this provider says\n", q.stack.Kubeconfig())
-		fmt.Fprintf(q.out, "  KUBECONFIG=%s kubectl get nodes                                       # inside the cluster\n", kubeconfig)
-	}
+	fmt.Fprintf(q.out, "$ kubectl --kubeconfig=%s get nodes\n%s\n", kubeconfig, nodes)
+	q.hints(kubeconfig)
 	return nil
+}
+
+// hints are three lines to paste into another terminal.
+func (q *quickstart) hints(kubeconfig string) {
+	stays := ""
+	if !q.stays() {
+		stays = " in a terminal, or with --keep"
+	}
+	fmt.Fprintf(q.out, "What you can do now%s:\n", stays)
+	fmt.Fprintf(q.out, "  export PATH=%s:$PATH KUBECONFIG=%s\n", q.programs.Dir(), q.stack.Kubeconfig())
+	fmt.Fprintf(q.out, "  kubectl scale machinedeployment %s-md-0 --replicas=%d; clusterctl describe cluster %s\n", clusterName, q.workers+1, clusterName)
+	fmt.Fprintf(q.out, "  kubectl --kubeconfig=%s get nodes\n", kubeconfig)
 }

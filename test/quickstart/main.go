@@ -44,6 +44,7 @@ func command(ctx context.Context, args []string, out *os.File) int {
 		return 2
 	}
 	q := &quickstart{options: opts, out: out, began: time.Now(), interactive: term.IsTerminal(int(out.Fd()))}
+	q.screen.quickstart = q
 	err = q.run(ctx)
 	stopped := q.close()
 	switch {
@@ -53,7 +54,7 @@ func command(ctx context.Context, args []string, out *os.File) int {
 		err = errors.New("interrupted")
 	}
 	if err = errors.Join(err, stopped); err != nil {
-		fmt.Fprintf(out, "\nquickstart: %s\nLogs are in %s\n", err, q.logDir())
+		fmt.Fprintf(out, "\nquickstart: %s\nLogs are in %s, the simulator's is %s\n", err, q.logDir(), q.simulatorLog())
 		return 1
 	}
 	return 0

@@ -132,10 +132,10 @@ func stage(deleted *metav1.Time, conditions []metav1.Condition) string {
 	switch {
 	case deleted != nil:
 		return "being deleted"
-	case len(conditions) == 0:
-		return "not looked at yet"
-	default:
+	case meta.IsStatusConditionTrue(conditions, clusterv1.ReadyCondition):
 		return "ready"
+	default:
+		return "not looked at yet"
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack/process"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack/programs"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/workload"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
@@ -25,9 +27,12 @@ type quickstart struct {
 	out         *os.File
 	interactive bool
 	began       time.Time
-	root        string
 	up          bool // The cluster was available.
+	screen      screen
 
+	root      string
+	programs  *programs.Set
+	unlock    func()
 	log       *os.File
 	workloads *workload.Workloads
 	simulator *vcdsim.Simulator
@@ -38,25 +43,63 @@ type quickstart struct {
 // run does everything in order.
 func (q *quickstart) run(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		q.build, q.startSimulator, q.startStack, q.installProvider, q.createCluster, q.awaitCluster, q.summary,
+		q.claim, q.build, q.startSimulator, q.startStack, q.installProvider, q.createCluster, q.awaitCluster, q.summary,
 	} {
 		if err := step(ctx); err != nil {
 			return err
 		}
 	}
-	if q.interactive || q.keep {
+	if q.stays() {
 		return q.stay(ctx)
 	}
 	return q.deleteCluster(ctx)
+}
+
+func (q *quickstart) stays() bool {
+	return q.interactive || q.keep
+}
+
+// claim keeps a second run out of the folder.
+func (q *quickstart) claim(context.Context) error {
+	if err := os.MkdirAll(q.dir, 0o750); err != nil {
+		return fmt.Errorf("making the folder of the run: %w", err)
+	}
+	unlock, err := process.Lock(filepath.Join(q.dir, "quickstart.lock"))
+	if locked := (*process.LockedError)(nil); errors.As(err, &locked) {
+		return fmt.Errorf("another quickstart (%s) runs in %s: end it, or choose another folder with --dir", locked.Holder, q.dir)
+	}
+	q.unlock = unlock
+	return err
 }
 
 func (q *quickstart) logDir() string {
 	return filepath.Join(q.dir, "logs")
 }
 
+func (q *quickstart) simulatorLog() string {
+	return filepath.Join(q.dir, "simulator.log")
+}
+
 // say prints a line with the time since the start.
 func (q *quickstart) say(format string, args ...any) {
 	fmt.Fprintf(q.out, "[%4.0fs] %s\n", time.Since(q.began).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// during tells what is being done, again and again while it takes long.
+func (q *quickstart) during(what string, do func() error) error {
+	q.say("%s", what)
+	done := make(chan error, 1)
+	go func() { done <- do() }()
+	ticker := time.NewTicker(15 * time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-ticker.C:
+			q.say("%s ...", what)
+		}
+	}
 }
 
 // newClient knows the kinds that the progress is read from.
@@ -96,6 +139,9 @@ func (q *quickstart) close() error {
 	}
 	if q.log != nil {
 		errs = append(errs, q.log.Close())
+	}
+	if q.unlock != nil {
+		q.unlock()
 	}
 	return errors.Join(errs...)
 }

@@ -62,8 +62,15 @@ func TestStage(t *testing.T) {
 			want:       "VMCreated=False Creating",
 		},
 		"all true is ready": {
-			conditions: []metav1.Condition{condition(infrav1.VMCreatedCondition, metav1.ConditionTrue, "Ready", "")},
-			want:       "ready",
+			conditions: []metav1.Condition{
+				condition(infrav1.VMCreatedCondition, metav1.ConditionTrue, "Ready", ""),
+				condition(clusterv1.ReadyCondition, metav1.ConditionTrue, "Ready", ""),
+			},
+			want: "ready",
+		},
+		"conditions of others say nothing": {
+			conditions: []metav1.Condition{condition(clusterv1.PausedCondition, metav1.ConditionFalse, "NotPaused", "")},
+			want:       "not looked at yet",
 		},
 		"a deletion is told": {
 			deleted:    &now,

@@ -16,10 +16,6 @@ type screen struct {
 	last       []string
 }
 
-func (q *quickstart) newScreen() *screen {
-	return &screen{quickstart: q}
-}
-
 func (s *screen) show(v *view) {
 	lines := v.lines()
 	if s.quickstart.interactive {
