@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"github.com/spf13/pflag"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/contract"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/options"
 )
 
 const (
@@ -28,6 +30,9 @@ const (
 	moveLabel       = "clusterctl.cluster.x-k8s.io/move"
 	moveChildrenToo = "clusterctl.cluster.x-k8s.io/move-hierarchy"
 )
+
+// variable is one of clusterctl's, with its default.
+var variable = regexp.MustCompile(`\$\{[A-Z_]+:=([^}]+)\}`)
 
 // render builds infrastructure-components.yaml.
 func render(t *testing.T) (objects []*unstructured.Unstructured, text string) {
@@ -93,9 +98,7 @@ func TestComponents(t *testing.T) {
 
 	t.Run("every variable has a default", func(t *testing.T) {
 		g := NewWithT(t)
-		for _, variable := range regexp.MustCompile(`\$\{[^}]*\}`).FindAllString(text, -1) {
-			g.Expect(variable).To(MatchRegexp(`^\$\{[A-Z_]+:=[^}]+\}$`))
-		}
+		g.Expect(strings.Count(text, "${")).To(Equal(len(variable.FindAllString(text, -1))))
 	})
 
 	t.Run("the manager is where clusterctl looks for it and has no rights on its node", func(t *testing.T) {
@@ -115,6 +118,15 @@ func TestComponents(t *testing.T) {
 		g.Expect(manager.LivenessProbe).ToNot(BeNil())
 		g.Expect(manager.ReadinessProbe).ToNot(BeNil())
 		g.Expect(deployment.Spec.Template.Labels).To(HaveKeyWithValue(providerLabel, "infrastructure-vcd"))
+	})
+
+	t.Run("the manager knows its flags", func(t *testing.T) {
+		g := NewWithT(t)
+		flags := pflag.NewFlagSet("manager", pflag.ContinueOnError)
+		options.New(flags, namespace)
+		for _, arg := range only[appsv1.Deployment](t, objects, "Deployment").Spec.Template.Spec.Containers[0].Args {
+			g.Expect(flags.Parse([]string{variable.ReplaceAllString(arg, "$1")})).To(Succeed())
+		}
 	})
 
 	t.Run("the webhooks reach their service with the certificate of cert-manager", func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -106,27 +107,40 @@ func undescribed(t *testing.T, path string, props *apiextensionsv1.JSONSchemaPro
 	}
 }
 
-// TestConditionTypesAreDocumented holds the constants of condition types against their names and comments.
-func TestConditionTypesAreDocumented(t *testing.T) {
+// TestConditionsAndReasonsAreDocumented holds the constants of condition types and reasons against their values and comments.
+func TestConditionsAndReasonsAreDocumented(t *testing.T) {
 	g := NewWithT(t)
-	file, err := parser.ParseFile(token.NewFileSet(), "../api/v1beta4/conditions.go", nil, parser.ParseComments)
+	conditions := documentedConstants(t, "Condition")
+	reasons := documentedConstants(t, "Reason")
+
+	for name, comment := range conditions {
+		g.Expect(comment).To(HavePrefix(name+" says whether "), "positive polarity, in words")
+	}
+	g.Expect(len(conditions)).To(BeNumerically(">=", 11))
+	g.Expect(len(reasons)).To(BeNumerically(">=", 20))
+}
+
+// documentedConstants returns the comments of the API's constants with a suffix, by name. Each is named as its value.
+func documentedConstants(t *testing.T, suffix string) map[string]string {
+	t.Helper()
+	g := NewWithT(t)
+	files, err := filepath.Glob("../api/v1beta4/*.go")
 	g.Expect(err).ToNot(HaveOccurred())
-	count := 0
-	ast.Inspect(file, func(node ast.Node) bool {
-		spec, ok := node.(*ast.ValueSpec)
-		if !ok || !strings.HasSuffix(spec.Names[0].Name, "Condition") {
-			return true
-		}
-		count++
-		name := spec.Names[0].Name
-		literal, ok := spec.Values[0].(*ast.BasicLit)
-		g.Expect(ok).To(BeTrue(), name)
-		value, err := strconv.Unquote(literal.Value)
+	comments := map[string]string{}
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
 		g.Expect(err).ToNot(HaveOccurred())
-		g.Expect(value+"Condition").To(Equal(name), "the constant is named as its value")
-		g.Expect(spec.Doc.Text()).To(HavePrefix(name+" says whether "), "positive polarity, in words")
-		g.Expect(spec.Doc.Text()).To(HaveSuffix(".\n"))
-		return true
-	})
-	g.Expect(count).To(BeNumerically(">=", 11))
+		ast.Inspect(file, func(node ast.Node) bool {
+			spec, ok := node.(*ast.ValueSpec)
+			if !ok || !strings.HasSuffix(spec.Names[0].Name, suffix) {
+				return true
+			}
+			name := spec.Names[0].Name
+			g.Expect(spec.Values).To(ContainElement(HaveField("Value", strconv.Quote(strings.TrimSuffix(name, suffix)))), name)
+			g.Expect(spec.Doc.Text()).To(And(HavePrefix(name+" "), HaveSuffix(".\n")), name)
+			comments[name] = spec.Doc.Text()
+			return true
+		})
+	}
+	return comments
 }

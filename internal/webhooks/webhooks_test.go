@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -41,9 +42,10 @@ func refusedFields(g *WithT, err error) []string {
 	if err == nil {
 		return nil
 	}
-	g.Expect(apierrors.IsInvalid(err)).To(BeTrue(), "not an error of validation: %v", err)
+	status := &apierrors.StatusError{}
+	g.Expect(errors.As(err, &status)).To(BeTrue(), "not an error of validation: %v", err)
 	var fields []string
-	for _, cause := range err.(apierrors.APIStatus).Status().Details.Causes { //nolint:errorlint,forcetypeassert // IsInvalid says that it is one.
+	for _, cause := range status.ErrStatus.Details.Causes {
 		fields = append(fields, cause.Field)
 		g.Expect(cause.Message).ToNot(BeEmpty())
 	}
