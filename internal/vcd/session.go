@@ -17,18 +17,17 @@ const tokenPlaceholder = "-"
 
 // A Session is one login, shared by all who work with the same Config. It logs in again by itself.
 type Session struct {
-	site     *site
-	wire     *wire
-	sdk      govcd.Client // builds requests; never changed after construction
-	config   Config
-	opts     PoolOptions
-	metrics  *metrics
-	provider bool // logged in to the System organisation
-	flight   singleflight.Group
-	lookups  *cache
-	tasks    *follower
-
+	site      *site
+	wire      *wire
+	sdk       govcd.Client // builds requests; never changed after construction
+	config    Config
+	opts      PoolOptions
+	metrics   *metrics
+	provider  bool // logged in to the System organisation
+	flight    singleflight.Group
+	lookups   *cache
 	documents *documents
+	tasks     *follower
 
 	inventoryMu sync.Mutex
 	inventories map[string]*inventory // by URN of the VDC

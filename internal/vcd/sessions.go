@@ -3,11 +3,11 @@ package vcd
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,7 +60,7 @@ type Pool struct {
 
 	mu       sync.Mutex
 	sites    map[string]*site
-	sessions map[[sha256.Size]byte]*Session
+	sessions map[sessionKey]*Session
 }
 
 // silenceSDK switches off the SDK's own log, which environment variables could switch on and which writes bodies.
@@ -74,7 +74,7 @@ func NewPool(opts PoolOptions) *Pool {
 	silenceSDK()
 	return &Pool{
 		opts: opts.withDefaults(), metrics: newMetrics(opts.Metrics),
-		sites: map[string]*site{}, sessions: map[[sha256.Size]byte]*Session{},
+		sites: map[string]*site{}, sessions: map[sessionKey]*Session{},
 	}
 }
 
@@ -109,10 +109,7 @@ func (p *Pool) sessionFor(config Config) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, err := sessionKey(base, config)
-	if err != nil {
-		return nil, err
-	}
+	key := newSessionKey(base, config)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if s, ok := p.sessions[key]; ok {
@@ -131,14 +128,18 @@ func (p *Pool) sessionFor(config Config) (*Session, error) {
 	return s, nil
 }
 
-// sessionKey is what two configs must have in common to share a session. Credentials are in it as a hash only.
-func sessionKey(base string, c Config) ([sha256.Size]byte, error) {
-	c.Site, c.Version = base, ""
-	text, err := json.Marshal(c)
-	if err != nil {
-		return [sha256.Size]byte{}, errors.New("comparing session configurations")
+// A sessionKey is what two configs must have in common to share a session. Credentials are in it as a hash only.
+type sessionKey [sha256.Size]byte
+
+func newSessionKey(base string, c Config) sessionKey {
+	hash := sha256.New()
+	for _, part := range []string{
+		base, c.Org, c.Credentials.Username, c.Credentials.Password, c.Credentials.APIToken, string(c.CABundle),
+		strconv.FormatBool(c.Insecure),
+	} {
+		_, _ = fmt.Fprintf(hash, "%d:%s", len(part), part) // a hash takes everything
 	}
-	return sha256.Sum256(text), nil
+	return sessionKey(hash.Sum(nil))
 }
 
 func (p *Pool) newSession(where *site, config Config) (*Session, error) {
@@ -189,7 +190,7 @@ func (p *Pool) evictIdle(ctx context.Context) {
 func (p *Pool) Close(ctx context.Context) error {
 	p.mu.Lock()
 	sessions := p.sessions
-	p.sessions = map[[sha256.Size]byte]*Session{}
+	p.sessions = map[sessionKey]*Session{}
 	p.mu.Unlock()
 	var wg sync.WaitGroup
 	errs := make(chan error, len(sessions))

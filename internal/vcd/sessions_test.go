@@ -2,6 +2,7 @@ package vcd
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"sync"
@@ -226,4 +227,17 @@ func TestProvidersLogInElsewhereAndSayWhereTheyWork(t *testing.T) {
 
 	g.Expect(f.count("GET /api/query?type=organization")).To(Equal(1))
 	g.Expect(s.queryType("vm")).To(Equal("adminVM"))
+}
+
+func TestCredentialsCannotBePrinted(t *testing.T) {
+	g := NewWithT(t)
+	config := Config{Site: "https://x", Credentials: Credentials{Username: "u", Password: password, APIToken: apiToken}}
+
+	asJSON, err := json.Marshal(config)
+
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, text := range []string{string(asJSON), fmt.Sprintf("%v", config), fmt.Sprintf("%+v", config), fmt.Sprintf("%#v", config)} {
+		g.Expect(text).NotTo(ContainSubstring("canary"))
+		g.Expect(text).To(ContainSubstring("https://x"))
+	}
 }

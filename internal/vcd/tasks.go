@@ -173,13 +173,33 @@ func (f *follower) batch(ctx context.Context) ([]string, bool) {
 
 // poll asks for the tasks of one round and tells those whose tasks ended.
 func (f *follower) poll(ctx context.Context, ids []string) error {
+	states, err := f.session.queryTasks(ctx, ids)
+	if errors.Is(err, ErrInvalid) || errors.Is(err, ErrForbidden) {
+		// The query service does not show tasks to everybody.
+		states, err = f.session.readTasks(ctx, ids)
+	}
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		state, known := states[id]
+		if known && state.State == TaskFailed && state.Err == nil {
+			state.Err = f.session.whyFailed(ctx, id)
+		}
+		f.settle(id, state, known)
+	}
+	return nil
+}
+
+// queryTasks asks for the states of tasks by one call. The reasons of failures are not among them.
+func (s *Session) queryTasks(ctx context.Context, ids []string) (map[string]Task, error) {
 	terms := make([]term, len(ids))
 	for i, id := range ids {
 		terms[i] = term{"id", id}
 	}
 	var found types.QueryResultRecordsType
-	if err := f.session.queryPage(ctx, "task", anyOf(terms...), 1, "", &found); err != nil {
-		return err
+	if err := s.queryPage(ctx, "task", anyOf(terms...), 1, "", &found); err != nil {
+		return nil, err
 	}
 	states := map[string]Task{}
 	for _, record := range both(found.TaskRecord, found.AdminTaskRecord) {
@@ -189,14 +209,23 @@ func (f *follower) poll(ctx context.Context, ids []string) error {
 			Started: parseTime(record.StartDate), Ended: parseTime(record.EndDate),
 		}
 	}
+	return states, nil
+}
+
+// readTasks reads tasks one by one. What does not exist, or may not be seen, is left out.
+func (s *Session) readTasks(ctx context.Context, ids []string) (map[string]Task, error) {
+	states := map[string]Task{}
 	for _, id := range ids {
-		state, known := states[id]
-		if known && state.State == TaskFailed {
-			state.Err = f.session.whyFailed(ctx, id)
+		var doc types.Task
+		err := s.getXML(ctx, pathOf(kindTask, id), "", &doc)
+		switch {
+		case err == nil:
+			states[id] = s.taskFrom(&doc)
+		case !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrForbidden):
+			return nil, err
 		}
-		f.settle(id, state, known)
 	}
-	return nil
+	return states, nil
 }
 
 // settle notes what is known of a task for all who follow it.

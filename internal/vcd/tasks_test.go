@@ -141,6 +141,25 @@ func TestAFailedTaskSaysWhy(t *testing.T) {
 	}
 }
 
+func TestTasksAreReadOneByOneWhereTheQueryIsRefused(t *testing.T) {
+	g := NewWithT(t)
+	clock := newFakeClock()
+	f := newTaskServer(t)
+	f.on(opQueryTask, func(w http.ResponseWriter, _ *http.Request) {
+		xmlError(w, 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN", "No.")
+	})
+	f.on("GET /api/task/{id}", func(w http.ResponseWriter, _ *http.Request) { xmlTask(w, "success") })
+	s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
+	woken := make(chan struct{})
+	s.Follow("m", Task{ID: testTask}, func() { close(woken) })
+
+	tick(g, clock, f)
+
+	g.Eventually(woken).Should(BeClosed())
+	task, _ := s.Task("m")
+	g.Expect(task.State).To(Equal(TaskSucceeded))
+}
+
 func TestATaskThatIsGoneIsUnknownAtTheSecondLook(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()

@@ -39,14 +39,13 @@ func newWire(s *site, config Config, opts PoolOptions, m *metrics, log func() fu
 	}
 	return &wire{
 		site: s, metrics: m, timeout: opts.RequestTimeout, agent: opts.UserAgent, log: log,
-		next: &http.Transport{
+		next: &http.Transport{ // HTTP/1.1, which is what VCD speaks
 			Proxy:                 http.ProxyFromEnvironment,
 			TLSClientConfig:       tlsConfig,
 			TLSHandshakeTimeout:   15 * time.Second,
 			MaxIdleConnsPerHost:   8,
 			IdleConnTimeout:       90 * time.Second,
 			ExpectContinueTimeout: time.Second,
-			ForceAttemptHTTP2:     true,
 		},
 	}, nil
 }

@@ -20,6 +20,15 @@ type Credentials struct {
 	APIToken string
 }
 
+// String keeps credentials out of everything that prints a value.
+func (Credentials) String() string { return redacted }
+
+// GoString keeps credentials out of everything that prints a value in detail.
+func (Credentials) GoString() string { return redacted }
+
+// MarshalText keeps credentials out of everything that writes JSON, such as logs.
+func (Credentials) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+
 // A Config says where and as whom to work. Two equal Configs share one session.
 type Config struct {
 	Site        string // https://host[:port], without /api
