@@ -199,6 +199,10 @@ func (r *request) legacySession() (*response, error) {
 		r.link("down", "/api/admin/", "application/vnd.vmware.admin.vcloud+xml"),
 		r.link("down", "/api/org/"+x.OrgID, mime("org"), x.Org),
 		r.link("down", "/api/query", "application/vnd.vmware.vcloud.query.queryList+xml"),
+		xmltree.New("AuthorizedLocations", xmltree.New("Location", xmltree.A("name", x.Org),
+			xmltree.T("LocationId", r.sim.ids.named("site", "site")+"@"+r.sim.ids.named("site", "location")),
+			xmltree.T("LocationName", r.Host), xmltree.T("OrgName", x.Org), xmltree.T("RestApiEndpoint", r.base()),
+			xmltree.T("UIEndpoint", r.base()), xmltree.T("AuthContext", x.Org))),
 	})
 	return xmlOK(n), nil
 }

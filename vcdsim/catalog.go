@@ -154,8 +154,8 @@ func (r *request) templateVMNode(vdc *VDC, t *Template, vm *TemplateVM, root boo
 		Disks: templateDisks(vm, vdc.defaultProfile()),
 	})})
 	n.Add([]*xmltree.Node{
-		T("DateCreated", created()), T("VAppScopedLocalId", r.sim.ids.named("local", vm.ID)),
-		r.profileRef("StorageProfile", vdc.defaultProfile()),
+		T("VAppScopedLocalId", r.sim.ids.named("local", vm.ID)),
+		T("DefaultStorageProfile", r.sim.store.profileName(vdc.defaultProfile())), T("DateCreated", created()),
 	})
 	return n
 }
