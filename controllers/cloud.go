@@ -15,7 +15,7 @@ const (
 	// taskPoll is a fallback: the end of a task wakes us.
 	taskPoll = 10 * time.Second
 	// busyPoll is for entities held by the task of somebody else.
-	busyPoll = 5 * time.Second
+	busyPoll = 3 * time.Second
 	// unreachablePoll is for a VCD that does not answer.
 	unreachablePoll = 30 * time.Second
 	// remedyPoll is for what a person has to mend in VCD.

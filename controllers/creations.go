@@ -1,7 +1,6 @@
 package controllers
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -30,6 +29,7 @@ type creations struct {
 type line struct {
 	waiting  map[string]creation
 	underWay map[string]bool // nil: nobody has the turn
+	running  func() bool     // whether the task of the last request still holds the vApp; nil: there is none
 }
 
 // A turn is the right to create VMs in a vApp.
@@ -38,21 +38,31 @@ type turn struct {
 	end func()
 }
 
+// join puts c in line for a vApp. Whoever has the turn next creates it.
+func (q *creations) join(vApp string, c creation) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.lineOf(vApp).waiting[c.key] = c
+}
+
+func (q *creations) lineOf(vApp string) *line {
+	if q.byVApp == nil {
+		q.byVApp = map[string]*line{}
+	}
+	if q.byVApp[vApp] == nil {
+		q.byVApp[vApp] = &line{waiting: map[string]creation{}}
+	}
+	return q.byVApp[vApp]
+}
+
 // take puts c in line for a vApp. It returns the turn unless somebody has it; then c is created by them or is
 // woken when they are ready.
 func (q *creations) take(vApp string, c creation) (turn, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.byVApp == nil {
-		q.byVApp = map[string]*line{}
-	}
-	l := q.byVApp[vApp]
-	if l == nil {
-		l = &line{waiting: map[string]creation{}}
-		q.byVApp[vApp] = l
-	}
+	l := q.lineOf(vApp)
 	l.waiting[c.key] = c
-	if l.underWay != nil {
+	if l.underWay != nil || l.running != nil && l.running() {
 		return turn{}, false
 	}
 	l.underWay = map[string]bool{}
@@ -68,17 +78,41 @@ func (q *creations) take(vApp string, c creation) (turn, bool) {
 	return t, true
 }
 
-// end gives the turn back and wakes who came in the meantime.
+// started keeps everybody from the vApp while the task of the request runs. Whoever has the turn calls it.
+func (q *creations) started(vApp string, running func() bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.byVApp[vApp].running = running
+}
+
+// ended lets the next have the vApp.
+func (q *creations) ended(vApp string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if l := q.byVApp[vApp]; l != nil {
+		l.running = nil
+		q.next(vApp, l)
+	}
+}
+
+// end gives the turn back.
 func (q *creations) end(vApp string) {
 	q.mu.Lock()
+	defer q.mu.Unlock()
 	l := q.byVApp[vApp]
 	l.underWay = nil
-	waiting := slices.Collect(maps.Values(l.waiting))
-	if len(waiting) == 0 {
+	q.next(vApp, l)
+}
+
+// next wakes who waits for a free vApp, and forgets the line when nobody does.
+func (q *creations) next(vApp string, l *line) {
+	if l.underWay != nil || l.running != nil {
+		return
+	}
+	if len(l.waiting) == 0 {
 		delete(q.byVApp, vApp)
 	}
-	q.mu.Unlock()
-	for _, c := range waiting {
+	for _, c := range l.waiting {
 		c.wake()
 	}
 }

@@ -39,6 +39,9 @@ type memory struct {
 	// being created: nobody else has a reason to touch it.
 	vm *vcd.VM
 
+	// waitsSince is when the machine first wanted its VM to be created.
+	waitsSince time.Time
+
 	failure failure
 }
 

@@ -40,6 +40,7 @@ type VCDMachineReconciler struct {
 	Sessions         Sessions
 	Recorder         events.EventRecorder
 	WatchFilterValue string
+	Gather           time.Duration    // how long to wait for machines to create together; 0: a second
 	Now              func() time.Time // nil: time.Now
 
 	wakeUps   wakeUps

@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,10 @@ import (
 
 // inventoryAge is how old the inventory may be. What our own tasks changed is asked for afresh anyway.
 const inventoryAge = 30 * time.Second
+
+// defaultGather is how long the first machine waits for others: several VMs in one request take little longer than one,
+// and those that come later wait for the end of it.
+const defaultGather = time.Second
 
 // reconcileVApp makes sure that the vApp exists and is the cluster's. A vApp that is not there is created together with
 // the VMs that wait for it.
@@ -78,7 +83,12 @@ func (s *machineScope) observe(ctx context.Context) (outcome, error) {
 // prepareVApp looks at the vApp as it is now, in turn, and takes the next step towards one that VMs can be added to.
 func (s *machineScope) prepareVApp(ctx context.Context, composing, connecting string) (outcome, error) {
 	name := s.vAppName()
-	t, ok := s.creations.take(s.line(), s.creation())
+	mine := s.creation()
+	if left := s.gather(); left > 0 && !mine.alone {
+		s.creations.join(s.line(), mine)
+		return wait(left, infrav1.EntityBusyReason, "Waiting for machines that are created at the same time"), nil
+	}
+	t, ok := s.creations.take(s.line(), mine)
 	if !ok {
 		return wait(taskPoll, infrav1.EntityBusyReason, "Waiting for another machine to be created in vApp %s", name), nil
 	}
@@ -107,6 +117,14 @@ func (s *machineScope) prepareVApp(ctx context.Context, composing, connecting st
 		return s.cleanUpVApp(ctx, vApp)
 	}
 	return s.connect(ctx, vApp, connecting)
+}
+
+// gather returns how long the machine has still to wait for company.
+func (s *machineScope) gather() time.Duration {
+	if s.memory.waitsSince.IsZero() {
+		s.memory.waitsSince = s.now()
+	}
+	return s.memory.waitsSince.Add(cmp.Or(s.Gather, defaultGather)).Sub(s.now())
 }
 
 func (s *machineScope) creation() creation {
@@ -157,7 +175,7 @@ func (s *machineScope) compose(ctx context.Context, name, doing string) (outcome
 	if err != nil {
 		return s.refuse(stepCompose, err, doing)
 	}
-	s.followAll(stepCompose, task)
+	s.followAll(stepCompose, task, slices.DeleteFunc(s.turn.vms, func(c creation) bool { return !s.sameNetworks(c) }))
 	return running(doing), nil
 }
 
@@ -171,13 +189,22 @@ func (s *machineScope) sameNetworks(c creation) bool {
 	return true
 }
 
-// followAll lets every machine of the turn follow the task that creates its VM.
-func (s *machineScope) followAll(what step, t vcd.Task) {
-	for _, c := range s.turn.vms {
-		if s.sameNetworks(c) {
+// followAll lets every machine whose VM a task creates follow it. The task holds the vApp until it ends.
+func (s *machineScope) followAll(what step, t vcd.Task, machines []creation) {
+	for _, c := range machines {
+		if c.key != s.key() {
 			c.follow(what, t)
 		}
 	}
+	key, line, wake := s.key()+"/"+string(what), s.line(), s.wakeUps.forObject(s.vcdMachine)
+	s.creations.started(line, func() bool {
+		running, ok := s.session.Task(key)
+		return ok && running.State == vcd.TaskRunning
+	})
+	s.session.Follow(key, t, func() {
+		wake()
+		s.creations.ended(line)
+	})
 }
 
 // connect connects the machine's networks to the vApp, if they are not.

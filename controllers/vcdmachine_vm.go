@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"slices"
+	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -62,9 +63,7 @@ func (s *machineScope) addVM(ctx context.Context) (outcome, error) {
 	if err != nil {
 		return s.refuse(stepAdd, err, addingVM)
 	}
-	for _, c := range ours {
-		c.follow(stepAdd, task)
-	}
+	s.followAll(stepAdd, task, ours)
 	return running(addingVM), nil
 }
 
@@ -90,12 +89,13 @@ func (s *machineScope) recordVM(ctx context.Context, ref vcd.Ref) (outcome, erro
 	m.Spec.ProviderID = providerid.Format(vm.ID)
 	m.Status.VM = &infrav1.ResourceReference{Name: vm.Name, ID: vm.ID}
 	if vm.VApp.ID != "" {
-		m.Status.VApp = &infrav1.ResourceReference{Name: vm.VApp.Name, ID: vm.VApp.ID}
+		m.Status.VApp = &infrav1.ResourceReference{Name: s.vAppName(), ID: vm.VApp.ID}
 	}
 	if err := s.save(ctx); err != nil {
 		return done, err
 	}
 	vmCreated(s.Recorder, m, vm.Ref)
+	s.memory.waitsSince = time.Time{}
 	s.vm, s.memory.vm = &vm, &vm
 	return done, nil
 }

@@ -74,7 +74,7 @@ func (w *world) restart(t *testing.T, recorder events.EventRecorder) {
 	sessions := SessionsOf(pool)
 	w.identity = &VCDIdentityReconciler{Client: w.client, Identities: identities, Recorder: recorder}
 	w.cluster = &VCDClusterReconciler{Client: w.client, Live: w.client, Identities: identities, Sessions: sessions, Recorder: recorder}
-	w.machine = &VCDMachineReconciler{Client: w.client, Live: w.client, Identities: identities, Sessions: sessions, Recorder: recorder}
+	w.machine = &VCDMachineReconciler{Gather: 1, Client: w.client, Live: w.client, Identities: identities, Sessions: sessions, Recorder: recorder}
 }
 
 // pretendGuest comes up with the addresses that VCD offers it, and reads its bootstrap data.

@@ -1,0 +1,182 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+var errBoom = errors.New("boom")
+
+func TestRunPhases(t *testing.T) {
+	ready := metav1.Condition{Status: metav1.ConditionTrue, Reason: infrav1.ReadyReason}
+	blocked := metav1.Condition{Status: metav1.ConditionUnknown, Reason: infrav1.WaitingForEarlierPhaseReason, Message: "Waiting for Network"}
+
+	tests := []struct {
+		name       string
+		network    outcome
+		err        error
+		before     []metav1.Condition
+		wantAfter  time.Duration
+		wantErr    error
+		wantEvents int
+		want       map[string]metav1.Condition
+	}{
+		{
+			name: "all phases complete",
+			want: map[string]metav1.Condition{"Network": ready, "VM": ready, "Ready": ready},
+		},
+		{
+			name:      "a waiting phase blocks the later ones and is no news",
+			network:   wait(10*time.Second, "TaskRunning", "Creating network %s", "n1"),
+			wantAfter: 10 * time.Second,
+			want: map[string]metav1.Condition{
+				"Network": {Status: metav1.ConditionFalse, Reason: "TaskRunning", Message: "Creating network n1"},
+				"VM":      blocked,
+				"Ready":   {Status: metav1.ConditionFalse, Reason: "TaskRunning", Message: "Network: Creating network n1"},
+			},
+		},
+		{
+			name:    "an error that a retry may cure keeps what was known",
+			err:     errBoom,
+			before:  []metav1.Condition{{Type: "Network", Status: metav1.ConditionTrue, Reason: infrav1.ReadyReason}},
+			wantErr: errBoom,
+			want:    map[string]metav1.Condition{"Network": ready, "VM": blocked},
+		},
+		{
+			name:    "a new object whose first call fails is unknown",
+			err:     errBoom,
+			wantErr: errBoom,
+			want: map[string]metav1.Condition{
+				"Network": {Status: metav1.ConditionUnknown, Reason: infrav1.InternalErrorReason, Message: "Please check controller logs for errors"},
+			},
+		},
+		{
+			name:       "a stopped phase is news and not retried",
+			network:    stop("NetworkNotFound", "There is no network %s", "n1"),
+			wantEvents: 1,
+			want:       map[string]metav1.Condition{"Network": {Status: metav1.ConditionFalse, Reason: "NetworkNotFound", Message: "There is no network n1"}},
+		},
+		{
+			name:    "a problem that was reported is no news",
+			network: stop("NetworkNotFound", "There is no network n1"),
+			before:  []metav1.Condition{{Type: "Network", Status: metav1.ConditionFalse, Reason: "NetworkNotFound", Message: "There is no network n1"}},
+			want:    map[string]metav1.Condition{"Network": {Status: metav1.ConditionFalse, Reason: "NetworkNotFound", Message: "There is no network n1"}},
+		},
+		{
+			name:       "a phase that could not find out says so",
+			network:    unsure(0, "SiteUnreachable", "VCD does not answer"),
+			wantEvents: 1,
+			want: map[string]metav1.Condition{
+				"Network": {Status: metav1.ConditionUnknown, Reason: "SiteUnreachable", Message: "VCD does not answer"},
+				"Ready":   {Status: metav1.ConditionUnknown, Reason: "SiteUnreachable", Message: "Network: VCD does not answer"},
+			},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			obj := &infrav1.VCDCluster{}
+			obj.Status.Conditions = tt.before
+			recorder := events.NewFakeRecorder(10)
+			phases := []phase[*infrav1.VCDCluster]{
+				{"Network", func(context.Context, *infrav1.VCDCluster) (outcome, error) { return tt.network, tt.err }},
+				{"VM", func(context.Context, *infrav1.VCDCluster) (outcome, error) { return done, nil }},
+			}
+
+			res, err := runPhases(t.Context(), obj, obj, phases, recorder)
+			setReady(obj, phases)
+
+			g.Expect(errors.Is(err, tt.wantErr)).To(BeTrue(), "%v", err)
+			g.Expect(res.RequeueAfter).To(Equal(tt.wantAfter))
+			g.Expect(recorder.Events).To(HaveLen(tt.wantEvents))
+			for condition, want := range tt.want {
+				want.Type = condition
+				g.Expect(conditions.Get(obj, condition)).To(HaveValue(conditions.MatchCondition(want, conditions.IgnoreLastTransitionTime(true))))
+			}
+			g.Expect(complete(obj, phases)).To(Equal(conditions.IsTrue(obj, clusterv1.ReadyCondition)))
+		})
+	}
+}
+
+func TestFailuresAreRetriedLessAndLessOften(t *testing.T) {
+	g := NewWithT(t)
+	now := time.Now()
+	m := &memory{}
+	out := fail(0, "TaskFailed", "no")
+
+	g.Expect(m.failed(stepAdd, out, now, 1).after).To(Equal(firstRetry))
+	g.Expect(m.failing(stepAdd, now.Add(firstRetry/2), 1).after).To(Equal(firstRetry - firstRetry/2))
+	g.Expect(m.failing(stepAdd, now.Add(firstRetry), 1)).To(Equal(done))
+	g.Expect(m.failed(stepAdd, out, now, 1).after).To(Equal(2 * firstRetry))
+	g.Expect(m.failing(stepAdd, now, 2)).To(Equal(done), "a change of the spec is a reason to try again")
+	for range 20 {
+		m.failed(stepAdd, out, now, 1)
+	}
+	g.Expect(m.failing(stepAdd, now, 1).after).To(Equal(lastRetry))
+
+	m.succeeded(stepAdd)
+	g.Expect(m.failing(stepAdd, now, 1)).To(Equal(done))
+}
+
+func TestOneMachineAtATimeHasTheTurn(t *testing.T) {
+	g := NewWithT(t)
+	var q creations
+	var woken []string
+	c := func(name string) creation {
+		return creation{key: name, wake: func() { woken = append(woken, name) }}
+	}
+	names := func(t turn) []string {
+		var keys []string
+		for _, c := range t.vms {
+			keys = append(keys, c.key)
+		}
+		return keys
+	}
+
+	first, ok := q.take("v", c("a"))
+	g.Expect(ok).To(BeTrue())
+	g.Expect(names(first)).To(ConsistOf("a"))
+	for _, name := range []string{"b", "c", "d"} {
+		_, ok = q.take("v", c(name))
+		g.Expect(ok).To(BeFalse())
+	}
+	g.Expect(q.leave("v", "a")).To(BeFalse(), "its request is under way")
+	g.Expect(q.leave("v", "d")).To(BeTrue())
+
+	first.end()
+	g.Expect(woken).To(ConsistOf("b", "c"))
+	second, ok := q.take("v", c("c"))
+	g.Expect(ok).To(BeTrue())
+	g.Expect(names(second)).To(ConsistOf("b", "c"), "those who wait together are created together")
+	g.Expect(q.leave("v", "b")).To(BeFalse())
+
+	second.end()
+	g.Expect(q.byVApp).To(BeEmpty())
+}
+
+func TestWhoFailedInCompanyGoesAlone(t *testing.T) {
+	g := NewWithT(t)
+	var q creations
+	busy, _ := q.take("v", creation{key: "x", wake: func() {}})
+	q.take("v", creation{key: "bad", alone: true, wake: func() {}})
+	busy.end()
+
+	company, ok := q.take("v", creation{key: "a", wake: func() {}})
+	g.Expect(ok).To(BeTrue())
+	g.Expect(company.vms).To(HaveLen(1))
+	company.end()
+
+	alone, ok := q.take("v", creation{key: "bad", alone: true, wake: func() {}})
+	g.Expect(ok).To(BeTrue())
+	g.Expect(alone.vms).To(HaveLen(1))
+}
