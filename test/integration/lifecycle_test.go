@@ -1,0 +1,106 @@
+package integration
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+func TestAMachineComesUpAndGoes(t *testing.T) {
+	s := newSite(t)
+	c := s.cluster("alpha")
+	s.ready(c)
+	s.g.Eventually(func() (string, error) { return c.Spec.ControlPlaneEndpoint.String(), s.get(c) }, patience).Should(Equal(vip + ":6443"))
+	s.g.Expect(c.Spec.InfraID).NotTo(BeEmpty())
+	s.g.Expect(s.get(&corev1.Secret{ObjectMeta: s.meta("alpha-kube-vip")})).To(Succeed())
+
+	m := s.machine("alpha", "alpha-0", func(m *infrav1.VCDMachine) {
+		m.Spec.PlacementPolicy, m.Spec.StorageProfile = "rack-a", "fast"
+		m.Spec.Networks = []infrav1.NetworkSpec{
+			{AddressSource: infrav1.AddressPool},
+			{Name: "storage", AddressSource: infrav1.AddressPool},
+		}
+	})
+	s.ready(m)
+
+	s.g.Expect(s.State().VMs).To(HaveLen(1))
+	vm := s.State().VMs[0]
+	s.g.Expect(m.Spec.ProviderID).To(Equal("vmware-cloud-director://urn:vcloud:vm:" + vm.ID))
+	s.g.Expect(vm.Name).To(Equal("alpha-0"))
+	s.g.Expect(vm.PoweredOn).To(BeTrue())
+	s.g.Expect(vm.NICs).To(HaveLen(2))
+	s.g.Expect(vm.ExtraConfig).To(HaveKeyWithValue("disk.enableUUID", "1"))
+	s.g.Expect(vm.ExtraConfig).To(HaveKey("guestinfo.userdata"))
+	s.g.Expect(m.Status.Addresses).To(ContainElement(clusterv1.MachineAddress{Type: clusterv1.MachineHostName, Address: "alpha-0"}))
+	for _, nic := range vm.NICs {
+		s.g.Expect(m.Status.Addresses).To(ContainElement(clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: nic.Address}))
+	}
+	s.g.Expect(*m.Status.Initialization.Provisioned).To(BeTrue())
+	s.restful(c, m)
+
+	s.deleteMachine("alpha-0")
+	s.deleteCluster("alpha")
+	s.empty()
+	s.g.Expect(client.IgnoreNotFound(s.get(&corev1.Secret{ObjectMeta: s.meta("vcd")}))).To(Succeed())
+}
+
+func TestAddressesByDHCP(t *testing.T) {
+	s := newSite(t, func(c *vcdsim.Config) { c.Guest = leases{} })
+	s.cluster("dhcp")
+	m := s.machine("dhcp", "dhcp-0", func(m *infrav1.VCDMachine) {
+		m.Spec.Networks = []infrav1.NetworkSpec{{AddressSource: infrav1.AddressDHCP}}
+	})
+
+	s.ready(m)
+
+	s.g.Expect(m.Status.NICs).To(HaveLen(1))
+	s.g.Expect(m.Status.NICs[0].Address).To(Equal(leasedAddress))
+	s.deleteMachine("dhcp-0")
+	s.deleteCluster("dhcp")
+	s.empty()
+}
+
+func TestAnEndpointOfSomebodyElse(t *testing.T) {
+	s := newSite(t)
+	c := s.cluster("external", func(c *infrav1.VCDCluster) {
+		c.Spec.Endpoint = infrav1.EndpointSpec{Type: infrav1.EndpointExternal}
+		c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: "api.example.com", Port: 443}
+	})
+
+	s.ready(c)
+
+	s.g.Expect(c.Spec.ControlPlaneEndpoint.String()).To(Equal("api.example.com:443"))
+	s.deleteCluster("external")
+	s.empty()
+}
+
+// restful checks that ready objects at rest are left alone: nothing is written to them nor to VCD.
+func (s *site) restful(objects ...conditioned) {
+	s.t.Helper()
+	time.Sleep(time.Second)
+	before := map[client.Object]string{}
+	for _, obj := range objects {
+		s.g.Expect(s.get(obj)).To(Succeed())
+		before[obj] = obj.GetResourceVersion()
+	}
+	since := len(s.Requests())
+	for _, obj := range objects { // An annotation makes the manager look again.
+		patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"test.example.com/look":"again"}}}`))
+		s.g.Expect(house.client.Patch(s.t.Context(), obj, patch)).To(Succeed())
+		before[obj] = obj.GetResourceVersion()
+	}
+	time.Sleep(2 * time.Second)
+	for _, obj := range objects {
+		s.g.Expect(s.get(obj)).To(Succeed())
+		s.g.Expect(obj.GetResourceVersion()).To(Equal(before[obj]), "%T %s was written to", obj, obj.GetName())
+	}
+	s.g.Expect(s.writes(since)).To(BeEmpty())
+}

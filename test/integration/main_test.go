@@ -1,0 +1,88 @@
+// Package integration tests this provider as it is shipped: its manager as a process with the rights of its role, a
+// real API server with Cluster API's core manager, and simulated VMware Cloud Directors over HTTPS.
+package integration
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/world"
+)
+
+// house is the management cluster that all tests share. Each test has a namespace and simulators of its own.
+var house struct {
+	*world.World
+
+	client client.Client
+}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	if testing.Short() {
+		fmt.Println("skipped: these tests start a management cluster, and -short is set")
+		return 0
+	}
+	dir, err := os.MkdirTemp("", "integration-")
+	if err != nil {
+		return complain(err)
+	}
+	log.SetLogger(klog.Background())
+	ctx := context.Background()
+	house.World, err = world.Start(ctx, world.Options{
+		Dir: dir, Out: os.Stderr, Parts: []stack.Part{stack.Core, stack.IPAM},
+		ManagerArgs: []string{"--v=5"}, // Canaries are looked for in the most talkative log.
+	})
+	if err != nil {
+		return complain(err)
+	}
+	defer func() {
+		if err := house.Stop(); err != nil {
+			complain(err)
+		}
+	}()
+	if house.client, err = client.New(house.RESTConfig(), client.Options{Scheme: scheme()}); err != nil {
+		return complain(err)
+	}
+	code := m.Run()
+	if code != 0 {
+		fmt.Fprintln(os.Stderr, "Logs are kept in", house.LogDir())
+		return code
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return complain(err)
+	}
+	return 0
+}
+
+func complain(err error) int {
+	fmt.Fprintln(os.Stderr, "Error:", err)
+	return 1
+}
+
+func scheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.AddToScheme, ipamv1.AddToScheme, infrav1.AddToScheme} {
+		if err := add(s); err != nil {
+			panic(err)
+		}
+	}
+	return s
+}

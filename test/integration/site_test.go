@@ -1,0 +1,231 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+const (
+	patience = 60 * time.Second
+	vip      = "192.168.100.200"
+)
+
+// A site is a simulated VCD with a namespace whose objects live in it.
+type site struct {
+	*vcdsim.Simulator
+
+	t         *testing.T
+	g         *WithT
+	namespace string
+}
+
+// newSite starts a simulator and makes a namespace with an identity for it.
+func newSite(t *testing.T, mods ...func(*vcdsim.Config)) *site {
+	t.Helper()
+	g := NewWithT(t)
+	config := vcdsim.Config{Model: vcdsim.K8sTenant(), Profile: vcdsim.Instant, Seed: 1}
+	for _, mod := range mods {
+		mod(&config)
+	}
+	sim, err := vcdsim.New(config)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(sim.Start()).To(Succeed())
+	t.Cleanup(func() {
+		g.Expect(sim.Unhandled()).To(BeEmpty(), "routes that the simulator does not know")
+		g.Expect(sim.Close()).To(Succeed())
+	})
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	g.Expect(house.client.Create(t.Context(), ns)).To(Succeed())
+	s := &site{Simulator: sim, t: t, g: g, namespace: ns.Name}
+	t.Cleanup(s.removeAll)
+	s.create(&corev1.Secret{
+		ObjectMeta: s.meta("vcd"),
+		StringData: map[string]string{
+			infrav1.SecretUsername: "capvcd", infrav1.SecretPassword: s.password(), infrav1.SecretCABundle: string(sim.CA()),
+		},
+	})
+	s.create(&infrav1.VCDIdentity{
+		ObjectMeta: s.meta("vcd"),
+		Spec:       infrav1.VCDIdentitySpec{SecretRef: infrav1.LocalSecretReference{Name: "vcd"}},
+	})
+	return s
+}
+
+// password is the one of the seeded user.
+func (s *site) password() string {
+	return s.State().Model.Orgs[1].Users[1].Password
+}
+
+func (s *site) meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, Namespace: s.namespace}
+}
+
+// create creates an object; while the manager is down its webhooks are, too, so it tries for a while.
+func (s *site) create(obj client.Object) {
+	s.t.Helper()
+	s.g.Eventually(func() error { return house.client.Create(s.t.Context(), obj) }, patience, "100ms").Should(Succeed())
+}
+
+// cluster creates a Cluster with its VCDCluster.
+func (s *site) cluster(name string, mods ...func(*infrav1.VCDCluster)) *infrav1.VCDCluster {
+	s.t.Helper()
+	c := &infrav1.VCDCluster{
+		ObjectMeta: s.meta(name),
+		Spec: infrav1.VCDClusterSpec{
+			Site: s.URL(), Org: "acme", OVDC: "acme-vdc", OVDCNetwork: "nodes",
+			IdentityRef: infrav1.IdentityReference{Name: "vcd"},
+			Endpoint:    infrav1.EndpointSpec{Type: infrav1.EndpointKubeVIP, KubeVIP: &infrav1.KubeVIPEndpoint{Address: vip}},
+		},
+	}
+	for _, mod := range mods {
+		mod(c)
+	}
+	s.create(c)
+	s.create(&clusterv1.Cluster{
+		ObjectMeta: s.meta(name),
+		Spec:       clusterv1.ClusterSpec{InfrastructureRef: reference("VCDCluster", name)},
+	})
+	return c
+}
+
+// machine creates a Machine with its VCDMachine and bootstrap data.
+func (s *site) machine(cluster, name string, mods ...func(*infrav1.VCDMachine)) *infrav1.VCDMachine {
+	s.t.Helper()
+	if s.get(&corev1.Secret{ObjectMeta: s.meta(name + "-bootstrap")}) != nil {
+		s.bootstrap(name+"-bootstrap", "#cloud-config\nruncmd:\n- echo hello\n")
+	}
+	m := &infrav1.VCDMachine{
+		ObjectMeta: s.meta(name),
+		Spec:       infrav1.VCDMachineSpec{Catalog: "kubernetes", Template: "ubuntu-2404-kube-v1.36.3", SizingPolicy: "small"},
+	}
+	m.Labels = map[string]string{clusterv1.ClusterNameLabel: cluster}
+	for _, mod := range mods {
+		mod(m)
+	}
+	s.create(m)
+	s.create(&clusterv1.Machine{
+		ObjectMeta: s.meta(name),
+		Spec: clusterv1.MachineSpec{
+			ClusterName:       cluster,
+			InfrastructureRef: reference("VCDMachine", name),
+			Bootstrap:         clusterv1.Bootstrap{DataSecretName: ptr.To(name + "-bootstrap")},
+		},
+	})
+	return m
+}
+
+func reference(kind, name string) clusterv1.ContractVersionedObjectReference {
+	return clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: kind, Name: name}
+}
+
+// get reads an object again.
+func (s *site) get(obj client.Object) error {
+	return house.client.Get(s.t.Context(), client.ObjectKeyFromObject(obj), obj)
+}
+
+// ready waits until an object's Ready condition is True.
+func (s *site) ready(obj conditioned) {
+	s.t.Helper()
+	s.g.Eventually(func() (string, error) { return s.state(obj, clusterv1.ReadyCondition) }, patience, "50ms").Should(HavePrefix("True"))
+}
+
+// conditioned is an object with conditions.
+type conditioned interface {
+	client.Object
+	GetConditions() []metav1.Condition
+}
+
+// state reads a condition, as "Status Reason: Message".
+func (s *site) state(obj conditioned, condition string) (string, error) {
+	if err := s.get(obj); err != nil {
+		return "", err
+	}
+	for _, c := range obj.GetConditions() {
+		if c.Type == condition {
+			return fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message), nil
+		}
+	}
+	return "", nil
+}
+
+// events lists what was said about an object, as "Type Reason: Note".
+func (s *site) events(obj client.Object) []string {
+	list := &corev1.EventList{}
+	s.g.Expect(house.client.List(s.t.Context(), list, client.InNamespace(s.namespace))).To(Succeed())
+	var notes []string
+	for _, e := range list.Items {
+		if e.InvolvedObject.Name == obj.GetName() && e.InvolvedObject.UID == obj.GetUID() {
+			notes = append(notes, fmt.Sprintf("%s %s: %s", e.Type, e.Reason, e.Message))
+		}
+	}
+	return notes
+}
+
+// delete deletes objects and waits until they are gone.
+func (s *site) delete(objects ...client.Object) {
+	s.t.Helper()
+	for _, obj := range objects {
+		s.g.Expect(client.IgnoreNotFound(house.client.Delete(s.t.Context(), obj))).To(Succeed())
+	}
+	for _, obj := range objects {
+		s.g.Eventually(func() bool { return client.IgnoreNotFound(s.get(obj)) == nil && s.get(obj) != nil }, patience, "50ms").
+			Should(BeTrue(), "%T %s is still there", obj, obj.GetName())
+	}
+}
+
+// deleteMachine deletes a machine and waits until it is gone.
+func (s *site) deleteMachine(name string) {
+	s.t.Helper()
+	s.delete(&clusterv1.Machine{ObjectMeta: s.meta(name)}, &infrav1.VCDMachine{ObjectMeta: s.meta(name)})
+}
+
+// deleteCluster deletes a cluster and waits until it is gone.
+func (s *site) deleteCluster(name string) {
+	s.t.Helper()
+	s.delete(&clusterv1.Cluster{ObjectMeta: s.meta(name)}, &infrav1.VCDCluster{ObjectMeta: s.meta(name)})
+}
+
+// empty says what is left in VCD.
+func (s *site) empty() {
+	s.t.Helper()
+	state := s.State()
+	s.g.Expect(state.VMs).To(BeEmpty())
+	s.g.Expect(state.VApps).To(BeEmpty())
+}
+
+// removeAll deletes what a test left, so that the manager does not go on asking a simulator that is gone.
+func (s *site) removeAll() {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	clusters := &clusterv1.ClusterList{}
+	if err := house.client.List(ctx, clusters, client.InNamespace(s.namespace)); err != nil {
+		s.t.Log(err)
+	}
+	for i := range clusters.Items {
+		s.t.Log(client.IgnoreNotFound(house.client.Delete(ctx, &clusters.Items[i])))
+	}
+}
+
+// writes lists the requests since index that change something in VCD.
+func (s *site) writes(since int) []string {
+	var writes []string
+	for _, r := range s.Requests()[since:] {
+		if r.Method != "GET" && !strings.Contains(r.Path, "session") {
+			writes = append(writes, r.Operation)
+		}
+	}
+	return writes
+}
