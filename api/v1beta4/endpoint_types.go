@@ -1,0 +1,122 @@
+package v1beta4
+
+// EndpointType is who serves the control-plane endpoint.
+// +kubebuilder:validation:Enum=KubeVIP;EdgeGateway;External
+type EndpointType string
+
+// Endpoint types.
+const (
+	// EndpointKubeVIP is a virtual IP that kube-vip announces from the control-plane nodes.
+	EndpointKubeVIP EndpointType = "KubeVIP"
+	// EndpointEdgeGateway is an NSX ALB virtual service on the network's edge gateway.
+	EndpointEdgeGateway EndpointType = "EdgeGateway"
+	// EndpointExternal is a load balancer that somebody else runs.
+	EndpointExternal EndpointType = "External"
+)
+
+// EndpointSpec is a union: the member of the type's name may be set.
+// +kubebuilder:validation:XValidation:rule="self.type == 'KubeVIP' || !has(self.kubeVIP)",fieldPath=".kubeVIP",message="may only be set when type is KubeVIP"
+// +kubebuilder:validation:XValidation:rule="self.type == 'EdgeGateway' || !has(self.edgeGateway)",fieldPath=".edgeGateway",message="may only be set when type is EdgeGateway"
+type EndpointSpec struct {
+	// type of the endpoint.
+	// +required
+	// +kubebuilder:default=KubeVIP
+	Type EndpointType `json:"type,omitempty"`
+
+	// port of the API server.
+	// +optional
+	// +kubebuilder:default=6443
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Port int32 `json:"port,omitempty"`
+
+	// kubeVIP configures an endpoint of type KubeVIP.
+	// +optional
+	KubeVIP *KubeVIPEndpoint `json:"kubeVIP,omitempty"`
+
+	// edgeGateway configures an endpoint of type EdgeGateway.
+	// +optional
+	EdgeGateway *EdgeGatewayEndpoint `json:"edgeGateway,omitempty"`
+}
+
+// KubeVIPEndpoint configures kube-vip. One of address, poolRef and dnsName says where the endpoint is, unless
+// controlPlaneEndpoint does.
+// +kubebuilder:validation:XValidation:rule="[has(self.address), has(self.poolRef), has(self.dnsName)].filter(x, x).size() <= 1",message="only one of address, poolRef and dnsName may be set"
+type KubeVIPEndpoint struct {
+	// address is the virtual IP. It must lie in the nodes' network, outside its static pool and its DHCP ranges.
+	// +optional
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=45
+	Address string `json:"address,omitempty"`
+
+	// poolRef is the IPAM pool that the virtual IP is claimed from.
+	// +optional
+	PoolRef *IPPoolReference `json:"poolRef,omitempty"`
+
+	// dnsName is a name that kube-vip updates by dynamic DNS.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	DNSName string `json:"dnsName,omitempty"`
+
+	// interface of the nodes that announces the virtual IP; kube-vip takes the one with the default route if empty. Mutable in
+	// place; takes effect on new control-plane nodes.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=15
+	Interface string `json:"interface,omitempty"`
+
+	// image is the whole reference of kube-vip's image, with registry and tag or digest. Set it where the default registry cannot
+	// be reached. Mutable in place; takes effect on new control-plane nodes.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Image string `json:"image,omitempty"`
+}
+
+// EdgeGatewayEndpoint configures a virtual service of NSX Advanced Load Balancer.
+type EdgeGatewayEndpoint struct {
+	// address is the wished virtual IP; a free one is taken if empty.
+	// +optional
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=45
+	Address string `json:"address,omitempty"`
+
+	// ipSpace is the name or URN of the IP Space that the address is taken from; any usable one if empty.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	IPSpace string `json:"ipSpace,omitempty"`
+
+	// serviceEngineGroup is the name or URN of the service engine group; any with room if empty.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	ServiceEngineGroup string `json:"serviceEngineGroup,omitempty"`
+
+	// oneArm puts the virtual service on an internal address behind a DNAT rule.
+	// +optional
+	OneArm *OneArmSpec `json:"oneArm,omitempty"`
+}
+
+// OneArmSpec configures one-arm load balancing.
+type OneArmSpec struct {
+	// internalRange is the range of internal addresses of virtual services, as "first-last".
+	// +optional
+	// +kubebuilder:validation:MinLength=3
+	// +kubebuilder:validation:MaxLength=91
+	InternalRange string `json:"internalRange,omitempty"`
+}
+
+// LoadBalancerSpec is the default of load balancers on the edge gateway.
+type LoadBalancerSpec struct {
+	// oneArm puts virtual services on internal addresses behind DNAT rules.
+	// +optional
+	OneArm *OneArmSpec `json:"oneArm,omitempty"`
+
+	// vipSubnet limits which external addresses may be taken, as a CIDR.
+	// +optional
+	// +kubebuilder:validation:MinLength=3
+	// +kubebuilder:validation:MaxLength=49
+	VIPSubnet string `json:"vipSubnet,omitempty"`
+}
