@@ -101,12 +101,14 @@ func (q *quickstart) watch(ctx context.Context, what string, wanted func(*view) 
 	defer q.screen.finish()
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
+	var last *view
 	for {
 		v, err := q.look(ctx)
 		if err != nil && ctx.Err() == nil {
 			return fmt.Errorf("looking at the cluster: %w", err)
 		}
 		if err == nil {
+			last = v
 			q.screen.show(v)
 			if wanted(v) {
 				return nil
@@ -114,7 +116,7 @@ func (q *quickstart) watch(ctx context.Context, what string, wanted func(*view) 
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(context.Cause(ctx), v.problem())
+			return errors.Join(context.Cause(ctx), last.problem())
 		case err := <-q.stack.Failed():
 			return err
 		case <-ticker.C:
