@@ -142,7 +142,10 @@ func (r *request) tokenProvider() (*response, error) { return r.tokenLogin(syste
 // try the provider first fall back to the tenant.
 func (r *request) tokenLogin(orgName string) (*response, error) {
 	form, err := url.ParseQuery(string(r.body))
-	if err != nil || form.Get("grant_type") != "refresh_token" {
+	if err != nil {
+		return nil, badRequest("The form is invalid: %s", err)
+	}
+	if form.Get("grant_type") != "refresh_token" {
 		return oauthError("unsupported_grant_type"), nil
 	}
 	org := r.sim.store.orgByName(orgName)
@@ -216,4 +219,4 @@ func (r *request) logout() (*response, error) {
 }
 
 // String hides the token when a session is printed.
-func (s Session) String() string { return fmt.Sprintf("session %s of %s@%s", s.ID, s.User, s.Org) }
+func (s *Session) String() string { return fmt.Sprintf("session %s of %s@%s", s.ID, s.User, s.Org) }

@@ -78,7 +78,7 @@ func (c *client) request(method, path, body string) *http.Request {
 	if !strings.HasPrefix(path, "https://") {
 		path = c.sim.URL() + path
 	}
-	req, err := http.NewRequest(method, path, strings.NewReader(body)) //nolint:noctx // a test
+	req, err := http.NewRequest(method, path, strings.NewReader(body))
 	c.Expect(err).NotTo(HaveOccurred())
 	req.Header.Set("Accept", "application/*;version=37.2")
 	if c.token != "" {
@@ -151,7 +151,7 @@ func (c *client) refused(method, path, body string, status int, code string) str
 	c.Expect(a.status).To(Equal(status), "%s %s: %s", method, path, a.body)
 	if a.json != nil {
 		c.Expect(a.json["minorErrorCode"]).To(Equal(code))
-		return a.json["message"].(string) //nolint:forcetypeassert // a test
+		return a.json["message"].(string)
 	}
 	c.Expect(a.xml.Name).To(Equal("Error"))
 	c.Expect(a.xml.Attr("minorErrorCode")).To(Equal(code))

@@ -83,14 +83,16 @@ func (c *SimClock) Advance(d time.Duration) {
 	end := c.now().Add(d)
 	for len(c.timers) > 0 && !c.timers[0].at.After(end) {
 		t, _ := heap.Pop(&c.timers).(*simTimer)
-		if c.rate == 0 && t.at.After(c.origin) {
-			c.origin = t.at
+		if t.at.After(c.now()) {
+			c.origin, c.real = t.at, time.Now()
 		}
 		c.mu.Unlock()
 		t.f()
 		c.mu.Lock()
 	}
-	c.origin, c.real = end, time.Now()
+	if end.After(c.now()) {
+		c.origin, c.real = end, time.Now()
+	}
 	c.rearm()
 	c.mu.Unlock()
 }
@@ -122,7 +124,7 @@ func (c *SimClock) fire() {
 	}
 }
 
-type timerHeap []*simTimer
+type timerHeap []*simTimer //nolint:recvcheck // container/heap asks for both
 
 func (h timerHeap) Len() int { return len(h) }
 

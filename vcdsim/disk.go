@@ -135,7 +135,10 @@ func (r *request) putDisk() (*response, error) {
 	if d.AttachedTo != "" {
 		return nil, badRequest("The disk %q is attached to a VM and cannot be changed.", d.Name)
 	}
-	_, vdc := r.sim.store.vdc(d.VDCID)
+	vdc, err := r.vdcOf(d.VDCID)
+	if err != nil {
+		return nil, err
+	}
 	spec := *d
 	if err := r.readDisk(vdc, tree, &spec); err != nil {
 		return nil, err
@@ -224,10 +227,7 @@ func (s *Simulator) commitAttach(t *Task) error {
 	if vm == nil || d == nil {
 		return gone("disk", t.Work.Disk)
 	}
-	unit := 0
-	for _, x := range vm.Disks {
-		unit = max(unit, x.Unit+1)
-	}
+	unit := vm.nextUnit()
 	d.AttachedTo = vm.ID
 	vm.Disks = append(vm.Disks, VMDisk{ID: diskID(unit), SizeMiB: d.SizeMiB, Unit: unit, StorageProfileID: d.StorageProfileID, DiskID: d.ID})
 	return nil

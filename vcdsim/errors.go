@@ -9,7 +9,7 @@ import (
 )
 
 // A Refusal is an error as VCD answers it: status, minor code and message. Tasks that fail carry one too.
-type Refusal struct {
+type Refusal struct { //nolint:errname // what VCD does is to refuse
 	Status  int
 	Code    string
 	Message string

@@ -83,17 +83,33 @@ func (s *Simulator) bootNow(id string, generation int) {
 		}
 		return
 	}
-	ctx, cancel := context.WithCancel(s.ctx)
+	ctx, cancel := context.WithCancel(s.ctx) //nolint:gosec // tellGuest calls cancel when the VM goes off
 	s.boots[id] = cancel
 	view := s.guestView(vm)
-	s.guests.Add(1)
-	go func() {
-		defer s.guests.Done()
+	s.callGuest(id, func() {
 		report, err := s.guest.PowerOn(ctx, view)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.booted(id, generation, report, err)
 		s.settle()
+	})
+}
+
+// callGuest runs f in the background, after what was asked of the same guest before.
+func (s *Simulator) callGuest(id string, f func()) {
+	if s.ctx.Err() != nil {
+		return
+	}
+	before, done := s.queues[id], make(chan struct{})
+	s.queues[id] = done
+	s.guests.Add(1)
+	go func() {
+		defer s.guests.Done()
+		defer close(done)
+		if before != nil {
+			<-before
+		}
+		f()
 	}()
 }
 
@@ -188,11 +204,7 @@ func (s *Simulator) tellGuest(id string, tell func(Guest, context.Context, strin
 	if s.guest == nil {
 		return
 	}
-	s.guests.Add(1)
-	go func() {
-		defer s.guests.Done()
-		tell(s.guest, s.ctx, id)
-	}()
+	s.callGuest(id, func() { tell(s.guest, s.ctx, id) })
 }
 
 func (vm *VM) entity() Entity { return Entity{"vm", vm.ID, vm.Name} }

@@ -20,6 +20,14 @@ func (s *store) orgByName(name string) *Org {
 	return nil
 }
 
+// vdcName is the name of a VDC, empty if it was deleted behind its VMs' back.
+func (s *store) vdcName(id string) string {
+	if _, v := s.vdc(id); v != nil {
+		return v.Name
+	}
+	return ""
+}
+
 // vdc finds a VDC and its organisation; both are nil if there is none.
 func (s *store) vdc(id string) (*Org, *VDC) {
 	for o := range s.model.Orgs {
@@ -171,5 +179,5 @@ func (sh shelf) vdcOf(t *Template) *VDC {
 			return &sh.org.VDCs[i]
 		}
 	}
-	return nil
+	return &VDC{}
 }

@@ -57,10 +57,9 @@ const (
 
 const cloneSpread = 0.3
 
-var operations map[string]operation
-
-func init() { //nolint:gochecknoinits // the table and the functions in it refer to each other
-	operations = map[string]operation{
+// operations describes every operation by its key.
+func operations() map[string]operation {
+	return map[string]operation{
 		opCompose:     {"vdcComposeVapp", "VDC_COMPOSE_VAPP", "Composing Virtual Application", durationCompose, 0, (*Simulator).commitCompose, (*Simulator).undoCompose},
 		opRecompose:   {"vdcRecomposeVapp", "VDC_RECOMPOSE_VAPP", "Recomposing Virtual Application", durationRecompose, cloneSpread, (*Simulator).commitCompose, (*Simulator).undoRecompose},
 		opInstantiate: {"vdcInstantiateVapp", "VDC_INSTANTIATE_VAPP", "Creating Virtual Application", durationRecompose, cloneSpread, (*Simulator).commitCompose, (*Simulator).undoCompose},
@@ -215,6 +214,7 @@ func (s *Simulator) deleteVM(vm *VM) {
 	}
 	s.store.removeVM(vm)
 	s.tellGuest(vm.ID, Guest.Delete)
+	delete(s.queues, vm.ID)
 }
 
 func (s *Simulator) commitDeleteVM(t *Task) error {

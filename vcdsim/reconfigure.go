@@ -136,34 +136,13 @@ func (r *request) readSpec(vm *VM, tree *xmltree.Node, c *vmChange) error {
 // readDisks reads a DiskSection, which is the list of all disks: one that is missing is removed, one without id is new.
 func (r *request) readDisks(vm *VM, section *xmltree.Node, c *vmChange) error {
 	var out []VMDisk
-	next := 0
-	for _, d := range vm.Disks {
-		next = max(next, d.Unit+1)
-	}
+	unit := vm.nextUnit()
 	for _, s := range section.All("DiskSettings") {
-		size, ok := s.Int("SizeMb")
-		if !ok {
-			return badRequest("Bad request - a disk has no SizeMb.")
+		d, err := readDiskSettings(vm, s, unit)
+		if err != nil {
+			return err
 		}
-		d := VMDisk{SizeMiB: size, StorageProfileID: vm.StorageProfileID}
-		id := s.Str("DiskId")
-		i := slices.IndexFunc(vm.Disks, func(h VMDisk) bool { return h.ID == id })
-		switch {
-		case id == "":
-			d.Unit, d.ID = next, diskID(next)
-			next++
-		case i < 0:
-			return badRequest("The disk %q does not exist in VM %q.", id, vm.Name)
-		default:
-			d = vm.Disks[i]
-			if size < d.SizeMiB {
-				return badRequest("The size of disk %q of VM %q cannot be reduced from %d MB to %d MB.", id, vm.Name, d.SizeMiB, size)
-			}
-			d.SizeMiB = size
-		}
-		if ref := s.At("StorageProfile"); ref != nil && ref.Attr("href") != "" {
-			d.StorageProfileID = bare(ref.Attr("href"))
-		}
+		unit = max(unit, d.Unit+1)
 		out = append(out, d)
 	}
 	for _, d := range vm.Disks {
@@ -175,8 +154,44 @@ func (r *request) readDisks(vm *VM, section *xmltree.Node, c *vmChange) error {
 	return nil
 }
 
+// nextUnit is the first free unit behind all disks.
+func (vm *VM) nextUnit() int {
+	unit := 0
+	for _, d := range vm.Disks {
+		unit = max(unit, d.Unit+1)
+	}
+	return unit
+}
+
+// readDiskSettings reads one disk; a new one gets the unit.
+func readDiskSettings(vm *VM, s *xmltree.Node, unit int) (VMDisk, error) {
+	size, ok := s.Int("SizeMb")
+	if !ok {
+		return VMDisk{}, badRequest("Bad request - a disk has no SizeMb.")
+	}
+	d := VMDisk{ID: diskID(unit), Unit: unit, StorageProfileID: vm.StorageProfileID}
+	if id := s.Str("DiskId"); id != "" {
+		i := slices.IndexFunc(vm.Disks, func(h VMDisk) bool { return h.ID == id })
+		if i < 0 {
+			return VMDisk{}, badRequest("The disk %q does not exist in VM %q.", id, vm.Name)
+		}
+		d = vm.Disks[i]
+	}
+	if size < d.SizeMiB {
+		return VMDisk{}, badRequest("The size of disk %q of VM %q cannot be reduced from %d MB to %d MB.", d.ID, vm.Name, d.SizeMiB, size)
+	}
+	d.SizeMiB = size
+	if ref := s.At("StorageProfile"); ref != nil && ref.Attr("href") != "" {
+		d.StorageProfileID = bare(ref.Attr("href"))
+	}
+	return d, nil
+}
+
 func (r *request) readCompute(vm *VM, tree *xmltree.Node, c *vmChange) error {
-	_, vdc := r.sim.store.vdc(r.sim.store.vapps[vm.VAppID].VDCID)
+	vdc, err := r.vdcOf(r.sim.store.vapps[vm.VAppID].VDCID)
+	if err != nil {
+		return err
+	}
 	if ref := tree.At("StorageProfile"); ref != nil && ref.Attr("href") != "" {
 		id, err := r.readProfile(vdc, ref)
 		if err != nil {

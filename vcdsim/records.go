@@ -16,11 +16,11 @@ func (r *request) vmRecords() []*record {
 		if vapp == nil || !r.sees(vapp.OrgID) {
 			continue
 		}
-		_, vdc := r.sim.store.vdc(vapp.VDCID)
+		vdcName := r.sim.store.vdcName(vapp.VDCID)
 		attrs := []xmltree.Attr{
 			A("name", vm.Name), A("containerName", vapp.Name), A("container", r.href("vapp", vapp.ID)),
 			A("ownerName", r.userName(vapp)), A("owner", r.base()+"/api/admin/user/"+vapp.OwnerID),
-			A("vdc", r.href("vdc", vapp.VDCID)), A("vdcName", vdc.Name), A("isVAppTemplate", false), A("isDeleted", false),
+			A("vdc", r.href("vdc", vapp.VDCID)), A("vdcName", vdcName), A("isVAppTemplate", false), A("isDeleted", false),
 			A("guestOs", osName(vm.OS)), A("numberOfCpus", vm.CPUs), A("memoryMB", vm.MemoryMiB), A("status", vm.Status.text()),
 		}
 		if nic := vm.primary(); nic != nil {
@@ -135,14 +135,14 @@ func (r *request) vappRecords() []*record {
 		if !r.sees(v.OrgID) {
 			continue
 		}
-		_, vdc := r.sim.store.vdc(v.VDCID)
+		vdcName := r.sim.store.vdcName(v.VDCID)
 		var cpus, memory, storage int64
 		vms := r.sim.store.vmsOf(v.ID)
 		for _, vm := range vms {
 			cpus, memory, storage = cpus+vm.CPUs, memory+vm.MemoryMiB, storage+vm.storage()
 		}
 		out = append(out, &record{metadata: v.Metadata, links: r.recordLinks("vapp", v.ID), attrs: kept([]xmltree.Attr{
-			A("name", v.Name), A("vdc", r.href("vdc", v.VDCID)), A("vdcName", vdc.Name), A("isPublic", false), A("isEnabled", true),
+			A("name", v.Name), A("vdc", r.href("vdc", v.VDCID)), A("vdcName", vdcName), A("isPublic", false), A("isEnabled", true),
 			A("isBusy", r.sim.busy(v.ID)), A("creationDate", v.Created), A("status", r.sim.store.status(v).text()),
 			A("ownerName", r.userName(v)), A("isDeployed", r.sim.store.deployed(v)), A("isInMaintenanceMode", false),
 			A("isAutoNature", false), A("isExpired", false), A("numberOfVMs", len(vms)), A("numberOfCpus", cpus),
@@ -331,14 +331,14 @@ func (r *request) diskRecords() []*record {
 		if !r.sees(d.OrgID) {
 			continue
 		}
-		_, vdc := r.sim.store.vdc(d.VDCID)
+		vdcName := r.sim.store.vdcName(d.VDCID)
 		attached := 0
 		if d.AttachedTo != "" {
 			attached = 1
 		}
 		out = append(out, &record{metadata: d.Metadata, links: r.recordLinks("disk", d.ID), attrs: kept([]xmltree.Attr{
 			A("name", d.Name), A("vdc", r.href("vdc", d.VDCID)), A("description", d.Description), A("sizeMb", d.SizeMiB), A("ownerName", "system"),
-			A("vdcName", vdc.Name), A("storageProfile", r.href("vdcstorageProfile", d.StorageProfileID)),
+			A("vdcName", vdcName), A("storageProfile", r.href("vdcstorageProfile", d.StorageProfileID)),
 			A("storageProfileName", r.sim.store.profileName(d.StorageProfileID)), A("status", d.Status.text()), A("busType", d.BusType),
 			A("busTypeDesc", "SCSI"), A("busSubType", d.BusSubType), A("isAttached", attached > 0), A("attachedVmCount", attached),
 			A("isShareable", false), Opt("sharingType", d.SharingType), A("uuid", d.UUID), A("encrypted", false),

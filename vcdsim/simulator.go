@@ -43,6 +43,8 @@ type Simulator struct {
 	faults   *Faults
 	journal  *journal
 
+	operations map[string]operation
+
 	listener net.Listener
 	server   *http.Server
 	ctx      context.Context //nolint:containedctx // the simulator's lifetime, for its guests
@@ -55,6 +57,7 @@ type Simulator struct {
 	assume  Assumptions
 	pending []func() // run when the request at hand is answered
 	boots   map[string]context.CancelFunc
+	queues  map[string]chan struct{} // of each VM's guest: closed when the last call ended
 }
 
 const defaultLifetime = time.Hour
@@ -72,8 +75,8 @@ func New(cfg Config) (*Simulator, error) {
 	model := cfg.Model.clone()
 	s := &Simulator{
 		clock: cfg.Clock, profile: cfg.Profile, guest: cfg.Guest, log: cfg.Log, addr: cfg.Addr, lifetime: cfg.TokenLifetime,
-		versions: versions, certs: certs, faults: &Faults{}, journal: newJournal(), store: newStore(model), ids: newIDs(cfg.Seed),
-		assume: DefaultAssumptions(), boots: map[string]context.CancelFunc{},
+		versions: versions, certs: certs, faults: &Faults{}, journal: newJournal(), operations: operations(), store: newStore(model), ids: newIDs(cfg.Seed),
+		assume: DefaultAssumptions(), boots: map[string]context.CancelFunc{}, queues: map[string]chan struct{}{},
 	}
 	s.ids.fill(&s.store.model)
 	s.setDefaults(cfg)
@@ -107,8 +110,11 @@ func (s *Simulator) Start() error {
 		return fmt.Errorf("listening on %s: %w", s.addr, err)
 	}
 	s.listener = listener
+	var protocols http.Protocols
+	protocols.SetHTTP1(true) // as VCD; a dropped connection is then one request's
 	s.server = &http.Server{
-		Handler: s, TLSConfig: s.certs.tls(), ReadHeaderTimeout: 10 * time.Second,
+		Protocols: &protocols,
+		Handler:   s, TLSConfig: s.certs.tls(), ReadHeaderTimeout: 10 * time.Second,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	go func() {
@@ -121,7 +127,9 @@ func (s *Simulator) Start() error {
 
 // Close stops the server and every guest.
 func (s *Simulator) Close() error {
+	s.mu.Lock()
 	s.cancel()
+	s.mu.Unlock()
 	defer s.guests.Wait()
 	if s.server == nil {
 		return nil

@@ -86,7 +86,7 @@ const maxTasks = 20000
 
 // startTask begins an operation on an entity. The caller checked that nothing in locks is busy.
 func (s *Simulator) startTask(r *request, w Work, owner Entity, locks []string) *Task {
-	op := operations[w.Op]
+	op := s.operations[w.Op]
 	d := s.profile.jittered(op.duration, op.spread, s.ids.rng)
 	if n := len(w.VMs); n > 1 && op.spread > 0 {
 		d = time.Duration(float64(d) * (1 + s.assume.RecomposeExtraItem*float64(n-1)))
@@ -131,7 +131,7 @@ func (s *Simulator) finish(id string) {
 	if t == nil || t.done() {
 		return
 	}
-	op := operations[t.Work.Op]
+	op := s.operations[t.Work.Op]
 	err := s.faults.failTask(t.OperationName)
 	if err == nil {
 		err = op.run(s, t)
@@ -197,7 +197,7 @@ func (s *Simulator) busyCheck(ids ...string) error {
 			continue
 		}
 		t := s.store.tasks[taskID]
-		name := operations[t.Work.Op].busy
+		name := s.operations[t.Work.Op].busy
 		task := fmt.Sprintf("%s(com.vmware.vcloud.entity.task:%s)", name, t.ID)
 		if s.assume.BusyTextTenant {
 			return refuse(http.StatusBadRequest, codeBusy, "Unable to perform this action. Contact your cloud administrator. %s", task)

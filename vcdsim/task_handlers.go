@@ -31,7 +31,7 @@ func (r *request) cancelTask() (*response, error) {
 	if t.done() {
 		return nil, badRequest("The task %s cannot be cancelled: it is completed.", t.ID)
 	}
-	op := operations[t.Work.Op]
+	op := r.sim.operations[t.Work.Op]
 	if op.undo != nil && r.sim.assume.CancelUndoesCompose {
 		op.undo(r.sim, t)
 	}

@@ -143,7 +143,10 @@ func (r *request) recompose() (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, vdc := r.sim.store.vdc(v.VDCID)
+	vdc, err := r.vdcOf(v.VDCID)
+	if err != nil {
+		return nil, err
+	}
 	w := Work{Op: opRecompose, VApp: v.ID, PowerOn: tree.Attr("powerOn") == "true"}
 	if err := r.readName(v, tree, &w); err != nil {
 		return nil, err
@@ -221,7 +224,10 @@ func (r *request) putNetworks() (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, vdc := r.sim.store.vdc(v.VDCID)
+	vdc, err := r.vdcOf(v.VDCID)
+	if err != nil {
+		return nil, err
+	}
 	networks, err := r.readNetworks(vdc, tree, v.Networks)
 	if err != nil {
 		return nil, err

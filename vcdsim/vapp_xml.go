@@ -25,6 +25,7 @@ func (r *request) vappLinks(v *VApp) []*xmltree.Node {
 		}
 	case PoweredOff, Suspended:
 		add("power:powerOn", "/power/action/powerOn", "")
+	case Resolved, Unresolved, FailedCreation:
 	}
 	add("deploy", "/action/deploy", "deployVAppParams")
 	if deployed {

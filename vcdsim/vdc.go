@@ -21,6 +21,15 @@ func (r *request) ownVDC() (*Org, *VDC, error) {
 	return org, v, nil
 }
 
+// vdcOf finds the VDC an entity is in.
+func (r *request) vdcOf(id string) (*VDC, error) {
+	_, v := r.sim.store.vdc(id)
+	if v == nil {
+		return nil, forbidden("VDC_VIEW", id)
+	}
+	return v, nil
+}
+
 // vdcActions are the requests a VDC offers: path below the VDC, and type.
 var vdcActions = [][2]string{
 	{"/action/uploadVAppTemplate", "uploadVAppTemplateParams"},

@@ -20,7 +20,7 @@ func computerName(name string) string {
 	return strings.Trim(notHostname.ReplaceAllString(name, "-"), "-")
 }
 
-// diskID numbers the disks of a VM as VCD does: 2000, 2001 …
+// diskID numbers the disks of a VM as VCD does, from 2000 on.
 func diskID(i int) string { return strconv.Itoa(2000 + i) }
 
 func (vm *VM) primary() *NIC {

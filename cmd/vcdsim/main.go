@@ -106,7 +106,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := sim.Start(); err != nil {
 		return err
 	}
-	if err := os.WriteFile(o.caFile, sim.CA(), 0o600); err != nil {
+	if err := os.WriteFile(o.caFile, sim.CA(), 0o600); err != nil { //nolint:gosec // the caller's own flag
 		return errors.Join(fmt.Errorf("writing the CA certificate: %w", err), sim.Close())
 	}
 	if err := describe(stdout, cfg.Model, sim.URL(), o.caFile); err != nil {

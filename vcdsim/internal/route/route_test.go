@@ -40,12 +40,14 @@ func TestFind(t *testing.T) {
 		{"another prefix", "GET", "/api/vApp/vapp-" + id, route.Found, "vapp", "GET /api/vApp/vapp", map[string]string{"vapp": id}},
 		{
 			"an action", "POST", "/api/vApp/vm-" + id + "/action/reconfigureVm", route.Found, "reconfigure",
-			"POST /api/vApp/vm/action/reconfigureVm", map[string]string{"vm": id},
+			"POST /api/vApp/vm/action/reconfigureVm",
+			map[string]string{"vm": id},
 		},
 		{"a URN", "GET", "/cloudapi/1.0.0/vdcs/" + urn, route.Found, "vdc", "GET /cloudapi/1.0.0/vdcs", map[string]string{"id": urn}},
 		{
 			"an escaped URN", "GET", "/cloudapi/1.0.0/vdcs/urn%3Avcloud%3Avdc%3A" + id, route.Found, "vdc",
-			"GET /cloudapi/1.0.0/vdcs", map[string]string{"id": urn},
+			"GET /cloudapi/1.0.0/vdcs",
+			map[string]string{"id": urn},
 		},
 		{"a literal wins over a variable", "GET", "/cloudapi/1.0.0/sessions/current", route.Found, "current", "GET /cloudapi/1.0.0/sessions/current", map[string]string{}},
 		{"another method", "PUT", "/api/org", route.WrongMethod, "", "PUT /api/org", nil},
