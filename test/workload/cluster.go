@@ -108,7 +108,7 @@ func (c *cluster) setMember(ctx context.Context, node string, up bool) error {
 	c.quorum = 2*voters.alive > voters.all
 	switch {
 	case len(alive) > 0 && c.server == nil:
-		return c.serveLocked()
+		return c.serveLocked(ctx)
 	case len(alive) == 0 && c.server != nil:
 		err := c.server.Close()
 		c.server, c.address = nil, ""
@@ -145,8 +145,8 @@ func (c *cluster) up() string {
 	return c.address
 }
 
-func (c *cluster) serveLocked() error {
-	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+func (c *cluster) serveLocked(ctx context.Context) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("listening for cluster %s: %w", c.name, err)
 	}

@@ -78,7 +78,7 @@ func (w *Workloads) PowerOn(ctx context.Context, vm vcdsim.GuestVM) (vcdsim.Gues
 	if m.instanceID != "" {
 		return reportOf(vm, id), w.reboot(m, id)
 	}
-	return reportOf(vm, id), w.firstBoot(m, id, vm.KubernetesVersion)
+	return reportOf(vm, id), w.firstBoot(m, id, vm.KubernetesVersion) //nolint:contextcheck // What a guest begins outlives the call that powers it on.
 }
 
 // PowerOff stops a guest: its control plane parts at once, its node looks alive for a moment.

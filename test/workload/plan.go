@@ -171,27 +171,36 @@ func (p *plan) readNode(doc kubeadmConfig, id guest.Identity) error {
 	if err := addLabels(n.labels, args["node-labels"]); err != nil {
 		return fmt.Errorf("kubelet argument node-labels: %w", err)
 	}
-	if n.taints, err = parseTaints(args["register-with-taints"]); err != nil {
-		return fmt.Errorf("kubelet argument register-with-taints: %w", err)
+	if n.taints, err = p.taints(doc, args); err != nil {
+		return err
 	}
 	if p.controlPlane {
 		n.labels[controlPlaneRole] = ""
 		n.labels["node.kubernetes.io/exclude-from-external-load-balancers"] = ""
 	}
-	switch {
-	case doc.NodeRegistration.Taints != nil:
-		n.taints = append(n.taints, *doc.NodeRegistration.Taints...)
-	case p.controlPlane:
-		n.taints = append(n.taints, corev1.Taint{Key: controlPlaneRole, Effect: corev1.TaintEffectNoSchedule})
-	}
 	if n.addresses, err = nodeAddresses(args, n.name, id); err != nil {
 		return err
 	}
-	if args["cloud-provider"] == "external" {
-		n.taints = append(n.taints, corev1.Taint{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true", Effect: corev1.TaintEffectNoSchedule})
-	}
 	p.node = n
 	return nil
+}
+
+// taints are those of the registration, or kubeadm's for control planes, and what kubelet is told or adds itself.
+func (p *plan) taints(doc kubeadmConfig, args map[string]string) ([]corev1.Taint, error) {
+	taints, err := parseTaints(args["register-with-taints"])
+	if err != nil {
+		return nil, fmt.Errorf("kubelet argument register-with-taints: %w", err)
+	}
+	switch {
+	case doc.NodeRegistration.Taints != nil:
+		taints = append(taints, *doc.NodeRegistration.Taints...)
+	case p.controlPlane:
+		taints = append(taints, corev1.Taint{Key: controlPlaneRole, Effect: corev1.TaintEffectNoSchedule})
+	}
+	if args["cloud-provider"] == "external" {
+		taints = append(taints, corev1.Taint{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true", Effect: corev1.TaintEffectNoSchedule})
+	}
+	return taints, nil
 }
 
 // nodeAddresses follows kubelet: with an external cloud provider a node has no address until the cloud-controller-manager gives it

@@ -23,8 +23,8 @@ type proxy struct {
 	conns map[net.Conn]struct{}
 }
 
-func startProxy(resolve func(string) (string, error)) (*proxy, error) {
-	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+func startProxy(ctx context.Context, resolve func(string) (string, error)) (*proxy, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("listening for the proxy: %w", err)
 	}

@@ -61,21 +61,22 @@ func New(ctx context.Context, options Options) (*Workloads, error) {
 		options: options, manager: inmemoryruntime.NewManager(scheme),
 		clusters: map[string]*cluster{}, machines: map[string]*machine{},
 	}
-	w.ctx, w.cancel = context.WithCancel(ctx)
-	if err := w.manager.Start(w.ctx); err != nil {
-		w.cancel()
+	ctx, cancel := context.WithCancel(ctx)
+	w.ctx, w.cancel = ctx, cancel
+	if err := w.manager.Start(ctx); err != nil {
+		cancel()
 		return nil, fmt.Errorf("starting the in-memory API server: %w", err)
 	}
 	if err := w.watchNodes(); err != nil {
-		w.cancel()
+		cancel()
 		return nil, err
 	}
 	var err error
-	if w.proxy, err = startProxy(w.resolve); err != nil {
-		w.cancel()
+	if w.proxy, err = startProxy(ctx, w.resolve); err != nil {
+		cancel()
 		return nil, err
 	}
-	context.AfterFunc(w.ctx, func() { _ = w.proxy.close() })
+	context.AfterFunc(ctx, func() { _ = w.proxy.close() })
 	return w, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -161,16 +162,10 @@ func (m metadata) identity() (Identity, error) {
 	return id, nil
 }
 
+var hostnameLabel = regexp.MustCompile(`\A[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\z`)
+
 func validHostname(name string) bool {
-	if len(name) > 253 {
-		return false
-	}
-	return !slices.ContainsFunc(strings.Split(name, "."), func(label string) bool {
-		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
-			return true
-		}
-		return strings.ContainsFunc(label, func(r rune) bool {
-			return r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
-		})
+	return len(name) <= 253 && !slices.ContainsFunc(strings.Split(name, "."), func(label string) bool {
+		return !hostnameLabel.MatchString(label)
 	})
 }

@@ -45,7 +45,7 @@ func (m metadata) interfaces(nics []NIC) (network, error) {
 	}
 	net := network{addresses: map[string][]netip.Prefix{}}
 	for _, id := range slices.Sorted(maps.Keys(ethernets)) {
-		if err := net.configure(id, ethernets[id], nics); err != nil {
+		if err := net.configure(ethernets[id], nics); err != nil {
 			return network{}, fmt.Errorf("ethernets.%s: %w", id, err)
 		}
 	}
@@ -67,18 +67,10 @@ func fallbackNetwork(nics []NIC) (network, error) {
 }
 
 // configure brings one ethernet up.
-func (n *network) configure(id string, value any, nics []NIC) error {
-	eth, ok := value.(map[string]any)
-	if !ok {
-		return errors.New("not a mapping")
-	}
-	for key := range eth {
-		if !slices.Contains(ethernetKeys, key) {
-			return fmt.Errorf("unknown key %s: netplan would refuse the whole configuration", key)
-		}
-	}
-	if eth["set-name"] != nil && eth["match"] == nil {
-		return errors.New("set-name needs match")
+func (n *network) configure(value any, nics []NIC) error {
+	eth, err := ethernet(value)
+	if err != nil {
+		return err
 	}
 	matched, err := matching(eth, nics)
 	if err != nil {
@@ -104,6 +96,23 @@ func (n *network) configure(id string, value any, nics []NIC) error {
 		}
 	}
 	return nil
+}
+
+// ethernet checks the keys of one ethernet.
+func ethernet(value any) (map[string]any, error) {
+	eth, ok := value.(map[string]any)
+	if !ok {
+		return nil, errors.New("not a mapping")
+	}
+	for key := range eth {
+		if !slices.Contains(ethernetKeys, key) {
+			return nil, fmt.Errorf("unknown key %s: netplan would refuse the whole configuration", key)
+		}
+	}
+	if eth["set-name"] != nil && eth["match"] == nil {
+		return nil, errors.New("set-name needs match")
+	}
+	return eth, nil
 }
 
 func (n *network) bringUp(nic NIC, addresses []netip.Prefix, eth map[string]any) error {
