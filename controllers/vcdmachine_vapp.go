@@ -232,7 +232,17 @@ func (s *machineScope) cleanUpVApp(ctx context.Context, vApp vcd.VApp) (outcome,
 		return s.refuse(stepCleanUp, err, fmt.Sprintf("Removing vApp %s, whose creation failed", vApp.Name))
 	}
 	leftoverRemoved(s.Recorder, s.vcdMachine, vApp.Ref)
+	s.failedEarlier()
 	return s.start(stepCleanUp, task, "Removing what a failed creation left behind"), nil
+}
+
+// failedEarlier counts a failure whose end nobody saw, so that it is not repeated at once.
+func (s *machineScope) failedEarlier() {
+	if f := s.memory.failure.step; f == stepAdd || f == stepCompose {
+		return
+	}
+	out := fail(0, infrav1.TaskFailedReason, "Creating the VM failed earlier: see the tasks in VCD")
+	s.memory.failed(stepAdd, out, s.now(), s.vcdMachine.Generation)
 }
 
 func failedCreation(status vcd.Status) bool {

@@ -115,6 +115,7 @@ func (s *machineScope) cleanUpVM(ctx context.Context, vm vcd.VM) (outcome, error
 		return s.refuse(stepCleanUp, err, "Removing VM "+vm.Name+", whose creation failed")
 	}
 	leftoverRemoved(s.Recorder, s.vcdMachine, vm.Ref)
+	s.failedEarlier()
 	return s.start(stepCleanUp, task, "Removing what a failed creation left behind"), nil
 }
 

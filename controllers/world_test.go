@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -49,11 +50,18 @@ type world struct {
 	machine  *VCDMachineReconciler
 }
 
-// newWorld makes a world with an identity, a Cluster, and what more is given.
+// newWorld makes a world with an identity, a Cluster, and what more is given, in which nothing takes time.
 func newWorld(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
+	return newWorldOn(t, vcdsim.Instant, objects...)
+}
+
+// newWorldOn makes a world with the latencies of a profile.
+func newWorldOn(t *testing.T, profile vcdsim.Profile, objects ...client.Object) *world {
+	t.Helper()
+	ctrl.SetLogger(logr.Discard())
 	w := &world{WithT: NewWithT(t), ctx: t.Context()}
-	sim, err := vcdsim.New(vcdsim.Config{Model: vcdsim.K8sTenant(), Guest: pretendGuest{}})
+	sim, err := vcdsim.New(vcdsim.Config{Model: vcdsim.K8sTenant(), Guest: pretendGuest{}, Profile: profile})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(sim.Start()).To(Succeed())
 	t.Cleanup(func() { _ = sim.Close() })
