@@ -130,7 +130,7 @@ func (q *quickstart) summary(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(q.out, "\n$ clusterctl describe cluster %s\n%s\n", clusterName, tree)
+	_, _ = fmt.Fprintf(q.out, "\n$ clusterctl describe cluster %s\n%s\n", clusterName, tree)
 	kubeconfig := filepath.Join(q.dir, clusterName+".kubeconfig")
 	data, err := q.stack.Clusterctl(ctx, "get", "kubeconfig", clusterName, "--namespace="+clusterNamespace)
 	if err != nil {
@@ -144,7 +144,7 @@ func (q *quickstart) summary(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(q.out, "$ kubectl --kubeconfig=%s get nodes\n%s\n", kubeconfig, nodes)
+	_, _ = fmt.Fprintf(q.out, "$ kubectl --kubeconfig=%s get nodes\n%s\n", kubeconfig, nodes)
 	q.hints(kubeconfig)
 	return nil
 }
@@ -155,8 +155,8 @@ func (q *quickstart) hints(kubeconfig string) {
 	if !q.stays() {
 		stays = " in a terminal, or with --keep"
 	}
-	fmt.Fprintf(q.out, "What you can do now%s:\n", stays)
-	fmt.Fprintf(q.out, "  export PATH=%s:$PATH KUBECONFIG=%s\n", q.programs.Dir(), q.stack.Kubeconfig())
-	fmt.Fprintf(q.out, "  kubectl scale machinedeployment %s-md-0 --replicas=%d; clusterctl describe cluster %s\n", clusterName, q.workers+1, clusterName)
-	fmt.Fprintf(q.out, "  kubectl --kubeconfig=%s get nodes\n", kubeconfig)
+	_, _ = fmt.Fprintf(q.out, "What you can do now%s:\n", stays)
+	_, _ = fmt.Fprintf(q.out, "  export PATH=%s:$PATH KUBECONFIG=%s\n", q.programs.Dir(), q.stack.Kubeconfig())
+	_, _ = fmt.Fprintf(q.out, "  kubectl scale machinedeployment %s-md-0 --replicas=%d; clusterctl describe cluster %s\n", clusterName, q.workers+1, clusterName)
+	_, _ = fmt.Fprintf(q.out, "  kubectl --kubeconfig=%s get nodes\n", kubeconfig)
 }

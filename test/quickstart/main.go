@@ -28,19 +28,19 @@ func main() {
 	klog.SetOutput(io.Discard) // Libraries log to the screen otherwise.
 	klog.LogToStderr(false)
 	ctrl.SetLogger(klog.Background())
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(command(ctx, os.Args[1:], os.Stdout))
+	os.Exit(command(context.Background(), os.Args[1:], os.Stdout))
 }
 
 // command runs everything and returns the exit code.
 func command(ctx context.Context, args []string, out *os.File) int {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	opts, err := parse(args, out)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return 0
 	case err != nil:
-		fmt.Fprintln(out, "quickstart:", err)
+		_, _ = fmt.Fprintln(out, "quickstart:", err)
 		return 2
 	}
 	q := &quickstart{options: opts, out: out, began: time.Now(), interactive: term.IsTerminal(int(out.Fd()))}
@@ -54,7 +54,7 @@ func command(ctx context.Context, args []string, out *os.File) int {
 		err = errors.New("interrupted")
 	}
 	if err = errors.Join(err, stopped); err != nil {
-		fmt.Fprintf(out, "\nquickstart: %s\nLogs are in %s, the simulator's is %s\n", err, q.logDir(), q.simulatorLog())
+		_, _ = fmt.Fprintf(out, "\nquickstart: %s\nLogs are in %s, the simulator's is %s\n", err, q.logDir(), q.simulatorLog())
 		return 1
 	}
 	return 0
@@ -85,7 +85,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.StringVar(&opts.cache, "cache", cache, "folder for the programs that are built once")
 	flags.DurationVar(&opts.timeout, "timeout", 20*time.Minute, "how long the cluster may take to come up, and to go away")
 	flags.Usage = func() {
-		fmt.Fprintln(out, "Brings a cluster up on a simulated VMware Cloud Director, with the real Cluster API.\n\nFlags:")
+		_, _ = fmt.Fprintln(out, "Brings a cluster up on a simulated VMware Cloud Director, with the real Cluster API.\n\nFlags:")
 		flags.PrintDefaults()
 	}
 	if err := flags.Parse(args); err != nil {

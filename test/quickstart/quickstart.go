@@ -82,7 +82,7 @@ func (q *quickstart) simulatorLog() string {
 
 // say prints a line with the time since the start.
 func (q *quickstart) say(format string, args ...any) {
-	fmt.Fprintf(q.out, "[%4.0fs] %s\n", time.Since(q.began).Seconds(), fmt.Sprintf(format, args...))
+	_, _ = fmt.Fprintf(q.out, "[%4.0fs] %s\n", time.Since(q.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
 // during tells what is being done, again and again while it takes long.
@@ -115,10 +115,10 @@ func (q *quickstart) newClient() error {
 
 // stay waits for Ctrl-C, or for something to break.
 func (q *quickstart) stay(ctx context.Context) error {
-	fmt.Fprintln(q.out, "\nCtrl-C takes everything down.")
+	_, _ = fmt.Fprintln(q.out, "\nCtrl-C takes everything down.")
 	select {
 	case <-ctx.Done():
-		fmt.Fprintln(q.out, "\nTaking everything down.")
+		_, _ = fmt.Fprintln(q.out, "\nTaking everything down.")
 		return nil
 	case err := <-q.stack.Failed():
 		return err

@@ -39,14 +39,14 @@ func (s *screen) draw(lines []string, calls int) {
 	}
 	var b strings.Builder
 	if s.drawn > 0 {
-		fmt.Fprintf(&b, "\x1b[%dA", s.drawn)
+		_, _ = fmt.Fprintf(&b, "\x1b[%dA", s.drawn)
 	}
 	lines = append(lines, fmt.Sprintf("%s elapsed, %d VCD calls", time.Since(q.began).Round(time.Second), calls))
 	for _, line := range lines {
-		fmt.Fprintf(&b, "\r\x1b[K  %s\n", cut(line, width-3))
+		_, _ = fmt.Fprintf(&b, "\r\x1b[K  %s\n", cut(line, width-3))
 	}
 	b.WriteString("\x1b[J")
-	fmt.Fprint(q.out, b.String())
+	_, _ = fmt.Fprint(q.out, b.String())
 	s.drawn = len(lines)
 }
 

@@ -70,7 +70,7 @@ func (s *Stack) waitEstablished(ctx context.Context, crd *unstructured.Unstructu
 }
 
 func established(crd *unstructured.Unstructured) bool {
-	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions") //nolint:errcheck // Absent means no.
+	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
 	for _, entry := range conditions {
 		condition, _ := entry.(map[string]any)
 		if condition["type"] == "Established" {
@@ -82,9 +82,9 @@ func established(crd *unstructured.Unstructured) bool {
 
 // discovered says whether clients that look for the kind find it: that comes a moment later.
 func (s *Stack) discovered(crd *unstructured.Unstructured) bool {
-	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")            //nolint:errcheck // Validated by now.
-	plural, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "plural") //nolint:errcheck // Validated by now.
-	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")       //nolint:errcheck // Validated by now.
+	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+	plural, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "plural")
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	for _, entry := range versions {
 		version, _ := entry.(map[string]any)
 		if version["served"] != true {

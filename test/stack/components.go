@@ -124,7 +124,7 @@ func (c *components) serviceAccount() string {
 // callURL turns a reference to a Service into the address of a process on this machine. It is for the client
 // configuration of webhooks and of conversions alike.
 func callURL(clientConfig map[string]any, port int, ca []byte) {
-	path, _, _ := unstructured.NestedString(clientConfig, "service", "path") //nolint:errcheck // Absent means none.
+	path, _, _ := unstructured.NestedString(clientConfig, "service", "path")
 	delete(clientConfig, "service")
 	clientConfig["url"] = fmt.Sprintf("https://127.0.0.1:%d%s", port, path)
 	clientConfig["caBundle"] = base64String(ca)

@@ -175,7 +175,7 @@ func probe(ctx context.Context, client *http.Client, url string) error {
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s answers %s", url, response.Status)
 	}

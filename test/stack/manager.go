@@ -157,9 +157,9 @@ func (m *Manager) Kill() error {
 }
 
 // Stop asks the manager to end and kills it when it takes longer than three seconds.
-func (m *Manager) Stop(ctx context.Context) error {
+func (m *Manager) Stop() error {
 	if p := m.current(); p != nil {
-		return p.Stop(ctx, grace)
+		return p.Stop(grace)
 	}
 	return nil
 }

@@ -118,7 +118,7 @@ func (s *Stack) claim() error {
 	s.unlock = unlock
 	found, ended, err := process.RemoveLeftovers(s.dir)
 	if found > 0 {
-		fmt.Fprintf(s.out, "Leftovers of an earlier run removed (%d programs still ran)\n", len(ended))
+		_, _ = fmt.Fprintf(s.out, "Leftovers of an earlier run removed (%d programs still ran)\n", len(ended))
 	}
 	if err != nil {
 		return errors.Join(err, s.Stop())
@@ -140,7 +140,7 @@ func (s *Stack) start(ctx context.Context, opts Options) error {
 	if err := s.startControlPlane(ctx); err != nil {
 		return err
 	}
-	fmt.Fprintf(s.out, "API server is up after %s\n", seconds(began))
+	_, _ = fmt.Fprintf(s.out, "API server is up after %s\n", seconds(began))
 	if s.client, err = client.New(s.config, client.Options{}); err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
@@ -150,7 +150,7 @@ func (s *Stack) start(ctx context.Context, opts Options) error {
 	if err := s.installParts(ctx, opts); err != nil {
 		return err
 	}
-	fmt.Fprintf(s.out, "Management cluster is up after %s\n", seconds(began))
+	_, _ = fmt.Fprintf(s.out, "Management cluster is up after %s\n", seconds(began))
 	return nil
 }
 
@@ -223,12 +223,10 @@ func (s *Stack) Stop() error {
 	s.mu.Lock()
 	managers := slices.Clone(s.managers)
 	s.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
 	errs := make([]error, len(managers))
 	var wait sync.WaitGroup
 	for i, m := range managers {
-		wait.Go(func() { errs[i] = m.Stop(ctx) })
+		wait.Go(func() { errs[i] = m.Stop() })
 	}
 	wait.Wait()
 	for _, p := range slices.Backward(s.base) {

@@ -51,11 +51,8 @@ func endLeftover(path string) (bool, error) {
 		return false, err
 	}
 	lines := strings.Split(string(content), "\n")
-	pid, err := strconv.Atoi(lines[0])
-	if err != nil || pid <= 1 || len(lines) < 2 {
-		return false, nil // Half written by a run that was killed: it dies with its parent.
-	}
-	if !runs(pid, lines[1]) {
+	pid, _ := strconv.Atoi(lines[0]) // Half written by a run that was killed: its programs died with it.
+	if pid <= 1 || len(lines) < 2 || !runs(pid, lines[1]) {
 		return false, nil
 	}
 	if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {

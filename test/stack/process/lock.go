@@ -30,11 +30,11 @@ func Lock(path string) (unlock func(), err error) {
 		return nil, fmt.Errorf("opening a lock file: %w", err)
 	}
 	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		defer file.Close()
+		defer func() { _ = file.Close() }()
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, fmt.Errorf("locking %s: %w", path, err)
 		}
-		holder, _ := io.ReadAll(file) //nolint:errcheck // Only told to a person.
+		holder, _ := io.ReadAll(file) // Only told to a person.
 		return nil, &LockedError{Path: path, Holder: strings.TrimSpace(string(holder))}
 	}
 	err = errors.Join(file.Truncate(0), func() error {
@@ -74,5 +74,5 @@ func FreeSpace(dir string) (uint64, bool) {
 	if err := syscall.Statfs(dir, &fs); err != nil {
 		return 0, false
 	}
-	return fs.Bavail * uint64(fs.Bsize), true //nolint:gosec,unconvert // A block size is positive; its type differs by system.
+	return fs.Bavail * uint64(fs.Bsize), true //nolint:gosec // A block size is positive.
 }

@@ -18,7 +18,7 @@ func FreePorts(ctx context.Context, n int) ([]int, error) {
 		if err != nil {
 			return nil, fmt.Errorf("finding a free port: %w", err)
 		}
-		defer listener.Close() // All stay open until all are found, so that they differ.
+		defer func() { _ = listener.Close() }() // All stay open until all are found, so that they differ.
 		addr, ok := listener.Addr().(*net.TCPAddr)
 		if !ok {
 			return nil, fmt.Errorf("finding a free port: unexpected address %s", listener.Addr())

@@ -7,7 +7,6 @@
 package process
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -79,7 +78,7 @@ func (p *Process) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer close(p.done)
-	defer p.log.Close()
+	defer func() { _ = p.log.Close() }()
 	err := p.cmd.Start()
 	started <- err
 	if err != nil {
@@ -141,7 +140,7 @@ func (p *Process) Kill() error {
 }
 
 // Stop asks it to end, and kills it when it has not after the grace period.
-func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
+func (p *Process) Stop(grace time.Duration) error {
 	p.ending.Store(true)
 	if err := p.signal(syscall.SIGTERM); err != nil {
 		return err
@@ -151,7 +150,6 @@ func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 	select {
 	case <-p.done:
 		return p.forget()
-	case <-ctx.Done():
 	case <-timer.C:
 	}
 	return p.Kill()

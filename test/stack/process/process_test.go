@@ -39,7 +39,7 @@ func parent(dir string) {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println("ready")
+	_, _ = os.Stdout.WriteString("ready\n")
 	<-p.Done()
 }
 
@@ -118,7 +118,7 @@ func TestStopKillsWhatDoesNotEnd(t *testing.T) {
 	p, err := process.Start(process.Spec{Name: "deaf", Path: "/bin/sh", Args: []string{"-c", "trap '' TERM; echo up; while :; do sleep 1; done"}, Dir: t.TempDir()})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Eventually(func() string { return p.Tail(1) }, 5*time.Second).Should(Equal("up"))
-	g.Expect(p.Stop(t.Context(), 100*time.Millisecond)).To(Succeed())
+	g.Expect(p.Stop(100 * time.Millisecond)).To(Succeed())
 	g.Expect(p.Done()).To(BeClosed())
 	g.Expect(p.Err()).NotTo(HaveOccurred())
 }

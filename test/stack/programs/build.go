@@ -60,7 +60,7 @@ func build(ctx context.Context, opts Options, groups []group) (*Set, error) {
 		return nil, fmt.Errorf("making the cache folder: %w", err)
 	}
 	unlock, err := process.LockWait(ctx, filepath.Join(opts.Cache, "lock"), func(holder string) {
-		fmt.Fprintf(opts.Out, "Another process (%s) is building the programs, waiting for it.\n", holder)
+		_, _ = fmt.Fprintf(opts.Out, "Another process (%s) is building the programs, waiting for it.\n", holder)
 	})
 	if err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func (b *builder) renderTo(ctx context.Context, g group, p program, target strin
 
 // goTool runs the go command in the module of a group. The caller's GOFLAGS and GOWORK would change what comes out.
 func (b *builder) goTool(ctx context.Context, g group, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // The arguments are ours.
 	cmd.Dir = filepath.Join(b.source, g.name)
 	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "CGO_ENABLED=0", "GOOS=", "GOARCH=", "PWD="+cmd.Dir)
 	return run(cmd)

@@ -110,7 +110,7 @@ func (s *Set) Components(name string) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("program %s is no Cluster API provider", name)
 	}
-	return os.ReadFile(path)
+	return os.ReadFile(path) //nolint:gosec // The path is ours.
 }
 
 // missing lists the files of the set that are not there yet.
@@ -152,9 +152,9 @@ func plan(groups []group, source, cache string) (*Set, map[string]string, error)
 
 func (g group) hash(source string) (string, error) {
 	h := sha256.New()
-	fmt.Fprintln(h, g.ldflags, runtime.GOOS, runtime.GOARCH, runtime.Version())
+	_, _ = fmt.Fprintln(h, g.ldflags, runtime.GOOS, runtime.GOARCH, runtime.Version())
 	for _, p := range g.programs {
-		fmt.Fprintln(h, p.name, p.pkg, p.config)
+		_, _ = fmt.Fprintln(h, p.name, p.pkg, p.config)
 	}
 	for _, name := range []string{"go.mod", "go.sum"} {
 		content, err := os.ReadFile(filepath.Join(source, g.name, name)) //nolint:gosec // The path is ours.

@@ -64,10 +64,10 @@ func (p *progress) print(line string, passing bool) {
 	defer p.mu.Unlock()
 	switch {
 	case !p.live:
-		fmt.Fprintln(p.out, line)
+		_, _ = fmt.Fprintln(p.out, line)
 	case passing:
-		fmt.Fprintf(p.out, "\r\x1b[K%s", line)
+		_, _ = fmt.Fprintf(p.out, "\r\x1b[K%s", line)
 	default:
-		fmt.Fprintf(p.out, "\r\x1b[K%s\n", line)
+		_, _ = fmt.Fprintf(p.out, "\r\x1b[K%s\n", line)
 	}
 }

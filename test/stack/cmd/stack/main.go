@@ -20,24 +20,21 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "stack:", err)
+	if err := run(context.Background(), os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
+		_, _ = fmt.Fprintln(os.Stderr, "stack:", err)
 		os.Exit(1)
 	}
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	flags := flag.NewFlagSet("stack", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	cache := flags.String("cache", os.Getenv("STACK_CACHE"), "folder for built programs (default: one in the user's cache)")
 	dir := flags.String("dir", filepath.Join(os.TempDir(), fmt.Sprintf("vcd-stack-%d", os.Getuid())), "folder for data, logs and kubeconfig")
 	flags.Usage = func() {
-		fmt.Fprintln(stderr, "usage: stack [flags] build | up")
+		_, _ = fmt.Fprintln(stderr, "usage: stack [flags] build | up")
 		flags.PrintDefaults()
 	}
 	if err := flags.Parse(args); err != nil {
@@ -49,7 +46,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(stdout, set.Dir())
+		_, _ = fmt.Fprintln(stdout, set.Dir())
 		return nil
 	case "up":
 		return up(ctx, stack.Options{Dir: *dir, Cache: *cache, Out: stderr}, stdout)
@@ -64,7 +61,7 @@ func up(ctx context.Context, opts stack.Options, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "export KUBECONFIG=%s\nLogs are in %s. Ctrl-C takes everything down.\n", s.Kubeconfig(), s.LogDir())
+	_, _ = fmt.Fprintf(stdout, "export KUBECONFIG=%s\nLogs are in %s. Ctrl-C takes everything down.\n", s.Kubeconfig(), s.LogDir())
 	select {
 	case <-ctx.Done():
 		err = nil
