@@ -53,7 +53,7 @@ func TestMachineSurvivesFailures(t *testing.T) {
 		condition string
 		reason    string
 	}{
-		{"the task that creates the vApp fails", vcdsim.Fault{FailTask: true, Operation: "vdcComposeVapp", Message: "no hosts"}, infrav1.VAppReadyCondition, infrav1.TaskFailedReason},
+		{"the task that creates the vApp fails", vcdsim.Fault{FailTask: true, Operation: "vdc*Vapp", Message: "no hosts"}, infrav1.VAppReadyCondition, infrav1.TaskFailedReason},
 		{"the task that writes bootstrap data fails", vcdsim.Fault{FailTask: true, Operation: "vappUpdateVm", Message: "disk full"}, infrav1.BootstrapInjectedCondition, infrav1.TaskFailedReason},
 		{"the task that powers on fails", vcdsim.Fault{FailTask: true, Operation: "vappDeploy", Message: "no memory"}, infrav1.PoweredOnCondition, infrav1.TaskFailedReason},
 		{
