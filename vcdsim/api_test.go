@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -152,9 +153,43 @@ func TestQueries(t *testing.T) {
 	c.Expect(row.Attr("status")).NotTo(BeEmpty())
 	c.Expect(row.Attr("containerName")).To(BeEmpty())
 	c.refused(http.MethodGet, "/api/query?type=vm&filter=colour==red", "", 400, "BAD_REQUEST")
+	c.refused(http.MethodGet, "/api/query?type=disk&filter=colour==red", "", 400, "BAD_REQUEST")
 	c.refused(http.MethodGet, "/api/query?type=vm&filter=((", "", 400, "BAD_REQUEST")
 	c.Expect(c.sim.Unhandled()).To(BeEmpty())
 	c.Expect(c.sim.Counters()).To(HaveKey("GET /api/query type=orgVdcNetwork"))
+}
+
+// TestEveryAttributeIsSearchable asks for rows by each attribute they have.
+func TestEveryAttributeIsSearchable(t *testing.T) {
+	c := start(t)
+	c.ok(http.MethodPost, c.vm(c.vapp("cluster"), "node")+"/power/action/powerOn", "")
+	c.ok(http.MethodPost, c.vdc()+"/disk", `<DiskCreateParams `+xmlns+`><Disk name="data" sizeMb="1024"/></DiskCreateParams>`)
+	for _, kind := range []string{
+		"vm", "vApp", "orgVdc", "orgVdcNetwork", "orgVdcStorageProfile", "catalog", "catalogItem", "vAppTemplate", "task", "disk", "organization",
+	} {
+		for _, a := range c.records("type=" + kind)[0].Attrs {
+			if a.Name != "type" {
+				c.get("/api/query?type=" + kind + "&filter=" + a.Name + "==x")
+			}
+		}
+	}
+}
+
+func TestManyClientsAtOnce(t *testing.T) {
+	c := start(t, func(cfg *vcdsim.Config) { cfg.Guest = &fakeGuest{} })
+	var done sync.WaitGroup
+	for i := range 16 {
+		done.Go(func() {
+			vapp := c.vapp(fmt.Sprintf("vapp-%d", i))
+			vm := c.vm(vapp, fmt.Sprintf("vm-%d", i))
+			c.ok(http.MethodPost, vm+"/power/action/powerOn", "")
+			c.records("type=vm")
+			c.ok(http.MethodPost, vapp+"/action/undeploy", "")
+			c.ok(http.MethodDelete, vapp, "")
+		})
+	}
+	done.Wait()
+	c.Expect(c.sim.State().VMs).To(BeEmpty())
 }
 
 func TestCloudAPILists(t *testing.T) {

@@ -31,28 +31,42 @@ func (rec *record) get(name string) (string, bool) {
 	return "", false
 }
 
-// A queryType is one type of the query service. Attributes that a row leaves out when empty are in optional, so that a
-// filter may name them all the same.
+// A queryType is one type of the query service. Attributes are what a filter may name; a row leaves some out when they are
+// empty.
 type queryType struct {
-	element  string
-	admin    string // element for system administrators, if another
-	optional []string
-	rows     func(r *request) []*record
+	element    string
+	admin      string // element for system administrators, if another
+	attributes string
+	rows       func(r *request) []*record
 }
 
 // queryTypes by name; the admin names show the same rows to those who may ask.
 var queryTypes = map[string]queryType{
-	"vm":                   {"VMRecord", "AdminVMRecord", []string{"ipAddress", "networkName", "autoUndeployDate", "autoDeleteDate"}, (*request).vmRecords},
-	"vApp":                 {"VAppRecord", "AdminVAppRecord", []string{"autoUndeployDate", "autoDeleteDate"}, (*request).vappRecords},
-	"orgVdc":               {"OrgVdcRecord", "AdminVdcRecord", nil, (*request).vdcRecords},
-	"orgVdcNetwork":        {"OrgVdcNetworkRecord", "", []string{"dns1", "dns2", "dnsSuffix"}, (*request).networkRecords},
-	"orgVdcStorageProfile": {"OrgVdcStorageProfileRecord", "AdminOrgVdcStorageProfileRecord", nil, (*request).profileRecords},
-	"catalog":              {"CatalogRecord", "AdminCatalogRecord", nil, (*request).catalogRecords},
-	"catalogItem":          {"CatalogItemRecord", "AdminCatalogItemRecord", nil, (*request).itemRecords},
-	"vAppTemplate":         {"VAppTemplateRecord", "AdminVAppTemplateRecord", nil, (*request).templateRecords},
-	"task":                 {"TaskRecord", "AdminTaskRecord", []string{"endDate"}, (*request).taskRecords},
-	"disk":                 {"DiskRecord", "AdminDiskRecord", nil, (*request).diskRecords},
-	"organization":         {"OrgRecord", "", nil, (*request).orgRecords},
+	"vm": {"VMRecord", "AdminVMRecord", "name containerName container ownerName owner vdc vdcName isVAppTemplate isDeleted guestOs numberOfCpus memoryMB " +
+		"status networkName network ipAddress isBusy isDeployed isPublished catalogName hardwareVersion vmToolsStatus isInMaintenanceMode isAutoNature " +
+		"storageProfileName gcStatus autoUndeployDate autoDeleteDate isAutoUndeployNotified isAutoDeleteNotified isComputePolicyCompliant vmSizingPolicyId " +
+		"vmPlacementPolicyId encrypted dateCreated totalStorageAllocatedMb isExpired", (*request).vmRecords},
+	"vApp": {"VAppRecord", "AdminVAppRecord", "name vdc vdcName isPublic isEnabled isBusy creationDate status ownerName isDeployed isInMaintenanceMode " +
+		"isAutoNature isExpired numberOfVMs numberOfCpus cpuAllocationMhz memoryAllocationMB storageKB isVdcEnabled autoUndeployDate autoDeleteDate description",
+		(*request).vappRecords},
+	"orgVdc": {"OrgVdcRecord", "AdminVdcRecord", "name description isEnabled cpuAllocationMhz cpuLimitMhz cpuUsedMhz memoryAllocationMB memoryLimitMB " +
+		"memoryUsedMB storageLimitMB storageUsedMB providerVdcName orgName org isSystemVdc isBusy status numberOfStorageProfiles numberOfVMs " +
+		"numberOfRunningVMs", (*request).vdcRecords},
+	"orgVdcNetwork": {"OrgVdcNetworkRecord", "", "name defaultGateway netmask dns1 dns2 dnsSuffix linkType connectedTo vdc isBusy isShared vdcName " +
+		"isIpScopeInherited usedIpCount", (*request).networkRecords},
+	"orgVdcStorageProfile": {"OrgVdcStorageProfileRecord", "AdminOrgVdcStorageProfileRecord", "name isEnabled isDefaultStorageProfile storageUsedMB " +
+		"storageLimitMB iopsAllocated iopsLimit numberOfConditions vdc vdcName isVdcBusy", (*request).profileRecords},
+	"catalog": {"CatalogRecord", "AdminCatalogRecord", "name description isPublished isShared creationDate orgName org ownerName numberOfVAppTemplates " +
+		"numberOfMedia publishSubscriptionType version status isLocal", (*request).catalogRecords},
+	"catalogItem": {"CatalogItemRecord", "AdminCatalogItemRecord", "entity entityName entityType catalog catalogName ownerName isPublished vdc vdcName " +
+		"isVdcEnabled creationDate isExpired status name", (*request).itemRecords},
+	"vAppTemplate": {"VAppTemplateRecord", "AdminVAppTemplateRecord", "ownerName catalogName catalog catalogItem isPublished name description vdc vdcName org " +
+		"creationDate isBusy isGoldMaster isEnabled status isDeployed isExpired storageProfileName version numberOfVMs isInCatalog", (*request).templateRecords},
+	"task": {"TaskRecord", "AdminTaskRecord", "org orgName name operationFull message startDate endDate status progress ownerName object objectType " +
+		"objectName serviceNamespace", (*request).taskRecords},
+	"disk": {"DiskRecord", "AdminDiskRecord", "name vdc description sizeMb ownerName vdcName storageProfile storageProfileName status busType busTypeDesc " +
+		"busSubType isAttached attachedVmCount isShareable sharingType uuid encrypted", (*request).diskRecords},
+	"organization": {"OrgRecord", "", "name isReadOnly isEnabled displayName numberOfCatalogs numberOfVdcs numberOfVApps", (*request).orgRecords},
 }
 
 // adminTypes are other names for the same rows.
@@ -92,23 +106,17 @@ func (r *request) matching(qt queryType) ([]*record, error) {
 	if err != nil {
 		return nil, badRequest("Invalid filter expression: %s", err)
 	}
-	rows := qt.rows(r)
-	if err := qt.known(filter, rows); err != nil {
+	if err := qt.known(filter); err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(rows, func(rec *record) bool { return !filter.Match(rec.holds) }), nil
+	return slices.DeleteFunc(qt.rows(r), func(rec *record) bool { return !filter.Match(rec.holds) }), nil
 }
 
-// known refuses a filter on an attribute the type does not have, as VCD does. Without rows nothing is known to be wrong.
-func (qt queryType) known(filter *fiql.Expr, rows []*record) error {
-	if len(rows) == 0 {
-		return nil
-	}
+// known refuses a filter on an attribute the type does not have, as VCD does.
+func (qt queryType) known(filter *fiql.Expr) error {
+	attributes := append(strings.Fields(qt.attributes), "id", "href")
 	for _, t := range filter.Terms() {
-		if strings.HasPrefix(t.Attr, "metadata") || slices.Contains(qt.optional, t.Attr) || t.Attr == "id" || t.Attr == "href" {
-			continue
-		}
-		if _, ok := rows[0].get(t.Attr); !ok {
+		if !strings.HasPrefix(t.Attr, "metadata") && !slices.Contains(attributes, t.Attr) {
 			return badRequest("Invalid query filter: %q is not a searchable attribute of the query type.", t.Attr)
 		}
 	}

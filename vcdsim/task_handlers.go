@@ -1,9 +1,14 @@
 package vcdsim
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
 
 func taskRoutes(add addRoute) {
 	add("GET", "/api/task/{id}", (*request).getTask, latencyTask)
+	add("GET", "/api/tasksList/{org}", (*request).listTasks, latencyTask)
 	add("POST", "/api/task/{id}/action/cancel", (*request).cancelTask, latencyTask)
 }
 
@@ -37,4 +42,20 @@ func (r *request) cancelTask() (*response, error) {
 	}
 	r.sim.end(t, TaskCanceled, nil)
 	return &response{status: http.StatusNoContent}, nil
+}
+
+// listTasks shows the unfinished tasks of an organisation.
+func (r *request) listTasks() (*response, error) {
+	org := r.sim.store.org(bare(r.vars["org"]))
+	if org == nil || !r.sees(org.ID) {
+		return nil, forbidden("TASK_VIEW", r.vars["org"])
+	}
+	n := xmltree.New("TasksList", namespaces(), xmltree.A("name", "Tasks Lists"), xmltree.A("href", r.href("tasksList", org.ID)),
+		xmltree.A("type", mime("tasksList")))
+	for _, t := range sorted(r.sim.store.tasks) {
+		if t.OrgID == org.ID && !t.done() {
+			n.Add(r.taskNode(t, false))
+		}
+	}
+	return xmlOK(n), nil
 }
