@@ -88,7 +88,7 @@ done <<<"$cases"
 
 found=$work/found
 (cd "$root" && go build -modfile=lint.mod -o "$work/golangci-lint" github.com/golangci/golangci-lint/v2/cmd/golangci-lint)
-(cd "$work" && ./golangci-lint run --enable-only depguard --output.text.path=found --output.text.print-issued-lines=false \
+(cd "$work" && ./golangci-lint run --allow-parallel-runners --enable-only depguard --output.text.path=found --output.text.print-issued-lines=false \
 	--output.text.colors=false --issues-exit-code=0 ./...)
 
 status=0
