@@ -3,6 +3,7 @@ package vcd
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"net/http"
 	"strings"
 	"sync"
@@ -36,7 +37,23 @@ type Session struct {
 	current token
 	version string           // of the credentials
 	refused map[string]error // versions of the credentials that VCD refused
+	outage  outage
 	used    time.Time
+}
+
+// An outage holds back logins to a site that does not answer, so that not everybody comes back in the same moment.
+type outage struct {
+	failures int
+	err      error
+	until    time.Time
+}
+
+// again notes a failed login. The next may be tried after half a second, doubled up to half a minute, give or take half.
+func (o *outage) again(err error, now time.Time) {
+	wait := min(30*time.Second, 500*time.Millisecond<<min(o.failures, 6))
+	o.failures++
+	o.err = err
+	o.until = now.Add(wait/2 + rand.N(wait)) //nolint:gosec // spreads load, guards nothing
 }
 
 func isSystem(org string) bool { return strings.EqualFold(org, systemOrg) }
@@ -85,12 +102,16 @@ func (s *Session) renew(ctx context.Context, old token) (token, error) {
 	result := s.flight.DoChan("login", func() (any, error) {
 		s.mu.Lock()
 		current, version, refusal := s.current, s.version, s.refused[s.version]
-		s.mu.Unlock()
-		if refusal != nil {
-			return token{}, refusal
+		now := s.opts.Clock.Now()
+		if refusal == nil && now.Before(s.outage.until) {
+			refusal = s.outage.err
 		}
-		if current.value != old.value && !current.stale(s.opts.Clock.Now()) {
+		s.mu.Unlock()
+		switch {
+		case current.value != old.value && !current.stale(now):
 			return current, nil
+		case refusal != nil:
+			return token{}, refusal
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*s.opts.RequestTimeout)
 		defer cancel()
@@ -122,13 +143,14 @@ func (s *Session) login(ctx context.Context, version string) (token, error) {
 		if !hadToken {
 			s.metrics.sessions.Inc()
 		}
-		s.refused = map[string]error{}
+		s.refused, s.outage = map[string]error{}, outage{}
 		return t, nil
 	case errors.Is(err, ErrUnauthorized):
 		s.metrics.logins.WithLabelValues("refused").Inc()
 		s.refused[version] = err
 	default:
 		s.metrics.logins.WithLabelValues("failed").Inc()
+		s.outage.again(err, s.opts.Clock.Now())
 	}
 	if hadToken {
 		s.metrics.sessions.Dec()

@@ -101,16 +101,28 @@ func TestAnotherServerIsNoVCD(t *testing.T) {
 	g.Expect(err).NotTo(MatchError(ErrNotFound))
 }
 
-func TestAnOutageAtLoginIsNotRemembered(t *testing.T) {
+func TestAnOutageAtLoginIsRememberedForAMoment(t *testing.T) {
 	g := NewWithT(t)
+	clock := newFakeClock()
 	f := newFakeVCD(t)
-	pool := NewPool(PoolOptions{})
+	pool := NewPool(PoolOptions{Clock: clock, RequestsPerSecond: 1000, Burst: 1000})
 	f.on(opLogin, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
-	_, err := pool.Session(t.Context(), f.config())
-	g.Expect(err).To(MatchError(ErrUnavailable))
-	f.on(opLogin, nil)
+	for range 10 {
+		_, err := pool.Session(t.Context(), f.config())
+		g.Expect(err).To(MatchError(ErrUnavailable))
+	}
+	g.Expect(f.count(opLogin)).To(Equal(1))
 
-	_, err = pool.Session(t.Context(), f.config())
+	for range 20 {
+		clock.Advance(45 * time.Second)
+		_, err := pool.Session(t.Context(), f.config())
+		g.Expect(err).To(MatchError(ErrUnavailable))
+	}
+	g.Expect(f.count(opLogin)).To(Equal(21), "at most 45 seconds apart")
+	f.on(opLogin, nil)
+	clock.Advance(45 * time.Second)
+
+	_, err := pool.Session(t.Context(), f.config())
 
 	g.Expect(err).NotTo(HaveOccurred())
 }

@@ -1,0 +1,85 @@
+package vcd
+
+import (
+	"encoding/xml"
+	"net/http"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/vmware/go-vcloud-director/v2/types/v56"
+)
+
+// FuzzParseXML reads documents of anybody: what is read and written again must read the same.
+func FuzzParseXML(f *testing.F) {
+	f.Add([]byte(vmDocument))
+	f.Add([]byte(`<a x="&lt;&quot;&#10;"><b:c xmlns:b="d">t&amp;</b:c></a>`))
+	f.Add([]byte(`<a><b></a></b>`))
+	f.Fuzz(func(t *testing.T, document []byte) {
+		root, err := parseXML(document)
+		if err != nil {
+			return
+		}
+		once := root.document()
+		again, err := parseXML(once)
+		if err != nil {
+			t.Fatalf("%q does not read again: %v", once, err)
+		}
+		if twice := again.document(); string(once) != string(twice) {
+			t.Fatalf("%q became %q", once, twice)
+		}
+	})
+}
+
+// FuzzReconfigured changes documents of anybody: no panic, and what is not an error is XML.
+func FuzzReconfigured(f *testing.F) {
+	f.Add([]byte(vmDocument), "guestinfo.a", "b", int64(40960))
+	f.Fuzz(func(t *testing.T, document []byte, key, value string, disk int64) {
+		body, err := reconfigured(document, VMChange{ExtraConfig: map[string]string{key: value}, DiskMiB: disk})
+		if err != nil {
+			return
+		}
+		if _, err := parseXML(body); err != nil {
+			t.Fatalf("%q is no XML", body)
+		}
+	})
+}
+
+// FuzzReadErrorBody reads errors of anything that answers on the way.
+func FuzzReadErrorBody(f *testing.F) {
+	f.Add([]byte(`<Error message="[ 1 ] m" minorErrorCode="BUSY_ENTITY"/>`))
+	f.Add([]byte(`{"minorErrorCode":"X","message":"m"}`))
+	f.Add([]byte("<html><style>\xff"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		err := newStatusError("op", &http.Response{StatusCode: 500, Header: http.Header{}}, body, time.Now())
+		if text := err.Error(); text == "" || utf8.Valid(body) && !utf8.ValidString(text) {
+			t.Fatalf("%q became %q", body, text)
+		}
+	})
+}
+
+// FuzzParseMarker reads descriptions that people wrote: what is found is a marker that reads back.
+func FuzzParseMarker(f *testing.F) {
+	f.Add("x cluster-api-provider-vcd cluster=a machine=b y")
+	f.Fuzz(func(t *testing.T, description string) {
+		m, ok := ParseMarker(description)
+		if again, _ := ParseMarker(m.String()); ok && again != m {
+			t.Fatalf("%+v became %+v", m, again)
+		}
+	})
+}
+
+// FuzzVM reads VMs of anybody.
+func FuzzVM(f *testing.F) {
+	f.Add([]byte(vmDocument))
+	f.Fuzz(func(_ *testing.T, document []byte) {
+		var vm types.Vm
+		if xml.Unmarshal(document, &vm) == nil {
+			vmFrom(&vm, nil)
+		}
+		var vApp types.VApp
+		if xml.Unmarshal(document, &vApp) == nil {
+			(*Session)(nil).vAppFrom(&vApp)
+		}
+	})
+}
