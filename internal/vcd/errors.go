@@ -90,11 +90,18 @@ func (e *StatusError) kind() error {
 	if kind, ok := kindByCode[e.Code]; ok {
 		return kind
 	}
-	switch kind := kindByStatus[e.Status]; {
+	switch {
 	case strings.Contains(e.Code, "QUOTA"):
 		return ErrQuota
 	case e.Status == http.StatusServiceUnavailable && e.retryAfter > 0:
 		return ErrThrottled
+	}
+	return e.kindOfStatus()
+}
+
+func (e *StatusError) kindOfStatus() error {
+	kind := kindByStatus[e.Status]
+	switch {
 	case e.foreign && kind != ErrUnauthorized && kind != ErrThrottled: //nolint:errorlint // sentinels as values of a map
 		return ErrUnavailable
 	case kind != nil:
