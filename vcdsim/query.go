@@ -46,9 +46,11 @@ var queryTypes = map[string]queryType{
 		"status networkName network ipAddress isBusy isDeployed isPublished catalogName hardwareVersion vmToolsStatus isInMaintenanceMode isAutoNature " +
 		"storageProfileName gcStatus autoUndeployDate autoDeleteDate isAutoUndeployNotified isAutoDeleteNotified isComputePolicyCompliant vmSizingPolicyId " +
 		"vmPlacementPolicyId encrypted dateCreated totalStorageAllocatedMb isExpired", (*request).vmRecords},
-	"vApp": {"VAppRecord", "AdminVAppRecord", "name vdc vdcName isPublic isEnabled isBusy creationDate status ownerName isDeployed isInMaintenanceMode " +
-		"isAutoNature isExpired numberOfVMs numberOfCpus cpuAllocationMhz memoryAllocationMB storageKB isVdcEnabled autoUndeployDate autoDeleteDate description",
-		(*request).vappRecords},
+	"vApp": {
+		"VAppRecord", "AdminVAppRecord", "name vdc vdcName isPublic isEnabled isBusy creationDate status ownerName isDeployed isInMaintenanceMode " +
+			"isAutoNature isExpired numberOfVMs numberOfCpus cpuAllocationMhz memoryAllocationMB storageKB isVdcEnabled autoUndeployDate autoDeleteDate description",
+		(*request).vappRecords,
+	},
 	"orgVdc": {"OrgVdcRecord", "AdminVdcRecord", "name description isEnabled cpuAllocationMhz cpuLimitMhz cpuUsedMhz memoryAllocationMB memoryLimitMB " +
 		"memoryUsedMB storageLimitMB storageUsedMB providerVdcName orgName org isSystemVdc isBusy status numberOfStorageProfiles numberOfVMs " +
 		"numberOfRunningVMs", (*request).vdcRecords},

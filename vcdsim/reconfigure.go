@@ -187,6 +187,15 @@ func readDiskSettings(vm *VM, s *xmltree.Node, unit int) (VMDisk, error) {
 	return d, nil
 }
 
+// moveDisks takes the disks that are on the VM's storage profile along to another.
+func (vm *VM) moveDisks(profile string, c *vmChange) {
+	for i := range vm.Disks {
+		if vm.Disks[i].StorageProfileID == vm.StorageProfileID && vm.Disks[i].DiskID == "" {
+			vm.Disks[i].StorageProfileID, c.Disks = profile, true
+		}
+	}
+}
+
 func (r *request) readCompute(vm *VM, tree *xmltree.Node, c *vmChange) error {
 	vdc, err := r.vdcOf(r.sim.store.vapps[vm.VAppID].VDCID)
 	if err != nil {
@@ -197,11 +206,7 @@ func (r *request) readCompute(vm *VM, tree *xmltree.Node, c *vmChange) error {
 		if err != nil {
 			return err
 		}
-		for i := range vm.Disks {
-			if vm.Disks[i].StorageProfileID == vm.StorageProfileID && vm.Disks[i].DiskID == "" {
-				vm.Disks[i].StorageProfileID, c.Disks = id, true
-			}
-		}
+		vm.moveDisks(id, c)
 		c.Compute, vm.StorageProfileID = true, id
 	}
 	policy := tree.At("ComputePolicy")

@@ -159,20 +159,29 @@ func powerWork(action string) Work {
 	}
 }
 
+// allows refuses a power action that the VM's state rules out.
+func (vm *VM) allows(action string) error {
+	on := vm.Status == PoweredOn
+	switch {
+	case vm.Status == Unresolved || vm.Status == FailedCreation:
+		return badRequest("The requested operation could not be executed since VM %q is not resolved.", vm.Name)
+	case action == "powerOn" && on:
+		return badRequest("The requested operation could not be executed since VM %q is not powered off.", vm.Name)
+	case action != "powerOn" && !on:
+		return badRequest("The requested operation could not be executed since VM %q is not powered on.", vm.Name)
+	case (action == "shutdown" || action == "reboot") && !vm.Boot.Up:
+		return badRequest("Cannot complete operation because VMware Tools is not running in VM %q.", vm.Name)
+	}
+	return nil
+}
+
 func (r *request) powerVM(action string) (*response, error) {
 	vm, err := r.idleVM()
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case vm.Status == Unresolved || vm.Status == FailedCreation:
-		return nil, badRequest("The requested operation could not be executed since VM %q is not resolved.", vm.Name)
-	case action == "powerOn" && vm.Status == PoweredOn:
-		return nil, badRequest("The requested operation could not be executed since VM %q is not powered off.", vm.Name)
-	case action != "powerOn" && vm.Status != PoweredOn:
-		return nil, badRequest("The requested operation could not be executed since VM %q is not powered on.", vm.Name)
-	case (action == "shutdown" || action == "reboot") && !vm.Boot.Up:
-		return nil, badRequest("Cannot complete operation because VMware Tools is not running in VM %q.", vm.Name)
+	if err := vm.allows(action); err != nil {
+		return nil, err
 	}
 	w := powerWork(action)
 	w.VMs = []string{vm.ID}

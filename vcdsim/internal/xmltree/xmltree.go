@@ -154,8 +154,8 @@ const maxDepth = 64
 // Parse reads a document. Names and attribute names lose their prefix.
 func Parse(data []byte) (*Node, error) {
 	dec := xml.NewDecoder(bytes.NewReader(data))
-	var stack []*Node
-	var root *Node
+	document := &Node{}
+	stack := []*Node{document}
 	for {
 		tok, err := dec.Token()
 		if errors.Is(err, io.EOF) {
@@ -164,30 +164,30 @@ func Parse(data []byte) (*Node, error) {
 		if err != nil {
 			return nil, fmt.Errorf("parsing XML: %w", err)
 		}
-		switch t := tok.(type) {
-		case xml.StartElement:
-			n := start(t)
-			if len(stack) == 0 {
-				root = n
-			} else {
-				parent := stack[len(stack)-1]
-				parent.Children = append(parent.Children, n)
-			}
-			if stack = append(stack, n); len(stack) > maxDepth {
-				return nil, fmt.Errorf("parsing XML: more than %d levels", maxDepth)
-			}
-		case xml.EndElement:
-			stack = stack[:len(stack)-1]
-		case xml.CharData:
-			if len(stack) > 0 {
-				stack[len(stack)-1].Text += string(t)
-			}
+		if stack = grow(stack, tok); len(stack) > maxDepth {
+			return nil, fmt.Errorf("parsing XML: more than %d levels", maxDepth)
 		}
 	}
-	if root == nil {
+	if len(document.Children) == 0 {
 		return nil, fmt.Errorf("parsing XML: %w", errEmpty)
 	}
-	return root, nil
+	return document.Children[0], nil
+}
+
+// grow adds a token to the innermost open element; the decoder makes sure that elements nest.
+func grow(stack []*Node, tok xml.Token) []*Node {
+	top := stack[len(stack)-1]
+	switch t := tok.(type) {
+	case xml.StartElement:
+		n := start(t)
+		top.Children = append(top.Children, n)
+		return append(stack, n)
+	case xml.EndElement:
+		return stack[:len(stack)-1]
+	case xml.CharData:
+		top.Text += string(t)
+	}
+	return stack
 }
 
 func start(t xml.StartElement) *Node {
