@@ -11,6 +11,8 @@ WHAT_STACK ?= ./...
 # Further flags of go test, such as GO_TEST_FLAGS='-run TestX -v'.
 GO_TEST_FLAGS ?=
 TIMEOUT ?= 15m
+# Packages of test/ that run at a time: each starts a management cluster.
+STACKS ?= 1
 OUT ?= out
 VERSION ?= v2.0.0-dev
 IMAGE ?= ghcr.io/cluster-api-provider-vcd/cluster-api-vcd-controller
@@ -63,7 +65,7 @@ test-unit: ## Run the tests of the root module; WHAT chooses packages.
 
 .PHONY: test-stack
 test-stack: stack ## Run the tests in test/ on etcd, kube-apiserver and Cluster API; WHAT_STACK chooses packages.
-	cd test && $(GO) test -timeout $(TIMEOUT) $(GO_TEST_FLAGS) $(WHAT_STACK)
+	cd test && $(GO) test -p $(STACKS) -timeout $(TIMEOUT) $(GO_TEST_FLAGS) $(WHAT_STACK)
 
 .PHONY: stack
 stack: ## Build what the tests in test/ run on (minutes the first time, cached then).
