@@ -34,8 +34,8 @@ type login struct {
 	name   string // kind and name of the identity, for messages
 }
 
-// For returns what to log in with for an object of namespace, or the problem that keeps it from being used.
-func (i Identities) For(ctx context.Context, namespace string, spec infrav1.VCDClusterSpec) (login, outcome, error) {
+// resolve returns what to log in with for an object of namespace, or the problem that keeps it from being used.
+func (i Identities) resolve(ctx context.Context, namespace string, spec infrav1.VCDClusterSpec) (login, outcome, error) {
 	ref := spec.IdentityRef
 	if ref.Kind == "" {
 		ref.Kind = infrav1.NamespacedIdentity
@@ -170,7 +170,7 @@ func configFor(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) vcd.Conf
 
 // open logs in for the cluster, or says why that cannot be done.
 func (i Identities) open(ctx context.Context, sessions Sessions, c *infrav1.VCDCluster) (*session, outcome, error) {
-	l, out, err := i.For(ctx, c.Namespace, c.Spec)
+	l, out, err := i.resolve(ctx, c.Namespace, c.Spec)
 	if err != nil || out != done {
 		return nil, out, err
 	}

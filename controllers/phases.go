@@ -10,7 +10,9 @@ import (
 	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/cluster-api/util/finalizers"
 	"sigs.k8s.io/cluster-api/util/patch"
+	"sigs.k8s.io/cluster-api/util/paused"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -97,6 +99,22 @@ func runPhases[S any](ctx context.Context, obj object, scope S, phases []phase[S
 		return ctrl.Result{RequeueAfter: out.after}, nil
 	}
 	return ctrl.Result{}, nil
+}
+
+// admit adds the finalizer and the Paused condition. The helper it returns patches what comes after; it is nil when the
+// pass ends here: obj was just changed, or is paused.
+func admit(ctx context.Context, c client.Client, cluster *clusterv1.Cluster, obj object, finalizer string) (*patch.Helper, error) {
+	if added, err := finalizers.EnsureFinalizer(ctx, c, obj, finalizer); added || err != nil {
+		return nil, err
+	}
+	helper, err := patch.NewHelper(obj, c) // before the paused check, which may edit obj
+	if err != nil {
+		return nil, err
+	}
+	if isPaused, again, err := paused.EnsurePausedCondition(ctx, c, cluster, obj); isPaused || again || err != nil {
+		return nil, err
+	}
+	return helper, nil
 }
 
 // reported says whether the condition holds the outcome already.

@@ -12,9 +12,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
-	"sigs.k8s.io/cluster-api/util/finalizers"
-	"sigs.k8s.io/cluster-api/util/patch"
-	"sigs.k8s.io/cluster-api/util/paused"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -78,25 +75,17 @@ type clusterScope struct {
 	session *session    // set by reconcileIdentityReady
 	vdc     vcd.VDC     // set by reconcileNetwork
 	network vcd.Network // set by reconcileNetwork
+	ended   bool        // our own task succeeded; set by deleteClusterVApp
 }
 
 // Reconcile makes c ready for machines.
 func (r *VCDClusterReconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (_ ctrl.Result, rerr error) {
-	if externallyManaged(c) {
-		return ctrl.Result{}, nil
-	}
 	s, err := r.newScope(ctx, c)
 	if s == nil || err != nil {
 		return ctrl.Result{}, err
 	}
-	if added, err := finalizers.EnsureFinalizer(ctx, r.Client, c, infrav1.ClusterFinalizer); added || err != nil {
-		return ctrl.Result{}, err
-	}
-	helper, err := patch.NewHelper(c, r.Client)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	if p, again, err := paused.EnsurePausedCondition(ctx, r.Client, s.cluster, c); p || again || err != nil {
+	helper, err := admit(ctx, r.Client, s.cluster, c, infrav1.ClusterFinalizer)
+	if helper == nil || err != nil {
 		return ctrl.Result{}, err
 	}
 	if identified, err := r.identify(ctx, c); identified || err != nil {
@@ -127,8 +116,12 @@ func clusterPhases(c *infrav1.VCDCluster) []phase[*clusterScope] {
 	}
 }
 
-// newScope returns nil while c has no owner yet. One that is deleted does not need it.
+// newScope returns nil while c has no owner yet, which one that is deleted does not need, and if somebody else looks
+// after c.
 func (r *VCDClusterReconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*clusterScope, error) {
+	if externallyManaged(c) {
+		return nil, nil //nolint:nilnil // Not ours.
+	}
 	cluster, err := util.GetOwnerCluster(ctx, r.Client, c.ObjectMeta)
 	if err := client.IgnoreNotFound(err); err != nil {
 		return nil, fmt.Errorf("getting the Cluster of VCDCluster %s: %w", klog.KObj(c), err)

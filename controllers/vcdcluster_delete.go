@@ -31,21 +31,32 @@ func deleteClusterVApp(ctx context.Context, s *clusterScope) (outcome, error) {
 		return out, err
 	}
 	s.session = opened
-	key := string(c.UID)
-	if t, ok := s.session.Task(key); ok {
-		if t.State == vcd.TaskRunning {
-			return wait(taskPoll, infrav1.TaskRunningReason, "Waiting for VCD to delete the vApp"), nil
-		}
-		s.session.Forget(key)
-		if t.State == vcd.TaskFailed {
-			return taskFailure(t, "Deleting the vApp"), nil
-		}
+	if out := s.settleDeletion(); out != done {
+		return out, nil
 	}
 	vdc, out, err := vdcOf(ctx, s.session, c)
 	if err != nil || out != done {
 		return out, err
 	}
 	return s.deleteVApp(ctx, vdc, vAppName(c, clusterName(c, s.cluster)))
+}
+
+// settleDeletion waits for the task that was started last.
+func (s *clusterScope) settleDeletion() outcome {
+	key := string(s.vcdCluster.UID)
+	t, ok := s.session.Task(key)
+	switch {
+	case !ok:
+		return done
+	case t.State == vcd.TaskRunning:
+		return wait(taskPoll, infrav1.TaskRunningReason, "Waiting for VCD to delete the vApp")
+	}
+	s.session.Forget(key)
+	if t.State == vcd.TaskFailed {
+		return taskFailure(t, "Deleting the vApp")
+	}
+	s.ended = true
+	return done
 }
 
 // waitForMachines waits until no VCDMachine of the cluster remains.
@@ -74,6 +85,9 @@ func (s *clusterScope) deleteVApp(ctx context.Context, vdc vcd.VDC, name string)
 	vApp, err := s.session.FindVApp(ctx, vdc, name)
 	switch {
 	case errors.Is(err, vcd.ErrNotFound):
+		if s.ended {
+			vAppDeleted(s.Recorder, s.vcdCluster, name)
+		}
 		return done, nil
 	case err != nil:
 		return refusal(err, "Reading vApp "+name)

@@ -256,7 +256,7 @@ func TestClusterIdentityIsForTheNamespacesItNames(t *testing.T) {
 				&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "capvcd-system", Name: "s"}, Data: map[string][]byte{"apiToken": []byte("t\n")}},
 			)
 
-			l, out, err := Identities{Client: c, Live: c, Namespace: "capvcd-system"}.For(t.Context(), testNamespace, infrav1.VCDClusterSpec{
+			l, out, err := Identities{Client: c, Live: c, Namespace: "capvcd-system"}.resolve(t.Context(), testNamespace, infrav1.VCDClusterSpec{
 				Site: "https://vcd.example.com/", IdentityRef: infrav1.IdentityReference{Kind: infrav1.ClusterIdentity, Name: "shared"},
 			})
 

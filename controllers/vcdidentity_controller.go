@@ -8,9 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
-	"sigs.k8s.io/cluster-api/util/finalizers"
-	"sigs.k8s.io/cluster-api/util/patch"
-	"sigs.k8s.io/cluster-api/util/paused"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -96,14 +93,8 @@ type identityScope struct {
 }
 
 func reconcileIdentity(ctx context.Context, c client.Client, s *identityScope) (_ ctrl.Result, rerr error) {
-	if added, err := finalizers.EnsureFinalizer(ctx, c, s.obj, infrav1.IdentityFinalizer); added || err != nil {
-		return ctrl.Result{}, err
-	}
-	helper, err := patch.NewHelper(s.obj, c)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	if p, again, err := paused.EnsurePausedCondition(ctx, c, nil, s.obj); p || again || err != nil {
+	helper, err := admit(ctx, c, nil, s.obj, infrav1.IdentityFinalizer)
+	if helper == nil || err != nil {
 		return ctrl.Result{}, err
 	}
 	phases := []phase[*identityScope]{{infrav1.SecretReadyCondition, reconcileSecret}}

@@ -11,9 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
-	"sigs.k8s.io/cluster-api/util/finalizers"
 	"sigs.k8s.io/cluster-api/util/patch"
-	"sigs.k8s.io/cluster-api/util/paused"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -96,14 +94,8 @@ func (r *VCDMachineReconciler) Reconcile(ctx context.Context, m *infrav1.VCDMach
 	if s == nil || err != nil {
 		return ctrl.Result{}, err
 	}
-	if added, err := finalizers.EnsureFinalizer(ctx, r.Client, m, infrav1.MachineFinalizer); added || err != nil {
-		return ctrl.Result{}, err
-	}
-	if s.patcher, err = patch.NewHelper(m, r.Client); err != nil {
-		return ctrl.Result{}, err
-	}
 	r.creations.leave(s.line(), s.key())
-	if p, again, err := paused.EnsurePausedCondition(ctx, r.Client, s.cluster, m); p || again || err != nil {
+	if s.patcher, err = admit(ctx, r.Client, s.cluster, m, infrav1.MachineFinalizer); s.patcher == nil || err != nil {
 		return ctrl.Result{}, err
 	}
 	phases := machinePhases(m)

@@ -3,7 +3,6 @@ package controllers
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"k8s.io/utils/ptr"
@@ -19,20 +18,23 @@ const defaultShutdownTimeout = 60 * time.Second
 // deleteVM makes sure that the VM is gone: shut down, power off, detach independent disks, delete.
 func deleteVM(ctx context.Context, s *machineScope) (outcome, error) {
 	m := s.vcdMachine
-	if m.Annotations[infrav1.InstanceIDAnnotation] == "" && m.Spec.ProviderID == "" {
+	switch {
+	case m.Annotations[infrav1.InstanceIDAnnotation] == "" && m.Spec.ProviderID == "":
 		return done, nil // Nothing is created before the id is stored.
-	}
-	if s.vcdCluster == nil {
+	case s.vcdCluster == nil:
 		return stop(infrav1.ClusterNotFoundReason,
 			"The VCDCluster is gone, which says where VM %s is: delete the VM in VCD, then remove finalizer %s", m.Annotations[infrav1.VMNameAnnotation], infrav1.MachineFinalizer), nil
-	}
-	if !s.creations.leave(s.line(), s.key()) {
+	case !s.creations.leave(s.line(), s.key()):
 		return wait(busyPoll, infrav1.EntityBusyReason, "Waiting for the creation of the VM to start or fail"), nil
 	}
-	out, err := s.openForDeletion(ctx)
-	if err != nil || out != done {
+	if out, err := s.openForDeletion(ctx); err != nil || out != done {
 		return out, err
 	}
+	return s.deleteStep(ctx)
+}
+
+// deleteStep takes the next step, when VCD has ended the last one.
+func (s *machineScope) deleteStep(ctx context.Context) (outcome, error) {
 	if out, gone := s.settleDeletion(); out != done || gone {
 		return out, nil
 	}
@@ -60,8 +62,14 @@ func (s *machineScope) settleDeletion() (out outcome, gone bool) {
 		step  step
 		doing string
 	}{
-		{stepCompose, "Creating the vApp"}, {stepConnect, "Connecting networks"}, {stepAdd, addingVM}, {stepCleanUp, "Removing leftovers"},
-		{stepInject, "Writing bootstrap data"}, {stepPowerOn, "Powering on the VM"}, {stepClear, "Removing bootstrap data"}, {stepShutdown, "Shutting down the guest"},
+		{stepCompose, "Creating the vApp"},
+		{stepConnect, "Connecting networks"},
+		{stepAdd, addingVM},
+		{stepCleanUp, "Removing leftovers"},
+		{stepInject, "Writing bootstrap data"},
+		{stepPowerOn, "Powering on the VM"},
+		{stepClear, "Removing bootstrap data"},
+		{stepShutdown, "Shutting down the guest"},
 	} {
 		// Whether these succeeded does not matter: what is there is looked at afresh.
 		if out, _ := s.settle(p.step, p.doing); out.reason == infrav1.TaskRunningReason {
@@ -88,7 +96,6 @@ func (s *machineScope) findForDeletion(ctx context.Context) (*vcd.VM, outcome, e
 	if id := s.vmID(); id != "" {
 		return s.findRecorded(ctx, id)
 	}
-	name := s.vcdMachine.Annotations[infrav1.VMNameAnnotation]
 	vApp, err := s.session.FindVApp(ctx, s.placement.vdc, s.vAppName())
 	if errors.Is(err, vcd.ErrNotFound) {
 		return nil, done, nil
@@ -103,6 +110,12 @@ func (s *machineScope) findForDeletion(ctx context.Context) (*vcd.VM, outcome, e
 	if len(vApp.Tasks) > 0 {
 		return nil, wait(busyPoll, infrav1.EntityBusyReason, "Waiting for another task on vApp %s, which may create the VM", vApp.Name), nil
 	}
+	return s.findByName(ctx, vApp)
+}
+
+// findByName returns the VM in vApp that has the machine's name and marker.
+func (s *machineScope) findByName(ctx context.Context, vApp vcd.VApp) (*vcd.VM, outcome, error) {
+	name := s.vcdMachine.Annotations[infrav1.VMNameAnnotation]
 	for _, ref := range vApp.VMs {
 		if ref.Name != name {
 			continue
@@ -260,11 +273,7 @@ func deleteMachineVApp(ctx context.Context, s *machineScope) (outcome, error) {
 		return wait(busyPoll, infrav1.EntityBusyReason, "Waiting for another task on vApp %s", vApp.Name), nil
 	}
 	if len(vApp.VMs) > 0 {
-		var names []string
-		for _, vm := range vApp.VMs {
-			names = append(names, vm.Name)
-		}
-		return fail(remedyPoll, infrav1.VAppNotEmptyReason, "vApp %s holds other VMs: move or delete %s", vApp.Name, strings.Join(names, ", ")), nil
+		return fail(remedyPoll, infrav1.VAppNotEmptyReason, "vApp %s holds %d other VMs: move or delete them", vApp.Name, len(vApp.VMs)), nil
 	}
 	task, err := s.session.DeleteVApp(ctx, vApp.ID)
 	return s.started(stepCleanUp, task, err, doing)

@@ -48,6 +48,11 @@ func reconcilePlacement(ctx context.Context, s *machineScope) (outcome, error) {
 		s.placement.vdc, out, err = vdcOf(ctx, s.session, s.vcdCluster)
 		return out, err
 	}
+	return s.place(ctx)
+}
+
+// place finds what the machine still needs to come to life.
+func (s *machineScope) place(ctx context.Context) (outcome, error) {
 	vdc, err := s.session.FindVDC(ctx, recorded(s.vcdCluster, s.vcdCluster.Status.OVDC, s.vcdCluster.Spec.OVDC))
 	if err != nil {
 		return lookupProblem(err, infrav1.VDCNotFoundReason, "correct spec.ovdc of the VCDCluster, or give its user access to the VDC")

@@ -56,20 +56,26 @@ func (s *machineScope) observe(ctx context.Context) (outcome, error) {
 	if err != nil {
 		return refusal(err, "Listing VMs")
 	}
-	name := s.vcdMachine.Annotations[infrav1.VMNameAnnotation]
+	if id != "" {
+		return s.observeRecorded(ctx, id, records)
+	}
 	for _, r := range records {
-		switch {
-		case id != "" && r.ID == id:
-			s.record = &r
-			return done, nil
-		case id == "" && r.Name == name:
+		if r.Name == s.vcdMachine.Annotations[infrav1.VMNameAnnotation] {
 			s.found = append(s.found, r.Ref)
 		}
 	}
-	if id == "" {
-		return done, nil
+	return done, nil
+}
+
+// observeRecorded finds the recorded VM among records, or elsewhere: somebody may have renamed the vApp, or moved the VM.
+func (s *machineScope) observeRecorded(ctx context.Context, id string, records []vcd.VMRecord) (outcome, error) {
+	for _, r := range records {
+		if r.ID == id {
+			s.record = &r
+			return done, nil
+		}
 	}
-	record, err := s.session.QueryVM(ctx, id) // Somebody may have renamed the vApp, or moved the VM.
+	record, err := s.session.QueryVM(ctx, id)
 	switch {
 	case errors.Is(err, vcd.ErrNotFound):
 		return done, nil
@@ -100,20 +106,24 @@ func (s *machineScope) prepareVApp(ctx context.Context, composing, connecting st
 	if err != nil {
 		return refusal(err, "Reading vApp "+name)
 	}
+	return s.useVApp(ctx, vApp, connecting)
+}
+
+// useVApp takes the next step towards a vApp that VMs can be added to, or finds that the VM is in it.
+func (s *machineScope) useVApp(ctx context.Context, vApp vcd.VApp, connecting string) (outcome, error) {
 	if out := s.vAppProblem(vApp); out != done {
 		return out, nil
 	}
 	s.vApp = &vApp
-	machine := s.vcdMachine.Annotations[infrav1.VMNameAnnotation]
 	for _, vm := range vApp.VMs {
-		if vm.Name == machine {
+		if vm.Name == s.vcdMachine.Annotations[infrav1.VMNameAnnotation] {
 			s.found = append(s.found, vm)
 		}
 	}
-	if len(s.found) > 0 {
+	switch {
+	case len(s.found) > 0:
 		return done, nil
-	}
-	if failedCreation(vApp.Status) && len(vApp.VMs) == 0 {
+	case failedCreation(vApp.Status) && len(vApp.VMs) == 0:
 		return s.cleanUpVApp(ctx, vApp)
 	}
 	return s.connect(ctx, vApp, connecting)

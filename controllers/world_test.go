@@ -262,4 +262,3 @@ func (w *world) eventTexts() []string {
 		}
 	}
 }
-
