@@ -22,7 +22,13 @@ func (q *quickstart) build(ctx context.Context) error {
 	if q.programs, err = programs.Build(ctx, programs.Options{Cache: q.cache, Out: q.out}); err != nil {
 		return err
 	}
-	return q.during("Building this provider's manager", func() error { return world.BuildManager(ctx, q.root, q.manager()) })
+	return q.during("Building this provider", func() error {
+		if err := world.BuildManager(ctx, q.root, q.manager()); err != nil {
+			return err
+		}
+		q.components, err = world.Components(ctx, q.root)
+		return err
+	})
 }
 
 func (q *quickstart) manager() string {
@@ -64,13 +70,9 @@ func (q *quickstart) startStack(ctx context.Context) error {
 
 // installProvider installs what a release holds, and tells clusterctl about it.
 func (q *quickstart) installProvider(ctx context.Context) error {
-	q.say("Installing this provider from config/default")
-	components, err := world.Components(ctx, q.root)
-	if err != nil {
-		return err
-	}
+	q.say("Installing this provider as it is shipped")
 	manager, err := q.stack.InstallProvider(ctx, stack.ProviderInstall{
-		ComponentsYAML: components, ManagerBinary: q.manager(), Version: world.Version,
+		ComponentsYAML: q.components, ManagerBinary: q.manager(), Version: world.Version,
 	})
 	if err != nil {
 		return err
@@ -81,7 +83,7 @@ func (q *quickstart) installProvider(ctx context.Context) error {
 	if err := q.stack.InstallInventory(ctx); err != nil {
 		return fmt.Errorf("recording the providers: %w", err)
 	}
-	return q.writeRepository(components)
+	return q.writeRepository()
 }
 
 // indented puts what others print below our own lines.

@@ -24,8 +24,8 @@ const (
 )
 
 // writeRepository writes the release that clusterctl takes the templates from, and the variables of this VCD.
-func (q *quickstart) writeRepository(components []byte) error {
-	files := map[string][]byte{"infrastructure-components.yaml": components}
+func (q *quickstart) writeRepository() error {
+	files := map[string][]byte{"infrastructure-components.yaml": q.components}
 	templates, err := filepath.Glob(filepath.Join(q.root, "templates", "cluster-template*.yaml"))
 	if err != nil {
 		return err

@@ -30,14 +30,15 @@ type quickstart struct {
 	up          bool // The cluster was available.
 	screen      screen
 
-	root      string
-	programs  *programs.Set
-	unlock    func()
-	log       *os.File
-	workloads *workload.Workloads
-	simulator *vcdsim.Simulator
-	stack     *stack.Stack
-	client    client.Client
+	root       string
+	programs   *programs.Set
+	components []byte // What a release calls infrastructure-components.yaml.
+	unlock     func()
+	log        *os.File
+	workloads  *workload.Workloads
+	simulator  *vcdsim.Simulator
+	stack      *stack.Stack
+	client     client.Client
 }
 
 // run does everything in order.

@@ -180,6 +180,8 @@ func (b *builder) renderTo(ctx context.Context, g group, p program, target strin
 func (b *builder) goTool(ctx context.Context, g group, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // The arguments are ours.
 	cmd.Dir = filepath.Join(b.source, g.name)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // So that it ends its compilers.
+	cmd.WaitDelay = 5 * time.Second
 	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "CGO_ENABLED=0", "GOOS=", "GOARCH=", "PWD="+cmd.Dir)
 	return run(cmd)
 }
