@@ -1,0 +1,99 @@
+package integration
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/resource"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+// TestAdmissionRefusesWhatItCanKnow asks the real API server, with schema, CEL rules and webhooks as they are shipped.
+func TestAdmissionRefusesWhatItCanKnow(t *testing.T) {
+	s := newSite(t)
+	clusters := []struct {
+		name  string
+		mod   func(*infrav1.VCDClusterSpec)
+		names string
+	}{
+		{"a site without https", func(c *infrav1.VCDClusterSpec) { c.Site = "http://vcd.example.com" }, "spec.site"},
+		{"a site with a path", func(c *infrav1.VCDClusterSpec) { c.Site = "https://vcd.example.com/api" }, "spec.site"},
+		{"no organisation", func(c *infrav1.VCDClusterSpec) { c.Org = "" }, "spec.org"},
+		{"a virtual IP that is no address", func(c *infrav1.VCDClusterSpec) { c.Endpoint.KubeVIP.Address = "192.168.100" }, "spec.endpoint.kubeVIP.address"},
+		{"a loopback virtual IP", func(c *infrav1.VCDClusterSpec) { c.Endpoint.KubeVIP.Address = "127.0.0.1" }, "spec.endpoint.kubeVIP.address"},
+		{"a virtual IP and a pool", func(c *infrav1.VCDClusterSpec) {
+			c.Endpoint.KubeVIP.PoolRef = &infrav1.IPPoolReference{APIGroup: "ipam.cluster.x-k8s.io", Kind: "InClusterIPPool", Name: "vips"}
+		}, "spec.endpoint"},
+		{"settings of another endpoint", func(c *infrav1.VCDClusterSpec) { c.Endpoint.Type = infrav1.EndpointExternal }, "spec.endpoint"},
+		{"an endpoint that is not built yet", func(c *infrav1.VCDClusterSpec) {
+			c.Endpoint = infrav1.EndpointSpec{Type: infrav1.EndpointEdgeGateway, EdgeGateway: &infrav1.EdgeGatewayEndpoint{}}
+		}, "spec.endpoint.type"},
+		{"a cloud controller manager that is not built yet", func(c *infrav1.VCDClusterSpec) { c.CloudProvider.Mode = infrav1.CloudProviderManaged }, "spec.cloudProvider.mode"},
+	}
+	for _, tt := range clusters {
+		t.Run(tt.name, func(t *testing.T) {
+			c := &infrav1.VCDCluster{ObjectMeta: s.meta("refused"), Spec: infrav1.VCDClusterSpec{
+				Site: s.URL(), Org: "acme", OVDC: "acme-vdc", OVDCNetwork: "nodes", IdentityRef: infrav1.IdentityReference{Name: "vcd"},
+				Endpoint: infrav1.EndpointSpec{Type: infrav1.EndpointKubeVIP, KubeVIP: &infrav1.KubeVIPEndpoint{Address: vip}},
+			}}
+			tt.mod(&c.Spec)
+
+			err := house.client.Create(t.Context(), c)
+
+			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(tt.names)))
+		})
+	}
+}
+
+func TestAdmissionRefusesMachines(t *testing.T) {
+	s := newSite(t)
+	machines := []struct {
+		name  string
+		mod   func(*infrav1.VCDMachineSpec)
+		names string
+	}{
+		{"no template", func(m *infrav1.VCDMachineSpec) { m.Template = "" }, "spec.template"},
+		{"a second NIC without a network", func(m *infrav1.VCDMachineSpec) { m.Networks = []infrav1.NetworkSpec{{}, {}} }, "spec.networks"},
+		{"addresses for a pool", func(m *infrav1.VCDMachineSpec) {
+			m.Networks = []infrav1.NetworkSpec{{AddressSource: infrav1.AddressPool, Addresses: []string{"192.168.100.5/24"}}}
+		}, "spec.networks"},
+		{"a name server that is no address", func(m *infrav1.VCDMachineSpec) { m.Networks = []infrav1.NetworkSpec{{Nameservers: []string{"dns"}}} }, "nameservers"},
+		{"a naming template that cannot be read", func(m *infrav1.VCDMachineSpec) { m.VMNamingTemplate = "{{ .machine" }, "spec.vmNamingTemplate"},
+		{"a negative disk", func(m *infrav1.VCDMachineSpec) { q := resource.MustParse("-1Gi"); m.DiskSize = &q }, "spec.diskSize"},
+	}
+	for _, tt := range machines {
+		t.Run(tt.name, func(t *testing.T) {
+			m := &infrav1.VCDMachine{ObjectMeta: s.meta("refused"), Spec: infrav1.VCDMachineSpec{Catalog: "kubernetes", Template: "any"}}
+			tt.mod(&m.Spec)
+
+			err := house.client.Create(t.Context(), m)
+
+			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(tt.names)))
+		})
+	}
+}
+
+func TestWhatExistsCannotBecomeSomethingElse(t *testing.T) {
+	s := newSite(t)
+	c := s.cluster("fixed")
+	m := s.machine("fixed", "fixed-0")
+	s.ready(m)
+	s.g.Eventually(func() (bool, error) {
+		return c.Status.Initialization.Provisioned != nil, s.get(c)
+	}, patience).Should(BeTrue())
+
+	c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: "192.168.100.201", Port: 6443}
+	s.g.Expect(house.client.Update(t.Context(), c)).To(MatchError(ContainSubstring("spec.controlPlaneEndpoint")))
+	s.g.Expect(s.get(c)).To(Succeed())
+	c.Spec.InfraID = "another"
+	s.g.Expect(house.client.Update(t.Context(), c)).To(MatchError(ContainSubstring("spec.infraID")))
+	s.g.Expect(s.get(m)).To(Succeed())
+	m.Spec.ProviderID = "vmware-cloud-director://urn:vcloud:vm:00000000-0000-0000-0000-000000000000"
+	s.g.Expect(house.client.Update(t.Context(), m)).To(MatchError(ContainSubstring("spec.providerID")))
+
+	s.deleteMachine("fixed-0")
+	s.deleteCluster("fixed")
+	s.empty()
+}
