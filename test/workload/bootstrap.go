@@ -26,13 +26,21 @@ func (w *Workloads) check(p *plan) error {
 	case c.up() == "":
 		return fmt.Errorf("kubeadm join: %w for a control plane of cluster %s at %s, none is running", errWaiting, c.name, p.endpoint)
 	}
+	if err := c.checkAuthorities(p); err != nil {
+		return err
+	}
+	return w.checkToken(c, p.token)
+}
+
+// checkAuthorities refuses a joiner that trusts, or brings, other authorities than the cluster's.
+func (c *cluster) checkAuthorities(p *plan) error {
 	if !p.anyCA && !c.ca.pinned(p.caHashes) {
 		return fmt.Errorf("kubeadm join: the cluster at %s has CA %s, which caCertHashes does not pin", p.endpoint, c.ca.hash())
 	}
 	if p.controlPlane && (!p.ca.cert.Equal(c.ca.cert) || !p.etcdCA.cert.Equal(c.etcdCA.cert)) {
 		return fmt.Errorf("kubeadm join: the certificate authorities written to /etc/kubernetes/pki are not those of the cluster at %s", p.endpoint)
 	}
-	return w.checkToken(c, p.token)
+	return nil
 }
 
 // checkToken looks the bootstrap token up in its cluster, where Cluster API has put it.
