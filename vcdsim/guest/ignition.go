@@ -51,14 +51,9 @@ func parseIgnition(text string) (*Userdata, error) {
 	}
 	u := &Userdata{Format: "ignition"}
 	for i, f := range config.Storage.Files {
-		if !path.IsAbs(f.Path) {
-			return nil, fmt.Errorf("storage.files[%d]: path %q is not absolute", i, f.Path)
-		}
-		content, err := decodeDataURL(f.Contents.Source, f.Contents.Compression)
-		if err != nil {
+		if err := u.putIgnition(f); err != nil {
 			return nil, fmt.Errorf("storage.files[%d] (%s): %w", i, f.Path, err)
 		}
-		u.put(File{Path: path.Clean(f.Path), Permissions: fmt.Sprintf("%04o", f.Mode), Content: content}, false)
 	}
 	for _, user := range config.Passwd.Users {
 		u.Users = append(u.Users, user.Name)
@@ -69,6 +64,18 @@ func parseIgnition(text string) (*Userdata, error) {
 		}
 	}
 	return u, nil
+}
+
+func (u *Userdata) putIgnition(f ignitionFile) error {
+	if !path.IsAbs(f.Path) {
+		return errors.New("path is not absolute")
+	}
+	content, err := decodeDataURL(f.Contents.Source, f.Contents.Compression)
+	if err != nil {
+		return err
+	}
+	u.put(File{Path: path.Clean(f.Path), Permissions: fmt.Sprintf("%04o", f.Mode), Content: content}, false)
+	return nil
 }
 
 // unitCommands returns what a unit starts, with the lines of a script that the configuration itself writes.

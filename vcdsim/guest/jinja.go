@@ -137,27 +137,32 @@ func evaluate(expression string, vars map[string]any) (string, error) {
 		if m == nil {
 			return "", fmt.Errorf("filter %q is not understood", strings.TrimSpace(part))
 		}
-		switch m[1] {
-		case "default", "d":
-			if !found {
-				if value, found, err = lookUp(m[2], vars); err != nil {
-					return "", err
-				}
-			}
-		case "lower":
-			value = strings.ToLower(value)
-		case "upper":
-			value = strings.ToUpper(value)
-		case "trim":
-			value = strings.TrimSpace(value)
-		default:
-			return "", fmt.Errorf("filter %s is not supported by the simulated guest", m[1])
+		if m[1] != "default" && m[1] != "d" {
+			value, err = applyFilter(m[1], value)
+		} else if !found {
+			value, found, err = lookUp(m[2], vars)
+		}
+		if err != nil {
+			return "", err
 		}
 	}
 	if !found {
 		return "", fmt.Errorf("variable %q does not exist", strings.TrimSpace(parts[0]))
 	}
 	return value, nil
+}
+
+func applyFilter(name, value string) (string, error) {
+	switch name {
+	case "lower":
+		return strings.ToLower(value), nil
+	case "upper":
+		return strings.ToUpper(value), nil
+	case "trim":
+		return strings.TrimSpace(value), nil
+	default:
+		return "", fmt.Errorf("filter %s is not supported by the simulated guest", name)
+	}
 }
 
 // lookUp resolves a literal or a path such as ds.meta_data['provider-id'].
