@@ -27,6 +27,9 @@ type Assumptions struct {
 	FailedTaskResidue bool
 	// DeployedBlocksDelete: a VM or vApp that is powered off but still deployed is not deletable; undeploy first.
 	DeployedBlocksDelete bool
+	// VAppStaysDeployed: a vApp that was started stays deployed until it is undeployed itself, also when its last VM is
+	// stopped or deleted. (Users of 10.4.1 saw it; an empty vApp can be started, too.)
+	VAppStaysDeployed bool
 	// AttachedDiskBlocksDelete: a VM with an attached independent disk is not deletable. If false the disk is detached.
 	AttachedDiskBlocksDelete bool
 	// DeployedBlocksNetworkRemoval: since 10.4.1 a network leaves a vApp only while the vApp is stopped.
@@ -51,6 +54,7 @@ func DefaultAssumptions() Assumptions {
 		GuestWriteBusy:               true,
 		FailedTaskResidue:            true,
 		DeployedBlocksDelete:         true,
+		VAppStaysDeployed:            true,
 		AttachedDiskBlocksDelete:     true,
 		DeployedBlocksNetworkRemoval: true,
 		EmptyPageBeyondEnd:           true,

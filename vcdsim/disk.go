@@ -21,7 +21,8 @@ func (d *Disk) entity() Entity { return Entity{"disk", d.ID, d.Name} }
 func (r *request) diskByID(id string) (*Disk, error) {
 	d := r.sim.store.disks[bare(id)]
 	if d == nil || !r.sees(d.OrgID) {
-		return nil, forbidden("DISK_VIEW", id)
+		// Clients tell a disk that is gone by these words.
+		return nil, refuse(http.StatusForbidden, codeForbidden, "The VCD entity com.vmware.vcloud.entity.disk:%s does not exist.", bare(id))
 	}
 	return d, nil
 }

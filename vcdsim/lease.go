@@ -58,7 +58,13 @@ func (s *Simulator) deployedChanged(v *VApp) {
 	if v == nil {
 		return
 	}
-	deployed := s.store.deployed(v)
+	switch {
+	case s.store.anyDeployed(v):
+		v.Deployed = true
+	case !s.assume.VAppStaysDeployed:
+		v.Deployed = false
+	}
+	deployed := v.Deployed
 	switch {
 	case deployed && v.Lease.Deployed.IsZero():
 		v.Lease.Deployed, v.Lease.Stopped = s.clock.Now(), time.Time{}

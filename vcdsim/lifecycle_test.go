@@ -48,12 +48,34 @@ func TestLifeOfAVM(t *testing.T) {
 	c.ok(http.MethodDelete, vm, "")
 	c.Expect(c.refused(http.MethodGet, vm, "", http.StatusForbidden, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")).
 		To(ContainSubstring("[VAPP_VM_VIEW] for " + node.ID))
+	c.Expect(c.refused(http.MethodDelete, vapp, "", http.StatusBadRequest, "BAD_REQUEST")).To(ContainSubstring("Stop the vApp and try again"))
+	c.ok(http.MethodPost, vapp+"/action/undeploy", "")
 	c.ok(http.MethodDelete, vapp, "")
 
 	state := c.sim.State()
 	c.Expect(state.VApps).To(BeEmpty())
 	c.Expect(state.VMs).To(BeEmpty())
 	c.Expect(c.sim.Unhandled()).To(BeEmpty())
+}
+
+func TestAVAppThatEndsWithItsVMs(t *testing.T) {
+	assume := vcdsim.DefaultAssumptions()
+	assume.VAppStaysDeployed = false
+	c := start(t, func(cfg *vcdsim.Config) { cfg.Assumptions = &assume })
+	vapp := c.vapp("cluster")
+	vm := c.vm(vapp, "node")
+	c.ok(http.MethodPost, vm+"/power/action/powerOn", "")
+	c.ok(http.MethodPost, vm+"/action/undeploy", "")
+	c.ok(http.MethodDelete, vapp, "")
+}
+
+func TestAnEmptyVAppCanBeStarted(t *testing.T) {
+	c := start(t)
+	vapp := c.vapp("cluster")
+	c.ok(http.MethodPost, vapp+"/power/action/powerOn", "")
+	c.Expect(c.get(vapp).xml.Attr("status")).To(Equal("4"))
+	c.ok(http.MethodPost, vapp+"/action/undeploy", "")
+	c.Expect(c.get(vapp).xml.Attr("status")).To(Equal("1"))
 }
 
 func TestRefusals(t *testing.T) {

@@ -4,6 +4,9 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
@@ -90,16 +93,31 @@ func readTyped(n *xmltree.Node) (Metadata, bool) {
 		return Metadata{}, false
 	}
 	t := v.Attr("type")
-	for i := len(t) - 1; i >= 0; i-- {
-		if t[i] == ':' {
-			t = t[i+1:]
-			break
-		}
+	if _, local, ok := strings.Cut(t, ":"); ok {
+		t = local
 	}
 	if t == "" {
 		t = "MetadataStringValue"
 	}
-	return Metadata{Type: t, Value: v.Str("Value")}, true
+	m := Metadata{Type: t, Value: v.Str("Value")}
+	return m, m.valid()
+}
+
+// valid says whether the value is one of its type.
+func (m Metadata) valid() bool {
+	var err error
+	switch m.Type {
+	case "MetadataStringValue":
+	case "MetadataNumberValue":
+		_, err = strconv.ParseFloat(m.Value, 64)
+	case "MetadataBooleanValue":
+		_, err = strconv.ParseBool(m.Value)
+	case "MetadataDateTimeValue":
+		_, err = time.Parse(time.RFC3339Nano, m.Value)
+	default:
+		return false
+	}
+	return err == nil
 }
 
 func (r *request) mergeMetadata() (*response, error) {
@@ -111,7 +129,7 @@ func (r *request) mergeMetadata() (*response, error) {
 	for _, entry := range tree.All("MetadataEntry") {
 		m, ok := readTyped(entry)
 		if !ok || entry.Str("Key") == "" {
-			return nil, badRequest("A metadata entry needs a key and a typed value.")
+			return nil, badRequest("A metadata entry needs a key and a value of its type.")
 		}
 		set[entry.Str("Key")] = m
 	}
@@ -125,7 +143,7 @@ func (r *request) putMetadataValue() (*response, error) {
 	}
 	m, ok := readTyped(tree)
 	if !ok {
-		return nil, badRequest("The metadata value has no type.")
+		return nil, badRequest("The metadata value is not of its type.")
 	}
 	return r.writeMetadata(Work{Op: opMetadata, Metadata: map[string]Metadata{r.vars["key"]: m}})
 }

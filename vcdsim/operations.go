@@ -32,6 +32,7 @@ type Work struct {
 const (
 	opCompose     = "compose"
 	opRecompose   = "recompose"
+	opComposeVMs  = "composeVMs"
 	opInstantiate = "instantiate"
 	opUpdateVApp  = "updateVApp"
 	opNetworks    = "networks"
@@ -60,7 +61,9 @@ const cloneSpread = 0.3
 // operations describes every operation by its key.
 func operations() map[string]operation {
 	return map[string]operation{
-		opCompose:     {"vdcComposeVapp", "VDC_COMPOSE_VAPP", "Composing Virtual Application", durationCompose, 0, (*Simulator).commitCompose, (*Simulator).undoCompose},
+		opCompose: {"vdcComposeVapp", "VDC_COMPOSE_VAPP", "Composing Virtual Application", durationCompose, 0, (*Simulator).commitCompose, (*Simulator).undoCompose},
+		// Cloning takes as long, however it is asked for.
+		opComposeVMs:  {"vdcComposeVapp", "VDC_COMPOSE_VAPP", "Composing Virtual Application", durationRecompose, cloneSpread, (*Simulator).commitCompose, (*Simulator).undoCompose},
 		opRecompose:   {"vdcRecomposeVapp", "VDC_RECOMPOSE_VAPP", "Recomposing Virtual Application", durationRecompose, cloneSpread, (*Simulator).commitCompose, (*Simulator).undoRecompose},
 		opInstantiate: {"vdcInstantiateVapp", "VDC_INSTANTIATE_VAPP", "Creating Virtual Application", durationRecompose, cloneSpread, (*Simulator).commitCompose, (*Simulator).undoCompose},
 		opUpdateVApp:  {"vdcUpdateVapp", "VDC_UPDATE_VAPP", "Updating Virtual Application", durationCompose, 0, (*Simulator).commitCompose, nil},
@@ -227,33 +230,36 @@ func (s *Simulator) commitDeleteVM(t *Task) error {
 	return nil
 }
 
-// commitPower brings VMs to a power state; undeploying also releases them.
+// commitPower brings VMs, or a vApp with its VMs, to a power state; undeploying also releases them.
 func (s *Simulator) commitPower(t *Task) error {
 	for _, id := range t.Work.VMs {
-		vm := s.store.vms[id]
-		if vm == nil {
-			continue
-		}
-		if t.Work.Power != 0 {
-			s.setPower(vm, t.Work.Power)
-		}
-		switch t.Work.Op {
-		case opUndeploy:
-			if vm.Status == PoweredOn {
-				s.setPower(vm, PoweredOff)
-			}
-			vm.Deployed = false
-		case opDeploy:
-			vm.Deployed = true
+		if vm := s.store.vms[id]; vm != nil {
+			s.powerTo(vm, t.Work)
 		}
 	}
-	s.deployedChanged(s.store.vapps[t.Work.VApp])
+	v := s.store.vapps[t.Work.VApp]
+	if v != nil && t.Owner.Kind == "vapp" && (t.Work.Op == opDeploy || t.Work.Op == opUndeploy) {
+		v.Deployed = t.Work.Op == opDeploy
+	}
+	s.deployedChanged(v)
 	return nil
+}
+
+func (s *Simulator) powerTo(vm *VM, w Work) {
+	if w.Power != 0 {
+		s.setPower(vm, w.Power)
+	}
+	switch w.Op {
+	case opUndeploy:
+		vm.Deployed = false
+	case opDeploy:
+		vm.Deployed = vm.Status != Unresolved && vm.Status != FailedCreation
+	}
 }
 
 // setPower changes the power state and starts or ends the guest.
 func (s *Simulator) setPower(vm *VM, to Status) {
-	if vm.Status == to || vm.Status == Unresolved {
+	if vm.Status == to || vm.Status == Unresolved || vm.Status == FailedCreation {
 		return
 	}
 	was := vm.Status

@@ -250,6 +250,14 @@ func (r *request) putNICs() (*response, error) { return r.change(r.changeNICs) }
 
 func (r *request) putHardware() (*response, error) { return r.change(r.readHardwareSection) }
 
+// putItem changes CPU or memory by their item alone.
+func (r *request) putItem() (*response, error) {
+	return r.change(func(vm *VM, tree *xmltree.Node, c *vmChange) error {
+		tree.Name = "Item"
+		return r.readHardwareSection(vm, xmltree.New("VirtualHardwareSection", tree), c)
+	})
+}
+
 func (r *request) putCustomization() (*response, error) {
 	return r.change(func(vm *VM, tree *xmltree.Node, c *vmChange) error {
 		c.Custom = true

@@ -57,7 +57,7 @@ func (s *Simulator) addRoutes() {
 	}
 	openRoutes(open)
 	for _, group := range []func(addRoute){
-		sessionRoutes, taskRoutes, orgRoutes, vdcRoutes, networkRoutes, policyRoutes, catalogRoutes, queryRoutes,
+		sessionRoutes, taskRoutes, orgRoutes, adminRoutes, vdcRoutes, networkRoutes, policyRoutes, catalogRoutes, queryRoutes,
 		vappRoutes, vmRoutes, diskRoutes, metadataRoutes,
 	} {
 		group(add)

@@ -61,6 +61,7 @@ type VApp struct {
 	VDCID       string
 	OwnerID     string
 	Status      Status // as VCD shows it; computed from the VMs unless creation is unfinished
+	Deployed    bool
 	Created     time.Time
 	Networks    []VAppNetwork
 	Lease       Lease
@@ -275,11 +276,16 @@ func (s *store) status(v *VApp) Status {
 			return Mixed
 		}
 	}
+	if result == Resolved && v.Deployed {
+		return PoweredOn // an empty vApp that was started
+	}
 	return result
 }
 
-// deployed says whether a VM of the vApp is deployed.
-func (s *store) deployed(v *VApp) bool {
+// deployed says whether the vApp or a VM of it is deployed.
+func (s *store) deployed(v *VApp) bool { return v.Deployed || s.anyDeployed(v) }
+
+func (s *store) anyDeployed(v *VApp) bool {
 	return slices.ContainsFunc(s.vmsOf(v.ID), func(vm *VM) bool { return vm.Deployed })
 }
 

@@ -75,7 +75,7 @@ func (r *request) create(op string) (*response, error) {
 	r.sim.store.vapps[v.ID] = v
 	ids := r.addVMs(vms)
 	if op == opCompose && len(ids) > 0 {
-		op = opInstantiate // cloning VMs takes as long, however they are asked for
+		op = opComposeVMs
 	}
 	w := Work{Op: op, VApp: v.ID, VMs: ids, PowerOn: tree.Attr("powerOn") == "true"}
 	r.sim.startTask(r, w, v.entity(), r.sim.vappLocks(v))
@@ -195,10 +195,10 @@ func (r *request) deleteVApp() (*response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s := r.sim.store.status(v); s == PoweredOn || s == Mixed || r.sim.store.deployed(v) && r.sim.assume.DeployedBlocksDelete {
+		return nil, badRequest("The requested operation could not be executed on vApp %q. Stop the vApp and try again.", v.Name)
+	}
 	for _, vm := range r.sim.store.vmsOf(v.ID) {
-		if vm.Status == PoweredOn || vm.Deployed && r.sim.assume.DeployedBlocksDelete {
-			return nil, badRequest("The requested operation could not be executed on vApp %q. Stop the vApp and try again.", v.Name)
-		}
 		if err := r.noDisks(vm); err != nil {
 			return nil, err
 		}
@@ -309,7 +309,7 @@ func (r *request) powerVApp(action string) (*response, error) {
 			w.VMs = append(w.VMs, vm.ID)
 		}
 	}
-	if action != "powerOn" && r.sim.store.status(v) == PoweredOff || len(r.sim.store.vmsOf(v.ID)) == 0 {
+	if action != "powerOn" && !r.sim.store.deployed(v) {
 		return nil, badRequest("The requested operation could not be executed since vApp %q is not running.", v.Name)
 	}
 	return r.accepted(r.sim.startTask(r, w, v.entity(), r.sim.vappLocks(v))), nil

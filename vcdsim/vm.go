@@ -35,6 +35,8 @@ func vmRoutes(add addRoute) {
 	add("PUT", vm+"/networkConnectionSection", (*request).putNICs, latencyWrite)
 	add("PUT", vm+"/guestCustomizationSection", (*request).putCustomization, latencyWrite)
 	add("PUT", vm+"/virtualHardwareSection", (*request).putHardware, latencyWrite)
+	add("PUT", vm+"/virtualHardwareSection/cpu", (*request).putItem, latencyWrite)
+	add("PUT", vm+"/virtualHardwareSection/memory", (*request).putItem, latencyWrite)
 	add("PUT", vm+"/productSections", (*request).putProperties, latencyWrite)
 	add("POST", vm+"/disk/action/attach", (*request).attach, latencyWrite)
 	add("POST", vm+"/disk/action/detach", (*request).detach, latencyWrite)

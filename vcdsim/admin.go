@@ -1,0 +1,51 @@
+package vcdsim
+
+import (
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+func adminRoutes(add addRoute) {
+	add("GET", "/api/admin/org/{id}", (*request).getAdminOrg, latencyOrg)
+}
+
+// adminRef is a reference below /api/admin.
+func (r *request) adminRef(element, kind, id, name string) *xmltree.Node {
+	return xmltree.New(element, xmltree.A("href", r.base()+"/api/admin/"+kind+"/"+id), xmltree.A("id", URN(kind, id)), xmltree.A("name", name),
+		xmltree.A("type", "application/vnd.vmware.admin."+kind+"+xml"))
+}
+
+// getAdminOrg shows an organisation as its administrators see it.
+func (r *request) getAdminOrg() (*response, error) {
+	o := r.sim.store.org(bare(r.vars["id"]))
+	if o == nil || !r.sees(o.ID) {
+		return nil, forbidden("ORG_VIEW", r.vars["id"])
+	}
+	T := xmltree.T
+	path := r.base() + "/api/admin/org/" + o.ID
+	n := xmltree.New("AdminOrg", namespaces(), xmltree.A("name", o.Name), xmltree.A("id", URN("org", o.ID)), xmltree.A("href", path),
+		xmltree.A("type", "application/vnd.vmware.admin.organization+xml"))
+	n.Add([]*xmltree.Node{
+		r.link("alternate", "/api/org/"+o.ID, mime("org")), r.link("down", "/api/org/"+o.ID+"/metadata", mime("metadata")),
+		T("Description", ""), T("FullName", o.FullName), T("IsEnabled", true),
+		xmltree.New("Settings",
+			xmltree.New("OrgGeneralSettings", T("CanPublishCatalogs", false), T("CanPublishExternally", false), T("CanSubscribe", false),
+				T("DeployedVMQuota", 0), T("StoredVmQuota", 0), T("UseServerBootSequence", false), T("DelayAfterPowerOnSeconds", 0)),
+			xmltree.New("VAppLeaseSettings", T("DeleteOnStorageLeaseExpiration", true), T("DeploymentLeaseSeconds", int64(o.RuntimeLease.Seconds())),
+				T("StorageLeaseSeconds", int64(o.StorageLease.Seconds())))),
+	})
+	users, catalogs, vdcs, networks := xmltree.New("Users"), xmltree.New("Catalogs"), xmltree.New("Vdcs"), xmltree.New("Networks")
+	for _, u := range o.Users {
+		users.Add(r.adminRef("UserReference", "user", u.ID, u.Name))
+	}
+	for _, c := range o.Catalogs {
+		catalogs.Add(r.adminRef("CatalogReference", "catalog", c.ID, c.Name))
+	}
+	for _, v := range o.VDCs {
+		vdcs.Add(r.adminRef("Vdc", "vdc", v.ID, v.Name))
+		for _, net := range v.Networks {
+			networks.Add(r.adminRef("Network", "network", net.ID, net.Name))
+		}
+	}
+	n.Add([]*xmltree.Node{users, xmltree.New("Groups"), catalogs, vdcs, networks})
+	return xmlOK(n), nil
+}
