@@ -96,8 +96,13 @@ func (s *clusterScope) deleteVApp(ctx context.Context, vdc vcd.VDC, name string)
 		vAppLeft(s.Recorder, s.vcdCluster, name)
 		return done, nil
 	}
+	return s.removeVApp(ctx, vApp)
+}
+
+// removeVApp takes the next step of deleting a vApp of ours.
+func (s *clusterScope) removeVApp(ctx context.Context, vApp vcd.VApp) (outcome, error) {
 	if len(vApp.Tasks) > 0 {
-		return wait(busyPoll, infrav1.TaskRunningReason, "Waiting for another task on vApp %s", name), nil
+		return wait(busyPoll, infrav1.TaskRunningReason, "Waiting for another task on vApp %s", vApp.Name), nil
 	}
 	if out, err := s.foreignVMs(ctx, vApp); err != nil || out != done {
 		return out, err
@@ -107,10 +112,10 @@ func (s *clusterScope) deleteVApp(ctx context.Context, vdc vcd.VDC, name string)
 	case errors.Is(err, vcd.ErrNotFound):
 		return done, nil
 	case err != nil:
-		return refusal(err, "Deleting vApp "+name)
+		return refusal(err, "Deleting vApp "+vApp.Name)
 	}
 	s.session.Follow(string(s.vcdCluster.UID), task, s.wakeUps.forObject(s.vcdCluster))
-	return wait(taskPoll, infrav1.TaskRunningReason, "Waiting for VCD to delete vApp %s", name), nil
+	return wait(taskPoll, infrav1.TaskRunningReason, "Waiting for VCD to delete vApp %s", vApp.Name), nil
 }
 
 // foreignVMs stops the deletion of a vApp that holds more than what is this cluster's: VMs without its marker, and

@@ -48,7 +48,7 @@ func (s *clusterScope) reconcileKubeVIP(ctx context.Context) (outcome, error) {
 		return out, err
 	}
 	if addr, err := netip.ParseAddr(host); err == nil {
-		if out := vipProblem(addr, s.network); out != done {
+		if out := vipProblem(addr, s.network, s.vipRemedy()); out != done {
 			return out, nil
 		}
 	}
@@ -134,9 +134,20 @@ func (s *clusterScope) createClaim(ctx context.Context, key client.ObjectKey, po
 	return nil
 }
 
+// vipRemedy says how to get another virtual IP.
+func (s *clusterScope) vipRemedy() string {
+	spec := s.vcdCluster.Spec
+	switch kube := spec.Endpoint.KubeVIP; {
+	case spec.ControlPlaneEndpoint.Host != "":
+		return "choose another in spec.controlPlaneEndpoint"
+	case kube != nil && kube.PoolRef != nil:
+		return "take it out of the pool of spec.endpoint.kubeVIP.poolRef and delete IPAddressClaim " + claimKey(s.vcdCluster, s.cluster.Name).Name
+	}
+	return "choose another in spec.endpoint.kubeVIP.address"
+}
+
 // vipProblem says why addr cannot be a virtual IP in network: it must be in it, and nobody else may hand it out.
-func vipProblem(addr netip.Addr, network vcd.Network) outcome {
-	const remedy = "choose another in spec.endpoint.kubeVIP (or spec.controlPlaneEndpoint)"
+func vipProblem(addr netip.Addr, network vcd.Network, remedy string) outcome {
 	for _, subnet := range network.Subnets {
 		if !subnet.Prefix.Contains(addr) {
 			continue
@@ -146,11 +157,11 @@ func vipProblem(addr netip.Addr, network vcd.Network) outcome {
 		}
 		if r, in := rangeOf(addr, subnet.StaticPool); in {
 			return fail(remedyPoll, infrav1.VIPInStaticPoolReason,
-				"%s is in the static pool %s-%s of network %s, from which VCD gives addresses to VMs: %s, or take it out of the pool", addr, r.From, r.To, network.Name, remedy)
+				"%s is in the static pool %s-%s of network %s, from which VCD gives addresses to VMs: %s, or take it out of the static pool", addr, r.From, r.To, network.Name, remedy)
 		}
 		if r, in := rangeOf(addr, subnet.DHCPPool); in {
 			return fail(remedyPoll, infrav1.VIPInDHCPRangeReason,
-				"%s is in the DHCP range %s-%s of network %s, from which addresses are leased: %s, or take it out of the range", addr, r.From, r.To, network.Name, remedy)
+				"%s is in the DHCP range %s-%s of network %s, from which addresses are leased: %s, or take it out of the DHCP range", addr, r.From, r.To, network.Name, remedy)
 		}
 		return done
 	}

@@ -54,7 +54,7 @@ func TestClusterSaysWhatIsWrongAndHeals(t *testing.T) {
 		{"an unknown organisation", func(c *infrav1.VCDCluster) { c.Spec.Org = "nope" }, infrav1.IdentityReadyCondition, infrav1.CredentialsRefusedReason, "spec.org"},
 		{"a site where nothing answers", func(c *infrav1.VCDCluster) { c.Spec.Site = "https://127.0.0.1:1" }, infrav1.IdentityReadyCondition, infrav1.SiteUnreachableReason, "spec.site"},
 		{"an unknown identity", func(c *infrav1.VCDCluster) { c.Spec.IdentityRef.Name = "nope" }, infrav1.IdentityReadyCondition, infrav1.IdentityNotFoundReason, "spec.identityRef"},
-		{"a VIP in the static pool", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Address = "192.168.100.20" }, infrav1.EndpointReadyCondition, infrav1.VIPInStaticPoolReason, "spec.endpoint.kubeVIP"},
+		{"a VIP in the static pool", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Address = "192.168.100.20" }, infrav1.EndpointReadyCondition, infrav1.VIPInStaticPoolReason, "spec.endpoint.kubeVIP.address"},
 		{"a VIP in the DHCP range", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Address = "192.168.100.150" }, infrav1.EndpointReadyCondition, infrav1.VIPInDHCPRangeReason, "spec.endpoint.kubeVIP"},
 		{"a VIP outside the network", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Address = "10.0.0.1" }, infrav1.EndpointReadyCondition, infrav1.VIPOutsideNetworkReason, "spec.endpoint.kubeVIP"},
 		{"the gateway as VIP", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Address = "192.168.100.1" }, infrav1.EndpointReadyCondition, infrav1.VIPInvalidReason, "spec.endpoint.kubeVIP"},

@@ -84,6 +84,7 @@ type machineScope struct {
 	record    *vcd.VMRecord  // the recorded VM in the inventory; set by reconcileVApp
 	adding    outcome        // why the VM is not there yet; set by reconcileVApp
 	vApp      *vcd.VApp      // set by reconcileVApp if VMs are missing in it
+	inLine    bool           // whether others may create the VM; set by prepareVApp
 	turn      turn           // the right to create VMs in vApp; set by reconcileVApp
 	vm        *vcd.VM        // in full; set by reconcileVM while the machine is being created
 }
@@ -94,7 +95,7 @@ func (r *VCDMachineReconciler) Reconcile(ctx context.Context, m *infrav1.VCDMach
 	if s == nil || err != nil {
 		return ctrl.Result{}, err
 	}
-	r.creations.leave(s.line(), s.key())
+	defer s.leaveLine()
 	if s.patcher, err = admit(ctx, r.Client, s.cluster, m, infrav1.MachineFinalizer); s.patcher == nil || err != nil {
 		return ctrl.Result{}, err
 	}

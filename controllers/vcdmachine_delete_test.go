@@ -147,7 +147,9 @@ func TestShutdownTimesOut(t *testing.T) {
 }
 
 func TestMachineWithAVAppOfItsOwn(t *testing.T) {
-	w := newWorld(t, testMachine("md-0", func(m *infrav1.VCDMachine) { m.Spec.VMNamingTemplate = `{{ .vcdMachine.Name | replace "md" "worker" }}` })...)
+	w := newWorld(t, testMachine("md-0", func(m *infrav1.VCDMachine) {
+		m.Spec.VMNamingTemplate = `{{ .vcdMachine.Name | replace "md" "worker" }}`
+	})...)
 	c := w.vcdCluster()
 	c.Spec.VApp.Layout = infrav1.VAppPerMachine
 	w.Expect(w.client.Update(w.ctx, c)).To(Succeed())

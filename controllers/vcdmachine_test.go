@@ -2,15 +2,19 @@ package controllers
 
 import (
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
 func TestMachineComesAndGoes(t *testing.T) {
@@ -47,20 +51,26 @@ func TestMachineComesAndGoes(t *testing.T) {
 }
 
 func TestMachinesThatWaitTogetherAreCreatedTogether(t *testing.T) {
-	w := newWorld(t, append(testMachine("a"), testMachine("b")...)...)
+	names := []string{"a", "b", "c"}
+	var objects []client.Object
+	for _, name := range names {
+		objects = append(objects, testMachine(name)...)
+	}
+	w := newWorldOn(t, vcdsim.Profile{Name: "test", Scale: 0.01}, objects...)
+	w.machine.Gather = 300 * time.Millisecond
 	w.eventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 
-	w.Eventually(func(g Gomega) {
-		for _, name := range []string{"a", "b"} {
-			_, err := w.reconcileMachine(name)
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(conditions.IsTrue(w.vcdMachine(name), clusterv1.ReadyCondition)).To(BeTrue())
-		}
-	}, "10s", "5ms").Should(Succeed())
+	var group sync.WaitGroup
+	for _, name := range names {
+		group.Go(func() { w.eventuallyMachine(name, clusterv1.ReadyCondition, infrav1.ReadyReason) })
+	}
+	group.Wait()
 
-	w.Expect(w.sim.State().VMs).To(HaveLen(2))
+	w.Expect(w.sim.State().VMs).To(HaveLen(3))
 	w.Expect(w.sim.State().VApps).To(HaveLen(1))
-	for _, name := range []string{"a", "b"} {
+	w.Expect(w.sim.Counters()["POST /api/vdc/action/composeVApp"]).To(Equal(1))
+	w.Expect(w.sim.Counters()).NotTo(HaveKey("POST /api/vApp/vapp/action/recomposeVApp"))
+	for _, name := range names {
 		w.expectSettled(name)
 		w.deleteMachine(name)
 	}

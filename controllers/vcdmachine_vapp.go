@@ -92,10 +92,12 @@ func (s *machineScope) prepareVApp(ctx context.Context, composing, connecting st
 	mine := s.creation()
 	if left := s.gather(); left > 0 && !mine.alone {
 		s.creations.join(s.line(), mine)
+		s.inLine = true
 		return wait(left, infrav1.EntityBusyReason, "Waiting for machines that are created at the same time"), nil
 	}
 	t, ok := s.creations.take(s.line(), mine)
 	if !ok {
+		s.inLine = true
 		return wait(taskPoll, infrav1.EntityBusyReason, "Waiting for another machine to be created in vApp %s", name), nil
 	}
 	s.turn = t
@@ -144,6 +146,13 @@ func (s *machineScope) creation() creation {
 		alone:  s.memory.failure.step == stepAdd || s.memory.failure.step == stepCompose,
 		follow: s.follow,
 		wake:   s.wakeUps.forObject(s.vcdMachine),
+	}
+}
+
+// leaveLine makes sure, at the end of a pass that did not want it, that nobody creates the VM any more.
+func (s *machineScope) leaveLine() {
+	if !s.inLine {
+		s.creations.leave(s.line(), s.key())
 	}
 }
 
