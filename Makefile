@@ -43,7 +43,8 @@ run-sim: ## Run the simulator of VMware Cloud Director; SIM_FLAGS are its flags.
 
 .PHONY: build
 build: ## Build the programs to out/bin.
-	$(GO) build -trimpath -o $(OUT)/bin/ . ./cmd/...
+	@mkdir -p $(OUT)/bin
+	$(GO) build -o $(OUT)/bin/ . ./cmd/...
 
 .PHONY: generate
 generate: ## Write everything that is generated: deep copies, CRDs, RBAC, reference pages, kube-vip's manifest.
