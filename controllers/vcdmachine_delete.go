@@ -230,21 +230,18 @@ func (s *machineScope) shutDown(ctx context.Context, vm *vcd.VM) (outcome, error
 		}
 		return wait(min(left, busyPoll), infrav1.ShuttingDownReason, "Waiting for the guest to shut down"), nil
 	}
+	ctrl.LoggerFrom(ctx).Info("Shutting down guest", "vm", vm.ID)
+	task, err := s.session.Shutdown(ctx, vm.ID)
+	switch {
+	case errors.Is(err, vcd.ErrInvalid), errors.Is(err, vcd.ErrForbidden):
+		return done, nil // No VMware Tools run in the guest, or the right is missing: power it off.
+	case err != nil:
+		return refusal(err, "Shutting down the guest")
+	}
 	if m.Annotations == nil {
 		m.Annotations = map[string]string{}
 	}
 	m.Annotations[infrav1.ShutdownRequestedAnnotation] = s.now().UTC().Format(time.RFC3339)
-	if err := s.save(ctx); err != nil {
-		return done, err
-	}
-	ctrl.LoggerFrom(ctx).Info("Shutting down guest", "vm", vm.ID)
-	task, err := s.session.Shutdown(ctx, vm.ID)
-	switch {
-	case errors.Is(err, vcd.ErrInvalid):
-		return done, nil // No VMware Tools run in the guest: power it off.
-	case err != nil:
-		return refusal(err, "Shutting down the guest")
-	}
 	return s.start(stepShutdown, task, "Shutting down the guest"), nil
 }
 
