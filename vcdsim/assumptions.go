@@ -25,15 +25,16 @@ type Assumptions struct {
 	// FailedTaskResidue: an instantiation that fails leaves its vApp or VM behind as UNRESOLVED (FAILED_CREATION if
 	// false: status -1).
 	FailedTaskResidue bool
-	// DeployedBlocksDelete: a VM or vApp that is powered off but still deployed is not deletable; undeploy first.
+	// DeployedBlocksDelete: a VM that is powered off but still deployed is not deletable; undeploy first. (A vApp of such VMs
+	// is: go-vcloud-director's tests delete one.)
 	DeployedBlocksDelete bool
 	// VAppStaysDeployed: a vApp that was started stays deployed until it is undeployed itself, also when its last VM is
 	// stopped or deleted. (Users of 10.4.1 saw it; an empty vApp can be started, too.)
 	VAppStaysDeployed bool
 	// AttachedDiskBlocksDelete: a VM with an attached independent disk is not deletable. If false the disk is detached.
 	AttachedDiskBlocksDelete bool
-	// DeployedBlocksNetworkRemoval: since 10.4.1 a network leaves a vApp only while the vApp is stopped.
-	DeployedBlocksNetworkRemoval bool
+	// RunningBlocksNetworkRemoval: since 10.4.1 a network leaves a vApp only while the vApp is stopped.
+	RunningBlocksNetworkRemoval bool
 	// EmptyPageBeyondEnd: a query for a page past the last answers 200 without records; if false, 400.
 	EmptyPageBeyondEnd bool
 	// PoolAddressKept: a NIC of mode POOL keeps its address while it stays on the network, also powered off.
@@ -45,20 +46,20 @@ type Assumptions struct {
 // DefaultAssumptions returns the defaults.
 func DefaultAssumptions() Assumptions {
 	return Assumptions{
-		VMWaitsForVApp:               true,
-		VAppWaitsForVM:               true,
-		BusyTextTenant:               true,
-		RecomposeExtraItem:           0.25,
-		ExtraConfigMerges:            true,
-		EmptyHardwareKeepsItems:      true,
-		GuestWriteBusy:               true,
-		FailedTaskResidue:            true,
-		DeployedBlocksDelete:         true,
-		VAppStaysDeployed:            true,
-		AttachedDiskBlocksDelete:     true,
-		DeployedBlocksNetworkRemoval: true,
-		EmptyPageBeyondEnd:           true,
-		PoolAddressKept:              true,
-		CancelUndoesCompose:          true,
+		VMWaitsForVApp:              true,
+		VAppWaitsForVM:              true,
+		BusyTextTenant:              true,
+		RecomposeExtraItem:          0.25,
+		ExtraConfigMerges:           true,
+		EmptyHardwareKeepsItems:     true,
+		GuestWriteBusy:              true,
+		FailedTaskResidue:           true,
+		DeployedBlocksDelete:        true,
+		VAppStaysDeployed:           true,
+		AttachedDiskBlocksDelete:    true,
+		RunningBlocksNetworkRemoval: true,
+		EmptyPageBeyondEnd:          true,
+		PoolAddressKept:             true,
+		CancelUndoesCompose:         true,
 	}
 }

@@ -43,7 +43,7 @@ func (s *Simulator) endLease(id string, end time.Time) {
 			s.after(time.Minute, func() { s.endLease(id, end) })
 			return
 		}
-		s.startTask(nil, Work{Op: opUndeploy, VApp: v.ID, VMs: s.vmIDs(v)}, owner, s.vappLocks(v))
+		s.startTask(nil, Work{Op: opUndeploy, Power: PoweredOff, VApp: v.ID, VMs: s.vmIDs(v)}, owner, s.vappLocks(v))
 	case v.Lease.deletes().Equal(end):
 		if s.busyCheck(s.vappLocks(v)...) != nil {
 			s.after(time.Minute, func() { s.endLease(id, end) })

@@ -276,10 +276,23 @@ func (s *store) status(v *VApp) Status {
 			return Mixed
 		}
 	}
-	if result == Resolved && v.Deployed {
+	switch {
+	case result == Resolved && v.Deployed:
 		return PoweredOn // an empty vApp that was started
+	case result == PoweredOff && v.Deployed && s.anyUndeployed(v):
+		return Mixed // the vApp is on, the VM within is not
 	}
 	return result
+}
+
+// running says whether VCD wants the vApp stopped before it is deleted or loses a network.
+func (s *store) running(v *VApp) bool {
+	status := s.status(v)
+	return status == PoweredOn || status == Mixed
+}
+
+func (s *store) anyUndeployed(v *VApp) bool {
+	return slices.ContainsFunc(s.vmsOf(v.ID), func(vm *VM) bool { return !vm.Deployed })
 }
 
 // deployed says whether the vApp or a VM of it is deployed.

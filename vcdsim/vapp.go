@@ -195,7 +195,7 @@ func (r *request) deleteVApp() (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s := r.sim.store.status(v); s == PoweredOn || s == Mixed || r.sim.store.deployed(v) && r.sim.assume.DeployedBlocksDelete {
+	if r.sim.store.running(v) {
 		return nil, badRequest("The requested operation could not be executed on vApp %q. Stop the vApp and try again.", v.Name)
 	}
 	for _, vm := range r.sim.store.vmsOf(v.ID) {
@@ -254,7 +254,7 @@ func (r *request) removable(v, after *VApp) error {
 				}
 			}
 		}
-		if r.sim.store.deployed(v) && r.sim.assume.DeployedBlocksNetworkRemoval {
+		if r.sim.store.running(v) && r.sim.assume.RunningBlocksNetworkRemoval {
 			return refuse(http.StatusConflict, "CONFLICT",
 				"The requested operation could not be executed on vApp %q. Stop the vApp and try again.", v.Name)
 		}
