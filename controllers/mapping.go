@@ -171,9 +171,10 @@ func externallyManaged(c *infrav1.VCDCluster) bool {
 	return labelled || annotations.IsExternallyManaged(c)
 }
 
-// ignoreGone drops the errors of writing to an object that is gone because its last finalizer was removed.
+// ignoreGone drops the errors of writing to an object that is gone because its last finalizer was removed, by this pass
+// or by one that a cache which lags behind has not seen.
 func ignoreGone(obj client.Object, err error) error {
-	if obj.GetDeletionTimestamp().IsZero() || len(obj.GetFinalizers()) > 0 {
+	if obj.GetDeletionTimestamp().IsZero() {
 		return err
 	}
 	return kerrors.FilterOut(err, apierrors.IsNotFound)

@@ -213,7 +213,7 @@ func TestIdentityKeepsItsSecretWhileItIsUsed(t *testing.T) {
 	w.Expect(w.client.Get(w.ctx, key, i)).To(Succeed())
 	w.Expect(conditions.IsTrue(i, clusterv1.ReadyCondition)).To(BeTrue())
 	w.Expect(w.client.Get(w.ctx, client.ObjectKey{Namespace: testNamespace, Name: "tenant-credentials"}, secret)).To(Succeed())
-	w.Expect(secret.Finalizers).To(ContainElement(infrav1.IdentityFinalizer))
+	w.Expect(secret.Finalizers).To(ContainElement(infrav1.SecretFinalizer))
 	w.Expect(secret.OwnerReferences).To(HaveLen(1))
 
 	w.Expect(w.client.Delete(w.ctx, i)).To(Succeed())

@@ -119,7 +119,7 @@ func reconcileSecret(ctx context.Context, s *identityScope) (outcome, error) {
 		return out, nil
 	}
 	before := secret.DeepCopy()
-	controllerutil.AddFinalizer(secret, infrav1.IdentityFinalizer)
+	controllerutil.AddFinalizer(secret, infrav1.SecretFinalizer)
 	if err := controllerutil.SetOwnerReference(s.obj, secret, s.client.Scheme()); err != nil {
 		return done, fmt.Errorf("owning Secret %s: %w", key, err)
 	}
@@ -146,7 +146,7 @@ func releaseSecret(ctx context.Context, s *identityScope) (outcome, error) {
 	err := s.identities.Live.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: s.spec.SecretRef.Name}, secret)
 	if err == nil {
 		before := secret.DeepCopy()
-		controllerutil.RemoveFinalizer(secret, infrav1.IdentityFinalizer)
+		controllerutil.RemoveFinalizer(secret, infrav1.SecretFinalizer)
 		err = s.patchSecret(ctx, secret, before)
 	}
 	if err != nil && !apierrors.IsNotFound(err) {

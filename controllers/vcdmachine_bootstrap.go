@@ -202,7 +202,10 @@ func (s *machineScope) removeBootstrapData(ctx context.Context) error {
 	}
 	vm, err := s.session.VM(ctx, s.record.ID)
 	if err != nil {
-		return fmt.Errorf("reading VM %s: %w", s.record.Name, err)
+		if _, err = askProblem(err); err != nil {
+			err = fmt.Errorf("reading VM %s: %w", s.record.Name, err)
+		}
+		return err
 	}
 	if guestinfo.Redacted(vm.ExtraConfig) {
 		m.Annotations[infrav1.BootstrapDataRemovedAnnotation] = "true"

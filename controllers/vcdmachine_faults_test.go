@@ -69,7 +69,7 @@ func TestMachineSurvivesFailures(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorldOn(t, vcdsim.Profile{Name: "test", Scale: 0.02}, testMachine("cp-0")...)
+			w := newWorldOn(t, vcdsim.Profile{Name: "test", Scale: 0.01}, testMachine("cp-0")...)
 			w.eventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 			tt.fault.Count = 1
 			w.sim.Faults().Add(tt.fault)
