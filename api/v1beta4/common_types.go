@@ -6,8 +6,11 @@ const (
 	ClusterFinalizer = "vcdcluster.infrastructure.cluster.x-k8s.io"
 	// MachineFinalizer keeps a VCDMachine until its VM is gone.
 	MachineFinalizer = "vcdmachine.infrastructure.cluster.x-k8s.io"
-	// IdentityFinalizer keeps a Secret while a VCDIdentity needs it.
+	// IdentityFinalizer keeps an identity while a VCDCluster uses it.
 	IdentityFinalizer = "vcdidentity.infrastructure.cluster.x-k8s.io"
+	// SecretFinalizer keeps the Secret of an identity while the identity is there. Kubernetes wants a domain and a slash in
+	// the finalizers of its own kinds.
+	SecretFinalizer = "infrastructure.cluster.x-k8s.io/vcdidentity"
 )
 
 // IdentityKind is a kind of identity.
