@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/finalizers"
@@ -115,6 +116,14 @@ func admit(ctx context.Context, c client.Client, cluster *clusterv1.Cluster, obj
 		return nil, err
 	}
 	return helper, nil
+}
+
+// store writes what changed in obj now rather than at the end, and returns the helper for what comes after.
+func store(ctx context.Context, c client.Client, obj client.Object, helper *patch.Helper) (*patch.Helper, error) {
+	if err := helper.Patch(ctx, obj); err != nil {
+		return nil, fmt.Errorf("storing %s: %w", klog.KObj(obj), err)
+	}
+	return patch.NewHelper(obj, c)
 }
 
 // reported says whether the condition holds the outcome already.

@@ -12,6 +12,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/patch"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -71,6 +72,7 @@ type clusterScope struct {
 
 	vcdCluster *infrav1.VCDCluster
 	cluster    *clusterv1.Cluster // nil: not there any more
+	patcher    *patch.Helper
 
 	session *session    // set by reconcileIdentityReady
 	vdc     vcd.VDC     // set by reconcileNetwork
@@ -84,8 +86,7 @@ func (r *VCDClusterReconciler) Reconcile(ctx context.Context, c *infrav1.VCDClus
 	if s == nil || err != nil {
 		return ctrl.Result{}, err
 	}
-	helper, err := admit(ctx, r.Client, s.cluster, c, infrav1.ClusterFinalizer)
-	if helper == nil || err != nil {
+	if s.patcher, err = admit(ctx, r.Client, s.cluster, c, infrav1.ClusterFinalizer); s.patcher == nil || err != nil {
 		return ctrl.Result{}, err
 	}
 	if identified, err := r.identify(ctx, c); identified || err != nil {
@@ -93,13 +94,25 @@ func (r *VCDClusterReconciler) Reconcile(ctx context.Context, c *infrav1.VCDClus
 	}
 	phases := clusterPhases(c)
 	defer func() {
+		rerr = errors.Join(rerr, s.markProvisioned(ctx, phases))
 		setReady(c, phases)
-		if c.DeletionTimestamp.IsZero() && complete(c, phases) {
-			c.Status.Initialization.Provisioned = ptr.To(true)
-		}
-		rerr = errors.Join(rerr, ignoreGone(c, helper.Patch(ctx, c, owned(phases))))
+		rerr = errors.Join(rerr, ignoreGone(c, s.patcher.Patch(ctx, c, owned(phases))))
 	}()
 	return runPhases(ctx, c, s, phases, r.Recorder)
+}
+
+// markProvisioned stores that the cluster was complete once, before Ready says so: who sees Ready shall find the rest too.
+func (s *clusterScope) markProvisioned(ctx context.Context, phases []phase[*clusterScope]) error {
+	c := s.vcdCluster
+	if !c.DeletionTimestamp.IsZero() || ptr.Deref(c.Status.Initialization.Provisioned, false) || !complete(c, phases) {
+		return nil
+	}
+	c.Status.Initialization.Provisioned = ptr.To(true)
+	helper, err := store(ctx, s.Client, c, s.patcher)
+	if err == nil {
+		s.patcher = helper
+	}
+	return err
 }
 
 func clusterPhases(c *infrav1.VCDCluster) []phase[*clusterScope] {

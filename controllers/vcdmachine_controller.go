@@ -102,13 +102,20 @@ func (r *VCDMachineReconciler) Reconcile(ctx context.Context, m *infrav1.VCDMach
 	phases := machinePhases(m)
 	defer func() {
 		s.endTurn()
+		rerr = errors.Join(rerr, s.markProvisioned(ctx, phases))
 		setReady(m, phases)
-		if m.DeletionTimestamp.IsZero() && complete(m, phases) {
-			m.Status.Initialization.Provisioned = ptr.To(true)
-		}
 		rerr = errors.Join(rerr, ignoreGone(m, s.patcher.Patch(ctx, m, owned(phases))))
 	}()
 	return runPhases(ctx, m, s, phases, r.Recorder)
+}
+
+// markProvisioned stores that the machine was complete once, before Ready says so: who sees Ready shall find the rest too.
+func (s *machineScope) markProvisioned(ctx context.Context, phases []phase[*machineScope]) error {
+	if !s.vcdMachine.DeletionTimestamp.IsZero() || s.provisioned() || !complete(s.vcdMachine, phases) {
+		return nil
+	}
+	s.vcdMachine.Status.Initialization.Provisioned = ptr.To(true)
+	return s.save(ctx)
 }
 
 func machinePhases(m *infrav1.VCDMachine) []phase[*machineScope] {
@@ -199,11 +206,10 @@ func (s *machineScope) provisioned() bool {
 
 // save stores what phases changed in the object, now rather than at the end.
 func (s *machineScope) save(ctx context.Context) error {
-	if err := s.patcher.Patch(ctx, s.vcdMachine); err != nil {
-		return fmt.Errorf("storing VCDMachine %s: %w", klog.KObj(s.vcdMachine), err)
+	helper, err := store(ctx, s.Client, s.vcdMachine, s.patcher)
+	if err == nil {
+		s.patcher = helper
 	}
-	var err error
-	s.patcher, err = patch.NewHelper(s.vcdMachine, s.Client)
 	return err
 }
 
