@@ -1,0 +1,71 @@
+package conformance
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+const (
+	cpiPackage = "github.com/vmware/cloud-provider-for-cloud-director/pkg/vcdsdk"
+	cpiList    = "cpi-must-pass.txt"
+)
+
+// goFormat is how the testing package reports. Some of these tests are unit tests, so none needs a request.
+var goFormat = format{
+	started: regexp.MustCompile(`(?m)^=== RUN\s+(Test\w+)$`),
+	ended:   regexp.MustCompile(`(?m)^--- (PASS|FAIL|SKIP): (Test\w+) `),
+}
+
+// TestCloudProvider runs the system tests of VMware's cloud provider for Kubernetes.
+func TestCloudProvider(t *testing.T) {
+	skipShort(t)
+	s := start(t, goFormat, vcdsim.K8sTenant())
+	s.binary = compileTests(t, cpiPackage)
+	data := filepath.Join(s.dir, "testdata")
+	if err := os.Mkdir(data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for file, content := range cpiConfig(s.sim.URL()) {
+		writeYAML(t, data, file, content)
+	}
+	s.env = []string{"GITROOT=" + s.dir}
+	pattern := "."
+	switch {
+	case *only != "":
+		pattern = *only
+	case !*all:
+		pattern = "^(" + strings.Join(readList(t, cpiList), "|") + ")$"
+	}
+	// A panic ends the binary, so each test gets its own run.
+	got := results{}
+	for _, name := range strings.Fields(run(t, s.env, s.binary, "-test.list", pattern)) {
+		for k, v := range s.run("-test.v", "-test.run", "^"+name+"$") {
+			got[k] = v
+		}
+	}
+	judge(t, cpiList, got)
+}
+
+// cpiConfig are the files the tests are configured with.
+func cpiConfig(url string) map[string]object {
+	return map[string]object{
+		"vcd_info.yaml": {
+			"host": url, "tenantOrg": "acme", "tenantVdc": "acme-vdc", "ovdcNetwork": "nodes", "userOrg": "acme",
+			"user": "admin", "password": "password", "refreshToken": "capvcd-api-token", "vipSubnet": "", "certificateAlias": "acme-tls",
+			"clusterID": "urn:vcloud:entity:vmware:capvcdCluster:11111111-2222-4333-8444-555555555555", "freeLoadBalancerIP": "203.0.113.60",
+		},
+		"auth_test.yaml": {
+			"username": "admin", "password": "password", "userOrg": "acme", "refreshToken": "capvcd-api-token",
+			"systemUser": "administrator", "systemUserPassword": "password", "systemUserRefreshToken": "system-api-token",
+		},
+		"ip_space_test.yaml": {
+			"username": "capvcd", "userOrg": "acme", "refreshToken": "capvcd-api-token", "orgvdc": "acme-vdc",
+			"orgvdcNetworkIpSpace": "nodes", "orgvdcNetowrkNoIpSpace": "storage",
+		},
+	}
+}

@@ -1,0 +1,155 @@
+package conformance
+
+import (
+	"hash/fnv"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+const (
+	govcdModule = "github.com/vmware/go-vcloud-director/v2"
+	govcdList   = "govcd-must-pass.txt"
+)
+
+// checkFormat is how gopkg.in/check.v1 reports.
+var checkFormat = format{
+	started: regexp.MustCompile(`(?m)^START: \S+ TestVCD\.(Test\w+)`),
+	ended:   regexp.MustCompile(`(?m)^(PASS|FAIL|SKIP|MISS|PANIC): \S+ TestVCD\.(Test\w+)`),
+	needs:   1,
+}
+
+// shards is how many simulators share the tests: most of the time the client sleeps between two looks at a task.
+const shards = 4
+
+// TestGoVCloudDirector runs the functional tests of VMware's Go SDK.
+func TestGoVCloudDirector(t *testing.T) {
+	skipShort(t)
+	binary := compileTests(t, govcdModule+"/govcd", "functional")
+	resources := filepath.Join(moduleDir(t, govcdModule), "test-resources")
+	names := govcdNames(t, binary)
+	got := results{}
+	var mu sync.Mutex
+	t.Run("shards", func(t *testing.T) {
+		for i, mine := range sharded(names) {
+			t.Run(strconv.Itoa(i), func(t *testing.T) {
+				t.Parallel()
+				r := runGovcd(t, binary, resources, mine)
+				mu.Lock()
+				defer mu.Unlock()
+				maps.Copy(got, r)
+			})
+		}
+	})
+	judge(t, govcdList, got)
+}
+
+// sharded deals the tests out by their names, so that a test always meets the same others.
+func sharded(names []string) [][]string {
+	out := make([][]string, shards)
+	for _, name := range names {
+		h := fnv.New32a()
+		_, _ = h.Write([]byte(name)) // never fails
+		i := h.Sum32() % shards
+		out[i] = append(out[i], name)
+	}
+	return slices.DeleteFunc(out, func(names []string) bool { return len(names) == 0 })
+}
+
+func runGovcd(t *testing.T, binary, resources string, names []string) results {
+	t.Helper()
+	s := start(t, checkFormat, govcdModel())
+	s.binary = binary
+	// The tests write beside them and read ../test-resources: they run in a directory like theirs.
+	root := s.dir
+	s.dir = filepath.Join(root, "govcd")
+	if err := os.Mkdir(s.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(resources, filepath.Join(root, "test-resources")); err != nil {
+		t.Fatal(err)
+	}
+	s.env = []string{"GOVCD_CONFIG=" + writeYAML(t, root, "govcd.yaml", govcdConfig(s.sim.URL()))}
+	return s.run("-test.run", "^Test$", "-check.vv", "-check.f", `^TestVCD\.(`+strings.Join(names, "|")+`)$`)
+}
+
+// govcdNames are the tests to run.
+func govcdNames(t *testing.T, binary string) []string {
+	t.Helper()
+	if *only == "" && !*all {
+		return readList(t, govcdList)
+	}
+	var out []string
+	list := run(t, nil, binary, "-test.run", "^Test$", "-check.list", "-check.f", *only)
+	for _, m := range regexp.MustCompile(`TestVCD\.(Test\w+)`).FindAllStringSubmatch(list, -1) {
+		out = append(out, m[1])
+	}
+	return out
+}
+
+// govcdModel is the tenant for Kubernetes with what these tests want besides.
+func govcdModel() vcdsim.Model {
+	m := vcdsim.K8sTenant()
+	acme := &m.Orgs[1]
+	acme.Catalogs[0].Templates = append(acme.Catalogs[0].Templates, vcdsim.Template{
+		Name: "three-vms", Description: "A template of three VMs",
+		VMs: []vcdsim.TemplateVM{templateVM("first"), templateVM("second"), templateVM("third")},
+	})
+	return m
+}
+
+func templateVM(name string) vcdsim.TemplateVM {
+	return vcdsim.TemplateVM{Name: name, OS: "ubuntu64Guest", CPUs: 1, MemoryMiB: 512, DisksMiB: []int64{16384}, NICs: 1}
+}
+
+type object map[string]any
+
+// govcdConfig is the file the tests are configured with.
+func govcdConfig(url string) object {
+	return object{
+		"provider": object{"user": "administrator", "password": "password", "url": url + "/api", "sysOrg": "System", "maxRetryTimeout": 20},
+		"tenants":  []object{{"user": "admin", "password": "password", "sysOrg": "acme"}, {"user": "capvcd", "password": "password", "sysOrg": "acme"}},
+		"vcd": object{
+			"org": "acme", "vdc": "acme-vdc",
+			"catalog": object{
+				"name": "kubernetes", "nsxtBackedCatalogName": "kubernetes", "description": "Node images",
+				"catalogItem": "ubuntu-2404-kube-v1.36.3", "nsxtCatalogItem": "ubuntu-2404-kube-v1.36.3",
+				"catalogItemWithEfiSupport": "ubuntu-2404-kube-v1.36.3", "catalogItemDescription": "Ubuntu 24.04 with Kubernetes 1.36.3",
+				"catalogItemWithMultiVms": "three-vms", "vmNameInMultiVmItem": "second",
+			},
+			"network":        object{"network1": "nodes", "network2": "storage"},
+			"storageProfile": object{"storageProfile1": "standard", "storageProfile2": "fast"},
+			"nsxt":           object{"vdc": "acme-vdc", "routedNetwork": "nodes"},
+		},
+		"logging": object{"enabled": false},
+		"ova": object{
+			"ovaPath": "../test-resources/test_vapp_template.ova", "ovaChunkedPath": "../test-resources/template_with_custom_chunk_size.ova",
+			"ovaMultiVmPath": "../test-resources/vapp_with_3_vms.ova", "ovaWithoutSizePath": "../test-resources/template_without_vmdk_size.ova",
+			"ovfPath": "../test-resources/test_vapp_template_ovf/descriptor.ovf",
+		},
+		"media": object{"mediaPath": "../test-resources/test.iso", "mediaUdfTypePath": "../test-resources/udf_test.iso"},
+	}
+}
+
+func writeYAML(t *testing.T, dir, name string, content any) string {
+	t.Helper()
+	data, err := yaml.Marshal(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

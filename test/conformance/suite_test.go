@@ -1,0 +1,190 @@
+package conformance
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+var (
+	all    = flag.Bool("all", false, "run every test, not only the listed ones")
+	update = flag.Bool("update", false, "with -all: add the tests that newly pass to the lists")
+	only   = flag.String("only", "", "run the tests whose name matches this regular expression, whatever the lists say")
+	report = flag.String("report", "", "directory to write what each test printed to, in files named after outcome and test")
+)
+
+// TestMain lets the shards run side by side also where there are fewer processors: their clients sleep most of the time.
+func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", strconv.Itoa(shards)); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+// compileTests builds the tests of a package in the module cache.
+func compileTests(t *testing.T, pkg string, tags ...string) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), filepath.Base(pkg)+".test")
+	run(t, nil, "go", "test", "-c", "-tags", strings.Join(tags, ","), "-o", binary, pkg)
+	return binary
+}
+
+// moduleDir is where a module lies in the cache.
+func moduleDir(t *testing.T, module string) string {
+	t.Helper()
+	return strings.TrimSpace(run(t, nil, "go", "list", "-m", "-f", "{{.Dir}}", module))
+}
+
+func run(t *testing.T, env []string, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...) //nolint:gosec // the go command, or what it built
+	cmd.Env = append(os.Environ(), env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+func skipShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("compiles and runs test suites of others; not in short mode")
+	}
+}
+
+// A suite is a test binary about to run against a simulator.
+type suite struct {
+	t      *testing.T
+	binary string
+	dir    string
+	env    []string
+	format format
+	tally  *tally
+	sim    *vcdsim.Simulator
+}
+
+// start begins a suite: a simulator that tells the tally of every request. Nothing takes any time in it, so that no client
+// waits for a task.
+func start(t *testing.T, f format, model vcdsim.Model) *suite {
+	t.Helper()
+	s := &suite{t: t, dir: t.TempDir(), format: f, tally: newTally(t, f)}
+	sim, err := vcdsim.New(vcdsim.Config{Model: model, Profile: vcdsim.Instant, Log: slog.New(s.tally)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sim.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = sim.Close() })
+	s.sim = sim
+	return s
+}
+
+// limit is how long a suite may take.
+const limit = 10 * time.Minute
+
+// run runs the binary and returns what became of each test.
+func (s *suite) run(args ...string) results {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, s.binary, args...) //nolint:gosec // compiled above
+	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), s.env...)
+	cmd.Stdout, cmd.Stderr = s.tally.write, s.tally.write
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	err := s.tally.follow(done)
+	if ctx.Err() != nil {
+		s.t.Errorf("the suite was not done after %s; it stood at %s", limit, s.tally.current)
+	}
+	s.t.Logf("The suite ended: %v", err)
+	if unknown := s.sim.Unhandled(); len(unknown) > 0 {
+		s.t.Logf("Asked for and not there:\n  %s", strings.Join(unknown, "\n  "))
+	}
+	return s.tally.results
+}
+
+// judge compares the results with the list.
+func judge(t *testing.T, list string, got results) {
+	t.Helper()
+	must := readList(t, list)
+	var passed []string
+	for name, r := range got {
+		if r.passed() {
+			passed = append(passed, name)
+		}
+	}
+	slices.Sort(passed)
+	t.Logf("%d of %d tests passed; %d are listed", len(passed), len(got), len(must))
+	for _, name := range must {
+		if r := got[name]; *only == "" && !r.passed() {
+			t.Errorf("%s must pass: %s\n%s", name, r, r.output)
+		}
+	}
+	fresh := slices.DeleteFunc(passed, func(name string) bool { return slices.Contains(must, name) })
+	if len(fresh) > 0 {
+		t.Logf("%d pass and are not listed; add them with -args -all -update:\n  %s", len(fresh), strings.Join(fresh, "\n  "))
+	}
+	if *report != "" {
+		writeReport(t, *report, got)
+	}
+	if *all && *update {
+		writeList(t, list, append(must, fresh...))
+	}
+}
+
+func writeReport(t *testing.T, dir string, got results) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	for name, r := range got {
+		text := fmt.Sprintf("%s: %s\n\n%s", name, r, r.output)
+		if err := os.WriteFile(filepath.Join(dir, cmp.Or(r.outcome, "HUNG")+"-"+name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func readList(t *testing.T, file string) []string {
+	t.Helper()
+	data, err := os.ReadFile(file) //nolint:gosec // a list beside this file
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, line := range strings.Split(string(data), "\n") {
+		name, _, _ := strings.Cut(line, "#")
+		if name = strings.TrimSpace(name); name != "" {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func writeList(t *testing.T, file string, names []string) {
+	t.Helper()
+	slices.Sort(names)
+	head := fmt.Sprintf("# %d tests that pass and must go on passing. Names are only added: go test ./... -args -all -update\n", len(names))
+	if err := os.WriteFile(file, []byte(head+strings.Join(names, "\n")+"\n"), fs.FileMode(0o644)); err != nil { //nolint:gosec // a file of the repository
+		t.Fatal(err)
+	}
+}

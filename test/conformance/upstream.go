@@ -1,0 +1,17 @@
+// Package conformance runs the tests that VMware wrote for its own clients of Cloud Director against vcdsim. Nobody who
+// works on the simulator had a hand in them: they say what the authors of the clients saw real Cloud Directors do.
+//
+// The tests are compiled from the Go module cache, unmodified. govcd-must-pass.txt and cpi-must-pass.txt name those that
+// pass; they are required to, and the lists only grow. A skipped test has not passed, and a test of the first list that made
+// no request to the simulator has not either.
+//
+//	go test ./...                     # the lists
+//	go test ./... -args -all          # every test; says which pass and are not listed
+//	go test ./... -args -all -update  # and adds those to the lists
+package conformance
+
+import (
+	// What is imported here for its tests alone keeps its place in go.mod.
+	_ "github.com/vmware/cloud-provider-for-cloud-director/pkg/vcdsdk"
+	_ "github.com/vmware/go-vcloud-director/v2/govcd"
+)
