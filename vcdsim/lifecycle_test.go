@@ -69,13 +69,23 @@ func TestAVAppThatEndsWithItsVMs(t *testing.T) {
 	c.ok(http.MethodDelete, vapp, "")
 }
 
-func TestAnEmptyVAppCanBeStarted(t *testing.T) {
+func TestPowerStateOfAVApp(t *testing.T) {
 	c := start(t)
 	vapp := c.vapp("cluster")
+	status := func() string { return c.get(vapp).xml.Attr("status") }
 	c.ok(http.MethodPost, vapp+"/power/action/powerOn", "")
-	c.Expect(c.get(vapp).xml.Attr("status")).To(Equal("4"))
+	c.Expect(status()).To(Equal("4"), "an empty vApp can be started")
+	vm := c.vm(vapp, "node")
+	c.Expect(status()).To(Equal("10"), "the vApp is on, the VM within is off")
+	c.refused(http.MethodDelete, vapp, "", http.StatusBadRequest, "BAD_REQUEST")
+	c.ok(http.MethodPost, vm+"/power/action/powerOn", "")
+	c.Expect(status()).To(Equal("4"))
+	c.ok(http.MethodPost, vm+"/power/action/powerOff", "")
+	c.Expect(status()).To(Equal("8"))
 	c.ok(http.MethodPost, vapp+"/action/undeploy", "")
-	c.Expect(c.get(vapp).xml.Attr("status")).To(Equal("1"))
+	c.Expect(status()).To(Equal("8"))
+	c.ok(http.MethodDelete, vm, "")
+	c.Expect(status()).To(Equal("1"))
 }
 
 func TestRefusals(t *testing.T) {

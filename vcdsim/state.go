@@ -260,11 +260,23 @@ func sorted[T any](m map[string]*T) []*T {
 // vmsOf returns the VMs of a vApp in the order they were made.
 func (s *store) vmsOf(vappID string) []*VM { return s.children[vappID] }
 
-// status computes what VCD shows for a vApp.
+// status computes what VCD shows for a vApp: it has a power state of its own beside those of its VMs.
 func (s *store) status(v *VApp) Status {
 	if v.Status == Unresolved || v.Status == FailedCreation {
 		return v.Status
 	}
+	result := s.common(v)
+	switch {
+	case result == Resolved && v.Deployed:
+		return PoweredOn // an empty vApp that was started
+	case result == PoweredOff && v.Deployed && s.anyUndeployed(v):
+		return Mixed // the vApp is on, the VM within is not
+	}
+	return result
+}
+
+// common is the state that all resolved VMs of a vApp share, MIXED if they differ, RESOLVED without VMs.
+func (s *store) common(v *VApp) Status {
 	result := Resolved
 	for _, vm := range s.vmsOf(v.ID) {
 		switch {
@@ -275,12 +287,6 @@ func (s *store) status(v *VApp) Status {
 		case result != vm.Status:
 			return Mixed
 		}
-	}
-	switch {
-	case result == Resolved && v.Deployed:
-		return PoweredOn // an empty vApp that was started
-	case result == PoweredOff && v.Deployed && s.anyUndeployed(v):
-		return Mixed // the vApp is on, the VM within is not
 	}
 	return result
 }
