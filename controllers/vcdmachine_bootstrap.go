@@ -193,13 +193,13 @@ func nicOf(vm *vcd.VM, index int) (vcd.NIC, bool) {
 // removeBootstrapData makes sure, once the guest has become a Node, that its bootstrap data is gone from the VM. The
 // guest removes it itself; if it could not, we do. A machine is no less ready for it.
 func (s *machineScope) removeBootstrapData(ctx context.Context) error {
-	m := s.vcdMachine
-	if m.Annotations[infrav1.BootstrapDataRemovedAnnotation] != "" || s.record == nil || s.machine == nil || !s.machine.Status.NodeRef.IsDefined() {
+	if !s.mayHoldBootstrapData() {
 		return nil
 	}
 	if out, _ := s.settle(stepClear, "Removing bootstrap data"); out != done {
 		return nil
 	}
+	m := s.vcdMachine
 	vm, err := s.session.VM(ctx, s.record.ID)
 	if err != nil {
 		if _, err = askProblem(err); err != nil {
@@ -223,4 +223,10 @@ func (s *machineScope) removeBootstrapData(ctx context.Context) error {
 	bootstrapDataRemoved(s.Recorder, m)
 	s.follow(stepClear, task)
 	return nil
+}
+
+// mayHoldBootstrapData says whether the guest has read its bootstrap data, and nobody has seen yet that it is gone.
+func (s *machineScope) mayHoldBootstrapData() bool {
+	return s.vcdMachine.Annotations[infrav1.BootstrapDataRemovedAnnotation] == "" && s.record != nil &&
+		s.machine != nil && s.machine.Status.NodeRef.IsDefined()
 }
