@@ -62,14 +62,12 @@ type KubeVIPEndpoint struct {
 	// interface of the nodes that announces the virtual IP; kube-vip takes the one with the default route if empty. Mutable in
 	// place; takes effect on new control-plane nodes.
 	// +optional
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=15
 	Interface string `json:"interface,omitempty"`
 
 	// image is the whole reference of kube-vip's image, with registry and tag or digest. Set it where the default registry cannot
 	// be reached. Mutable in place; takes effect on new control-plane nodes.
 	// +optional
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`
 }

@@ -31,23 +31,20 @@ type VCDMachineSpec struct {
 
 	// sizingPolicy is the name or URN of the VM sizing policy: CPUs and memory. Immutable once the VM exists.
 	// +optional
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	SizingPolicy string `json:"sizingPolicy,omitempty"`
 
 	// placementPolicy is the name or URN of the VM placement policy. Immutable once the VM exists.
 	// +optional
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	PlacementPolicy string `json:"placementPolicy,omitempty"`
 
 	// storageProfile is the name or URN of the storage profile; the VDC's default if empty. Immutable once the VM exists.
 	// +optional
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	StorageProfile string `json:"storageProfile,omitempty"`
 
-	// diskSize is the size of the first disk, such as 40Gi; the template's if empty. It must not be smaller than the template's.
+	// diskSize is the size of the first disk, such as 40Gi; the template's if empty or 0. It must not be smaller than the template's.
 	// Mutable in place: it can grow.
 	// +optional
 	DiskSize *resource.Quantity `json:"diskSize,omitempty"`

@@ -54,7 +54,7 @@ func machineSpecErrors(spec *infrav1.VCDMachineSpec, path *field.Path) field.Err
 			errs = append(errs, field.Invalid(path.Child("providerID"), spec.ProviderID, err.Error()+"; the controller writes it, leave it out"))
 		}
 	}
-	if spec.DiskSize != nil && spec.DiskSize.Cmp(minDiskSize) < 0 {
+	if size := spec.DiskSize; size != nil && !size.IsZero() && size.Cmp(minDiskSize) < 0 {
 		errs = append(errs, field.Invalid(path.Child("diskSize"), spec.DiskSize.String(),
 			"must be at least 1Gi; a number without a unit is bytes: write 40Gi"))
 	}
