@@ -76,6 +76,8 @@ func TestRenderWithNeededVariablesAlone(t *testing.T) {
 			g.Expect(cluster.Spec.OVDCNetwork).To(Equal("nodes"))
 			g.Expect(cluster.Spec.Endpoint.KubeVIP).To(Equal(&infrav1.KubeVIPEndpoint{Address: "192.168.100.200"}))
 			machine := find[*infrav1.VCDMachineTemplate](objects, "demo-control-plane").Spec.Template.Spec
+			g.Expect(machine.DiskSize.IsZero()).To(BeTrue(), "no size is the template's")
+			machine.DiskSize = nil
 			g.Expect(machine).To(Equal(infrav1.VCDMachineSpec{Catalog: "kubernetes", Template: "ubuntu-2404-kube-v1.36.3"}))
 			secret := find[*corev1.Secret](objects, "demo-credentials")
 			g.Expect(slices.Collect(maps.Values(secret.Data))).To(HaveEach(BeEmpty()))
