@@ -5,7 +5,7 @@ go 1.26.2
 
 tool sigs.k8s.io/cluster-api-ipam-provider-in-cluster
 
-require sigs.k8s.io/cluster-api-ipam-provider-in-cluster v1.1.0
+require sigs.k8s.io/cluster-api-ipam-provider-in-cluster v1.1.0 // indirect
 
 require (
 	cel.dev/expr v0.19.1 // indirect
@@ -34,6 +34,7 @@ require (
 	github.com/google/go-cmp v0.7.0 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.24.0 // indirect
+	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/josharian/intern v1.0.0 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
 	github.com/kylelemons/godebug v1.1.0 // indirect
