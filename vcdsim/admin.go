@@ -6,6 +6,13 @@ import (
 
 func adminRoutes(add addRoute) {
 	add("GET", "/api/admin/org/{id}", (*request).getAdminOrg, latencyOrg)
+	add("GET", "/api/admin/vdc/{id}", (*request).getAdminVDC, latencyVDC)
+	add("GET", "/api/admin/user/{id}", (*request).getUser, latencyLegacy)
+	add("GET", "/api/admin/catalog/{id}", (*request).getAdminCatalog, latencyLegacy)
+	add("POST", "/api/admin/org/{id}/catalogs", (*request).createCatalog, latencyWrite)
+	add("PUT", "/api/admin/catalog/{id}", (*request).putCatalog, latencyWrite)
+	add("DELETE", "/api/admin/catalog/{id}", (*request).deleteCatalog, latencyWrite)
+	add("DELETE", "/api/catalog/{id}", (*request).deleteCatalog, latencyWrite)
 }
 
 // adminRef is a reference below /api/admin.
@@ -25,7 +32,8 @@ func (r *request) getAdminOrg() (*response, error) {
 	n := xmltree.New("AdminOrg", namespaces(), xmltree.A("name", o.Name), xmltree.A("id", URN("org", o.ID)), xmltree.A("href", path),
 		xmltree.A("type", "application/vnd.vmware.admin.organization+xml"))
 	n.Add([]*xmltree.Node{
-		r.link("alternate", "/api/org/"+o.ID, mime("org")), r.link("down", "/api/org/"+o.ID+"/metadata", mime("metadata")),
+		r.link("alternate", "/api/org/"+o.ID, mime("org")),
+		r.link("add", "/api/admin/org/"+o.ID+"/catalogs", "application/vnd.vmware.admin.catalog+xml"), r.link("down", "/api/org/"+o.ID+"/metadata", mime("metadata")),
 		T("Description", ""), T("FullName", o.FullName), T("IsEnabled", true),
 		xmltree.New("Settings",
 			xmltree.New("OrgGeneralSettings", T("CanPublishCatalogs", false), T("CanPublishExternally", false), T("CanSubscribe", false),
@@ -46,6 +54,10 @@ func (r *request) getAdminOrg() (*response, error) {
 			networks.Add(r.adminRef("Network", "network", net.ID, net.Name))
 		}
 	}
-	n.Add([]*xmltree.Node{users, xmltree.New("Groups"), catalogs, vdcs, networks})
+	roles := xmltree.New("RoleReferences")
+	for _, name := range roleNames {
+		roles.Add(r.adminRef("RoleReference", "role", r.sim.ids.named("role", name), name))
+	}
+	n.Add([]*xmltree.Node{users, xmltree.New("Groups"), catalogs, vdcs, networks, roles})
 	return xmlOK(n), nil
 }

@@ -17,14 +17,20 @@ func catalogRoutes(add addRoute) {
 func created() time.Time { return time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC) }
 
 func (r *request) getCatalog() (*response, error) {
-	sh, ok := r.sim.store.catalog(bare(r.vars["id"]))
-	if !ok || !r.sees(sh.org.ID) {
-		return nil, forbidden("CATALOG_VIEW", r.vars["id"])
+	sh, err := r.ownCatalog()
+	if err != nil {
+		return nil, err
 	}
+	n := r.entity("Catalog", "catalog", sh.catalog.ID, sh.catalog.Name)
+	n.Add(r.link("up", "/api/org/"+sh.org.ID, mime("org")))
+	r.catalogContent(n, sh)
+	return xmlOK(n), nil
+}
+
+// catalogContent is what a catalog shows to everybody.
+func (r *request) catalogContent(n *xmltree.Node, sh shelf) {
 	c := sh.catalog
-	n := r.entity("Catalog", "catalog", c.ID, c.Name)
 	n.Add([]*xmltree.Node{
-		r.link("up", "/api/org/"+sh.org.ID, mime("org")),
 		r.link("down", "/api/catalog/"+c.ID+"/metadata", mime("metadata")),
 		r.link("add", "/api/catalog/"+c.ID+"/catalogItems", mime("catalogitem")),
 		xmltree.T("Description", c.Description),
@@ -37,7 +43,6 @@ func (r *request) getCatalog() (*response, error) {
 	n.Add([]*xmltree.Node{
 		r.owner(sh.org.Users), items, xmltree.T("IsPublished", false), xmltree.T("DateCreated", created()), xmltree.T("VersionNumber", 1),
 	})
-	return xmlOK(n), nil
 }
 
 // owner is the Owner element, the first user of an organisation.

@@ -1,6 +1,7 @@
 package vcdsim
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"slices"
@@ -11,42 +12,134 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
+// metadataPaths are the entities with metadata that the caller may change; metadataViews show it only.
+var (
+	metadataPaths = []string{
+		"/api/vApp/vapp-{vapp}", "/api/vApp/vm-{vm}", "/api/disk/{disk}", "/api/vAppTemplate/vappTemplate-{vapptemplate}",
+		"/api/catalogItem/{catalogitem}", "/api/admin/org/{org}", "/api/admin/vdc/{vdc}", "/api/admin/catalog/{catalog}",
+		"/api/admin/network/{network}", "/api/admin/vdcStorageProfile/{vdcstorageProfile}", "/api/media/{media}",
+	}
+	metadataViews = []string{
+		"/api/org/{org}", "/api/vdc/{vdc}", "/api/catalog/{catalog}", "/api/network/{network}", "/api/vdcStorageProfile/{vdcstorageProfile}",
+	}
+)
+
 func metadataRoutes(add addRoute) {
-	for _, base := range []string{"/api/vApp/vapp-{vapp}", "/api/vApp/vm-{vm}", "/api/disk/{disk}"} {
+	for _, base := range slices.Concat(metadataPaths, metadataViews) {
 		add("GET", base+"/metadata", (*request).getMetadata, latencyLegacy)
-		add("POST", base+"/metadata", (*request).mergeMetadata, latencyLegacy)
 		add("GET", base+"/metadata/{key}", (*request).getMetadataValue, latencyLegacy)
-		add("PUT", base+"/metadata/{key}", (*request).putMetadataValue, latencyLegacy)
-		add("DELETE", base+"/metadata/{key}", (*request).deleteMetadataValue, latencyLegacy)
+		add("GET", base+"/metadata/{domain}/{key}", (*request).getMetadataValue, latencyLegacy)
+	}
+	for _, base := range metadataPaths {
+		add("POST", base+"/metadata", (*request).mergeMetadata, latencyLegacy)
+		for _, key := range []string{"/metadata/{key}", "/metadata/{domain}/{key}"} {
+			add("PUT", base+key, (*request).putMetadataValue, latencyLegacy)
+			add("DELETE", base+key, (*request).deleteMetadataValue, latencyLegacy)
+		}
 	}
 }
 
 // A tagged is an entity with metadata.
 type tagged struct {
 	entity   Entity
-	metadata *map[string]Metadata
+	metadata map[string]Metadata
 }
 
+// tagged finds the entity in the path.
 func (r *request) tagged() (tagged, error) {
-	if id := r.vars["vapp"]; id != "" {
-		v, err := r.vappByID(id)
+	for kind, id := range r.vars {
+		if kind == "key" || kind == "domain" {
+			continue
+		}
+		e, err := r.taggable(kind, bare(id))
 		if err != nil {
 			return tagged{}, err
 		}
-		return tagged{v.entity(), &v.Metadata}, nil
+		return tagged{e, r.sim.metadataOf(e)}, nil
 	}
-	if id := r.vars["vm"]; id != "" {
-		vm, err := r.vmByID(id)
-		if err != nil {
-			return tagged{}, err
+	return tagged{}, forbidden("METADATA_VIEW", r.URL.Path)
+}
+
+// taggable finds an entity by the kind it has in a path.
+func (r *request) taggable(kind, id string) (Entity, error) {
+	switch kind {
+	case "vapp":
+		if v, err := r.vappByID(id); err == nil {
+			return v.entity(), nil
 		}
-		return tagged{vm.entity(), &vm.Metadata}, nil
+	case "vm":
+		if vm, err := r.vmByID(id); err == nil {
+			return vm.entity(), nil
+		}
+	case "disk":
+		if d, err := r.diskByID(id); err == nil {
+			return d.entity(), nil
+		}
+	default:
+		org, name := r.sim.store.modelled(kind, id)
+		if org != nil && r.sees(org.ID) {
+			return Entity{Kind: kind, ID: id, Name: name}, nil
+		}
 	}
-	d, err := r.diskByID(r.vars["disk"])
-	if err != nil {
-		return tagged{}, err
+	return Entity{}, forbidden("METADATA_VIEW", id)
+}
+
+// modelled finds an entity of the model: whose it is, nil if there is none, and its name.
+func (s *store) modelled(kind, id string) (*Org, string) {
+	switch kind {
+	case "org":
+		if org := s.org(id); org != nil {
+			return org, org.Name
+		}
+	case "vdc":
+		if org, v := s.vdc(id); v != nil {
+			return org, v.Name
+		}
+	case "network":
+		if org, _, n := s.network(id); n != nil {
+			return org, n.Name
+		}
+	case "vdcstorageProfile":
+		if org, _, p := s.profile(id); p != nil {
+			return org, p.Name
+		}
+	case "catalog":
+		if sh, ok := s.catalog(id); ok {
+			return sh.org, sh.catalog.Name
+		}
+	default:
+		if sh, t := s.template(id); t != nil {
+			return sh.org, t.Name
+		}
 	}
-	return tagged{d.entity(), &d.Metadata}, nil
+	return nil, ""
+}
+
+// systemDomain holds what providers write; its keys are kept with the name of the domain before them.
+const systemDomain = "SYSTEM"
+
+// metadataKey is how the key in the path is kept.
+func (r *request) metadataKey() string {
+	return domainKey(r.vars["domain"], r.vars["key"])
+}
+
+func domainKey(domain, key string) string {
+	if domain == systemDomain {
+		return systemDomain + "/" + key
+	}
+	return key
+}
+
+// domainNode is the Domain element of metadata that is not open to everybody.
+func domainNode(key string, m Metadata) *xmltree.Node {
+	domain := "GENERAL"
+	if strings.HasPrefix(key, systemDomain+"/") {
+		domain = systemDomain
+	}
+	if domain != systemDomain && m.Visibility == "" {
+		return nil
+	}
+	return xmltree.New("Domain", xmltree.A("visibility", cmp.Or(m.Visibility, "READWRITE")), domain)
 }
 
 const xsiType = "xsi:type"
@@ -60,7 +153,7 @@ func metadataNode(m map[string]Metadata, element string, attrs ...xmltree.Attr) 
 	n := xmltree.New(element, attrs)
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		n.Add(xmltree.New("MetadataEntry", xmltree.A("type", "application/vnd.vmware.vcloud.metadata.value+xml"),
-			xmltree.T("Key", k), typedValue(m[k])))
+			domainNode(k, m[k]), xmltree.T("Key", strings.TrimPrefix(k, systemDomain+"/")), typedValue(m[k])))
 	}
 	return n
 }
@@ -71,7 +164,7 @@ func (r *request) getMetadata() (*response, error) {
 		return nil, err
 	}
 	attrs := append(namespaces(), xmltree.A("href", r.href(e.entity.Kind, e.entity.ID)+"/metadata"), xmltree.A("type", mime("metadata")))
-	return xmlOK(metadataNode(*e.metadata, "Metadata", attrs...)), nil
+	return xmlOK(metadataNode(e.metadata, "Metadata", attrs...)), nil
 }
 
 func (r *request) getMetadataValue() (*response, error) {
@@ -79,12 +172,12 @@ func (r *request) getMetadataValue() (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, ok := (*e.metadata)[r.vars["key"]]
+	m, ok := e.metadata[r.metadataKey()]
 	if !ok {
 		return nil, refuse(http.StatusForbidden, codeForbidden, "The metadata entry %q does not exist.", r.vars["key"])
 	}
 	return xmlOK(xmltree.New("MetadataValue", namespaces(), xmltree.A("href", r.href(e.entity.Kind, e.entity.ID)+"/metadata/"+r.vars["key"]),
-		xmltree.A("type", "application/vnd.vmware.vcloud.metadata.value+xml"), typedValue(m))), nil
+		xmltree.A("type", "application/vnd.vmware.vcloud.metadata.value+xml"), domainNode(r.metadataKey(), m), typedValue(m))), nil
 }
 
 func readTyped(n *xmltree.Node) (Metadata, bool) {
@@ -100,6 +193,9 @@ func readTyped(n *xmltree.Node) (Metadata, bool) {
 		t = "MetadataStringValue"
 	}
 	m := Metadata{Type: t, Value: v.Str("Value")}
+	if d := n.At("Domain"); d != nil && (d.Attr("visibility") != "READWRITE" || strings.TrimSpace(d.Text) == systemDomain) {
+		m.Visibility = d.Attr("visibility")
+	}
 	return m, m.valid()
 }
 
@@ -131,7 +227,7 @@ func (r *request) mergeMetadata() (*response, error) {
 		if !ok || entry.Str("Key") == "" {
 			return nil, badRequest("A metadata entry needs a key and a value of its type.")
 		}
-		set[entry.Str("Key")] = m
+		set[domainKey(entry.Str("Domain"), entry.Str("Key"))] = m
 	}
 	return r.writeMetadata(Work{Op: opMetadata, Metadata: set})
 }
@@ -145,11 +241,11 @@ func (r *request) putMetadataValue() (*response, error) {
 	if !ok {
 		return nil, badRequest("The metadata value is not of its type.")
 	}
-	return r.writeMetadata(Work{Op: opMetadata, Metadata: map[string]Metadata{r.vars["key"]: m}})
+	return r.writeMetadata(Work{Op: opMetadata, Metadata: map[string]Metadata{r.metadataKey(): m}})
 }
 
 func (r *request) deleteMetadataValue() (*response, error) {
-	return r.writeMetadata(Work{Op: opMetadata, Forget: []string{r.vars["key"]}})
+	return r.writeMetadata(Work{Op: opMetadata, Forget: []string{r.metadataKey()}})
 }
 
 func (r *request) writeMetadata(w Work) (*response, error) {
@@ -160,37 +256,48 @@ func (r *request) writeMetadata(w Work) (*response, error) {
 	if err := r.sim.busyCheck(e.entity.ID); err != nil {
 		return nil, err
 	}
-	switch e.entity.Kind {
-	case "vapp":
-		w.VApp = e.entity.ID
-	case "vm":
-		w.VM = e.entity.ID
-	default:
-		w.Disk = e.entity.ID
-	}
 	return r.accepted(r.sim.startTask(r, w, e.entity, []string{e.entity.ID})), nil
 }
 
 // commitMetadata is what the task does.
 func (s *Simulator) commitMetadata(t *Task) error {
-	var m *map[string]Metadata
-	w := t.Work
-	switch {
-	case w.VApp != "" && s.store.vapps[w.VApp] != nil:
-		m = &s.store.vapps[w.VApp].Metadata
-	case w.VM != "" && s.store.vms[w.VM] != nil:
-		m = &s.store.vms[w.VM].Metadata
-	case w.Disk != "" && s.store.disks[w.Disk] != nil:
-		m = &s.store.disks[w.Disk].Metadata
-	default:
+	m := s.metadataOf(t.Owner)
+	if m == nil {
 		return forbidden("METADATA_UPDATE", t.Owner.ID)
 	}
-	if *m == nil {
-		*m = map[string]Metadata{}
+	maps.Copy(m, t.Work.Metadata)
+	for _, k := range t.Work.Forget {
+		delete(m, k)
 	}
-	maps.Copy(*m, w.Metadata)
-	for _, k := range w.Forget {
-		delete(*m, k)
+	return nil
+}
+
+// metadataOf is the live metadata of an entity, nil if it is gone.
+func (s *Simulator) metadataOf(e Entity) map[string]Metadata {
+	live := func(m *map[string]Metadata) map[string]Metadata {
+		if *m == nil {
+			*m = map[string]Metadata{}
+		}
+		return *m
+	}
+	switch e.Kind {
+	case "vapp":
+		if v := s.store.vapps[e.ID]; v != nil {
+			return live(&v.Metadata)
+		}
+	case "vm":
+		if vm := s.store.vms[e.ID]; vm != nil {
+			return live(&vm.Metadata)
+		}
+	case "disk":
+		if d := s.store.disks[e.ID]; d != nil {
+			return live(&d.Metadata)
+		}
+	default:
+		if s.store.metadata[e.ID] == nil {
+			s.store.metadata[e.ID] = map[string]Metadata{}
+		}
+		return s.store.metadata[e.ID]
 	}
 	return nil
 }

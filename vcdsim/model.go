@@ -104,6 +104,8 @@ type Catalog struct {
 	Name        string
 	Description string
 	Templates   []Template
+	// StorageProfiles are the ids of those it keeps its items on; none is any.
+	StorageProfiles []string
 }
 
 // A Template is a vApp template with its catalog item.
@@ -160,7 +162,7 @@ func (v *VDC) clone() {
 }
 
 func (c *Catalog) clone() {
-	c.Templates = slices.Clone(c.Templates)
+	c.Templates, c.StorageProfiles = slices.Clone(c.Templates), slices.Clone(c.StorageProfiles)
 	for i := range c.Templates {
 		t := &c.Templates[i]
 		t.VMs = slices.Clone(t.VMs)

@@ -89,8 +89,9 @@ type Lease struct {
 
 // A Metadata is one metadata value.
 type Metadata struct {
-	Type  string // MetadataStringValue …
-	Value string
+	Type       string // MetadataStringValue …
+	Value      string
+	Visibility string // PRIVATE, READONLY; empty is open to everybody
 }
 
 // A VM is a virtual machine.
@@ -225,9 +226,10 @@ type store struct {
 	vms      map[string]*VM
 	disks    map[string]*Disk
 	tasks    map[string]*Task
-	sessions map[string]*Session // by token
-	locks    map[string]string   // entity -> task
-	children map[string][]*VM    // vApp -> VMs in the order they were made
+	sessions map[string]*Session            // by token
+	locks    map[string]string              // entity -> task
+	children map[string][]*VM               // vApp -> VMs in the order they were made
+	metadata map[string]map[string]Metadata // of what the model holds, by id
 }
 
 func newStore(m Model) *store {
@@ -235,6 +237,7 @@ func newStore(m Model) *store {
 		model: m,
 		vapps: map[string]*VApp{}, vms: map[string]*VM{}, disks: map[string]*Disk{},
 		tasks: map[string]*Task{}, sessions: map[string]*Session{}, locks: map[string]string{}, children: map[string][]*VM{},
+		metadata: map[string]map[string]Metadata{},
 	}
 }
 

@@ -51,9 +51,15 @@ func (r *request) getVDC() (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	path := "/api/vdc/" + v.ID
 	n := r.entity("Vdc", "vdc", v.ID, v.Name, xmltree.A("status", 1))
 	n.Add(r.link("up", "/api/org/"+org.ID, mime("org")))
+	r.vdcContent(n, org, v)
+	return xmlOK(n), nil
+}
+
+// vdcContent is what a VDC shows to everybody.
+func (r *request) vdcContent(n *xmltree.Node, org *Org, v *VDC) {
+	path := "/api/vdc/" + v.ID
 	n.Add(r.link("down", path+"/metadata", mime("metadata")))
 	for _, a := range vdcActions {
 		n.Add(r.link("add", path+a[0], mime(a[1])))
@@ -70,7 +76,6 @@ func (r *request) getVDC() (*response, error) {
 		xmltree.T("NicQuota", 0), xmltree.T("NetworkQuota", 1000), xmltree.T("UsedNetworkCount", len(v.Networks)),
 		xmltree.T("VmQuota", v.VMQuota), xmltree.T("IsEnabled", true), r.storageProfiles(v), xmltree.T("VCpuInMhz2", 1000),
 	})
-	return xmlOK(n), nil
 }
 
 func capacity(name, unit string) *xmltree.Node {

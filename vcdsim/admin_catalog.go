@@ -1,0 +1,138 @@
+package vcdsim
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+const adminCatalogType = "application/vnd.vmware.admin.catalog+xml"
+
+func (r *request) ownCatalog() (shelf, error) {
+	sh, ok := r.sim.store.catalog(bare(r.vars["id"]))
+	if !ok || !r.sees(sh.org.ID) {
+		return shelf{}, forbidden("CATALOG_VIEW", r.vars["id"])
+	}
+	return sh, nil
+}
+
+func (r *request) getAdminCatalog() (*response, error) {
+	sh, err := r.ownCatalog()
+	if err != nil {
+		return nil, err
+	}
+	return xmlOK(r.adminCatalogNode(sh)), nil
+}
+
+func (r *request) adminCatalogNode(sh shelf) *xmltree.Node {
+	c := sh.catalog
+	path := "/api/admin/catalog/" + c.ID
+	n := xmltree.New("AdminCatalog", namespaces(), xmltree.A("name", c.Name), xmltree.A("id", URN("catalog", c.ID)),
+		xmltree.A("href", r.base()+path), xmltree.A("type", adminCatalogType))
+	n.Add([]*xmltree.Node{
+		r.link("up", "/api/admin/org/"+sh.org.ID, "application/vnd.vmware.admin.organization+xml"),
+		r.link("alternate", "/api/catalog/"+c.ID, mime("catalog")), r.link("edit", path, adminCatalogType), r.link("remove", path, ""),
+	})
+	r.catalogContent(n, sh)
+	n.Add(r.catalogProfiles(sh))
+	return n
+}
+
+// catalogProfiles are the storage profiles a catalog keeps its items on, nil when it may use any.
+func (r *request) catalogProfiles(sh shelf) *xmltree.Node {
+	if len(sh.catalog.StorageProfiles) == 0 {
+		return nil
+	}
+	n := xmltree.New("CatalogStorageProfiles")
+	for _, id := range sh.catalog.StorageProfiles {
+		n.Add(r.ref("VdcStorageProfile", Entity{Kind: "vdcstorageProfile", ID: id, Name: r.sim.store.profileName(id)}))
+	}
+	return n
+}
+
+// createCatalog makes a catalog at once: VCD answers with a task that is done.
+func (r *request) createCatalog() (*response, error) {
+	org := r.sim.store.org(bare(r.vars["id"]))
+	if org == nil || !r.sees(org.ID) {
+		return nil, forbidden("CATALOG_CREATE", r.vars["id"])
+	}
+	tree, err := r.tree()
+	if err != nil {
+		return nil, err
+	}
+	c := Catalog{ID: r.sim.ids.next("catalog"), Name: tree.Attr("name"), Description: tree.Str("Description")}
+	if err := checkCatalogName(org, c.Name); err != nil {
+		return nil, err
+	}
+	if c.StorageProfiles, err = r.readCatalogProfiles(org, tree); err != nil {
+		return nil, err
+	}
+	org.Catalogs = append(org.Catalogs, c)
+	sh, _ := r.sim.store.catalog(c.ID)
+	return &response{
+		status: http.StatusCreated, xml: r.adminCatalogNode(sh),
+		header: map[string]string{"Location": r.base() + "/api/admin/catalog/" + c.ID},
+	}, nil
+}
+
+func (r *request) readCatalogProfiles(org *Org, tree *xmltree.Node) ([]string, error) {
+	var out []string
+	for _, p := range tree.At("CatalogStorageProfiles").All("VdcStorageProfile") {
+		id := bare(p.Attr("href"))
+		owner, _, profile := r.sim.store.profile(id)
+		if profile == nil || owner.ID != org.ID {
+			return nil, forbidden("VDC_STORAGE_PROFILE_VIEW", id)
+		}
+		out = append(out, id)
+	}
+	return out, nil
+}
+
+func checkCatalogName(org *Org, name string) error {
+	if err := checkName("catalog", name); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(org.Catalogs, func(c Catalog) bool { return c.Name == name }) {
+		return duplicateName(name)
+	}
+	return nil
+}
+
+func (r *request) putCatalog() (*response, error) {
+	sh, err := r.ownCatalog()
+	if err != nil {
+		return nil, err
+	}
+	tree, err := r.tree()
+	if err != nil {
+		return nil, err
+	}
+	if name := tree.Attr("name"); name != sh.catalog.Name {
+		if err := checkCatalogName(sh.org, name); err != nil {
+			return nil, err
+		}
+		sh.catalog.Name = name
+	}
+	sh.catalog.Description = tree.Str("Description")
+	if tree.At("CatalogStorageProfiles") != nil {
+		if sh.catalog.StorageProfiles, err = r.readCatalogProfiles(sh.org, tree); err != nil {
+			return nil, err
+		}
+	}
+	return xmlOK(r.adminCatalogNode(sh)), nil
+}
+
+// deleteCatalog takes a catalog away; one that holds anything only with recursive.
+func (r *request) deleteCatalog() (*response, error) {
+	sh, err := r.ownCatalog()
+	if err != nil {
+		return nil, err
+	}
+	if len(sh.catalog.Templates) > 0 && r.query.get("recursive") != "true" {
+		return nil, badRequest("The catalog %q is not empty.", sh.catalog.Name)
+	}
+	id := sh.catalog.ID
+	sh.org.Catalogs = slices.DeleteFunc(slices.Clone(sh.org.Catalogs), func(c Catalog) bool { return c.ID == id })
+	return &response{status: http.StatusNoContent}, nil
+}
