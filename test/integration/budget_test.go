@@ -30,7 +30,7 @@ func TestCreatingAMachineCosts(t *testing.T) {
 	s.ready(cold)
 	coldCalls := s.calls(0)
 
-	time.Sleep(time.Second) // What follows the first machine, such as a look at the steady state, is not the second one's.
+	s.quiet() // What follows the first machine, such as a look at the steady state, is not the second one's.
 	since := len(s.Requests())
 	warm := s.machine("cheap", "warm")
 	s.ready(warm)
@@ -46,6 +46,15 @@ func TestCreatingAMachineCosts(t *testing.T) {
 	s.deleteMachine("warm")
 	s.deleteCluster(c.Name)
 	s.empty()
+}
+
+// quiet waits until VCD was not asked for anything for a second.
+func (s *site) quiet() {
+	s.t.Helper()
+	s.g.Eventually(func() bool {
+		last := s.Requests()
+		return time.Since(last[len(last)-1].Time) > time.Second
+	}, patience, "100ms").Should(BeTrue())
 }
 
 // calls counts the requests since index by operation, without task queries.

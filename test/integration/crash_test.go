@@ -11,9 +11,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
@@ -23,14 +22,14 @@ const crashes = 20
 
 // TestKilledAtAnyMoment kills the manager at random moments of a create and of a delete. CRASH_SEED repeats a run.
 func TestKilledAtAnyMoment(t *testing.T) {
-	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any number is a seed.
+	seed := uint64(time.Now().UnixNano())
 	if given := os.Getenv("CRASH_SEED"); given != "" {
 		var err error
 		seed, err = strconv.ParseUint(given, 10, 64)
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	}
 	t.Logf("CRASH_SEED=%d", seed)
-	random := rand.New(rand.NewPCG(seed, seed)) //nolint:gosec // Repeatable on purpose.
+	random := rand.New(rand.NewPCG(seed, seed))
 	s := newSite(t, func(c *vcdsim.Config) { c.Profile = vcdsim.Profile{Name: "brisk", Scale: 0.03} })
 	c := s.cluster("crash")
 	s.ready(c)
@@ -74,7 +73,7 @@ func (s *site) crashWhileDeleting(name string, random *rand.Rand) {
 // crashAfter kills the manager in a while and starts it again.
 func (s *site) crashAfter(d time.Duration) {
 	s.t.Helper()
-	time.Sleep(d)
+	<-time.After(d)
 	s.g.Expect(house.Manager.Kill()).To(Succeed())
 	s.g.Expect(house.Manager.Start(s.t.Context())).To(Succeed())
 }

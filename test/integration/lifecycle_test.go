@@ -4,13 +4,12 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
+	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
@@ -84,25 +83,22 @@ func TestAnEndpointOfSomebodyElse(t *testing.T) {
 	s.empty()
 }
 
-// restful checks that ready objects at rest are left alone: nothing is written to them nor to VCD.
+// restful checks that ready objects at rest are left alone: nothing is written to them nor to VCD when the manager
+// looks again.
 func (s *site) restful(objects ...conditioned) {
 	s.t.Helper()
-	time.Sleep(time.Second)
-	before := map[client.Object]string{}
-	for _, obj := range objects {
-		s.g.Expect(s.get(obj)).To(Succeed())
-		before[obj] = obj.GetResourceVersion()
-	}
+	s.quiet()
 	since := len(s.Requests())
-	for _, obj := range objects { // An annotation makes the manager look again.
-		patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"test.example.com/look":"again"}}}`))
+	for _, obj := range objects { // An annotation makes the manager look.
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"test.example.com/look":"again"}}}`))
 		s.g.Expect(house.client.Patch(s.t.Context(), obj, patch)).To(Succeed())
-		before[obj] = obj.GetResourceVersion()
 	}
-	time.Sleep(2 * time.Second)
 	for _, obj := range objects {
-		s.g.Expect(s.get(obj)).To(Succeed())
-		s.g.Expect(obj.GetResourceVersion()).To(Equal(before[obj]), "%T %s was written to", obj, obj.GetName())
+		version := obj.GetResourceVersion()
+		s.g.Consistently(func() (string, error) {
+			err := s.get(obj)
+			return obj.GetResourceVersion(), err
+		}, "2s", "100ms").Should(Equal(version), "%T %s was written to", obj, obj.GetName())
 	}
 	s.g.Expect(s.writes(since)).To(BeEmpty())
 }

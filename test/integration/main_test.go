@@ -12,11 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/klog/v2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
-
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack"
@@ -37,7 +36,7 @@ func TestMain(m *testing.M) {
 
 func run(m *testing.M) int {
 	if testing.Short() {
-		fmt.Println("skipped: these tests start a management cluster, and -short is set")
+		fmt.Fprintln(os.Stderr, "skipped: these tests start a management cluster, and -short is set")
 		return 0
 	}
 	dir, err := os.MkdirTemp("", "integration-")
