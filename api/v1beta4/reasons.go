@@ -6,6 +6,11 @@ const (
 	InstanceIDAnnotation = "infrastructure.cluster.x-k8s.io/instance-id"
 	// VMNameAnnotation on a VCDMachine is the name its VM was, or is going to be, created with.
 	VMNameAnnotation = "infrastructure.cluster.x-k8s.io/vm-name"
+	// CreationRequestedAnnotation on a VCDMachine is when VCD was last asked to create its VM (RFC 3339). It is stored before the
+	// request is sent: without it there never was a VM.
+	CreationRequestedAnnotation = "infrastructure.cluster.x-k8s.io/creation-requested-at"
+	// PoweredOnAnnotation on a VCDMachine is when its VM was first seen running (RFC 3339): from then on it is looked after, not made.
+	PoweredOnAnnotation = "infrastructure.cluster.x-k8s.io/powered-on-at"
 	// BootstrapDataRemovedAnnotation on a VCDMachine says that the VM was seen without bootstrap data.
 	BootstrapDataRemovedAnnotation = "infrastructure.cluster.x-k8s.io/bootstrap-data-removed"
 	// ShutdownRequestedAnnotation on a VCDMachine is when its guest was asked to shut down before deletion.
