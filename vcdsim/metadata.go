@@ -103,14 +103,22 @@ func (s *store) modelled(kind, id string) (*Org, string) {
 		if org, _, p := s.profile(id); p != nil {
 			return org, p.Name
 		}
-	case "catalog":
+	default:
+		return s.shelved(kind, id)
+	}
+	return nil, ""
+}
+
+// shelved finds a catalog or a template like modelled.
+func (s *store) shelved(kind, id string) (*Org, string) {
+	if kind == "catalog" {
 		if sh, ok := s.catalog(id); ok {
 			return sh.org, sh.catalog.Name
 		}
-	default:
-		if sh, t := s.template(id); t != nil {
-			return sh.org, t.Name
-		}
+		return nil, ""
+	}
+	if sh, t := s.template(id); t != nil {
+		return sh.org, t.Name
 	}
 	return nil, ""
 }

@@ -80,6 +80,10 @@ func (n NIC) validate() error {
 	if err := n.validateDNS(); err != nil {
 		return err
 	}
+	return n.validateMode()
+}
+
+func (n NIC) validateMode() error {
 	switch n.Mode {
 	case ModePool, ModeManual:
 		return n.validateAddress()
