@@ -17,9 +17,9 @@ spec: {catalog: kubernetes, template: ubuntu}}`
 	machineTemplateYAML = `{apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDMachineTemplate, metadata: {name: m1, namespace: default},
 spec: {template: {spec: {catalog: kubernetes, template: ubuntu}}}}`
 	identityYAML = `{apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDIdentity, metadata: {name: i1, namespace: default},
-spec: {secretRef: {name: acme}}}`
+spec: {site: "https://vcd.example.com", secretRef: {name: acme}}}`
 	clusterIdentityYAML = `{apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDClusterIdentity, metadata: {name: i1},
-spec: {secretRef: {name: acme}}}`
+spec: {site: "https://vcd.example.com", orgs: [acme], secretRef: {name: acme}}}`
 	failureDomainYAML = `{apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDFailureDomain, metadata: {name: d1, namespace: default},
 spec: {region: r1, zone: z1, ovdc: acme-vdc}}`
 	deploymentZoneYAML = `{apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDDeploymentZone, metadata: {name: z1, namespace: default},
@@ -81,6 +81,11 @@ func TestCreateVCDCluster(t *testing.T) {
 		{"an unknown type", `{spec: {endpoint: {type: Magic, kubeVIP: }}}`, []string{"spec.endpoint.type"}},
 
 		{"an identity of its own only for the bundled cloud provider", `{spec: {cloudProvider: {identityRef: {name: ccm}}}}`, []string{"spec.cloudProvider.identityRef"}},
+		{"an id as CAPVCD gave them", `{spec: {infraID: "urn:vcloud:entity:vmware:capvcdCluster:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"}}`, nil},
+		{"an id as CAPVCD made up", `{spec: {infraID: "NO_RDE_0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"}}`, nil},
+		{"no id with a space", `{spec: {infraID: "my cluster"}}`, []string{"spec.infraID"}},
+		{"no id that ends the marker it is written in", `{spec: {infraID: "a]\n"}}`, []string{"spec.infraID"}},
+		{"no id that begins with a mark", `{spec: {infraID: "-a"}}`, []string{"spec.infraID"}},
 		{"an unknown kind of identity", `{spec: {identityRef: {kind: Secret}}}`, []string{"spec.identityRef.kind"}},
 	})
 }
@@ -123,10 +128,20 @@ func TestCreateIdentitiesAndZones(t *testing.T) {
 	checkCreations(t, "VCDIdentity", identityYAML, []creation{
 		{"the least that is needed", `{}`, nil},
 		{"a Secret is needed", `{spec: {secretRef: }}`, []string{"spec.secretRef"}},
+		{"a site is needed", `{spec: {site: }}`, []string{"spec.site"}},
+		{"a site as a cluster's", `{spec: {site: "https://vcd.example.com/"}}`, []string{"spec.site"}},
+		{"no http", `{spec: {site: "http://vcd.example.com"}}`, []string{"spec.site"}},
 		{"a bundle that is not looked at", `{spec: {tls: {caBundle: x, insecureSkipVerify: true}}}`, []string{"spec.tls"}},
 		{"a bundle that is looked at", `{spec: {tls: {caBundle: x, insecureSkipVerify: false}}}`, nil},
 	})
-	checkCreations(t, "VCDClusterIdentity", clusterIdentityYAML, []creation{{"the least that is needed", `{}`, nil}})
+	checkCreations(t, "VCDClusterIdentity", clusterIdentityYAML, []creation{
+		{"the least that is needed", `{}`, nil},
+		{"any organisation", `{spec: {orgs: ["*"]}}`, nil},
+		{"a site is needed", `{spec: {site: }}`, []string{"spec.site"}},
+		{"organisations are needed", `{spec: {orgs: }}`, []string{"spec.orgs"}},
+		{"at least one", `{spec: {orgs: []}}`, []string{"spec.orgs"}},
+		{"each with a name", `{spec: {orgs: [""]}}`, []string{"spec.orgs[0]"}},
+	})
 	checkCreations(t, "VCDFailureDomain", failureDomainYAML, []creation{{"the least that is needed", `{}`, nil}})
 	checkCreations(t, "VCDDeploymentZone", deploymentZoneYAML, []creation{
 		{"the least that is needed", `{}`, nil},

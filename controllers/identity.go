@@ -1,8 +1,11 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"net"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -34,6 +37,15 @@ type login struct {
 	name   string // kind and name of the identity, for messages
 }
 
+// A grant is what an identity gives to a namespace.
+type grant struct {
+	infrav1.VCDIdentitySpec
+
+	name            string   // kind and name of the identity, for messages
+	orgs            []string // for which it may be used
+	secretNamespace string
+}
+
 // resolve returns what to log in with for an object of namespace, or the problem that keeps it from being used.
 func (i Identities) resolve(ctx context.Context, namespace string, spec infrav1.VCDClusterSpec) (login, outcome, error) {
 	ref := spec.IdentityRef
@@ -41,47 +53,77 @@ func (i Identities) resolve(ctx context.Context, namespace string, spec infrav1.
 		ref.Kind = infrav1.NamespacedIdentity
 	}
 	l := login{name: string(ref.Kind) + " " + ref.Name}
-	identity, secretNamespace, out, err := i.find(ctx, namespace, ref)
+	identity, out, err := i.find(ctx, namespace, ref)
 	if err != nil || out != done {
 		return l, out, err
 	}
-	secret, out, err := i.secret(ctx, types.NamespacedName{Namespace: secretNamespace, Name: identity.SecretRef.Name}, l.name)
-	if err != nil || out != done {
-		return l, out, err
-	}
-	if out := credentialsProblem(identity, secret); out != done {
+	// Before the Secret is read: who may name a site must not learn what another site's password is.
+	if out := identity.covers(spec); out != done {
 		return l, out, nil
 	}
-	l.config = configFor(identity, secret)
-	l.config.Site, l.config.Org = strings.TrimSuffix(spec.Site, "/"), spec.Org
+	secret, out, err := i.secret(ctx, types.NamespacedName{Namespace: identity.secretNamespace, Name: identity.SecretRef.Name}, l.name)
+	if err != nil || out != done {
+		return l, out, err
+	}
+	if out := credentialsProblem(identity.VCDIdentitySpec, secret); out != done {
+		return l, out, nil
+	}
+	l.config = configFor(identity.VCDIdentitySpec, secret)
+	// The identity's word for the site: what it was compared with cannot mean something else to the client.
+	l.config.Site, l.config.Org = strings.TrimSuffix(identity.Site, "/"), spec.Org
 	return l, done, nil
 }
 
-// find returns the spec of an identity and the namespace of its Secret.
-func (i Identities) find(ctx context.Context, namespace string, ref infrav1.IdentityReference) (infrav1.VCDIdentitySpec, string, outcome, error) {
-	none := infrav1.VCDIdentitySpec{}
+// covers says whether the identity is for the site and organisation of a cluster.
+func (g grant) covers(spec infrav1.VCDClusterSpec) outcome {
+	if site := normalSite(g.Site); site == "" || site != normalSite(spec.Site) {
+		return stop(infrav1.SiteNotAllowedReason,
+			"spec.site of %s is %q, spec.site of the VCDCluster is %q: credentials go to no other site than their identity's; correct whichever is wrong",
+			g.name, g.Site, spec.Site)
+	}
+	if !slices.Contains(g.orgs, spec.Org) && !slices.Contains(g.orgs, infrav1.AnyOrg) {
+		return stop(infrav1.OrgNotAllowedReason,
+			"spec.orgs of %s does not list %q, which is spec.org of the VCDCluster: list it, or correct spec.org", g.name, spec.Org)
+	}
+	return done
+}
+
+// normalSite returns the host and port of a site, by which sites are compared; nothing for what is no https URL.
+func normalSite(site string) string {
+	u, err := url.Parse(strings.TrimSuffix(site, "/"))
+	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" {
+		return ""
+	}
+	return net.JoinHostPort(strings.ToLower(u.Hostname()), cmp.Or(u.Port(), "443"))
+}
+
+// find returns what an identity gives to namespace.
+func (i Identities) find(ctx context.Context, namespace string, ref infrav1.IdentityReference) (grant, outcome, error) {
+	g := grant{name: string(ref.Kind) + " " + ref.Name}
 	if ref.Kind == infrav1.ClusterIdentity {
 		identity := &infrav1.VCDClusterIdentity{}
 		if err := i.Client.Get(ctx, client.ObjectKey{Name: ref.Name}, identity); err != nil {
 			out, err := identityMissing(err, ref)
-			return none, "", out, err
+			return g, out, err
 		}
 		allowed, err := i.allows(ctx, identity.Spec.AllowedNamespaces, namespace)
 		if err != nil {
-			return none, "", done, err
+			return g, done, err
 		}
 		if !allowed {
-			return none, "", stop(infrav1.NamespaceNotAllowedReason,
+			return g, fail(remedyPoll, infrav1.NamespaceNotAllowedReason, // No watch sees the labels of namespaces.
 				"VCDClusterIdentity %s does not allow namespace %s: list or select it in spec.allowedNamespaces of the identity", ref.Name, namespace), nil
 		}
-		return identity.Spec.VCDIdentitySpec, i.Namespace, done, nil
+		g.VCDIdentitySpec, g.orgs, g.secretNamespace = identity.Spec.VCDIdentitySpec, identity.Spec.Orgs, i.Namespace
+		return g, done, nil
 	}
 	identity := &infrav1.VCDIdentity{}
 	if err := i.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, identity); err != nil {
 		out, err := identityMissing(err, ref)
-		return none, "", out, err
+		return g, out, err
 	}
-	return identity.Spec, namespace, done, nil
+	g.VCDIdentitySpec, g.orgs, g.secretNamespace = identity.Spec, []string{infrav1.AnyOrg}, namespace
+	return g, done, nil
 }
 
 func identityMissing(err error, ref infrav1.IdentityReference) (outcome, error) {

@@ -249,7 +249,7 @@ func TestClusterIdentityIsForTheNamespacesItNames(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
 			identity := &infrav1.VCDClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: "shared"}}
-			identity.Spec.SecretRef.Name = "s"
+			identity.Spec.Site, identity.Spec.Orgs, identity.Spec.SecretRef.Name = "https://vcd.example.com", []string{infrav1.AnyOrg}, "s"
 			identity.Spec.AllowedNamespaces = tt.allowed
 			c := fakeClient(identity,
 				&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: testNamespace, Labels: map[string]string{"team": "a"}}},

@@ -66,7 +66,7 @@ func newWorldOn(t *testing.T, profile vcdsim.Profile, objects ...client.Object) 
 	w.Expect(sim.Start()).To(Succeed())
 	t.Cleanup(func() { _ = sim.Close() })
 	w.sim = sim
-	w.client = fakeClient(append([]client.Object{testIdentity(), testSecret(sim), testCAPICluster(), testVCDCluster(sim)}, objects...)...)
+	w.client = fakeClient(append([]client.Object{testIdentity(sim.URL()), testSecret(sim), testCAPICluster(), testVCDCluster(sim)}, objects...)...)
 	recorder := events.NewFakeRecorder(1000)
 	w.events = recorder.Events
 	w.restart(t, recorder)
@@ -115,9 +115,9 @@ func meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: testNamespace, Name: name, UID: apitypes.UID("uid-of-" + name), Labels: ofCluster(testCluster)}
 }
 
-func testIdentity() *infrav1.VCDIdentity {
+func testIdentity(site string) *infrav1.VCDIdentity {
 	i := &infrav1.VCDIdentity{ObjectMeta: meta("tenant")}
-	i.Spec.SecretRef.Name = "tenant-credentials"
+	i.Spec.Site, i.Spec.SecretRef.Name = site, "tenant-credentials"
 	return i
 }
 

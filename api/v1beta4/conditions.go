@@ -2,7 +2,7 @@ package v1beta4
 
 // Condition types of a VCDCluster.
 const (
-	// IdentityReadyCondition says whether the identity can be used from here and logs in.
+	// IdentityReadyCondition says whether the identity can be used from here, for the site and organisation, and logs in.
 	IdentityReadyCondition = "IdentityReady"
 	// NetworkReadyCondition says whether VDC and network were found.
 	NetworkReadyCondition = "NetworkReady"
@@ -30,6 +30,6 @@ const (
 
 // Condition types of identities.
 const (
-	// SecretReadyCondition says whether the Secret is there and complete.
+	// SecretReadyCondition says whether the Secret is there and complete, not whether it logs in.
 	SecretReadyCondition = "SecretReady"
 )

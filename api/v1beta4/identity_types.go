@@ -33,7 +33,8 @@ const (
 // IdentityTLS says how the site's certificate is verified.
 // +kubebuilder:validation:XValidation:rule="!has(self.caBundle) || !has(self.insecureSkipVerify) || !self.insecureSkipVerify",message="caBundle and insecureSkipVerify exclude each other: a bundle that is not looked at protects nothing"
 type IdentityTLS struct {
-	// caBundle is the PEM bundle of certificate authorities to trust besides the system's. The Secret's key ca.crt is another place for it.
+	// caBundle is the PEM bundle of certificate authorities to trust, instead of the system's. The Secret's key ca.crt is another
+	// place for it; both together are trusted if both are set.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=262144
@@ -44,8 +45,20 @@ type IdentityTLS struct {
 	InsecureSkipVerify *bool `json:"insecureSkipVerify,omitempty"`
 }
 
-// VCDIdentitySpec says what to log in with.
+// AnyOrg in the list of organisations of a VCDClusterIdentity allows all.
+const AnyOrg = "*"
+
+// VCDIdentitySpec says what to log in with, and where.
 type VCDIdentitySpec struct {
+	// site is the URL of the VMware Cloud Director that the credentials are for, such as https://vcd.example.com. They are sent
+	// nowhere else: a VCDCluster with another site is refused. Mutable in place.
+	// +required
+	// +kubebuilder:validation:MinLength=9
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() == 'https' && url(self).getHostname() != ''",message="must be an https URL, such as https://vcd.example.com"
+	// +kubebuilder:validation:XValidation:rule="!isURL(self) || (url(self).getEscapedPath() == '' && url(self).getQuery().size() == 0 && !self.contains('@') && !self.contains('#') && !self.endsWith('?'))",message="must end after host and port: no slash, path, query, fragment or user"
+	Site string `json:"site,omitempty"`
+
 	// secretRef is the Secret with the credentials: username and password, or apiToken. Mutable in place. The identity owns the Secret.
 	// +required
 	SecretRef LocalSecretReference `json:"secretRef,omitempty,omitzero"`
@@ -65,7 +78,8 @@ type VCDIdentitySpec struct {
 	ShareWithClusters *bool `json:"shareWithClusters,omitempty"`
 }
 
-// VCDIdentityStatus is the state of an identity.
+// VCDIdentityStatus is the state of an identity. It says nothing about logging in, which is done for clusters only:
+// IdentityReady of a VCDCluster tells.
 // +kubebuilder:validation:MinProperties=1
 type VCDIdentityStatus struct {
 	// conditions are the state of the identity, with Ready as their summary.
@@ -81,8 +95,9 @@ type VCDIdentityStatus struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=vcdidentities,scope=Namespaced,categories=cluster-api
 // +kubebuilder:printcolumn:name="Secret",type="string",JSONPath=`.spec.secretRef.name`,description="Secret with the credentials"
-// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether it can be used"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether its Secret is complete; VCDClusters tell whether it logs in"
 // +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it cannot"
+// +kubebuilder:printcolumn:name="Site",type="string",JSONPath=`.spec.site`,description="VMware Cloud Director",priority=10
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=`.metadata.creationTimestamp`,description="Time since creation"
 
 // VCDIdentity is an identity for the clusters of its namespace.
@@ -119,9 +134,18 @@ type VCDIdentityList struct {
 	Items []VCDIdentity `json:"items"`
 }
 
-// VCDClusterIdentitySpec is an identity and who may use it. Its Secret is in the manager's namespace.
+// VCDClusterIdentitySpec is an identity, who may use it, and for which organisations. Its Secret is in the manager's namespace.
 type VCDClusterIdentitySpec struct {
 	VCDIdentitySpec `json:",inline"`
+
+	// orgs are the organisations that VCDClusters may use the identity for; "*" is any of the site. Mutable in place.
+	// +required
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=128
+	Orgs []string `json:"orgs,omitempty"`
 
 	// allowedNamespaces chooses the namespaces whose clusters may use the identity: none if empty. Mutable in place.
 	// +optional
@@ -148,8 +172,9 @@ type AllowedNamespaces struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=vcdclusteridentities,scope=Cluster,categories=cluster-api
 // +kubebuilder:printcolumn:name="Secret",type="string",JSONPath=`.spec.secretRef.name`,description="Secret with the credentials"
-// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether it can be used"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether its Secret is complete; VCDClusters tell whether it logs in"
 // +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it cannot"
+// +kubebuilder:printcolumn:name="Site",type="string",JSONPath=`.spec.site`,description="VMware Cloud Director",priority=10
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=`.metadata.creationTimestamp`,description="Time since creation"
 
 // VCDClusterIdentity is an identity for the clusters of several namespaces.

@@ -64,6 +64,12 @@ const (
 	// NamespaceNotAllowedReason means that the VCDClusterIdentity may not be used from the namespace. List or select it in
 	// spec.allowedNamespaces.
 	NamespaceNotAllowedReason = "NamespaceNotAllowed"
+	// SiteNotAllowedReason means that the identity is for another site than the VCDCluster's, and is not sent there. Correct
+	// spec.site of the VCDCluster or of the identity.
+	SiteNotAllowedReason = "SiteNotAllowed"
+	// OrgNotAllowedReason means that the VCDClusterIdentity may not be used for the organisation. Correct spec.org of the VCDCluster,
+	// or add it to spec.orgs of the identity.
+	OrgNotAllowedReason = "OrgNotAllowed"
 	// SecretNotFoundReason means that the Secret of the identity does not exist. Create it, or correct spec.secretRef.
 	SecretNotFoundReason = "SecretNotFound"
 	// SecretIncompleteReason means that the Secret lacks keys. Add username and password, or apiToken.

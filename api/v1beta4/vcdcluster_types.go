@@ -12,6 +12,7 @@ type VCDClusterSpec struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9:._-]*$`
 	InfraID string `json:"infraID,omitempty"`
 
 	// controlPlaneEndpoint is the address of the cluster's API server. Written by the controller once it is known, or given by the

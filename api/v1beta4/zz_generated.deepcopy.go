@@ -535,6 +535,11 @@ func (in *VCDClusterIdentityList) DeepCopyObject() runtime.Object {
 func (in *VCDClusterIdentitySpec) DeepCopyInto(out *VCDClusterIdentitySpec) {
 	*out = *in
 	in.VCDIdentitySpec.DeepCopyInto(&out.VCDIdentitySpec)
+	if in.Orgs != nil {
+		in, out := &in.Orgs, &out.Orgs
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.AllowedNamespaces != nil {
 		in, out := &in.AllowedNamespaces, &out.AllowedNamespaces
 		*out = new(AllowedNamespaces)

@@ -31,6 +31,7 @@ func clusterIdentityValidator() *validator[*infrav1.VCDClusterIdentity] {
 		rules: func(i *infrav1.VCDClusterIdentity) field.ErrorList {
 			path := field.NewPath("spec")
 			errs := identitySpecErrors(&i.Spec.VCDIdentitySpec, path)
+			errs = append(errs, orgsErrors(i.Spec.Orgs, path.Child("orgs"))...)
 			return append(errs, allowedNamespacesErrors(i.Spec.AllowedNamespaces, path.Child("allowedNamespaces"))...)
 		},
 		warnings: func(i *infrav1.VCDClusterIdentity) admission.Warnings {
@@ -51,6 +52,22 @@ func identitySpecErrors(spec *infrav1.VCDIdentitySpec, path *field.Path) field.E
 	if spec.TLS.CABundle != "" && !isCABundle(spec.TLS.CABundle) {
 		errs = append(errs, field.Invalid(path.Child("tls", "caBundle"), field.OmitValueType{},
 			"must be certificates in PEM, each from -----BEGIN CERTIFICATE----- to -----END CERTIFICATE-----"))
+	}
+	return errs
+}
+
+// orgsErrors returns what cannot be the name of an organisation, and lists whose members after "*" mean nothing.
+func orgsErrors(orgs []string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, org := range orgs {
+		switch {
+		case org == infrav1.AnyOrg && len(orgs) > 1:
+			errs = append(errs, field.Invalid(path.Index(i), org, "must stand alone: it allows every organisation"))
+		case org != infrav1.AnyOrg && strings.ContainsAny(org, "*?"):
+			errs = append(errs, field.Invalid(path.Index(i), org, `must be the name of an organisation, or "*" for any: there are no patterns`))
+		case strings.TrimSpace(org) != org:
+			errs = append(errs, field.Invalid(path.Index(i), org, "must not begin or end with a space"))
+		}
 	}
 	return errs
 }

@@ -18,7 +18,7 @@ import (
 func identity() *infrav1.VCDIdentity {
 	return &infrav1.VCDIdentity{
 		ObjectMeta: metav1.ObjectMeta{Name: "acme", Namespace: "default"},
-		Spec:       infrav1.VCDIdentitySpec{SecretRef: infrav1.LocalSecretReference{Name: "acme"}, Type: infrav1.CredentialUser},
+		Spec:       infrav1.VCDIdentitySpec{Site: "https://vcd.example.com", SecretRef: infrav1.LocalSecretReference{Name: "acme"}, Type: infrav1.CredentialUser},
 	}
 }
 
@@ -68,6 +68,9 @@ func TestVCDClusterIdentity(t *testing.T) {
 	allow := func(allowed *infrav1.AllowedNamespaces) func(*infrav1.VCDClusterIdentity) {
 		return func(i *infrav1.VCDClusterIdentity) { i.Spec.AllowedNamespaces = allowed }
 	}
+	orgs := func(names ...string) func(*infrav1.VCDClusterIdentity) {
+		return func(i *infrav1.VCDClusterIdentity) { i.Spec.Orgs = names }
+	}
 	tests := []rejection[*infrav1.VCDClusterIdentity]{
 		{"namespaces can be listed and selected", allow(&infrav1.AllowedNamespaces{
 			List: []string{"a"}, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}},
@@ -76,13 +79,17 @@ func TestVCDClusterIdentity(t *testing.T) {
 		{"a selector can be read", allow(&infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{
 			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Is"}},
 		}}), []string{"spec.allowedNamespaces.selector"}, "not a valid label selector operator"},
+		{"organisations can be listed", orgs("acme", "Org 2"), nil, ""},
+		{"any organisation stands alone", orgs("acme", "*"), []string{"spec.orgs[1]"}, "must stand alone"},
+		{"an organisation is no pattern", orgs("acme-*"), []string{"spec.orgs[0]"}, "there are no patterns"},
+		{"an organisation has no space around it", orgs("acme "), []string{"spec.orgs[0]"}, "space"},
 		{"the rules of a VCDIdentity hold too", func(i *infrav1.VCDClusterIdentity) { i.Spec.SecretRef.Name = "A_B" }, []string{"spec.secretRef.name"}, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.checkCreate(t, clusterIdentityValidator(), &infrav1.VCDClusterIdentity{
 				ObjectMeta: metav1.ObjectMeta{Name: "acme"},
-				Spec:       infrav1.VCDClusterIdentitySpec{VCDIdentitySpec: identity().Spec},
+				Spec:       infrav1.VCDClusterIdentitySpec{VCDIdentitySpec: identity().Spec, Orgs: []string{"*"}},
 			})
 		})
 	}
@@ -92,7 +99,7 @@ func TestVCDClusterIdentityForNobodyWarns(t *testing.T) {
 	g := NewWithT(t)
 
 	warnings, err := clusterIdentityValidator().ValidateCreate(request(false), &infrav1.VCDClusterIdentity{
-		Spec: infrav1.VCDClusterIdentitySpec{VCDIdentitySpec: identity().Spec},
+		Spec: infrav1.VCDClusterIdentitySpec{VCDIdentitySpec: identity().Spec, Orgs: []string{"*"}},
 	})
 
 	g.Expect(err).ToNot(HaveOccurred())

@@ -59,7 +59,7 @@ func newSite(t *testing.T, mods ...func(*vcdsim.Config)) *site {
 	})
 	s.create(&infrav1.VCDIdentity{
 		ObjectMeta: s.meta("vcd"),
-		Spec:       infrav1.VCDIdentitySpec{SecretRef: infrav1.LocalSecretReference{Name: "vcd"}},
+		Spec:       infrav1.VCDIdentitySpec{Site: sim.URL(), SecretRef: infrav1.LocalSecretReference{Name: "vcd"}},
 	})
 	return s
 }
