@@ -38,6 +38,8 @@ type memory struct {
 	// vm is the VM as it was read last, with what our own tasks changed since. It is trusted while the machine is
 	// being created: nobody else has a reason to touch it.
 	vm *vcd.VM
+	// vmSeenBy is what vm was read with: who logs in as somebody else looks anew.
+	vmSeenBy vms
 
 	// waitsSince is when the machine first wanted its VM to be created.
 	waitsSince time.Time
@@ -53,6 +55,9 @@ type failure struct {
 	until      time.Time
 	generation int64
 }
+
+// forgetVM makes the VM be read again.
+func (m *memory) forgetVM() { m.vm, m.vmSeenBy = nil, nil }
 
 // failed remembers that a step failed. A change of the spec is a reason to try again at once.
 func (m *memory) failed(what step, out outcome, now time.Time, generation int64) outcome {

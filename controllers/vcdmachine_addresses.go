@@ -16,7 +16,8 @@ func reconcileAddresses(ctx context.Context, s *machineScope) (outcome, error) {
 		return done, nil
 	}
 	if s.vm == nil || !s.hasAddress() {
-		s.vm, s.memory.vm = nil, nil
+		s.vm = nil
+		s.memory.forgetVM()
 		if out, err := s.readVM(ctx); err != nil || out != done {
 			return out, err
 		}

@@ -25,7 +25,7 @@ type bootstrapData struct {
 
 // reconcileBootstrapReady waits for the bootstrap data and checks that it fits, before anything is created.
 func reconcileBootstrapReady(ctx context.Context, s *machineScope) (outcome, error) {
-	if s.provisioned() {
+	if s.cameUp() {
 		return done, nil
 	}
 	if !ptr.Deref(s.cluster.Status.Initialization.InfrastructureProvisioned, false) {
@@ -71,7 +71,7 @@ func (s *machineScope) bootstrapProblem(secret string) outcome {
 // reconcileBootstrapInjected writes bootstrap data and network configuration to the VM, once, and makes sure that the
 // bootstrap data does not stay there.
 func reconcileBootstrapInjected(ctx context.Context, s *machineScope) (outcome, error) {
-	if s.provisioned() {
+	if s.cameUp() {
 		return done, s.removeBootstrapData(ctx)
 	}
 	const doing = "Writing bootstrap data"
@@ -135,7 +135,7 @@ func (s *machineScope) guestNICs() ([]guestinfo.NIC, outcome) {
 	for i, wished := range nics(s.vcdMachine) {
 		nic, ok := nicOf(s.vm, i)
 		if !ok || nic.MAC == "" {
-			s.memory.vm = nil
+			s.memory.forgetVM()
 			return nil, wait(taskPoll, infrav1.WaitingForAddressReason, "Waiting for VCD to show NIC %d of VM %s", i, s.vm.Name)
 		}
 		n := guestinfo.NIC{
@@ -147,7 +147,7 @@ func (s *machineScope) guestNICs() ([]guestinfo.NIC, outcome) {
 			}
 		}
 		if out := addressNIC(&n, nic, s.placement.networks[i]); out != done {
-			s.memory.vm = nil
+			s.memory.forgetVM()
 			return nil, out
 		}
 		result = append(result, n)

@@ -204,6 +204,25 @@ func (s *machineScope) provisioned() bool {
 	return ptr.Deref(s.vcdMachine.Status.Initialization.Provisioned, false)
 }
 
+// cameUp says whether the VM ran once: it is made no more, only looked after. Unlike the status it survives a move to
+// another management cluster.
+func (s *machineScope) cameUp() bool {
+	return s.provisioned() || s.vcdMachine.Annotations[infrav1.PoweredOnAnnotation] != ""
+}
+
+// annotate changes an annotation of the object in memory.
+func (s *machineScope) annotate(key, value string) {
+	if s.vcdMachine.Annotations == nil {
+		s.vcdMachine.Annotations = map[string]string{}
+	}
+	s.vcdMachine.Annotations[key] = value
+}
+
+// remember keeps the VM as it was read for the passes to come.
+func (s *machineScope) remember(vm vcd.VM) {
+	s.vm, s.memory.vm, s.memory.vmSeenBy = &vm, &vm, s.session.vms
+}
+
 // save stores what phases changed in the object, now rather than at the end.
 func (s *machineScope) save(ctx context.Context) error {
 	helper, err := store(ctx, s.Client, s.vcdMachine, s.patcher)
@@ -247,7 +266,7 @@ func (s *machineScope) settle(what step, doing string) (out outcome, ended bool)
 		return running(doing), false
 	case vcd.TaskFailed:
 		s.session.Forget(key)
-		s.memory.vm = nil
+		s.memory.forgetVM()
 		s.session.Invalidate(s.placement.vdc)
 		return s.memory.failed(what, taskFailure(t, doing), s.now(), s.vcdMachine.Generation), false
 	case vcd.TaskSucceeded, vcd.TaskUnknown:
@@ -255,19 +274,19 @@ func (s *machineScope) settle(what step, doing string) (out outcome, ended bool)
 	s.session.Forget(key)
 	s.session.Invalidate(s.placement.vdc)
 	if t.State == vcd.TaskUnknown {
-		s.memory.vm = nil // Nobody knows what came of it: look.
+		s.memory.forgetVM() // Nobody knows what came of it: look.
 		return done, false
 	}
 	s.memory.succeeded(what)
 	return done, true
 }
 
-// refuse turns the failure of a request into an outcome, and waits longer each time if VCD would only refuse again.
+// refuse turns the failure of a request into an outcome, and waits longer each time if VCD would only refuse again. VCD
+// may have done what was asked all the same, and only its answer was lost; or it refuses because things are not as we
+// remember them: look.
 func (s *machineScope) refuse(what step, err error, doing string) (outcome, error) {
-	if errors.Is(err, vcd.ErrNotFound) {
-		s.memory.vm = nil
-		s.session.Invalidate(s.placement.vdc)
-	}
+	s.memory.forgetVM()
+	s.session.Invalidate(s.placement.vdc)
 	out, err := refusal(err, doing)
 	if err == nil && out.problem && !out.unknown {
 		out = s.memory.failed(what, out, s.now(), s.vcdMachine.Generation)

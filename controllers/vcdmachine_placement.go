@@ -39,12 +39,15 @@ func reconcilePlacement(ctx context.Context, s *machineScope) (outcome, error) {
 	if s.vcdCluster == nil || s.vcdCluster.Spec.InfraID == "" {
 		return wait(0, infrav1.WaitingForClusterReason, "Waiting for the VCDCluster to get its id"), nil
 	}
+	if domain := s.machine.Spec.FailureDomain; domain != "" && !s.cameUp() {
+		return stop(infrav1.NotSupportedReason, "Failure domain %s: failure domains are not supported yet: leave out spec.failureDomain of the Machine and of what it is made from", domain), nil
+	}
 	opened, out, err := s.Identities.open(ctx, s.Sessions, s.vcdCluster)
 	if err != nil || out != done {
 		return out, err
 	}
 	s.session = opened
-	if s.provisioned() {
+	if s.cameUp() {
 		s.placement.vdc, out, err = vdcOf(ctx, s.session, s.vcdCluster)
 		return out, err
 	}

@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"context"
+	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -23,10 +24,11 @@ func reconcilePower(ctx context.Context, s *machineScope) (outcome, error) {
 	status := s.powerStatus()
 	switch {
 	case status == vcd.StatusPoweredOn:
-		return done, nil
+		return done, s.noteRunning(ctx)
 	case s.record != nil && s.record.Busy:
+		s.session.Invalidate(s.placement.vdc) // The next look shall see the end of it.
 		return wait(busyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s", s.record.Name), nil
-	case s.provisioned() && (status != vcd.StatusPoweredOff || s.vcdMachine.Spec.PowerState != infrav1.PowerStatePowerOn):
+	case s.cameUp() && (status != vcd.StatusPoweredOff || s.vcdMachine.Spec.PowerState != infrav1.PowerStatePowerOn):
 		return powerProblem(status), nil
 	}
 	ctrl.LoggerFrom(ctx).Info("Powering on VM", "vm", s.vmID())
@@ -35,6 +37,15 @@ func reconcilePower(ctx context.Context, s *machineScope) (outcome, error) {
 		return s.refuse(stepPowerOn, err, doing)
 	}
 	return s.start(stepPowerOn, task, doing), nil
+}
+
+// noteRunning stores, before anything else is built on it, that the VM runs for the first time.
+func (s *machineScope) noteRunning(ctx context.Context) error {
+	if s.vcdMachine.Annotations[infrav1.PoweredOnAnnotation] != "" {
+		return nil
+	}
+	s.annotate(infrav1.PoweredOnAnnotation, s.now().UTC().Format(time.RFC3339))
+	return s.save(ctx)
 }
 
 // poweredOn notes what a successful task says about the VM.

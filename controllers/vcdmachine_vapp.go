@@ -48,7 +48,7 @@ func reconcileVApp(ctx context.Context, s *machineScope) (outcome, error) {
 // observe finds the machine's VM without asking much: the recorded one by its id, else those of its name.
 func (s *machineScope) observe(ctx context.Context) (outcome, error) {
 	id := s.vmID()
-	if id != "" && !s.provisioned() && s.memory.vm != nil && s.memory.vm.ID == id {
+	if id != "" && !s.provisioned() && s.memory.vm != nil && s.memory.vm.ID == id && s.memory.vmSeenBy == s.session.vms {
 		s.vm = s.memory.vm
 		return done, nil
 	}

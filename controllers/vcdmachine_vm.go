@@ -28,7 +28,7 @@ func reconcileVM(ctx context.Context, s *machineScope) (outcome, error) {
 	case 1:
 		return s.recordVM(ctx, s.found[0])
 	}
-	return stop(infrav1.DuplicateMarkerReason, "There are %d VMs of the name %s in vApp %s: delete or rename all but this machine's in VCD",
+	return fail(remedyPoll, infrav1.DuplicateMarkerReason, "There are %d VMs of the name %s in vApp %s: delete or rename all but this machine's in VCD",
 		len(s.found), s.found[0].Name, s.vAppName()), nil
 }
 
@@ -96,7 +96,7 @@ func (s *machineScope) recordVM(ctx context.Context, ref vcd.Ref) (outcome, erro
 	}
 	vmCreated(s.Recorder, m, vm.Ref)
 	s.memory.waitsSince = time.Time{}
-	s.vm, s.memory.vm = &vm, &vm
+	s.remember(vm)
 	return done, nil
 }
 
@@ -128,9 +128,14 @@ func (s *machineScope) readVM(ctx context.Context) (outcome, error) {
 	if err != nil {
 		return refusal(err, "Reading VM "+s.vmID())
 	}
+	// A recorded id may come from a person. Once the VM came up it was ours, and people may write in descriptions.
+	if marker, ok := vcd.ParseMarker(vm.Description); !s.cameUp() && (!ok || marker != s.marker()) {
+		return fail(remedyPoll, infrav1.NotOursReason,
+			"VM %s, which spec.providerID names, does not say that it is this machine's: put %q in its description if it is, else delete the Machine", vm.Name, s.marker()), nil
+	}
 	if len(vm.Tasks) > 0 {
 		return wait(busyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s", vm.Name), nil
 	}
-	s.vm, s.memory.vm = &vm, &vm
+	s.remember(vm)
 	return done, nil
 }
