@@ -5,14 +5,17 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
 // A creation is a VM that waits for its turn in a vApp.
 type creation struct {
-	key   string // of the machine
-	spec  vcd.VMSpec
-	alone bool // failed in company: others must not suffer from it
+	key     string               // of the machine: its UID
+	machine types.NamespacedName // the VCDMachine
+	spec    vcd.VMSpec
+	alone   bool // failed in company: others must not suffer from it
 
 	follow func(step, vcd.Task) // called when the request that creates the VM was accepted
 	wake   func()

@@ -70,6 +70,9 @@ func (s *machineScope) place(ctx context.Context) (outcome, error) {
 	if s.vmID() != "" {
 		return done, nil
 	}
+	if marker, ok := vcd.ParseMarker(s.marker().String()); !ok || marker != s.marker() {
+		return stop(infrav1.InfraIDInvalidReason, "VMs marked %q would not be recognised again: make the cluster anew with a spec.infraID of the VCDCluster without blanks", s.marker()), nil
+	}
 	return s.findImage(ctx)
 }
 
@@ -282,12 +285,4 @@ func (s *machineScope) vAppName() string {
 		return s.vcdMachine.Annotations[infrav1.VMNameAnnotation]
 	}
 	return vAppName(s.vcdCluster, clusterName(s.vcdCluster, s.cluster))
-}
-
-// line names the line for the machine's vApp.
-func (s *machineScope) line() string {
-	if s.vcdCluster == nil {
-		return ""
-	}
-	return s.vcdCluster.Spec.Site + "/" + s.vcdCluster.Spec.Org + "/" + s.vcdCluster.Spec.OVDC + "/" + s.vAppName()
 }

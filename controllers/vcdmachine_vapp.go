@@ -9,6 +9,7 @@ import (
 	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -141,11 +142,12 @@ func (s *machineScope) gather() time.Duration {
 
 func (s *machineScope) creation() creation {
 	return creation{
-		key:    s.key(),
-		spec:   s.vmSpec(),
-		alone:  s.memory.failure.step == stepAdd || s.memory.failure.step == stepCompose,
-		follow: s.follow,
-		wake:   s.wakeUps.forObject(s.vcdMachine),
+		key:     s.key(),
+		machine: client.ObjectKeyFromObject(s.vcdMachine),
+		spec:    s.vmSpec(),
+		alone:   s.memory.failure.step == stepAdd || s.memory.failure.step == stepCompose,
+		follow:  s.follow,
+		wake:    s.wakeUps.forObject(s.vcdMachine),
 	}
 }
 
@@ -183,18 +185,17 @@ func (s *machineScope) compose(ctx context.Context, name, doing string) (outcome
 	if !s.perMachine() {
 		marker.Machine = ""
 	}
-	ctrl.LoggerFrom(ctx).Info("Creating vApp", "vApp", name, "vms", len(s.turn.vms))
-	spec := vcd.VAppSpec{Name: name, Description: marker.String(), Networks: s.networkRefs()}
-	for _, c := range s.turn.vms {
-		if s.sameNetworks(c) {
-			spec.VMs = append(spec.VMs, c.spec)
-		}
+	ours, err := s.company(ctx, s.sameNetworks)
+	if err != nil {
+		return done, err
 	}
+	ctrl.LoggerFrom(ctx).Info("Creating vApp", "vApp", name, "vms", len(ours))
+	spec := vcd.VAppSpec{Name: name, Description: marker.String(), Networks: s.networkRefs(), VMs: specs(ours)}
 	_, task, err := s.session.ComposeVApp(ctx, s.placement.vdc, spec)
 	if err != nil {
 		return s.refuse(stepCompose, err, doing)
 	}
-	s.followAll(stepCompose, task, slices.DeleteFunc(s.turn.vms, func(c creation) bool { return !s.sameNetworks(c) }))
+	s.followAll(stepCompose, task, ours)
 	return running(doing), nil
 }
 

@@ -49,17 +49,16 @@ func (s *machineScope) addVM(ctx context.Context) (outcome, error) {
 	if s.vApp == nil {
 		return wait(busyPoll, infrav1.EntityBusyReason, "Waiting for vApp %s", s.vAppName()), nil
 	}
-	var specs []vcd.VMSpec
-	var ours []creation
-	for _, c := range s.turn.vms {
+	ours, err := s.company(ctx, func(c creation) bool {
 		exists := slices.ContainsFunc(s.vApp.VMs, func(vm vcd.Ref) bool { return vm.Name == c.spec.Name })
 		connected := !slices.ContainsFunc(c.spec.NICs, func(nic vcd.NIC) bool { return !slices.Contains(s.vApp.Networks, nic.Network) })
-		if !exists && connected || c.key == s.key() {
-			specs, ours = append(specs, c.spec), append(ours, c)
-		}
+		return !exists && connected
+	})
+	if err != nil {
+		return done, err
 	}
-	ctrl.LoggerFrom(ctx).Info("Creating VMs", "vApp", s.vApp.Name, "vms", len(specs))
-	task, err := s.session.AddVMs(ctx, s.vApp.ID, specs)
+	ctrl.LoggerFrom(ctx).Info("Creating VMs", "vApp", s.vApp.Name, "vms", len(ours))
+	task, err := s.session.AddVMs(ctx, s.vApp.ID, specs(ours))
 	if err != nil {
 		return s.refuse(stepAdd, err, addingVM)
 	}

@@ -15,6 +15,20 @@ const (
 	BootstrapDataRemovedAnnotation = "infrastructure.cluster.x-k8s.io/bootstrap-data-removed"
 	// ShutdownRequestedAnnotation on a VCDMachine is when its guest was asked to shut down before deletion.
 	ShutdownRequestedAnnotation = "infrastructure.cluster.x-k8s.io/shutdown-requested-at"
+	// DeleteRequestedAnnotation on a VCDMachine is when VCD was first asked to delete its VM (RFC 3339). It is stored before the
+	// request is sent.
+	DeleteRequestedAnnotation = "infrastructure.cluster.x-k8s.io/delete-requested-at"
+	// MissingSinceAnnotation on a VCDMachine or VCDCluster that is deleted is when its VM or vApp was first not seen, though VCD
+	// showed what else must be there (RFC 3339). It is removed when that is seen again.
+	MissingSinceAnnotation = "infrastructure.cluster.x-k8s.io/missing-since"
+	// VMGoneAnnotation on a VCDMachine, with the value "true", says that its VM is gone: a person knows it, or it was proved. It is
+	// not looked for any more.
+	VMGoneAnnotation = "infrastructure.cluster.x-k8s.io/vm-gone"
+	// VAppCreatedAnnotation on a VCDCluster, with the value "true", says that VCD was asked to create VMs in its vApp.
+	VAppCreatedAnnotation = "infrastructure.cluster.x-k8s.io/vapp-created"
+	// DetachedDiskAnnotationPrefix on a VCDCluster, followed by the id of an independent disk, has the name of the disk, which was
+	// detached from a VM of the cluster before the VM was deleted.
+	DetachedDiskAnnotationPrefix = "detached-disk.infrastructure.cluster.x-k8s.io/"
 )
 
 // Condition types of objects that are being deleted.
@@ -109,10 +123,15 @@ const (
 	VIPInStaticPoolReason = "VIPInStaticPool"
 	// VIPInDHCPRangeReason means that the virtual IP could be leased. Choose another, or take it out of the range.
 	VIPInDHCPRangeReason = "VIPInDHCPRange"
+	// InfraIDInvalidReason means that what spec.infraID marks could not be recognised again: nothing is created. Make the cluster anew
+	// with an id without blanks.
+	InfraIDInvalidReason = "InfraIDInvalid"
 	// MachinesRemainReason means that the VCDCluster waits for its VCDMachines to be deleted. Wait, or look at them.
 	MachinesRemainReason = "MachinesRemain"
 	// VAppNotEmptyReason means that a vApp that is to be deleted holds what is not ours or must outlive it. Move or delete it in VCD.
 	VAppNotEmptyReason = "VAppNotEmpty"
+	// VAppUnverifiedReason means that the vApp is not seen, which is no proof that it is gone. Wait, or follow the message.
+	VAppUnverifiedReason = "VAppUnverified"
 )
 
 // Reasons of VCDMachines.
@@ -148,7 +167,7 @@ const (
 	DuplicateMarkerReason = "DuplicateMarker"
 	// NotOursReason means that the recorded VM does not say it is the machine's; it is not deleted. Follow the message.
 	NotOursReason = "NotOurs"
-	// VMUnverifiedReason means that the VM is not seen, which is no proof that it is gone. Look for it in VCD.
+	// VMUnverifiedReason means that the VM is not seen, which is no proof that it is gone. Look for it in VCD, or follow the message.
 	VMUnverifiedReason = "VMUnverified"
 	// PoweredOnEarlyReason means that somebody powered the VM on before it had its bootstrap data. Power it off.
 	PoweredOnEarlyReason = "PoweredOnEarly"
