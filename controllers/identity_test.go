@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -110,6 +111,24 @@ func TestASecretIsNotReadForAForeignSite(t *testing.T) {
 	c.Spec.Site = w.sim.URL()
 	w.Expect(w.client.Update(w.ctx, c)).To(Succeed())
 	w.eventuallyCluster(infrav1.IdentityReadyCondition, infrav1.SecretNotFoundReason)
+}
+
+func TestASiteWhereNothingAnswers(t *testing.T) {
+	w := newWorld(t)
+	moveTo := func(site string) {
+		i, c := testIdentity(""), w.vcdCluster()
+		w.Expect(w.client.Get(w.ctx, client.ObjectKeyFromObject(i), i)).To(Succeed())
+		i.Spec.Site, c.Spec.Site = site, site
+		w.Expect(w.client.Update(w.ctx, i)).To(Succeed())
+		w.Expect(w.client.Update(w.ctx, c)).To(Succeed())
+	}
+	moveTo("https://127.0.0.1:1")
+
+	w.eventuallyCluster(infrav1.IdentityReadyCondition, infrav1.SiteUnreachableReason)
+
+	w.Expect(conditions.GetMessage(w.vcdCluster(), infrav1.IdentityReadyCondition)).To(ContainSubstring("spec.site"))
+	moveTo(w.sim.URL())
+	w.eventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
 func TestAnIdentityThatIsNarrowedStopsItsMachines(t *testing.T) {

@@ -52,7 +52,7 @@ func TestClusterSaysWhatIsWrongAndHeals(t *testing.T) {
 		{"an unknown VDC", func(c *infrav1.VCDCluster) { c.Spec.OVDC = "nope" }, infrav1.NetworkReadyCondition, infrav1.VDCNotFoundReason, "spec.ovdc"},
 		{"an unknown network", func(c *infrav1.VCDCluster) { c.Spec.OVDCNetwork = "nope" }, infrav1.NetworkReadyCondition, infrav1.NetworkNotFoundReason, "spec.ovdcNetwork"},
 		{"an unknown organisation", func(c *infrav1.VCDCluster) { c.Spec.Org = "nope" }, infrav1.IdentityReadyCondition, infrav1.CredentialsRefusedReason, "spec.org"},
-		{"a site where nothing answers", func(c *infrav1.VCDCluster) { c.Spec.Site = "https://127.0.0.1:1" }, infrav1.IdentityReadyCondition, infrav1.SiteUnreachableReason, "spec.site"},
+		{"a site that is not the identity's", func(c *infrav1.VCDCluster) { c.Spec.Site = "https://127.0.0.1:1" }, infrav1.IdentityReadyCondition, infrav1.SiteNotAllowedReason, "spec.site"},
 		{"an unknown identity", func(c *infrav1.VCDCluster) { c.Spec.IdentityRef.Name = "nope" }, infrav1.IdentityReadyCondition, infrav1.IdentityNotFoundReason, "spec.identityRef"},
 		{"a VIP in the static pool", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Address = "192.168.100.20" }, infrav1.EndpointReadyCondition, infrav1.VIPInStaticPoolReason, "spec.endpoint.kubeVIP.address"},
 		{"a VIP in the DHCP range", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Address = "192.168.100.150" }, infrav1.EndpointReadyCondition, infrav1.VIPInDHCPRangeReason, "spec.endpoint.kubeVIP"},
