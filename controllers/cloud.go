@@ -43,6 +43,7 @@ type inventory interface {
 	VMs(ctx context.Context, vdc vcd.VDC, vApp string, maxAge time.Duration) ([]vcd.VMRecord, error)
 	QueryVM(ctx context.Context, id string) (vcd.VMRecord, error)
 	Invalidate(vdc vcd.VDC)
+	Refresh()
 }
 
 // vApps looks after vApps.
@@ -85,6 +86,7 @@ type session struct {
 	vms
 	power
 	tasks
+	leases
 }
 
 // Sessions opens sessions, or returns those that are open.
@@ -97,7 +99,7 @@ func SessionsOf(pool *vcd.Pool) Sessions {
 		if err != nil {
 			return nil, err
 		}
-		return &session{placements: s, policies: s, inventory: s, vApps: s, vms: s, power: s, tasks: s}, nil
+		return &session{placements: s, policies: s, inventory: s, vApps: s, vms: s, power: s, tasks: s, leases: s}, nil
 	}
 }
 

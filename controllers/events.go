@@ -59,6 +59,12 @@ func vAppDeleted(r events.EventRecorder, c *infrav1.VCDCluster, name string) {
 	happened(r, c, "VAppDeleted", "vApp "+name+" is deleted")
 }
 
+// disksLeft records which disks were detached from VMs of c and may still be there.
+func disksLeft(r events.EventRecorder, c *infrav1.VCDCluster, disks []string) {
+	happened(r, c, "DisksLeft", "Independent disks are kept. Known are those that were detached from deleted VMs of the cluster, "+
+		"if nobody deleted them since: "+few(disks))
+}
+
 // vAppLeft records that a vApp has the name of ours but is not ours, and stays.
 func vAppLeft(r events.EventRecorder, obj runtime.Object, name string) {
 	happened(r, obj, "VAppLeft", "vApp "+name+" is not this cluster's and is left alone")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
@@ -40,6 +41,7 @@ type VCDClusterReconciler struct {
 	Sessions         Sessions
 	Recorder         events.EventRecorder
 	WatchFilterValue string
+	Now              func() time.Time // nil: time.Now
 
 	wakeUps wakeUps
 }
@@ -77,7 +79,7 @@ type clusterScope struct {
 	session *session    // set by reconcileIdentityReady
 	vdc     vcd.VDC     // set by reconcileNetwork
 	network vcd.Network // set by reconcileNetwork
-	ended   bool        // our own task succeeded; set by deleteClusterVApp
+	ended   bool        // our own task deleted the vApp; set by deleteClusterVApp
 }
 
 // Reconcile makes c ready for machines.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -55,7 +56,7 @@ func (s *clusterScope) settleDeletion() outcome {
 	if t.State == vcd.TaskFailed {
 		return taskFailure(t, "Deleting the vApp")
 	}
-	s.ended = true
+	s.ended = !strings.Contains(t.Operation, "ndeploy") // A vApp that was running is undeployed first.
 	return done
 }
 
@@ -85,18 +86,35 @@ func (s *clusterScope) deleteVApp(ctx context.Context, vdc vcd.VDC, name string)
 	vApp, err := s.session.FindVApp(ctx, vdc, name)
 	switch {
 	case errors.Is(err, vcd.ErrNotFound):
-		if s.ended {
-			vAppDeleted(s.Recorder, s.vcdCluster, name)
-		}
-		return done, nil
+		return s.proveGone(ctx, vdc, name)
 	case err != nil:
 		return refusal(err, "Reading vApp "+name)
 	}
+	seen(s.vcdCluster)
 	if marker, ok := vcd.ParseMarker(vApp.Description); !ok || marker.Cluster != s.vcdCluster.Spec.InfraID {
 		vAppLeft(s.Recorder, s.vcdCluster, name)
 		return done, nil
 	}
 	return s.removeVApp(ctx, vApp)
+}
+
+// proveGone decides whether a vApp that is not found is gone, if it was ever there.
+func (s *clusterScope) proveGone(ctx context.Context, vdc vcd.VDC, name string) (outcome, error) {
+	c := s.vcdCluster
+	if s.ended {
+		vAppDeleted(s.Recorder, c, name)
+		return done, nil
+	}
+	if c.Annotations[infrav1.VAppCreatedAnnotation] == "" {
+		now := &infrav1.VCDCluster{} // The last machine notes it, and goes at once.
+		if err := s.Live.Get(ctx, client.ObjectKeyFromObject(c), now); err != nil {
+			return done, fmt.Errorf("getting VCDCluster %s: %w", c.Name, err)
+		}
+		if now.Annotations[infrav1.VAppCreatedAnnotation] == "" {
+			return done, nil
+		}
+	}
+	return vAppMissed(ctx, s.session, vdc, c, missing{what: "vApp " + name, finalizer: infrav1.ClusterFinalizer, now: s.now()})
 }
 
 // removeVApp takes the next step of deleting a vApp of ours.
@@ -110,7 +128,7 @@ func (s *clusterScope) removeVApp(ctx context.Context, vApp vcd.VApp) (outcome, 
 	task, err := s.session.DeleteVApp(ctx, vApp.ID)
 	switch {
 	case errors.Is(err, vcd.ErrNotFound):
-		return done, nil
+		return wait(busyPoll, infrav1.VAppUnverifiedReason, "vApp %s went away while it was to be deleted", vApp.Name), nil
 	case err != nil:
 		return refusal(err, "Deleting vApp "+vApp.Name)
 	}
@@ -154,8 +172,23 @@ func releaseCluster(ctx context.Context, s *clusterScope) (outcome, error) {
 			return done, fmt.Errorf("deleting IPAddressClaim %s: %w", key, err)
 		}
 	}
+	if disks := detachedDisks(c); len(disks) > 0 {
+		disksLeft(s.Recorder, c, disks)
+	}
 	controllerutil.RemoveFinalizer(c, infrav1.ClusterFinalizer)
 	return done, nil
+}
+
+// detachedDisks lists the independent disks that were detached from VMs of c. Who owns them may have deleted them since.
+func detachedDisks(c *infrav1.VCDCluster) []string {
+	var disks []string
+	for key, name := range c.Annotations {
+		if id, ok := strings.CutPrefix(key, infrav1.DetachedDiskAnnotationPrefix); ok {
+			disks = append(disks, name+" (urn:vcloud:disk:"+id+")")
+		}
+	}
+	slices.Sort(disks)
+	return disks
 }
 
 // vdcOf returns the VDC of a cluster, by the id found earlier if there is one.
@@ -169,6 +202,13 @@ func vdcOf(ctx context.Context, p placements, c *infrav1.VCDCluster) (vcd.VDC, o
 		return vcd.VDC{}, out, err
 	}
 	return vdc, done, nil
+}
+
+func (s *clusterScope) now() time.Time {
+	if s.Now != nil {
+		return s.Now()
+	}
+	return time.Now()
 }
 
 // clusterName returns the name of the Cluster of c, also after it is gone.

@@ -58,8 +58,8 @@ func (s *clusterScope) reconcileKubeVIP(ctx context.Context) (outcome, error) {
 	if err != nil {
 		return stop(infrav1.VIPInvalidReason, "kube-vip cannot be set up: %v: correct spec.endpoint.kubeVIP", err), nil
 	}
-	if err := s.writeKubeVIPSecret(ctx, data); err != nil {
-		return done, err
+	if out, err := s.writeKubeVIPSecret(ctx, data); err != nil || out != done {
+		return out, err
 	}
 	if !spec.ControlPlaneEndpoint.IsValid() {
 		spec.ControlPlaneEndpoint = endpoint
@@ -99,7 +99,7 @@ func (s *clusterScope) claimAddress(ctx context.Context, pool infrav1.IPPoolRefe
 	case !claim.DeletionTimestamp.IsZero():
 		return "", wait(taskPoll, infrav1.AddressClaimedReason, "Waiting for an earlier IPAddressClaim %s to go", key.Name), nil
 	case !controllerutil.HasControllerReference(claim) || !metav1.IsControlledBy(claim, s.vcdCluster):
-		return "", stop(infrav1.NameConflictReason, "IPAddressClaim %s belongs to somebody else: delete it, or give the address in spec.endpoint.kubeVIP.address", key.Name), nil
+		return "", fail(remedyPoll, infrav1.NameConflictReason, "IPAddressClaim %s belongs to somebody else: delete it, or give the address in spec.endpoint.kubeVIP.address", key.Name), nil
 	case claim.Status.AddressRef.Name == "":
 		return "", wait(0, infrav1.AddressClaimedReason, "Waiting for an address from %s %s: see IPAddressClaim %s", pool.Kind, pool.Name, key.Name), nil
 	}
@@ -186,32 +186,47 @@ func kubeVIPConfig(spec infrav1.EndpointSpec, endpoint clusterv1.APIEndpoint) ku
 	return config
 }
 
-// writeKubeVIPSecret writes what the templates' control-plane nodes take kube-vip's manifest from.
-func (s *clusterScope) writeKubeVIPSecret(ctx context.Context, data map[string][]byte) error {
+// writeKubeVIPSecret writes what the templates' control-plane nodes take kube-vip's manifest from. A Secret that is not
+// this VCDCluster's is left alone.
+func (s *clusterScope) writeKubeVIPSecret(ctx context.Context, data map[string][]byte) (outcome, error) {
 	key := client.ObjectKey{Namespace: s.vcdCluster.Namespace, Name: s.cluster.Name + "-kube-vip"}
 	secret := &corev1.Secret{}
 	err := s.Live.Get(ctx, key, secret)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("getting Secret %s: %w", key, err)
+	switch {
+	case apierrors.IsNotFound(err):
+		return s.createKubeVIPSecret(ctx, key, data)
+	case err != nil:
+		return done, fmt.Errorf("getting Secret %s: %w", key, err)
+	case !metav1.IsControlledBy(secret, s.vcdCluster):
+		return fail(remedyPoll, infrav1.NameConflictReason,
+			"Secret %s exists and is not this VCDCluster's: delete or rename it, for kube-vip's manifest needs its name", key.Name), nil
 	}
 	before := secret.DeepCopy()
-	secret.Namespace, secret.Name, secret.Data = key.Namespace, key.Name, data
+	secret.Data = data
 	if secret.Labels == nil {
 		secret.Labels = map[string]string{}
 	}
 	maps.Copy(secret.Labels, ofCluster(s.cluster.Name))
+	if reflect.DeepEqual(before, secret) {
+		return done, nil
+	}
+	if err := s.Client.Update(ctx, secret); err != nil {
+		return done, fmt.Errorf("updating Secret %s: %w", key, err)
+	}
+	return done, nil
+}
+
+func (s *clusterScope) createKubeVIPSecret(ctx context.Context, key client.ObjectKey, data map[string][]byte) (outcome, error) {
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Labels: ofCluster(s.cluster.Name)},
+		Type:       clusterv1.ClusterSecretType,
+		Data:       data,
+	}
 	if err := controllerutil.SetControllerReference(s.vcdCluster, secret, s.Client.Scheme()); err != nil {
-		return fmt.Errorf("owning Secret %s: %w", key, err)
+		return done, fmt.Errorf("owning Secret %s: %w", key, err)
 	}
-	switch {
-	case err != nil: // not found
-		secret.Type = clusterv1.ClusterSecretType
-		err = s.Client.Create(ctx, secret)
-	case !reflect.DeepEqual(before, secret):
-		err = s.Client.Update(ctx, secret)
+	if err := s.Client.Create(ctx, secret); err != nil {
+		return done, fmt.Errorf("creating Secret %s: %w", key, err)
 	}
-	if err != nil {
-		return fmt.Errorf("writing Secret %s: %w", key, err)
-	}
-	return nil
+	return done, nil
 }

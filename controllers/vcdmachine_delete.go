@@ -3,11 +3,11 @@ package controllers
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -21,11 +21,14 @@ func deleteVM(ctx context.Context, s *machineScope) (outcome, error) {
 	switch {
 	case m.Annotations[infrav1.InstanceIDAnnotation] == "" && m.Spec.ProviderID == "":
 		return done, nil // Nothing is created before the id is stored.
+	case s.vcdCluster != nil && !s.creations.leave(s.line(), s.key()):
+		return wait(busyPoll, infrav1.EntityBusyReason, "Waiting for the creation of the VM to start or fail"), nil
+	case m.Annotations[infrav1.VMGoneAnnotation] == annotationTrue:
+		return done, nil
 	case s.vcdCluster == nil:
 		return stop(infrav1.ClusterNotFoundReason,
-			"The VCDCluster is gone, which says where VM %s is: delete the VM in VCD, then remove finalizer %s", m.Annotations[infrav1.VMNameAnnotation], infrav1.MachineFinalizer), nil
-	case !s.creations.leave(s.line(), s.key()):
-		return wait(busyPoll, infrav1.EntityBusyReason, "Waiting for the creation of the VM to start or fail"), nil
+			"The VCDCluster is gone, which says where VM %s is: delete the VM in VCD, then annotate the VCDMachine with %s=true",
+			m.Annotations[infrav1.VMNameAnnotation], infrav1.VMGoneAnnotation), nil
 	}
 	if out, err := s.openForDeletion(ctx); err != nil || out != done {
 		return out, err
@@ -97,17 +100,17 @@ func (s *machineScope) findForDeletion(ctx context.Context) (*vcd.VM, outcome, e
 		return s.findRecorded(ctx, id)
 	}
 	vApp, err := s.session.FindVApp(ctx, s.placement.vdc, s.vAppName())
-	if errors.Is(err, vcd.ErrNotFound) {
-		return nil, done, nil
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, vcd.ErrNotFound):
+		out, err := s.neverCreated(ctx)
+		return nil, out, err
+	case err != nil:
 		out, err := refusal(err, "Reading vApp "+s.vAppName())
 		return nil, out, err
-	}
-	if marker, ok := vcd.ParseMarker(vApp.Description); !ok || marker.Cluster != s.vcdCluster.Spec.InfraID {
-		return nil, done, nil // Not ours: nothing of ours is in it.
-	}
-	if len(vApp.Tasks) > 0 {
+	case !s.isOurs(vApp):
+		out, err := s.neverCreated(ctx) // Nothing of ours is in it.
+		return nil, out, err
+	case len(vApp.Tasks) > 0:
 		return nil, wait(busyPoll, infrav1.EntityBusyReason, "Waiting for another task on vApp %s, which may create the VM", vApp.Name), nil
 	}
 	return s.findByName(ctx, vApp)
@@ -126,11 +129,13 @@ func (s *machineScope) findByName(ctx context.Context, vApp vcd.VApp) (*vcd.VM, 
 			return nil, out, err
 		}
 		if marker, ok := vcd.ParseMarker(vm.Description); ok && marker == s.marker() {
+			seen(s.vcdMachine)
 			return &vm, done, nil
 		}
 		vmLeft(s.Recorder, s.vcdMachine, name)
 	}
-	return nil, done, nil
+	out, err := s.neverCreated(ctx)
+	return nil, out, err
 }
 
 // findRecorded returns the recorded VM. That it is gone needs more than one answer: VCD says "forbidden" of what was
@@ -139,32 +144,44 @@ func (s *machineScope) findRecorded(ctx context.Context, id string) (*vcd.VM, ou
 	vm, err := s.session.VM(ctx, id)
 	switch {
 	case err == nil:
+		seen(s.vcdMachine)
 		return &vm, s.ownershipProblem(vm), nil
 	case !errors.Is(err, vcd.ErrNotFound) && !errors.Is(err, vcd.ErrForbidden):
 		out, err := refusal(err, "Reading VM "+id)
 		return nil, out, err
 	}
+	listed, out, err := s.isListed(ctx, id)
+	switch {
+	case err != nil || out != done:
+		return nil, out, err
+	case listed:
+		seen(s.vcdMachine)
+		return nil, unsure(remedyPoll, infrav1.VMUnverifiedReason, "VCD lists VM %s and does not show it: grant its user access to it", id), nil
+	}
+	out, err = s.proveGone(ctx, id)
+	if err == nil && out == done {
+		vmDeleted(s.Recorder, s.vcdMachine, id)
+	}
+	return nil, out, err
+}
+
+// isListed says whether VCD lists the VM, in its vApp or anywhere else.
+func (s *machineScope) isListed(ctx context.Context, id string) (bool, outcome, error) {
 	s.session.Invalidate(s.placement.vdc)
 	records, err := s.session.VMs(ctx, s.placement.vdc, s.vAppName(), 0)
 	if err != nil {
 		out, err := refusal(err, "Listing VMs")
-		return nil, out, err
+		return false, out, err
 	}
-	for _, r := range records {
-		if r.ID == id {
-			return nil, unsure(remedyPoll, infrav1.VMUnverifiedReason, "VCD lists VM %s and does not show it: grant its user access to it", id), nil
-		}
+	if slices.ContainsFunc(records, func(r vcd.VMRecord) bool { return r.ID == id }) {
+		return true, done, nil
 	}
 	_, err = s.session.QueryVM(ctx, id)
-	switch {
-	case errors.Is(err, vcd.ErrNotFound):
-		vmDeleted(s.Recorder, s.vcdMachine, id)
-		return nil, done, nil
-	case err != nil:
+	if err != nil && !errors.Is(err, vcd.ErrNotFound) {
 		out, err := refusal(err, "Looking for VM "+id)
-		return nil, out, err
+		return false, out, err
 	}
-	return nil, unsure(remedyPoll, infrav1.VMUnverifiedReason, "VCD lists VM %s and does not show it: grant its user access to it", id), nil
+	return err == nil, done, nil
 }
 
 // ownershipProblem keeps hands off a VM that does not say it is this machine's.
@@ -194,6 +211,9 @@ func (s *machineScope) takeDown(ctx context.Context, vm *vcd.VM) (outcome, error
 	}
 	if disks := independentDisks(*vm); len(disks) > 0 {
 		log.Info("Detaching disk", "vm", vm.ID, "disk", disks[0].ID)
+		if err := s.noteDisk(ctx, disks[0]); err != nil {
+			return done, err
+		}
 		task, err := s.session.DetachDisk(ctx, vm.ID, disks[0].ID)
 		if err == nil {
 			diskDetached(s.Recorder, s.vcdMachine, disks[0])
@@ -201,6 +221,9 @@ func (s *machineScope) takeDown(ctx context.Context, vm *vcd.VM) (outcome, error
 		return s.started(stepDetach, task, err, "Detaching independent disk "+disks[0].Name)
 	}
 	log.Info("Deleting VM", "vm", vm.ID)
+	if err := s.noteOnce(ctx, infrav1.DeleteRequestedAnnotation, s.now().UTC().Format(time.RFC3339)); err != nil {
+		return done, err
+	}
 	task, err := s.session.DeleteVM(ctx, vm.ID)
 	return s.started(stepDelete, task, err, "Deleting the VM")
 }
@@ -238,47 +261,6 @@ func (s *machineScope) shutDown(ctx context.Context, vm *vcd.VM) (outcome, error
 	case err != nil:
 		return refusal(err, "Shutting down the guest")
 	}
-	if m.Annotations == nil {
-		m.Annotations = map[string]string{}
-	}
-	m.Annotations[infrav1.ShutdownRequestedAnnotation] = s.now().UTC().Format(time.RFC3339)
+	annotate(m, infrav1.ShutdownRequestedAnnotation, s.now().UTC().Format(time.RFC3339))
 	return s.start(stepShutdown, task, "Shutting down the guest"), nil
-}
-
-// deleteMachineVApp removes the vApp of a machine that had one of its own. A vApp that machines share goes with the
-// cluster.
-func deleteMachineVApp(ctx context.Context, s *machineScope) (outcome, error) {
-	if s.session == nil || !s.perMachine() {
-		return done, nil
-	}
-	const doing = "Deleting the machine's vApp"
-	if out, _ := s.settle(stepCleanUp, doing); out != done {
-		return out, nil
-	}
-	vApp, err := s.session.FindVApp(ctx, s.placement.vdc, s.vAppName())
-	switch {
-	case errors.Is(err, vcd.ErrNotFound):
-		return done, nil
-	case err != nil:
-		return refusal(err, "Reading vApp "+s.vAppName())
-	}
-	if marker, ok := vcd.ParseMarker(vApp.Description); !ok || marker != s.marker() {
-		vAppLeft(s.Recorder, s.vcdMachine, vApp.Name)
-		return done, nil
-	}
-	if len(vApp.Tasks) > 0 {
-		return wait(busyPoll, infrav1.EntityBusyReason, "Waiting for another task on vApp %s", vApp.Name), nil
-	}
-	if len(vApp.VMs) > 0 {
-		return fail(remedyPoll, infrav1.VAppNotEmptyReason, "vApp %s holds %d other VMs: move or delete them", vApp.Name, len(vApp.VMs)), nil
-	}
-	task, err := s.session.DeleteVApp(ctx, vApp.ID)
-	return s.started(stepCleanUp, task, err, doing)
-}
-
-// releaseMachine lets the API server delete the VCDMachine.
-func releaseMachine(_ context.Context, s *machineScope) (outcome, error) {
-	s.memories.drop(s.vcdMachine.UID)
-	controllerutil.RemoveFinalizer(s.vcdMachine, infrav1.MachineFinalizer)
-	return done, nil
 }

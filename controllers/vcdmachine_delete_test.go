@@ -79,6 +79,7 @@ func TestIndependentDisksOutliveTheirVM(t *testing.T) {
 	w.Expect(w.eventTexts()).To(ContainElements(ContainSubstring("independent disk data"), ContainSubstring("independent disk logs")))
 	w.deleteCluster()
 	w.Expect(w.sim.State().VApps).To(BeEmpty())
+	w.Expect(w.eventTexts()).To(ContainElement(And(ContainSubstring("DisksLeft"), ContainSubstring("data (urn:vcloud:disk:"), ContainSubstring("logs (urn:"))))
 }
 
 func TestGuestIsShutDownFirstUnlessThatIsNotWished(t *testing.T) {

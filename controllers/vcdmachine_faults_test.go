@@ -147,7 +147,10 @@ func TestMachineReportsItsVM(t *testing.T) {
 	w.Expect(ptr.Deref(w.vcdMachine("cp-0").Status.Initialization.Provisioned, false)).To(BeTrue())
 	w.Expect(w.sim.State().VMs).To(BeEmpty(), "nothing is made anew")
 
-	w.deleteMachine("cp-0")
+	w.Expect(w.client.Delete(w.ctx, w.vcdMachine("cp-0"))).To(Succeed())
+	w.eventuallyMachine("cp-0", infrav1.VMDeletedCondition, infrav1.VMUnverifiedReason)
+	w.later(62 * time.Second)
+	w.Expect(w.isGone("cp-0")).To(BeTrue())
 }
 
 func TestBootstrapDataThatTheGuestLeftIsRemoved(t *testing.T) {

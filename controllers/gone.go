@@ -1,0 +1,176 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/providerid"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+const (
+	// proofInterval is how far apart two looks at what is not seen must be before it counts as gone: a minute, and a second
+	// because the note of the first look has no fractions.
+	proofInterval = 61 * time.Second
+	// askedSiblings is how many other VMs of a cluster are asked for until one is seen.
+	askedSiblings = 3
+
+	annotationTrue = "true"
+)
+
+// missing is what is not seen.
+type missing struct {
+	what, finalizer string
+	now             time.Time
+}
+
+// missed notes that something of obj was not seen, although VCD showed what else must be there. It is gone if that was
+// so before, long enough ago.
+func missed(obj client.Object, what, reason string, now time.Time) outcome {
+	since, err := time.Parse(time.RFC3339, obj.GetAnnotations()[infrav1.MissingSinceAnnotation])
+	if err != nil || since.After(now) {
+		since = now
+		annotate(obj, infrav1.MissingSinceAnnotation, now.UTC().Format(time.RFC3339))
+	}
+	left := since.Add(proofInterval).Sub(now)
+	if left <= 0 {
+		return done
+	}
+	out := wait(left, reason, "%s is not seen: it counts as gone if it is not seen in a minute either", what)
+	out.unknown = true
+	return out
+}
+
+// seen forgets that something of obj was not seen, or not in a way that proves anything.
+func seen(obj client.Object) {
+	annotations := obj.GetAnnotations()
+	delete(annotations, infrav1.MissingSinceAnnotation)
+	obj.SetAnnotations(annotations)
+}
+
+func annotate(obj client.Object, key, value string) {
+	annotations := obj.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[key] = value
+	obj.SetAnnotations(annotations)
+}
+
+// showsVDC says whether VCD shows the VDC now: without that, nothing else that is not seen means anything.
+func showsVDC(ctx context.Context, s *session, vdc vcd.VDC) (bool, error) {
+	s.Refresh()
+	_, err := s.FindVDC(ctx, vdc.ID)
+	if invisible(err) {
+		return false, nil
+	}
+	return err == nil, err //nolint:wrapcheck // refusal looks into it.
+}
+
+// invisible says whether VCD does not show what it was asked for, whether that exists or not.
+func invisible(err error) bool {
+	return errors.Is(err, vcd.ErrNotFound) || errors.Is(err, vcd.ErrForbidden)
+}
+
+// vAppMissed tells of a vApp of obj that is not found.
+func vAppMissed(ctx context.Context, s *session, vdc vcd.VDC, obj client.Object, m missing) (outcome, error) {
+	shown, err := showsVDC(ctx, s, vdc)
+	switch {
+	case err != nil:
+		return refusal(err, "Reading VDC "+vdc.Name)
+	case !shown:
+		seen(obj)
+		return unsure(remedyPoll, infrav1.VAppUnverifiedReason,
+			"Neither %s nor its VDC %s is seen, which proves nothing: give the user of the identity access to the VDC, or if that is gone, remove finalizer %s",
+			m.what, vdc.Name, m.finalizer), nil
+	}
+	return missed(obj, m.what, infrav1.VAppUnverifiedReason, m.now), nil
+}
+
+// neverCreated says whether a VM that is neither recorded nor found was never created. A request to create it whose
+// answer nobody saw may still be worked on.
+func (s *machineScope) neverCreated(ctx context.Context) (outcome, error) {
+	if s.vcdMachine.Annotations[infrav1.CreationRequestedAnnotation] == "" {
+		return done, nil
+	}
+	return s.proveGone(ctx, "")
+}
+
+// proveGone decides whether a VM that is not seen is gone; id is empty if none is recorded. It is if VCD shows its vApp
+// without it after it was asked to delete it, or if VCD shows what else must be there, twice.
+func (s *machineScope) proveGone(ctx context.Context, id string) (outcome, error) {
+	what := "VM " + s.vcdMachine.Annotations[infrav1.VMNameAnnotation]
+	if id != "" {
+		what = "VM " + id
+	}
+	vApp, err := s.session.FindVApp(ctx, s.placement.vdc, s.vAppName())
+	if err != nil && !invisible(err) {
+		return refusal(err, "Reading vApp "+s.vAppName())
+	}
+	shown := err == nil && s.isOurs(vApp)
+	switch {
+	case shown && slices.ContainsFunc(vApp.VMs, func(vm vcd.Ref) bool { return vm.ID == id }):
+		seen(s.vcdMachine)
+		return unsure(remedyPoll, infrav1.VMUnverifiedReason, "vApp %s holds %s, which VCD does not show: grant its user access to it", vApp.Name, what), nil
+	case shown && s.vcdMachine.Annotations[infrav1.DeleteRequestedAnnotation] != "":
+		return done, nil
+	}
+	return s.lookTwice(ctx, what, shown)
+}
+
+// lookTwice makes sure that VCD shows the VDC and, if any is known, something of the cluster, twice.
+func (s *machineScope) lookTwice(ctx context.Context, what string, showsVApp bool) (outcome, error) {
+	shown, err := showsVDC(ctx, s.session, s.placement.vdc)
+	if err == nil && shown && !showsVApp {
+		shown, err = s.showsSibling(ctx)
+	}
+	switch {
+	case err != nil:
+		return refusal(err, "Looking for "+what)
+	case !shown:
+		seen(s.vcdMachine)
+		return unsure(remedyPoll, infrav1.VMUnverifiedReason,
+			"Neither %s nor anything else of the cluster is seen, which proves nothing: give the user of the identity access to vApp %s, or if the VM is gone, annotate the VCDMachine with %s=true",
+			what, s.vAppName(), infrav1.VMGoneAnnotation), nil
+	}
+	return missed(s.vcdMachine, what, infrav1.VMUnverifiedReason, s.now()), nil
+}
+
+// showsSibling says whether VCD shows the VM of another machine of the cluster. Where nothing of the cluster was ever
+// known to be there, nothing needs to be shown.
+func (s *machineScope) showsSibling(ctx context.Context) (bool, error) {
+	list := &infrav1.VCDMachineList{}
+	if err := s.Client.List(ctx, list, client.InNamespace(s.vcdMachine.Namespace), ofCluster(clusterName(s.vcdCluster, s.cluster))); err != nil {
+		return false, fmt.Errorf("listing VCDMachines: %w", err)
+	}
+	known := 0
+	for _, m := range list.Items {
+		id, err := providerid.Parse(m.Spec.ProviderID)
+		if err != nil || m.UID == s.vcdMachine.UID {
+			continue
+		}
+		if known++; known > askedSiblings {
+			break
+		}
+		_, err = s.session.VM(ctx, id)
+		if err == nil {
+			return true, nil
+		}
+		if !invisible(err) {
+			return false, err //nolint:wrapcheck // refusal looks into it.
+		}
+	}
+	return known == 0 && s.vmID() == "", nil
+}
+
+// isOurs says whether a vApp is the cluster's.
+func (s *machineScope) isOurs(vApp vcd.VApp) bool {
+	marker, ok := vcd.ParseMarker(vApp.Description)
+	return ok && marker.Cluster == s.vcdCluster.Spec.InfraID
+}

@@ -1,0 +1,107 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// deleteMachineVApp removes the vApp of a machine that had one of its own. A vApp that machines share goes with the
+// cluster.
+func deleteMachineVApp(ctx context.Context, s *machineScope) (outcome, error) {
+	if s.vcdCluster == nil || !s.perMachine() || !s.mayHaveVM() {
+		return done, nil
+	}
+	if s.session == nil {
+		if out, err := s.openForDeletion(ctx); err != nil || out != done {
+			return out, err
+		}
+	}
+	out, ended := s.settle(stepCleanUp, deletingVApp)
+	if out != done {
+		return out, nil
+	}
+	vApp, err := s.session.FindVApp(ctx, s.placement.vdc, s.vAppName())
+	switch {
+	case errors.Is(err, vcd.ErrNotFound) && ended:
+		return done, nil
+	case errors.Is(err, vcd.ErrNotFound):
+		return vAppMissed(ctx, s.session, s.placement.vdc, s.vcdMachine, missing{what: "vApp " + s.vAppName(), finalizer: infrav1.MachineFinalizer, now: s.now()})
+	case err != nil:
+		return refusal(err, "Reading vApp "+s.vAppName())
+	}
+	if marker, ok := vcd.ParseMarker(vApp.Description); !ok || marker != s.marker() {
+		vAppLeft(s.Recorder, s.vcdMachine, vApp.Name)
+		return done, nil
+	}
+	return s.removeVApp(ctx, vApp)
+}
+
+const deletingVApp = "Deleting the machine's vApp"
+
+// removeVApp takes the next step of deleting a vApp that is the machine's alone. It took the proof that the VM is gone
+// with it, which is stored first.
+func (s *machineScope) removeVApp(ctx context.Context, vApp vcd.VApp) (outcome, error) {
+	if len(vApp.Tasks) > 0 {
+		return wait(busyPoll, infrav1.EntityBusyReason, "Waiting for another task on vApp %s", vApp.Name), nil
+	}
+	if len(vApp.VMs) > 0 {
+		return fail(remedyPoll, infrav1.VAppNotEmptyReason, "vApp %s holds %d other VMs: move or delete them", vApp.Name, len(vApp.VMs)), nil
+	}
+	if err := s.noteOnce(ctx, infrav1.VMGoneAnnotation, annotationTrue); err != nil {
+		return done, err
+	}
+	task, err := s.session.DeleteVApp(ctx, vApp.ID)
+	return s.started(stepCleanUp, task, err, deletingVApp)
+}
+
+// releaseMachine lets the API server delete the VCDMachine.
+func releaseMachine(ctx context.Context, s *machineScope) (outcome, error) {
+	if s.vcdCluster != nil && !s.perMachine() && s.mayHaveVM() {
+		if err := s.noteOnCluster(ctx, infrav1.VAppCreatedAnnotation, annotationTrue); err != nil {
+			return done, err
+		}
+	}
+	s.memories.drop(s.vcdMachine.UID)
+	controllerutil.RemoveFinalizer(s.vcdMachine, infrav1.MachineFinalizer)
+	return done, nil
+}
+
+// mayHaveVM says whether VCD was asked for a VM.
+func (s *machineScope) mayHaveVM() bool {
+	return s.vcdMachine.Spec.ProviderID != "" || s.vcdMachine.Annotations[infrav1.CreationRequestedAnnotation] != ""
+}
+
+// noteOnce stores an annotation now, if there is none.
+func (s *machineScope) noteOnce(ctx context.Context, key, value string) error {
+	if s.vcdMachine.Annotations[key] != "" {
+		return nil
+	}
+	annotate(s.vcdMachine, key, value)
+	return s.save(ctx)
+}
+
+// noteDisk remembers that a disk outlives its VM, for the day when its cluster is deleted.
+func (s *machineScope) noteDisk(ctx context.Context, disk vcd.Ref) error {
+	return s.noteOnCluster(ctx, infrav1.DetachedDiskAnnotationPrefix+disk.ID[strings.LastIndex(disk.ID, ":")+1:], disk.Name)
+}
+
+// noteOnCluster stores an annotation on the VCDCluster, which outlives the machine.
+func (s *machineScope) noteOnCluster(ctx context.Context, key, value string) error {
+	if s.vcdCluster.Annotations[key] == value {
+		return nil
+	}
+	c := s.vcdCluster.DeepCopy()
+	annotate(c, key, value)
+	if err := s.Client.Patch(ctx, c, client.MergeFrom(s.vcdCluster)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("noting %s on VCDCluster %s: %w", key, c.Name, err)
+	}
+	return nil
+}
