@@ -20,6 +20,7 @@ func TestAdmissionRefusesWhatItCanKnow(t *testing.T) {
 	}{
 		{"a site without https", func(c *infrav1.VCDClusterSpec) { c.Site = "http://vcd.example.com" }, "spec.site"},
 		{"a site with a path", func(c *infrav1.VCDClusterSpec) { c.Site = "https://vcd.example.com/api" }, "spec.site"},
+		{"an id with a space", func(c *infrav1.VCDClusterSpec) { c.InfraID = "my cluster" }, "spec.infraID"},
 		{"no organisation", func(c *infrav1.VCDClusterSpec) { c.Org = "" }, "spec.org"},
 		{"a virtual IP that is no address", func(c *infrav1.VCDClusterSpec) { c.Endpoint.KubeVIP.Address = "192.168.100" }, "spec.endpoint.kubeVIP.address"},
 		{"a loopback virtual IP", func(c *infrav1.VCDClusterSpec) { c.Endpoint.KubeVIP.Address = "127.0.0.1" }, "spec.endpoint.kubeVIP.address"},
@@ -45,6 +46,52 @@ func TestAdmissionRefusesWhatItCanKnow(t *testing.T) {
 			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(tt.names)))
 		})
 	}
+}
+
+func TestAdmissionRefusesIdentities(t *testing.T) {
+	s := newSite(t)
+	identities := []struct {
+		name  string
+		mod   func(*infrav1.VCDClusterIdentitySpec)
+		names string
+	}{
+		{"no site", func(i *infrav1.VCDClusterIdentitySpec) { i.Site = "" }, "spec.site"},
+		{"a site with a path", func(i *infrav1.VCDClusterIdentitySpec) { i.Site = "https://vcd.example.com/api" }, "spec.site"},
+		{"no organisations", func(i *infrav1.VCDClusterIdentitySpec) { i.Orgs = nil }, "spec.orgs"},
+		{"an organisation twice", func(i *infrav1.VCDClusterIdentitySpec) { i.Orgs = []string{"acme", "acme"} }, "spec.orgs[1]"},
+		{"an organisation beside any", func(i *infrav1.VCDClusterIdentitySpec) { i.Orgs = []string{"acme", "*"} }, "spec.orgs[1]"},
+	}
+	for _, tt := range identities {
+		t.Run(tt.name, func(t *testing.T) {
+			i := &infrav1.VCDClusterIdentity{Spec: infrav1.VCDClusterIdentitySpec{
+				VCDIdentitySpec: infrav1.VCDIdentitySpec{Site: s.URL(), SecretRef: infrav1.LocalSecretReference{Name: "vcd"}}, Orgs: []string{"acme"},
+			}}
+			i.Name = "refused"
+			tt.mod(&i.Spec)
+
+			err := house.client.Create(t.Context(), i)
+
+			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(tt.names)))
+		})
+	}
+}
+
+// TestAdmissionCannotKnowTheIdentity: it may come later than the cluster; so a condition says that it is for another site.
+func TestAdmissionCannotKnowTheIdentity(t *testing.T) {
+	s := newSite(t)
+	c := s.cluster("strayed", func(c *infrav1.VCDCluster) { c.Spec.Site = "https://vcd.example.com" })
+
+	s.g.Eventually(func() (string, error) { return s.state(c, infrav1.IdentityReadyCondition) }, patience, "50ms").
+		Should(HavePrefix("False " + infrav1.SiteNotAllowedReason))
+
+	s.g.Expect(s.Requests()).To(BeEmpty())
+	s.g.Eventually(func() error {
+		s.g.Expect(s.get(c)).To(Succeed())
+		c.Spec.Site = s.URL()
+		return house.client.Update(t.Context(), c)
+	}, patience).Should(Succeed())
+	s.ready(c)
+	s.deleteCluster("strayed")
 }
 
 func TestAdmissionRefusesMachines(t *testing.T) {
