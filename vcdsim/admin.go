@@ -23,9 +23,9 @@ func (r *request) adminRef(element, kind, id, name string) *xmltree.Node {
 
 // getAdminOrg shows an organisation as its administrators see it.
 func (r *request) getAdminOrg() (*response, error) {
-	o := r.sim.store.org(bare(r.vars["id"]))
-	if o == nil || !r.sees(o.ID) {
-		return nil, forbidden("ORG_VIEW", r.vars["id"])
+	o, err := r.ownOrg()
+	if err != nil {
+		return nil, err
 	}
 	T := xmltree.T
 	path := r.base() + "/api/admin/org/" + o.ID
@@ -34,12 +34,7 @@ func (r *request) getAdminOrg() (*response, error) {
 	n.Add([]*xmltree.Node{
 		r.link("alternate", "/api/org/"+o.ID, mime("org")),
 		r.link("add", "/api/admin/org/"+o.ID+"/catalogs", "application/vnd.vmware.admin.catalog+xml"), r.link("down", "/api/org/"+o.ID+"/metadata", mime("metadata")),
-		T("Description", ""), T("FullName", o.FullName), T("IsEnabled", true),
-		xmltree.New("Settings",
-			xmltree.New("OrgGeneralSettings", T("CanPublishCatalogs", false), T("CanPublishExternally", false), T("CanSubscribe", false),
-				T("DeployedVMQuota", 0), T("StoredVmQuota", 0), T("UseServerBootSequence", false), T("DelayAfterPowerOnSeconds", 0)),
-			xmltree.New("VAppLeaseSettings", T("DeleteOnStorageLeaseExpiration", true), T("DeploymentLeaseSeconds", int64(o.RuntimeLease.Seconds())),
-				T("StorageLeaseSeconds", int64(o.StorageLease.Seconds())))),
+		T("Description", o.Description), T("FullName", o.FullName), T("IsEnabled", !o.Disabled), o.settingsNode(),
 	})
 	users, catalogs, vdcs, networks := xmltree.New("Users"), xmltree.New("Catalogs"), xmltree.New("Vdcs"), xmltree.New("Networks")
 	for _, u := range o.Users {
@@ -55,8 +50,10 @@ func (r *request) getAdminOrg() (*response, error) {
 		}
 	}
 	roles := xmltree.New("RoleReferences")
-	for _, name := range roleNames {
-		roles.Add(r.adminRef("RoleReference", "role", r.sim.ids.named("role", name), name))
+	for _, d := range r.sim.store.documents[rolesPath] {
+		if d.orgID == o.ID {
+			roles.Add(r.adminRef("RoleReference", "role", bare(d.id()), text(d.body, "name")))
+		}
 	}
 	n.Add([]*xmltree.Node{users, xmltree.New("Groups"), catalogs, vdcs, networks, roles})
 	return xmlOK(n), nil

@@ -33,6 +33,7 @@ func (r *request) adminCatalogNode(sh shelf) *xmltree.Node {
 	n.Add([]*xmltree.Node{
 		r.link("up", "/api/admin/org/"+sh.org.ID, "application/vnd.vmware.admin.organization+xml"),
 		r.link("alternate", "/api/catalog/"+c.ID, mime("catalog")), r.link("edit", path, adminCatalogType), r.link("remove", path, ""),
+		r.link("down", path+"/metadata", mime("metadata")),
 	})
 	r.catalogContent(n, sh)
 	n.Add(r.catalogProfiles(sh))
@@ -132,7 +133,7 @@ func (r *request) deleteCatalog() (*response, error) {
 	if len(sh.catalog.Templates) > 0 && r.query.get("recursive") != "true" {
 		return nil, badRequest("The catalog %q is not empty.", sh.catalog.Name)
 	}
-	id := sh.catalog.ID
+	id, name := sh.catalog.ID, sh.catalog.Name
 	sh.org.Catalogs = slices.DeleteFunc(slices.Clone(sh.org.Catalogs), func(c Catalog) bool { return c.ID == id })
-	return &response{status: http.StatusNoContent}, nil
+	return r.done(Entity{Kind: "catalog", ID: id, Name: name}), nil
 }

@@ -94,11 +94,11 @@ func (r *request) loginProvider() (*response, error) {
 
 func (r *request) passwordLogin(orgName, userName, password string) (*response, error) {
 	org := r.sim.store.orgByName(orgName)
-	if org == nil {
+	if org == nil || org.Disabled {
 		return nil, unauthorized()
 	}
 	for i := range org.Users {
-		if u := &org.Users[i]; u.Name == userName && u.Password == password {
+		if u := &org.Users[i]; u.Name == userName && u.Password == password && !u.Disabled {
 			x := r.sim.openSession(org, u)
 			r.session = x
 			res := jsonOK(r.sessionJSON(x))
@@ -154,7 +154,7 @@ func (r *request) tokenLogin(orgName string) (*response, error) {
 	}
 	token := form.Get("refresh_token")
 	for i := range org.Users {
-		if u := &org.Users[i]; token != "" && slices.Contains(u.APITokens, token) {
+		if u := &org.Users[i]; token != "" && slices.Contains(u.APITokens, token) && !u.Disabled {
 			x := r.sim.openSession(org, u)
 			r.session = x
 			return jsonOK(map[string]any{

@@ -201,7 +201,7 @@ func readTyped(n *xmltree.Node) (Metadata, bool) {
 		t = "MetadataStringValue"
 	}
 	m := Metadata{Type: t, Value: v.Str("Value")}
-	if d := n.At("Domain"); d != nil && (d.Attr("visibility") != "READWRITE" || strings.TrimSpace(d.Text) == systemDomain) {
+	if d := n.At("Domain"); d != nil && d.Attr("visibility") != "READWRITE" {
 		m.Visibility = d.Attr("visibility")
 	}
 	return m, m.valid()
@@ -263,6 +263,11 @@ func (r *request) writeMetadata(w Work) (*response, error) {
 	}
 	if err := r.sim.busyCheck(e.entity.ID); err != nil {
 		return nil, err
+	}
+	for key, m := range w.Metadata {
+		if strings.HasPrefix(key, systemDomain+"/") && (m.Visibility == "" || !r.session.provider()) {
+			return nil, badRequest("Metadata of the domain %s must be hidden or read-only, and only providers write it.", systemDomain)
+		}
 	}
 	return r.accepted(r.sim.startTask(r, w, e.entity, []string{e.entity.ID})), nil
 }

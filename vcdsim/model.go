@@ -15,12 +15,15 @@ type Model struct {
 
 // An Org is an organisation.
 type Org struct {
-	ID       string
-	Name     string
-	FullName string
-	Users    []User
-	VDCs     []VDC
-	Catalogs []Catalog
+	ID          string
+	Name        string
+	FullName    string
+	Description string
+	Disabled    bool
+	Settings    OrgSettings
+	Users       []User
+	VDCs        []VDC
+	Catalogs    []Catalog
 	// RuntimeLease and StorageLease are the defaults and the maximum of new vApps; 0 never expires.
 	RuntimeLease time.Duration
 	StorageLease time.Duration
@@ -33,6 +36,8 @@ type User struct {
 	Password  string
 	FullName  string
 	Role      string
+	Disabled  bool
+	Details   UserDetails
 	APITokens []string
 }
 

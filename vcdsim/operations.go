@@ -54,6 +54,10 @@ const (
 	opUpdateDisk  = "updateDisk"
 	opDeleteDisk  = "deleteDisk"
 	opMetadata    = "metadata"
+	// opCreateEntity runs until the entity is resolved.
+	opCreateEntity = "createEntity"
+	// opDone stands for what is done when its task begins: administration, mostly.
+	opDone = "done"
 )
 
 const cloneSpread = 0.3
@@ -63,29 +67,31 @@ func operations() map[string]operation {
 	return map[string]operation{
 		opCompose: {"vdcComposeVapp", "VDC_COMPOSE_VAPP", "Composing Virtual Application", durationCompose, 0, (*Simulator).commitCompose, (*Simulator).undoCompose},
 		// Cloning takes as long, however it is asked for.
-		opComposeVMs:  {"vdcComposeVapp", "VDC_COMPOSE_VAPP", "Composing Virtual Application", durationRecompose, cloneSpread, (*Simulator).commitCompose, (*Simulator).undoCompose},
-		opRecompose:   {"vdcRecomposeVapp", "VDC_RECOMPOSE_VAPP", "Recomposing Virtual Application", durationRecompose, cloneSpread, (*Simulator).commitCompose, (*Simulator).undoRecompose},
-		opInstantiate: {"vdcInstantiateVapp", "VDC_INSTANTIATE_VAPP", "Creating Virtual Application", durationRecompose, cloneSpread, (*Simulator).commitCompose, (*Simulator).undoCompose},
-		opUpdateVApp:  {"vdcUpdateVapp", "VDC_UPDATE_VAPP", "Updating Virtual Application", durationCompose, 0, (*Simulator).commitCompose, nil},
-		opNetworks:    {"vdcUpdateVappNetworkSection", "VDC_UPDATE_VAPP_NETWORK_SECTION", "Updating network section of Virtual Application", durationNetworks, 0, (*Simulator).commitCompose, nil},
-		opLease:       {"vappUpdateLease", "VDC_UPDATE_VAPP", "Updating lease of Virtual Application", durationLease, 0, (*Simulator).commitLease, nil},
-		opDeleteVApp:  {"vdcDeleteVapp", "VDC_DELETE_VAPP", "Deleting Virtual Application", durationDelete, 0, (*Simulator).commitDeleteVApp, nil},
-		opDeploy:      {"vappDeploy", "VAPP_DEPLOY", "Starting", durationPowerOn, 0, (*Simulator).commitPower, nil},
-		opUndeploy:    {"vappUndeployPowerOff", "VAPP_UNDEPLOY_POWER_OFF", "Stopping", durationUndeploy, 0, (*Simulator).commitPower, nil},
-		opPowerOff:    {"vappPowerOff", "VAPP_POWER_OFF", "Powering off", durationPowerOff, 0, (*Simulator).commitPower, nil},
-		opShutdown:    {"vappShutdownGuest", "VAPP_SHUTDOWN_GUEST", "Shutting down", durationShutdown, 0, (*Simulator).commitPower, nil},
-		opSuspend:     {"vappSuspend", "VAPP_SUSPEND", "Suspending", durationPowerOff, 0, (*Simulator).commitPower, nil},
-		opReset:       {"vappReset", "VAPP_RESET", "Resetting", durationPowerOff, 0, (*Simulator).commitRestart, nil},
-		opReboot:      {"vappRebootGuest", "VAPP_REBOOT_GUEST", "Rebooting", durationPowerOff, 0, (*Simulator).commitRestart, nil},
-		opUpdateVM:    {"vappUpdateVm", "VAPP_UPDATE_VM", "Updating Virtual Machine", durationReconfig, 0, (*Simulator).commitChange, nil},
-		opDeleteVM:    {"vappDeleteVm", "VAPP_DELETE_VM", "Deleting Virtual Machine", durationDelete, 0, (*Simulator).commitDeleteVM, nil},
-		opGuestWrite:  {"vappUpdateVm", "VAPP_UPDATE_VM", "Updating Virtual Machine", durationGuestWrite, 0, func(*Simulator, *Task) error { return nil }, nil},
-		opAttach:      {"vappAttachDisk", "VAPP_ATTACH_DISK", "Attaching disk to Virtual Machine", durationAttach, 0, (*Simulator).commitAttach, nil},
-		opDetach:      {"vappDetachDisk", "VAPP_DETACH_DISK", "Detaching disk from Virtual Machine", durationAttach, 0, (*Simulator).commitDetach, nil},
-		opCreateDisk:  {"vdcCreateDisk", "VDC_CREATE_DISK", "Creating Disk", durationDisk, 0, (*Simulator).commitDisk, nil},
-		opUpdateDisk:  {"vdcUpdateDisk", "VDC_UPDATE_DISK", "Updating Disk", durationDisk, 0, (*Simulator).commitDisk, nil},
-		opDeleteDisk:  {"vdcDeleteDisk", "VDC_DELETE_DISK", "Deleting Disk", durationDisk, 0, (*Simulator).commitDeleteDisk, nil},
-		opMetadata:    {"metadataUpdate", "METADATA_UPDATE", "Updating metadata of", durationMetadata, 0, (*Simulator).commitMetadata, nil},
+		opComposeVMs:   {"vdcComposeVapp", "VDC_COMPOSE_VAPP", "Composing Virtual Application", durationRecompose, cloneSpread, (*Simulator).commitCompose, (*Simulator).undoCompose},
+		opRecompose:    {"vdcRecomposeVapp", "VDC_RECOMPOSE_VAPP", "Recomposing Virtual Application", durationRecompose, cloneSpread, (*Simulator).commitCompose, (*Simulator).undoRecompose},
+		opInstantiate:  {"vdcInstantiateVapp", "VDC_INSTANTIATE_VAPP", "Creating Virtual Application", durationRecompose, cloneSpread, (*Simulator).commitCompose, (*Simulator).undoCompose},
+		opUpdateVApp:   {"vdcUpdateVapp", "VDC_UPDATE_VAPP", "Updating Virtual Application", durationCompose, 0, (*Simulator).commitCompose, nil},
+		opNetworks:     {"vdcUpdateVappNetworkSection", "VDC_UPDATE_VAPP_NETWORK_SECTION", "Updating network section of Virtual Application", durationNetworks, 0, (*Simulator).commitCompose, nil},
+		opLease:        {"vappUpdateLease", "VDC_UPDATE_VAPP", "Updating lease of Virtual Application", durationLease, 0, (*Simulator).commitLease, nil},
+		opDeleteVApp:   {"vdcDeleteVapp", "VDC_DELETE_VAPP", "Deleting Virtual Application", durationDelete, 0, (*Simulator).commitDeleteVApp, nil},
+		opDeploy:       {"vappDeploy", "VAPP_DEPLOY", "Starting", durationPowerOn, 0, (*Simulator).commitPower, nil},
+		opUndeploy:     {"vappUndeployPowerOff", "VAPP_UNDEPLOY_POWER_OFF", "Stopping", durationUndeploy, 0, (*Simulator).commitPower, nil},
+		opPowerOff:     {"vappPowerOff", "VAPP_POWER_OFF", "Powering off", durationPowerOff, 0, (*Simulator).commitPower, nil},
+		opShutdown:     {"vappShutdownGuest", "VAPP_SHUTDOWN_GUEST", "Shutting down", durationShutdown, 0, (*Simulator).commitPower, nil},
+		opSuspend:      {"vappSuspend", "VAPP_SUSPEND", "Suspending", durationPowerOff, 0, (*Simulator).commitPower, nil},
+		opReset:        {"vappReset", "VAPP_RESET", "Resetting", durationPowerOff, 0, (*Simulator).commitRestart, nil},
+		opReboot:       {"vappRebootGuest", "VAPP_REBOOT_GUEST", "Rebooting", durationPowerOff, 0, (*Simulator).commitRestart, nil},
+		opUpdateVM:     {"vappUpdateVm", "VAPP_UPDATE_VM", "Updating Virtual Machine", durationReconfig, 0, (*Simulator).commitChange, nil},
+		opDeleteVM:     {"vappDeleteVm", "VAPP_DELETE_VM", "Deleting Virtual Machine", durationDelete, 0, (*Simulator).commitDeleteVM, nil},
+		opGuestWrite:   {"vappUpdateVm", "VAPP_UPDATE_VM", "Updating Virtual Machine", durationGuestWrite, 0, func(*Simulator, *Task) error { return nil }, nil},
+		opAttach:       {"vappAttachDisk", "VAPP_ATTACH_DISK", "Attaching disk to Virtual Machine", durationAttach, 0, (*Simulator).commitAttach, nil},
+		opDetach:       {"vappDetachDisk", "VAPP_DETACH_DISK", "Detaching disk from Virtual Machine", durationAttach, 0, (*Simulator).commitDetach, nil},
+		opCreateDisk:   {"vdcCreateDisk", "VDC_CREATE_DISK", "Creating Disk", durationDisk, 0, (*Simulator).commitDisk, nil},
+		opUpdateDisk:   {"vdcUpdateDisk", "VDC_UPDATE_DISK", "Updating Disk", durationDisk, 0, (*Simulator).commitDisk, nil},
+		opDeleteDisk:   {"vdcDeleteDisk", "VDC_DELETE_DISK", "Deleting Disk", durationDisk, 0, (*Simulator).commitDeleteDisk, nil},
+		opMetadata:     {"metadataUpdate", "METADATA_UPDATE", "Updating metadata of", durationMetadata, 0, (*Simulator).commitMetadata, nil},
+		opCreateEntity: {"createDefinedEntity", "CREATE_DEFINED_ENTITY", "Creating defined entity", 0, 0, func(*Simulator, *Task) error { return nil }, nil},
+		opDone:         {"jobEnqueue", "JOB_ENQUEUE", "Updating", 0, 0, func(*Simulator, *Task) error { return nil }, nil},
 	}
 }
 

@@ -33,9 +33,9 @@ func (r *request) listOrgs() (*response, error) {
 }
 
 func (r *request) getOrg() (*response, error) {
-	o := r.sim.store.org(bare(r.vars["id"]))
-	if o == nil || !r.sees(o.ID) {
-		return nil, forbidden("ORG_VIEW", r.vars["id"])
+	o, err := r.ownOrg()
+	if err != nil {
+		return nil, err
 	}
 	n := r.entity("Org", "org", o.ID, o.Name)
 	for _, v := range o.VDCs {
@@ -53,7 +53,7 @@ func (r *request) getOrg() (*response, error) {
 		}
 	}
 	n.Add(r.link("down", "/api/org/"+o.ID+"/metadata", mime("metadata")))
-	n.Add([]*xmltree.Node{xmltree.T("Description", ""), xmltree.T("FullName", o.FullName), xmltree.T("IsEnabled", true)})
+	n.Add([]*xmltree.Node{xmltree.T("Description", o.Description), xmltree.T("FullName", o.FullName), xmltree.T("IsEnabled", !o.Disabled)})
 	return xmlOK(n), nil
 }
 
@@ -76,7 +76,7 @@ func (r *request) getAdmin() (*response, error) {
 
 func (r *request) orgJSON(o *Org) map[string]any {
 	return map[string]any{
-		"id": URN("org", o.ID), "name": o.Name, "displayName": o.FullName, "description": "", "isEnabled": true,
+		"id": URN("org", o.ID), "name": o.Name, "displayName": o.FullName, "description": o.Description, "isEnabled": !o.Disabled,
 		"orgVdcCount": len(o.VDCs), "catalogCount": len(o.Catalogs), "userCount": len(o.Users), "vappCount": r.sim.countVApps(o.ID),
 		"runningVMCount": 0, "diskCount": 0, "canManageOrgs": false, "canPublish": false, "maskedEventTaskUsername": "",
 		"managedBy": nil, "creationStatus": "READY",
@@ -102,9 +102,9 @@ func (r *request) listOrgsJSON() (*response, error) {
 }
 
 func (r *request) getOrgJSON() (*response, error) {
-	o := r.sim.store.org(bare(r.vars["id"]))
-	if o == nil || !r.sees(o.ID) {
-		return nil, forbidden("ORG_VIEW", r.vars["id"])
+	o, err := r.ownOrg()
+	if err != nil {
+		return nil, err
 	}
 	return jsonOK(r.orgJSON(o)), nil
 }

@@ -69,13 +69,22 @@ var queryTypes = map[string]queryType{
 	"disk": {"DiskRecord", "AdminDiskRecord", "name vdc description sizeMb ownerName vdcName storageProfile storageProfileName status busType busTypeDesc " +
 		"busSubType isAttached attachedVmCount isShareable sharingType uuid encrypted", (*request).diskRecords},
 	"organization": {"OrgRecord", "", "name isReadOnly isEnabled displayName numberOfCatalogs numberOfVdcs numberOfVApps", (*request).orgRecords},
+	"providerVdc":  {"VMWProviderVdcRecord", "", "name status isBusy isDeleted isEnabled numberOfVdcs numberOfDatastores numberOfStorageProfiles", (*request).providerRecords},
+	"providerVdcStorageProfile": {
+		"ProviderVdcStorageProfileRecord", "", "name providerVdc isEnabled storageTotalMB storageUsedMB vc storageProfileMoref",
+		(*request).providerProfileRecords,
+	},
+	"edgeGateway": {"EdgeGatewayRecord", "", "name vdc orgVdcName numberOfExtNetworks numberOfOrgNetworks isBusy gatewayStatus haStatus", (*request).gatewayRecords},
+	"vAppNetwork": {"VAppNetworkRecord", "AdminVAppNetworkRecord", "name vApp vAppName isBusy isLinked linkNetworkName gateway netmask", (*request).vappNetworkRecords},
+	"media": {"MediaRecord", "AdminMediaRecord", "ownerName catalogName catalog catalogItem isPublished name vdc vdcName org creationDate isBusy storageB " +
+		"owner status storageProfileName isInCatalog isIso isVdcEnabled", (*request).noRecords},
 }
 
 // adminTypes are other names for the same rows.
 var adminTypes = map[string]string{
 	"adminVM": "vm", "adminVApp": "vApp", "adminOrgVdc": "orgVdc", "adminOrgVdcStorageProfile": "orgVdcStorageProfile",
 	"adminCatalog": "catalog", "adminCatalogItem": "catalogItem", "adminVAppTemplate": "vAppTemplate", "adminTask": "task",
-	"adminDisk": "disk", "org": "organization",
+	"adminDisk": "disk", "adminVAppNetwork": "vAppNetwork", "adminMedia": "media", "org": "organization",
 }
 
 func (r *request) runQuery() (*response, error) {

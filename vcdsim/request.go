@@ -57,6 +57,7 @@ func (r *request) base() string { return "https://" + r.Host }
 var paths = map[string]string{
 	"vapp": "/api/vApp/vapp-", "vm": "/api/vApp/vm-", "vapptemplate": "/api/vAppTemplate/vappTemplate-",
 	"templatevm": "/api/vAppTemplate/vm-", "catalogitem": "/api/catalogItem/", "vdcstorageProfile": "/api/vdcStorageProfile/",
+	"entity": "/cloudapi/1.0.0/entities/urn:vcloud:entity:",
 }
 
 // mimes are the media types of kinds whose name is not in them.

@@ -58,7 +58,7 @@ func (s *Simulator) addRoutes() {
 	openRoutes(open)
 	for _, group := range []func(addRoute){
 		sessionRoutes, taskRoutes, orgRoutes, adminRoutes, vdcRoutes, networkRoutes, policyRoutes, catalogRoutes, queryRoutes,
-		vappRoutes, vmRoutes, diskRoutes, metadataRoutes,
+		vappRoutes, vmRoutes, diskRoutes, metadataRoutes, documentRoutes, entityRoutes, adminOrgRoutes, providerRoutes,
 	} {
 		group(add)
 	}

@@ -79,6 +79,9 @@ func New(cfg Config) (*Simulator, error) {
 		assume: DefaultAssumptions(), boots: map[string]context.CancelFunc{}, queues: map[string]chan struct{}{},
 	}
 	s.ids.fill(&s.store.model)
+	for i := range s.store.model.Orgs {
+		s.seedDocuments(&s.store.model.Orgs[i])
+	}
 	s.setDefaults(cfg)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.addRoutes()

@@ -221,15 +221,16 @@ func (v *VM) clone() VM {
 
 // store is the live state; everything in it is guarded by the simulator's lock.
 type store struct {
-	model    Model
-	vapps    map[string]*VApp
-	vms      map[string]*VM
-	disks    map[string]*Disk
-	tasks    map[string]*Task
-	sessions map[string]*Session            // by token
-	locks    map[string]string              // entity -> task
-	children map[string][]*VM               // vApp -> VMs in the order they were made
-	metadata map[string]map[string]Metadata // of what the model holds, by id
+	model     Model
+	vapps     map[string]*VApp
+	vms       map[string]*VM
+	disks     map[string]*Disk
+	tasks     map[string]*Task
+	sessions  map[string]*Session            // by token
+	locks     map[string]string              // entity -> task
+	children  map[string][]*VM               // vApp -> VMs in the order they were made
+	metadata  map[string]map[string]Metadata // of what the model holds, by id
+	documents map[string][]*document         // of cloudapi, by path, oldest first
 }
 
 func newStore(m Model) *store {
@@ -237,7 +238,7 @@ func newStore(m Model) *store {
 		model: m,
 		vapps: map[string]*VApp{}, vms: map[string]*VM{}, disks: map[string]*Disk{},
 		tasks: map[string]*Task{}, sessions: map[string]*Session{}, locks: map[string]string{}, children: map[string][]*VM{},
-		metadata: map[string]map[string]Metadata{},
+		metadata: map[string]map[string]Metadata{}, documents: map[string][]*document{},
 	}
 }
 

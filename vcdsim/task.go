@@ -113,6 +113,10 @@ func (s *Simulator) startTask(r *request, w Work, owner Entity, locks []string) 
 
 // finishAfter ends the task when its time has come: at once, but after the answer is made, when that is now.
 func (s *Simulator) finishAfter(t *Task, d time.Duration) {
+	if t.Work.Op == opCreateEntity {
+		t.Status = TaskRunning
+		return
+	}
 	if d <= 0 {
 		s.pending = append(s.pending, func() { s.finish(t.ID) })
 		return

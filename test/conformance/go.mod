@@ -6,7 +6,6 @@ replace github.com/cluster-api-provider-vcd/cluster-api-provider-vcd => ../..
 
 require (
 	github.com/cluster-api-provider-vcd/cluster-api-provider-vcd v0.0.0-00010101000000-000000000000
-	github.com/onsi/gomega v1.42.1
 	github.com/vmware/cloud-provider-for-cloud-director v0.0.0-20240422223843-6dd634aca882
 	github.com/vmware/go-vcloud-director/v2 v2.26.2
 	sigs.k8s.io/yaml v1.6.0
@@ -18,7 +17,6 @@ require (
 	github.com/araddon/dateparse v0.0.0-20190622164848-0fb0a474d195 // indirect
 	github.com/go-logr/logr v1.4.4 // indirect
 	github.com/go-openapi/errors v0.20.2 // indirect
-	github.com/google/go-cmp v0.7.0 // indirect
 	github.com/hashicorp/go-version v1.2.0 // indirect
 	github.com/kr/pretty v0.3.1 // indirect
 	github.com/kr/text v0.2.0 // indirect
@@ -26,9 +24,7 @@ require (
 	github.com/rogpeppe/go-internal v1.14.1 // indirect
 	github.com/sethvargo/go-password v0.2.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.3 // indirect
-	go.yaml.in/yaml/v3 v3.0.4 // indirect
 	golang.org/x/exp v0.0.0-20251219203646-944ab1f22d93 // indirect
-	golang.org/x/net v0.57.0 // indirect
 	golang.org/x/oauth2 v0.36.0 // indirect
 	golang.org/x/text v0.41.0 // indirect
 	gopkg.in/yaml.v2 v2.4.0 // indirect

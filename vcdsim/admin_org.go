@@ -1,0 +1,163 @@
+package vcdsim
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+const adminOrgType = "application/vnd.vmware.admin.organization+xml"
+
+// OrgSettings are the settings of an Org that change nothing in the simulator but are kept.
+type OrgSettings struct {
+	CanPublishCatalogs   bool
+	CanPublishExternally bool
+	CanSubscribe         bool
+	DeployedVMQuota      int64
+	StoredVMQuota        int64
+	PowerOnDelay         time.Duration
+	// KeepExpired and KeepRunning turn the defaults around: what expired is deleted, and powered off.
+	KeepExpired          bool
+	KeepRunning          bool
+	TemplateLease        time.Duration
+	KeepExpiredTemplates bool
+}
+
+func adminOrgRoutes(add addRoute) {
+	add("POST", "/api/admin/orgs", (*request).createOrg, latencyWrite)
+	add("PUT", "/api/admin/org/{id}", (*request).putOrg, latencyWrite)
+	add("DELETE", "/api/admin/org/{id}", (*request).deleteOrg, latencyWrite)
+	add("POST", "/api/admin/org/{id}/action/disable", func(r *request) (*response, error) { return r.enableOrg(false) }, latencyWrite)
+	add("POST", "/api/admin/org/{id}/action/enable", func(r *request) (*response, error) { return r.enableOrg(true) }, latencyWrite)
+	add("POST", "/api/admin/org/{id}/users", (*request).createUser, latencyWrite)
+	add("PUT", "/api/admin/user/{id}", (*request).putUser, latencyWrite)
+	add("DELETE", "/api/admin/user/{id}", (*request).deleteUser, latencyWrite)
+	add("POST", "/api/admin/user/{id}/action/takeOwnership", (*request).takeOwnership, latencyWrite)
+}
+
+// settingsNode is the Settings element of an organisation.
+func (o *Org) settingsNode() *xmltree.Node {
+	T, s := xmltree.T, o.Settings
+	secs := func(d time.Duration) int64 { return int64(d.Seconds()) }
+	return xmltree.New("Settings",
+		xmltree.New("OrgGeneralSettings", T("CanPublishCatalogs", s.CanPublishCatalogs), T("CanPublishExternally", s.CanPublishExternally),
+			T("CanSubscribe", s.CanSubscribe), T("DeployedVMQuota", s.DeployedVMQuota), T("StoredVmQuota", s.StoredVMQuota),
+			T("UseServerBootSequence", false), T("DelayAfterPowerOnSeconds", secs(s.PowerOnDelay))),
+		xmltree.New("VAppLeaseSettings", T("DeleteOnStorageLeaseExpiration", !s.KeepExpired), T("DeploymentLeaseSeconds", secs(o.RuntimeLease)),
+			T("StorageLeaseSeconds", secs(o.StorageLease)), T("PowerOffOnRuntimeLeaseExpiration", !s.KeepRunning)),
+		xmltree.New("VAppTemplateLeaseSettings", T("DeleteOnStorageLeaseExpiration", !s.KeepExpiredTemplates), T("StorageLeaseSeconds", secs(s.TemplateLease))))
+}
+
+// readSettings takes what an AdminOrg says over; what it does not name stays.
+func (o *Org) readSettings(tree *xmltree.Node) {
+	o.FullName, o.Description, o.Disabled = tree.Str("FullName"), tree.Str("Description"), !tree.Bool("IsEnabled")
+	s := &o.Settings
+	if g := tree.At("Settings", "OrgGeneralSettings"); g != nil {
+		s.CanPublishCatalogs, s.CanPublishExternally, s.CanSubscribe = g.Bool("CanPublishCatalogs"), g.Bool("CanPublishExternally"), g.Bool("CanSubscribe")
+		s.DeployedVMQuota, _ = g.Int("DeployedVMQuota")
+		s.StoredVMQuota, _ = g.Int("StoredVmQuota")
+		delay, _ := g.Int("DelayAfterPowerOnSeconds")
+		s.PowerOnDelay = seconds(delay)
+	}
+	if l := tree.At("Settings", "VAppLeaseSettings"); l != nil {
+		runtime, _ := l.Int("DeploymentLeaseSeconds")
+		storage, _ := l.Int("StorageLeaseSeconds")
+		o.RuntimeLease, o.StorageLease = seconds(runtime), seconds(storage)
+		s.KeepExpired, s.KeepRunning = !l.Bool("DeleteOnStorageLeaseExpiration"), !l.Bool("PowerOffOnRuntimeLeaseExpiration")
+	}
+	if l := tree.At("Settings", "VAppTemplateLeaseSettings"); l != nil {
+		lease, _ := l.Int("StorageLeaseSeconds")
+		s.TemplateLease, s.KeepExpiredTemplates = seconds(lease), !l.Bool("DeleteOnStorageLeaseExpiration")
+	}
+}
+
+// done answers 202 with a task for what was done at once.
+func (r *request) done(e Entity) *response {
+	return r.accepted(r.sim.startTask(r, Work{Op: opDone}, e, nil))
+}
+
+func (o *Org) entity() Entity { return Entity{Kind: "org", ID: o.ID, Name: o.Name} }
+
+// byProvider refuses everybody but providers.
+func (r *request) byProvider(operation string) error {
+	if !r.session.provider() {
+		return forbidden(operation, r.URL.Path)
+	}
+	return nil
+}
+
+func (r *request) createOrg() (*response, error) {
+	if err := r.byProvider("ORG_CREATE"); err != nil {
+		return nil, err
+	}
+	tree, err := r.tree()
+	if err != nil {
+		return nil, err
+	}
+	org := Org{ID: r.sim.ids.next("org"), Name: tree.Attr("name")}
+	if err := checkName("organization", org.Name); err != nil {
+		return nil, err
+	}
+	if r.sim.store.orgByName(org.Name) != nil {
+		return nil, duplicateName(org.Name)
+	}
+	org.readSettings(tree)
+	r.sim.store.model.Orgs = append(r.sim.store.model.Orgs, org)
+	r.sim.seedDocuments(&org)
+	return r.done(org.entity()), nil
+}
+
+func (r *request) ownOrg() (*Org, error) {
+	o := r.sim.store.org(bare(r.vars["id"]))
+	if o == nil || !r.sees(o.ID) {
+		return nil, forbidden("ORG_VIEW", r.vars["id"])
+	}
+	return o, nil
+}
+
+func (r *request) putOrg() (*response, error) {
+	org, err := r.ownOrg()
+	if err != nil {
+		return nil, err
+	}
+	tree, err := r.tree()
+	if err != nil {
+		return nil, err
+	}
+	org.readSettings(tree)
+	return r.done(org.entity()), nil
+}
+
+func (r *request) enableOrg(on bool) (*response, error) {
+	org, err := r.ownOrg()
+	if err != nil {
+		return nil, err
+	}
+	org.Disabled = !on
+	return &response{status: http.StatusNoContent}, nil
+}
+
+// deleteOrg takes an organisation away that is disabled; one that holds VDCs only with recursive.
+func (r *request) deleteOrg() (*response, error) {
+	if err := r.byProvider("ORG_DELETE"); err != nil {
+		return nil, err
+	}
+	org, err := r.ownOrg()
+	if err != nil {
+		return nil, err
+	}
+	if !org.Disabled {
+		return nil, badRequest("The organization %q must be disabled before it is deleted.", org.Name)
+	}
+	if len(org.VDCs) > 0 && r.query.get("recursive") != "true" {
+		return nil, badRequest("The organization %q is not empty.", org.Name)
+	}
+	e := org.entity()
+	r.sim.store.model.Orgs = slices.DeleteFunc(slices.Clone(r.sim.store.model.Orgs), func(o Org) bool { return o.ID == e.ID })
+	for path, list := range r.sim.store.documents {
+		r.sim.store.documents[path] = slices.DeleteFunc(slices.Clone(list), func(d *document) bool { return d.orgID == e.ID })
+	}
+	return r.done(e), nil
+}

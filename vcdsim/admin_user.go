@@ -1,0 +1,163 @@
+package vcdsim
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+const adminUserType = "application/vnd.vmware.admin.user+xml"
+
+// UserDetails are what is kept of a User and changes nothing in the simulator.
+type UserDetails struct {
+	Description     string
+	Email           string
+	Telephone       string
+	IM              string
+	External        bool
+	Provider        string // INTEGRATED, SAML, OAUTH
+	StoredVMQuota   int64
+	DeployedVMQuota int64
+}
+
+// user finds a user the caller may see.
+func (r *request) user(id string) (*Org, *User, error) {
+	for _, o := range r.orgs() {
+		for i := range o.Users {
+			if o.Users[i].ID == id {
+				return o, &o.Users[i], nil
+			}
+		}
+	}
+	return nil, nil, forbidden("USER_VIEW", id)
+}
+
+// getUser shows a user of an organisation.
+func (r *request) getUser() (*response, error) {
+	org, u, err := r.user(bare(r.vars["id"]))
+	if err != nil {
+		return nil, err
+	}
+	return xmlOK(r.userNode(org, u)), nil
+}
+
+func (r *request) userNode(o *Org, u *User) *xmltree.Node {
+	A, T := xmltree.A, xmltree.T
+	path := "/api/admin/user/" + u.ID
+	provider := u.Details.Provider
+	if provider == "" {
+		provider = "INTEGRATED"
+	}
+	n := xmltree.New("User", namespaces(), A("name", u.Name), A("id", URN("user", u.ID)), A("href", r.base()+path), A("type", adminUserType))
+	n.Add([]*xmltree.Node{
+		r.link("up", "/api/admin/org/"+o.ID, adminOrgType), r.link("edit", path, adminUserType), r.link("remove", path, ""),
+		T("Description", u.Details.Description), T("FullName", u.FullName), T("EmailAddress", u.Details.Email), T("Telephone", u.Details.Telephone),
+		T("IsEnabled", !u.Disabled), T("IsLocked", false), T("IM", u.Details.IM), T("NameInSource", u.Name), T("IsExternal", u.Details.External),
+		T("ProviderType", provider), T("IsGroupRole", false), T("StoredVmQuota", u.Details.StoredVMQuota), T("DeployedVmQuota", u.Details.DeployedVMQuota),
+		r.adminRef("Role", "role", r.sim.ids.named("role", u.Role), u.Role), xmltree.New("GroupReferences"),
+	})
+	return n
+}
+
+// readUser takes what a User element says over. A password is written, never shown.
+func (r *request) readUser(org *Org, u *User, tree *xmltree.Node) error {
+	name := tree.Attr("name")
+	if err := checkName("user", name); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(org.Users, func(x User) bool { return x.Name == name && x.ID != u.ID }) {
+		return duplicateName(name)
+	}
+	if ref := tree.At("Role"); ref != nil {
+		role, err := r.roleName(org, bare(ref.Attr("href")))
+		if err != nil {
+			return err
+		}
+		u.Role = role
+	}
+	u.Name, u.FullName, u.Disabled = name, tree.Str("FullName"), !tree.Bool("IsEnabled")
+	if password := tree.Str("Password"); password != "" {
+		u.Password = password
+	}
+	d := &u.Details
+	d.Description, d.Email, d.Telephone, d.IM = tree.Str("Description"), tree.Str("EmailAddress"), tree.Str("Telephone"), tree.Str("IM")
+	d.External, d.Provider = tree.Bool("IsExternal"), tree.Str("ProviderType")
+	d.StoredVMQuota, _ = tree.Int("StoredVmQuota")
+	d.DeployedVMQuota, _ = tree.Int("DeployedVmQuota")
+	return nil
+}
+
+// roleName finds a role of an organisation by its bare id.
+func (r *request) roleName(org *Org, id string) (string, error) {
+	for _, d := range r.sim.store.documents[rolesPath] {
+		if d.orgID == org.ID && bare(d.id()) == id {
+			return text(d.body, "name"), nil
+		}
+	}
+	return "", forbidden("ROLE_VIEW", id)
+}
+
+func (r *request) createUser() (*response, error) {
+	org, err := r.ownOrg()
+	if err != nil {
+		return nil, err
+	}
+	tree, err := r.tree()
+	if err != nil {
+		return nil, err
+	}
+	u := User{ID: r.sim.ids.next("user")}
+	if err := r.readUser(org, &u, tree); err != nil {
+		return nil, err
+	}
+	if u.Role == "" || u.Password == "" && !u.Details.External {
+		return nil, badRequest("A user needs a role and a password.")
+	}
+	org.Users = append(org.Users, u)
+	return &response{status: http.StatusCreated, xml: r.userNode(org, &u), header: map[string]string{"Location": r.base() + "/api/admin/user/" + u.ID}}, nil
+}
+
+func (r *request) putUser() (*response, error) {
+	org, u, err := r.user(bare(r.vars["id"]))
+	if err != nil {
+		return nil, err
+	}
+	tree, err := r.tree()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.readUser(org, u, tree); err != nil {
+		return nil, err
+	}
+	return xmlOK(r.userNode(org, u)), nil
+}
+
+func (r *request) deleteUser() (*response, error) {
+	org, u, err := r.user(bare(r.vars["id"]))
+	if err != nil {
+		return nil, err
+	}
+	id := u.ID
+	org.Users = slices.DeleteFunc(slices.Clone(org.Users), func(x User) bool { return x.ID == id })
+	return &response{status: http.StatusNoContent}, nil
+}
+
+// takeOwnership makes what a user owns the caller's.
+func (r *request) takeOwnership() (*response, error) {
+	_, u, err := r.user(bare(r.vars["id"]))
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range r.sim.store.vapps {
+		if v.OwnerID == u.ID {
+			v.OwnerID = r.session.UserID
+		}
+	}
+	for _, d := range r.sim.store.disks {
+		if d.OwnerID == u.ID {
+			d.OwnerID = r.session.UserID
+		}
+	}
+	return &response{status: http.StatusNoContent}, nil
+}

@@ -1,0 +1,108 @@
+package vcdsim
+
+import (
+	"net/http"
+	"slices"
+)
+
+const (
+	interfacesPath = "1.0.0/interfaces"
+	typesPath      = "1.0.0/entityTypes"
+	entitiesPath   = "1.0.0/entities"
+)
+
+func typeCollections() []*collection {
+	key := []string{"vendor", "nss", "version"}
+	return []*collection{
+		{
+			path: interfacesPath, right: "DEFINED_INTERFACE", provider: true, unique: key, required: slices.Concat(key, []string{"name"}), fixed: key,
+			defaults: map[string]any{"readonly": false}, newID: typed("interface"),
+		},
+		{
+			path: typesPath, right: "DEFINED_ENTITY_TYPE", provider: true, unique: key, required: slices.Concat(key, []string{"name"}),
+			fixed: slices.Concat(key, []string{"schema", "interfaces"}), defaults: map[string]any{"readonly": false}, newID: typed("type"),
+			check: checkType, free: unusedType,
+		},
+	}
+}
+
+// typed names interfaces and types by vendor, namespace and version.
+func typed(kind string) func(map[string]any) string {
+	return func(body map[string]any) string {
+		return "urn:vcloud:" + kind + ":" + text(body, "vendor") + ":" + text(body, "nss") + ":" + text(body, "version")
+	}
+}
+
+func checkType(r *request, body map[string]any) error {
+	if _, ok := body["schema"].(map[string]any); !ok {
+		return badRequest("An entity type needs a JSON schema.")
+	}
+	list, _ := body["interfaces"].([]any)
+	for _, id := range list {
+		known := slices.ContainsFunc(r.sim.store.documents[interfacesPath], func(d *document) bool { return d.id() == id })
+		if !known {
+			return refuse(http.StatusBadRequest, "RDE_INTERFACE_NOT_FOUND", "The interface %v does not exist.", id)
+		}
+	}
+	if bundle := typeBundle(body); !slices.ContainsFunc(r.sim.store.documents[bundlesPath], func(d *document) bool { return text(d.body, "name") == bundle }) {
+		d := r.sim.addDocument(bundlesPath, r.session.OrgID, r.sim.roleBody("rightsBundle", bundle))
+		for _, x := range typeRights(body) {
+			d.refs["rights"] = append(d.refs["rights"], r.rightURN(x.name))
+		}
+	}
+	return nil
+}
+
+// typeBundle is the rights bundle that comes with an entity type.
+func typeBundle(body map[string]any) string {
+	return text(body, "vendor") + ":" + text(body, "nss") + " Entitlement"
+}
+
+// typeRights are the rights that come with an entity type.
+func typeRights(body map[string]any) []right {
+	var out []right
+	for _, level := range []string{"View", "Edit", "Full Control", "Administrator View", "Administrator Full Control"} {
+		kind := "MODIFY"
+		if level == "View" || level == "Administrator View" {
+			kind = "VIEW"
+		}
+		out = append(out, right{name: text(body, "vendor") + ":" + text(body, "nss") + ": " + level, category: "General", kind: kind})
+	}
+	return out
+}
+
+func unusedType(r *request, d *document) error {
+	for _, e := range r.sim.store.documents[entitiesPath] {
+		if e.body["entityType"] == d.body["id"] {
+			return refuse(http.StatusBadRequest, "RDE_TYPE_IN_USE", "The entity type %s has entities.", d.id())
+		}
+	}
+	bundle := typeBundle(d.body)
+	r.sim.store.documents[bundlesPath] = slices.DeleteFunc(slices.Clone(r.sim.store.documents[bundlesPath]), func(x *document) bool {
+		return text(x.body, "name") == bundle
+	})
+	return nil
+}
+
+// seedTypes are the interfaces and types a VCD comes with.
+func (s *Simulator) seedTypes(org *Org) {
+	if org.Name != systemOrg {
+		return
+	}
+	s.addDocument(interfacesPath, org.ID, map[string]any{
+		"id": "urn:vcloud:interface:vmware:k8s:1.0.0", "name": "Kubernetes", "vendor": "vmware", "nss": "k8s", "version": "1.0.0", "readonly": true,
+	})
+	for _, version := range []string{"1.1.0", "1.2.0", "1.3.0"} {
+		s.addDocument(typesPath, org.ID, map[string]any{
+			"id": "urn:vcloud:type:vmware:capvcdCluster:" + version, "name": "CAPVCD Cluster", "vendor": "vmware", "nss": "capvcdCluster",
+			"version": version, "readonly": false, "interfaces": []any{"urn:vcloud:interface:vmware:k8s:1.0.0"},
+			"schema": map[string]any{"type": "object"}, "description": "Kubernetes cluster of Cluster API",
+		})
+	}
+}
+
+// seedDocuments gives an organisation what every one has.
+func (s *Simulator) seedDocuments(org *Org) {
+	s.seedRoles(org)
+	s.seedTypes(org)
+}

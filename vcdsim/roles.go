@@ -1,0 +1,268 @@
+package vcdsim
+
+import (
+	"net/http"
+	"slices"
+)
+
+const (
+	rolesPath   = "1.0.0/roles"
+	globalsPath = "1.0.0/globalRoles"
+	bundlesPath = "1.0.0/rightsBundles"
+)
+
+// undefinedBundle is what VCD writes where there is no key to translate by.
+const undefinedBundle = "com.vmware.vcloud.undefined.key"
+
+func roleCollections() []*collection {
+	defaults := map[string]any{"bundleKey": undefinedBundle, "readOnly": false}
+	name := []string{"name"}
+	return []*collection{
+		{path: rolesPath, kind: "role", right: "ROLE", unique: name, required: name, defaults: defaults},
+		{path: globalsPath, kind: "globalRole", right: "GLOBAL_ROLE", unique: name, required: name, provider: true, defaults: defaults},
+		{path: bundlesPath, kind: "rightsBundle", right: "RIGHTS_BUNDLE", unique: name, required: name, provider: true, defaults: defaults},
+	}
+}
+
+// A right is one of VCD's rights. Those the simulator knows are the ones that clients were seen to ask for.
+type right struct {
+	name, category, kind string
+	implied              []string
+}
+
+var rights = []right{
+	{"General: Administrator View", "General", "VIEW", nil},
+	{"Organization: View", "Organization", "VIEW", nil},
+	{"Organization Network: View", "Organization Network", "VIEW", nil},
+	{"Organization vDC: View", "Organization VDC", "VIEW", nil},
+	{"Organization vDC Compute Policy: View", "Organization VDC", "VIEW", nil},
+	{"Organization vDC Gateway: View", "Gateway", "VIEW", nil},
+	{"Organization vDC Gateway: View Load Balancer", "Gateway", "VIEW", nil},
+	{"Organization vDC Gateway: Configure Load Balancer", "Gateway", "MODIFY", []string{"Organization vDC Gateway: View Load Balancer"}},
+	{"Organization vDC Gateway: View NAT", "Gateway", "VIEW", nil},
+	{"Organization vDC Gateway: Configure NAT", "Gateway", "MODIFY", []string{"Organization vDC Gateway: View NAT"}},
+	{"Catalog: View Private and Shared Catalogs", "Catalog", "VIEW", nil},
+	{"Catalog: Add vApp from My Cloud", "Catalog", "MODIFY", []string{"Catalog: View Private and Shared Catalogs", "vApp Template / Media: View", "vApp Template / Media: Edit"}},
+	{"Catalog: Edit Properties", "Catalog", "MODIFY", []string{"Catalog: View Private and Shared Catalogs"}},
+	{"Catalog: Create / Delete a Catalog", "Catalog", "MODIFY", []string{"Catalog: View Private and Shared Catalogs"}},
+	{"vApp Template / Media: View", "vApp Template", "VIEW", nil},
+	{"vApp Template / Media: Edit", "vApp Template", "MODIFY", []string{"vApp Template / Media: View"}},
+	{"vApp: Create / Reconfigure", "vApp", "MODIFY", []string{"vApp: View VM metrics"}},
+	{"vApp: View VM metrics", "vApp", "VIEW", nil},
+	{"vApp: Delete", "vApp", "MODIFY", nil},
+	{"vApp: Edit Properties", "vApp", "MODIFY", nil},
+	{"vApp: Edit VM Properties", "vApp", "MODIFY", nil},
+	{"vApp: Edit VM CPU", "vApp", "MODIFY", nil},
+	{"vApp: Edit VM Memory", "vApp", "MODIFY", nil},
+	{"vApp: Edit VM Network", "vApp", "MODIFY", nil},
+	{"vApp: Power Operations", "vApp", "MODIFY", nil},
+	{"vApp: Preserve ExtraConfig Elements during OVF Import and Export", "vApp", "MODIFY", nil},
+	{"vApp: Allow All Extra Config", "vApp", "MODIFY", nil},
+	{"vApp: VM Migrate, Force Undeploy, Relocate, Consolidate", "vApp", "MODIFY", nil},
+	{"Disk: Create", "Disk", "MODIFY", nil},
+	{"Disk: Delete", "Disk", "MODIFY", nil},
+	{"Disk: View Properties", "Disk", "VIEW", nil},
+	{"Role: Create, Edit, Delete, or Copy", "Role", "MODIFY", nil},
+	{"Task: Resume, Abort, or Fail", "Task", "MODIFY", nil},
+	{"VCD Extension: Register, Unregister, Refresh, Associate or Disassociate", "Extension", "MODIFY", nil},
+	{"UI Plugins: Define, Upload, Modify, Delete, Associate or Disassociate", "Extension", "MODIFY", nil},
+	{"API Tokens: Manage", "Access", "MODIFY", nil},
+	{"User: Manage user's own API token", "Access", "MODIFY", nil},
+}
+
+func (r *request) rightURN(name string) string { return URN("right", r.sim.ids.named("right", name)) }
+
+func (r *request) categoryURN(name string) string {
+	return URN("rightsCategory", r.sim.ids.named("rightsCategory", name))
+}
+
+func (r *request) rightJSON(x right) map[string]any {
+	implied := []any{}
+	for _, name := range x.implied {
+		implied = append(implied, map[string]any{"name": name, "id": r.rightURN(name)})
+	}
+	return map[string]any{
+		"id": r.rightURN(x.name), "name": x.name, "description": x.name, "bundleKey": undefinedBundle,
+		"category": r.categoryURN(x.category), "serviceNamespace": nil, "rightType": x.kind, "impliedRights": implied,
+	}
+}
+
+// rights are the built-in rights and those that entity types brought.
+func (r *request) rights() []any {
+	var out []any
+	for _, x := range rights {
+		out = append(out, r.rightJSON(x))
+	}
+	for _, d := range r.sim.store.documents[typesPath] {
+		for _, x := range typeRights(d.body) {
+			out = append(out, r.rightJSON(x))
+		}
+	}
+	return out
+}
+
+func (r *request) categories() []any {
+	var out []any
+	seen := map[string]bool{}
+	for _, x := range rights {
+		if !seen[x.category] {
+			seen[x.category] = true
+			out = append(out, map[string]any{
+				"id": r.categoryURN(x.category), "name": x.category, "bundleKey": undefinedBundle, "parent": "",
+				"rightsCount": map[string]any{"view": 1, "modify": 1}, "subCategories": []string{},
+			})
+		}
+	}
+	return out
+}
+
+func roleRoutes(add addRoute) {
+	for path, all := range map[string]func(*request) []any{"rights": (*request).rights, "rightsCategories": (*request).categories} {
+		add("GET", "/cloudapi/1.0.0/"+path, func(r *request) (*response, error) { return r.page(all(r)) }, latencyCloudAPI)
+		add("GET", "/cloudapi/1.0.0/"+path+"/{id}", func(r *request) (*response, error) { return r.oneOf(all(r)) }, latencyCloudAPI)
+	}
+	for _, c := range roleCollections() {
+		base := "/cloudapi/" + c.path + "/{id}"
+		rights := refList{c, "rights", (*request).rights}
+		rights.routes(add, base+"/rights")
+		if c.provider {
+			tenants := refList{c, "tenants", (*request).tenantRefs}
+			tenants.routes(add, base+"/tenants")
+			add("POST", base+"/tenants/publish", tenants.add, latencyWrite)
+			add("POST", base+"/tenants/unpublish", tenants.remove, latencyWrite)
+			add("POST", base+"/tenants/publishAll", tenants.addAll, latencyWrite)
+			add("POST", base+"/tenants/unpublishAll", tenants.removeAll, latencyWrite)
+		}
+	}
+}
+
+// oneOf answers with the item whose id is in the path.
+func (r *request) oneOf(items []any) (*response, error) {
+	for _, item := range items {
+		if id, _ := at(item, []string{"id"}); id == r.vars["id"] {
+			return jsonOK(item), nil
+		}
+	}
+	return nil, forbidden("VIEW", r.vars["id"])
+}
+
+func (r *request) tenantRefs() []any {
+	var out []any
+	for _, o := range r.orgs() {
+		out = append(out, jsonRef("org", o.ID, o.Name))
+	}
+	return out
+}
+
+// A refList is a list of references below the documents of a collection.
+type refList struct {
+	of     *collection
+	name   string
+	target func(*request) []any // what there is to refer to
+}
+
+func (l refList) routes(add addRoute, path string) {
+	add("GET", path, l.list, latencyCloudAPI)
+	add("POST", path, l.add, latencyWrite)
+	add("PUT", path, l.replace, latencyWrite)
+}
+
+func (l refList) page(r *request, d *document) (*response, error) {
+	out := []any{}
+	for _, item := range l.target(r) {
+		if id, _ := at(item, []string{"id"}); slices.Contains(d.refs[l.name], id) {
+			out = append(out, item)
+		}
+	}
+	return r.page(out)
+}
+
+func (l refList) list(r *request) (*response, error) {
+	d, err := l.of.find(r, r.vars["id"])
+	if err != nil {
+		return nil, err
+	}
+	return l.page(r, d)
+}
+
+// change reads the references of the body and lets f make the new list.
+func (l refList) change(r *request, f func(have, given []string) []string) (*response, error) {
+	if err := l.of.writable(r); err != nil {
+		return nil, err
+	}
+	d, err := l.of.find(r, r.vars["id"])
+	if err != nil {
+		return nil, err
+	}
+	var body struct {
+		Values []struct {
+			ID string `json:"id"`
+		} `json:"values"`
+	}
+	if len(r.body) > 0 {
+		if err := r.document(&body); err != nil {
+			return nil, err
+		}
+	}
+	var given []string
+	for _, v := range body.Values {
+		given = append(given, v.ID)
+	}
+	d.refs[l.name] = f(d.refs[l.name], given)
+	d.version++
+	res, err := l.page(r, d)
+	if res != nil {
+		res.status = http.StatusOK
+	}
+	return res, err
+}
+
+func (l refList) add(r *request) (*response, error) {
+	return l.change(r, func(have, given []string) []string { return append(slices.Clone(have), given...) })
+}
+
+func (l refList) replace(r *request) (*response, error) {
+	return l.change(r, func(_, given []string) []string { return given })
+}
+
+func (l refList) remove(r *request) (*response, error) {
+	return l.change(r, func(have, given []string) []string {
+		return slices.DeleteFunc(slices.Clone(have), func(id string) bool { return slices.Contains(given, id) })
+	})
+}
+
+func (l refList) addAll(r *request) (*response, error) {
+	return l.change(r, func(_, _ []string) []string {
+		var out []string
+		for _, item := range l.target(r) {
+			id, _ := at(item, []string{"id"})
+			out = append(out, id)
+		}
+		return out
+	})
+}
+
+func (l refList) removeAll(r *request) (*response, error) {
+	return l.change(r, func(_, _ []string) []string { return nil })
+}
+
+// seedRoles gives an organisation its roles, and the provider the global ones.
+func (s *Simulator) seedRoles(org *Org) {
+	names := roleNames
+	if org.Name == systemOrg {
+		names = append([]string{"System Administrator"}, roleNames...)
+		for _, name := range roleNames {
+			s.addDocument(globalsPath, org.ID, s.roleBody("globalRole", name))
+		}
+		s.addDocument(bundlesPath, org.ID, s.roleBody("rightsBundle", "Default Rights Bundle"))
+	}
+	for _, name := range names {
+		s.addDocument(rolesPath, org.ID, s.roleBody("role", name))
+	}
+}
+
+func (s *Simulator) roleBody(kind, name string) map[string]any {
+	return map[string]any{
+		"id": URN(kind, s.ids.named(kind, name)), "name": name, "description": "Built-in rights of " + name, "bundleKey": undefinedBundle, "readOnly": true,
+	}
+}
