@@ -44,6 +44,7 @@ type VCDMachineReconciler struct {
 	wakeUps   wakeUps
 	memories  memories
 	creations creations
+	renewals  renewals
 }
 
 // SetupWithManager registers the reconciler.
@@ -87,6 +88,7 @@ type machineScope struct {
 	inLine    bool           // whether others may create the VM; set by prepareVApp
 	turn      turn           // the right to create VMs in vApp; set by reconcileVApp
 	vm        *vcd.VM        // in full; set by reconcileVM while the machine is being created
+	again     time.Duration  // when to look again though all is well; zero if need not be
 }
 
 // Reconcile makes the VM of m look like m.
@@ -106,7 +108,18 @@ func (r *VCDMachineReconciler) Reconcile(ctx context.Context, m *infrav1.VCDMach
 		setReady(m, phases)
 		rerr = errors.Join(rerr, ignoreGone(m, s.patcher.Patch(ctx, m, owned(phases))))
 	}()
-	return runPhases(ctx, m, s, phases, r.Recorder)
+	res, err := runPhases(ctx, m, s, phases, r.Recorder)
+	if err == nil && s.again > 0 && (res.RequeueAfter == 0 || s.again < res.RequeueAfter) {
+		res.RequeueAfter = s.again
+	}
+	return res, err
+}
+
+// lookWithin makes the next pass come within d.
+func (s *machineScope) lookWithin(d time.Duration) {
+	if s.again == 0 || d < s.again {
+		s.again = d
+	}
 }
 
 // markProvisioned stores that the machine was complete once, before Ready says so: who sees Ready shall find the rest too.

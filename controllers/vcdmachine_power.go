@@ -24,6 +24,7 @@ func reconcilePower(ctx context.Context, s *machineScope) (outcome, error) {
 	status := s.powerStatus()
 	switch {
 	case status == vcd.StatusPoweredOn:
+		s.watchLease(ctx)
 		return done, s.noteRunning(ctx)
 	case s.record != nil && s.record.Busy:
 		s.session.Invalidate(s.placement.vdc) // The next look shall see the end of it.

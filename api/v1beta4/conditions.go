@@ -26,6 +26,8 @@ const (
 	PoweredOnCondition = "PoweredOn"
 	// AddressesReadyCondition says whether the addresses of the machine are known.
 	AddressesReadyCondition = "AddressesReady"
+	// LeaseUnlimitedCondition is there, and false, while VCD will stop the vApp unless its lease is renewed. It is no part of Ready.
+	LeaseUnlimitedCondition = "LeaseUnlimited"
 )
 
 // Condition types of identities.

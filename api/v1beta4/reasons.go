@@ -177,6 +177,9 @@ const (
 	VMSuspendedReason = "VMSuspended"
 	// VMInconsistentReason means that VCD reports a state in which no VM should stay. Look at it in VCD.
 	VMInconsistentReason = "VMInconsistent"
+	// LeaseLimitedReason means that the organisation limits leases, so that VCD stops the vApp unless we renew its lease in time. Have
+	// the limit removed, and grant the right to change leases.
+	LeaseLimitedReason = "LeaseLimited"
 	// WaitingForAddressReason means that an address is not known yet. Wait; look at the DHCP server if it lasts.
 	WaitingForAddressReason = "WaitingForAddress"
 	// AddressInvalidReason means that an address does not fit its network. Correct spec.networks, or the network.
