@@ -34,3 +34,54 @@ func TestParseMarker(t *testing.T) {
 		})
 	}
 }
+
+func TestEveryValidMarkerSurvives(t *testing.T) {
+	g := NewWithT(t)
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+	const all = letters + ":._-"
+	for i := range 100_000 {
+		m := Marker{Cluster: someWord(i, letters, all)}
+		if i%3 > 0 {
+			m.Machine = someWord(i*31, letters, all)
+		}
+		g.Expect(m.Valid()).To(Succeed())
+		found, ok := ParseMarker("a note\n" + m.String() + "\nanother")
+		if !ok || found != m {
+			t.Fatalf("%q reads as %+v, %t", m, found, ok)
+		}
+	}
+}
+
+// someWord makes a word from a number; every character occurs at every place.
+func someWord(n int, first, rest string) string {
+	word := []byte{first[n%len(first)]}
+	for n /= len(first); n > 0; n /= len(rest) {
+		word = append(word, rest[n%len(rest)])
+	}
+	return string(word)
+}
+
+func TestInvalidMarkers(t *testing.T) {
+	tests := []struct {
+		name   string
+		marker Marker
+		want   string
+	}{
+		{"no cluster", Marker{Machine: "9d2"}, `the id "" of the cluster`},
+		{"a blank in the cluster", Marker{Cluster: "my cluster", Machine: "9d2"}, `the id "my cluster" of the cluster`},
+		{"a line's end", Marker{Cluster: "a\nb"}, `the id "a\nb" of the cluster`},
+		{"a blank in the machine", Marker{Cluster: "a", Machine: "b c"}, `the id "b c" of the machine`},
+		{"a comma", Marker{Cluster: "a,b"}, `the id "a,b" of the cluster`},
+		{"what starts with a hyphen", Marker{Cluster: "-a"}, `the id "-a" of the cluster`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+
+			err := tt.marker.Valid()
+
+			g.Expect(err).To(MatchError(ErrInvalid))
+			g.Expect(err).To(MatchError(ContainSubstring(tt.want)))
+		})
+	}
+}
