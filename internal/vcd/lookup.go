@@ -11,10 +11,14 @@ import (
 // Refresh forgets what look-ups remembered, so that the next ones ask VCD.
 func (s *Session) Refresh() { s.lookups.clear() }
 
-// FindVDC finds a VDC of the session's organisation by name or URN.
+// FindVDC finds a VDC of the session's organisation by name or URN. What was found by name is remembered for its URN, too.
 func (s *Session) FindVDC(ctx context.Context, nameOrURN string) (VDC, error) {
 	return lookup(ctx, s.lookups, key("vdc", nameOrURN), func(ctx context.Context) (VDC, error) {
-		return s.findVDC(ctx, nameOrURN)
+		vdc, err := s.findVDC(ctx, nameOrURN)
+		if err == nil {
+			s.lookups.put(key("vdc", vdc.ID), vdc)
+		}
+		return vdc, err
 	})
 }
 

@@ -14,10 +14,14 @@ import (
 const networksPath = "/cloudapi/1.0.0/orgVdcNetworks"
 
 // FindNetwork finds an organisation network by name or URN, among those that VMs of the VDC can be connected to: its
-// own, those of its VDC group and those shared with it.
+// own, those of its VDC group and those shared with it. What was found by name is remembered for its URN, too.
 func (s *Session) FindNetwork(ctx context.Context, vdc VDC, nameOrURN string) (Network, error) {
 	return lookup(ctx, s.lookups, key("network", vdc.ID, nameOrURN), func(ctx context.Context) (Network, error) {
-		return s.findNetwork(ctx, vdc, nameOrURN)
+		n, err := s.findNetwork(ctx, vdc, nameOrURN)
+		if err == nil {
+			s.lookups.put(key("network", vdc.ID, n.ID), n)
+		}
+		return n, err
 	})
 }
 

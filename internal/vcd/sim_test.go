@@ -60,6 +60,10 @@ func TestCostOfAMachine(t *testing.T) {
 
 	s := to.session(t)
 	p := to.plan(t, s, "cost-0")
+	for range 2 { // a machine asks for the ids that its cluster found by name
+		g.Expect(s.FindVDC(ctx, p.vdc.ID)).To(Equal(p.vdc))
+		g.Expect(s.FindNetwork(ctx, p.vdc, p.network.ID)).To(Equal(p.network))
+	}
 	_, err := s.FindVApp(ctx, p.vdc, "cost")
 	g.Expect(err).To(MatchError(vcd.ErrNotFound))
 	vApp, task, err := s.ComposeVApp(ctx, p.vdc, vcd.VAppSpec{
@@ -70,6 +74,8 @@ func TestCostOfAMachine(t *testing.T) {
 	total, counts := to.calls()
 	g.Expect(total).To(BeNumerically("<=", 16), "cold: %v", counts)
 	g.Expect(counts).To(HaveKeyWithValue("POST /cloudapi/1.0.0/sessions", 1))
+	g.Expect(counts).To(HaveKeyWithValue("GET /api/query type=orgVdc", 1))
+	g.Expect(counts).To(HaveKeyWithValue("GET /cloudapi/1.0.0/orgVdcNetworks", 1))
 	t.Logf("cold: %d calls: %v", total, counts)
 
 	to.sim.ResetCounters()
