@@ -56,8 +56,8 @@ func (c *cache) clear() {
 	clear(c.entries)
 }
 
-// lookup returns what the cache has for key, or finds it: once for all who ask at the same time. It goes on when the first
-// who asked gives up, for the others.
+// lookup returns what the cache has for key, or finds it: once for all who ask at the same time. It goes on when those who
+// asked give up, for whoever asks next.
 func lookup[T any](ctx context.Context, c *cache, key string, find func(context.Context) (T, error)) (T, error) {
 	var none T
 	if value, ok := c.get(key); ok {
@@ -76,6 +76,8 @@ func lookup[T any](ctx context.Context, c *cache, key string, find func(context.
 	case r := <-result:
 		found, _ := r.Val.(T)
 		return found, r.Err
+	case <-c.clock.After(patience):
+		return none, errSlow
 	case <-ctx.Done():
 		return none, ctx.Err() //nolint:wrapcheck // the caller's own cancellation
 	}

@@ -103,7 +103,7 @@ func (e *connectionError) Unwrap() error { return e.kind }
 // newConnectionError classifies a call to site that got no answer. The caller's own cancellation stays what it is.
 func newConnectionError(ctx context.Context, site string, err error, timeout time.Duration) error {
 	if ctx.Err() != nil {
-		return fmt.Errorf("calling %s: %w", site, ctx.Err())
+		return fmt.Errorf("calling %s: %w", site, context.Cause(ctx))
 	}
 	if reason, ok := distrust(err); ok {
 		return &connectionError{ErrTLS, fmt.Sprintf("certificate of %s is not trusted: %s", site, reason)}

@@ -47,6 +47,8 @@ func (s *Session) VMs(ctx context.Context, vdc VDC, vApp string, maxAge time.Dur
 	select {
 	case inv.turn <- struct{}{}:
 		defer func() { <-inv.turn }()
+	case <-s.opts.Clock.After(patience):
+		return nil, errSlow
 	case <-ctx.Done():
 		return nil, ctx.Err() //nolint:wrapcheck // the caller's own cancellation
 	}

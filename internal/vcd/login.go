@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -61,22 +60,6 @@ func login(ctx context.Context, transport http.RoundTripper, s *site, config Con
 		t.expires = t.expires.Add(-min(5*time.Minute, t.expires.Sub(now)/10))
 	}
 	return t, nil
-}
-
-// errVersionRefused says that the site no longer takes the API version that was agreed on.
-var errVersionRefused = &connectionError{ErrUnavailable, "the API version is no longer accepted"}
-
-// loginFailure makes a refusal of what does not pass by itself. A login that ends in "not found" must never look as if
-// the object of the call that needed the login were gone.
-func loginFailure(err error) error {
-	status, ok := errors.AsType[*StatusError](err)
-	switch {
-	case !ok, errors.Is(err, ErrUnavailable), errors.Is(err, ErrThrottled), errors.Is(err, ErrBusy):
-		return err
-	case status.Status == http.StatusNotAcceptable:
-		return errVersionRefused
-	}
-	return &StatusError{Status: http.StatusUnauthorized, Operation: status.Operation, Message: "the credentials were refused"}
 }
 
 func loginByPassword(ctx context.Context, transport http.RoundTripper, s *site, config Config, version string) (token, error) {

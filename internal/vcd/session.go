@@ -33,12 +33,15 @@ type Session struct {
 	inventoryMu sync.Mutex
 	inventories map[string]*inventory // by URN of the VDC
 
-	mu      sync.Mutex
-	current token
-	version string           // of the credentials
-	refused map[string]error // versions of the credentials that VCD refused
-	outage  outage
-	used    time.Time
+	mu        sync.Mutex
+	current   token
+	version   string             // of the credentials
+	worked    bool               // the credentials were accepted once
+	refused   map[string]refusal // by version of the credentials
+	refusals  int                // since they were last accepted
+	loggingIn bool
+	outage    outage
+	used      time.Time
 }
 
 // An outage holds back logins to a site that does not answer, so that not everybody comes back in the same moment.
@@ -84,36 +87,31 @@ func (s *Session) usedBefore(t time.Time) bool {
 
 // token returns a token that should work, logging in when there is none or when it is about to expire.
 func (s *Session) token(ctx context.Context) (token, error) {
+	now := s.opts.Clock.Now()
 	s.mu.Lock()
-	current, refusal := s.current, s.refused[s.version]
+	current, refused := s.current, s.refused[s.version].at(now)
 	s.mu.Unlock()
 	switch {
-	case refusal != nil:
-		return token{}, refusal
-	case !current.stale(s.opts.Clock.Now()):
+	case refused != nil:
+		return token{}, refused
+	case !current.stale(now):
 		return current, nil
 	}
 	return s.renew(ctx, current)
 }
 
 // renew replaces the token, unless somebody else has done so: one login for all who need it at the same time. It goes on
-// when the first who asked gives up, for the others.
+// when the first who asked gives up, for the others. Nobody else waits for a login to a site where the last one got no answer.
 func (s *Session) renew(ctx context.Context, old token) (token, error) {
+	if err := s.doubtful(); err != nil {
+		return token{}, err
+	}
 	result := s.flight.DoChan("login", func() (any, error) {
-		s.mu.Lock()
-		current, version, refusal := s.current, s.version, s.refused[s.version]
-		now := s.opts.Clock.Now()
-		if refusal == nil && now.Before(s.outage.until) {
-			refusal = s.outage.err
+		current, version, err := s.beginLogin(old)
+		if err != nil || current.value != "" {
+			return current, err
 		}
-		s.mu.Unlock()
-		switch {
-		case current.value != old.value && !current.stale(now):
-			return current, nil
-		case refusal != nil:
-			return token{}, refusal
-		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*s.opts.RequestTimeout)
+		ctx, cancel := s.site.deadline(context.WithoutCancel(ctx), min(loginTimeout, s.opts.RequestTimeout))
 		defer cancel()
 		return s.login(ctx, version)
 	})
@@ -126,6 +124,35 @@ func (s *Session) renew(ctx context.Context, old token) (token, error) {
 	}
 }
 
+// doubtful returns the last failure while somebody tries again after it.
+func (s *Session) doubtful() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.loggingIn {
+		return s.outage.err
+	}
+	return nil
+}
+
+// beginLogin says that a login is needed, for which version of the credentials, or returns the token or the refusal that
+// somebody else has got meanwhile.
+func (s *Session) beginLogin(old token) (token, string, error) {
+	now := s.opts.Clock.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current.value != old.value && !s.current.stale(now) {
+		return s.current, "", nil
+	}
+	if err := s.refused[s.version].at(now); err != nil {
+		return token{}, "", err
+	}
+	if now.Before(s.outage.until) {
+		return token{}, "", s.outage.err
+	}
+	s.loggingIn = true
+	return token{}, s.version, nil
+}
+
 func (s *Session) login(ctx context.Context, version string) (token, error) {
 	agreed := s.site.agreedVersion()
 	t, err := login(ctx, s.wire, s.site, s.config)
@@ -136,18 +163,19 @@ func (s *Session) login(ctx context.Context, version string) (token, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	hadToken := s.current.value != ""
-	s.current = t
+	s.current, s.loggingIn = t, false
 	switch {
 	case err == nil:
 		s.metrics.logins.WithLabelValues("ok").Inc()
 		if !hadToken {
 			s.metrics.sessions.Inc()
 		}
-		s.refused, s.outage = map[string]error{}, outage{}
+		s.worked, s.refused, s.refusals, s.outage = true, map[string]refusal{}, 0, outage{}
 		return t, nil
 	case errors.Is(err, ErrUnauthorized):
 		s.metrics.logins.WithLabelValues("refused").Inc()
-		s.refused[version] = err
+		s.outage = outage{}
+		s.refuse(version, err)
 	default:
 		s.metrics.logins.WithLabelValues("failed").Inc()
 		s.outage.again(err, s.opts.Clock.Now())
@@ -183,7 +211,9 @@ type authTransport Session
 // RoundTrip implements http.RoundTripper.
 func (a *authTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	s := (*Session)(a)
-	s.touch()
+	if !isPolling(req.Context()) {
+		s.touch()
+	}
 	t, err := s.token(req.Context())
 	if err != nil {
 		return nil, keepFailure(req, err)

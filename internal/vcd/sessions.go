@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -23,6 +24,7 @@ type PoolOptions struct {
 	UserAgent         string
 	RequestsPerSecond float64       // per site; 0: 20
 	Burst             int           // per site; 0: 40
+	InFlight          int           // calls per site at the same time; 0: 8
 	TaskPoll          time.Duration // between two task queries of a session; 0: 2 s
 	RequestTimeout    time.Duration // for one call, with its answer; 0: 60 s
 	LookupTTL         time.Duration // how long look-ups are remembered; 0: 10 min
@@ -36,6 +38,7 @@ func (o PoolOptions) withDefaults() PoolOptions {
 	}
 	setDefault(&o.RequestsPerSecond, 20)
 	setDefault(&o.Burst, 40)
+	setDefault(&o.InFlight, 8)
 	setDefault(&o.TaskPoll, 2*time.Second)
 	setDefault(&o.RequestTimeout, time.Minute)
 	setDefault(&o.LookupTTL, 10*time.Minute)
@@ -89,7 +92,7 @@ func (p *Pool) currentWireLog() func(Exchange) {
 }
 
 // Session returns the session for config, logging in if there is none that works. Credentials that were refused are not
-// tried again before config.Version changes.
+// tried again before config.Version changes, or in a while if they worked before. A site that hangs is unavailable at once.
 func (p *Pool) Session(ctx context.Context, config Config) (*Session, error) {
 	p.evictIdle(context.WithoutCancel(ctx))
 	s, err := p.sessionFor(config)
@@ -98,6 +101,9 @@ func (p *Pool) Session(ctx context.Context, config Config) (*Session, error) {
 	}
 	s.setVersion(config.Version)
 	s.touch()
+	if err := s.site.guard.hanging(); err != nil {
+		return nil, err
+	}
 	if _, err := s.token(ctx); err != nil {
 		return nil, err
 	}
@@ -117,14 +123,13 @@ func (p *Pool) sessionFor(config Config) (*Session, error) {
 	}
 	where, ok := p.sites[base]
 	if !ok {
-		where = newSite(base, p.opts.RequestsPerSecond, p.opts.Burst, p.opts.Clock)
-		p.sites[base] = where
+		where = newSite(base, p.opts)
 	}
 	s, err := p.newSession(where, config)
 	if err != nil {
 		return nil, err
 	}
-	p.sessions[key] = s
+	p.sites[base], p.sessions[key] = where, s
 	return s, nil
 }
 
@@ -153,8 +158,8 @@ func (p *Pool) newSession(where *site, config Config) (*Session, error) {
 	}
 	s := &Session{
 		site: where, wire: w, config: config, opts: p.opts, metrics: p.metrics,
-		used: p.opts.Clock.Now(), refused: map[string]error{}, lookups: newCache(p.opts.LookupTTL, p.opts.Clock), inventories: map[string]*inventory{},
-		documents: newDocuments(p.opts.Clock),
+		used: p.opts.Clock.Now(), refused: map[string]refusal{}, lookups: newCache(p.opts.LookupTTL, p.opts.Clock),
+		inventories: map[string]*inventory{}, documents: newDocuments(p.opts.Clock),
 	}
 	org, _ := config.identity()
 	s.provider = isSystem(org)
@@ -169,13 +174,18 @@ func (p *Pool) newSession(where *site, config Config) (*Session, error) {
 	return s, nil
 }
 
-// evictIdle logs out sessions that nobody used for a while, such as those of a password that was changed.
+// evictIdle logs out sessions that nobody used for a while, such as those of a password that was changed, and forgets sites
+// that have no session left.
 func (p *Pool) evictIdle(ctx context.Context) {
 	deadline := p.opts.Clock.Now().Add(-p.opts.IdleTimeout)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	inUse := map[*site]bool{}
+	defer func() { maps.DeleteFunc(p.sites, func(_ string, s *site) bool { return !inUse[s] }) }()
 	for key, s := range p.sessions {
-		if s.usedBefore(deadline) {
+		if !s.usedBefore(deadline) {
+			inUse[s.site] = true
+		} else {
 			delete(p.sessions, key)
 			go func() {
 				ctx, cancel := context.WithTimeout(ctx, p.opts.RequestTimeout)
@@ -190,7 +200,7 @@ func (p *Pool) evictIdle(ctx context.Context) {
 func (p *Pool) Close(ctx context.Context) error {
 	p.mu.Lock()
 	sessions := p.sessions
-	p.sessions = map[sessionKey]*Session{}
+	p.sites, p.sessions = map[string]*site{}, map[sessionKey]*Session{}
 	p.mu.Unlock()
 	var wg sync.WaitGroup
 	errs := make(chan error, len(sessions))

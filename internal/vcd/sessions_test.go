@@ -76,18 +76,112 @@ func TestAPasswordThatIsChangedAtVCDIsTriedOnce(t *testing.T) {
 }
 
 func TestALoginThatFindsNothingIsNoProofOfAbsence(t *testing.T) {
-	for _, status := range []int{http.StatusNotFound, http.StatusForbidden, http.StatusGone} {
-		t.Run(http.StatusText(status), func(t *testing.T) {
+	for _, status := range []int{http.StatusNotFound, http.StatusForbidden, http.StatusGone, http.StatusBadRequest} {
+		t.Run(http.StatusText(status)+" of something in front of VCD passes", func(t *testing.T) {
 			g := NewWithT(t)
 			f := newFakeVCD(t)
 			f.on(opLogin, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
 
 			_, err := NewPool(PoolOptions{}).Session(t.Context(), f.config())
 
-			g.Expect(err).To(MatchError(ErrUnauthorized))
+			g.Expect(err).To(MatchError(ErrUnavailable))
 			g.Expect(err).NotTo(MatchError(ErrNotFound))
 		})
+		t.Run(http.StatusText(status)+" of VCD itself keeps the user out for a while", func(t *testing.T) {
+			g := NewWithT(t)
+			clock := newFakeClock()
+			f := newFakeVCD(t)
+			f.on(opLogin, func(w http.ResponseWriter, _ *http.Request) { xmlError(w, status, "X", "This user is disabled.") })
+			pool := NewPool(PoolOptions{Clock: clock})
+
+			for range 3 {
+				_, err := pool.Session(t.Context(), f.config())
+				g.Expect(err).To(MatchError(ErrUnauthorized))
+				g.Expect(err).NotTo(MatchError(ErrNotFound))
+				g.Expect(err).NotTo(MatchError(ErrForbidden))
+				g.Expect(err).To(MatchError(ContainSubstring("This user is disabled.")))
+			}
+			g.Expect(f.count(opLogin)).To(Equal(1))
+			f.on(opLogin, nil)
+			clock.Advance(firstRefusal)
+
+			_, err := pool.Session(t.Context(), f.config())
+
+			g.Expect(err).NotTo(HaveOccurred())
+		})
 	}
+}
+
+func TestCredentialsThatWorkedAreTriedAgainAfterARefusal(t *testing.T) {
+	g := NewWithT(t)
+	clock := newFakeClock()
+	f := newFakeVCD(t)
+	f.on(opVM, answerVM)
+	pool := NewPool(PoolOptions{Clock: clock, RequestsPerSecond: 1000, Burst: 1000})
+	s, err := pool.Session(t.Context(), f.config())
+	g.Expect(err).NotTo(HaveOccurred())
+	f.setPassword("not now")
+	f.expire()
+
+	var tried []time.Duration
+	for passed := time.Duration(0); passed < 4*time.Hour; passed += 5 * time.Minute {
+		before := f.count(opLogin)
+		_, err := s.VM(t.Context(), testVM)
+		g.Expect(err).To(MatchError(ErrUnauthorized))
+		if f.count(opLogin) > before {
+			tried = append(tried, passed)
+		}
+		clock.Advance(5 * time.Minute)
+	}
+	g.Expect(tried).To(Equal([]time.Duration{
+		0, 10 * time.Minute, 30 * time.Minute, 70 * time.Minute, 130 * time.Minute, 190 * time.Minute,
+	}))
+	f.setPassword(password)
+	clock.Advance(time.Hour)
+
+	_, err = pool.Session(t.Context(), f.config())
+
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = s.VM(t.Context(), testVM)
+	g.Expect(err).NotTo(HaveOccurred())
+}
+
+func TestCredentialsThatNeverWorkedAreNotTriedAgain(t *testing.T) {
+	g := NewWithT(t)
+	clock := newFakeClock()
+	f := newFakeVCD(t)
+	pool := NewPool(PoolOptions{Clock: clock})
+	config := f.config()
+	config.Credentials.Password = "canary-wrong"
+
+	for range 100 {
+		_, err := pool.Session(t.Context(), config)
+		g.Expect(err).To(MatchError(ErrUnauthorized))
+		clock.Advance(10 * time.Minute)
+	}
+
+	g.Expect(f.count(opLogin)).To(Equal(1))
+}
+
+func TestAnAPITokenThatVCDDoesNotKnowIsRefused(t *testing.T) {
+	g := NewWithT(t)
+	clock := newFakeClock()
+	f := newFakeVCD(t)
+	f.on("POST /oauth/tenant/{org}/token", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusBadRequest)
+		answer(w, `{"error":"invalid_grant","error_description":"Unknown token"}`)
+	})
+	pool := NewPool(PoolOptions{Clock: clock})
+	config := f.config()
+	config.Credentials.APIToken = apiToken
+
+	for range 3 {
+		_, err := pool.Session(t.Context(), config)
+		g.Expect(err).To(MatchError(ErrUnauthorized))
+		clock.Advance(20 * time.Minute)
+	}
+
+	g.Expect(f.count("POST /oauth/tenant/{org}/token")).To(Equal(1))
 }
 
 func TestAnotherServerIsNoVCD(t *testing.T) {

@@ -26,6 +26,7 @@ var (
 type site struct {
 	base    string // https://host[:port]
 	limiter *rate.Limiter
+	guard   *guard
 	clock   Clock
 
 	mu      sync.Mutex
@@ -33,8 +34,11 @@ type site struct {
 	paused  time.Time // VCD asked for no calls before
 }
 
-func newSite(base string, perSecond float64, burst int, clock Clock) *site {
-	return &site{base: base, limiter: rate.NewLimiter(rate.Limit(perSecond), burst), clock: clock}
+func newSite(base string, opts PoolOptions) *site {
+	return &site{
+		base: base, limiter: rate.NewLimiter(rate.Limit(opts.RequestsPerSecond), opts.Burst), clock: opts.Clock,
+		guard: newGuard(base, opts.InFlight, opts.RequestTimeout, opts.Clock),
+	}
 }
 
 // parseSite checks an address that a person wrote and returns it as https://host[:port].

@@ -77,7 +77,7 @@ func (f *follower) follow(t *followedTask) {
 	}
 	f.session.metrics.tasks.Inc()
 	if f.cancel == nil {
-		ctx, cancel := context.WithCancel(context.Background())
+		ctx, cancel := context.WithCancel(context.WithValue(context.Background(), pollingKey{}, true))
 		f.cancel = cancel
 		go f.run(ctx)
 	}
@@ -111,6 +111,11 @@ func (f *follower) stop() {
 	}
 }
 
+type pollingKey struct{}
+
+// isPolling says whether a call is made by a poller. Such calls do not keep a session alive: somebody must want the answers.
+func isPolling(ctx context.Context) bool { return ctx.Value(pollingKey{}) != nil }
+
 // run polls while there is something to poll.
 func (f *follower) run(ctx context.Context) {
 	for {
@@ -123,12 +128,36 @@ func (f *follower) run(ctx context.Context) {
 		if !more {
 			return
 		}
-		if err := f.poll(ctx, batch); err != nil {
+		err := f.poll(ctx, batch)
+		if errors.Is(err, ErrUnauthorized) {
+			f.giveUp(ctx)
+			return
+		}
+		if err != nil {
 			select {
 			case <-f.session.opts.Clock.After(RetryAfter(err)):
 			case <-ctx.Done():
 				return
 			}
+		}
+	}
+}
+
+// giveUp stops polling, because VCD does not let us in any more. Nobody knows what comes of the tasks: those who follow them
+// have to look, by another session if need be.
+func (f *follower) giveUp(ctx context.Context) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if ctx.Err() != nil {
+		return // replaced
+	}
+	f.cancel()
+	f.cancel = nil
+	for _, t := range f.followed {
+		if t.task.State == TaskRunning {
+			t.task.State = TaskUnknown
+			f.session.metrics.tasks.Dec()
+			f.wakeLocked(t)
 		}
 	}
 }

@@ -247,3 +247,48 @@ func TestClosingStopsThePoller(t *testing.T) {
 	g.Consistently(func() int { return f.count(opQueryTask) }, "30ms").Should(BeZero())
 	g.Expect(strings.Join(f.calls, " ")).NotTo(ContainSubstring("task"))
 }
+
+func TestARefusedLoginEndsTheFollowing(t *testing.T) {
+	g := NewWithT(t)
+	clock := newFakeClock()
+	f := newTaskServer(t)
+	f.on("DELETE /api/session", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	pool := NewPool(PoolOptions{Clock: clock, RequestsPerSecond: 1000, Burst: 1000})
+	old, err := pool.Session(t.Context(), f.config())
+	g.Expect(err).NotTo(HaveOccurred())
+	f.set(testTask, "running")
+	woken := make(chan struct{})
+	old.Follow("m", Task{ID: testTask}, func() { close(woken) })
+	g.Eventually(clock.Waiting).Should(Equal(1))
+	f.setPassword("new")
+	f.expire()
+
+	clock.Advance(2 * time.Second)
+
+	g.Eventually(woken).Should(BeClosed())
+	task, _ := old.Task("m")
+	g.Expect(task.State).To(Equal(TaskUnknown))
+	g.Consistently(clock.Waiting, "30ms").Should(BeZero(), "nobody polls any more")
+	config := f.config()
+	config.Credentials.Password = "new"
+	clock.Advance(31 * time.Minute)
+	_, err = pool.Session(t.Context(), config)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(pool.sessions).To(HaveLen(1), "the old session is gone")
+}
+
+func TestPollingDoesNotKeepASessionAlive(t *testing.T) {
+	g := NewWithT(t)
+	clock := newFakeClock()
+	f := newTaskServer(t)
+	f.set(testTask, "running")
+	s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
+	s.Follow("m", Task{ID: testTask}, nil)
+	used := clock.Now()
+
+	for range 3 {
+		tick(g, clock, f)
+	}
+
+	g.Expect(s.usedBefore(used.Add(time.Second))).To(BeTrue())
+}

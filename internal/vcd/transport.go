@@ -66,6 +66,10 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := w.admit(req.Context()); err != nil {
 		return nil, keepFailure(req, err)
 	}
+	leave, err := w.site.guard.enter(req.Context())
+	if err != nil {
+		return nil, keepFailure(req, err)
+	}
 	ctx, cancel := context.WithTimeout(req.Context(), w.timeout)
 	defer cancel()
 	out := req.Clone(ctx)
@@ -76,7 +80,11 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, body, err := w.exchange(out)
 	w.report(op, out, resp, body, time.Since(start), err)
 	if err != nil {
-		return nil, keepFailure(req, newConnectionError(req.Context(), w.site.base, err, w.timeout))
+		err = newConnectionError(req.Context(), w.site.base, err, w.timeout)
+	}
+	leave(err)
+	if err != nil {
+		return nil, keepFailure(req, err)
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	if resp.StatusCode >= http.StatusMultipleChoices {
@@ -87,6 +95,9 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // admit waits for the rate limit of the site.
 func (w *wire) admit(ctx context.Context) error {
+	if err := w.site.guard.hanging(); err != nil {
+		return err
+	}
 	if left := w.site.remainingPause(); left > 0 {
 		w.metrics.throttled.WithLabelValues("vcd").Inc()
 		return &StatusError{Status: http.StatusTooManyRequests, Message: "VCD asked to be called less often", retryAfter: left}
@@ -96,7 +107,7 @@ func (w *wire) admit(ctx context.Context) error {
 	}
 	if err := w.site.limiter.Wait(ctx); err != nil {
 		if ctx.Err() != nil {
-			return fmt.Errorf("waiting to call %s: %w", w.site.base, ctx.Err())
+			return fmt.Errorf("waiting to call %s: %w", w.site.base, context.Cause(ctx))
 		}
 		return &StatusError{Status: http.StatusTooManyRequests, Message: "too many calls are waiting", retryAfter: time.Second}
 	}

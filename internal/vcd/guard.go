@@ -1,0 +1,131 @@
+package vcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+const (
+	// patience is how long somebody waits for a call of somebody else, and how long a site may be silent while it is called
+	// before others are turned away.
+	patience = 10 * time.Second
+	// loginTimeout is how long a login may take, with the agreement on an API version.
+	loginTimeout = 15 * time.Second
+	// maxHold is how long a site that gives no answer is left alone, give or take half.
+	maxHold = 30 * time.Second
+)
+
+// errSlow ends the waiting for a call of somebody else.
+var errSlow = &connectionError{ErrUnavailable, "VCD takes longer than " + patience.String() + " to answer somebody else"}
+
+// A guard keeps a site that hangs from holding up everybody: workers are few, and other sites have work for them. It bounds the
+// calls in flight, and turns others away at once while the site is silent. After an outage, one call at a time finds out
+// whether it is over.
+type guard struct {
+	site    string
+	clock   Clock
+	timeout time.Duration // of a call
+	slots   chan struct{}
+
+	mu       sync.Mutex
+	calls    int
+	heard    time.Time // last answer, or when the first of the calls in flight began
+	failures int       // calls without an answer since the last answer
+	err      error     // of the last of them
+	until    time.Time // nobody calls before
+}
+
+func newGuard(site string, inFlight int, timeout time.Duration, clock Clock) *guard {
+	return &guard{site: site, clock: clock, timeout: timeout, slots: make(chan struct{}, inFlight)}
+}
+
+// hanging returns why the site is not worth a call at the moment, or nil.
+func (g *guard) hanging() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.hangingLocked(g.clock.Now())
+}
+
+func (g *guard) hangingLocked(now time.Time) error {
+	switch {
+	case now.Before(g.until):
+		return g.err
+	case g.calls > 0 && now.Sub(g.heard) >= patience:
+		return &connectionError{ErrUnavailable, fmt.Sprintf("%s does not answer calls", g.site)}
+	}
+	return nil
+}
+
+// enter waits for its turn to call the site. Whoever may has to leave, with the reason if there was no answer.
+func (g *guard) enter(ctx context.Context) (leave func(error), err error) {
+	select {
+	case g.slots <- struct{}{}:
+	default:
+		if err := g.wait(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := g.begin(); err != nil {
+		<-g.slots
+		return nil, err
+	}
+	return g.leave, nil
+}
+
+func (g *guard) wait(ctx context.Context) error {
+	select {
+	case g.slots <- struct{}{}:
+		return nil
+	case <-g.clock.After(patience):
+		return errSlow
+	case <-ctx.Done():
+		return fmt.Errorf("waiting to call %s: %w", g.site, context.Cause(ctx))
+	}
+}
+
+func (g *guard) begin() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := g.clock.Now()
+	if err := g.hangingLocked(now); err != nil {
+		return err
+	}
+	if g.failures > 1 {
+		g.until = now.Add(g.timeout) // for the others: this call finds out
+	}
+	if g.calls == 0 {
+		g.heard = now
+	}
+	g.calls++
+	return nil
+}
+
+func (g *guard) leave(err error) {
+	<-g.slots
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.calls--
+	now := g.clock.Now()
+	switch {
+	case err == nil, errors.Is(err, ErrTLS):
+		g.heard, g.failures, g.until = now, 0, time.Time{}
+	case !errors.Is(err, ErrUnavailable): // given up by the caller, which says nothing of the site
+		g.until = time.Time{}
+	default:
+		// One call without an answer may be bad luck.
+		if g.failures++; g.failures > 1 {
+			wait := min(maxHold, 500*time.Millisecond<<min(g.failures, 6))
+			g.until = now.Add(wait/2 + rand.N(wait)) //nolint:gosec // spreads load, guards nothing
+		}
+		g.err = err
+	}
+}
+
+// deadline bounds what is done at the site. Running out of time is the site's fault, not the caller's.
+func (s *site) deadline(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, d, &connectionError{ErrUnavailable, fmt.Sprintf("%s did not answer within %s", s.base, d)})
+}

@@ -1,0 +1,196 @@
+package vcd
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+)
+
+// hang makes an operation of the fake hang until the test ends or the returned function is called.
+func hang(t *testing.T, f *fakeVCD, op string) (release func()) {
+	t.Helper()
+	done := make(chan struct{})
+	release = sync.OnceFunc(func() { close(done) })
+	t.Cleanup(release)
+	f.on(op, func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-done:
+		case <-r.Context().Done():
+		}
+	})
+	return release
+}
+
+func TestAHangingSiteHoldsUpFewWorkers(t *testing.T) {
+	g := NewWithT(t)
+	clock := newFakeClock()
+	f := newFakeVCD(t)
+	s := session(t, f, func(o *PoolOptions) { o.Clock, o.InFlight = clock, 3 })
+	release := hang(t, f, opVM)
+	results := make(chan error, 20)
+
+	for range 20 {
+		go func() {
+			_, err := s.VM(t.Context(), testVM)
+			results <- err
+		}()
+	}
+	g.Eventually(clock.Waiting).Should(Equal(17), "three call, the others wait for them")
+	clock.Advance(patience)
+
+	for range 17 {
+		g.Eventually(results).Should(Receive(MatchError(ErrUnavailable)))
+	}
+	for range 10 {
+		_, err := s.VM(t.Context(), testVM)
+		g.Expect(err).To(MatchError(ErrUnavailable), "at once")
+	}
+	g.Expect(f.count(opVM)).To(Equal(3))
+	release()
+	for range 3 {
+		g.Eventually(results).Should(Receive())
+	}
+	f.on(opVM, answerVM)
+	g.Expect(s.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"), "it answers again")
+}
+
+func TestOneSiteThatHangsLeavesOthersAlone(t *testing.T) {
+	g := NewWithT(t)
+	clock := newFakeClock()
+	hanging, healthy := newFakeVCD(t), newFakeVCD(t)
+	healthy.on(opVM, answerVM)
+	pool := NewPool(PoolOptions{Clock: clock})
+	bad, err := pool.Session(t.Context(), hanging.config())
+	g.Expect(err).NotTo(HaveOccurred())
+	good, err := pool.Session(t.Context(), healthy.config())
+	g.Expect(err).NotTo(HaveOccurred())
+	hang(t, hanging, opVM)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = bad.VM(ctx, testVM)
+	}()
+	g.Eventually(func() int { return hanging.count(opVM) }).Should(Equal(1))
+	clock.Advance(patience)
+
+	_, err = pool.Session(t.Context(), hanging.config())
+	g.Expect(err).To(MatchError(ErrUnavailable), "nobody begins what has to wait")
+	_, err = pool.Session(t.Context(), healthy.config())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(good.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"))
+
+	cancel()
+	g.Eventually(ended).Should(BeClosed())
+	_, err = pool.Session(t.Context(), hanging.config())
+	g.Expect(err).NotTo(HaveOccurred(), "a caller that gave up says nothing of the site")
+}
+
+func TestOneCallFindsOutWhetherAnOutageIsOver(t *testing.T) {
+	g := NewWithT(t)
+	clock := newFakeClock()
+	f := newFakeVCD(t)
+	f.on(opVM, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	s := session(t, f, func(o *PoolOptions) { o.Clock = clock })
+	for range 2 {
+		_, err := s.VM(t.Context(), testVM)
+		g.Expect(err).To(MatchError(ErrUnavailable))
+	}
+	tried := f.count(opVM) // net/http tries again by itself when a connection was used before
+	for range 10 {
+		_, err := s.VM(t.Context(), testVM)
+		g.Expect(err).To(MatchError(ErrUnavailable))
+	}
+	g.Expect(f.count(opVM)).To(Equal(tried), "the second failure in a row makes it an outage")
+	release := hang(t, f, opVM)
+	clock.Advance(maxHold + maxHold/2)
+	probed := make(chan error)
+	go func() {
+		_, err := s.VM(t.Context(), testVM)
+		probed <- err
+	}()
+	g.Eventually(func() int { return f.count(opVM) }).Should(Equal(tried + 1))
+
+	_, err := s.VM(t.Context(), testVM)
+	g.Expect(err).To(MatchError(ErrUnavailable))
+	g.Expect(f.count(opVM)).To(Equal(tried+1), "only one call tries")
+	release()
+	g.Eventually(probed).Should(Receive())
+	f.on(opVM, answerVM)
+
+	g.Expect(s.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"))
+}
+
+func TestALoginThatHangsEndsSoonAndHoldsUpOneOnly(t *testing.T) {
+	g := NewWithT(t)
+	clock := newFakeClock()
+	f := newFakeVCD(t)
+	hang(t, f, opLogin)
+	pool := NewPool(PoolOptions{Clock: clock, RequestTimeout: 200 * time.Millisecond})
+	start := time.Now()
+
+	_, err := pool.Session(t.Context(), f.config())
+
+	g.Expect(err).To(MatchError(ErrUnavailable))
+	g.Expect(err).NotTo(MatchError(context.DeadlineExceeded))
+	g.Expect(time.Since(start)).To(BeNumerically("<", 2*time.Second))
+	clock.Advance(time.Minute)
+	probed := make(chan error, 1)
+	go func() {
+		_, err := pool.Session(context.Background(), f.config())
+		probed <- err
+	}()
+	g.Eventually(func() int { return f.count(opLogin) }).Should(Equal(2))
+	before := time.Now()
+	_, err = pool.Session(t.Context(), f.config())
+	g.Expect(err).To(MatchError(ErrUnavailable))
+	g.Expect(time.Since(before)).To(BeNumerically("<", 150*time.Millisecond), "nobody else waits")
+	g.Eventually(probed).Should(Receive(MatchError(ErrUnavailable)))
+}
+
+func TestWhoWaitsForALookupOfSomebodyElseIsPatientForAWhileOnly(t *testing.T) {
+	g := NewWithT(t)
+	clock := newFakeClock()
+	f := newFakeVCD(t)
+	s := session(t, f, func(o *PoolOptions) { o.Clock = clock })
+	release := hang(t, f, "GET /api/query?type=orgVdc")
+	results := make(chan error, 2)
+	for range 2 {
+		go func() {
+			_, err := s.FindVDC(t.Context(), "acme-vdc")
+			results <- err
+		}()
+	}
+	g.Eventually(func() int { return f.count("GET /api/query?type=orgVdc") }).Should(Equal(1))
+	g.Eventually(clock.Waiting).Should(Equal(2))
+	clock.Advance(patience)
+
+	for range 2 {
+		g.Eventually(results).Should(Receive(MatchError(ErrUnavailable)))
+	}
+	release()
+}
+
+func TestSitesWithoutSessionsAreForgotten(t *testing.T) {
+	g := NewWithT(t)
+	clock := newFakeClock()
+	first, second := newFakeVCD(t), newFakeVCD(t)
+	pool := NewPool(PoolOptions{Clock: clock})
+	_, err := pool.Session(t.Context(), first.config())
+	g.Expect(err).NotTo(HaveOccurred())
+	broken := second.config()
+	broken.CABundle = []byte("no certificate")
+	_, err = pool.Session(t.Context(), broken)
+	g.Expect(err).To(MatchError(ErrTLS))
+	g.Expect(pool.sites).To(HaveLen(1))
+	clock.Advance(31 * time.Minute)
+
+	_, err = pool.Session(t.Context(), second.config())
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(pool.sites).To(And(HaveLen(1), HaveKey(second.URL)))
+}

@@ -1,0 +1,79 @@
+package vcd
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Credentials that VCD refused are tried again after ten minutes, then after twice as long each time, up to an hour: few enough
+// logins for no account to be locked.
+const (
+	firstRefusal = 10 * time.Minute
+	lastRefusal  = time.Hour
+)
+
+// A refusal is VCD's no to a login; the zero value is none.
+type refusal struct {
+	err   error
+	until time.Time // when to try again; zero: never
+}
+
+// at returns why no login is tried at a time, or nil.
+func (r refusal) at(now time.Time) error {
+	if r.until.IsZero() || now.Before(r.until) {
+		return r.err
+	}
+	return nil
+}
+
+// refuse notes that VCD refused the credentials of a version. Those that never worked are wrong until somebody changes them;
+// those that did may be right again, such as when a directory behind VCD comes back. The lock is held.
+func (s *Session) refuse(version string, err error) {
+	status, ok := errors.AsType[*StatusError](err)
+	if wrong := ok && status.Status == http.StatusUnauthorized; wrong && !s.worked {
+		s.refused[version] = refusal{err: err}
+		return
+	}
+	wait := min(lastRefusal, firstRefusal<<min(s.refusals, 3))
+	s.refusals++
+	s.refused[version] = refusal{err: err, until: s.opts.Clock.Now().Add(wait)}
+}
+
+// errVersionRefused says that the site no longer takes the API version that was agreed on.
+var errVersionRefused = &connectionError{ErrUnavailable, "the API version is no longer accepted"}
+
+// loginFailure says what the failure of a login means. A login that ends in "not found" or "forbidden" must never look as if
+// the object of the call that needed the login were gone.
+func loginFailure(err error) error {
+	status, ok := errors.AsType[*StatusError](err)
+	switch {
+	case !ok, errors.Is(err, ErrUnavailable), errors.Is(err, ErrThrottled), errors.Is(err, ErrBusy):
+		return err
+	case status.Status == http.StatusNotAcceptable:
+		return errVersionRefused
+	case status.refusesCredentials():
+		return &StatusError{Status: http.StatusUnauthorized, Operation: status.Operation, Message: "the credentials were refused"}
+	case status.Code == "" && status.Message == "":
+		// VCD says why. A load balancer that has nobody to ask does not.
+		return &connectionError{ErrUnavailable, status.Error()}
+	}
+	return &loginError{status}
+}
+
+// refusesCredentials says whether it was the credentials that a login failed of. To a wrong API token, the OAuth endpoint
+// answers 400 (RFC 6749, 5.2).
+func (e *StatusError) refusesCredentials() bool {
+	return e.Status == http.StatusUnauthorized ||
+		e.Status == http.StatusBadRequest && (strings.HasPrefix(e.Message, "invalid_grant") || strings.HasPrefix(e.Message, "invalid_client"))
+}
+
+// A loginError is VCD's reason, other than wrong credentials, not to let somebody in.
+type loginError struct{ cause *StatusError }
+
+// Error implements error.
+func (e *loginError) Error() string { return e.cause.Error() }
+
+// Unwrap lets [errors.Is] match the sentinels.
+func (e *loginError) Unwrap() error { return ErrUnauthorized }
