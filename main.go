@@ -84,6 +84,7 @@ func run(ctx context.Context, o *options.Options) (rerr error) {
 		defer cancel()
 		rerr = errors.Join(rerr, pool.Close(closing))
 	}()
+	startWireLog(ctx, klog.Background().WithName("vcd"), pool.SetWireLog)
 	if err := setUp(ctx, mgr, o, controllers.SessionsOf(pool)); err != nil {
 		return err
 	}
