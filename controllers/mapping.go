@@ -15,7 +15,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// secretToIdentities finds the VCDIdentities of a Secret.
+// secretToIdentities finds the VCDIdentities of a Secret, and those that own it and may refer to another now.
 func (r *VCDIdentityReconciler) secretToIdentities(ctx context.Context, secret client.Object) []ctrl.Request {
 	list := &infrav1.VCDIdentityList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(secret.GetNamespace())); err != nil {
@@ -24,14 +24,14 @@ func (r *VCDIdentityReconciler) secretToIdentities(ctx context.Context, secret c
 	}
 	var requests []ctrl.Request
 	for _, i := range list.Items {
-		if i.Spec.SecretRef.Name == secret.GetName() {
+		if i.Spec.SecretRef.Name == secret.GetName() || isOwner(&i, secret) {
 			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&i)})
 		}
 	}
 	return requests
 }
 
-// secretToIdentities finds the VCDClusterIdentities of a Secret.
+// secretToIdentities finds the VCDClusterIdentities of a Secret, and those that own it and may refer to another now.
 func (r *VCDClusterIdentityReconciler) secretToIdentities(ctx context.Context, secret client.Object) []ctrl.Request {
 	if secret.GetNamespace() != r.Identities.Namespace {
 		return nil
@@ -43,7 +43,7 @@ func (r *VCDClusterIdentityReconciler) secretToIdentities(ctx context.Context, s
 	}
 	var requests []ctrl.Request
 	for _, i := range list.Items {
-		if i.Spec.SecretRef.Name == secret.GetName() {
+		if i.Spec.SecretRef.Name == secret.GetName() || isOwner(&i, secret) {
 			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&i)})
 		}
 	}

@@ -1,12 +1,12 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -34,6 +34,8 @@ type VCDIdentityReconciler struct {
 	Identities       Identities
 	Recorder         events.EventRecorder
 	WatchFilterValue string
+
+	metadata client.Reader // of Secrets; set by SetupWithManager, else Client
 }
 
 // VCDClusterIdentityReconciler looks after the Secrets of VCDClusterIdentities.
@@ -46,6 +48,7 @@ type VCDClusterIdentityReconciler struct {
 
 // SetupWithManager registers the reconciler.
 func (r *VCDIdentityReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	r.metadata = mgr.GetCache()
 	log := ctrl.LoggerFrom(ctx).WithValues("controller", "vcdidentity")
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.VCDIdentity{}, builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilterValue))).
@@ -70,7 +73,7 @@ func (r *VCDClusterIdentityReconciler) SetupWithManager(ctx context.Context, mgr
 func (r *VCDIdentityReconciler) Reconcile(ctx context.Context, i *infrav1.VCDIdentity) (ctrl.Result, error) {
 	return reconcileIdentity(ctx, r.Client, &identityScope{
 		obj: i, spec: i.Spec, namespace: i.Namespace, kind: infrav1.NamespacedIdentity,
-		client: r.Client, identities: r.Identities, recorder: r.Recorder,
+		client: r.Client, metadata: cmp.Or(r.metadata, client.Reader(r.Client)), identities: r.Identities, recorder: r.Recorder,
 	})
 }
 
@@ -78,7 +81,7 @@ func (r *VCDIdentityReconciler) Reconcile(ctx context.Context, i *infrav1.VCDIde
 func (r *VCDClusterIdentityReconciler) Reconcile(ctx context.Context, i *infrav1.VCDClusterIdentity) (ctrl.Result, error) {
 	return reconcileIdentity(ctx, r.Client, &identityScope{
 		obj: i, spec: i.Spec.VCDIdentitySpec, namespace: r.Identities.Namespace, kind: infrav1.ClusterIdentity,
-		client: r.Client, identities: r.Identities, recorder: r.Recorder,
+		client: r.Client, metadata: r.Identities.Live, identities: r.Identities, recorder: r.Recorder,
 	})
 }
 
@@ -89,6 +92,7 @@ type identityScope struct {
 	namespace  string // of the Secret
 	kind       infrav1.IdentityKind
 	client     client.Client
+	metadata   client.Reader // of Secrets; the cache may lack the namespace of cluster-scoped identities' Secrets
 	identities Identities
 	recorder   events.EventRecorder
 }
@@ -111,6 +115,9 @@ func reconcileIdentity(ctx context.Context, c client.Client, s *identityScope) (
 
 // reconcileSecret makes sure that the Secret is complete and stays.
 func reconcileSecret(ctx context.Context, s *identityScope) (outcome, error) {
+	if err := s.releaseOldSecrets(ctx); err != nil {
+		return done, err
+	}
 	key := client.ObjectKey{Namespace: s.namespace, Name: s.spec.SecretRef.Name}
 	secret, out, err := s.identities.secret(ctx, key, "the identity")
 	if err != nil || out != done {
@@ -131,11 +138,12 @@ func reconcileSecret(ctx context.Context, s *identityScope) (outcome, error) {
 // in VCD could not be deleted any more.
 func releaseSecret(ctx context.Context, s *identityScope) (outcome, error) {
 	clusters := &infrav1.VCDClusterList{}
-	var in []client.ListOption
+	// The cache may hold one namespace only, where a VCDClusterIdentity is for many.
+	reader, in := s.identities.Live, []client.ListOption(nil)
 	if s.kind == infrav1.NamespacedIdentity {
-		in = append(in, client.InNamespace(s.obj.GetNamespace()))
+		reader, in = s.client, []client.ListOption{client.InNamespace(s.obj.GetNamespace())}
 	}
-	if err := s.client.List(ctx, clusters, in...); err != nil {
+	if err := reader.List(ctx, clusters, in...); err != nil {
 		return done, fmt.Errorf("listing VCDClusters: %w", err)
 	}
 	for _, c := range clusters.Items {
@@ -143,29 +151,12 @@ func releaseSecret(ctx context.Context, s *identityScope) (outcome, error) {
 			return wait(taskPoll, infrav1.InUseReason, "VCDCluster %s still uses the identity", client.ObjectKeyFromObject(&c)), nil
 		}
 	}
-	secret := &corev1.Secret{}
-	err := s.identities.Live.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: s.spec.SecretRef.Name}, secret)
-	if err == nil {
-		before := secret.DeepCopy()
-		controllerutil.RemoveFinalizer(secret, infrav1.SecretFinalizer)
-		err = s.patchSecret(ctx, secret, before)
+	if err := s.releaseOldSecrets(ctx); err != nil {
+		return done, err
 	}
-	if err != nil && !apierrors.IsNotFound(err) {
+	if err := s.releaseCurrentSecret(ctx); err != nil {
 		return done, fmt.Errorf("releasing Secret %s: %w", s.spec.SecretRef.Name, err)
 	}
 	controllerutil.RemoveFinalizer(s.obj, infrav1.IdentityFinalizer)
 	return done, nil
-}
-
-// patchSecret writes the metadata of secret if it changed. The patch is bound to the version that was read: two
-// identities may share a Secret, and lists are replaced as a whole.
-func (s *identityScope) patchSecret(ctx context.Context, secret, before *corev1.Secret) error {
-	change := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if sameOwnersAndFinalizers(secret, before) {
-		return nil
-	}
-	if err := s.client.Patch(ctx, secret, change); err != nil {
-		return fmt.Errorf("patching Secret %s: %w", client.ObjectKeyFromObject(secret), err)
-	}
-	return nil
 }
