@@ -44,7 +44,7 @@ func (s *machineScope) company(ctx context.Context, suits func(creation) bool) (
 			ctrl.LoggerFrom(ctx).Info("Leaving out a machine that waits for the same vApp", "reason", err.Error())
 		}
 	}
-	s.annotate(infrav1.CreationRequestedAnnotation, at)
+	annotate(s.vcdMachine, infrav1.CreationRequestedAnnotation, at)
 	return company, nil
 }
 

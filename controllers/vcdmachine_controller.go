@@ -223,14 +223,6 @@ func (s *machineScope) cameUp() bool {
 	return s.provisioned() || s.vcdMachine.Annotations[infrav1.PoweredOnAnnotation] != ""
 }
 
-// annotate changes an annotation of the object in memory.
-func (s *machineScope) annotate(key, value string) {
-	if s.vcdMachine.Annotations == nil {
-		s.vcdMachine.Annotations = map[string]string{}
-	}
-	s.vcdMachine.Annotations[key] = value
-}
-
 // remember keeps the VM as it was read for the passes to come.
 func (s *machineScope) remember(vm vcd.VM) {
 	s.vm, s.memory.vm, s.memory.vmSeenBy = &vm, &vm, s.session.vms

@@ -25,7 +25,8 @@ func reconcilePower(ctx context.Context, s *machineScope) (outcome, error) {
 	switch {
 	case status == vcd.StatusPoweredOn:
 		s.watchLease(ctx)
-		return done, s.noteRunning(ctx)
+		// Stored before anything else is built on it.
+		return done, s.noteOnce(ctx, infrav1.PoweredOnAnnotation, s.now().UTC().Format(time.RFC3339))
 	case s.record != nil && s.record.Busy:
 		s.session.Invalidate(s.placement.vdc) // The next look shall see the end of it.
 		return wait(busyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s", s.record.Name), nil
@@ -38,15 +39,6 @@ func reconcilePower(ctx context.Context, s *machineScope) (outcome, error) {
 		return s.refuse(stepPowerOn, err, doing)
 	}
 	return s.start(stepPowerOn, task, doing), nil
-}
-
-// noteRunning stores, before anything else is built on it, that the VM runs for the first time.
-func (s *machineScope) noteRunning(ctx context.Context) error {
-	if s.vcdMachine.Annotations[infrav1.PoweredOnAnnotation] != "" {
-		return nil
-	}
-	s.annotate(infrav1.PoweredOnAnnotation, s.now().UTC().Format(time.RFC3339))
-	return s.save(ctx)
 }
 
 // poweredOn notes what a successful task says about the VM.
