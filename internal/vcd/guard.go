@@ -11,8 +11,12 @@ import (
 
 const (
 	// patience is how long somebody waits for a call of somebody else, and how long a site may be silent while it is called
-	// before others are turned away.
+	// by several before others are turned away.
 	patience = 10 * time.Second
+	// silence is how long a site may be silent while it is called by anybody: some calls just take long.
+	silence = 2 * patience
+	// several is how many calls without an answer are no coincidence.
+	several = 3
 	// loginTimeout is how long a login may take, with the agreement on an API version.
 	loginTimeout = 15 * time.Second
 	// maxHold is how long a site that gives no answer is left alone, give or take half.
@@ -51,10 +55,11 @@ func (g *guard) hanging() error {
 }
 
 func (g *guard) hangingLocked(now time.Time) error {
+	silent := now.Sub(g.heard)
 	switch {
 	case now.Before(g.until):
 		return g.err
-	case g.calls > 0 && now.Sub(g.heard) >= patience:
+	case g.calls >= several && silent >= patience, g.calls > 0 && silent >= silence:
 		return &connectionError{ErrUnavailable, fmt.Sprintf("%s does not answer calls", g.site)}
 	}
 	return nil

@@ -76,7 +76,7 @@ func TestOneSiteThatHangsLeavesOthersAlone(t *testing.T) {
 		_, _ = bad.VM(ctx, testVM)
 	}()
 	g.Eventually(func() int { return hanging.count(opVM) }).Should(Equal(1))
-	clock.Advance(patience)
+	clock.Advance(silence)
 
 	_, err = pool.Session(t.Context(), hanging.config())
 	g.Expect(err).To(MatchError(ErrUnavailable), "nobody begins what has to wait")
@@ -88,6 +88,23 @@ func TestOneSiteThatHangsLeavesOthersAlone(t *testing.T) {
 	g.Eventually(ended).Should(BeClosed())
 	_, err = pool.Session(t.Context(), hanging.config())
 	g.Expect(err).NotTo(HaveOccurred(), "a caller that gave up says nothing of the site")
+}
+
+func TestOneSlowCallTurnsNobodyAway(t *testing.T) {
+	g := NewWithT(t)
+	clock := newFakeClock()
+	f := newFakeVCD(t)
+	f.on("GET /api/vApp/vapp-{id}", func(w http.ResponseWriter, _ *http.Request) { answer(w, `<VApp id="%s" name="a"/>`, testVApp) })
+	s := session(t, f, func(o *PoolOptions) { o.Clock = clock })
+	hang(t, f, opVM)
+	go func() { _, _ = s.VM(t.Context(), testVM) }()
+	g.Eventually(func() int { return f.count(opVM) }).Should(Equal(1))
+
+	for range 10 {
+		clock.Advance(patience + time.Second)
+		_, err := s.VApp(t.Context(), testVApp)
+		g.Expect(err).NotTo(HaveOccurred())
+	}
 }
 
 func TestOneCallFindsOutWhetherAnOutageIsOver(t *testing.T) {
