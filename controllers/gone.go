@@ -96,8 +96,17 @@ func vAppMissed(ctx context.Context, s *session, vdc vcd.VDC, obj client.Object,
 // neverCreated says whether a VM that is neither recorded nor found was never created. A request to create it whose
 // answer nobody saw may still be worked on.
 func (s *machineScope) neverCreated(ctx context.Context) (outcome, error) {
-	if s.vcdMachine.Annotations[infrav1.CreationRequestedAnnotation] == "" {
-		return done, nil
+	m := s.vcdMachine
+	if m.Annotations[infrav1.CreationRequestedAnnotation] == "" {
+		now := &infrav1.VCDMachine{} // Another machine, which asked for both, may have noted it just now.
+		if err := s.Live.Get(ctx, client.ObjectKeyFromObject(m), now); err != nil {
+			return done, fmt.Errorf("getting VCDMachine %s: %w", m.Name, err)
+		}
+		asked := now.Annotations[infrav1.CreationRequestedAnnotation]
+		if asked == "" {
+			return done, nil
+		}
+		annotate(m, infrav1.CreationRequestedAnnotation, asked)
 	}
 	return s.proveGone(ctx, "")
 }

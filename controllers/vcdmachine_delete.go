@@ -210,15 +210,7 @@ func (s *machineScope) takeDown(ctx context.Context, vm *vcd.VM) (outcome, error
 		return s.started(stepPowerOff, task, err, "Powering off the VM")
 	}
 	if disks := independentDisks(*vm); len(disks) > 0 {
-		log.Info("Detaching disk", "vm", vm.ID, "disk", disks[0].ID)
-		if err := s.noteDisk(ctx, disks[0]); err != nil {
-			return done, err
-		}
-		task, err := s.session.DetachDisk(ctx, vm.ID, disks[0].ID)
-		if err == nil {
-			diskDetached(s.Recorder, s.vcdMachine, disks[0])
-		}
-		return s.started(stepDetach, task, err, "Detaching independent disk "+disks[0].Name)
+		return s.detach(ctx, vm, disks[0])
 	}
 	log.Info("Deleting VM", "vm", vm.ID)
 	if err := s.noteOnce(ctx, infrav1.DeleteRequestedAnnotation, s.now().UTC().Format(time.RFC3339)); err != nil {
@@ -226,6 +218,19 @@ func (s *machineScope) takeDown(ctx context.Context, vm *vcd.VM) (outcome, error
 	}
 	task, err := s.session.DeleteVM(ctx, vm.ID)
 	return s.started(stepDelete, task, err, "Deleting the VM")
+}
+
+// detach takes an independent disk out of a VM that is to be deleted.
+func (s *machineScope) detach(ctx context.Context, vm *vcd.VM, disk vcd.Ref) (outcome, error) {
+	ctrl.LoggerFrom(ctx).Info("Detaching disk", "vm", vm.ID, "disk", disk.ID)
+	if err := s.noteDisk(ctx, disk); err != nil {
+		return done, err
+	}
+	task, err := s.session.DetachDisk(ctx, vm.ID, disk.ID)
+	if err == nil {
+		diskDetached(s.Recorder, s.vcdMachine, disk)
+	}
+	return s.started(stepDetach, task, err, "Detaching independent disk "+disk.Name)
 }
 
 func (s *machineScope) started(what step, t vcd.Task, err error, doing string) (outcome, error) {

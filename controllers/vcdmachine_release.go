@@ -28,14 +28,20 @@ func deleteMachineVApp(ctx context.Context, s *machineScope) (outcome, error) {
 	if out != done {
 		return out, nil
 	}
-	vApp, err := s.session.FindVApp(ctx, s.placement.vdc, s.vAppName())
+	return s.findMachineVApp(ctx, ended)
+}
+
+// findMachineVApp deletes the vApp that is the machine's alone if it is there; ended says that our own task deleted it.
+func (s *machineScope) findMachineVApp(ctx context.Context, ended bool) (outcome, error) {
+	name := s.vAppName()
+	vApp, err := s.session.FindVApp(ctx, s.placement.vdc, name)
 	switch {
 	case errors.Is(err, vcd.ErrNotFound) && ended:
 		return done, nil
 	case errors.Is(err, vcd.ErrNotFound):
-		return vAppMissed(ctx, s.session, s.placement.vdc, s.vcdMachine, missing{what: "vApp " + s.vAppName(), finalizer: infrav1.MachineFinalizer, now: s.now()})
+		return vAppMissed(ctx, s.session, s.placement.vdc, s.vcdMachine, missing{what: "vApp " + name, finalizer: infrav1.MachineFinalizer, now: s.now()})
 	case err != nil:
-		return refusal(err, "Reading vApp "+s.vAppName())
+		return refusal(err, "Reading vApp "+name)
 	}
 	if marker, ok := vcd.ParseMarker(vApp.Description); !ok || marker != s.marker() {
 		vAppLeft(s.Recorder, s.vcdMachine, vApp.Name)
