@@ -48,7 +48,6 @@ func TestMachinesOfTwoClustersAreNotCreatedTogether(t *testing.T) {
 		}
 	}
 	group.Wait()
-	time.Sleep(300 * time.Millisecond)
 	w.Eventually(func(g Gomega) {
 		reasons := map[string]bool{}
 		for _, name := range []string{"a", "b"} {

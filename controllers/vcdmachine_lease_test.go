@@ -42,13 +42,12 @@ func newLimitedWorld(t *testing.T, lease time.Duration, names ...string) *world 
 // after lets time pass for the machines' controller, but not for VCD, and reconciles for a while.
 func (w *world) after(d time.Duration, names ...string) {
 	w.machine.Now = func() time.Time { return time.Now().Add(d) }
-	for range 10 {
+	w.Consistently(func(g Gomega) {
 		for _, name := range names {
 			_, err := w.reconcileMachine(name)
-			w.Expect(err).NotTo(HaveOccurred())
+			g.Expect(err).NotTo(HaveOccurred())
 		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	}, "100ms", "5ms").Should(Succeed())
 }
 
 func TestLimitedLeaseIsReportedAndRenewed(t *testing.T) {
