@@ -26,7 +26,8 @@ const (
 	PoweredOnCondition = "PoweredOn"
 	// AddressesReadyCondition says whether the addresses of the machine are known.
 	AddressesReadyCondition = "AddressesReady"
-	// LeaseUnlimitedCondition is there, and false, while VCD will stop the vApp unless its lease is renewed. It is no part of Ready.
+	// LeaseUnlimitedCondition says whether VCD leaves the vApp running. It is there, and false, while VCD will stop the vApp unless
+	// its lease is renewed. It is no part of Ready.
 	LeaseUnlimitedCondition = "LeaseUnlimited"
 )
 
