@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
@@ -155,7 +156,10 @@ func (r *VCDClusterReconciler) identify(ctx context.Context, c *infrav1.VCDClust
 	}
 	before := c.DeepCopy()
 	c.Spec.InfraID = string(c.UID)
-	if err := r.Client.Patch(ctx, c, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	err := r.Client.Patch(ctx, c, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	switch {
+	case apierrors.IsConflict(err): // Somebody changed c just now, which wakes us.
+	case err != nil:
 		return false, fmt.Errorf("storing the id of VCDCluster %s: %w", klog.KObj(c), err)
 	}
 	return true, nil
