@@ -218,3 +218,24 @@ func TestForeignAddressClaimIsLookedAtAgain(t *testing.T) {
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(result.RequeueAfter).To(BeNumerically(">", 0))
 }
+
+func TestManagerKilledWhileVCDDeletesTheVAppOfAMachine(t *testing.T) {
+	w := newWorld(t, testMachine("md-0")...)
+	c := w.vcdCluster()
+	c.Spec.VApp.Layout = infrav1.VAppPerMachine
+	w.Expect(w.client.Update(w.ctx, c)).To(Succeed())
+	w.ready("md-0")
+	w.Expect(w.client.Delete(w.ctx, w.vcdMachine("md-0"))).To(Succeed())
+	w.Eventually(func(g Gomega) {
+		_, err := w.reconcileMachine("md-0")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(w.sim.State().VApps).To(BeEmpty())
+	}, "10s", "5ms").Should(Succeed())
+
+	w.restart(t, events.NewFakeRecorder(100))
+
+	w.Expect(w.isGone("md-0")).To(BeFalse())
+	w.Expect(w.vcdMachine("md-0").Annotations).To(HaveKeyWithValue(infrav1.VMGoneAnnotation, "true"))
+	w.later(62 * time.Second)
+	w.Expect(w.isGone("md-0")).To(BeTrue())
+}
