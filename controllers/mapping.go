@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"context"
+	"errors"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -176,6 +177,9 @@ func externallyManaged(c *infrav1.VCDCluster) bool {
 func ignoreGone(obj client.Object, err error) error {
 	if obj.GetDeletionTimestamp().IsZero() {
 		return err
+	}
+	if all, ok := errors.AsType[kerrors.Aggregate](err); ok { // The patch helper wraps what FilterOut looks into.
+		err = all
 	}
 	return kerrors.FilterOut(err, apierrors.IsNotFound)
 }
