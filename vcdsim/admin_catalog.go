@@ -62,7 +62,7 @@ func (r *request) createCatalog() (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := Catalog{ID: r.sim.ids.next("catalog"), Name: tree.Attr("name"), Description: tree.Str("Description")}
+	c := Catalog{ID: r.sim.ids.next("catalog"), Name: tree.Attr("name"), Description: tree.Str("Description"), Created: r.sim.clock.Now()}
 	if err := checkCatalogName(org, c.Name); err != nil {
 		return nil, err
 	}

@@ -145,7 +145,7 @@ func (r *request) tokenLogin(orgName string) (*response, error) {
 	if err != nil {
 		return nil, badRequest("The form is invalid: %s", err)
 	}
-	if form.Get("grant_type") != "refresh_token" {
+	if !slices.Contains([]string{"refresh_token", jwtGrant, deviceGrant}, form.Get("grant_type")) {
 		return oauthError("unsupported_grant_type"), nil
 	}
 	org := r.sim.store.orgByName(orgName)
@@ -155,15 +155,22 @@ func (r *request) tokenLogin(orgName string) (*response, error) {
 	token := form.Get("refresh_token")
 	for i := range org.Users {
 		if u := &org.Users[i]; token != "" && slices.Contains(u.APITokens, token) && !u.Disabled {
-			x := r.sim.openSession(org, u)
-			r.session = x
-			return jsonOK(map[string]any{
-				"access_token": x.Token, "token_type": "Bearer", "expires_in": int(r.sim.lifetime.Seconds()),
-				"scope": "openid", "refresh_token": token,
-			}), nil
+			return r.tokenResponse(org, u, token), nil
 		}
 	}
+	if c := r.clientLogin(org, form); c != nil {
+		return r.tokenResponse(org, &User{ID: c.userID, Name: c.user, Role: c.role}, c.token), nil
+	}
 	return oauthError("invalid_grant"), nil
+}
+
+// tokenResponse opens a session and tells its token and the API token that is good for the next.
+func (r *request) tokenResponse(org *Org, u *User, apiToken string) *response {
+	x := r.sim.openSession(org, u)
+	r.session = x
+	return jsonOK(map[string]any{
+		"access_token": x.Token, "token_type": "Bearer", "expires_in": int(r.sim.lifetime.Seconds()), "scope": "openid", "refresh_token": apiToken,
+	})
 }
 
 func oauthError(code string) *response {

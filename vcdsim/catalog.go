@@ -16,6 +16,14 @@ func catalogRoutes(add addRoute) {
 // created is when everything in the model came into being.
 func created() time.Time { return time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC) }
 
+// created is when the catalog came into being.
+func (c *Catalog) created() time.Time {
+	if c.Created.IsZero() {
+		return created()
+	}
+	return c.Created
+}
+
 func (r *request) getCatalog() (*response, error) {
 	sh, err := r.ownCatalog()
 	if err != nil {
@@ -41,7 +49,7 @@ func (r *request) catalogContent(n *xmltree.Node, sh shelf) {
 			xmltree.A("name", t.Name), xmltree.A("type", mime("catalogitem"))))
 	}
 	n.Add([]*xmltree.Node{
-		r.owner(sh.org.Users), items, xmltree.T("IsPublished", false), xmltree.T("DateCreated", created()), xmltree.T("VersionNumber", 1),
+		r.owner(sh.org.Users), items, xmltree.T("IsPublished", false), xmltree.T("DateCreated", c.created()), xmltree.T("VersionNumber", 1),
 	})
 }
 

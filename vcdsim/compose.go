@@ -1,7 +1,6 @@
 package vcdsim
 
 import (
-	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -55,82 +54,6 @@ func readLease(section *xmltree.Node, lease Lease, org *Org) Lease {
 		lease.Storage = capped(seconds(n), org.StorageLease)
 	}
 	return lease
-}
-
-// readNetworks reads a NetworkConfigSection. Networks that have are known keep their id.
-func (r *request) readNetworks(vdc *VDC, section *xmltree.Node, have []VAppNetwork) ([]VAppNetwork, error) {
-	var out []VAppNetwork
-	for _, c := range section.All("NetworkConfig") {
-		name := c.Attr("networkName")
-		if name == "" || name == "none" {
-			continue
-		}
-		n := VAppNetwork{Name: name, FenceMode: c.Str("Configuration", "FenceMode")}
-		if i := slices.IndexFunc(have, func(h VAppNetwork) bool { return h.Name == name }); i >= 0 {
-			n.ID = have[i].ID
-		} else {
-			n.ID = r.sim.ids.next("vappNetwork")
-		}
-		if slices.ContainsFunc(out, func(o VAppNetwork) bool { return o.Name == name }) {
-			return nil, duplicateName(name)
-		}
-		if err := r.readConfiguration(vdc, c.At("Configuration"), &n); err != nil {
-			return nil, err
-		}
-		out = append(out, n)
-	}
-	return out, nil
-}
-
-func (r *request) readConfiguration(vdc *VDC, c *xmltree.Node, n *VAppNetwork) error {
-	if n.FenceMode == "" {
-		return badRequest("Bad request - the network configuration of %q has no FenceMode.", n.Name)
-	}
-	if parent := c.At("ParentNetwork"); parent != nil {
-		id := bare(parent.Attr("href"))
-		_, in, net := r.sim.store.network(id)
-		if net == nil || in.ID != vdc.ID {
-			return forbidden("ORG_NETWORK_VIEW", id)
-		}
-		n.ParentID = id
-		return nil
-	}
-	if n.FenceMode == "bridged" {
-		return badRequest("The VCD entity network %q does not exist.", n.Name)
-	}
-	return readScope(c, n)
-}
-
-// readScope reads the subnet of a network that only the vApp has.
-func readScope(c *xmltree.Node, n *VAppNetwork) error {
-	scope := c.At("IpScopes", "IpScope")
-	if scope == nil {
-		scope = c.At("IpScope")
-	}
-	gateway, err := netip.ParseAddr(scope.Str("Gateway"))
-	if err != nil {
-		return badRequest("The gateway %q of network %q is invalid.", scope.Str("Gateway"), n.Name)
-	}
-	mask, err := netip.ParseAddr(scope.Str("Netmask"))
-	if err != nil {
-		return badRequest("The netmask %q of network %q is invalid.", scope.Str("Netmask"), n.Name)
-	}
-	bits := 0
-	for _, b := range mask.AsSlice() {
-		for ; b != 0; b <<= 1 {
-			bits++
-		}
-	}
-	n.Gateway = netip.PrefixFrom(gateway, bits)
-	for _, p := range scope.At("IpRanges").All("IpRange") {
-		from, err1 := netip.ParseAddr(p.Str("StartAddress"))
-		to, err2 := netip.ParseAddr(p.Str("EndAddress"))
-		if err1 != nil || err2 != nil {
-			return badRequest("A range of network %q is invalid.", n.Name)
-		}
-		n.Pool = append(n.Pool, Range{from, to})
-	}
-	return nil
 }
 
 // newVMs reads the sourced items. The VMs are not in the store yet; the caller adds them when the whole request is right.

@@ -101,6 +101,8 @@ type ComputePolicy struct {
 	Placement   bool // a placement policy; otherwise a sizing policy
 	CPUs        int64
 	MemoryMiB   int64
+	// Fields are further fields of the JSON document; they change nothing in the simulator.
+	Fields map[string]any
 }
 
 // A Catalog holds templates.
@@ -109,6 +111,7 @@ type Catalog struct {
 	Name        string
 	Description string
 	Templates   []Template
+	Created     time.Time // the zero value is when the model began
 	// StorageProfiles are the ids of those it keeps its items on; none is any.
 	StorageProfiles []string
 }

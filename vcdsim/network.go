@@ -9,6 +9,7 @@ import (
 
 func networkRoutes(add addRoute) {
 	add("GET", "/api/network/{id}", (*request).getNetwork, latencyLegacy)
+	add("DELETE", "/api/network/{id}", (*request).deleteNetwork, latencyWrite)
 	add("GET", "/api/admin/network/{id}", (*request).getNetwork, latencyLegacy)
 	add("GET", "/cloudapi/1.0.0/orgVdcNetworks", (*request).listNetworks, latencyCloudAPI)
 	add("GET", "/cloudapi/1.0.0/orgVdcNetworks/{id}", (*request).getNetworkJSON, latencyCloudAPI)
@@ -79,7 +80,7 @@ func (r *request) getVAppNetwork(id string) (*response, error) {
 			out := xmltree.New("VAppNetwork", namespaces(), xmltree.A("name", n.Name), xmltree.A("id", URN("network", n.ID)),
 				xmltree.A("href", r.href("network", n.ID)), xmltree.A("type", mime("vAppNetwork")))
 			out.Add([]*xmltree.Node{
-				r.link("up", "/api/vApp/vapp-"+v.ID, mime("vapp")), xmltree.T("Description", ""), r.vappNetworkConfiguration(n),
+				r.link("up", "/api/vApp/vapp-"+v.ID, mime("vapp")), xmltree.T("Description", n.Description), r.vappNetworkConfiguration(n),
 			})
 			return xmlOK(out), nil
 		}

@@ -1,6 +1,7 @@
 package vcdsim
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -30,6 +31,7 @@ func policyJSON(p *ComputePolicy) map[string]any {
 	if p.MemoryMiB > 0 {
 		out["memory"] = p.MemoryMiB
 	}
+	maps.Copy(out, p.Fields)
 	return out
 }
 

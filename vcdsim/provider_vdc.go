@@ -58,7 +58,7 @@ func (r *request) getProviderVDC(extended bool) (*response, error) {
 	n.Add([]*xmltree.Node{
 		r.link("up", "/api/admin/", "application/vnd.vmware.admin.vcloud+xml"), r.link("down", path+id+"/metadata", mime("metadata")),
 		T("Description", "All resources"), xmltree.New("ComputeCapacity", rootCapacity("Cpu", "MHz"), rootCapacity("Memory", "MB"), T("IsElastic", false), T("IsHA", false)),
-		xmltree.New("AvailableNetworks"), r.providerProfileRefs(), hardwareVersions(), xmltree.New("Vdcs"), T("IsEnabled", true),
+		xmltree.New("AvailableNetworks"), r.providerProfileRefs(), r.hardwareVersions(id), xmltree.New("Vdcs"), T("IsEnabled", true),
 		xmltree.New("NetworkPoolReferences", xmltree.New("NetworkPoolReference", A("href", r.base()+"/api/admin/extension/networkPool/"+r.sim.poolID()),
 			A("id", URN("networkpool", r.sim.poolID())), A("name", providerPool), A("type", "application/vnd.vmware.admin.networkPool+xml"))),
 	})

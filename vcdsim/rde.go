@@ -1,6 +1,7 @@
 package vcdsim
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -210,19 +211,42 @@ func (b behaviours) owner(r *request) (*document, error) {
 }
 
 func (b behaviours) list(r *request) (*response, error) {
-	if _, err := b.owner(r); err != nil {
+	all, err := b.all(r)
+	if err != nil {
 		return nil, err
 	}
 	var out []any
-	for _, d := range r.sim.store.documents[b.key(r)] {
+	for _, d := range all {
 		out = append(out, d.body)
 	}
 	return r.page(out)
 }
 
+// all are the behaviours of an interface, or those a type overrides and inherits.
+func (b behaviours) all(r *request) ([]*document, error) {
+	owner, err := b.owner(r)
+	if err != nil {
+		return nil, err
+	}
+	out := slices.Clone(r.sim.store.documents[b.key(r)])
+	interfaces, _ := owner.body["interfaces"].([]any)
+	for _, id := range interfaces {
+		for _, d := range r.sim.store.documents[fmt.Sprintf("%s/%v/behaviors", interfacesPath, id)] {
+			if !slices.ContainsFunc(out, func(x *document) bool { return x.body["ref"] == d.body["ref"] }) {
+				out = append(out, d)
+			}
+		}
+	}
+	return out, nil
+}
+
 func (b behaviours) find(r *request) (*document, error) {
-	for _, d := range r.sim.store.documents[b.key(r)] {
-		if d.id() == r.vars["behavior"] {
+	all, err := b.all(r)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range all {
+		if d.id() == r.vars["behavior"] || d.body["ref"] == r.vars["behavior"] {
 			return d, nil
 		}
 	}
@@ -268,7 +292,9 @@ func (b behaviours) put(r *request) (*response, error) {
 	if err := r.document(&body); err != nil {
 		return nil, err
 	}
-	body["id"], body["ref"] = d.body["id"], d.body["ref"]
+	for _, field := range []string{"id", "ref", "name"} {
+		body[field] = d.body[field]
+	}
 	d.body = body
 	return jsonOK(body), nil
 }

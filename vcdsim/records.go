@@ -244,7 +244,7 @@ func (r *request) catalogRecords() []*record {
 	for _, sh := range r.ownShelves() {
 		out = append(out, &record{links: r.recordLinks("catalog", sh.catalog.ID), attrs: []xmltree.Attr{
 			A("name", sh.catalog.Name), A("description", sh.catalog.Description), A("isPublished", false), A("isShared", true),
-			A("creationDate", created()), A("orgName", sh.org.Name), A("org", r.href("org", sh.org.ID)), A("ownerName", "system"),
+			A("creationDate", sh.catalog.created()), A("orgName", sh.org.Name), A("org", r.href("org", sh.org.ID)), A("ownerName", "system"),
 			A("numberOfVAppTemplates", len(sh.catalog.Templates)), A("numberOfMedia", 0), A("publishSubscriptionType", "UNPUBLISHED"),
 			A("version", 1), A("status", "READY"), A("isLocal", true), A("href", r.href("catalog", sh.catalog.ID)), A("type", mime("catalog")),
 		}})

@@ -59,6 +59,7 @@ func (s *Simulator) addRoutes() {
 	for _, group := range []func(addRoute){
 		sessionRoutes, taskRoutes, orgRoutes, adminRoutes, vdcRoutes, networkRoutes, policyRoutes, catalogRoutes, queryRoutes,
 		vappRoutes, vmRoutes, diskRoutes, metadataRoutes, documentRoutes, entityRoutes, adminOrgRoutes, providerRoutes,
+		policyAdminRoutes, accessRoutes, tokenRoutes,
 	} {
 		group(add)
 	}

@@ -70,12 +70,17 @@ type VApp struct {
 
 // A VAppNetwork connects a vApp to a network, or stands alone.
 type VAppNetwork struct {
-	ID        string
-	Name      string
-	ParentID  string // org VDC network; empty for NICs on nothing
-	FenceMode string
-	Gateway   netip.Prefix // of networks without a parent
-	Pool      []Range
+	ID          string
+	Name        string
+	ParentID    string // org VDC network; empty for NICs on nothing
+	FenceMode   string
+	Gateway     netip.Prefix // of networks with a subnet of their own
+	Pool        []Range
+	DNS         []netip.Addr
+	DNSSuffix   string
+	Description string
+	Retain      bool // addresses, while the vApp is not deployed
+	DHCP        *VAppDHCP
 }
 
 // A Lease is the lease of a vApp; 0 never expires. Deployed is when it was last deployed, zero if it is not;
@@ -231,6 +236,8 @@ type store struct {
 	children  map[string][]*VM               // vApp -> VMs in the order they were made
 	metadata  map[string]map[string]Metadata // of what the model holds, by id
 	documents map[string][]*document         // of cloudapi, by path, oldest first
+	access    map[string]access              // by the id of what is shared
+	clients   []*apiClient
 }
 
 func newStore(m Model) *store {
@@ -239,6 +246,7 @@ func newStore(m Model) *store {
 		vapps: map[string]*VApp{}, vms: map[string]*VM{}, disks: map[string]*Disk{},
 		tasks: map[string]*Task{}, sessions: map[string]*Session{}, locks: map[string]string{}, children: map[string][]*VM{},
 		metadata: map[string]map[string]Metadata{}, documents: map[string][]*document{},
+		access: map[string]access{},
 	}
 }
 

@@ -1,8 +1,6 @@
 package vcdsim
 
 import (
-	"strconv"
-
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -132,20 +130,25 @@ func (r *request) networkConfigSection(v *VApp, root bool) *xmltree.Node {
 	for _, net := range v.Networks {
 		n.Add(xmltree.New("NetworkConfig", A("networkName", net.Name),
 			r.link("repair", "/api/admin/network/"+net.ID+"/action/reset", ""), r.link("down", "/api/network/"+net.ID, mime("vAppNetwork")),
-			T("Description", ""), r.vappNetworkConfiguration(net), T("IsDeployed", r.sim.store.deployed(v))))
+			T("Description", net.Description), r.vappNetworkConfiguration(net), T("IsDeployed", r.sim.store.deployed(v))))
 	}
 	return n
 }
 
 func (r *request) vappNetworkConfiguration(net VAppNetwork) *xmltree.Node {
 	n := xmltree.New("Configuration")
-	if _, _, parent := r.sim.store.network(net.ParentID); parent != nil {
+	_, _, parent := r.sim.store.network(net.ParentID)
+	switch {
+	case net.Gateway.IsValid():
+		n.Add(scope(net.Gateway, net.DNS, net.DNSSuffix, net.Pool, false))
+	case parent != nil:
 		n.Add(scope(parent.Gateway, parent.DNS, parent.DNSSuffix, parent.StaticPool, true))
-		n.Add(r.ref("ParentNetwork", Entity{Kind: "network", ID: parent.ID, Name: parent.Name}))
-	} else if net.Gateway.IsValid() {
-		n.Add(scope(net.Gateway, nil, "", net.Pool, false))
 	}
-	n.Add(xmltree.T("FenceMode", net.FenceMode))
-	n.Add(xmltree.T("RetainNetInfoAcrossDeployments", strconv.FormatBool(false)))
+	if parent != nil {
+		n.Add(r.ref("ParentNetwork", Entity{Kind: "network", ID: parent.ID, Name: parent.Name}))
+	}
+	n.Add([]*xmltree.Node{
+		xmltree.T("FenceMode", net.FenceMode), xmltree.T("RetainNetInfoAcrossDeployments", net.Retain), net.DHCP.dhcpNode(),
+	})
 	return n
 }

@@ -72,10 +72,13 @@ func (r *request) vdcContent(n *xmltree.Node, org *Org, v *VDC) {
 		r.link("add", path+"/vmAffinityRules/", mime("vmaffinityrule")),
 		xmltree.T("Description", v.Description), xmltree.T("AllocationModel", "Flex"),
 		xmltree.New("ComputeCapacity", capacity("Cpu", "MHz"), capacity("Memory", "MB")),
-		r.resourceEntities(org, v), r.availableNetworks(v), hardwareVersions(),
+		r.resourceEntities(org, v), r.availableNetworks(v), r.hardwareVersions(v.ID),
 		xmltree.T("NicQuota", 0), xmltree.T("NetworkQuota", 1000), xmltree.T("UsedNetworkCount", len(v.Networks)),
 		xmltree.T("VmQuota", v.VMQuota), xmltree.T("IsEnabled", true), r.storageProfiles(v), xmltree.T("VCpuInMhz2", 1000),
 	})
+	if p := r.sim.store.policy(r.sim.store.defaultSizing(v)); p != nil {
+		n.Add(r.policyRef("DefaultComputePolicy", p))
+	}
 }
 
 func capacity(name, unit string) *xmltree.Node {
@@ -122,10 +125,16 @@ func (r *request) availableNetworks(v *VDC) *xmltree.Node {
 	return n
 }
 
-func hardwareVersions() *xmltree.Node {
+// hardwareVersions of VMs; the newest is the default.
+func (r *request) hardwareVersions(vdcID string) *xmltree.Node {
 	versions := xmltree.New("SupportedHardwareVersions")
 	for _, v := range []string{"vmx-14", "vmx-15", "vmx-17", "vmx-18", "vmx-19", "vmx-20"} {
-		versions.Add(xmltree.T("SupportedHardwareVersion", v))
+		n := xmltree.T("SupportedHardwareVersion", v)
+		n.Add([]xmltree.Attr{
+			xmltree.A("default", v == defaultHardware), xmltree.A("name", v), xmltree.A("href", r.base()+"/api/vdc/"+vdcID+"/hwv/"+v),
+			xmltree.A("type", mime("virtualHardwareVersion")),
+		})
+		versions.Add(n)
 	}
 	return xmltree.New("Capabilities", versions)
 }

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
@@ -24,8 +25,9 @@ var goFormat = format{
 // TestCloudProvider runs the system tests of VMware's cloud provider for Kubernetes.
 func TestCloudProvider(t *testing.T) {
 	skipShort(t)
-	s := start(t, goFormat, vcdsim.K8sTenant())
+	s := start(t, goFormat, cpiModel())
 	s.binary = compileTests(t, cpiPackage)
+	s.limit = time.Minute // some wait much longer for guests that run scripts
 	data := filepath.Join(s.dir, "testdata")
 	if err := os.Mkdir(data, 0o700); err != nil {
 		t.Fatal(err)
@@ -49,6 +51,30 @@ func TestCloudProvider(t *testing.T) {
 		}
 	}
 	judge(t, cpiList, got)
+}
+
+// cpiModel is the tenant for Kubernetes with the names these tests are written against.
+func cpiModel() vcdsim.Model {
+	m := vcdsim.K8sTenant()
+	m.Orgs[0].Users[0].APITokens = []string{"system-api-token"}
+	policies := []vcdsim.ComputePolicy{
+		{Name: "2core2gb", CPUs: 2, MemoryMiB: 2048}, {Name: "4core4gb", CPUs: 4, MemoryMiB: 4096}, {Name: "TKG medium", CPUs: 2, MemoryMiB: 8192},
+		{Name: "cse----native", Placement: true},
+	}
+	m.Policies = append(m.Policies, policies...)
+	acme := &m.Orgs[1]
+	for _, p := range policies {
+		acme.VDCs[0].Policies = append(acme.VDCs[0].Policies, p.Name)
+	}
+	acme.VDCs[0].StorageProfiles = append(acme.VDCs[0].StorageProfiles, vcdsim.StorageProfile{Name: "Development2"})
+	images := vcdsim.Catalog{Name: "cse"}
+	for _, name := range []string{
+		"Ubuntu 20.04 and Kubernetes v1.21.11+vmware.1", "Ubuntu 20.04 and Kubernetes v1.23.10+vmware.1", "ubuntu-16.04_k8-1.20_weave-2.6.5_rev2",
+	} {
+		images.Templates = append(images.Templates, vcdsim.Template{Name: name, VMs: []vcdsim.TemplateVM{templateVM("node")}})
+	}
+	acme.Catalogs = append(acme.Catalogs, images)
+	return m
 }
 
 // cpiConfig are the files the tests are configured with.

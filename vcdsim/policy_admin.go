@@ -1,0 +1,156 @@
+package vcdsim
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+const policyReferences = "application/vnd.vmware.vcloud.vdcComputePolicyReferences+xml"
+
+func policyAdminRoutes(add addRoute) {
+	for _, v := range []string{"1.0.0", "2.0.0"} {
+		add("POST", "/cloudapi/"+v+"/vdcComputePolicies", (*request).createPolicy, latencyWrite)
+		add("PUT", "/cloudapi/"+v+"/vdcComputePolicies/{id}", (*request).putPolicy, latencyWrite)
+		add("DELETE", "/cloudapi/"+v+"/vdcComputePolicies/{id}", (*request).deletePolicy, latencyWrite)
+	}
+	add("PUT", "/api/admin/vdc/{id}/computePolicies", (*request).assignPolicies, latencyWrite)
+}
+
+// readPolicy takes what a policy document says over. What changes nothing in the simulator is kept as it came.
+func (p *ComputePolicy) readPolicy(body map[string]any) error {
+	if text(body, "name") == "" {
+		return badRequest("A compute policy needs a name.")
+	}
+	number := func(field string) int64 {
+		f, _ := body[field].(float64)
+		return int64(f)
+	}
+	groups, _ := body["pvdcNamedVmGroupsMap"].([]any)
+	logical, _ := body["pvdcLogicalVmGroupsMap"].([]any)
+	p.Name, p.Description = text(body, "name"), text(body, "description")
+	p.CPUs, p.MemoryMiB, p.Placement = number("cpuCount"), number("memory"), len(groups)+len(logical) > 0
+	delete(body, "id")
+	delete(body, "isSizingOnly")
+	p.Fields = body
+	return nil
+}
+
+func (r *request) createPolicy() (*response, error) {
+	if err := r.byProvider("VDC_COMPUTE_POLICY_MANAGE"); err != nil {
+		return nil, err
+	}
+	body := map[string]any{}
+	if err := r.document(&body); err != nil {
+		return nil, err
+	}
+	p := ComputePolicy{ID: r.sim.ids.next("vdcComputePolicy")}
+	if err := p.readPolicy(body); err != nil {
+		return nil, err
+	}
+	if r.sim.store.policyByName(p.Name) != nil {
+		return nil, duplicateName(p.Name)
+	}
+	r.sim.store.model.Policies = append(r.sim.store.model.Policies, p)
+	return &response{status: http.StatusCreated, json: policyJSON(&p)}, nil
+}
+
+func (r *request) writablePolicy() (*ComputePolicy, error) {
+	if err := r.byProvider("VDC_COMPUTE_POLICY_MANAGE"); err != nil {
+		return nil, err
+	}
+	p := r.sim.store.policy(bare(r.vars["id"]))
+	if p == nil {
+		return nil, forbidden("VDC_COMPUTE_POLICY_VIEW", r.vars["id"])
+	}
+	return p, nil
+}
+
+func (r *request) putPolicy() (*response, error) {
+	p, err := r.writablePolicy()
+	if err != nil {
+		return nil, err
+	}
+	body := map[string]any{}
+	if err := r.document(&body); err != nil {
+		return nil, err
+	}
+	old := p.Name
+	if err := p.readPolicy(body); err != nil {
+		return nil, err
+	}
+	r.eachVDC(func(v *VDC) {
+		if i := slices.Index(v.Policies, old); i >= 0 {
+			v.Policies[i] = p.Name
+		}
+	})
+	return jsonOK(policyJSON(p)), nil
+}
+
+func (r *request) eachVDC(f func(*VDC)) {
+	for i := range r.sim.store.model.Orgs {
+		for j := range r.sim.store.model.Orgs[i].VDCs {
+			f(&r.sim.store.model.Orgs[i].VDCs[j])
+		}
+	}
+}
+
+// deletePolicy takes a policy away that no VDC offers.
+func (r *request) deletePolicy() (*response, error) {
+	p, err := r.writablePolicy()
+	if err != nil {
+		return nil, err
+	}
+	used := false
+	r.eachVDC(func(v *VDC) { used = used || slices.Contains(v.Policies, p.Name) })
+	if used {
+		return nil, badRequest("The compute policy %q is assigned to a VDC.", p.Name)
+	}
+	id := p.ID
+	r.sim.store.model.Policies = slices.DeleteFunc(slices.Clone(r.sim.store.model.Policies), func(x ComputePolicy) bool { return x.ID == id })
+	return &response{status: http.StatusNoContent}, nil
+}
+
+// assignPolicies says which policies a VDC offers. The default stays, and first.
+func (r *request) assignPolicies() (*response, error) {
+	if err := r.byProvider("VDC_COMPUTE_POLICY_MANAGE"); err != nil {
+		return nil, err
+	}
+	_, v, err := r.ownVDC()
+	if err != nil {
+		return nil, err
+	}
+	tree, err := r.tree()
+	if err != nil {
+		return nil, err
+	}
+	path := "/api/admin/vdc/" + v.ID + "/computePolicies"
+	out := xmltree.New("VdcComputePolicyReferences", namespaces(), xmltree.A("href", r.base()+path), xmltree.A("type", policyReferences))
+	standard := r.sim.store.policy(r.sim.store.defaultSizing(v))
+	var names []string
+	for _, ref := range tree.All("VdcComputePolicyReference") {
+		p := r.sim.store.policy(bare(ref.Attr("href")))
+		if p == nil {
+			return nil, forbidden("VDC_COMPUTE_POLICY_VIEW", ref.Attr("href"))
+		}
+		names = append(names, p.Name)
+		out.Add(r.policyRef("VdcComputePolicyReference", p))
+	}
+	if standard != nil {
+		i := slices.Index(names, standard.Name)
+		if i < 0 {
+			return nil, badRequest("The default compute policy %q of VDC %q cannot be taken away.", standard.Name, v.Name)
+		}
+		names = slices.Insert(slices.Delete(names, i, i+1), 0, standard.Name)
+	}
+	v.Policies = names
+	return xmlOK(out), nil
+}
+
+// policyRef is a reference to a compute policy.
+func (r *request) policyRef(element string, p *ComputePolicy) *xmltree.Node {
+	urn := URN("vdcComputePolicy", p.ID)
+	return xmltree.New(element, xmltree.A("href", r.base()+"/cloudapi/2.0.0/vdcComputePolicies/"+urn), xmltree.A("id", urn), xmltree.A("name", p.Name),
+		xmltree.A("type", "application/json"))
+}

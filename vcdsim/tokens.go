@@ -1,0 +1,249 @@
+package vcdsim
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// An apiClient is what registered for tokens: a user's API token, or a service account.
+type apiClient struct {
+	id, name       string // bare id
+	orgID          string
+	userID, user   string
+	role           string
+	service        bool
+	softwareID     string
+	status         string // of service accounts: CREATED, REQUESTED, GRANTED, ACTIVE
+	token          string // the API token, empty until it is fetched
+	userCode, code string // of the device authorization
+}
+
+const (
+	jwtGrant    = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+	deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
+)
+
+func tokenRoutes(add addRoute) {
+	for _, base := range []string{"/oauth/tenant/{org}", "/oauth/provider"} {
+		add("POST", base+"/register", (*request).registerClient, latencyLogin)
+		add("POST", base+"/device_authorization", (*request).authorizeDevice, latencyLogin)
+	}
+	for _, k := range []struct {
+		path    string
+		service bool
+	}{{"tokens", false}, {"serviceAccounts", true}} {
+		base := "/cloudapi/1.0.0/" + k.path
+		add("GET", base, func(r *request) (*response, error) { return r.listClients(k.service) }, latencyCloudAPI)
+		add("GET", base+"/{id}", func(r *request) (*response, error) { return r.getClient(k.service) }, latencyCloudAPI)
+		add("DELETE", base+"/{id}", func(r *request) (*response, error) { return r.deleteClient(k.service) }, latencyWrite)
+	}
+	add("PUT", "/cloudapi/1.0.0/serviceAccounts/{id}", func(r *request) (*response, error) { return r.getClient(true) }, latencyWrite)
+	add("POST", "/cloudapi/1.0.0/serviceAccounts/{id}/revoke", (*request).revokeClient, latencyWrite)
+	add("POST", "/cloudapi/1.0.0/deviceLookup/grant", (*request).grantDevice, latencyWrite)
+}
+
+// oauthOrg is the organisation in an oauth path.
+func (r *request) oauthOrg() (*Org, error) {
+	name := r.vars["org"]
+	if name == "" {
+		name = systemOrg
+	}
+	org := r.sim.store.orgByName(name)
+	if org == nil || !r.sees(org.ID) {
+		return nil, forbidden("TOKEN_MANAGE", name)
+	}
+	return org, nil
+}
+
+func (r *request) registerClient() (*response, error) {
+	org, err := r.oauthOrg()
+	if err != nil {
+		return nil, err
+	}
+	var in struct {
+		Name       string `json:"client_name"`
+		SoftwareID string `json:"software_id"`
+		Scope      string `json:"scope"`
+	}
+	if err := r.document(&in); err != nil {
+		return nil, err
+	}
+	c := &apiClient{
+		id: r.sim.ids.next("token"), name: in.Name, orgID: org.ID, userID: r.session.UserID, user: r.session.User, role: r.session.Role,
+		softwareID: in.SoftwareID, service: in.SoftwareID != "", status: "CREATED",
+	}
+	if c.service {
+		role, err := url.PathUnescape(in.Scope[strings.LastIndex(in.Scope, ":")+1:])
+		if err != nil {
+			return nil, badRequest("The scope %q is invalid.", in.Scope)
+		}
+		c.role = role
+	}
+	if slices.ContainsFunc(r.sim.store.clients, c.clashes) {
+		return nil, duplicateName(c.name)
+	}
+	r.sim.store.clients = append(r.sim.store.clients, c)
+	return jsonOK(map[string]any{
+		"client_name": c.name, "client_id": c.id, "grant_types": []string{"refresh_token", deviceGrant}, "token_endpoint_auth_method": "none",
+		"software_id": c.softwareID, "scope": in.Scope,
+	}), nil
+}
+
+// clashes says whether another client has the name: service accounts of an organisation, or API tokens of a user.
+func (c *apiClient) clashes(x *apiClient) bool {
+	return x.name == c.name && x.orgID == c.orgID && x.service == c.service && (c.service || x.userID == c.userID)
+}
+
+func (r *request) clientJSON(c *apiClient) map[string]any {
+	org := r.sim.store.org(c.orgID)
+	if c.service {
+		return map[string]any{
+			"id": URN("serviceAccount", c.id), "name": c.name, "softwareId": c.softwareID, "softwareVersion": "", "uri": "", "status": c.status,
+			"role": jsonRef("role", r.sim.ids.named("role", c.role), c.role), "org": jsonRef("org", org.ID, org.Name),
+		}
+	}
+	return map[string]any{
+		"id": URN("token", c.id), "name": c.name, "type": "REFRESH", "owner": jsonRef("user", c.userID, c.user), "org": jsonRef("org", org.ID, org.Name),
+		"token": nil, "expirationTimeMillis": nil,
+	}
+}
+
+func (r *request) clients(service bool) []*apiClient {
+	var out []*apiClient
+	for _, c := range r.sim.store.clients {
+		if c.service == service && r.sim.store.org(c.orgID) != nil && r.sees(c.orgID) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func (r *request) listClients(service bool) (*response, error) {
+	var out []any
+	for _, c := range r.clients(service) {
+		out = append(out, r.clientJSON(c))
+	}
+	return r.page(out)
+}
+
+func (r *request) client(service bool) (*apiClient, error) {
+	for _, c := range r.clients(service) {
+		if c.id == bare(r.vars["id"]) {
+			return c, nil
+		}
+	}
+	return nil, forbidden("TOKEN_VIEW", r.vars["id"])
+}
+
+func (r *request) getClient(service bool) (*response, error) {
+	c, err := r.client(service)
+	if err != nil {
+		return nil, err
+	}
+	return jsonOK(r.clientJSON(c)), nil
+}
+
+func (r *request) deleteClient(service bool) (*response, error) {
+	c, err := r.client(service)
+	if err != nil {
+		return nil, err
+	}
+	r.sim.store.clients = slices.DeleteFunc(slices.Clone(r.sim.store.clients), func(x *apiClient) bool { return x == c })
+	return &response{status: http.StatusNoContent}, nil
+}
+
+// revokeClient takes the token of a service account away.
+func (r *request) revokeClient() (*response, error) {
+	c, err := r.client(true)
+	if err != nil {
+		return nil, err
+	}
+	c.status, c.token, c.code, c.userCode = "CREATED", "", "", ""
+	return &response{status: http.StatusNoContent}, nil
+}
+
+// authorizeDevice starts a service account's way to its token.
+func (r *request) authorizeDevice() (*response, error) {
+	form, err := url.ParseQuery(string(r.body))
+	if err != nil {
+		return nil, badRequest("The form is invalid: %s", err)
+	}
+	r.vars["id"] = form.Get("client_id")
+	c, err := r.client(true)
+	if err != nil {
+		return nil, err
+	}
+	c.status, c.code, c.userCode = "REQUESTED", r.sim.ids.next("deviceCode"), strings.ToUpper(r.sim.ids.next("userCode")[:8])
+	return jsonOK(map[string]any{"device_code": c.code, "user_code": c.userCode, "verification_uri": r.base() + "/tenant", "expires_in": 3600, "interval": 60}), nil
+}
+
+func (r *request) grantDevice() (*response, error) {
+	var in struct {
+		UserCode string `json:"userCode"`
+	}
+	if err := r.document(&in); err != nil {
+		return nil, err
+	}
+	for _, c := range r.clients(true) {
+		if c.userCode == in.UserCode && c.status == "REQUESTED" {
+			c.status = "GRANTED"
+			return &response{status: http.StatusNoContent}, nil
+		}
+	}
+	return nil, badRequest("The user code %q is invalid.", in.UserCode)
+}
+
+// clientLogin opens a session for a registered client, nil if the form is none of it.
+func (r *request) clientLogin(org *Org, form url.Values) *apiClient {
+	for _, c := range r.sim.store.clients {
+		if c.orgID == org.ID && c.answers(form, r.sim) {
+			return c
+		}
+	}
+	return nil
+}
+
+// answers says whether a form is a client's to log in with.
+func (c *apiClient) answers(form url.Values, s *Simulator) bool {
+	switch form.Get("grant_type") {
+	case "refresh_token":
+		return c.refreshes(form.Get("refresh_token"), s)
+	case jwtGrant:
+		return form.Get("client_id") == c.id && c.trades(form.Get("assertion"), s)
+	case deviceGrant:
+		return form.Get("client_id") == c.id && c.activates(form.Get("device_code"), s)
+	default:
+		return false
+	}
+}
+
+// refreshes is a login with the API token; that of a service account is another after each use.
+func (c *apiClient) refreshes(token string, s *Simulator) bool {
+	if c.token == "" || token != c.token {
+		return false
+	}
+	if c.service {
+		c.token = s.ids.next("apiToken")
+	}
+	return true
+}
+
+// trades gives the API token of a user for an access token, once.
+func (c *apiClient) trades(assertion string, s *Simulator) bool {
+	if c.service || c.token != "" || s.store.sessions[assertion] == nil {
+		return false
+	}
+	c.token = s.ids.next("apiToken")
+	return true
+}
+
+// activates gives the first API token of a service account.
+func (c *apiClient) activates(code string, s *Simulator) bool {
+	if c.status != "GRANTED" || code != c.code {
+		return false
+	}
+	c.token, c.status = s.ids.next("apiToken"), "ACTIVE"
+	return true
+}

@@ -1,0 +1,171 @@
+package vcdsim
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+// A VAppDHCP is the DHCP service of a vApp's own network.
+type VAppDHCP struct {
+	Enabled      bool
+	DefaultLease int64
+	MaxLease     int64
+	Range        Range
+}
+
+// readNetworks reads a NetworkConfigSection. Networks that are known, by their link or their name, keep their id.
+func (r *request) readNetworks(vdc *VDC, section *xmltree.Node, have []VAppNetwork) ([]VAppNetwork, error) {
+	var out []VAppNetwork
+	for _, c := range section.All("NetworkConfig") {
+		name := c.Attr("networkName")
+		if name == "" || name == "none" {
+			continue
+		}
+		n := VAppNetwork{
+			ID: r.networkID(c, have), Name: name, Description: c.Str("Description"), FenceMode: c.Str("Configuration", "FenceMode"),
+			Retain: c.At("Configuration").Bool("RetainNetInfoAcrossDeployments"),
+		}
+		if slices.ContainsFunc(out, func(o VAppNetwork) bool { return o.Name == name }) {
+			return nil, duplicateName(name)
+		}
+		if err := r.readConfiguration(vdc, c.At("Configuration"), &n); err != nil {
+			return nil, err
+		}
+		out = append(out, n)
+	}
+	return out, nil
+}
+
+// networkID is the id of the known network that a configuration means, or a new one.
+func (r *request) networkID(c *xmltree.Node, have []VAppNetwork) string {
+	for _, link := range c.All("Link") {
+		id := bare(link.Attr("href"))
+		if slices.ContainsFunc(have, func(h VAppNetwork) bool { return h.ID == id }) {
+			return id
+		}
+	}
+	if i := slices.IndexFunc(have, func(h VAppNetwork) bool { return h.Name == c.Attr("networkName") }); i >= 0 {
+		return have[i].ID
+	}
+	return r.sim.ids.next("vappNetwork")
+}
+
+func (r *request) readConfiguration(vdc *VDC, c *xmltree.Node, n *VAppNetwork) error {
+	if n.FenceMode == "" {
+		return badRequest("Bad request - the network configuration of %q has no FenceMode.", n.Name)
+	}
+	if dhcp := c.At("Features", "DhcpService"); dhcp != nil {
+		d := &VAppDHCP{Enabled: dhcp.Bool("IsEnabled")}
+		d.DefaultLease, _ = dhcp.Int("DefaultLeaseTime")
+		d.MaxLease, _ = dhcp.Int("MaxLeaseTime")
+		d.Range, _ = readRange(dhcp.At("IpRange"))
+		n.DHCP = d
+	}
+	if parent := c.At("ParentNetwork"); parent != nil {
+		id := bare(parent.Attr("href"))
+		_, in, net := r.sim.store.network(id)
+		if net == nil || in.ID != vdc.ID {
+			return forbidden("ORG_NETWORK_VIEW", id)
+		}
+		n.ParentID = id
+		if n.FenceMode == "bridged" || c.At("IpScopes", "IpScope") == nil {
+			return nil
+		}
+		return readScope(c, n)
+	}
+	if n.FenceMode == "bridged" {
+		return badRequest("The VCD entity network %q does not exist.", n.Name)
+	}
+	return readScope(c, n)
+}
+
+// readScope reads the subnet of a network that only the vApp has.
+func readScope(c *xmltree.Node, n *VAppNetwork) error {
+	scope := c.At("IpScopes", "IpScope")
+	if scope == nil {
+		scope = c.At("IpScope")
+	}
+	gateway, err := netip.ParseAddr(scope.Str("Gateway"))
+	if err != nil {
+		return badRequest("The gateway %q of network %q is invalid.", scope.Str("Gateway"), n.Name)
+	}
+	bits, err := prefixLength(scope, n.Name)
+	if err != nil {
+		return err
+	}
+	n.Gateway, n.DNSSuffix = netip.PrefixFrom(gateway, bits), scope.Str("DnsSuffix")
+	for _, name := range []string{"Dns1", "Dns2"} {
+		if a, err := netip.ParseAddr(scope.Str(name)); err == nil {
+			n.DNS = append(n.DNS, a)
+		}
+	}
+	for _, p := range scope.At("IpRanges").All("IpRange") {
+		pool, ok := readRange(p)
+		if !ok {
+			return badRequest("A range of network %q is invalid.", n.Name)
+		}
+		n.Pool = append(n.Pool, pool)
+	}
+	return nil
+}
+
+// prefixLength reads how long a subnet's prefix is: a number, or a mask.
+func prefixLength(scope *xmltree.Node, network string) (int, error) {
+	if length, ok := scope.Int("SubnetPrefixLength"); ok {
+		return int(length), nil
+	}
+	mask, err := netip.ParseAddr(scope.Str("Netmask"))
+	if err != nil {
+		return 0, badRequest("The netmask %q of network %q is invalid.", scope.Str("Netmask"), network)
+	}
+	bits := 0
+	for _, b := range mask.AsSlice() {
+		for ; b != 0; b <<= 1 {
+			bits++
+		}
+	}
+	return bits, nil
+}
+
+func readRange(n *xmltree.Node) (Range, bool) {
+	from, err1 := netip.ParseAddr(n.Str("StartAddress"))
+	to, err2 := netip.ParseAddr(n.Str("EndAddress"))
+	return Range{from, to}, err1 == nil && err2 == nil
+}
+
+// deleteNetwork takes the network of a vApp away.
+func (r *request) deleteNetwork() (*response, error) {
+	id := bare(r.vars["id"])
+	for _, v := range r.sim.store.vapps {
+		i := slices.IndexFunc(v.Networks, func(n VAppNetwork) bool { return n.ID == id })
+		if i < 0 || !r.sees(v.OrgID) {
+			continue
+		}
+		if err := r.sim.busyCheck(v.ID); err != nil {
+			return nil, err
+		}
+		after := *v
+		after.Networks = slices.Delete(slices.Clone(v.Networks), i, i+1)
+		if err := r.removable(v, &after); err != nil {
+			return nil, err
+		}
+		w := Work{Op: opNetworks, VApp: v.ID, Networks: after.Networks, Replace: true}
+		return r.accepted(r.sim.startTask(r, w, v.entity(), []string{v.ID})), nil
+	}
+	return nil, forbidden("VAPP_NETWORK_DELETE", id)
+}
+
+// dhcpNode is the DHCP service in the features of a network, nil if it has none.
+func (d *VAppDHCP) dhcpNode() *xmltree.Node {
+	if d == nil {
+		return nil
+	}
+	T := xmltree.T
+	n := xmltree.New("DhcpService", T("IsEnabled", d.Enabled), T("DefaultLeaseTime", d.DefaultLease), T("MaxLeaseTime", d.MaxLease))
+	if d.Range.From.IsValid() && d.Range.To.IsValid() {
+		n.Add(xmltree.New("IpRange", T("StartAddress", d.Range.From), T("EndAddress", d.Range.To)))
+	}
+	return xmltree.New("Features", n)
+}
