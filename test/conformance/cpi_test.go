@@ -58,7 +58,9 @@ func cpiModel() vcdsim.Model {
 	m := vcdsim.K8sTenant()
 	m.Orgs[0].Users[0].APITokens = []string{"system-api-token"}
 	policies := []vcdsim.ComputePolicy{
-		{Name: "2core2gb", CPUs: 2, MemoryMiB: 2048}, {Name: "4core4gb", CPUs: 4, MemoryMiB: 4096}, {Name: "TKG medium", CPUs: 2, MemoryMiB: 8192},
+		{Name: "2core2gb", CPUs: 2, MemoryMiB: 2048},
+		{Name: "4core4gb", CPUs: 4, MemoryMiB: 4096},
+		{Name: "TKG medium", CPUs: 2, MemoryMiB: 8192},
 		{Name: "cse----native", Placement: true},
 	}
 	m.Policies = append(m.Policies, policies...)
@@ -66,7 +68,7 @@ func cpiModel() vcdsim.Model {
 	for _, p := range policies {
 		acme.VDCs[0].Policies = append(acme.VDCs[0].Policies, p.Name)
 	}
-	acme.VDCs[0].StorageProfiles = append(acme.VDCs[0].StorageProfiles, vcdsim.StorageProfile{Name: "Development2"})
+	acme.VDCs[0].StorageProfiles = append(acme.VDCs[0].StorageProfiles, vcdsim.StorageProfile{Name: "Development2"}, vcdsim.StorageProfile{Name: "*"})
 	images := vcdsim.Catalog{Name: "cse"}
 	for _, name := range []string{
 		"Ubuntu 20.04 and Kubernetes v1.21.11+vmware.1", "Ubuntu 20.04 and Kubernetes v1.23.10+vmware.1", "ubuntu-16.04_k8-1.20_weave-2.6.5_rev2",

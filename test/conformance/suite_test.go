@@ -51,7 +51,7 @@ func moduleDir(t *testing.T, module string) string {
 
 func run(t *testing.T, env []string, name string, args ...string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), name, args...) //nolint:gosec // the go command, or what it built
+	cmd := exec.CommandContext(t.Context(), name, args...)
 	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -101,7 +101,7 @@ func (s *suite) run(args ...string) results {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), s.limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, s.binary, args...) //nolint:gosec // compiled above
+	cmd := exec.CommandContext(ctx, s.binary, args...)
 	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), s.env...)
 	cmd.Stdout, cmd.Stderr = s.tally.write, s.tally.write
 	if err := cmd.Start(); err != nil {
@@ -168,7 +168,7 @@ func writeReport(t *testing.T, dir string, got results) {
 
 func readList(t *testing.T, file string) []string {
 	t.Helper()
-	data, err := os.ReadFile(file) //nolint:gosec // a list beside this file
+	data, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func writeList(t *testing.T, file string, names []string) {
 	t.Helper()
 	slices.Sort(names)
 	head := fmt.Sprintf("# %d tests that pass and must go on passing. Names are only added: go test ./... -args -all -update\n", len(names))
-	if err := os.WriteFile(file, []byte(head+strings.Join(names, "\n")+"\n"), fs.FileMode(0o644)); err != nil { //nolint:gosec // a file of the repository
+	if err := os.WriteFile(file, []byte(head+strings.Join(names, "\n")+"\n"), fs.FileMode(0o644)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -3,15 +3,18 @@
 //
 // The tests are compiled from the Go module cache, unmodified. govcd-must-pass.txt and cpi-must-pass.txt name those that
 // pass; they are required to, and the lists only grow. A skipped test has not passed, and a test of the first list that made
-// no request to the simulator has not either.
+// no request to the simulator has not either. Of go-vcloud-director v2.26.2, 189 of 494 functional tests pass; of the cloud
+// provider, 15 of 29.
 //
 //	go test ./...                     # the lists
 //	go test ./... -args -all          # every test; says which pass and are not listed
 //	go test ./... -args -all -update  # and adds those to the lists
+//
+// With -only <expression> the tests of that name run, and -report <directory> keeps what each printed.
 package conformance
 
 import (
 	// What is imported here for its tests alone keeps its place in go.mod.
 	_ "github.com/vmware/cloud-provider-for-cloud-director/pkg/vcdsdk"
-	_ "github.com/vmware/go-vcloud-director/v2/govcd"
+	_ "github.com/vmware/go-vcloud-director/v2/govcd" //nolint:depguard // for its tests alone
 )
