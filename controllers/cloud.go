@@ -20,7 +20,8 @@ const (
 	unreachablePoll = 30 * time.Second
 	// remedyPoll is for what a person has to mend in VCD.
 	remedyPoll = time.Minute
-	// loginPoll is for refused credentials, which are tried once per version of their Secret anyway.
+	// loginPoll is for refused credentials: those that never worked are tried once per version of their Secret, others
+	// again after a growing while.
 	loginPoll = 10 * time.Minute
 )
 
@@ -28,6 +29,7 @@ const (
 type placements interface {
 	FindVDC(ctx context.Context, nameOrURN string) (vcd.VDC, error)
 	FindNetwork(ctx context.Context, vdc vcd.VDC, nameOrURN string) (vcd.Network, error)
+	ForgetNetwork(vdc vcd.VDC, network vcd.Ref)
 	FindTemplate(ctx context.Context, catalog, template string) (vcd.Template, error)
 }
 

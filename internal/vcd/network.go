@@ -25,6 +25,13 @@ func (s *Session) FindNetwork(ctx context.Context, vdc VDC, nameOrURN string) (N
 	})
 }
 
+// ForgetNetwork lets the next FindNetwork of that network, by whatever name, ask VCD: it is for who waits until somebody
+// changes the network there.
+func (s *Session) ForgetNetwork(vdc VDC, network Ref) {
+	s.lookups.drop(key("network", vdc.ID, network.ID))
+	s.lookups.drop(key("network", vdc.ID, network.Name))
+}
+
 func (s *Session) findNetwork(ctx context.Context, vdc VDC, nameOrURN string) (Network, error) {
 	in := "VDC " + vdc.Name
 	if err := checkName("network", nameOrURN, in); err != nil {

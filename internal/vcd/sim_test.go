@@ -230,3 +230,19 @@ func TestAProviderWorksInATenant(t *testing.T) {
 	g.Expect(rows).To(HaveLen(1))
 	g.Expect(s.FindVApp(t.Context(), p.vdc, "provider")).To(HaveField("ID", vApp.ID))
 }
+
+func TestANetworkIsAskedForAgainOnceForgotten(t *testing.T) {
+	to := newTarget(t)
+	simOnly(t, to)
+	g := NewWithT(t)
+	s := to.session(t)
+	p := to.plan(t, s, "x")
+	to.sim.ResetCounters()
+
+	s.ForgetNetwork(p.vdc, p.network.Ref)
+
+	for _, name := range []string{p.network.Name, p.network.ID} {
+		g.Expect(s.FindNetwork(t.Context(), p.vdc, name)).To(Equal(p.network))
+	}
+	g.Expect(to.sim.Counters()).To(HaveKeyWithValue("GET /cloudapi/1.0.0/orgVdcNetworks", 1))
+}
