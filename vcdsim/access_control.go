@@ -1,6 +1,8 @@
 package vcdsim
 
 import (
+	"net/http"
+
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -41,12 +43,12 @@ func (r *request) getAccess() (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return xmlOK(r.accessNode(r.sim.store.access[e.ID])), nil
+	return &response{status: http.StatusOK, xml: r.accessNode(r.sim.store.access[e.ID]), contentType: mime("controlAccess")}, nil
 }
 
 func (r *request) accessNode(a access) *xmltree.Node {
 	A, T := xmltree.A, xmltree.T
-	n := xmltree.New("ControlAccessParams", namespaces(), A("type", mime("controlAccess")), T("IsSharedToEveryone", a.everyone != ""),
+	n := xmltree.New("ControlAccessParams", namespaces(), T("IsSharedToEveryone", a.everyone != ""),
 		xmltree.OptT("EveryoneAccessLevel", a.everyone))
 	if len(a.subjects) == 0 {
 		return n
@@ -83,7 +85,7 @@ func (r *request) setAccess() (*response, error) {
 		a.subjects = append(a.subjects, g)
 	}
 	r.sim.store.access[e.ID] = a
-	return xmlOK(r.accessNode(a)), nil
+	return &response{status: http.StatusOK, xml: r.accessNode(a), contentType: mime("controlAccess")}, nil
 }
 
 // readGrant reads one setting; its subject must be there.

@@ -65,6 +65,7 @@ func TestDocumentsAreValid(t *testing.T) {
 		"q-vm": "/api/query?type=vm&links=true", "q-vapp": "/api/query?type=vApp", "q-vdc": "/api/query?type=orgVdc", "q-network": "/api/query?type=orgVdcNetwork",
 		"q-profile": "/api/query?type=orgVdcStorageProfile", "q-catalog": "/api/query?type=catalog", "q-item": "/api/query?type=catalogItem",
 		"q-template": "/api/query?type=vAppTemplate", "q-task": "/api/query?type=task&pageSize=2", "q-disk": "/api/query?type=disk", "q-org": "/api/query?type=organization",
+		"access": vapp + "/controlAccess", "q-vapp-network": "/api/query?type=vAppNetwork", "q-gateway": "/api/query?type=edgeGateway",
 		"tasks": "/api/tasksList/" + m.ID, "error": "/api/vApp/vm-11111111-2222-3333-4444-555555555555",
 	} {
 		t.Run(name, func(t *testing.T) {
