@@ -13,6 +13,8 @@ GO_TEST_FLAGS ?=
 TIMEOUT ?= 15m
 # Packages of test/ that run at a time: each starts a management cluster.
 STACKS ?= 1
+# Ginkgo's flags for make e2e, such as -ginkgo.label-filter=upgrade.
+E2E_FLAGS ?=
 OUT ?= out
 VERSION ?= v2.0.0-dev
 IMAGE ?= ghcr.io/cluster-api-provider-vcd/cluster-api-vcd-controller
@@ -67,6 +69,10 @@ test-unit: ## Run the tests of the root module; WHAT chooses packages.
 .PHONY: test-stack
 test-stack: stack ## Run the tests in test/ on etcd, kube-apiserver and Cluster API; WHAT_STACK chooses packages.
 	cd test && $(GO) test -p $(STACKS) -timeout $(TIMEOUT) $(GO_TEST_FLAGS) $(WHAT_STACK)
+
+.PHONY: e2e
+e2e: stack ## Run Cluster API's shared end-to-end specs on the simulator; E2E_FLAGS are Ginkgo's.
+	cd test && $(GO) test ./e2e -timeout 40m -v -e2e $(E2E_FLAGS)
 
 .PHONY: stack
 stack: ## Build what the tests in test/ run on (minutes the first time, cached then).

@@ -1,0 +1,75 @@
+package e2e
+
+import (
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/cluster-api/test/framework/clusterctl"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/world"
+)
+
+var enabled = flag.Bool("e2e", false, "Run the end-to-end specs; without it they are skipped.")
+
+// ctx is the context of all specs: they want one while the tree of specs is built.
+var ctx = context.Background()
+
+// What BeforeSuite makes and all specs share.
+var (
+	house            *site
+	config           *clusterctl.E2EConfig
+	clusterctlConfig string
+	management       *proxy
+	artifacts        string
+)
+
+func TestE2E(t *testing.T) {
+	if !*enabled {
+		t.Skip("the end-to-end specs take minutes: run them with make e2e, or with go test ./e2e -e2e")
+	}
+	t.Setenv("TMPDIR", t.TempDir()) // The framework leaves kubeconfigs there.
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Cluster API's shared specs")
+}
+
+var _ = BeforeSuite(func() {
+	log.SetLogger(klog.NewKlogr())
+	root, err := world.Root()
+	Expect(err).NotTo(HaveOccurred())
+	dir := filepath.Join(root, "out", "e2e")
+	artifacts = filepath.Join(dir, "artifacts")
+	Expect(os.RemoveAll(artifacts)).To(Succeed())
+	Expect(os.MkdirAll(artifacts, 0o750)).To(Succeed())
+
+	house, err = startSite(ctx, dir)
+	Expect(err).NotTo(HaveOccurred())
+	variables := house.variables()
+	for name := range variables {
+		Expect(os.Unsetenv(name)).To(Succeed()) // The framework and clusterctl prefer the environment.
+	}
+	config = &clusterctl.E2EConfig{Variables: variables, Intervals: intervals()}
+	clusterctlConfig, err = writeRepository(house, variables)
+	Expect(err).NotTo(HaveOccurred())
+	management = newProxy(house)
+})
+
+// After each spec its cluster is deleted: nothing of it may be left in VCD, and nothing that VCD does not know may have been
+// asked for.
+var _ = AfterEach(func() {
+	Eventually(house.left).WithTimeout(30*time.Second).WithPolling(time.Second).Should(BeEmpty(), "left in the simulated VCD")
+	Expect(house.Failed()).NotTo(Receive(), "a program ended by itself")
+})
+
+var _ = AfterSuite(func() {
+	if house != nil {
+		Expect(house.close()).To(Succeed())
+	}
+})
