@@ -3,9 +3,10 @@
 // workload clusters. No container is needed. `make e2e` runs them; plain `go test` skips them. After each spec nothing may
 // be left in the simulated VCD.
 //
-// These run: QuickStart, after which owner references, finalizers and resource versions must recover and rest;
-// MachineDeploymentScale; MachineDeploymentRemediation; ClusterDeletion; KCPAndMachineDeploymentRollout;
-// ClusterUpgradeConformance without conformance. Nobody waits for a CNI: pretend nodes are ready without.
+// These run: QuickStart, after which owner references, finalizers and resource versions must recover and rest, and once
+// more with a ClusterClass; MachineDeploymentScale; MachineDeploymentRemediation; ClusterDeletion;
+// KCPAndMachineDeploymentRollout; ClusterUpgradeConformance without conformance; Scale. Nobody waits for a CNI: pretend
+// nodes are ready without.
 //
 // These do not:
 //
@@ -13,7 +14,6 @@
 //   - SelfHosted, ClusterctlUpgrade: they install providers as Deployments and wait until these are available.
 //   - ClusterInPlaceUpdate and ClusterUpgradeWithRuntimeSDK: they need Cluster API's test extension, and in a Service.
 //   - KCPRemediation: its machines run a script that asks a ConfigMap what to do next, and pretend guests run no scripts.
-//   - Scale: it wants a template with a ClusterClass.
 //   - MachinePool: this provider has none.
 //   - KCPAdoption, KCPInfraAdoption, KubeadmJoinOldNodes, ClusterClassChanges, ClusterClassRollout: nothing is known to
 //     stand in their way, but they want templates of their own, which nobody has written yet.
