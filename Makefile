@@ -74,6 +74,10 @@ test-stack: stack ## Run the tests in test/ on etcd, kube-apiserver and Cluster 
 e2e: stack ## Run Cluster API's shared end-to-end specs on the simulator; E2E_FLAGS are Ginkgo's.
 	cd test && $(GO) test ./e2e -timeout 40m -v -e2e $(E2E_FLAGS)
 
+.PHONY: conformance
+conformance: ## Run the tests of VMware's own clients against the simulator.
+	cd test/conformance && $(GO) test -timeout 6m -v ./...
+
 .PHONY: stack
 stack: ## Build what the tests in test/ run on (minutes the first time, cached then).
 	cd test && $(GO) run ./stack/cmd/stack build

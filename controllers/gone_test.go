@@ -7,6 +7,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
@@ -204,6 +205,23 @@ func TestForeignKubeVIPSecretIsLeftAlone(t *testing.T) {
 	w.Expect(secret.OwnerReferences).To(BeEmpty())
 	w.Expect(w.client.Delete(w.ctx, secret)).To(Succeed())
 	w.eventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+}
+
+func TestKubeVIPSecretIsTakenBack(t *testing.T) {
+	w := newWorld(t)
+	w.eventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	secret := &corev1.Secret{ObjectMeta: meta("c1-kube-vip")}
+	w.Expect(w.client.Get(w.ctx, client.ObjectKeyFromObject(secret), secret)).To(Succeed())
+	written := secret.DeepCopy()
+	secret.OwnerReferences, secret.Data = nil, map[string][]byte{"broken": nil} // As after a restore from a backup.
+	w.Expect(w.client.Update(w.ctx, secret)).To(Succeed())
+
+	_, err := w.reconcileCluster()
+
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(w.client.Get(w.ctx, client.ObjectKeyFromObject(secret), secret)).To(Succeed())
+	w.Expect(secret.Data).To(Equal(written.Data))
+	w.Expect(metav1.IsControlledBy(secret, w.vcdCluster())).To(BeTrue())
 }
 
 func TestForeignAddressClaimIsLookedAtAgain(t *testing.T) {

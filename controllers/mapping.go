@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -75,10 +76,10 @@ func (r *VCDClusterReconciler) identityToClusters(ctx context.Context, identity 
 	return r.clustersOf(ctx, kind, identity.GetNamespace(), identity.GetName())
 }
 
-// secretToClusters finds the VCDClusters whose identity has its credentials in a Secret: new credentials are tried
-// at once.
+// secretToClusters finds the VCDClusters whose identity has its credentials in a Secret, which are tried at once, or
+// whose kube-vip Secret it is.
 func (r *VCDClusterReconciler) secretToClusters(ctx context.Context, secret client.Object) []ctrl.Request {
-	var requests []ctrl.Request
+	requests := r.kubeVIPSecretToClusters(ctx, secret)
 	for _, owner := range secret.GetOwnerReferences() {
 		kind := infrav1.IdentityKind(owner.Kind)
 		namespace := secret.GetNamespace()
@@ -90,6 +91,24 @@ func (r *VCDClusterReconciler) secretToClusters(ctx context.Context, secret clie
 			continue
 		}
 		requests = append(requests, r.clustersOf(ctx, kind, namespace, owner.Name)...)
+	}
+	return requests
+}
+
+// kubeVIPSecretToClusters finds the VCDCluster whose kube-vip Secret was changed or deleted: it writes it again.
+func (r *VCDClusterReconciler) kubeVIPSecretToClusters(ctx context.Context, secret client.Object) []ctrl.Request {
+	name, ok := strings.CutSuffix(secret.GetName(), kubeVIPSuffix)
+	if !ok || secret.GetLabels()[clusterv1.ClusterNameLabel] != name {
+		return nil
+	}
+	list := &infrav1.VCDClusterList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(secret.GetNamespace()), ofCluster(name)); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusters")
+		return nil
+	}
+	var requests []ctrl.Request
+	for _, c := range list.Items {
+		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&c)})
 	}
 	return requests
 }

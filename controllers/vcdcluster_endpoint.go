@@ -178,6 +178,9 @@ func rangeOf(addr netip.Addr, ranges []vcd.AddressRange) (vcd.AddressRange, bool
 	return vcd.AddressRange{}, false
 }
 
+// kubeVIPSuffix follows the name of the Cluster in the name of the Secret with kube-vip's manifest.
+const kubeVIPSuffix = "-kube-vip"
+
 // kubeVIPConfig is what differs between clusters.
 func kubeVIPConfig(spec infrav1.EndpointSpec, endpoint clusterv1.APIEndpoint) kubevip.Config {
 	config := kubevip.Config{Address: endpoint.Host, Port: endpoint.Port}
@@ -190,7 +193,7 @@ func kubeVIPConfig(spec infrav1.EndpointSpec, endpoint clusterv1.APIEndpoint) ku
 // writeKubeVIPSecret writes what the templates' control-plane nodes take kube-vip's manifest from. A Secret that is not
 // this VCDCluster's is left alone.
 func (s *clusterScope) writeKubeVIPSecret(ctx context.Context, data map[string][]byte) (outcome, error) {
-	key := client.ObjectKey{Namespace: s.vcdCluster.Namespace, Name: s.cluster.Name + "-kube-vip"}
+	key := client.ObjectKey{Namespace: s.vcdCluster.Namespace, Name: s.cluster.Name + kubeVIPSuffix}
 	secret := &corev1.Secret{}
 	err := s.Live.Get(ctx, key, secret)
 	switch {
@@ -198,7 +201,7 @@ func (s *clusterScope) writeKubeVIPSecret(ctx context.Context, data map[string][
 		return s.createKubeVIPSecret(ctx, key, data)
 	case err != nil:
 		return done, fmt.Errorf("getting Secret %s: %w", key, err)
-	case !metav1.IsControlledBy(secret, s.vcdCluster):
+	case !s.ownsKubeVIPSecret(secret):
 		return fail(remedyPoll, infrav1.NameConflictReason,
 			"Secret %s exists and is not this VCDCluster's: delete or rename it, for kube-vip's manifest needs its name", key.Name), nil
 	}
@@ -208,6 +211,9 @@ func (s *clusterScope) writeKubeVIPSecret(ctx context.Context, data map[string][
 		secret.Labels = map[string]string{}
 	}
 	maps.Copy(secret.Labels, ofCluster(s.cluster.Name))
+	if err := controllerutil.SetControllerReference(s.vcdCluster, secret, s.Client.Scheme()); err != nil {
+		return done, fmt.Errorf("owning Secret %s: %w", key, err)
+	}
 	if reflect.DeepEqual(before, secret) {
 		return done, nil
 	}
@@ -215,6 +221,15 @@ func (s *clusterScope) writeKubeVIPSecret(ctx context.Context, data map[string][
 		return done, fmt.Errorf("updating Secret %s: %w", key, err)
 	}
 	return done, nil
+}
+
+// ownsKubeVIPSecret says whether a Secret is one that we wrote for this cluster. A restore from a backup may have taken
+// its owner away; type and label are still ours then.
+func (s *clusterScope) ownsKubeVIPSecret(secret *corev1.Secret) bool {
+	if metav1.GetControllerOf(secret) != nil {
+		return metav1.IsControlledBy(secret, s.vcdCluster)
+	}
+	return secret.Type == clusterv1.ClusterSecretType && secret.Labels[clusterv1.ClusterNameLabel] == s.cluster.Name
 }
 
 func (s *clusterScope) createKubeVIPSecret(ctx context.Context, key client.ObjectKey, data map[string][]byte) (outcome, error) {

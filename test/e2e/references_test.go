@@ -4,13 +4,11 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	clusterctlcluster "sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
 	"sigs.k8s.io/cluster-api/test/framework"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -32,15 +30,6 @@ var (
 
 func controller(apiVersion, kind string) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Controller: ptr.To(true)}
-}
-
-// partOf keeps the objects of a cluster, but not its kube-vip Secret: the provider does not take that back once its owner
-// is lost.
-func partOf(clusterName string) clusterctlcluster.GetOwnerGraphFilterFunction {
-	filter := clusterctlcluster.FilterClusterObjectsWithNameFilter(clusterName)
-	return func(object unstructured.Unstructured) bool {
-		return filter(object) && object.GetName() != clusterName+"-kube-vip"
-	}
 }
 
 // ownedBy wants exactly these owners.

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	clusterctlcluster "sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
 	clusterapi "sigs.k8s.io/cluster-api/test/e2e"
 	"sigs.k8s.io/cluster-api/test/framework"
 )
@@ -22,7 +23,7 @@ var _ = Describe("Quick start, and objects that are mended after damage", Label(
 
 // resilience takes owners and finalizers away from all objects of a cluster, and sees them come back and rest.
 func resilience(proxy framework.ClusterProxy, namespace, clusterName string) {
-	filter := partOf(clusterName)
+	filter := clusterctlcluster.FilterClusterObjectsWithNameFilter(clusterName)
 	By("Removing all owner references")
 	framework.ValidateOwnerReferencesResilience(ctx, proxy, namespace, clusterName, filter, owners()...)
 	By("Changing the API version of all owner references")
