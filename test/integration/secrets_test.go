@@ -41,6 +41,8 @@ func TestNoSecretLeavesItsSecret(t *testing.T) {
 	s.deleteCluster("canary")
 
 	seen := s.everythingSaid()
+	s.g.Expect(string(seen)).To(ContainSubstring("Creating vApp"), "a log that says nothing proves nothing")
+	s.g.Expect(string(seen)).To(ContainSubstring(s.namespace), "what was looked at must be of this test")
 	for _, canary := range []string{passwordCanary, tokenCanary, bootstrapCanary} {
 		for _, form := range []string{canary, base64.StdEncoding.EncodeToString([]byte(canary)), basicAuth(canary)} {
 			s.g.Expect(bytes.Contains(seen, []byte(form))).To(BeFalse(), "%q is said somewhere", form)
