@@ -34,6 +34,8 @@ type guard struct {
 	clock   Clock
 	timeout time.Duration // of a call
 	slots   chan struct{}
+	// onOutage is told when the site stops answering; nil for nobody.
+	onOutage func()
 
 	mu       sync.Mutex
 	calls    int
@@ -123,6 +125,9 @@ func (g *guard) leave(err error) {
 	default:
 		// One call without an answer may be bad luck.
 		if g.failures++; g.failures > 1 {
+			if g.failures == 2 && g.onOutage != nil {
+				g.onOutage()
+			}
 			wait := min(maxHold, 500*time.Millisecond<<min(g.failures, 6))
 			g.until = now.Add(wait/2 + rand.N(wait)) //nolint:gosec // spreads load, guards nothing
 		}

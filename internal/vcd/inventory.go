@@ -20,7 +20,8 @@ type inventory struct {
 	mu         sync.Mutex
 	asked      map[string]time.Time // vApps by name: when they were last asked for
 	shot       snapshot
-	generation int // counts invalidations
+	complete   time.Time // when VCD was last asked for a complete answer; zero: never
+	generation int       // counts invalidations
 }
 
 // A snapshot is one complete answer of VCD, or its failure.
@@ -100,6 +101,18 @@ func (inv *inventory) usable(vApp string, since time.Time, maxAge time.Duration)
 	return shot, !shot.started.Before(oldest)
 }
 
+// age says how old the last complete answer is, if somebody still asks for it.
+func (inv *inventory) age(now time.Time) (time.Duration, bool) {
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	for _, last := range inv.asked {
+		if now.Sub(last) <= forgetVApp {
+			return now.Sub(inv.complete), !inv.complete.IsZero()
+		}
+	}
+	return 0, false
+}
+
 // begin returns an empty snapshot and the vApps to ask for; those that nobody asked for in a long time are forgotten.
 func (inv *inventory) begin(now time.Time) (snapshot, []string) {
 	inv.mu.Lock()
@@ -119,9 +132,13 @@ func (s *Session) takeSnapshot(ctx context.Context, vdc VDC, inv *inventory) sna
 	if ctx.Err() != nil {
 		return shot // it says something of the caller only: others ask again
 	}
+	s.site.metrics.inventoryQueried(shot.err)
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
 	inv.shot = shot
+	if shot.err == nil {
+		inv.complete = shot.started
+	}
 	return shot
 }
 

@@ -1,56 +1,84 @@
 package vcd
 
 import (
+	"context"
 	"errors"
 	"net/url"
 	"regexp"
-	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
 
+// Bounds of what label values there can be. What comes later is counted as otherLabel: a tenant who makes identities for site
+// after site must not fill the memory of the one who counts.
+const (
+	maxSites      = 50
+	maxOperations = 100
+	otherLabel    = "other"
+)
+
+// Who holds back a call, as metrics name them.
+const (
+	heldByRateLimit = "rate_limit" // ours, per site
+	heldByInFlight  = "in_flight"  // our limit of calls at the same time
+	heldByVCD       = "vcd"        // VCD asked for fewer calls
+	heldByOutage    = "outage"     // the site is silent
+)
+
+// shortestWait is what counts as waiting.
+const shortestWait = time.Millisecond
+
+// Metrics are shared by all pools of a registry.
 type metrics struct {
-	calls     *prometheus.CounterVec
-	seconds   *prometheus.HistogramVec
-	throttled *prometheus.CounterVec
-	logins    *prometheus.CounterVec
-	sessions  prometheus.Gauge
-	tasks     prometheus.Gauge
+	calls       *prometheus.CounterVec
+	seconds     *prometheus.HistogramVec
+	siteSeconds *prometheus.CounterVec
+	throttled   *prometheus.CounterVec
+	waited      *prometheus.CounterVec
+	outages     *prometheus.CounterVec
+	logins      *prometheus.CounterVec
+	tasks       *prometheus.CounterVec
+	taskSeconds *prometheus.HistogramVec
+	inventories *prometheus.CounterVec
+
+	sites, operations, taskOperations *labels
 }
 
 // newMetrics registers the metrics of a pool. A registry that has them already keeps its own: they are shared.
 func newMetrics(registerer prometheus.Registerer) *metrics {
-	opts := func(name, help string) prometheus.Opts {
-		return prometheus.Opts{Namespace: "capvcd", Subsystem: "vcd", Name: name, Help: help}
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return register(registerer, prometheus.NewCounterVec(
+			prometheus.CounterOpts{Namespace: "capvcd", Subsystem: "vcd", Name: name, Help: help}, labels))
 	}
-	m := &metrics{
-		calls: prometheus.NewCounterVec(prometheus.CounterOpts(opts("calls_total",
-			"Calls to VCD by operation and status class.")), []string{"operation", "status"}),
-		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Namespace: "capvcd", Subsystem: "vcd", Name: "call_seconds",
-			Help: "Time until VCD answered a call, by operation.", Buckets: prometheus.ExponentialBuckets(0.01, 2.5, 9),
-		}, []string{"operation"}),
-		throttled: prometheus.NewCounterVec(prometheus.CounterOpts(opts("throttled_total",
-			"Calls that were held back, by who held them: this process or VCD.")), []string{"by"}),
-		logins: prometheus.NewCounterVec(prometheus.CounterOpts(opts("logins_total",
-			"Logins by result.")), []string{"result"}),
-		sessions: prometheus.NewGauge(prometheus.GaugeOpts(opts("sessions", "Sessions that are logged in."))),
-		tasks:    prometheus.NewGauge(prometheus.GaugeOpts(opts("tasks_followed", "Running tasks that are polled."))),
+	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+		return register(registerer, prometheus.NewHistogramVec(
+			prometheus.HistogramOpts{Namespace: "capvcd", Subsystem: "vcd", Name: name, Help: help, Buckets: buckets}, labels))
 	}
-	if registerer != nil {
-		m.calls = register(registerer, m.calls)
-		m.seconds = register(registerer, m.seconds)
-		m.throttled = register(registerer, m.throttled)
-		m.logins = register(registerer, m.logins)
-		m.sessions = register(registerer, m.sessions)
-		m.tasks = register(registerer, m.tasks)
+	return &metrics{
+		calls: counter("calls_total", "Calls to VCD that were made.", "site", "operation", "status"),
+		seconds: histogram("call_duration_seconds", "Time until VCD answered a call in full.",
+			[]float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}, "operation", "status"),
+		siteSeconds: counter("call_seconds_total", "Time that calls to a site took, all together.", "site"),
+		throttled:   counter("throttled_total", "Calls that were held back or turned away before they were made.", "site", "by"),
+		waited:      counter("wait_seconds_total", "Time that calls waited before they were made.", "site", "by"),
+		outages:     counter("outages_total", "Times that a site stopped answering.", "site"),
+		logins:      counter("logins_total", "Logins.", "site", "result"),
+		tasks:       counter("tasks_total", "Tasks of VCD that were started here and have ended.", "site", "operation", "result"),
+		taskSeconds: histogram("task_duration_seconds", "Time between start and end of a task, by VCD's clock.",
+			[]float64{1, 2.5, 5, 10, 20, 40, 60, 120, 300, 600, 1200, 3600}, "operation", "result"),
+		inventories: counter("inventory_queries_total", "Queries for all VMs of a VDC that clusters have machines in.", "site", "result"),
+
+		sites: newLabels(maxSites), operations: newLabels(maxOperations), taskOperations: newLabels(maxOperations),
 	}
-	return m
 }
 
 func register[C prometheus.Collector](registerer prometheus.Registerer, c C) C {
+	if registerer == nil {
+		return c
+	}
 	err := registerer.Register(c)
 	if already, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
 		if existing, ok := already.ExistingCollector.(C); ok {
@@ -60,13 +88,125 @@ func register[C prometheus.Collector](registerer prometheus.Registerer, c C) C {
 	return c
 }
 
-func (m *metrics) call(operation string, status int, took time.Duration) {
-	class := "none" // no answer
-	if status > 0 {
-		class = strconv.Itoa(status/100) + "xx"
+// Labels are the values that a label may have: the first so many.
+type labels struct {
+	limit int
+
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+func newLabels(limit int) *labels { return &labels{limit: limit, seen: map[string]bool{}} }
+
+// value returns v if it may be a value of the label.
+func (l *labels) value(v string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.seen[v] && len(l.seen) >= l.limit {
+		return otherLabel
 	}
-	m.calls.WithLabelValues(operation, class).Inc()
-	m.seconds.WithLabelValues(operation).Observe(took.Seconds())
+	l.seen[v] = true
+	return v
+}
+
+// Site metrics are those of one site.
+type siteMetrics struct {
+	*metrics
+
+	site string // the value of the label
+}
+
+// of returns the metrics of the site at https://host[:port].
+func (m *metrics) of(base string) siteMetrics {
+	return siteMetrics{m, m.sites.value(strings.TrimPrefix(base, "https://"))}
+}
+
+func (m siteMetrics) call(operation string, took time.Duration, err error) {
+	operation, status := m.operations.value(operation), callStatus(err)
+	m.calls.WithLabelValues(m.site, operation, status).Inc()
+	m.seconds.WithLabelValues(operation, status).Observe(took.Seconds())
+	m.siteSeconds.WithLabelValues(m.site).Add(took.Seconds())
+}
+
+func (m siteMetrics) held(by string) { m.throttled.WithLabelValues(m.site, by).Inc() }
+
+// waits counts the time that a call waited, if it did.
+func (m siteMetrics) waits(by string, d time.Duration) {
+	if d >= shortestWait {
+		m.held(by)
+		m.waited.WithLabelValues(m.site, by).Add(d.Seconds())
+	}
+}
+
+func (m siteMetrics) outage() { m.outages.WithLabelValues(m.site).Inc() }
+
+func (m siteMetrics) login(err error) {
+	result := "success"
+	switch {
+	case errors.Is(err, ErrUnauthorized):
+		result = "refused"
+	case err != nil:
+		result = "failure"
+	}
+	m.logins.WithLabelValues(m.site, result).Inc()
+}
+
+// taskEnded counts a task that is no longer running.
+func (m siteMetrics) taskEnded(t Task) {
+	operation, result := m.taskOperations.value(t.Operation), taskResult(t.State)
+	m.tasks.WithLabelValues(m.site, operation, result).Inc()
+	if t.Ended.After(t.Started) && !t.Started.IsZero() {
+		m.taskSeconds.WithLabelValues(operation, result).Observe(t.Ended.Sub(t.Started).Seconds())
+	}
+}
+
+func (m siteMetrics) inventoryQueried(err error) {
+	result := "success"
+	if err != nil {
+		result = "failure"
+	}
+	m.inventories.WithLabelValues(m.site, result).Inc()
+}
+
+func taskResult(s TaskState) string {
+	switch s {
+	case TaskSucceeded:
+		return "success"
+	case TaskFailed:
+		return "failure"
+	case TaskRunning, TaskUnknown:
+	}
+	return "unknown"
+}
+
+// callStatuses are what a call can end in.
+var callStatuses = []struct {
+	kind error
+	name string
+}{
+	{ErrNotFound, "not_found"},
+	{ErrForbidden, "forbidden"},
+	{ErrBusy, "busy"},
+	{ErrThrottled, "throttled"},
+	{ErrUnauthorized, "unauthorized"},
+	{ErrInvalid, "invalid"},
+	{ErrQuota, "quota"},
+	{ErrConflict, "conflict"},
+	{ErrUnavailable, "unavailable"},
+	{ErrTLS, "untrusted"},
+	{context.Canceled, "cancelled"}, // whoever wanted the answer
+}
+
+func callStatus(err error) string {
+	if err == nil {
+		return "ok"
+	}
+	for _, s := range callStatuses {
+		if errors.Is(err, s.kind) {
+			return s.name
+		}
+	}
+	return otherLabel
 }
 
 var urnSegment = regexp.MustCompile(`urn:vcloud:[^/]+`)

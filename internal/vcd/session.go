@@ -23,7 +23,6 @@ type Session struct {
 	sdk       govcd.Client // builds requests; never changed after construction
 	config    Config
 	opts      PoolOptions
-	metrics   *metrics
 	provider  bool // logged in to the System organisation
 	flight    singleflight.Group
 	lookups   *cache
@@ -162,26 +161,17 @@ func (s *Session) login(ctx context.Context, version string) (token, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	hadToken := s.current.value != ""
 	s.current, s.loggingIn = t, false
+	s.site.metrics.login(err)
 	switch {
 	case err == nil:
-		s.metrics.logins.WithLabelValues("ok").Inc()
-		if !hadToken {
-			s.metrics.sessions.Inc()
-		}
 		s.worked, s.refused, s.refusals, s.outage = true, map[string]refusal{}, 0, outage{}
 		return t, nil
 	case errors.Is(err, ErrUnauthorized):
-		s.metrics.logins.WithLabelValues("refused").Inc()
 		s.outage = outage{}
 		s.refuse(version, err)
 	default:
-		s.metrics.logins.WithLabelValues("failed").Inc()
 		s.outage.again(err, s.opts.Clock.Now())
-	}
-	if hadToken {
-		s.metrics.sessions.Dec()
 	}
 	return token{}, err
 }
@@ -197,7 +187,6 @@ func (s *Session) close(ctx context.Context) error {
 	if t.value == "" {
 		return nil
 	}
-	s.metrics.sessions.Dec()
 	if err := logout(ctx, s.wire, s.site, t); err != nil && !errors.Is(err, ErrUnauthorized) {
 		return err
 	}

@@ -59,6 +59,7 @@ func setDefault[T comparable](value *T, fallback T) {
 type Pool struct {
 	opts    PoolOptions
 	metrics *metrics
+	gauges  *gauges
 	wireLog atomic.Pointer[func(Exchange)]
 
 	mu       sync.Mutex
@@ -75,10 +76,12 @@ var silenceSDK = sync.OnceFunc(func() {
 // NewPool returns an empty pool.
 func NewPool(opts PoolOptions) *Pool {
 	silenceSDK()
-	return &Pool{
-		opts: opts.withDefaults(), metrics: newMetrics(opts.Metrics),
+	p := &Pool{
+		opts: opts.withDefaults(), metrics: newMetrics(opts.Metrics), gauges: register(opts.Metrics, newGauges()),
 		sites: map[string]*site{}, sessions: map[sessionKey]*Session{},
 	}
+	p.gauges.add(p)
+	return p
 }
 
 // SetWireLog makes every call be reported to log, without secrets and bodies; nil stops it. It may be called at any time.
@@ -123,7 +126,7 @@ func (p *Pool) sessionFor(config Config) (*Session, error) {
 	}
 	where, ok := p.sites[base]
 	if !ok {
-		where = newSite(base, p.opts)
+		where = newSite(base, p.opts, p.metrics)
 	}
 	s, err := p.newSession(where, config)
 	if err != nil {
@@ -152,12 +155,12 @@ func (p *Pool) newSession(where *site, config Config) (*Session, error) {
 	if err != nil {
 		return nil, errors.New("reading the address of the site")
 	}
-	w, err := newWire(where, config, p.opts, p.metrics, p.currentWireLog)
+	w, err := newWire(where, config, p.opts, p.currentWireLog)
 	if err != nil {
 		return nil, err
 	}
 	s := &Session{
-		site: where, wire: w, config: config, opts: p.opts, metrics: p.metrics,
+		site: where, wire: w, config: config, opts: p.opts,
 		used: p.opts.Clock.Now(), refused: map[string]refusal{}, lookups: newCache(p.opts.LookupTTL, p.opts.Clock),
 		inventories: map[string]*inventory{}, documents: newDocuments(p.opts.Clock),
 	}
@@ -198,6 +201,7 @@ func (p *Pool) evictIdle(ctx context.Context) {
 
 // Close logs all sessions out and stops following tasks. Keys that are followed are not woken.
 func (p *Pool) Close(ctx context.Context) error {
+	defer p.gauges.remove(p)
 	p.mu.Lock()
 	sessions := p.sessions
 	p.sites, p.sessions = map[string]*site{}, map[sessionKey]*Session{}

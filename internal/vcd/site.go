@@ -28,17 +28,20 @@ type site struct {
 	limiter *rate.Limiter
 	guard   *guard
 	clock   Clock
+	metrics siteMetrics
 
 	mu      sync.Mutex
 	version string    // agreed API version; empty until asked for
 	paused  time.Time // VCD asked for no calls before
 }
 
-func newSite(base string, opts PoolOptions) *site {
-	return &site{
-		base: base, limiter: rate.NewLimiter(rate.Limit(opts.RequestsPerSecond), opts.Burst), clock: opts.Clock,
+func newSite(base string, opts PoolOptions, m *metrics) *site {
+	s := &site{
+		base: base, limiter: rate.NewLimiter(rate.Limit(opts.RequestsPerSecond), opts.Burst), clock: opts.Clock, metrics: m.of(base),
 		guard: newGuard(base, opts.InFlight, opts.RequestTimeout, opts.Clock),
 	}
+	s.guard.onOutage = s.metrics.outage
+	return s
 }
 
 // parseSite checks an address that a person wrote and returns it as https://host[:port].

@@ -70,12 +70,13 @@ func (f *follower) follow(t *followedTask) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.remove(t.key)
+	if t.task.State != TaskRunning {
+		f.change(t, t.task)
+	}
 	f.followed[t.key] = t
 	if t.task.State != TaskRunning {
-		f.wakeLocked(t)
 		return
 	}
-	f.session.metrics.tasks.Inc()
 	if f.cancel == nil {
 		ctx, cancel := context.WithCancel(context.WithValue(context.Background(), pollingKey{}, true))
 		f.cancel = cancel
@@ -84,10 +85,30 @@ func (f *follower) follow(t *followedTask) {
 }
 
 func (f *follower) remove(key string) {
-	if old, ok := f.followed[key]; ok && old.task.State == TaskRunning {
-		f.session.metrics.tasks.Dec()
-	}
 	delete(f.followed, key)
+}
+
+// running counts the tasks that have not ended; several may follow the same one.
+func (f *follower) running() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	ids := map[string]bool{}
+	for _, t := range f.followed {
+		if t.task.State == TaskRunning {
+			ids[t.task.ID] = true
+		}
+	}
+	return len(ids)
+}
+
+// countEnded counts a task that has ended, unless another of those who follow it saw that before. The lock is held.
+func (f *follower) countEnded(t Task) {
+	for _, other := range f.followed {
+		if other.task.ID == t.ID && other.task.State != TaskRunning {
+			return
+		}
+	}
+	f.session.site.metrics.taskEnded(t)
 }
 
 // wakeLocked tells the one who follows a task that it ended. It is called with the lock held and must not wait.
@@ -155,9 +176,9 @@ func (f *follower) giveUp(ctx context.Context) {
 	f.cancel = nil
 	for _, t := range f.followed {
 		if t.task.State == TaskRunning {
-			t.task.State = TaskUnknown
-			f.session.metrics.tasks.Dec()
-			f.wakeLocked(t)
+			ended := t.task
+			ended.State = TaskUnknown
+			f.change(t, ended)
 		}
 	}
 }
@@ -265,21 +286,30 @@ func (f *follower) settle(id string, state Task, known bool) {
 		if t.task.ID != id || t.task.State != TaskRunning {
 			continue
 		}
+		now := t.task
 		if known {
 			t.misses = 0
 			state.Owner = t.task.Owner
 			if state.Operation == "" {
 				state.Operation = t.task.Operation
 			}
-			t.task = state
+			now = state
 		} else if t.misses++; t.misses >= missesUntilUnknown {
-			t.task.State = TaskUnknown
+			now.State = TaskUnknown
 		}
-		if t.task.State != TaskRunning {
-			f.session.metrics.tasks.Dec()
-			f.wakeLocked(t)
-		}
+		f.change(t, now)
 	}
+}
+
+// change notes what became of a task, and tells the one who follows it if it ended. The lock is held.
+func (f *follower) change(t *followedTask, now Task) {
+	if now.State == TaskRunning {
+		t.task = now
+		return
+	}
+	f.countEnded(now)
+	t.task = now
+	f.wakeLocked(t)
 }
 
 // whyFailed reads the error of a failed task, which the query does not tell.

@@ -22,14 +22,13 @@ const (
 type wire struct {
 	site    *site
 	next    http.RoundTripper
-	metrics *metrics
 	timeout time.Duration
 	agent   string
 	log     func() func(Exchange)
 }
 
 // newWire returns the wire for a config, with a connection pool of its own: what one tenant trusts, another may not.
-func newWire(s *site, config Config, opts PoolOptions, m *metrics, log func() func(Exchange)) (*wire, error) {
+func newWire(s *site, config Config, opts PoolOptions, log func() func(Exchange)) (*wire, error) {
 	tlsConfig := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: config.Insecure} //nolint:gosec // explicit opt-in
 	if len(config.CABundle) > 0 {
 		tlsConfig.RootCAs = x509.NewCertPool()
@@ -38,7 +37,7 @@ func newWire(s *site, config Config, opts PoolOptions, m *metrics, log func() fu
 		}
 	}
 	return &wire{
-		site: s, metrics: m, timeout: opts.RequestTimeout, agent: opts.UserAgent, log: log,
+		site: s, timeout: opts.RequestTimeout, agent: opts.UserAgent, log: log,
 		next: &http.Transport{ // HTTP/1.1, which is what VCD speaks
 			Proxy:                 http.ProxyFromEnvironment,
 			TLSClientConfig:       tlsConfig,
@@ -66,7 +65,7 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := w.admit(req.Context()); err != nil {
 		return nil, keepFailure(req, err)
 	}
-	leave, err := w.site.guard.enter(req.Context())
+	leave, err := w.enter(req.Context())
 	if err != nil {
 		return nil, keepFailure(req, err)
 	}
@@ -78,34 +77,48 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	start := time.Now()
 	resp, body, err := w.exchange(out)
-	w.report(op, out, resp, body, time.Since(start), err)
+	took := time.Since(start)
+	w.exchanged(op, out, resp, body, took, err)
 	if err != nil {
 		err = newConnectionError(req.Context(), w.site.base, err, w.timeout)
-	}
-	leave(err)
-	if err != nil {
+		w.site.metrics.call(op, took, err)
+		leave(err)
 		return nil, keepFailure(req, err)
 	}
-	resp.Body = io.NopCloser(bytes.NewReader(body))
-	if resp.StatusCode >= http.StatusMultipleChoices {
-		_ = keepFailure(req, w.failure(op, resp, body))
+	leave(nil)
+	if err = w.failure(op, resp, body); err != nil {
+		_ = keepFailure(req, err)
 	}
+	w.site.metrics.call(op, took, err)
+	resp.Body = io.NopCloser(bytes.NewReader(body))
 	return resp, nil
+}
+
+// enter waits for a place among the calls in flight.
+func (w *wire) enter(ctx context.Context) (leave func(error), err error) {
+	asked := w.site.clock.Now()
+	leave, err = w.site.guard.enter(ctx)
+	w.site.metrics.waits(heldByInFlight, w.site.clock.Now().Sub(asked))
+	if errors.Is(err, ErrUnavailable) {
+		w.site.metrics.held(heldByOutage)
+	}
+	return leave, err
 }
 
 // admit waits for the rate limit of the site.
 func (w *wire) admit(ctx context.Context) error {
 	if err := w.site.guard.hanging(); err != nil {
+		w.site.metrics.held(heldByOutage)
 		return err
 	}
 	if left := w.site.remainingPause(); left > 0 {
-		w.metrics.throttled.WithLabelValues("vcd").Inc()
+		w.site.metrics.held(heldByVCD)
 		return &StatusError{Status: http.StatusTooManyRequests, Message: "VCD asked to be called less often", retryAfter: left}
 	}
-	if w.site.limiter.Tokens() < 1 {
-		w.metrics.throttled.WithLabelValues("self").Inc()
-	}
-	if err := w.site.limiter.Wait(ctx); err != nil {
+	asked := time.Now()
+	err := w.site.limiter.Wait(ctx)
+	w.site.metrics.waits(heldByRateLimit, time.Since(asked))
+	if err != nil {
 		if ctx.Err() != nil {
 			return fmt.Errorf("waiting to call %s: %w", w.site.base, context.Cause(ctx))
 		}
@@ -135,14 +148,17 @@ func (w *wire) exchange(req *http.Request) (*http.Response, []byte, error) {
 	return resp, body, nil // of an error, what came is enough
 }
 
-// failure says what went wrong. A redirect is one: VCD sends none, and following it would carry credentials away.
+// failure says what went wrong, if anything did. A redirect did: VCD sends none, and following it would carry credentials away.
 func (w *wire) failure(op string, resp *http.Response, body []byte) error {
+	if resp.StatusCode < http.StatusMultipleChoices {
+		return nil
+	}
 	if resp.StatusCode < http.StatusBadRequest {
 		return &StatusError{Status: resp.StatusCode, Operation: op, Message: "the site redirects calls of its API"}
 	}
 	e := newStatusError(op, resp, body, w.site.clock.Now())
 	if errors.Is(e, ErrThrottled) {
-		w.metrics.throttled.WithLabelValues("vcd").Inc()
+		w.site.metrics.held(heldByVCD)
 		if e.retryAfter > 0 {
 			w.site.pause(e.retryAfter)
 		}
@@ -150,12 +166,12 @@ func (w *wire) failure(op string, resp *http.Response, body []byte) error {
 	return e
 }
 
-func (w *wire) report(op string, req *http.Request, resp *http.Response, body []byte, took time.Duration, err error) {
+// exchanged tells the wire log of a call, if it is on.
+func (w *wire) exchanged(op string, req *http.Request, resp *http.Response, body []byte, took time.Duration, err error) {
 	status := 0
 	if resp != nil {
 		status = resp.StatusCode
 	}
-	w.metrics.call(op, status, took)
 	if log := w.log(); log != nil {
 		log(Exchange{
 			Operation: op, Method: req.Method, URL: RedactURL(req.URL), Header: RedactHeader(req.Header),

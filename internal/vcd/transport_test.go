@@ -13,8 +13,6 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
 func answerVM(w http.ResponseWriter, _ *http.Request) {
@@ -251,29 +249,6 @@ func TestNoSecretInErrorsAndWireLog(t *testing.T) {
 	g.Expect(log.Len()).To(Equal(size))
 	g.Expect(log.String()).To(ContainSubstring("POST /oauth/tenant/{org}/token"))
 	g.Expect(log.String() + err.Error()).NotTo(ContainSubstring("canary"))
-}
-
-func TestCallsAreCountedByOperation(t *testing.T) {
-	g := NewWithT(t)
-	f := newFakeVCD(t)
-	f.on(opVM, answerVM)
-	registry := prometheus.NewRegistry()
-	s := session(t, f, func(o *PoolOptions) { o.Metrics = registry })
-
-	_, err := s.VM(t.Context(), testVM)
-
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(testutil.GatherAndCompare(registry, strings.NewReader(`
-# HELP capvcd_vcd_calls_total Calls to VCD by operation and status class.
-# TYPE capvcd_vcd_calls_total counter
-capvcd_vcd_calls_total{operation="GET /api/vApp/vm-{id}",status="2xx"} 1
-capvcd_vcd_calls_total{operation="GET /api/versions",status="2xx"} 1
-capvcd_vcd_calls_total{operation="POST /cloudapi/1.0.0/sessions",status="2xx"} 1
-# HELP capvcd_vcd_sessions Sessions that are logged in.
-# TYPE capvcd_vcd_sessions gauge
-capvcd_vcd_sessions 1
-`), "capvcd_vcd_calls_total", "capvcd_vcd_sessions")).To(Succeed())
-	g.Expect(NewPool(PoolOptions{Metrics: registry}).metrics.calls).To(BeIdenticalTo(s.metrics.calls), "a second pool shares them")
 }
 
 func TestTheRateIsLimitedPerSite(t *testing.T) {

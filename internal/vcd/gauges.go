@@ -1,0 +1,132 @@
+package vcd
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Gauges tell what the pools of a registry hold at the moment they are asked: what is gone is gone from them, too.
+type gauges struct {
+	up, inFlight, sessions, refused, tasks, inventoryAge *prometheus.Desc
+
+	mu    sync.Mutex
+	pools map[*Pool]bool
+}
+
+func newGauges() *gauges {
+	desc := func(name, help string) *prometheus.Desc {
+		return prometheus.NewDesc(prometheus.BuildFQName("capvcd", "vcd", name), help, []string{"site"}, nil)
+	}
+	return &gauges{
+		up:       desc("site_up", "Whether a site answers, 1 or 0."),
+		inFlight: desc("calls_in_flight", "Calls to a site that wait for its answer."),
+		sessions: desc("sessions", "Sessions that are logged in."),
+		refused:  desc("credentials_refused", "Sessions whose credentials VCD refuses as they are."),
+		tasks:    desc("tasks_running", "Tasks of VCD that were started here and have not ended."),
+		inventoryAge: desc("inventory_age_seconds",
+			"Time since VCD last listed the VMs of a VDC completely, of the VDC where that is longest ago."),
+		pools: map[*Pool]bool{},
+	}
+}
+
+// add makes the gauges tell of p.
+func (g *gauges) add(p *Pool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.pools[p] = true
+}
+
+// remove forgets p.
+func (g *gauges) remove(p *Pool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.pools, p)
+}
+
+// Describe implements [prometheus.Collector].
+func (g *gauges) Describe(descs chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{g.up, g.inFlight, g.sessions, g.refused, g.tasks, g.inventoryAge} {
+		descs <- d
+	}
+}
+
+// Collect implements [prometheus.Collector].
+func (g *gauges) Collect(to chan<- prometheus.Metric) {
+	found := map[string]*siteState{}
+	g.mu.Lock()
+	for p := range g.pools {
+		p.measure(found)
+	}
+	g.mu.Unlock()
+	for site, s := range found {
+		tell := func(d *prometheus.Desc, value float64) {
+			to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, site)
+		}
+		tell(g.up, 1-float64(min(1, s.down)))
+		tell(g.inFlight, float64(s.inFlight))
+		tell(g.sessions, float64(s.sessions))
+		tell(g.refused, float64(s.refused))
+		tell(g.tasks, float64(s.tasks))
+		if s.inventoried {
+			tell(g.inventoryAge, s.inventoryAge.Seconds())
+		}
+	}
+}
+
+// A siteState is what there is of a site, or of those that share a label.
+type siteState struct {
+	down, inFlight, sessions, refused, tasks int
+
+	inventoried  bool
+	inventoryAge time.Duration
+}
+
+// measure adds what the pool holds to what was found, by site.
+func (p *Pool) measure(found map[string]*siteState) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, where := range p.sites {
+		s, ok := found[where.metrics.site]
+		if !ok {
+			s = &siteState{}
+			found[where.metrics.site] = s
+		}
+		where.guard.measure(s)
+	}
+	for _, session := range p.sessions {
+		if s, ok := found[session.site.metrics.site]; ok {
+			session.measure(s)
+		}
+	}
+}
+
+func (g *guard) measure(s *siteState) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s.inFlight += g.calls
+	if g.failures > 1 || g.hangingLocked(g.clock.Now()) != nil {
+		s.down++
+	}
+}
+
+func (s *Session) measure(state *siteState) {
+	now := s.opts.Clock.Now()
+	s.mu.Lock()
+	if s.current.value != "" {
+		state.sessions++
+	}
+	if s.refused[s.version].at(now) != nil {
+		state.refused++
+	}
+	s.mu.Unlock()
+	state.tasks += s.tasks.running()
+	s.inventoryMu.Lock()
+	defer s.inventoryMu.Unlock()
+	for _, inv := range s.inventories {
+		if age, ok := inv.age(now); ok {
+			state.inventoried, state.inventoryAge = true, max(state.inventoryAge, age)
+		}
+	}
+}

@@ -1,0 +1,342 @@
+package vcd
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+)
+
+// siteOf is the value of the label site for a fake.
+func siteOf(f *fakeVCD) string { return strings.TrimPrefix(f.URL, "https://") }
+
+// expectMetrics compares the named metrics with their text form, in which SITE stands for the fake.
+func expectMetrics(g *WithT, registry prometheus.Gatherer, f *fakeVCD, names []string, want string) {
+	var lines []string
+	for line := range strings.Lines(want) {
+		lines = append(lines, strings.TrimLeft(line, "\t"))
+	}
+	text := strings.ReplaceAll(strings.Join(lines, ""), "SITE", siteOf(f))
+	g.ExpectWithOffset(1, testutil.GatherAndCompare(registry, strings.NewReader(text), names...)).To(Succeed())
+}
+
+// value is that of one series, whose labels are given as in a query, or 0.
+func value(g *WithT, registry prometheus.Gatherer, name string, labels map[string]string) float64 {
+	families, err := registry.Gather()
+	g.Expect(err).NotTo(HaveOccurred())
+	total := 0.0
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			found := map[string]string{}
+			for _, l := range m.GetLabel() {
+				found[l.GetName()] = l.GetValue()
+			}
+			matches := family.GetName() == name
+			for k, v := range labels {
+				matches = matches && found[k] == v
+			}
+			if matches {
+				total += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			}
+		}
+	}
+	return total
+}
+
+func TestCallsAreCountedByOperationAndWhatTheyEndIn(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeVCD(t)
+	f.on(opVM, answerVM)
+	registry := prometheus.NewRegistry()
+	s := session(t, f, func(o *PoolOptions) { o.Metrics = registry })
+
+	_, err := s.VM(t.Context(), testVM)
+	g.Expect(err).NotTo(HaveOccurred())
+	for status, code := range map[int]string{400: "BUSY_ENTITY", 403: "", 404: "", 500: "", 429: ""} {
+		f.on(opVM, func(w http.ResponseWriter, _ *http.Request) { xmlError(w, status, code, "no") })
+		_, err = s.VM(t.Context(), testVM)
+		g.Expect(err).To(HaveOccurred())
+	}
+
+	expectMetrics(g, registry, f, []string{"capvcd_vcd_calls_total"}, `
+		# HELP capvcd_vcd_calls_total Calls to VCD that were made.
+		# TYPE capvcd_vcd_calls_total counter
+		capvcd_vcd_calls_total{operation="GET /api/vApp/vm-{id}",site="SITE",status="ok"} 1
+		capvcd_vcd_calls_total{operation="GET /api/vApp/vm-{id}",site="SITE",status="busy"} 1
+		capvcd_vcd_calls_total{operation="GET /api/vApp/vm-{id}",site="SITE",status="forbidden"} 1
+		capvcd_vcd_calls_total{operation="GET /api/vApp/vm-{id}",site="SITE",status="not_found"} 1
+		capvcd_vcd_calls_total{operation="GET /api/vApp/vm-{id}",site="SITE",status="throttled"} 1
+		capvcd_vcd_calls_total{operation="GET /api/vApp/vm-{id}",site="SITE",status="unavailable"} 1
+		capvcd_vcd_calls_total{operation="GET /api/versions",site="SITE",status="ok"} 1
+		capvcd_vcd_calls_total{operation="POST /cloudapi/1.0.0/sessions",site="SITE",status="ok"} 1
+	`)
+	g.Expect(value(g, registry, "capvcd_vcd_call_duration_seconds", nil)).To(BeEquivalentTo(8))
+	g.Expect(value(g, registry, "capvcd_vcd_throttled_total", map[string]string{"by": "vcd"})).To(BeEquivalentTo(1))
+}
+
+func TestEveryKindOfErrorHasAStatus(t *testing.T) {
+	g := NewWithT(t)
+
+	for _, kind := range callStatuses {
+		g.Expect(callStatus(fmt.Errorf("calling: %w", kind.kind))).To(Equal(kind.name))
+	}
+
+	g.Expect(callStatus(nil)).To(Equal("ok"))
+	g.Expect(callStatus(context.DeadlineExceeded)).To(Equal("other"))
+}
+
+func TestSessionsAndLoginsAreCounted(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeVCD(t)
+	registry := prometheus.NewRegistry()
+	pool := NewPool(PoolOptions{Metrics: registry})
+	wrong := f.config()
+	wrong.Credentials.Password = "wrong"
+
+	_, err := pool.Session(t.Context(), f.config())
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = pool.Session(t.Context(), wrong)
+	g.Expect(err).To(MatchError(ErrUnauthorized))
+
+	names := []string{"capvcd_vcd_sessions", "capvcd_vcd_credentials_refused", "capvcd_vcd_logins_total", "capvcd_vcd_site_up"}
+	expectMetrics(g, registry, f, names, `
+		# HELP capvcd_vcd_credentials_refused Sessions whose credentials VCD refuses as they are.
+		# TYPE capvcd_vcd_credentials_refused gauge
+		capvcd_vcd_credentials_refused{site="SITE"} 1
+		# HELP capvcd_vcd_logins_total Logins.
+		# TYPE capvcd_vcd_logins_total counter
+		capvcd_vcd_logins_total{result="refused",site="SITE"} 1
+		capvcd_vcd_logins_total{result="success",site="SITE"} 1
+		# HELP capvcd_vcd_sessions Sessions that are logged in.
+		# TYPE capvcd_vcd_sessions gauge
+		capvcd_vcd_sessions{site="SITE"} 1
+		# HELP capvcd_vcd_site_up Whether a site answers, 1 or 0.
+		# TYPE capvcd_vcd_site_up gauge
+		capvcd_vcd_site_up{site="SITE"} 1
+	`)
+	f.on("DELETE /api/session", func(http.ResponseWriter, *http.Request) {})
+	g.Expect(pool.Close(t.Context())).To(Succeed())
+	g.Expect(testutil.GatherAndCount(registry, "capvcd_vcd_sessions")).To(BeZero(), "a pool that is closed has none")
+}
+
+func TestPoolsOfARegistryShareTheirMetrics(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeVCD(t)
+	registry := prometheus.NewRegistry()
+
+	for range 2 {
+		session(t, f, func(o *PoolOptions) { o.Metrics = registry })
+	}
+
+	g.Expect(value(g, registry, "capvcd_vcd_sessions", nil)).To(BeEquivalentTo(2))
+	g.Expect(value(g, registry, "capvcd_vcd_logins_total", nil)).To(BeEquivalentTo(2))
+}
+
+func TestAnOutageShowsUntilTheSiteAnswers(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeVCD(t)
+	clock := newFakeClock()
+	registry := prometheus.NewRegistry()
+	s := session(t, f, func(o *PoolOptions) { o.Metrics, o.Clock = registry, clock })
+	site := map[string]string{"site": siteOf(f)}
+	f.on(opVM, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+
+	for range 5 {
+		_, err := s.VM(t.Context(), testVM)
+		g.Expect(err).To(MatchError(ErrUnavailable))
+	}
+	g.Expect(value(g, registry, "capvcd_vcd_site_up", site)).To(BeZero())
+	g.Expect(value(g, registry, "capvcd_vcd_outages_total", site)).To(BeEquivalentTo(1))
+	g.Expect(value(g, registry, "capvcd_vcd_throttled_total", map[string]string{"by": "outage"})).To(BeEquivalentTo(3), "two calls found out")
+
+	clock.Advance(time.Minute)
+	g.Expect(value(g, registry, "capvcd_vcd_site_up", site)).To(BeZero(), "nobody tried yet")
+	f.on(opVM, answerVM)
+	_, err := s.VM(t.Context(), testVM)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(value(g, registry, "capvcd_vcd_site_up", site)).To(BeEquivalentTo(1))
+}
+
+func TestWaitingIsCountedByWhatIsWaitedFor(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeVCD(t)
+	clock := newFakeClock()
+	registry := prometheus.NewRegistry()
+	s := session(t, f, func(o *PoolOptions) { o.Metrics, o.Clock, o.InFlight = registry, clock, 1 })
+	release := hang(t, f, opVM)
+	results := make(chan error, 2)
+	for range 2 {
+		go func() {
+			_, err := s.VM(t.Context(), testVM)
+			results <- err
+		}()
+	}
+	g.Eventually(clock.Waiting).Should(Equal(1))
+	g.Eventually(func() float64 { return value(g, registry, "capvcd_vcd_calls_in_flight", nil) }).Should(BeEquivalentTo(1))
+
+	clock.Advance(2 * time.Second)
+	release()
+
+	for range 2 {
+		g.Eventually(results).Should(Receive())
+	}
+	inFlight := map[string]string{"by": "in_flight", "site": siteOf(f)}
+	g.Expect(value(g, registry, "capvcd_vcd_throttled_total", inFlight)).To(BeEquivalentTo(1))
+	g.Expect(value(g, registry, "capvcd_vcd_wait_seconds_total", inFlight)).To(BeEquivalentTo(2))
+	g.Expect(value(g, registry, "capvcd_vcd_calls_in_flight", nil)).To(BeZero())
+}
+
+func TestTheRateLimitIsCounted(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeVCD(t)
+	f.on(opVM, answerVM)
+	registry := prometheus.NewRegistry()
+	s := session(t, f, func(o *PoolOptions) { o.Metrics, o.RequestsPerSecond, o.Burst = registry, 100, 2 })
+
+	_, err := s.VM(t.Context(), testVM) // the login took what was free
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(value(g, registry, "capvcd_vcd_throttled_total", map[string]string{"by": "rate_limit"})).To(BeNumerically(">=", 1))
+	g.Expect(value(g, registry, "capvcd_vcd_wait_seconds_total", map[string]string{"by": "rate_limit"})).To(BeNumerically(">", 0))
+}
+
+func TestATaskIsCountedOnceHoweverManyFollowIt(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeVCD(t)
+	registry := prometheus.NewRegistry()
+	s := session(t, f, func(o *PoolOptions) { o.Metrics, o.TaskPoll = registry, 10*time.Millisecond })
+	woken := make(chan struct{}, 3)
+	follow := func(key string, state TaskState) {
+		started := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
+		task := Task{ID: testTask, Operation: "vdcComposeVapp", State: state, Started: started}
+		if state != TaskRunning {
+			task.Ended = started.Add(30 * time.Second)
+		}
+		s.Follow(key, task, func() { woken <- struct{}{} })
+	}
+	release := hang(t, f, "GET /api/query?type=task")
+	defer release()
+
+	follow("a", TaskRunning)
+	follow("b", TaskRunning)
+	g.Expect(value(g, registry, "capvcd_vcd_tasks_running", nil)).To(BeEquivalentTo(1))
+	s.tasks.settle(testTask, Task{
+		ID: testTask, Operation: "vdcComposeVapp", State: TaskSucceeded,
+		Started: time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC), Ended: time.Date(2026, 8, 1, 12, 0, 30, 0, time.UTC),
+	}, true)
+	follow("c", TaskSucceeded)
+
+	for range 3 {
+		g.Eventually(woken).Should(Receive())
+	}
+	success := map[string]string{"operation": "vdcComposeVapp", "result": "success"}
+	g.Expect(value(g, registry, "capvcd_vcd_tasks_total", success)).To(BeEquivalentTo(1))
+	g.Expect(value(g, registry, "capvcd_vcd_task_duration_seconds", success)).To(BeEquivalentTo(1))
+	g.Expect(value(g, registry, "capvcd_vcd_tasks_running", nil)).To(BeZero())
+}
+
+func TestTheInventoryGrowsOldUntilVCDAnswersCompletely(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeVCD(t)
+	clock := newFakeClock()
+	registry := prometheus.NewRegistry()
+	s := session(t, f, func(o *PoolOptions) { o.Metrics, o.Clock = registry, clock })
+	f.on(opQueryVM, func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, `<QueryResultRecords xmlns="http://www.vmware.com/vcloud/v1.5" total="0" pageSize="128" page="1"/>`)
+	})
+	ask := func() error {
+		_, err := s.VMs(t.Context(), VDC{Ref: Ref{ID: testVDC, Name: "acme-vdc"}}, "alpha", 0)
+		return err
+	}
+
+	g.Expect(ask()).To(Succeed())
+	clock.Advance(10 * time.Minute)
+	f.on(opQueryVM, func(w http.ResponseWriter, _ *http.Request) { xmlError(w, http.StatusBadRequest, "", "no") })
+	g.Expect(ask()).NotTo(Succeed())
+
+	g.Expect(value(g, registry, "capvcd_vcd_inventory_age_seconds", nil)).To(BeEquivalentTo(600))
+	g.Expect(value(g, registry, "capvcd_vcd_inventory_queries_total", map[string]string{"result": "failure"})).To(BeEquivalentTo(1))
+	clock.Advance(forgetVApp + time.Second)
+	g.Expect(testutil.GatherAndCount(registry, "capvcd_vcd_inventory_age_seconds")).To(BeZero(), "nobody asks for it any more")
+}
+
+func TestThereAreBoundedlyManySeries(t *testing.T) {
+	g := NewWithT(t)
+	registry := prometheus.NewRegistry()
+	m := newMetrics(registry)
+
+	for i := range 1000 {
+		site := m.of(fmt.Sprintf("https://vcd-%d.example.com", i))
+		site.call("GET /a", time.Second, nil)
+		site.login(nil)
+		site.outage()
+		site.waits(heldByInFlight, time.Second)
+		site.inventoryQueried(nil)
+		m.of("https://vcd-0.example.com").call(fmt.Sprintf("GET /%d", i), time.Second, nil)
+		m.of("https://vcd-0.example.com").taskEnded(Task{Operation: fmt.Sprint("op", i), State: TaskFailed})
+	}
+
+	families, err := registry.Gather()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(families).NotTo(BeEmpty())
+	for _, family := range families {
+		values := map[string]map[string]bool{}
+		for _, metric := range family.GetMetric() {
+			for _, l := range metric.GetLabel() {
+				if values[l.GetName()] == nil {
+					values[l.GetName()] = map[string]bool{}
+				}
+				values[l.GetName()][l.GetValue()] = true
+			}
+		}
+		for name, of := range values {
+			limit := map[string]int{"site": maxSites, "operation": maxOperations, "status": len(callStatuses) + 1, "result": 3, "by": 4}[name]
+			g.Expect(len(of)).To(BeNumerically("<=", limit+1), "%s of %s", name, family.GetName())
+		}
+	}
+	g.Expect(value(g, registry, "capvcd_vcd_logins_total", map[string]string{"site": "other"})).To(BeEquivalentTo(1000 - maxSites))
+}
+
+func TestNamesAndIdsMakeNoOperations(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeVCD(t)
+	registry := prometheus.NewRegistry()
+	s := session(t, f, func(o *PoolOptions) { o.Metrics = registry })
+	operations := func() int {
+		count, err := testutil.GatherAndCount(registry, "capvcd_vcd_calls_total")
+		g.Expect(err).NotTo(HaveOccurred())
+		return count
+	}
+	exercise := func(i int) {
+		id := func(kind string) string {
+			return fmt.Sprintf("urn:vcloud:%s:%08d-1111-4111-8111-111111111111", kind, i)
+		}
+		vdc := VDC{Ref: Ref{ID: id("vdc"), Name: fmt.Sprint("vdc-", i)}}
+		ctx := t.Context()
+		_, _ = s.FindVDC(ctx, vdc.Name)
+		_, _ = s.FindVDC(ctx, vdc.ID)
+		_, _ = s.FindNetwork(ctx, vdc, fmt.Sprint("net-", i))
+		_, _ = s.FindTemplate(ctx, fmt.Sprint("catalog-", i), fmt.Sprint("template-", i))
+		_, _ = s.FindVApp(ctx, vdc, fmt.Sprint("vapp-", i))
+		_, _ = s.VMs(ctx, vdc, fmt.Sprint("vapp-", i), 0)
+		_, _ = s.VM(ctx, id("vm"))
+		_, _ = s.PowerOn(ctx, id("vm"))
+		_, _ = s.DeleteVM(ctx, id("vm"))
+		_, _ = s.DeleteVApp(ctx, id("vapp"))
+	}
+
+	exercise(0)
+	once := operations()
+	for i := range 20 {
+		exercise(i + 1)
+	}
+
+	g.Expect(once).To(BeNumerically(">", 5))
+	g.Expect(operations()).To(Equal(once))
+}
