@@ -1,6 +1,7 @@
 package vcdsim
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -18,6 +19,8 @@ func (s *Simulator) controlRoutes() {
 		"GET /_sim/ca":        func(r *request) (*response, error) { return jsonOK(string(r.sim.CA())), nil },
 		"GET /_sim/faults":    func(r *request) (*response, error) { return jsonOK(r.sim.faults.List()), nil },
 		"GET /_sim/clock":     func(r *request) (*response, error) { return jsonOK(r.sim.clock.Now()), nil },
+		"GET /_sim/dump":      (*request).getDump,
+		"POST /_sim/restore":  (*request).restoreDump,
 		"POST /_sim/faults":   (*request).addFault,
 		"POST /_sim/clock":    (*request).advanceClock,
 		"DELETE /_sim/faults": func(r *request) (*response, error) {
@@ -34,8 +37,8 @@ func (s *Simulator) controlRoutes() {
 	}
 }
 
-// maxControlBody bounds what the control API reads.
-const maxControlBody = 1 << 20
+// maxControlBody bounds what the control API reads: dumps of large worlds.
+const maxControlBody = 1 << 30
 
 // serveControl answers without the lock: the methods it calls take it themselves.
 func (s *Simulator) serveControl(w http.ResponseWriter, r *request, e endpoint) {
@@ -63,6 +66,21 @@ func (r *request) addFault() (*response, error) {
 	}
 	r.sim.faults.Add(rule)
 	return &response{status: http.StatusCreated, json: rule}, nil
+}
+
+func (r *request) getDump() (*response, error) {
+	d, err := r.sim.freeze()
+	if err != nil {
+		return nil, err
+	}
+	return jsonOK(d), nil
+}
+
+func (r *request) restoreDump() (*response, error) {
+	if err := r.sim.Restore(bytes.NewReader(r.body)); err != nil {
+		return nil, err
+	}
+	return &response{status: http.StatusNoContent}, nil
 }
 
 // advanceClock moves the clock: {"advance": "1h"}.

@@ -61,7 +61,7 @@ func (s *Simulator) boot(vm *VM) {
 		s.pending = append(s.pending, func() { s.bootNow(id, generation) })
 		return
 	}
-	s.after(d, func() { s.bootNow(id, generation) })
+	s.after(d, alarm{Bell: bellBoot, ID: id, Generation: generation})
 }
 
 // bootNow asks the guest, unless the VM was powered off meanwhile.

@@ -11,11 +11,13 @@ type ids struct {
 	seed  int64
 	count map[string]int
 	macs  int
+	dice  *rand.PCG // where rng takes its numbers from
 	rng   *rand.Rand
 }
 
 func newIDs(seed int64) *ids {
-	return &ids{seed: seed, count: map[string]int{}, rng: rand.New(rand.NewPCG(uint64(seed), 0x5643))} //nolint:gosec // reproducible on purpose
+	dice := rand.NewPCG(uint64(seed), 0x5643)                                         //nolint:gosec // any bits will do
+	return &ids{seed: seed, count: map[string]int{}, dice: dice, rng: rand.New(dice)} //nolint:gosec // reproducible on purpose
 }
 
 // next returns the next UUID of a kind.

@@ -25,8 +25,7 @@ func (s *Simulator) watchLease(v *VApp) {
 		if end.IsZero() {
 			continue
 		}
-		id := v.ID
-		s.after(max(end.Sub(s.clock.Now()), 0), func() { s.endLease(id, end) })
+		s.after(max(end.Sub(s.clock.Now()), 0), alarm{Bell: bellLease, ID: v.ID, End: end})
 	}
 }
 
@@ -40,13 +39,13 @@ func (s *Simulator) endLease(id string, end time.Time) {
 	switch {
 	case v.Lease.undeploys().Equal(end):
 		if s.busyCheck(s.vappLocks(v)...) != nil {
-			s.after(time.Minute, func() { s.endLease(id, end) })
+			s.after(time.Minute, alarm{Bell: bellLease, ID: id, End: end})
 			return
 		}
 		s.startTask(nil, Work{Op: opUndeploy, Power: PoweredOff, VApp: v.ID, VMs: s.vmIDs(v)}, owner, s.vappLocks(v))
 	case v.Lease.deletes().Equal(end):
 		if s.busyCheck(s.vappLocks(v)...) != nil {
-			s.after(time.Minute, func() { s.endLease(id, end) })
+			s.after(time.Minute, alarm{Bell: bellLease, ID: id, End: end})
 			return
 		}
 		s.startTask(nil, Work{Op: opDeleteVApp, VApp: v.ID}, owner, s.vappLocks(v))

@@ -44,6 +44,7 @@ type Simulator struct {
 	journal  *journal
 
 	operations map[string]operation
+	bells      map[string]func(*Simulator, alarm)
 
 	listener net.Listener
 	server   *http.Server
@@ -75,7 +76,7 @@ func New(cfg Config) (*Simulator, error) {
 	model := cfg.Model.clone()
 	s := &Simulator{
 		clock: cfg.Clock, profile: cfg.Profile, guest: cfg.Guest, log: cfg.Log, addr: cfg.Addr, lifetime: cfg.TokenLifetime,
-		versions: versions, certs: certs, faults: &Faults{}, journal: newJournal(), operations: operations(), store: newStore(model), ids: newIDs(cfg.Seed),
+		versions: versions, certs: certs, faults: &Faults{}, journal: newJournal(), operations: operations(), bells: bells(), store: newStore(model), ids: newIDs(cfg.Seed),
 		assume: DefaultAssumptions(), boots: map[string]context.CancelFunc{}, queues: map[string]chan struct{}{},
 	}
 	s.ids.fill(&s.store.model)
@@ -178,19 +179,6 @@ func (s *Simulator) Faults() *Faults { return s.faults }
 
 // Clock returns the simulator's clock.
 func (s *Simulator) Clock() Clock { return s.clock }
-
-// after runs f under the lock when d has passed on the simulator's clock.
-func (s *Simulator) after(d time.Duration, f func()) {
-	s.clock.AfterFunc(d, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.ctx.Err() != nil {
-			return
-		}
-		f()
-		s.settle()
-	})
-}
 
 // settle does what was put off until the answer was made.
 func (s *Simulator) settle() {

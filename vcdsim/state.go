@@ -50,6 +50,11 @@ type State struct {
 	Disks    []Disk
 	Tasks    []Task
 	Sessions []Session
+	// Metadata is that of what the model holds, by bare id; that of vApps, VMs and disks is with them.
+	Metadata   map[string]map[string]Metadata
+	Documents  []Document // by path, oldest first
+	Access     []Access
+	APIClients []APIClient // oldest first
 }
 
 // A VApp is a vApp. IDs are bare UUIDs; URN gives the form the API uses.
@@ -238,6 +243,9 @@ type store struct {
 	documents map[string][]*document         // of cloudapi, by path, oldest first
 	access    map[string]access              // by the id of what is shared
 	clients   []*apiClient
+
+	alarms     map[int]alarm // by number
+	alarmCount int
 }
 
 func newStore(m Model) *store {
@@ -246,7 +254,7 @@ func newStore(m Model) *store {
 		vapps: map[string]*VApp{}, vms: map[string]*VM{}, disks: map[string]*Disk{},
 		tasks: map[string]*Task{}, sessions: map[string]*Session{}, locks: map[string]string{}, children: map[string][]*VM{},
 		metadata: map[string]map[string]Metadata{}, documents: map[string][]*document{},
-		access: map[string]access{},
+		access: map[string]access{}, alarms: map[int]alarm{},
 	}
 }
 
@@ -346,5 +354,6 @@ func (s *store) snapshot() State {
 	for _, x := range sorted(s.sessions) {
 		out.Sessions = append(out.Sessions, *x)
 	}
+	s.snapshotDocuments(&out)
 	return out
 }

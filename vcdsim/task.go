@@ -126,7 +126,7 @@ func (s *Simulator) finishAfter(t *Task, d time.Duration) {
 			t.Status = TaskRunning
 		}
 	})
-	s.after(d, func() { s.finish(t.ID) })
+	s.after(d, alarm{Bell: bellTask, ID: t.ID})
 }
 
 // finish ends a task: it does the work, or fails as a fault rule says, and frees the entities.

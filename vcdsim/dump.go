@@ -1,0 +1,147 @@
+package vcdsim
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/freeze"
+)
+
+// The format of dumps. A change of what the store holds that older dumps cannot be read into counts the version up.
+const (
+	dumpFormat  = "vcdsim"
+	dumpVersion = 1
+)
+
+// A dump is the simulated world written down. Everything in the store and in ids is in it, whatever is added to them.
+type dump struct {
+	Format  string          `json:"format"`
+	Version int             `json:"version"`
+	Time    time.Time       `json:"time"`
+	IDs     json.RawMessage `json:"ids"`
+	Store   json.RawMessage `json:"store"`
+}
+
+// frozenIDs are ids without what only reads them.
+type frozenIDs struct {
+	Seed  int64
+	Count map[string]int
+	MACs  int
+	Dice  []byte
+}
+
+// Dump writes everything that is simulated as JSON: the model, all entities, documents, metadata, access settings, API
+// clients, sessions with their tokens, passwords, running tasks and leases, and what ids come next. It is the plain truth:
+// keep it as safe as the passwords in it. Not in it is how the simulator was configured (profile, version, assumptions,
+// cells) and what was done with it (faults, counters, request log).
+func (s *Simulator) Dump(w io.Writer) error {
+	d, err := s.freeze()
+	if err != nil {
+		return err
+	}
+	if err := json.NewEncoder(w).Encode(d); err != nil {
+		return fmt.Errorf("writing the dump: %w", err)
+	}
+	return nil
+}
+
+func (s *Simulator) freeze() (*dump, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	dice, err := s.ids.dice.MarshalBinary()
+	if err != nil {
+		return nil, fmt.Errorf("dumping the random numbers: %w", err)
+	}
+	d := &dump{Format: dumpFormat, Version: dumpVersion, Time: s.clock.Now()}
+	if d.IDs, err = freeze.Freeze(&frozenIDs{Seed: s.ids.seed, Count: s.ids.count, MACs: s.ids.macs, Dice: dice}); err != nil {
+		return nil, fmt.Errorf("dumping: %w", err)
+	}
+	if d.Store, err = freeze.Freeze(s.store); err != nil {
+		return nil, fmt.Errorf("dumping: %w", err)
+	}
+	return d, nil
+}
+
+// Restore replaces everything that is simulated by a dump, as a provider does who restores VCD's database: what was made
+// since is gone, its sessions too, what was deleted is back, and the time goes on from now; tasks and leases that ended
+// meanwhile end at once. Ids of what is lost are not given again. A clock that is behind the dump is moved to its time.
+// On an error nothing has changed.
+func (s *Simulator) Restore(r io.Reader) error {
+	var d dump
+	if err := json.NewDecoder(r).Decode(&d); err != nil {
+		return fmt.Errorf("reading the dump: %w", err)
+	}
+	if d.Format != dumpFormat {
+		return fmt.Errorf("reading the dump: it is none of vcdsim")
+	}
+	if d.Version != dumpVersion {
+		return fmt.Errorf("reading the dump: version %d is not %d", d.Version, dumpVersion)
+	}
+	fresh := newStore(Model{})
+	if err := freeze.Thaw(d.Store, fresh); err != nil {
+		return fmt.Errorf("reading the dump's store: %w", err)
+	}
+	var numbers frozenIDs
+	if err := freeze.Thaw(d.IDs, &numbers); err != nil {
+		return fmt.Errorf("reading the dump's ids: %w", err)
+	}
+	next := newIDs(numbers.Seed)
+	if err := next.dice.UnmarshalBinary(numbers.Dice); err != nil {
+		return fmt.Errorf("reading the dump's random numbers: %w", err)
+	}
+	next.count, next.macs = numbers.Count, numbers.MACs
+	if c, ok := s.clock.(interface{ Advance(d time.Duration) }); ok {
+		if behind := d.Time.Sub(s.clock.Now()); behind > 0 {
+			c.Advance(behind)
+		}
+	}
+	s.replace(fresh, next)
+	return nil
+}
+
+// replace puts a restored world in the place of the present one.
+func (s *Simulator) replace(fresh *store, next *ids) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if next.count == nil {
+		next.count = map[string]int{}
+	}
+	for kind, n := range s.ids.count {
+		next.count[kind] = max(next.count[kind], n)
+	}
+	next.macs = max(next.macs, s.ids.macs)
+	fresh.alarmCount = max(fresh.alarmCount, s.store.alarmCount)
+	old := s.store
+	s.store, s.ids = fresh, next
+	s.restoreGuests(old)
+	s.rearm()
+	s.settle()
+}
+
+// restoreGuests lets what runs in the VMs follow: guests of VMs that are lost end, those of VMs that are on in the dump
+// and were not now boot.
+func (s *Simulator) restoreGuests(old *store) {
+	for _, vm := range sorted(old.vms) {
+		if s.store.vms[vm.ID] == nil {
+			s.tellGuest(vm.ID, Guest.Delete)
+			delete(s.queues, vm.ID)
+		}
+	}
+	for _, vm := range sorted(s.store.vms) {
+		was := old.vms[vm.ID]
+		same := was != nil && was.Status == vm.Status && was.Boot.Generation == vm.Boot.Generation
+		switch {
+		case same || s.guest == nil:
+		case vm.Status == PoweredOn && vm.Boot.Due.IsZero():
+			if was != nil {
+				vm.Boot.Generation = max(vm.Boot.Generation, was.Boot.Generation)
+				s.tellGuest(vm.ID, Guest.PowerOff)
+			}
+			s.boot(vm)
+		case was != nil && was.Status == PoweredOn:
+			s.tellGuest(vm.ID, Guest.PowerOff)
+		}
+	}
+}

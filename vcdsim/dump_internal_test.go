@@ -1,0 +1,130 @@
+package vcdsim
+
+import (
+	"bytes"
+	"encoding"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+	"unsafe"
+
+	. "github.com/onsi/gomega"
+)
+
+// notDumped are the fields of a simulator that are no part of the simulated world, each with the reason.
+var notDumped = map[string]string{
+	"clock": "runs on; its time is in the dump", "profile": "configuration", "guest": "configuration", "log": "configuration",
+	"addr": "configuration", "lifetime": "configuration", "versions": "configuration", "assume": "configuration",
+	"routes": "code", "operations": "code", "bells": "code",
+	"certs": "of the program", "listener": "of the program", "server": "of the program", "ctx": "of the program", "cancel": "of the program",
+	"guests": "of the program", "boots": "of the program: guests boot again", "queues": "of the program: guests boot again",
+	"faults": "what a test does to it", "journal": "what was seen of it",
+	"mu": "a lock", "pending": "empty when nobody holds the lock",
+}
+
+func TestEveryFieldOfASimulatorIsDumpedOrKnownNotToBe(t *testing.T) {
+	for i := range reflect.TypeFor[Simulator]().NumField() {
+		name := reflect.TypeFor[Simulator]().Field(i).Name
+		if name == "store" || name == "ids" {
+			continue
+		}
+		NewWithT(t).Expect(notDumped).To(HaveKey(name),
+			"a new field of Simulator: put it in the store, or say here why a dump has no need of it")
+	}
+	var fields []string
+	for i := range reflect.TypeFor[ids]().NumField() {
+		fields = append(fields, reflect.TypeFor[ids]().Field(i).Name)
+	}
+	NewWithT(t).Expect(fields).To(ConsistOf("seed", "count", "macs", "dice", "rng"), "a new field of ids: add it to frozenIDs")
+}
+
+// fillValue sets everything that v can hold to something, so that whatever a dump forgets is missed.
+func fillValue(v reflect.Value, seed *int, depth int) {
+	*seed++
+	if x, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
+		for _, text := range []string{"2026-03-01T00:00:00Z", "10.0.0.1", "10.0.0.0/24"} {
+			if x.UnmarshalText([]byte(text)) == nil {
+				return
+			}
+		}
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			f := v.Field(i)
+			fillValue(reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem(), seed, depth)
+		}
+	case reflect.Pointer:
+		if depth < 12 {
+			v.Set(reflect.New(v.Type().Elem()))
+			fillValue(v.Elem(), seed, depth+1)
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		for i := range 2 {
+			fillValue(v.Index(i), seed, depth+1)
+		}
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		key, entry := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fillValue(key, seed, depth+1)
+		fillValue(entry, seed, depth+1)
+		v.SetMapIndex(key, entry)
+	case reflect.Interface:
+		v.Set(reflect.ValueOf(any(map[string]any{"number": *seed, "list": []string{"x"}})))
+	case reflect.String:
+		v.SetString(fmt.Sprint("s", *seed))
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Float32, reflect.Float64:
+		v.SetFloat(float64(*seed) + 0.5)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		v.SetInt(int64(*seed % 100))
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		v.SetUint(uint64(*seed % 100))
+	}
+}
+
+func TestEveryFieldOfTheStoreIsInTheDump(t *testing.T) {
+	g := NewWithT(t)
+	start := time.Date(2026, time.February, 1, 0, 0, 0, 0, time.UTC)
+	sim, err := New(Config{Seed: 1, Clock: NewManualClock(start)})
+	g.Expect(err).NotTo(HaveOccurred())
+	seed := 0
+	fillValue(reflect.ValueOf(sim.store).Elem(), &seed, 0)
+	g.Expect(seed).To(BeNumerically(">", 300), "little was filled")
+	for n, a := range sim.store.alarms {
+		a.At = start.Add(time.Hour) // not yet
+		sim.store.alarms[n] = a
+	}
+	var out bytes.Buffer
+	g.Expect(sim.Dump(&out)).To(Succeed())
+
+	other, err := New(Config{Seed: 2, Clock: NewManualClock(start)})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(other.Restore(&out)).To(Succeed())
+
+	g.Expect(reflect.DeepEqual(other.store, sim.store)).To(BeTrue(), "the dump lacks something, or cannot read it back")
+	g.Expect(other.ids.seed).To(Equal(sim.ids.seed))
+	g.Expect(other.ids.rng.Uint64()).To(Equal(sim.ids.rng.Uint64()))
+}
+
+// shownAs says where State shows a field of the store.
+var shownAs = map[string]string{
+	"model": "Model", "vapps": "VApps", "vms": "VMs", "children": "VMs", "disks": "Disks", "tasks": "Tasks", "locks": "Tasks",
+	"sessions": "Sessions", "metadata": "Metadata", "documents": "Documents", "access": "Access", "clients": "APIClients",
+	"alarms": "Tasks", "alarmCount": "",
+}
+
+func TestStateShowsEveryFieldOfTheStore(t *testing.T) {
+	for i := range reflect.TypeFor[store]().NumField() {
+		name := reflect.TypeFor[store]().Field(i).Name
+		g := NewWithT(t)
+		g.Expect(shownAs).To(HaveKey(name), "a new field of the store: show it in State, and say here where")
+		if shown := shownAs[name]; shown != "" {
+			_, found := reflect.TypeFor[State]().FieldByName(shown)
+			g.Expect(found).To(BeTrue(), shown)
+		}
+	}
+}
