@@ -107,11 +107,12 @@ func setUp(ctx context.Context, mgr manager.Manager, o *options.Options, session
 	identities := controllers.Identities{Client: c, Live: live, Namespace: o.ManagerNamespace}
 	identity := &controllers.VCDIdentityReconciler{Client: c, Identities: identities, Recorder: recorder, WatchFilterValue: o.WatchFilter}
 	clusterIdentity := &controllers.VCDClusterIdentityReconciler{Client: c, Identities: identities, Recorder: recorder, WatchFilterValue: o.WatchFilter}
+	drivers := controllers.NewDrivers(controllers.WorkloadsOf(c))
 	cluster := &controllers.VCDClusterReconciler{
-		Client: c, Live: live, Identities: identities, Sessions: sessions, Recorder: recorder, WatchFilterValue: o.WatchFilter,
+		Client: c, Live: live, Identities: identities, Sessions: sessions, Recorder: recorder, WatchFilterValue: o.WatchFilter, Drivers: drivers,
 	}
 	machine := &controllers.VCDMachineReconciler{
-		Client: c, Live: live, Identities: identities, Sessions: sessions, Recorder: recorder, WatchFilterValue: o.WatchFilter,
+		Client: c, Live: live, Identities: identities, Sessions: sessions, Recorder: recorder, WatchFilterValue: o.WatchFilter, Drivers: drivers,
 	}
 	var skip []crdmigrator.Phase
 	for _, phase := range o.SkipCRDMigrationPhases {

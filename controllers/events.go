@@ -70,6 +70,11 @@ func vAppLeft(r events.EventRecorder, obj runtime.Object, name string) {
 	happened(r, obj, "VAppLeft", "vApp "+name+" is not this cluster's and is left alone")
 }
 
+// vAppKept records that a vApp of ours stays, as a person wishes, with VMs that are not ours.
+func vAppKept(r events.EventRecorder, obj runtime.Object, name string, foreign []string) {
+	happened(r, obj, "VAppKept", "vApp "+name+" is left in VCD with "+few(foreign))
+}
+
 // vmLeft records that a VM has the name of ours but is not ours, and stays.
 func vmLeft(r events.EventRecorder, obj runtime.Object, name string) {
 	happened(r, obj, "VMLeft", "VM "+name+" is not this machine's and is left alone")

@@ -42,6 +42,7 @@ type VCDClusterReconciler struct {
 	Sessions         Sessions
 	Recorder         events.EventRecorder
 	WatchFilterValue string
+	Drivers          *Drivers
 	Now              func() time.Time // nil: time.Now
 
 	wakeUps wakeUps
@@ -125,11 +126,15 @@ func clusterPhases(c *infrav1.VCDCluster) []phase[*clusterScope] {
 			{infrav1.ReleasedCondition, releaseCluster},
 		}
 	}
-	return []phase[*clusterScope]{
+	phases := []phase[*clusterScope]{
 		{infrav1.IdentityReadyCondition, reconcileIdentityReady},
 		{infrav1.NetworkReadyCondition, reconcileNetwork},
 		{infrav1.EndpointReadyCondition, reconcileEndpoint},
 	}
+	if perMachine(c) {
+		phases = append(phases, phase[*clusterScope]{infrav1.VAppLayoutReadyCondition, reconcileVAppLayout})
+	}
+	return phases
 }
 
 // newScope returns nil while c has no owner yet, which one that is deleted does not need, and if somebody else looks

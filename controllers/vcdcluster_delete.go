@@ -24,8 +24,8 @@ func deleteClusterVApp(ctx context.Context, s *clusterScope) (outcome, error) {
 	if out, err := s.waitForMachines(ctx); err != nil || out != done {
 		return out, err
 	}
-	if c.Spec.InfraID == "" {
-		return done, nil // Nothing is created before the id is stored.
+	if c.Spec.InfraID == "" || perMachine(c) {
+		return done, nil // Nothing is created before the id is stored, and machines take vApps of their own with them.
 	}
 	opened, out, err := s.Identities.open(ctx, s.Sessions, c)
 	if err != nil || out != done {
@@ -122,8 +122,17 @@ func (s *clusterScope) removeVApp(ctx context.Context, vApp vcd.VApp) (outcome, 
 	if len(vApp.Tasks) > 0 {
 		return wait(busyPoll, infrav1.TaskRunningReason, "Waiting for another task on vApp %s", vApp.Name), nil
 	}
-	if out, err := s.foreignVMs(ctx, vApp); err != nil || out != done {
+	foreign, out, err := s.foreignVMs(ctx, vApp)
+	switch {
+	case err != nil || out != done:
 		return out, err
+	case len(foreign) > 0 && keepsVApp(s.vcdCluster):
+		vAppKept(s.Recorder, s.vcdCluster, vApp.Name, foreign)
+		return done, nil
+	case len(foreign) > 0:
+		return fail(remedyPoll, infrav1.VAppNotEmptyReason,
+			"vApp %s holds VMs that are not this cluster's or have independent disks attached: move or delete %s, or annotate the VCDCluster with %s=true to leave the vApp as it is",
+			vApp.Name, few(foreign), infrav1.KeepVAppAnnotation), nil
 	}
 	task, err := s.session.DeleteVApp(ctx, vApp.ID)
 	switch {
@@ -136,26 +145,27 @@ func (s *clusterScope) removeVApp(ctx context.Context, vApp vcd.VApp) (outcome, 
 	return wait(taskPoll, infrav1.TaskRunningReason, "Waiting for VCD to delete vApp %s", vApp.Name), nil
 }
 
-// foreignVMs stops the deletion of a vApp that holds more than what is this cluster's: VMs without its marker, and
-// independent disks, which outlive clusters.
-func (s *clusterScope) foreignVMs(ctx context.Context, vApp vcd.VApp) (outcome, error) {
+// foreignVMs returns the names of the VMs for which a vApp must not be deleted: those without this cluster's marker, those
+// that may not be seen, and those with independent disks, which outlive clusters.
+func (s *clusterScope) foreignVMs(ctx context.Context, vApp vcd.VApp) ([]string, outcome, error) {
 	var foreign []string
 	for _, ref := range vApp.VMs {
 		vm, err := s.session.VM(ctx, ref.ID)
-		if err != nil {
-			return refusal(err, "Reading VM "+ref.Name)
+		switch {
+		case errors.Is(err, vcd.ErrForbidden):
+		case errors.Is(err, vcd.ErrNotFound):
+			return nil, wait(busyPoll, infrav1.EntityBusyReason, "VM %s left vApp %s while that was looked at", ref.Name, vApp.Name), nil
+		case err != nil:
+			out, err := refusal(err, "Reading VM "+ref.Name)
+			return nil, out, err
 		}
 		marker, ok := vcd.ParseMarker(vm.Description)
 		if !ok || marker.Cluster != s.vcdCluster.Spec.InfraID || len(independentDisks(vm)) > 0 {
 			foreign = append(foreign, ref.Name)
 		}
 	}
-	if len(foreign) == 0 {
-		return done, nil
-	}
 	slices.Sort(foreign)
-	return fail(remedyPoll, infrav1.VAppNotEmptyReason,
-		"vApp %s holds VMs that are not this cluster's or have independent disks attached: move or delete %s", vApp.Name, few(foreign)), nil
+	return foreign, done, nil
 }
 
 // releaseCluster frees the claimed address and lets the API server delete the VCDCluster.
@@ -175,6 +185,7 @@ func releaseCluster(ctx context.Context, s *clusterScope) (outcome, error) {
 	if disks := detachedDisks(c); len(disks) > 0 {
 		disksLeft(s.Recorder, c, disks)
 	}
+	s.Drivers.forget(s.cluster)
 	controllerutil.RemoveFinalizer(c, infrav1.ClusterFinalizer)
 	return done, nil
 }
@@ -225,14 +236,6 @@ func clusterName(c *infrav1.VCDCluster, cluster *clusterv1.Cluster) string {
 		}
 	}
 	return ""
-}
-
-// vAppName returns the name of the vApp that all machines of the cluster share.
-func vAppName(c *infrav1.VCDCluster, clusterName string) string {
-	if c.Spec.VApp.Name != "" {
-		return c.Spec.VApp.Name
-	}
-	return clusterName
 }
 
 // independentDisks returns the disks of vm that outlive it.

@@ -38,6 +38,7 @@ type VCDMachineReconciler struct {
 	Sessions         Sessions
 	Recorder         events.EventRecorder
 	WatchFilterValue string
+	Drivers          *Drivers
 	Gather           time.Duration    // how long to wait for machines to create together; 0: a second
 	Now              func() time.Time // nil: time.Now
 

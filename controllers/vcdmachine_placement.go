@@ -273,16 +273,3 @@ func (s *machineScope) networkRefs() []vcd.Ref {
 	}
 	return refs
 }
-
-// perMachine says whether each machine has a vApp of its own.
-func (s *machineScope) perMachine() bool {
-	return s.vcdCluster.Spec.VApp.Layout == infrav1.VAppPerMachine
-}
-
-// vAppName returns the name of the machine's vApp.
-func (s *machineScope) vAppName() string {
-	if s.perMachine() {
-		return s.vcdMachine.Annotations[infrav1.VMNameAnnotation]
-	}
-	return vAppName(s.vcdCluster, clusterName(s.vcdCluster, s.cluster))
-}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,7 +17,7 @@ import (
 // deleteMachineVApp removes the vApp of a machine that had one of its own. A vApp that machines share goes with the
 // cluster.
 func deleteMachineVApp(ctx context.Context, s *machineScope) (outcome, error) {
-	if s.vcdCluster == nil || !s.perMachine() || !s.mayHaveVM() {
+	if s.vcdCluster == nil || !perMachine(s.vcdCluster) || !s.mayHaveVM() {
 		return done, nil
 	}
 	if s.session == nil {
@@ -50,6 +51,16 @@ func (s *machineScope) findMachineVApp(ctx context.Context, ended bool) (outcome
 	return s.removeVApp(ctx, vApp)
 }
 
+// names returns the sorted names of refs.
+func names(refs []vcd.Ref) []string {
+	result := make([]string, 0, len(refs))
+	for _, ref := range refs {
+		result = append(result, ref.Name)
+	}
+	slices.Sort(result)
+	return result
+}
+
 const deletingVApp = "Deleting the machine's vApp"
 
 // removeVApp takes the next step of deleting a vApp that is the machine's alone. It took the proof that the VM is gone
@@ -58,8 +69,14 @@ func (s *machineScope) removeVApp(ctx context.Context, vApp vcd.VApp) (outcome, 
 	if len(vApp.Tasks) > 0 {
 		return wait(busyPoll, infrav1.EntityBusyReason, "Waiting for another task on vApp %s", vApp.Name), nil
 	}
-	if len(vApp.VMs) > 0 {
-		return fail(remedyPoll, infrav1.VAppNotEmptyReason, "vApp %s holds %d other VMs: move or delete them", vApp.Name, len(vApp.VMs)), nil
+	if others := names(vApp.VMs); len(others) > 0 {
+		if keepsVApp(s.vcdMachine) {
+			vAppKept(s.Recorder, s.vcdMachine, vApp.Name, others)
+			return done, nil
+		}
+		return fail(remedyPoll, infrav1.VAppNotEmptyReason,
+			"vApp %s holds VMs that are not this machine's: move or delete %s, or annotate the VCDMachine with %s=true to leave the vApp as it is",
+			vApp.Name, few(others), infrav1.KeepVAppAnnotation), nil
 	}
 	if err := s.noteOnce(ctx, infrav1.VMGoneAnnotation, annotationTrue); err != nil {
 		return done, err
@@ -70,7 +87,7 @@ func (s *machineScope) removeVApp(ctx context.Context, vApp vcd.VApp) (outcome, 
 
 // releaseMachine lets the API server delete the VCDMachine.
 func releaseMachine(ctx context.Context, s *machineScope) (outcome, error) {
-	if s.vcdCluster != nil && !s.perMachine() && s.mayHaveVM() {
+	if s.vcdCluster != nil && !perMachine(s.vcdCluster) && s.mayHaveVM() {
 		if err := s.noteOnCluster(ctx, infrav1.VAppCreatedAnnotation, annotationTrue); err != nil {
 			return done, err
 		}

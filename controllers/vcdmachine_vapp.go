@@ -43,6 +43,9 @@ func reconcileVApp(ctx context.Context, s *machineScope) (outcome, error) {
 	if out, err := s.observe(ctx); err != nil || out != done || s.vmID() != "" || len(s.found) > 0 {
 		return out, err
 	}
+	if out := s.layoutProblem(ctx); out != done {
+		return out, nil
+	}
 	return s.prepareVApp(ctx, composing, connecting)
 }
 
@@ -132,8 +135,11 @@ func (s *machineScope) useVApp(ctx context.Context, vApp vcd.VApp, connecting st
 	return s.connect(ctx, vApp, connecting)
 }
 
-// gather returns how long the machine has still to wait for company.
+// gather returns how long the machine has still to wait for company, which it never has in a vApp of its own.
 func (s *machineScope) gather() time.Duration {
+	if perMachine(s.vcdCluster) {
+		return 0
+	}
 	if s.memory.waitsSince.IsZero() {
 		s.memory.waitsSince = s.now()
 	}
@@ -182,7 +188,7 @@ func (s *machineScope) vAppProblem(vApp vcd.VApp) outcome {
 // compose asks for a vApp with the VMs that wait for it.
 func (s *machineScope) compose(ctx context.Context, name, doing string) (outcome, error) {
 	marker := s.marker()
-	if !s.perMachine() {
+	if !perMachine(s.vcdCluster) {
 		marker.Machine = ""
 	}
 	ours, err := s.company(ctx, s.sameNetworks)

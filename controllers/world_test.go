@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -45,6 +46,8 @@ type world struct {
 	client client.Client
 	events chan string
 
+	workload client.Client // the API server of the workload cluster; nil: it does not answer
+
 	identity *VCDIdentityReconciler
 	cluster  *VCDClusterReconciler
 	machine  *VCDMachineReconciler
@@ -81,8 +84,14 @@ func (w *world) restart(t *testing.T, recorder events.EventRecorder) {
 	identities := Identities{Client: w.client, Live: w.client, Namespace: "capvcd-system"}
 	sessions := SessionsOf(pool)
 	w.identity = &VCDIdentityReconciler{Client: w.client, Identities: identities, Recorder: recorder}
-	w.cluster = &VCDClusterReconciler{Client: w.client, Live: w.client, Identities: identities, Sessions: sessions, Recorder: recorder}
-	w.machine = &VCDMachineReconciler{Gather: 1, Client: w.client, Live: w.client, Identities: identities, Sessions: sessions, Recorder: recorder}
+	drivers := NewDrivers(func(context.Context, client.ObjectKey) (client.Reader, error) {
+		if w.workload == nil {
+			return nil, errors.New("no route to host")
+		}
+		return w.workload, nil
+	})
+	w.cluster = &VCDClusterReconciler{Drivers: drivers, Client: w.client, Live: w.client, Identities: identities, Sessions: sessions, Recorder: recorder}
+	w.machine = &VCDMachineReconciler{Drivers: drivers, Gather: 1, Client: w.client, Live: w.client, Identities: identities, Sessions: sessions, Recorder: recorder}
 }
 
 // pretendGuest comes up with the addresses that VCD offers it, and reads its bootstrap data.

@@ -8,6 +8,8 @@ const (
 	NetworkReadyCondition = "NetworkReady"
 	// EndpointReadyCondition says whether the control-plane endpoint is known and prepared.
 	EndpointReadyCondition = "EndpointReady"
+	// VAppLayoutReadyCondition says whether what runs in the workload cluster gets along with the layout. It is there if that is PerMachine.
+	VAppLayoutReadyCondition = "VAppLayoutReady"
 )
 
 // Condition types of a VCDMachine.

@@ -26,6 +26,9 @@ const (
 	VMGoneAnnotation = "infrastructure.cluster.x-k8s.io/vm-gone"
 	// VAppCreatedAnnotation on a VCDCluster, with the value "true", says that VCD was asked to create VMs in its vApp.
 	VAppCreatedAnnotation = "infrastructure.cluster.x-k8s.io/vapp-created"
+	// KeepVAppAnnotation on a VCDCluster or VCDMachine that is deleted, with the value "true", says that a person wants its vApp to stay,
+	// because of what else is in it.
+	KeepVAppAnnotation = "infrastructure.cluster.x-k8s.io/keep-vapp"
 	// DetachedDiskAnnotationPrefix on a VCDCluster, followed by the id of an independent disk, has the name of the disk, which was
 	// detached from a VM of the cluster before the VM was deleted.
 	DetachedDiskAnnotationPrefix = "detached-disk.infrastructure.cluster.x-k8s.io/"
@@ -130,6 +133,12 @@ const (
 	MachinesRemainReason = "MachinesRemain"
 	// VAppNotEmptyReason means that a vApp that is to be deleted holds what is not ours or must outlive it. Move or delete it in VCD.
 	VAppNotEmptyReason = "VAppNotEmpty"
+	// LegacyDriverInstalledReason means that VMware's CSI driver or cloud provider runs in the workload cluster in a version that looks for
+	// nodes in one vApp, which layout PerMachine does not have. Replace or remove it.
+	LegacyDriverInstalledReason = "LegacyDriverInstalled"
+	// WorkloadClusterUnreachableReason means that the API server of the workload cluster cannot be asked for what the next step needs to
+	// know. Wait, or look at the Cluster.
+	WorkloadClusterUnreachableReason = "WorkloadClusterUnreachable"
 	// VAppUnverifiedReason means that the vApp is not seen, which is no proof that it is gone. Wait, or follow the message.
 	VAppUnverifiedReason = "VAppUnverified"
 )

@@ -101,20 +101,22 @@ type VAppLayout string
 const (
 	// VAppPerFailureDomain is one vApp in each failure domain (in all, if there are none).
 	VAppPerFailureDomain VAppLayout = "PerFailureDomain"
-	// VAppPerMachine is one vApp for each machine: VCD creates them in parallel.
+	// VAppPerMachine is one vApp for each machine, of the VM's name: VCD creates them in parallel. VMware's CSI driver up to 1.6 and cloud
+	// provider up to 1.6.1 do not find nodes in them.
 	VAppPerMachine VAppLayout = "PerMachine"
 	// VAppPerCluster is one vApp for the cluster.
 	VAppPerCluster VAppLayout = "PerCluster"
 )
 
 // VAppSpec says how the cluster's VMs are grouped.
+// +kubebuilder:validation:XValidation:rule="!has(self.name) || !has(self.layout) || self.layout != 'PerMachine'",fieldPath=".name",message="cannot be set when layout is PerMachine: each vApp has the name of its VM"
 type VAppSpec struct {
 	// layout of the vApps.
 	// +optional
 	// +kubebuilder:default=PerFailureDomain
 	Layout VAppLayout `json:"layout,omitempty"`
 
-	// name of the vApp; the cluster's name if empty. A vApp of this name that is not this cluster's is never touched.
+	// name of the vApp; the cluster's name if empty. Not with layout PerMachine. A vApp of this name that is not this cluster's is never touched.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128

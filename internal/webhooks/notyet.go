@@ -51,13 +51,6 @@ var clusterFeatures = []feature[infrav1.VCDClusterSpec]{
 		what:  "load balancing on the edge gateway", instead: "leave it out",
 	},
 	{
-		path: []string{"vApp", "layout"},
-		asked: func(s *infrav1.VCDClusterSpec) bool {
-			return s.VApp.Layout != "" && s.VApp.Layout != infrav1.VAppPerFailureDomain
-		},
-		what: "another layout than PerFailureDomain", instead: "leave it out: without zones it is one vApp for the cluster",
-	},
-	{
 		path:  []string{"orphanedDiskPolicy"},
 		asked: func(s *infrav1.VCDClusterSpec) bool { return s.OrphanedDiskPolicy == infrav1.OrphanedDiskDelete },
 		what:  "deleting named disks", instead: "use Retain and delete them in VCD",
