@@ -41,6 +41,8 @@ const (
 	defaultNamespace = "capvcd-system"
 	// logoutTimeout is how long sessions may take to be closed at the end.
 	logoutTimeout = 5 * time.Second
+	// templateConcurrency is how many VCDMachineTemplates are reconciled at once: nobody waits for them.
+	templateConcurrency = 2
 )
 
 func main() {
@@ -114,6 +116,9 @@ func setUp(ctx context.Context, mgr manager.Manager, o *options.Options, session
 	machine := &controllers.VCDMachineReconciler{
 		Client: c, Live: live, Identities: identities, Sessions: sessions, Recorder: recorder, WatchFilterValue: o.WatchFilter, Drivers: drivers,
 	}
+	template := &controllers.VCDMachineTemplateReconciler{
+		Client: c, Identities: identities, Sessions: sessions, Recorder: recorder, WatchFilterValue: o.WatchFilter,
+	}
 	var skip []crdmigrator.Phase
 	for _, phase := range o.SkipCRDMigrationPhases {
 		skip = append(skip, crdmigrator.Phase(phase))
@@ -130,6 +135,7 @@ func setUp(ctx context.Context, mgr manager.Manager, o *options.Options, session
 		clusterIdentity.SetupWithManager(ctx, mgr, options.Concurrency(o.IdentityConcurrency)),
 		cluster.SetupWithManager(ctx, mgr, options.Concurrency(o.ClusterConcurrency)),
 		machine.SetupWithManager(ctx, mgr, options.Concurrency(o.MachineConcurrency)),
+		template.SetupWithManager(ctx, mgr, options.Concurrency(templateConcurrency)),
 		migrator.SetupWithManager(ctx, mgr, options.Concurrency(1)),
 		webhooks.Setup(mgr),
 		mgr.AddHealthzCheck("webhook", mgr.GetWebhookServer().StartedChecker()),

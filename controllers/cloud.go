@@ -37,6 +37,7 @@ type placements interface {
 type policies interface {
 	FindSizingPolicy(ctx context.Context, vdc vcd.VDC, nameOrURN string) (vcd.Policy, error)
 	FindPlacementPolicy(ctx context.Context, vdc vcd.VDC, nameOrURN string) (vcd.Policy, error)
+	FindDefaultSizing(ctx context.Context, vdc vcd.VDC) (vcd.Policy, error)
 	FindStorageProfile(ctx context.Context, vdc vcd.VDC, nameOrURN string) (vcd.StorageProfile, error)
 }
 

@@ -51,6 +51,7 @@ type world struct {
 	identity *VCDIdentityReconciler
 	cluster  *VCDClusterReconciler
 	machine  *VCDMachineReconciler
+	template *VCDMachineTemplateReconciler
 }
 
 // newWorld makes a world with an identity, a Cluster, and what more is given, in which nothing takes time.
@@ -91,6 +92,7 @@ func (w *world) restart(t *testing.T, recorder events.EventRecorder) {
 		return w.workload, nil
 	})
 	w.cluster = &VCDClusterReconciler{Drivers: drivers, Client: w.client, Live: w.client, Identities: identities, Sessions: sessions, Recorder: recorder}
+	w.template = &VCDMachineTemplateReconciler{Client: w.client, Identities: identities, Sessions: sessions, Recorder: recorder}
 	w.machine = &VCDMachineReconciler{Drivers: drivers, Gather: 1, Client: w.client, Live: w.client, Identities: identities, Sessions: sessions, Recorder: recorder}
 }
 
@@ -117,7 +119,7 @@ func fakeClient(objects ...client.Object) client.Client {
 		}
 	}
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
-		WithStatusSubresource(&infrav1.VCDCluster{}, &infrav1.VCDMachine{}, &infrav1.VCDIdentity{}, &infrav1.VCDClusterIdentity{}, &ipamv1.IPAddressClaim{}).Build()
+		WithStatusSubresource(&infrav1.VCDCluster{}, &infrav1.VCDMachine{}, &infrav1.VCDMachineTemplate{}, &infrav1.VCDIdentity{}, &infrav1.VCDClusterIdentity{}, &ipamv1.IPAddressClaim{}).Build()
 }
 
 func meta(name string) metav1.ObjectMeta {

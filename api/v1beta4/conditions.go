@@ -33,6 +33,12 @@ const (
 	LeaseUnlimitedCondition = "LeaseUnlimited"
 )
 
+// Condition types of a VCDMachineTemplate.
+const (
+	// CapacityKnownCondition says whether status.capacity is what a machine will have, so that an autoscaler can scale from zero.
+	CapacityKnownCondition = "CapacityKnown"
+)
+
 // Condition types of identities.
 const (
 	// SecretReadyCondition says whether the Secret is there and complete, not whether it logs in.

@@ -143,6 +143,13 @@ const (
 	VAppUnverifiedReason = "VAppUnverified"
 )
 
+// Reasons of VCDMachineTemplates.
+const (
+	// ClusterUnknownReason means that nothing says in which VCD, organisation and VDC the template's machines will be. Label it with the
+	// name of its cluster.
+	ClusterUnknownReason = "ClusterUnknown"
+)
+
 // Reasons of VCDMachines.
 const (
 	// WaitingForClusterReason means that the infrastructure of the cluster comes first. Look at the VCDCluster.

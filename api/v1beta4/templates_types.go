@@ -64,6 +64,9 @@ type NodeInfo struct {
 // +kubebuilder:resource:path=vcdmachinetemplates,scope=Namespaced,categories=cluster-api
 // +kubebuilder:printcolumn:name="Template",type="string",JSONPath=`.spec.template.spec.template`,description="vApp template"
 // +kubebuilder:printcolumn:name="Sizing",type="string",JSONPath=`.spec.template.spec.sizingPolicy`,description="VM sizing policy"
+// +kubebuilder:printcolumn:name="CPU",type="string",JSONPath=`.status.capacity.cpu`,description="CPUs of a machine"
+// +kubebuilder:printcolumn:name="Memory",type="string",JSONPath=`.status.capacity.memory`,description="Memory of a machine"
+// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=`.status.conditions[?(@.type=="CapacityKnown")].reason`,description="Why the capacity is not known",priority=10
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=`.metadata.creationTimestamp`,description="Time since creation"
 
 // VCDMachineTemplate is what VCDMachines are made from.

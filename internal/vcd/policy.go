@@ -30,6 +30,28 @@ func (s *Session) FindPlacementPolicy(ctx context.Context, vdc VDC, nameOrURN st
 	return s.findPolicy(ctx, vdc, nameOrURN, false)
 }
 
+// FindDefaultSizing returns the sizing policy that the VDC gives to VMs for which none is asked. It is empty if that fixes nothing,
+// or may not be seen.
+func (s *Session) FindDefaultSizing(ctx context.Context, vdc VDC) (Policy, error) {
+	return lookup(ctx, s.lookups, key("default sizing", vdc.ID), func(ctx context.Context) (Policy, error) {
+		var doc struct {
+			Default xmlRef `xml:"DefaultComputePolicy"`
+		}
+		if err := s.getXML(ctx, pathOf(kindVDC, vdc.ID), "", &doc); err != nil {
+			return Policy{}, fmt.Errorf("reading VDC %s: %w", vdc.Name, err)
+		}
+		id := policyID(&types.Reference{ID: doc.Default.ID, HREF: doc.Default.HRef})
+		if id == "" {
+			return Policy{}, nil
+		}
+		found, err := s.FindSizingPolicy(ctx, vdc, id)
+		if _, ok := errors.AsType[*LookupError](err); ok {
+			return Policy{}, nil // It places VMs, or is not for us to see.
+		}
+		return found, err
+	})
+}
+
 func (s *Session) findPolicy(ctx context.Context, vdc VDC, nameOrURN string, sizing bool) (Policy, error) {
 	kind, other, in := "placement policy", "sizing policy", "VDC "+vdc.Name
 	if sizing {
