@@ -12,7 +12,6 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
@@ -163,18 +162,4 @@ func TestMachineWithAVAppOfItsOwn(t *testing.T) {
 
 	w.deleteMachine("md-0")
 	w.Expect(w.sim.State().VApps).To(BeEmpty())
-}
-
-func TestNamingTemplateSeesNoEnvironment(t *testing.T) {
-	for _, text := range []string{`{{ env "HOME" }}`, `{{ .nope }}`, `{{`, `Upper_Case`} {
-		t.Run(text, func(t *testing.T) {
-			w := newWorld(t, testMachine("cp-0", func(m *infrav1.VCDMachine) { m.Spec.VMNamingTemplate = text })...)
-			w.eventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
-
-			w.eventuallyMachine("cp-0", infrav1.PlacementReadyCondition, infrav1.VMNameInvalidReason)
-
-			w.Expect(conditions.GetMessage(w.vcdMachine("cp-0"), infrav1.PlacementReadyCondition)).To(ContainSubstring("spec.vmNamingTemplate"))
-			w.deleteMachine("cp-0")
-		})
-	}
 }

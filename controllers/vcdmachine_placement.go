@@ -1,25 +1,19 @@
 package controllers
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
-	"text/template"
 
-	"github.com/Masterminds/sprig/v3"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vmname"
 )
 
-const (
-	maxVMName = 128
-	mebibyte  = 1 << 20
-)
+const mebibyte = 1 << 20
 
 // A placement is what a machine is made of and where, as VCD knows it.
 type placement struct {
@@ -103,28 +97,17 @@ func (s *machineScope) name(ctx context.Context) (outcome, error) {
 	return done, nil
 }
 
-// vmName computes the name of the VM, which is its host name too. Templates see no environment and no clock: the same
-// machine always gets the same name.
+// vmName computes the name of the VM, which is its host name too: the same machine always gets the same name.
 func (s *machineScope) vmName() (string, error) {
-	name := s.machine.Name
-	if text := s.vcdMachine.Spec.VMNamingTemplate; text != "" {
-		t, err := template.New("vmNamingTemplate").Option("missingkey=error").Funcs(sprig.HermeticTxtFuncMap()).Parse(text)
-		if err != nil {
-			return "", fmt.Errorf("parsing the naming template: %w", err)
-		}
-		var out bytes.Buffer
-		if err := t.Execute(&out, map[string]any{"machine": s.machine, "vcdMachine": s.vcdMachine}); err != nil {
-			return "", fmt.Errorf("executing the naming template: %w", err)
-		}
-		name = strings.TrimSpace(out.String())
+	return vmname.Render(s.vcdMachine.Spec.VMNamingTemplate, vmname.Input{ //nolint:wrapcheck // says it all
+		Cluster: s.cluster.Name, Machine: named(s.machine), VCDMachine: named(s.vcdMachine),
+	})
+}
+
+func named(obj client.Object) vmname.Object {
+	return vmname.Object{
+		Name: obj.GetName(), Namespace: obj.GetNamespace(), UID: string(obj.GetUID()), Labels: obj.GetLabels(), Annotations: obj.GetAnnotations(),
 	}
-	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
-		return "", fmt.Errorf("%q cannot be the name of a VM and a host: %s", name, strings.Join(problems, ", "))
-	}
-	if len(name) > maxVMName {
-		return "", fmt.Errorf("%q is longer than the %d characters of a VM's name", name, maxVMName)
-	}
-	return name, nil
 }
 
 // findNetworks finds the network of each NIC.
@@ -230,7 +213,7 @@ func (s *machineScope) vmSpec() vcd.VMSpec {
 		SizingPolicy:    p.sizing,
 		PlacementPolicy: p.policy,
 		StorageProfile:  p.storage,
-		ComputerName:    name,
+		ComputerName:    vmname.ComputerName(name),
 	}
 }
 

@@ -58,8 +58,9 @@ type VCDMachineSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.filter(n, !has(n.name)).size() == (has(self[0].name) ? 0 : 1)",message="only the first NIC may leave out its name, for the ovdcNetwork of the cluster"
 	Networks []NetworkSpec `json:"networks,omitempty"`
 
-	// vmNamingTemplate is a Go template with the Sprig functions for the name of the VM, which is also its host name; it sees .machine
-	// and .vcdMachine. The machine's name if empty. Immutable once the VM exists.
+	// vmNamingTemplate is a Go template for the name of the VM, which is also its host name, such as {{ .cluster.name }}-{{ .random }}. It
+	// sees .cluster, .machine, .vcdMachine, .machineDeployment, .machineSet, .kubeadmControlPlane and .random, which is the machine's own for
+	// life. At most 63 characters. The machine's name if empty. Immutable once the VM exists.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512

@@ -11,10 +11,8 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/providerid"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vmname"
 )
-
-// maxHostName is the limit of a host name, and of VCD's "computer name".
-const maxHostName = 63
 
 // minDiskSize catches sizes without a unit: nobody boots a node from a disk of 40 bytes.
 var minDiskSize = resource.MustParse("1Gi")
@@ -59,7 +57,7 @@ func machineSpecErrors(spec *infrav1.VCDMachineSpec, path *field.Path) field.Err
 			"must be at least 1Gi; a number without a unit is bytes: write 40Gi"))
 	}
 	if spec.VMNamingTemplate != "" {
-		if err := parseVMNamingTemplate(spec.VMNamingTemplate); err != nil {
+		if err := vmname.Validate(spec.VMNamingTemplate); err != nil {
 			errs = append(errs, field.Invalid(path.Child("vmNamingTemplate"), spec.VMNamingTemplate, err.Error()))
 		}
 	}
@@ -101,11 +99,11 @@ func networkErrors(nic *infrav1.NetworkSpec, path *field.Path) field.ErrorList {
 
 // vmNameErrors looks at the name that the machine lends its VM and host.
 func vmNameErrors(m *infrav1.VCDMachine) field.ErrorList {
-	if m.Spec.VMNamingTemplate != "" || len(m.Name) <= maxHostName {
+	if m.Spec.VMNamingTemplate != "" || len(m.Name) <= vmname.MaxLength {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), m.Name,
-		fmt.Sprintf("is also the host name, which has at most %d characters: shorten the names of cluster and pool or set spec.vmNamingTemplate", maxHostName))}
+		fmt.Sprintf("is also the host name, which has at most %d characters: shorten the names of cluster and pool or set spec.vmNamingTemplate", vmname.MaxLength))}
 }
 
 // diskChangeErrors refuses a disk that shrinks, and one that would have to grow under a VM.

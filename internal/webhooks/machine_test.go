@@ -63,11 +63,15 @@ func TestVCDMachineValues(t *testing.T) {
 		{"a size without unit is bytes", disk("40"), []string{"spec.diskSize"}, "write 40Gi"},
 
 		{"a name can be a template", naming("{{ .machine.Name | trunc 10 }}-{{ .machine.Name | sha256sum | trunc 8 }}"), nil, ""},
-		{"a template that cannot be read", naming("{{ .machine.Name"), template, "must be a Go template"},
+		{"a template that cannot be read", naming("{{ .machine.Name"), template, "parsing"},
 		{"a template cannot read the environment", naming(`{{ env "HOME" }}`), template, `function "env" not defined`},
 		{"a template cannot expand the environment", naming(`{{ expandenv "$HOME" }}`), template, `function "expandenv" not defined`},
 		{"a template cannot ask DNS", naming(`{{ getHostByName "a" }}`), template, "not defined"},
-		{"a template gives the same name each time", naming(`{{ randAlpha 5 }}`), template, "always give the same answer"},
+		{"a template gives the same name each time", naming(`{{ randAlpha 5 }}`), template, `function "randAlpha" not defined`},
+		{"a template like Cluster API's", naming("{{ .cluster.name }}-{{ .random }}"), nil, ""},
+		{"an example of the name must do", naming("{{ .machine.Name }}_x"), template, "demo-md-0-x7k2p-4sgzc_x"},
+		{"machines have different names", naming("{{ .cluster.name }}-worker"), template, "the same name"},
+		{"a template cannot loop", naming("{{ range $i := 1000000000000 }}{{ end }}{{ .machine.Name }}"), template, "must not contain"},
 
 		{"addresses have a prefix length", manual("10.0.0.5"), []string{source, "spec.networks[0].addresses[0]"}, "10.0.0.5/24"},
 		{"addresses are unicast", manual("224.0.0.5/24"), []string{source, "spec.networks[0].addresses[0]"}, "unicast"},
