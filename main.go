@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"time"
 
@@ -13,9 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	cliflag "k8s.io/component-base/cli/flag"
-	logsv1 "k8s.io/component-base/logs/api/v1"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/crdmigrator"
@@ -28,6 +28,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/options"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/webhooks"
 )
 
@@ -50,9 +51,11 @@ func main() {
 	if namespace == "" {
 		namespace = defaultNamespace
 	}
-	o := options.New(pflag.CommandLine, namespace)
-	pflag.CommandLine.SetNormalizeFunc(cliflag.WordSepNormalizeFunc)
-	pflag.Parse()
+	fs := pflag.NewFlagSet("manager", pflag.ContinueOnError)
+	o := options.New(fs, namespace)
+	if status, end := parse(fs, o, os.Args[1:], os.Stdout, os.Stderr); end {
+		os.Exit(status)
+	}
 	if err := run(ctrl.SetupSignalHandler(), o); err != nil {
 		fmt.Fprintln(os.Stderr, "manager:", err)
 		os.Exit(1)
@@ -60,11 +63,21 @@ func main() {
 }
 
 func run(ctx context.Context, o *options.Options) (rerr error) {
-	if err := logsv1.ValidateAndApply(o.Logs, nil); err != nil {
-		return fmt.Errorf("setting up logs: %w", err)
-	}
 	ctrl.SetLogger(klog.Background())
-	managerOptions, err := o.ControllerManager(newScheme())
+	klog.InfoS("Starting the manager", "version", version.Long())
+	pool := vcd.NewPool(vcd.PoolOptions{
+		Metrics: metrics.Registry, UserAgent: "cluster-api-provider-vcd/" + version.String(),
+		RequestsPerSecond: o.VCDRequestsPerSecond, Burst: o.VCDBurst, InFlight: o.VCDInFlight, TaskPoll: o.VCDTaskPoll,
+		RequestTimeout: o.VCDRequestTimeout, LookupTTL: o.VCDLookupTTL, IdleTimeout: o.VCDSessionIdle,
+	})
+	defer func() {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), logoutTimeout)
+		defer cancel()
+		rerr = errors.Join(rerr, pool.Close(closing))
+	}()
+	wire := newWireLog(klog.Background().WithName("vcd"), pool.SetWireLog, clock.RealClock{})
+	wire.onSignal(ctx, o.VCDWireLogDuration)
+	managerOptions, err := o.ControllerManager(newScheme(), map[string]http.Handler{wireLogPath: wire.handler(o.VCDWireLogDuration)})
 	if err != nil {
 		return err
 	}
@@ -77,16 +90,11 @@ func run(ctx context.Context, o *options.Options) (rerr error) {
 	if err != nil {
 		return fmt.Errorf("creating the manager: %w", err)
 	}
-	pool := vcd.NewPool(vcd.PoolOptions{
-		Metrics: metrics.Registry, UserAgent: "cluster-api-provider-vcd",
-		RequestsPerSecond: o.VCDRequestsPerSecond, Burst: o.VCDBurst, TaskPoll: o.VCDTaskPoll,
-	})
-	defer func() {
-		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), logoutTimeout)
-		defer cancel()
-		rerr = errors.Join(rerr, pool.Close(closing))
-	}()
-	startWireLog(ctx, klog.Background().WithName("vcd"), pool.SetWireLog)
+	for _, c := range controllers.Collectors(mgr.GetClient()) {
+		if err := metrics.Registry.Register(c); err != nil {
+			return fmt.Errorf("registering metrics: %w", err)
+		}
+	}
 	if err := setUp(ctx, mgr, o, controllers.SessionsOf(pool)); err != nil {
 		return err
 	}

@@ -2,33 +2,65 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
+	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// wireLogLevel is the verbosity from which on every call to VCD is logged.
-const wireLogLevel = 7
+const (
+	// wireLogLevel is the verbosity from which on every call to VCD is logged.
+	wireLogLevel = 7
+	// wireLogPath is where the log is switched by HTTP, beside the metrics and protected like them.
+	wireLogPath = "/debug/vcd-wire-log"
+	// maxWireLog is the longest that it can be switched on for: nobody shall forget to end it.
+	maxWireLog = time.Hour
+)
 
-// startWireLog logs calls to VCD, without secrets and bodies, when the verbosity is high enough. Each SIGUSR1 switches that on
-// or off, so that nobody has to restart a manager to see what it does.
-func startWireLog(ctx context.Context, log logr.Logger, set func(func(vcd.Exchange))) {
+// A wireLog logs calls to VCD, without secrets and bodies: always when the verbosity is high enough, otherwise for a while
+// when it is switched on, so that nobody has to restart a manager to see what it does.
+type wireLog struct {
+	log    logr.Logger
+	set    func(func(vcd.Exchange))
+	clock  clock.WithDelayedExecution
+	always bool
+
+	mu    sync.Mutex
+	until time.Time // zero: off
+	timer clock.Timer
+}
+
+func newWireLog(log logr.Logger, set func(func(vcd.Exchange)), c clock.WithDelayedExecution) *wireLog {
+	w := &wireLog{log: log, set: set, clock: c, always: log.V(wireLogLevel).Enabled()}
+	if w.always {
+		set(w.exchange)
+	}
+	return w
+}
+
+// onSignal switches the log on for d, or off, with each SIGUSR1 until ctx ends.
+func (w *wireLog) onSignal(ctx context.Context, d time.Duration) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGUSR1)
-	on := log.V(wireLogLevel).Enabled()
-	switchWireLog(on, log, set)
 	go func() {
 		defer signal.Stop(signals)
 		for {
 			select {
 			case <-signals:
-				on = !on
-				switchWireLog(on, log, set)
-				log.Info("Switched the log of calls to VCD", "on", on)
+				if w.left() > 0 {
+					w.switchOff()
+				} else {
+					w.switchOn(d)
+				}
 			case <-ctx.Done():
 				return
 			}
@@ -36,19 +68,106 @@ func startWireLog(ctx context.Context, log logr.Logger, set func(func(vcd.Exchan
 	}()
 }
 
-func switchWireLog(on bool, log logr.Logger, set func(func(vcd.Exchange))) {
-	if !on {
-		set(nil)
+// switchOn logs calls for d from now on.
+func (w *wireLog) switchOn(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stopTimer()
+	until := w.clock.Now().Add(d)
+	w.until = until
+	w.timer = w.clock.AfterFunc(d, func() { w.expire(until) })
+	w.set(w.exchange)
+	w.log.Info("Switched the log of calls to VCD on", "for", d.String())
+}
+
+// switchOff ends it early.
+func (w *wireLog) switchOff() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stopTimer()
+	w.end()
+}
+
+// expire ends it in time, unless it was switched again meanwhile.
+func (w *wireLog) expire(until time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.until.Equal(until) {
+		w.end()
+	}
+}
+
+func (w *wireLog) end() {
+	if w.until.IsZero() {
 		return
 	}
-	set(func(e vcd.Exchange) {
-		values := []any{
-			"operation", e.Operation, "url", e.URL, "status", e.Status, "sent", e.Sent, "received", e.Received,
-			"took", e.Took.String(), "header", e.Header,
+	w.until = time.Time{}
+	if !w.always {
+		w.set(nil)
+	}
+	w.log.Info("Switched the log of calls to VCD off")
+}
+
+func (w *wireLog) stopTimer() {
+	if w.timer != nil {
+		w.timer.Stop()
+		w.timer = nil
+	}
+}
+
+// left says for how long calls will be logged; 0 if they are not, or always.
+func (w *wireLog) left() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.until.IsZero() {
+		return 0
+	}
+	return w.until.Sub(w.clock.Now())
+}
+
+func (w *wireLog) exchange(e vcd.Exchange) {
+	values := []any{
+		"operation", e.Operation, "url", e.URL, "status", e.Status, "sent", e.Sent, "received", e.Received,
+		"took", e.Took.String(), "header", e.Header,
+	}
+	if e.Err != nil {
+		values = append(values, "err", e.Err.Error())
+	}
+	w.log.Info("Called VCD", values...)
+}
+
+// handler answers GET with the state, PUT and POST with "for" by switching the log on, DELETE by switching it off.
+func (w *wireLog) handler(fallback time.Duration) http.Handler {
+	return http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
+		switch r.Method {
+		case http.MethodGet:
+		case http.MethodPut, http.MethodPost:
+			d, err := wireLogFor(r.URL.Query().Get("for"), fallback)
+			if err != nil {
+				http.Error(to, err.Error(), http.StatusBadRequest)
+				return
+			}
+			w.switchOn(d)
+		case http.MethodDelete:
+			w.switchOff()
+		default:
+			to.Header().Set("Allow", "GET, PUT, POST, DELETE")
+			http.Error(to, "use GET, PUT or DELETE", http.StatusMethodNotAllowed)
+			return
 		}
-		if e.Err != nil {
-			values = append(values, "err", e.Err.Error())
-		}
-		log.Info("Called VCD", values...)
+		left := w.left().Round(time.Second)
+		to.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(to).Encode(map[string]any{"on": w.always || left > 0, "always": w.always, "left": left.String()})
 	})
+}
+
+func wireLogFor(value string, fallback time.Duration) (time.Duration, error) {
+	if value == "" {
+		return fallback, nil
+	}
+	d, err := time.ParseDuration(value)
+	if err != nil || d <= 0 || d > maxWireLog {
+		return 0, fmt.Errorf("for=%q must be a duration such as 10m, of at most %s", value, maxWireLog)
+	}
+	return d, nil
 }

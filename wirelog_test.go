@@ -1,16 +1,21 @@
 package main
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	. "github.com/onsi/gomega"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
 // lines collects a log.
@@ -33,43 +38,138 @@ func (l *lines) text() string {
 	return strings.Join(l.all, "\n")
 }
 
-// call logs in to a site that nobody answers at.
-func call(t *testing.T, pool *vcd.Pool, org string) {
+// calls counts the calls in the log.
+func (l *lines) calls() int { return strings.Count(l.text(), "Called VCD") }
+
+// A logged session is one whose calls may be logged.
+type logged struct {
+	*lines
+
+	wire    *wireLog
+	clock   *clocktesting.FakeClock
+	session *vcd.Session
+}
+
+// newLogged logs in to a simulated VCD, whose password is a canary.
+func newLogged(t *testing.T, verbosity int) *logged {
 	t.Helper()
-	_, err := pool.Session(t.Context(), vcd.Config{
-		Site: "https://127.0.0.1:1", Org: org, Credentials: vcd.Credentials{Username: "u", Password: "canary"},
+	g := NewWithT(t)
+	model := vcdsim.K8sTenant()
+	model.Orgs[1].Users[1].Password = "canary-password"
+	sim, err := vcdsim.New(vcdsim.Config{Model: model, Profile: vcdsim.Instant, Seed: 1})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(sim.Start()).To(Succeed())
+	t.Cleanup(func() { _ = sim.Close() })
+	l := &logged{lines: &lines{}, clock: clocktesting.NewFakeClock(time.Unix(1e9, 0))}
+	pool := vcd.NewPool(vcd.PoolOptions{})
+	l.wire = newWireLog(l.logger(verbosity), pool.SetWireLog, l.clock)
+	l.session, err = pool.Session(t.Context(), vcd.Config{
+		Site: sim.URL(), Org: "acme", CABundle: sim.CA(), Credentials: vcd.Credentials{Username: "capvcd", Password: "canary-password"},
 	})
-	NewWithT(t).Expect(err).To(MatchError(vcd.ErrUnavailable))
+	g.Expect(err).NotTo(HaveOccurred())
+	return l
+}
+
+// call makes one call.
+func (l *logged) call(t *testing.T) {
+	t.Helper()
+	_, err := l.session.FindVDC(t.Context(), "nowhere")
+	NewWithT(t).Expect(err).To(MatchError(vcd.ErrNotFound))
 }
 
 func TestCallsAreLoggedFromVerbositySeven(t *testing.T) {
-	for verbosity, logged := range map[int]bool{0: false, 6: false, 7: true, 10: true} {
+	for verbosity, want := range map[int]bool{0: false, 6: false, 7: true, 10: true} {
 		g := NewWithT(t)
-		log := &lines{}
-		pool := vcd.NewPool(vcd.PoolOptions{})
+		l := newLogged(t, verbosity)
 
-		startWireLog(t.Context(), log.logger(verbosity), pool.SetWireLog)
-		call(t, pool, "acme")
+		l.call(t)
 
-		g.Expect(strings.Contains(log.text(), `"operation"="GET /api/versions"`)).To(Equal(logged), "at %d", verbosity)
-		g.Expect(log.text()).NotTo(ContainSubstring("canary"))
+		g.Expect(strings.Contains(l.text(), `"operation"="POST /cloudapi/1.0.0/sessions"`)).To(Equal(want), "at %d", verbosity)
+		g.Expect(l.text()).NotTo(ContainSubstring("canary"))
+		g.Expect(l.text()).NotTo(ContainSubstring("Bearer "))
 	}
 }
 
 func TestASignalSwitchesTheLogOfCalls(t *testing.T) {
 	g := NewWithT(t)
-	log := &lines{}
-	pool := vcd.NewPool(vcd.PoolOptions{})
-	startWireLog(t.Context(), log.logger(0), pool.SetWireLog)
+	l := newLogged(t, 0)
+	l.wire.onSignal(t.Context(), time.Minute)
 
 	g.Expect(syscall.Kill(syscall.Getpid(), syscall.SIGUSR1)).To(Succeed())
-	g.Eventually(log.text).Should(ContainSubstring(`"on"=true`))
-	call(t, pool, "acme")
-	g.Expect(log.text()).To(ContainSubstring("Called VCD"))
+	g.Eventually(l.text).Should(ContainSubstring("VCD on"))
+	l.call(t)
+	g.Expect(l.calls()).To(Equal(1))
 
 	g.Expect(syscall.Kill(syscall.Getpid(), syscall.SIGUSR1)).To(Succeed())
-	g.Eventually(log.text).Should(ContainSubstring(`"on"=false`))
-	before := strings.Count(log.text(), "Called VCD")
-	call(t, pool, "other")
-	g.Expect(strings.Count(log.text(), "Called VCD")).To(Equal(before))
+	g.Eventually(l.text).Should(ContainSubstring("VCD off"))
+	l.call(t)
+	g.Expect(l.calls()).To(Equal(1))
+}
+
+func TestTheLogOfCallsEndsByItself(t *testing.T) {
+	g := NewWithT(t)
+	l := newLogged(t, 0)
+
+	l.wire.switchOn(time.Minute)
+	l.clock.Step(59 * time.Second)
+	l.call(t)
+	g.Expect(l.calls()).To(Equal(1))
+	l.wire.switchOn(time.Minute) // once more, which the first minute does not end
+	l.clock.Step(59 * time.Second)
+	l.call(t)
+	g.Expect(l.calls()).To(Equal(2))
+	l.clock.Step(time.Second)
+
+	g.Eventually(l.text).Should(ContainSubstring("VCD off"))
+	l.call(t)
+	g.Expect(l.calls()).To(Equal(2))
+}
+
+func TestTheLogOfCallsGoesOnWhereItIsAlwaysOn(t *testing.T) {
+	g := NewWithT(t)
+	l := newLogged(t, wireLogLevel)
+	l.wire.switchOn(time.Minute)
+	l.wire.switchOff()
+	before := l.calls()
+
+	l.call(t)
+
+	g.Expect(l.calls()).To(Equal(before + 1))
+}
+
+func TestTheLogOfCallsIsSwitchedByHTTP(t *testing.T) {
+	g := NewWithT(t)
+	l := newLogged(t, 0)
+	handler := l.wire.handler(10 * time.Minute)
+	ask := func(method, query string) (int, string) {
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), method, wireLogPath+query, http.NoBody))
+		return answer.Code, answer.Body.String()
+	}
+	steps := []struct {
+		method, query string
+		status        int
+		answer        string
+		logged        int
+	}{
+		{http.MethodGet, "", 200, `"on":false`, 0},
+		{http.MethodPut, "", 200, `"left":"10m0s","on":true`, 1},
+		{http.MethodPut, "?for=30s", 200, `"left":"30s"`, 1},
+		{http.MethodPut, "?for=2h", 400, "at most 1h0m0s", 1},
+		{http.MethodPut, "?for=soon", 400, "duration", 1},
+		{http.MethodPut, "?for=-1s", 400, "duration", 1},
+		{http.MethodPatch, "", 405, "DELETE", 1},
+		{http.MethodGet, "", 200, `"left":"30s"`, 1},
+		{http.MethodDelete, "", 200, `"on":false`, 0},
+		{http.MethodDelete, "", 200, `"on":false`, 0},
+	}
+	for _, step := range steps {
+		status, answer := ask(step.method, step.query)
+		g.Expect(status).To(Equal(step.status), step.method+step.query)
+		g.Expect(answer).To(ContainSubstring(step.answer))
+
+		before := l.calls()
+		l.call(t)
+		g.Expect(l.calls()-before).To(Equal(step.logged), "after %s %s", step.method, step.query)
+	}
 }

@@ -87,18 +87,21 @@ func runPhases[S any](ctx context.Context, obj object, scope S, phases []phase[S
 			setIfMissing(obj, later.condition, infrav1.WaitingForEarlierPhaseReason, "Waiting for "+p.condition)
 		}
 		if err != nil {
+			passed(obj, p.condition, passError)
 			setIfMissing(obj, p.condition, infrav1.InternalErrorReason, "Please check controller logs for errors")
 			return ctrl.Result{}, fmt.Errorf("reconciling %s: %w", p.condition, err)
 		}
 		if out.problem && !reported(obj, p.condition, out) {
 			problemFound(recorder, obj, p.condition, out)
 		}
+		passed(obj, p.condition, out.pass())
 		set(obj, p.condition, out.status(), out.reason, out.message)
 		if out.unknown {
 			out.after = jitter(out.after, string(obj.GetUID()))
 		}
 		return ctrl.Result{RequeueAfter: out.after}, nil
 	}
+	passed(obj, clusterv1.ReadyCondition, passComplete)
 	return ctrl.Result{}, nil
 }
 

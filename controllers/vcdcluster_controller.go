@@ -112,6 +112,7 @@ func (s *clusterScope) markProvisioned(ctx context.Context, phases []phase[*clus
 		return nil
 	}
 	c.Status.Initialization.Provisioned = ptr.To(true)
+	provisionedAfter(c, s.now())
 	helper, err := store(ctx, s.Client, c, s.patcher)
 	if err == nil {
 		s.patcher = helper

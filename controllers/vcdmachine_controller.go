@@ -129,6 +129,7 @@ func (s *machineScope) markProvisioned(ctx context.Context, phases []phase[*mach
 		return nil
 	}
 	s.vcdMachine.Status.Initialization.Provisioned = ptr.To(true)
+	provisionedAfter(s.vcdMachine, s.now())
 	return s.save(ctx)
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Generates what is derived from Go code: deep copies, CRDs, webhook configurations, the manager's role, the API reference.
+# Generates what is derived from Go code: deep copies, CRDs, webhook configurations, the manager's role, the reference pages.
 # The same sources give the same bytes; `make verify` relies on it.
 set -o errexit -o nounset -o pipefail
 
@@ -15,3 +15,6 @@ tool controller-gen webhook paths=./internal/webhooks/... output:webhook:artifac
 tool controller-gen rbac:roleName=manager-role paths=. paths=./controllers/... output:rbac:artifacts:config=config/rbac
 tool crd-ref-docs --config=hack/api-reference/config.yaml --renderer=markdown \
 	--source-path=api/v1beta4 --output-path=docs/reference/api.md --log-level=ERROR
+# Metrics, conditions and flags; what the API has words for only.
+go test ./docs -run TestGenerated -update
+go test ./internal/webhooks -run NotYet -update

@@ -1,6 +1,8 @@
 package options
 
 import (
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,7 +17,7 @@ func TestDefaultsAreSafe(t *testing.T) {
 	o := New(fs, "capvcd-system")
 	g.Expect(fs.Parse(nil)).To(Succeed())
 
-	m, err := o.ControllerManager(runtime.NewScheme())
+	m, err := o.ControllerManager(runtime.NewScheme(), nil)
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(m.LeaderElection).To(BeTrue())
@@ -32,7 +34,7 @@ func TestNamespaceLimitsWhatIsWatched(t *testing.T) {
 	o := New(fs, "capvcd-system")
 	g.Expect(fs.Parse([]string{"--namespace=team-a", "--vcdmachine-concurrency=3"})).To(Succeed())
 
-	m, err := o.ControllerManager(runtime.NewScheme())
+	m, err := o.ControllerManager(runtime.NewScheme(), nil)
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(m.Cache.DefaultNamespaces).To(HaveKey("team-a"))
@@ -45,7 +47,7 @@ func TestWrongTLSVersionIsRefused(t *testing.T) {
 	o := New(fs, "capvcd-system")
 	g.Expect(fs.Parse([]string{"--tls-min-version=VersionTLS99"})).To(Succeed())
 
-	_, err := o.ControllerManager(runtime.NewScheme())
+	_, err := o.ControllerManager(runtime.NewScheme(), nil)
 
 	g.Expect(err).To(HaveOccurred())
 }
@@ -56,4 +58,79 @@ func TestEveryFlagIsExplained(t *testing.T) {
 	New(fs, "capvcd-system")
 
 	fs.VisitAll(func(f *pflag.Flag) { g.Expect(f.Usage).NotTo(BeEmpty(), f.Name) })
+}
+
+func TestHandlersForDebuggingAreServedOnlyWhereTheyAreProtected(t *testing.T) {
+	for insecure, served := range map[string]bool{"true": false, "false": true} {
+		g := NewWithT(t)
+		fs := pflag.NewFlagSet("manager", pflag.ContinueOnError)
+		o := New(fs, "capvcd-system")
+		g.Expect(fs.Parse([]string{"--insecure-diagnostics=" + insecure})).To(Succeed())
+
+		m, err := o.ControllerManager(runtime.NewScheme(), map[string]http.Handler{"/debug/x": http.NotFoundHandler()})
+
+		g.Expect(err).NotTo(HaveOccurred())
+		_, found := m.Metrics.ExtraHandlers["/debug/x"]
+		g.Expect(found).To(Equal(served))
+	}
+}
+
+func TestHelpExplainsEveryFlagWithinTheWidthOfAScreen(t *testing.T) {
+	g := NewWithT(t)
+	fs := pflag.NewFlagSet("manager", pflag.ContinueOnError)
+	o := New(fs, "capvcd-system")
+	var help strings.Builder
+
+	g.Expect(o.WriteHelp(&help)).To(Succeed())
+
+	fs.VisitAll(func(f *pflag.Flag) { g.Expect(help.String()).To(ContainSubstring("--" + f.Name)) })
+	for line := range strings.Lines(help.String()) {
+		g.Expect(len(line)).To(BeNumerically("<=", width+1), line)
+	}
+	g.Expect(help.String()).To(ContainSubstring("(default 8)"))
+}
+
+func TestFlagsAreValidated(t *testing.T) {
+	tests := []struct {
+		name string
+		args []string
+		want []string
+	}{
+		{"the defaults are fine", nil, nil},
+		{"servers that are turned off", []string{"--diagnostics-address=0", "--health-addr=0", "--profiler-address="}, nil},
+		{"underscores as in CAPVCD's flags", []string{"--vcd_burst=3"}, nil},
+		{"a rate of nothing", []string{"--vcd-requests-per-second=0"}, []string{"--vcd-requests-per-second: is 0"}},
+		{"nobody at work", []string{"--vcdmachine-concurrency=0"}, []string{"--vcdmachine-concurrency"}},
+		{"a negative limit", []string{"--vcd-in-flight=-1"}, []string{"--vcd-in-flight"}},
+		{"polling all the time", []string{"--vcd-task-poll=1ms"}, []string{"--vcd-task-poll: is 1ms, but must be from 500ms to 1m0s"}},
+		{"a log of calls that nobody would end", []string{"--vcd-wire-log-duration=48h"}, []string{"--vcd-wire-log-duration"}},
+		{"a lease shorter than its renewal", []string{"--leader-elect-lease-duration=5s"}, []string{"--leader-elect-lease-duration", "--leader-elect-renew-deadline (10s)"}},
+		{"a renewal without a second try", []string{"--leader-elect-retry-period=9s"}, []string{"1.2 times"}},
+		{"no retry", []string{"--leader-elect-retry-period=0s"}, []string{"--leader-elect-retry-period"}},
+		{"a namespace that cannot be", []string{"--namespace=a/b"}, []string{"--namespace"}},
+		{"no namespace of its own", []string{"--manager-namespace="}, []string{"--manager-namespace"}},
+		{"a label that cannot be", []string{"--watch-filter=a b"}, []string{"--watch-filter"}},
+		{"a phase that there is not", []string{"--skip-crd-migration-phases=All"}, []string{"CleanupManagedFields"}},
+		{"a port that there is not", []string{"--webhook-port=0"}, []string{"--webhook-port"}},
+		{"an address without a port", []string{"--health-addr=localhost"}, []string{"--health-addr"}},
+		{"a version of TLS that there is not", []string{"--tls-min-version=VersionTLS99"}, []string{"--tls-*"}},
+		{"several at once", []string{"--vcd-burst=0", "--kube-api-qps=0", "--sync-period=0s"}, []string{"--vcd-burst", "--kube-api-qps", "--sync-period"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			fs := pflag.NewFlagSet("manager", pflag.ContinueOnError)
+			o := New(fs, "capvcd-system")
+			g.Expect(fs.Parse(tt.args)).To(Succeed())
+
+			err := o.Validate()
+
+			if tt.want == nil {
+				g.Expect(err).NotTo(HaveOccurred())
+			}
+			for _, want := range tt.want {
+				g.Expect(err).To(MatchError(ContainSubstring(want)))
+			}
+		})
+	}
 }

@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"golang.org/x/time/rate"
 )
 
 // siteOf is the value of the label site for a fake.
@@ -197,9 +198,11 @@ func TestTheRateLimitIsCounted(t *testing.T) {
 	f := newFakeVCD(t)
 	f.on(opVM, answerVM)
 	registry := prometheus.NewRegistry()
-	s := session(t, f, func(o *PoolOptions) { o.Metrics, o.RequestsPerSecond, o.Burst = registry, 100, 2 })
+	s := session(t, f, func(o *PoolOptions) { o.Metrics = registry })
+	s.site.limiter = rate.NewLimiter(2, 1)
+	g.Expect(s.site.limiter.Allow()).To(BeTrue(), "takes what is free")
 
-	_, err := s.VM(t.Context(), testVM) // the login took what was free
+	_, err := s.VM(t.Context(), testVM)
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(value(g, registry, "capvcd_vcd_throttled_total", map[string]string{"by": "rate_limit"})).To(BeNumerically(">=", 1))

@@ -24,21 +24,21 @@ type Exchange struct {
 
 const redacted = "REDACTED"
 
-// secretHeaders carry credentials.
-var secretHeaders = []string{
-	"Authorization", "Cookie", "Set-Cookie", "Proxy-Authorization",
-	"X-Vcloud-Authorization", "X-Vmware-Vcloud-Access-Token", "Api-Token",
+// openHeaders are known to carry no credentials. Whatever else there is may.
+var openHeaders = []string{
+	"Accept", "Accept-Encoding", "Content-Length", "Content-Type", "If-Match", "User-Agent",
+	"X-Vmware-Vcloud-Client-Request-Id", "X-Vmware-Vcloud-Tenant-Context", "X-Vmware-Vcloud-Token-Type",
 }
 
 // secretParameters of a query string carry credentials.
 var secretParameters = []string{"refresh_token", "access_token", "token", "password"}
 
-// RedactHeader returns a copy of h without credentials.
+// RedactHeader returns a copy of h in which only headers that carry no credentials have their values.
 func RedactHeader(h http.Header) http.Header {
 	clean := h.Clone()
-	for _, name := range secretHeaders {
-		if clean.Get(name) != "" {
-			clean.Set(name, redacted)
+	for name := range clean {
+		if !slices.Contains(openHeaders, http.CanonicalHeaderKey(name)) {
+			clean[name] = []string{redacted}
 		}
 	}
 	return clean

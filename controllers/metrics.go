@@ -1,0 +1,158 @@
+package controllers
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+// What a pass over an object can end in, as metrics name it.
+const (
+	passComplete = "complete"
+	passWaiting  = "waiting"
+	passProblem  = "problem"
+	passUnknown  = "unknown"
+	passError    = "error"
+)
+
+var (
+	passes = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: "capvcd", Name: "passes_total",
+		Help: "Passes of a reconciler over its phases, by the condition of the phase that ended them, or Ready.",
+	}, []string{"kind", "condition", "outcome"})
+	provisioning = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Namespace: "capvcd", Name: "provisioning_duration_seconds",
+		Help:    "Time from the creation of a VCDCluster or VCDMachine to its being provisioned.",
+		Buckets: []float64{5, 15, 30, 60, 120, 180, 300, 450, 600, 900, 1800, 3600},
+	}, []string{"kind"})
+)
+
+// Collectors are the metrics of all controllers of the process. Objects are counted in what the reader has.
+func Collectors(reader client.Reader) []prometheus.Collector {
+	return []prometheus.Collector{passes, provisioning, newObjectCounts(reader)}
+}
+
+// kindOf is the kind of an object, which readers do not tell.
+func kindOf(obj client.Object) string { return reflect.TypeOf(obj).Elem().Name() }
+
+// passed counts a pass that the phase with the condition ended.
+func passed(obj client.Object, condition, outcome string) {
+	passes.WithLabelValues(kindOf(obj), condition, outcome).Inc()
+}
+
+func (o outcome) pass() string {
+	switch {
+	case o.unknown:
+		return passUnknown
+	case o.problem:
+		return passProblem
+	}
+	return passWaiting
+}
+
+// provisionedAfter counts how long an object took.
+func provisionedAfter(obj client.Object, now time.Time) {
+	provisioning.WithLabelValues(kindOf(obj)).Observe(now.Sub(obj.GetCreationTimestamp().Time).Seconds())
+}
+
+// collectTimeout bounds how long metrics wait for the cache.
+const collectTimeout = 5 * time.Second
+
+// Object counts tell how many objects are in which condition: what an alert needs, in as many series as there are
+// reasons, not objects.
+type objectCounts struct {
+	reader     client.Reader
+	conditions *prometheus.Desc
+	deleting   *prometheus.Desc
+}
+
+func newObjectCounts(reader client.Reader) *objectCounts {
+	return &objectCounts{
+		reader: reader,
+		conditions: prometheus.NewDesc("capvcd_conditions", "Objects by the state of their conditions.",
+			[]string{"kind", "condition", "status", "reason"}, nil),
+		deleting: prometheus.NewDesc("capvcd_longest_deletion_seconds",
+			"Time since the deletion was asked for of the object that waits for it the longest; 0 if none does.", []string{"kind"}, nil),
+	}
+}
+
+// Describe implements [prometheus.Collector].
+func (c *objectCounts) Describe(descs chan<- *prometheus.Desc) {
+	descs <- c.conditions
+	descs <- c.deleting
+}
+
+// Collect implements [prometheus.Collector]. Kinds that cannot be listed are left out: no number is better than a wrong one.
+func (c *objectCounts) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
+	defer cancel()
+	collectKind(ctx, c, &infrav1.VCDClusterList{}, func(l *infrav1.VCDClusterList) []infrav1.VCDCluster { return l.Items }, to)
+	collectKind(ctx, c, &infrav1.VCDMachineList{}, func(l *infrav1.VCDMachineList) []infrav1.VCDMachine { return l.Items }, to)
+	collectKind(ctx, c, &infrav1.VCDIdentityList{}, func(l *infrav1.VCDIdentityList) []infrav1.VCDIdentity { return l.Items }, to)
+	collectKind(ctx, c, &infrav1.VCDClusterIdentityList{},
+		func(l *infrav1.VCDClusterIdentityList) []infrav1.VCDClusterIdentity { return l.Items }, to)
+	collectKind(ctx, c, &infrav1.VCDMachineTemplateList{},
+		func(l *infrav1.VCDMachineTemplateList) []infrav1.VCDMachineTemplate { return l.Items }, to)
+}
+
+// A series is the labels of one series of conditions.
+type series struct{ condition, status, reason string }
+
+// maxSeries of a kind is more than there are conditions with their reasons. Others may write conditions, too.
+const maxSeries = 300
+
+var otherSeries = series{"other", "other", "other"}
+
+// bounded puts what is too much in one series.
+func bounded(counts map[series]int) map[series]int {
+	if len(counts) <= maxSeries {
+		return counts
+	}
+	ordered := slices.SortedFunc(maps.Keys(counts), func(a, b series) int {
+		return cmp.Or(cmp.Compare(a.condition, b.condition), cmp.Compare(a.reason, b.reason), cmp.Compare(a.status, b.status))
+	})
+	for _, s := range ordered[maxSeries:] {
+		counts[otherSeries] += counts[s]
+		delete(counts, s)
+	}
+	return counts
+}
+
+// collectKind counts the objects of one kind.
+func collectKind[L client.ObjectList, T any, P interface {
+	*T
+	client.Object
+	conditions.Getter
+}](ctx context.Context, c *objectCounts, list L, items func(L) []T, to chan<- prometheus.Metric) {
+	if err := c.reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.Log.WithName("metrics").V(2).Info("Not counting objects", "list", fmt.Sprintf("%T", list), "reason", err.Error())
+		return
+	}
+	counts, longest, now := map[series]int{}, time.Duration(0), time.Now()
+	of := items(list)
+	for i := range of {
+		obj := P(&of[i])
+		for _, cond := range obj.GetConditions() {
+			counts[series{cond.Type, string(cond.Status), cond.Reason}]++
+		}
+		if at := obj.GetDeletionTimestamp(); at != nil {
+			longest = max(longest, now.Sub(at.Time))
+		}
+	}
+	kind := reflect.TypeFor[T]().Name()
+	for s, n := range bounded(counts) {
+		to <- prometheus.MustNewConstMetric(c.conditions, prometheus.GaugeValue, float64(n), kind, s.condition, s.status, s.reason)
+	}
+	to <- prometheus.MustNewConstMetric(c.deleting, prometheus.GaugeValue, longest.Seconds(), kind)
+}
