@@ -46,6 +46,7 @@ type VCDClusterReconciler struct {
 	Now              func() time.Time // nil: time.Now
 
 	wakeUps wakeUps
+	looks   looks
 }
 
 // SetupWithManager registers the reconciler.
@@ -187,6 +188,10 @@ func reconcileNetwork(ctx context.Context, s *clusterScope) (outcome, error) {
 	if c.Spec.OVDC == "" || c.Spec.OVDCNetwork == "" {
 		return stop(infrav1.NotSupportedReason, "Failure domains are not supported yet: set spec.ovdc and spec.ovdcNetwork"), nil
 	}
+	if seen, ok := s.looks.of(c, s.session, s.now()); ok {
+		s.vdc, s.network = seen.vdc, seen.network
+		return done, nil
+	}
 	vdc, err := s.session.FindVDC(ctx, recorded(c, c.Status.OVDC, c.Spec.OVDC))
 	if err != nil {
 		return lookupProblem(err, infrav1.VDCNotFoundReason, "correct spec.ovdc of the VCDCluster, or give its user access to the VDC")
@@ -198,6 +203,7 @@ func reconcileNetwork(ctx context.Context, s *clusterScope) (outcome, error) {
 	s.vdc, s.network = vdc, network
 	c.Status.OVDC = &infrav1.ResourceReference{Name: vdc.Name, ID: vdc.ID}
 	c.Status.OVDCNetwork = &infrav1.ResourceReference{Name: network.Name, ID: network.ID}
+	s.looks.keep(c, look{session: s.session.placements, vdc: vdc, network: network}, s.now())
 	return done, nil
 }
 

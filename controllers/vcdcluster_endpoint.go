@@ -50,6 +50,7 @@ func (s *clusterScope) reconcileKubeVIP(ctx context.Context) (outcome, error) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		if out := vipProblem(addr, s.network, s.vipRemedy()); out != done {
 			s.session.ForgetNetwork(s.vdc, s.network.Ref) // Somebody may take the address out of its pool.
+			s.looks.drop(s.vcdCluster)
 			return out, nil
 		}
 	}

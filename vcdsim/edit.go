@@ -106,3 +106,23 @@ func (e *Editor) Assumptions() *Assumptions { return &e.sim.assume }
 
 // GuestWrites stores extra configuration as the guest of a VM would.
 func (e *Editor) GuestWrites(vm *VM, keys map[string]string) { e.sim.guestWrites(vm, keys) }
+
+// CopyVApp adds a copy of a vApp with its VMs, as somebody else might have made it: under new names and ids, with no
+// description, no disks of its own and no address from a pool. Names of VMs start with that of the vApp.
+func (e *Editor) CopyVApp(v *VApp, name string) *VApp {
+	c := v.clone()
+	c.ID, c.Name, c.Description = e.sim.ids.next("vapp"), name, ""
+	for i := range c.Networks {
+		c.Networks[i].ID = e.sim.ids.next("network")
+	}
+	e.sim.store.vapps[c.ID] = &c
+	for _, vm := range e.sim.store.vmsOf(v.ID) {
+		d := vm.clone()
+		d.ID, d.Name, d.Description, d.VAppID = e.sim.ids.next("vm"), name+"-"+vm.Name, "", c.ID
+		for i := range d.NICs {
+			d.NICs[i].Mode, d.NICs[i].Address = modeNone, ""
+		}
+		e.sim.store.addVM(&d)
+	}
+	return &c
+}

@@ -21,8 +21,11 @@ type Config struct {
 	Clock   Clock  // nil is the wall clock
 	Guest   Guest  // nil: a VM just powers on
 	Addr    string // "" is 127.0.0.1:0
-	Log     *slog.Logger
-	Version Version // "" is the newest
+	// Listener is listened on instead of Addr, such as one in memory. Start takes it over; the certificate is also for the
+	// names localhost and vcdsim.
+	Listener net.Listener
+	Log      *slog.Logger
+	Version  Version // "" is the newest
 	// Assumptions, nil for the defaults.
 	Assumptions *Assumptions
 	// TokenLifetime is how long an access token is good for; 0 is an hour.
@@ -90,6 +93,7 @@ func New(cfg Config) (*Simulator, error) {
 }
 
 func (s *Simulator) setDefaults(cfg Config) {
+	s.listener = cfg.Listener
 	if s.clock == nil {
 		s.clock = NewClock(1)
 	}
@@ -109,11 +113,13 @@ func (s *Simulator) setDefaults(cfg Config) {
 
 // Start listens and serves until Close.
 func (s *Simulator) Start() error {
-	listener, err := (&net.ListenConfig{}).Listen(s.ctx, "tcp", s.addr)
-	if err != nil {
-		return fmt.Errorf("listening on %s: %w", s.addr, err)
+	if s.listener == nil {
+		listener, err := (&net.ListenConfig{}).Listen(s.ctx, "tcp", s.addr)
+		if err != nil {
+			return fmt.Errorf("listening on %s: %w", s.addr, err)
+		}
+		s.listener = listener
 	}
-	s.listener = listener
 	var protocols http.Protocols
 	protocols.SetHTTP1(true) // as VCD; a dropped connection is then one request's
 	s.server = &http.Server{
@@ -122,7 +128,7 @@ func (s *Simulator) Start() error {
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	go func() {
-		if err := s.server.ServeTLS(listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.server.ServeTLS(s.listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
 			s.log.Error("Serving stopped", "error", err)
 		}
 	}()

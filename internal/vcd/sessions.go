@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -30,6 +31,9 @@ type PoolOptions struct {
 	LookupTTL         time.Duration // how long look-ups are remembered; 0: 10 min
 	IdleTimeout       time.Duration // sessions unused for longer are logged out; 0: 30 min
 	Clock             Clock         // nil: real time
+
+	// Dial connects to a site; nil: by the network. Tests have sites in memory.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 func (o PoolOptions) withDefaults() PoolOptions {

@@ -27,6 +27,7 @@ type follower struct {
 	cancel   context.CancelFunc       // of the running poller; nil if there is none
 	lastPoll time.Time
 	next     int // where the next round starts
+	usual    durations
 }
 
 type followedTask struct {
@@ -34,10 +35,12 @@ type followedTask struct {
 	task   Task
 	wake   func()
 	misses int
+	since  time.Time // when it was first followed
+	asked  time.Time // when it was last asked for
 }
 
 func newFollower(s *Session) *follower {
-	return &follower{session: s, followed: map[string]*followedTask{}}
+	return &follower{session: s, followed: map[string]*followedTask{}, usual: durations{}}
 }
 
 // Follow polls the task, with all others of the session, until it ends; then wake is called once, in a goroutine
@@ -74,6 +77,7 @@ func (f *follower) follow(t *followedTask) {
 		f.change(t, t.task)
 	}
 	f.followed[t.key] = t
+	t.since = f.session.opts.Clock.Now()
 	if t.task.State != TaskRunning {
 		return
 	}
@@ -183,12 +187,25 @@ func (f *follower) giveUp(ctx context.Context) {
 	}
 }
 
-// untilNextPoll keeps the distance between polls; the first after a pause comes soon, because many tasks are short.
+// untilNextPoll keeps the distance between polls; the first after a pause comes soon, because many tasks are short. A poll
+// waits a little longer if a task will have ended then: at the fixed distance, its end would be seen late.
 func (f *follower) untilNextPoll() time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	every := f.session.opts.TaskPoll
-	return max(every/4, every-f.session.opts.Clock.Now().Sub(f.lastPoll))
+	every, now := f.session.opts.TaskPoll, f.session.opts.Clock.Now()
+	next := now.Add(max(every/4, every-now.Sub(f.lastPoll)))
+	latest := next.Add(every / 2)
+	best := next
+	for _, t := range f.followed {
+		if t.task.State != TaskRunning {
+			continue
+		}
+		end := f.usual.end(t).Add(every / 16)
+		if end.After(next) && !end.After(latest) && (best.Equal(next) || end.Before(best)) {
+			best = end
+		}
+	}
+	return best.Sub(now)
 }
 
 // batch returns the tasks of the next round by id, and false if the poller has nothing left to do. A poller that was
@@ -213,6 +230,9 @@ func (f *follower) batch(ctx context.Context) ([]string, bool) {
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
 	f.lastPoll = f.session.opts.Clock.Now()
+	for _, t := range f.followed {
+		t.asked = f.lastPoll
+	}
 	if len(ids) <= tasksPerQuery {
 		return ids, true
 	}
@@ -308,6 +328,7 @@ func (f *follower) change(t *followedTask, now Task) {
 		return
 	}
 	f.countEnded(now)
+	f.usual.learn(now)
 	t.task = now
 	f.wakeLocked(t)
 }

@@ -47,11 +47,11 @@ func (s *taskServer) set(id, state string) {
 
 func taskID(n int) string { return fmt.Sprintf("urn:vcloud:task:%08d-4444-4444-8444-444444444444", n) }
 
-// tick lets the poller poll once more.
+// tick lets the poller poll once more: at the latest, half as much after its distance.
 func tick(g Gomega, clock *fakeClock, f *taskServer) {
 	before := f.count(opQueryTask)
 	g.Eventually(clock.Waiting).Should(BeNumerically(">", 0))
-	clock.Advance(2 * time.Second)
+	clock.Advance(3 * time.Second)
 	g.Eventually(func() int { return f.count(opQueryTask) }).Should(Equal(before + 1))
 }
 

@@ -40,6 +40,7 @@ func newWire(s *site, config Config, opts PoolOptions, log func() func(Exchange)
 		site: s, timeout: opts.RequestTimeout, agent: opts.UserAgent, log: log,
 		next: &http.Transport{ // HTTP/1.1, which is what VCD speaks
 			Proxy:                 http.ProxyFromEnvironment,
+			DialContext:           opts.Dial,
 			TLSClientConfig:       tlsConfig,
 			TLSHandshakeTimeout:   15 * time.Second,
 			MaxIdleConnsPerHost:   8,

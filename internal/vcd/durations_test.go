@@ -1,0 +1,60 @@
+package vcd
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestWhenATaskIsExpectedToEnd(t *testing.T) {
+	start := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
+	after := func(d time.Duration) time.Time { return start.Add(d) }
+	tests := []struct {
+		name     string
+		took     []time.Duration
+		progress int
+		asked    time.Time
+		want     time.Time
+	}{
+		{"nothing is known", nil, 0, after(time.Second), time.Time{}},
+		{"as its progress goes on", nil, 25, after(time.Second), after(4 * time.Second)},
+		{"after the usual time, whatever progress it reports", []time.Duration{4 * time.Second, 4500 * time.Millisecond}, 99, after(time.Second), after(4500 * time.Millisecond)},
+		{"one earlier task is no custom", []time.Duration{4 * time.Second}, 10, after(time.Second), after(10 * time.Second)},
+		{"where the time varies, as its progress goes on", []time.Duration{40 * time.Second, 60 * time.Second}, 50, after(20 * time.Second), after(40 * time.Second)},
+		{"the progress was seen before it was followed", nil, 50, start, time.Time{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d := durations{}
+			for _, took := range tt.took {
+				d.learn(Task{Operation: "vappUpdateVm", State: TaskSucceeded, Started: start, Ended: after(took)})
+			}
+			d.learn(Task{Operation: "vappUpdateVm", State: TaskFailed, Started: start, Ended: after(time.Hour)})
+
+			got := d.end(&followedTask{task: Task{Operation: "vappUpdateVm", Progress: tt.progress}, since: start, asked: tt.asked})
+
+			NewWithT(t).Expect(got).To(Equal(tt.want))
+		})
+	}
+}
+
+func TestAPollWaitsForATaskThatIsAboutToEnd(t *testing.T) {
+	g := NewWithT(t)
+	clock := newFakeClock()
+	f := newTaskServer(t)
+	s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
+	f.set(testTask, "running") // The server says: half of it is done.
+	s.Follow("m", Task{ID: testTask}, nil)
+	g.Eventually(clock.Waiting).Should(Equal(1))
+	clock.Advance(2 * time.Second)
+	g.Eventually(func() int { return f.count(opQueryTask) }).Should(Equal(1))
+	g.Eventually(clock.Waiting).Should(Equal(1))
+
+	clock.Advance(2100 * time.Millisecond)
+	g.Consistently(func() int { return f.count(opQueryTask) }, "30ms").Should(Equal(1), "too early would be two seconds too late")
+	f.set(testTask, "success")
+	clock.Advance(100 * time.Millisecond)
+
+	g.Eventually(func() TaskState { task, _ := s.Task("m"); return task.State }).Should(Equal(TaskSucceeded))
+}

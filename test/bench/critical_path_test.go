@@ -1,0 +1,92 @@
+package bench
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// VCD's own tasks are unavoidable; what comes on top is ours: finding out that a task ended, looking, asking for the next.
+const (
+	oneMachine   = 1.1 // times the sum of its tasks, with the login and the look-ups of a site that nobody asked before
+	nineMachines = 1.2 // times the critical path of nine machines over three vApps
+)
+
+func TestAMachineTakesLittleLongerThanItsTasks(t *testing.T) {
+	for seed := range int64(3) {
+		inBubble(t, func(c *vcdsim.Config) { c.Seed = seed }, func(b *bubble) {
+			b.cluster(1, 1)
+
+			cold := b.awaitReady(1, 10*time.Minute)
+
+			b.compare(fmt.Sprintf("one machine, cold, seed %d", seed), cold, criticalPath(b.State(), time.Time{}), oneMachine)
+			since := time.Now()
+			b.machine("c1", "c1-second")
+
+			warm := b.awaitReady(2, 10*time.Minute)
+
+			b.compare(fmt.Sprintf("one machine, warm, seed %d", seed), warm, criticalPath(b.State(), since), oneMachine)
+		})
+	}
+}
+
+func TestNineMachinesTakeLittleLongerThanTheCriticalPath(t *testing.T) {
+	for seed := range int64(2) {
+		inBubble(t, func(c *vcdsim.Config) { c.Seed = seed }, func(b *bubble) {
+			for n := range 3 {
+				b.cluster(n, 3)
+			}
+
+			took := b.awaitReady(9, 20*time.Minute)
+
+			b.compare(fmt.Sprintf("nine machines over three vApps, seed %d", seed), took, criticalPath(b.State(), time.Time{}), nineMachines)
+			b.Expect(b.tasks("vdcComposeVapp")+b.tasks("vdcRecomposeVapp")).To(Equal(3), "machines that wait together are created together")
+		})
+	}
+}
+
+// compare checks a time beside its critical path.
+func (b *bubble) compare(what string, took, path time.Duration, limit float64) {
+	b.t.Helper()
+	ratio := took.Seconds() / path.Seconds()
+	b.t.Logf("%s: %.1f s, critical path of VCD's tasks %.1f s, ratio %.3f", what, took.Seconds(), path.Seconds(), ratio)
+	b.Expect(ratio).To(BeNumerically(">=", 1), "a critical path that is longer than the whole was computed wrongly")
+	b.Expect(ratio).To(BeNumerically("<=", limit), what)
+}
+
+// tasks counts those of an operation.
+func (b *bubble) tasks(operation string) int {
+	n := 0
+	for _, t := range b.State().Tasks {
+		if t.OperationName == operation {
+			n++
+		}
+	}
+	return n
+}
+
+// criticalPath is how long VCD needed at least for the tasks since a time, as its log shows them. It does one thing after
+// the other in a vApp; once they are there, the VMs of one go their ways at the same time, each one task after the other.
+func criticalPath(state vcdsim.State, since time.Time) time.Duration {
+	vApps, vms := map[string]time.Duration{}, map[string]time.Duration{}
+	for _, t := range state.Tasks {
+		switch took := t.Ended.Sub(t.Started); {
+		case t.Started.Before(since):
+		case t.Owner.Kind == "vapp":
+			vApps[t.Owner.ID] += took
+		case t.Owner.Kind == "vm":
+			vms[t.Owner.ID] += took
+		}
+	}
+	var longest time.Duration
+	for _, vm := range state.VMs {
+		if own := vms[vm.ID]; own > 0 {
+			longest = max(longest, vApps[vm.VAppID]+own)
+		}
+	}
+	return longest
+}

@@ -1,0 +1,114 @@
+package bench
+
+import (
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+const (
+	// atRest is how long nothing happens before a system counts as at rest: guests boot, bootstrap data is looked after,
+	// what was looked up is forgotten.
+	atRest = 30 * time.Minute
+	// heapGrowth is what a day may add to the heap, of which the simulator's log of requests is a part. Fifty bytes that
+	// are lost in each pass of each machine are more.
+	heapGrowth = 1 << 20
+)
+
+func TestADayAtRest(t *testing.T) {
+	inBubble(t, func(c *vcdsim.Config) { c.Profile = vcdsim.Fast }, func(b *bubble) {
+		const machines = 50
+		b.cluster(1, machines)
+		b.cluster(2, 3)
+		b.awaitReady(machines+3, time.Hour)
+		time.Sleep(atRest)
+		start, before := time.Now(), b.Counters()
+		versions := b.versions()
+		var heap []uint64
+		for range 24 {
+			time.Sleep(time.Hour)
+			heap = append(heap, liveHeap())
+		}
+		calls := map[string]int{}
+		for op, n := range b.Counters() {
+			if n -= before[op]; n > 0 {
+				calls[op] = n
+			}
+		}
+		total := 0
+		for _, n := range calls {
+			total += n
+		}
+		t.Logf("a day at rest with %d machines: %.1f calls per hour\n%s", machines+3, float64(total)/24, table(calls))
+		t.Logf("live heap: %.2f MiB after the first hour, %.2f MiB after the last", mib(heap[0]), mib(heap[23]))
+
+		b.Expect(b.writes(start)).To(BeEmpty())
+		b.Expect(b.versions()).To(Equal(versions), "nothing is written to Kubernetes, either")
+		b.Expect(b.sessions()).To(BeNumerically("<=", 2), "the one in use, and for some minutes the one before")
+		b.Expect(heap[23]).To(BeNumerically("<", heap[0]+heapGrowth), "%v", heap)
+	})
+}
+
+func TestLeasesAreKept(t *testing.T) {
+	const lease = 12 * time.Hour
+	inBubble(t, func(c *vcdsim.Config) {
+		c.Profile = vcdsim.Fast
+		c.Model.Orgs[1].RuntimeLease = lease
+	}, func(b *bubble) {
+		b.cluster(1, 3)
+		b.awaitReady(3, time.Hour)
+		time.Sleep(atRest)
+		start := time.Now()
+
+		time.Sleep(48 * time.Hour)
+
+		for _, vm := range b.State().VMs {
+			b.Expect(vm.PoweredOn).To(BeTrue(), vm.Name)
+		}
+		writes := b.writes(start)
+		t.Logf("two days with a lease of %s: %v", lease, writes)
+		for _, op := range writes {
+			b.Expect(op).To(HavePrefix("PUT /api/vApp/vapp/leaseSettingsSection"))
+		}
+		b.Expect(len(writes)).To(BeNumerically("<=", 2*2*48/12), "each renewal is a question for a lease without end, and one for the longest")
+	})
+}
+
+// sessions counts those that VCD holds.
+func (b *bubble) sessions() int {
+	n := 0
+	for _, s := range b.State().Sessions {
+		if s.Expires.After(time.Now()) {
+			n++
+		}
+	}
+	return n
+}
+
+// liveHeap is what is in use after a collection.
+func liveHeap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
+}
+
+func mib(bytes uint64) float64 { return float64(bytes) / (1 << 20) }
+
+// table lists counts, one per line.
+func table(counts map[string]int) string {
+	var lines []string
+	for _, op := range slices.Sorted(maps.Keys(counts)) {
+		lines = append(lines, fmt.Sprintf("%6d %s", counts[op], op))
+	}
+	return strings.Join(lines, "\n")
+}
