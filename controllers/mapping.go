@@ -10,6 +10,7 @@ import (
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -182,6 +183,12 @@ func refersTo(c *infrav1.VCDCluster, kind infrav1.IdentityKind, name string) boo
 		}
 	}
 	return false
+}
+
+// watched says whether obj has the label of what this manager looks after. Not all that brings obj up is filtered by it: a
+// Secret, or an identity, may be used by the objects of several managers.
+func watched(obj client.Object, filter string) bool {
+	return filter == "" || labels.HasWatchLabel(obj, filter)
 }
 
 // externallyManaged says whether somebody else looks after c. The contract's pages disagree on whether that is an

@@ -1,15 +1,21 @@
 package controllers
 
 import (
+	"errors"
+	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	gomegatypes "github.com/onsi/gomega/types"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/patch"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
@@ -42,4 +48,31 @@ func TestWritingToWhatIsGoneIsNoErrorWhileDeleting(t *testing.T) {
 			g.Expect(err).To(tt.want)
 		})
 	}
+}
+
+func TestWhatAnotherManagerLooksAfterIsLeftAlone(t *testing.T) {
+	w := newWorld(t, testMachine("m1")...)
+	w.cluster.WatchFilterValue, w.machine.WatchFilterValue, w.identity.WatchFilterValue = "mine", "mine", "mine"
+	identity := client.ObjectKey{Namespace: testNamespace, Name: "tenant"}
+	var errs [3]error
+	all := func() error {
+		_, errs[0] = reconcile.AsReconciler(w.client, w.identity).Reconcile(w.ctx, ctrl.Request{NamespacedName: identity})
+		_, errs[1] = w.reconcileCluster()
+		_, errs[2] = w.reconcileMachine("m1")
+		return errors.Join(errs[:]...)
+	}
+	finalizers := func() []string {
+		i := &infrav1.VCDIdentity{}
+		w.Expect(w.client.Get(w.ctx, identity, i)).To(Succeed())
+		return slices.Concat(i.Finalizers, w.vcdCluster().Finalizers, w.vcdMachine("m1").Finalizers)
+	}
+
+	w.Expect(all()).To(Succeed())
+	w.Expect(finalizers()).To(BeEmpty())
+
+	for _, obj := range []client.Object{w.vcdCluster(), w.vcdMachine("m1"), testIdentity(w.sim.URL())} {
+		w.Expect(w.client.Patch(w.ctx, obj, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"cluster.x-k8s.io/watch-filter":"mine"}}}`)))).To(Succeed())
+	}
+	w.Expect(all()).To(Succeed())
+	w.Expect(finalizers()).To(HaveLen(3))
 }

@@ -142,7 +142,7 @@ func clusterPhases(c *infrav1.VCDCluster) []phase[*clusterScope] {
 // newScope returns nil while c has no owner yet, which one that is deleted does not need, and if somebody else looks
 // after c.
 func (r *VCDClusterReconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*clusterScope, error) {
-	if externallyManaged(c) {
+	if externallyManaged(c) || !watched(c, r.WatchFilterValue) {
 		return nil, nil //nolint:nilnil // Not ours.
 	}
 	cluster, err := util.GetOwnerCluster(ctx, r.Client, c.ObjectMeta)

@@ -71,6 +71,9 @@ func (r *VCDClusterIdentityReconciler) SetupWithManager(ctx context.Context, mgr
 
 // Reconcile checks the Secret of i and keeps it while i is used.
 func (r *VCDIdentityReconciler) Reconcile(ctx context.Context, i *infrav1.VCDIdentity) (ctrl.Result, error) {
+	if !watched(i, r.WatchFilterValue) {
+		return ctrl.Result{}, nil
+	}
 	return reconcileIdentity(ctx, r.Client, &identityScope{
 		obj: i, spec: i.Spec, namespace: i.Namespace, kind: infrav1.NamespacedIdentity,
 		client: r.Client, metadata: cmp.Or(r.metadata, client.Reader(r.Client)), identities: r.Identities, recorder: r.Recorder,
@@ -79,6 +82,9 @@ func (r *VCDIdentityReconciler) Reconcile(ctx context.Context, i *infrav1.VCDIde
 
 // Reconcile checks the Secret of i and keeps it while i is used.
 func (r *VCDClusterIdentityReconciler) Reconcile(ctx context.Context, i *infrav1.VCDClusterIdentity) (ctrl.Result, error) {
+	if !watched(i, r.WatchFilterValue) {
+		return ctrl.Result{}, nil
+	}
 	return reconcileIdentity(ctx, r.Client, &identityScope{
 		obj: i, spec: i.Spec.VCDIdentitySpec, namespace: r.Identities.Namespace, kind: infrav1.ClusterIdentity,
 		client: r.Client, metadata: r.Identities.Live, identities: r.Identities, recorder: r.Recorder,

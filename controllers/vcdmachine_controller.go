@@ -154,6 +154,9 @@ func machinePhases(m *infrav1.VCDMachine) []phase[*machineScope] {
 
 // newScope returns nil while m has no owner yet. One that is deleted does not need it: it takes what is still there.
 func (r *VCDMachineReconciler) newScope(ctx context.Context, m *infrav1.VCDMachine) (*machineScope, error) {
+	if !watched(m, r.WatchFilterValue) {
+		return nil, nil //nolint:nilnil // Another manager's.
+	}
 	s := &machineScope{VCDMachineReconciler: r, vcdMachine: m, memory: r.memories.of(m.UID)}
 	var err error
 	if s.machine, err = util.GetOwnerMachine(ctx, r.Client, m.ObjectMeta); client.IgnoreNotFound(err) != nil {
