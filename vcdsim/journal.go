@@ -33,14 +33,10 @@ func newJournal() *journal {
 	return &journal{count: map[string]int{}, lost: map[string]bool{}}
 }
 
-func (j *journal) add(now time.Time, r *request, status int) {
-	entry := Request{Time: now, Method: r.Method, Path: r.URL.RequestURI(), Operation: r.op, Status: status}
-	if r.session != nil {
-		entry.User = r.session.User
-	}
+func (j *journal) add(entry Request) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.count[r.op]++
+	j.count[entry.Operation]++
 	if len(j.ring) < maxJournal {
 		j.ring = append(j.ring, entry)
 		return

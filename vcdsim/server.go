@@ -82,7 +82,7 @@ func (s *Simulator) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	}
 	fault := s.faults.match(r)
 	if fault.replaces() {
-		s.journal.add(s.clock.Now(), r, fault.Status)
+		s.journal.add(s.entry(r, fault.Status))
 		fault.apply(w, hr)
 		return
 	}
@@ -91,12 +91,14 @@ func (s *Simulator) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 		return
 	}
 	r.body = body
+	s.enter(Arrived, r, 0)
 	if !s.delay(hr, match.Value.latency) {
 		return
 	}
 	res := s.answer(r, match, found)
-	s.journal.add(s.clock.Now(), r, res.status)
+	s.journal.add(s.entry(r, res.status))
 	s.log.Debug("Request", "method", hr.Method, "path", hr.URL.Path, "status", res.status, "took", time.Since(started))
+	s.enter(Worked, r, res.status)
 	if fault.dropsAfter() {
 		panic(http.ErrAbortHandler)
 	}

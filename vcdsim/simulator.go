@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/route"
@@ -45,6 +46,7 @@ type Simulator struct {
 	certs    *certificates
 	faults   *Faults
 	journal  *journal
+	gate     atomic.Pointer[Gate]
 
 	operations map[string]operation
 	bells      map[string]func(*Simulator, alarm)

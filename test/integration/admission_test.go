@@ -12,6 +12,7 @@ import (
 
 // TestAdmissionRefusesWhatItCanKnow asks the real API server, with schema, CEL rules and webhooks as they are shipped.
 func TestAdmissionRefusesWhatItCanKnow(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	clusters := []struct {
 		name  string
@@ -49,6 +50,7 @@ func TestAdmissionRefusesWhatItCanKnow(t *testing.T) {
 }
 
 func TestAdmissionRefusesIdentities(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	identities := []struct {
 		name  string
@@ -78,6 +80,7 @@ func TestAdmissionRefusesIdentities(t *testing.T) {
 
 // TestAdmissionCannotKnowTheIdentity: it may come later than the cluster; so a condition says that it is for another site.
 func TestAdmissionCannotKnowTheIdentity(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	c := s.cluster("strayed", func(c *infrav1.VCDCluster) { c.Spec.Site = "https://vcd.example.com" })
 
@@ -95,6 +98,7 @@ func TestAdmissionCannotKnowTheIdentity(t *testing.T) {
 }
 
 func TestAdmissionRefusesMachines(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	machines := []struct {
 		name  string
@@ -123,6 +127,7 @@ func TestAdmissionRefusesMachines(t *testing.T) {
 }
 
 func TestWhatExistsCannotBecomeSomethingElse(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	c := s.cluster("fixed")
 	m := s.machine("fixed", "fixed-0")

@@ -12,6 +12,7 @@ import (
 )
 
 func TestAPausedClusterIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	c := s.cluster("paused")
 	m := s.machine("paused", "paused-0")
@@ -35,6 +36,7 @@ func TestAPausedClusterIsLeftAlone(t *testing.T) {
 }
 
 func TestWhatSomebodyElseManagesIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	c := s.cluster("managed", func(c *infrav1.VCDCluster) {
 		c.Annotations = map[string]string{clusterv1.ManagedByAnnotation: "somebody else"}

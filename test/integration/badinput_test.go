@@ -149,6 +149,7 @@ func machineMistakes() []mistake {
 }
 
 func TestBadInputIsToldAndHeals(t *testing.T) {
+	t.Parallel()
 	for _, tt := range mistakes() {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -23,6 +23,7 @@ const (
 const taskQuery = "GET /api/query type=task"
 
 func TestCreatingAMachineCosts(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, func(c *vcdsim.Config) { c.Profile = vcdsim.Fast })
 	c := s.cluster("cheap")
 

@@ -3,25 +3,53 @@ package integration
 import (
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
 const crashes = 20
 
-// TestKilledAtAnyMoment kills the manager at random moments of a create and of a delete. CRASH_SEED repeats a run.
+// TestKilledAtAnyMoment kills the manager at random moments of creating and deleting machines: each time while one is
+// created and another is deleted. CRASH_SEED repeats a run.
 func TestKilledAtAnyMoment(t *testing.T) {
+	t.Parallel()
+	random := seeded(t)
+	s := newSiteOf(t, newCrew(t, "killed"), func(c *vcdsim.Config) { c.Profile = vcdsim.Profile{Name: "brisk", Scale: 0.03} })
+	c := s.cluster("crash")
+	s.ready(c)
+	seen := s.witness()
+	old := s.machine("crash", "crash-0")
+	s.ready(old)
+
+	for i := range crashes {
+		next := s.machine("crash", fmt.Sprintf("crash-%d", i+1))
+		s.g.Expect(house.client.Delete(t.Context(), &clusterv1.Machine{ObjectMeta: s.meta(old.Name)})).To(Succeed())
+		s.crashAfter(time.Duration(random.Int64N(int64(3 * time.Second))))
+		s.ready(next)
+		s.deleteMachine(old.Name)
+		vms := s.State().VMs
+		s.g.Expect(vms).To(HaveLen(1), "VMs after the crash while %s was created and %s deleted", next.Name, old.Name)
+		s.g.Expect(next.Spec.ProviderID).To(HaveSuffix(vms[0].ID))
+		old = next
+	}
+
+	s.deleteMachine(old.Name)
+	s.deleteCluster("crash")
+	s.empty()
+	s.g.Expect(seen.duplicates()).To(BeEmpty())
+	s.g.Expect(seen.made()).To(Equal(crashes+2), "a vApp, and a VM per machine")
+}
+
+// seeded returns what decides at random; CRASH_SEED repeats a run.
+func seeded(t *testing.T) *rand.Rand {
+	t.Helper()
 	seed := uint64(time.Now().UnixNano())
 	if given := os.Getenv("CRASH_SEED"); given != "" {
 		var err error
@@ -29,62 +57,13 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	}
 	t.Logf("CRASH_SEED=%d", seed)
-	random := rand.New(rand.NewPCG(seed, seed))
-	s := newSite(t, func(c *vcdsim.Config) { c.Profile = vcdsim.Profile{Name: "brisk", Scale: 0.03} })
-	c := s.cluster("crash")
-	s.ready(c)
-
-	for i := range crashes {
-		name := fmt.Sprintf("crash-%d", i)
-		s.crashWhileCreating(name, random)
-		s.crashWhileDeleting(name, random)
-	}
-
-	s.deleteCluster("crash")
-	s.empty()
-}
-
-// crashWhileCreating kills the manager somewhere between the creation of a machine and its being ready.
-func (s *site) crashWhileCreating(name string, random *rand.Rand) {
-	s.t.Helper()
-	since := len(s.Requests())
-	m := s.machine("crash", name)
-	s.crashAfter(time.Duration(random.Int64N(int64(3 * time.Second))))
-	s.ready(m)
-	vms := s.State().VMs
-	s.g.Expect(vms).To(HaveLen(1), "VMs after the crash while creating %s", name)
-	s.g.Expect(m.Spec.ProviderID).To(HaveSuffix(vms[0].ID))
-	s.g.Expect(s.created(since)).To(Equal(1), "%s was made more than once", name)
-}
-
-// crashWhileDeleting kills the manager somewhere between the deletion of a machine and its end.
-func (s *site) crashWhileDeleting(name string, random *rand.Rand) {
-	s.t.Helper()
-	m := &infrav1.VCDMachine{ObjectMeta: s.meta(name)}
-	machine := &clusterv1.Machine{ObjectMeta: s.meta(name)}
-	s.g.Expect(house.client.Delete(s.t.Context(), machine)).To(Succeed())
-	s.crashAfter(time.Duration(random.Int64N(int64(2 * time.Second))))
-	for _, obj := range []client.Object{machine, m} {
-		s.g.Eventually(func() error { return s.get(obj) }, patience, "50ms").ShouldNot(Succeed())
-	}
-	s.g.Expect(s.State().VMs).To(BeEmpty(), "VMs after the crash while deleting %s", name)
+	return rand.New(rand.NewPCG(seed, seed))
 }
 
 // crashAfter kills the manager in a while and starts it again.
 func (s *site) crashAfter(d time.Duration) {
 	s.t.Helper()
 	<-time.After(d)
-	s.g.Expect(house.Manager.Kill()).To(Succeed())
-	s.g.Expect(house.Manager.Start(s.t.Context())).To(Succeed())
-}
-
-// created counts the requests since index that VCD accepted and that make VMs.
-func (s *site) created(since int) int {
-	n := 0
-	for _, r := range s.Requests()[since:] {
-		if r.Method == http.MethodPost && strings.HasSuffix(r.Operation, "omposeVApp") && r.Status < 300 {
-			n++
-		}
-	}
-	return n
+	s.g.Expect(s.crew.Kill()).To(Succeed())
+	s.g.Expect(s.crew.Start(s.t.Context())).To(Succeed())
 }

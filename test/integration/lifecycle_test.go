@@ -16,6 +16,7 @@ import (
 )
 
 func TestAMachineComesUpAndGoes(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	c := s.cluster("alpha")
 	s.ready(c)
@@ -54,6 +55,7 @@ func TestAMachineComesUpAndGoes(t *testing.T) {
 }
 
 func TestAddressesByDHCP(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, func(c *vcdsim.Config) { c.Guest = leases{} })
 	s.cluster("dhcp")
 	m := s.machine("dhcp", "dhcp-0", func(m *infrav1.VCDMachine) {
@@ -70,6 +72,7 @@ func TestAddressesByDHCP(t *testing.T) {
 }
 
 func TestAnEndpointOfSomebodyElse(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	c := s.cluster("external", func(c *infrav1.VCDCluster) {
 		c.Spec.Endpoint = infrav1.EndpointSpec{Type: infrav1.EndpointExternal}

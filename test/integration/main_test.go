@@ -22,15 +22,33 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/world"
 )
 
-// house is the management cluster that all tests share. Each test has a namespace and simulators of its own.
+// house is the management cluster that all tests share. Each test has a namespace and simulators of its own, so all run at
+// the same time.
 var house struct {
 	*world.World
 
 	client client.Client
+	crew   crew // looks after the objects of most tests
 }
+
+// A crew is a manager and the label of what it looks after: who kills one must not disturb others.
+type crew struct {
+	*stack.Manager
+
+	label string
+}
+
+const (
+	sharedLabel = "shared"
+	// tests is how many run at a time. Mostly they wait.
+	tests = "40"
+)
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	if err := flag.Set("test.parallel", tests); err != nil {
+		os.Exit(complain(err))
+	}
 	os.Exit(run(m))
 }
 
@@ -47,7 +65,7 @@ func run(m *testing.M) int {
 	ctx := context.Background()
 	house.World, err = world.Start(ctx, world.Options{
 		Dir: dir, Out: os.Stderr, Parts: []stack.Part{stack.Core, stack.IPAM},
-		ManagerArgs: []string{"--v=5"}, // Canaries are looked for in the most talkative log.
+		ManagerArgs: []string{"--watch-filter=" + sharedLabel, "--v=5"}, // Canaries are looked for in the most talkative log.
 	})
 	if err != nil {
 		return complain(err)
@@ -60,6 +78,7 @@ func run(m *testing.M) int {
 	if house.client, err = client.New(house.RESTConfig(), client.Options{Scheme: scheme()}); err != nil {
 		return complain(err)
 	}
+	house.crew = crew{house.Manager, sharedLabel}
 	code := m.Run()
 	if code != 0 {
 		fmt.Fprintln(os.Stderr, "Logs are kept in", house.LogDir())

@@ -24,6 +24,7 @@ const (
 )
 
 func TestNoSecretLeavesItsSecret(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, func(c *vcdsim.Config) {
 		c.Model.Orgs[1].Users[1].Password = passwordCanary
 		c.Model.Orgs[1].Users[1].APITokens = []string{tokenCanary}

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	patience = 60 * time.Second
+	patience = 2 * time.Minute
 	vip      = "192.168.100.200"
 )
 
@@ -30,10 +30,17 @@ type site struct {
 	t         *testing.T
 	g         *WithT
 	namespace string
+	crew      crew
 }
 
-// newSite starts a simulator and makes a namespace with an identity for it.
+// newSite starts a simulator and makes a namespace with an identity for it, which the shared manager looks after.
 func newSite(t *testing.T, mods ...func(*vcdsim.Config)) *site {
+	t.Helper()
+	return newSiteOf(t, house.crew, mods...)
+}
+
+// newSiteOf is newSite with a manager of the caller's.
+func newSiteOf(t *testing.T, c crew, mods ...func(*vcdsim.Config)) *site {
 	t.Helper()
 	g := NewWithT(t)
 	config := vcdsim.Config{Model: vcdsim.K8sTenant(), Profile: vcdsim.Instant, Seed: 1}
@@ -49,7 +56,7 @@ func newSite(t *testing.T, mods ...func(*vcdsim.Config)) *site {
 	})
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
 	g.Expect(house.client.Create(t.Context(), ns)).To(Succeed())
-	s := &site{Simulator: sim, t: t, g: g, namespace: ns.Name}
+	s := &site{Simulator: sim, t: t, g: g, namespace: ns.Name, crew: c}
 	t.Cleanup(s.removeAll)
 	s.create(&corev1.Secret{
 		ObjectMeta: s.meta("vcd"),
@@ -73,9 +80,26 @@ func (s *site) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Namespace: s.namespace}
 }
 
-// create creates an object; while the manager is down its webhooks are, too, so it tries for a while.
+// newCrew starts a manager for the tests that kill theirs.
+func newCrew(t *testing.T, name string, args ...string) crew {
+	t.Helper()
+	g := NewWithT(t)
+	m, err := house.Manager.Twin(t.Context(), name, append([]string{"--watch-filter=" + name}, args...)...)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(m.Start(t.Context())).To(Succeed())
+	t.Cleanup(func() { g.Expect(m.Stop()).To(Succeed()) })
+	return crew{m, name}
+}
+
+// create creates an object with the label of the site's manager.
 func (s *site) create(obj client.Object) {
 	s.t.Helper()
+	labels := obj.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[clusterv1.WatchLabel] = s.crew.label
+	obj.SetLabels(labels)
 	s.g.Eventually(func() error { return house.client.Create(s.t.Context(), obj) }, patience, "100ms").Should(Succeed())
 }
 

@@ -153,5 +153,5 @@ func versionOf(part Part) string {
 }
 
 func (m *Manager) kubeconfig() string {
-	return filepath.Join(m.stack.dir, "pki", m.Name()+".kubeconfig")
+	return filepath.Join(m.stack.dir, "pki", m.components.provider+".kubeconfig")
 }

@@ -24,6 +24,7 @@ type Manager struct {
 	components *components
 	install    ProviderInstall
 	ports      managerPorts
+	twin       string // its name among the twins; empty for the one that webhooks call
 
 	mu      sync.Mutex
 	process *process.Process
@@ -43,8 +44,26 @@ func (s *Stack) newManager(c *components, install ProviderInstall) *Manager {
 	return &Manager{stack: s, components: c, install: install}
 }
 
-// Name is the provider's name, such as infrastructure-vcd.
+// Twin returns another manager of the same provider, which can be killed while webhooks and conversions go on calling m. It
+// has a log and ports of its own; args follow those of m, and must see to it that the two look after different objects.
+func (m *Manager) Twin(ctx context.Context, name string, args ...string) (*Manager, error) {
+	install := m.install
+	install.Args = slices.Concat(install.Args, args)
+	twin := &Manager{stack: m.stack, components: m.components, install: install, twin: name}
+	if err := twin.pickPorts(ctx); err != nil {
+		return nil, err
+	}
+	m.stack.mu.Lock()
+	defer m.stack.mu.Unlock()
+	m.stack.managers = append(m.stack.managers, twin)
+	return twin, nil
+}
+
+// Name is the provider's name, such as infrastructure-vcd, with that of a twin.
 func (m *Manager) Name() string {
+	if m.twin != "" {
+		return m.components.provider + "-" + m.twin
+	}
 	return m.components.provider
 }
 
@@ -81,11 +100,7 @@ func (m *Manager) Start(ctx context.Context) error {
 }
 
 func (m *Manager) tryStart(ctx context.Context) error {
-	crds, webhooks, err := m.components.rewired(m.ports.webhook, m.stack.pki.caPEM)
-	if err != nil {
-		return err
-	}
-	if err := m.stack.Apply(ctx, slices.Concat(crds, webhooks)...); err != nil {
+	if err := m.rewire(ctx); err != nil {
 		return err
 	}
 	env := slices.Concat(cleanEnvironment(), m.components.environment(), []string{"KUBECONFIG=" + m.kubeconfig()}, m.install.Env)
@@ -103,6 +118,18 @@ func (m *Manager) tryStart(ctx context.Context) error {
 	}
 	m.stack.watch(p)
 	return nil
+}
+
+// rewire makes webhooks and conversions call this manager, unless it is a twin.
+func (m *Manager) rewire(ctx context.Context) error {
+	if m.twin != "" {
+		return nil
+	}
+	crds, webhooks, err := m.components.rewired(m.ports.webhook, m.stack.pki.caPEM)
+	if err != nil {
+		return err
+	}
+	return m.stack.Apply(ctx, slices.Concat(crds, webhooks)...)
 }
 
 // args are the Deployment's, then what differs without containers, then the caller's.
