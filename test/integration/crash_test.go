@@ -14,14 +14,18 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-const crashes = 20
+const (
+	crashes = 20
+	// quickPoll is for tests that are about what happens, not about how often VCD is asked.
+	quickPoll = "--vcd-task-poll=250ms"
+)
 
 // TestKilledAtAnyMoment kills the manager at random moments of creating and deleting machines: each time while one is
 // created and another is deleted. CRASH_SEED repeats a run.
 func TestKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	random := seeded(t)
-	s := newSiteOf(t, newCrew(t, "killed"), func(c *vcdsim.Config) { c.Profile = vcdsim.Profile{Name: "brisk", Scale: 0.03} })
+	s := newSiteOf(t, newCrew(t, "killed", quickPoll), func(c *vcdsim.Config) { c.Profile = vcdsim.Profile{Name: "brisk", Scale: 0.03} })
 	c := s.cluster("crash")
 	s.ready(c)
 	seen := s.witness()
