@@ -88,14 +88,15 @@ func (r *renewals) dueAt(vApp string, end time.Time) time.Time {
 	return due
 }
 
-// watchLease renews the lease of the machine's vApp well before VCD stops its VMs. We ask for leases that never end, so one
-// that does is limited by the organisation. The inventory tells: nothing is asked for until it is time. A machine is no
-// less ready for it.
+// watchLease renews the leases of the machine's vApp well before VCD stops its VMs, or deletes those of one that is stopped. We
+// ask for leases that never end, so one that does is limited by the organisation. The inventory tells: nothing is asked for
+// until it is time. A machine is no less ready for it.
 func (s *machineScope) watchLease(ctx context.Context) {
-	if s.record == nil {
+	if s.record == nil || !s.cameUp() {
 		return
 	}
-	vApp, end := s.record.VApp.ID, s.record.LeaseEnd
+	vApp := s.record.VApp.ID
+	end, what := leaseEnd(*s.record)
 	if s.settleLease(vApp) {
 		return
 	}
@@ -108,7 +109,15 @@ func (s *machineScope) watchLease(ctx context.Context) {
 	}
 	due, problem := s.renewals.next(vApp, end)
 	s.lookWithin(max(due.Sub(s.now()), busyPoll))
-	s.reportLease(end, problem)
+	s.reportLease(end, what, problem)
+}
+
+// leaseEnd returns when the lease of a VM's vApp ends, zero if never, and what VCD does then.
+func leaseEnd(record vcd.VMRecord) (end time.Time, what string) {
+	if record.LeaseEnd.IsZero() || !record.StorageEnd.IsZero() && record.StorageEnd.Before(record.LeaseEnd) {
+		return record.StorageEnd, "deletes"
+	}
+	return record.LeaseEnd, "stops"
 }
 
 // settleLease looks at the task of a renewal. It reports true when the inventory does not show yet what came of it.
@@ -135,7 +144,7 @@ func leaseKey(vApp string) string { return "lease/" + vApp }
 
 // renewLease asks for a lease that never ends, else for the same once more.
 func (s *machineScope) renewLease(ctx context.Context, id string) {
-	log := ctrl.LoggerFrom(ctx).WithValues("vApp", s.record.VApp.Name, "leaseEnd", s.record.LeaseEnd)
+	log := ctrl.LoggerFrom(ctx).WithValues("vApp", s.record.VApp.Name, "leaseEnd", s.record.LeaseEnd, "storageEnd", s.record.StorageEnd)
 	log.Info("Renewing the lease")
 	task, err := s.session.SetLease(ctx, id, 0, 0)
 	if errors.Is(err, vcd.ErrInvalid) {
@@ -157,12 +166,12 @@ func (s *machineScope) renewLease(ctx context.Context, id string) {
 }
 
 // reportLease tells when the lease ends, by a condition that is no part of Ready.
-func (s *machineScope) reportLease(end time.Time, problem string) {
+func (s *machineScope) reportLease(end time.Time, what, problem string) {
 	if problem != "" {
 		problem = "; renewing failed: " + problem
 	}
-	out := fail(0, infrav1.LeaseLimitedReason, "The organisation limits leases: VCD stops vApp %s on %s unless we renew its lease before%s; have the limit removed",
-		s.record.VApp.Name, end.UTC().Format(time.RFC3339), problem)
+	out := fail(0, infrav1.LeaseLimitedReason, "The organisation limits leases: VCD %s vApp %s on %s unless we renew its lease before%s; have the limit removed",
+		what, s.record.VApp.Name, end.UTC().Format(time.RFC3339), problem)
 	if !reported(s.vcdMachine, infrav1.LeaseUnlimitedCondition, out) {
 		problemFound(s.Recorder, s.vcdMachine, infrav1.LeaseUnlimitedCondition, out)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
@@ -69,6 +70,30 @@ func TestLimitedLeaseIsReportedAndRenewed(t *testing.T) {
 	w.after(29*day+12*time.Hour, "a", "b")
 	w.Expect(w.sim.Counters()).To(HaveKeyWithValue(leaseCall, 2))
 	w.Expect(conditions.IsTrue(w.vcdMachine("a"), clusterv1.ReadyCondition)).To(BeTrue())
+}
+
+func TestStorageLeaseOfAStoppedVAppIsReportedAndRenewed(t *testing.T) {
+	w := newLimitedWorld(t, 0, "a")
+	w.sim.Edit(func(e *vcdsim.Editor) {
+		for i := range e.Model.Orgs {
+			e.Model.Orgs[i].StorageLease = 30 * day
+		}
+		e.VApp(testCluster).Lease.Storage = 30 * day
+		e.Assumptions().VAppStaysDeployed = false // the end of the runtime lease undeploys it, too
+		e.PowerOff(e.VM("a"))
+	})
+	recorder := events.NewFakeRecorder(100)
+	w.events = recorder.Events
+	w.restart(t, recorder) // with an inventory of its own
+	w.eventuallyMachine("a", clusterv1.ReadyCondition, infrav1.VMPoweredOffReason)
+
+	w.Expect(conditions.GetMessage(w.vcdMachine("a"), infrav1.LeaseUnlimitedCondition)).To(ContainSubstring("VCD deletes vApp " + testCluster))
+	w.Expect(w.eventTexts()).To(ContainElement(HavePrefix("Warning " + infrav1.LeaseLimitedReason)))
+	w.Expect(w.sim.Counters()).NotTo(HaveKey(leaseCall))
+
+	w.after(28*day, "a")
+	w.Expect(w.sim.Counters()).To(HaveKeyWithValue(leaseCall, 1))
+	w.Expect(w.sim.State().VMs).To(HaveLen(1))
 }
 
 func TestLeaseThatIsNotLimitedAnyMoreIsForgotten(t *testing.T) {

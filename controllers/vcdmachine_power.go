@@ -24,7 +24,6 @@ func reconcilePower(ctx context.Context, s *machineScope) (outcome, error) {
 	status := s.powerStatus()
 	switch {
 	case status == vcd.StatusPoweredOn:
-		s.watchLease(ctx)
 		// Stored before anything else is built on it.
 		return done, s.noteOnce(ctx, infrav1.PoweredOnAnnotation, s.now().UTC().Format(time.RFC3339))
 	case s.record != nil && s.record.Busy:

@@ -17,6 +17,7 @@ const addingVM = "Creating the VM"
 // reconcileVM makes sure that the VM exists and is known by its URN.
 func reconcileVM(ctx context.Context, s *machineScope) (outcome, error) {
 	if s.vmID() != "" {
+		s.watchLease(ctx)
 		return s.reportVM(), nil
 	}
 	if s.adding != done {

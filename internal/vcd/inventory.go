@@ -186,6 +186,7 @@ func vmRecord(r *types.QueryResultVMRecordType) VMRecord {
 		Busy:           r.Busy,
 		PrimaryAddress: r.IpAddress,
 		LeaseEnd:       parseTime(r.AutoUndeployDate),
+		StorageEnd:     parseTime(r.AutoDeleteDate),
 	}
 }
 

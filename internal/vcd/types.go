@@ -133,6 +133,8 @@ type VMRecord struct {
 	PrimaryAddress string
 	// LeaseEnd is when VCD stops the VM; zero if never.
 	LeaseEnd time.Time
+	// StorageEnd is when VCD deletes the VM with its vApp, which is stopped; zero if never.
+	StorageEnd time.Time
 }
 
 // A VApp is a vApp with the names of its VMs.

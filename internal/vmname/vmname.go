@@ -69,7 +69,9 @@ type Input struct {
 }
 
 func (in Input) data() map[string]any {
-	named := func(label string) map[string]any { return map[string]any{"name": in.Machine.Labels["cluster.x-k8s.io/"+label]} }
+	named := func(label string) map[string]any {
+		return map[string]any{"name": in.Machine.Labels["cluster.x-k8s.io/"+label]}
+	}
 	return map[string]any{
 		"cluster":             map[string]any{"name": in.Cluster, "namespace": in.Machine.Namespace},
 		"machine":             in.Machine.fields(),
