@@ -41,6 +41,11 @@ type Assumptions struct {
 	PoolAddressKept bool
 	// CancelUndoesCompose: cancelling a compose removes what it had begun; if false the residue stays UNRESOLVED.
 	CancelUndoesCompose bool
+	// CellStopEndsSessions: sessions that were opened on a cell end when it stops or restarts; if false they go on at the
+	// other cells, or when it is back.
+	CellStopEndsSessions bool
+	// CellStopAbortsTasks: tasks that a cell runs end aborted when it stops; if false another cell goes on with them.
+	CellStopAbortsTasks bool
 }
 
 // DefaultAssumptions returns the defaults.
@@ -61,5 +66,7 @@ func DefaultAssumptions() Assumptions {
 		EmptyPageBeyondEnd:          true,
 		PoolAddressKept:             true,
 		CancelUndoesCompose:         true,
+		CellStopEndsSessions:        true,
+		CellStopAbortsTasks:         true,
 	}
 }

@@ -23,6 +23,7 @@ type Session struct {
 	User    string
 	Role    string
 	Expires time.Time
+	Cell    int // where it was opened
 }
 
 const systemOrg = "System"
@@ -51,8 +52,8 @@ func sessionRoutes(add addRoute) {
 	add("DELETE", "/api/session", (*request).logout, latencyLegacy)
 }
 
-// authenticate finds the session of a request by either header a client may send.
-func (s *Simulator) authenticate(r *request) error {
+// token is the access token of a request, in either header a client may send.
+func (r *request) token() string {
 	token := r.Header.Get("X-Vmware-Vcloud-Access-Token")
 	if token == "" {
 		token = r.Header.Get("X-Vcloud-Authorization")
@@ -62,6 +63,12 @@ func (s *Simulator) authenticate(r *request) error {
 			token = value
 		}
 	}
+	return token
+}
+
+// authenticate finds the session of a request.
+func (s *Simulator) authenticate(r *request) error {
+	token := r.token()
 	session := s.store.sessions[token]
 	if session == nil {
 		return unauthorized()
@@ -99,7 +106,7 @@ func (r *request) passwordLogin(orgName, userName, password string) (*response, 
 	}
 	for i := range org.Users {
 		if u := &org.Users[i]; u.Name == userName && u.Password == password && !u.Disabled {
-			x := r.sim.openSession(org, u)
+			x := r.openSession(org, u)
 			r.session = x
 			res := jsonOK(r.sessionJSON(x))
 			res.header = map[string]string{
@@ -111,10 +118,11 @@ func (r *request) passwordLogin(orgName, userName, password string) (*response, 
 	return nil, unauthorized()
 }
 
-func (s *Simulator) openSession(org *Org, u *User) *Session {
+func (r *request) openSession(org *Org, u *User) *Session {
+	s := r.sim
 	x := &Session{
 		ID: s.ids.next("session"), OrgID: org.ID, Org: org.Name, UserID: u.ID, User: u.Name, Role: u.Role,
-		Expires: s.clock.Now().Add(s.lifetime),
+		Expires: s.clock.Now().Add(s.lifetime), Cell: r.cell.number,
 	}
 	x.Token = jwt(x, s.ids.named("signature", x.ID))
 	s.store.sessions[x.Token] = x
@@ -166,7 +174,7 @@ func (r *request) tokenLogin(orgName string) (*response, error) {
 
 // tokenResponse opens a session and tells its token and the API token that is good for the next.
 func (r *request) tokenResponse(org *Org, u *User, apiToken string) *response {
-	x := r.sim.openSession(org, u)
+	x := r.openSession(org, u)
 	r.session = x
 	return jsonOK(map[string]any{
 		"access_token": x.Token, "token_type": "Bearer", "expires_in": int(r.sim.lifetime.Seconds()), "scope": "openid", "refresh_token": apiToken,

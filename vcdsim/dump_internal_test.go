@@ -15,9 +15,9 @@ import (
 // notDumped are the fields of a simulator that are no part of the simulated world, each with the reason.
 var notDumped = map[string]string{
 	"clock": "runs on; its time is in the dump", "profile": "configuration", "guest": "configuration", "log": "configuration",
-	"addr": "configuration", "lifetime": "configuration", "versions": "configuration", "assume": "configuration",
+	"addr": "configuration", "lifetime": "configuration", "assume": "configuration",
 	"routes": "code", "operations": "code", "bells": "code",
-	"certs": "of the program", "listener": "of the program", "server": "of the program", "ctx": "of the program", "cancel": "of the program",
+	"public": "configuration", "gate": "what a test does to it", "door": "of the program", "turns": "a lock", "turn": "of the balancer", "cells": "cells run on", "ctx": "of the program", "cancel": "of the program",
 	"guests": "of the program", "boots": "of the program: guests boot again", "queues": "of the program: guests boot again",
 	"faults": "what a test does to it", "journal": "what was seen of it",
 	"mu": "a lock", "pending": "empty when nobody holds the lock",

@@ -1,41 +1,106 @@
 package vcdsim
 
 import (
-	"net/http"
-	"path"
+	"math/rand/v2"
+	"slices"
 	"sync"
+	"time"
 )
 
-// A Fault is a rule: what it matches, how often, and what happens instead. Exactly one of the actions applies: a
-// Status, Hang, DropBefore, DropAfter, or Message for a task.
+// A Fault is a rule: what it matches, how often, and what happens. All matches that are set must hold. Of the actions on
+// requests, Delay, SlowBody and Truncate go together with any other; of the others the first that is set counts, in the
+// order they stand here.
 type Fault struct {
-	// Operation is a glob over operations as Counters names them ("GET /api/query type=vm", "POST /api/vApp/*"), or, with
-	// FailTask, over the operationName of tasks ("vdcRecomposeVapp"). "" matches all.
-	Operation string
-	Skip      int // lets the first matches pass
-	Count     int // then applies so often; 0 is for ever
+	ID int `json:"id,omitempty"` // given by Add
 
-	Status     int               // answer with this status …
-	Code       string            // … minor error code …
-	Message    string            // … and text; with FailTask the text of the task's error
-	Header     map[string]string // Retry-After …
-	Hang       bool              // do not answer until the caller gives up
-	DropBefore bool              // close the connection, nothing done
-	DropAfter  bool              // do the work, then close the connection without an answer
-	FailTask   bool              // the matching task ends in error
+	// Operation is a glob over operations as Counters names them ("GET /api/query type=vm", "POST /api/vApp/*"), or, with
+	// FailTask, AbortTask or StickTask, over the operationName of tasks ("vdcRecomposeVapp"). "" matches all.
+	Operation string `json:"operation,omitempty"`
+	// Entity is the id or URN of what the request or task is about, or the name of that vApp, VM or disk.
+	Entity string `json:"entity,omitempty"`
+	// User is who asks: "capvcd" or "capvcd@acme".
+	User string `json:"user,omitempty"`
+	// Cell is the number of the cell that answers, from 1; 0 is any.
+	Cell int `json:"cell,omitempty"`
+	// Probability is the share of the matches it applies to, decided by the simulator's seed; 0 is all.
+	Probability float64 `json:"probability,omitempty"`
+	Skip        int     `json:"skip,omitempty"`  // lets the first matches pass
+	Count       int     `json:"count,omitempty"` // then applies so often and is removed; 0 is for ever
+
+	Delay      time.Duration `json:"-"`                    // answer so much later on the simulator's clock; with StickTask end so much later
+	Hang       bool          `json:"hang,omitempty"`       // do not answer until the caller gives up
+	DropBefore bool          `json:"dropBefore,omitempty"` // close the connection, nothing done
+	Busy       BusyText      `json:"busy,omitempty"`       // refuse with BUSY_ENTITY, in one of its two texts
+	// Status answers without doing the work. Code and Message have defaults that fit it.
+	Status  int               `json:"status,omitempty"`
+	Code    string            `json:"code,omitempty"`    // minor error code; also of a task's error
+	Message string            `json:"message,omitempty"` // also of a task's error
+	Header  map[string]string `json:"header,omitempty"`  // Retry-After …
+	Body    BodyKind          `json:"body,omitempty"`
+	// EndSession ends the session of the caller, RevokeToken also takes away every API token of that user; both before the
+	// work, so that it is refused with 401.
+	EndSession  bool `json:"endSession,omitempty"`
+	RevokeToken bool `json:"revokeToken,omitempty"`
+	DropAfter   bool `json:"dropAfter,omitempty"` // do the work, then close the connection without an answer
+
+	Truncate bool          `json:"truncate,omitempty"` // send the first half of the body, then close the connection
+	SlowBody time.Duration `json:"-"`                  // send the body in pieces over so much time on the simulator's clock
+
+	FailTask  bool `json:"failTask,omitempty"`  // the matching task ends in error
+	AbortTask bool `json:"abortTask,omitempty"` // … ends aborted
+	StickTask bool `json:"stickTask,omitempty"` // … keeps running and holds what it locked, for Delay or until it is cancelled
 }
+
+// BusyText is one of the two texts of BUSY_ENTITY.
+type BusyText string
+
+// The texts of BUSY_ENTITY.
+const (
+	BusyTenant   BusyText = "tenant"   // "Unable to perform this action. Contact your cloud administrator. …"
+	BusyProvider BusyText = "provider" // "The entity Ref: … is busy completing an operation …"
+)
+
+// BodyKind is how the body of an error looks; "" is as the API that was called writes it.
+type BodyKind string
+
+// Kinds of bodies: what VCD writes, and what stands between it and its callers.
+const (
+	BodyXML   BodyKind = "xml"
+	BodyJSON  BodyKind = "json"
+	BodyHTML  BodyKind = "html"
+	BodyEmpty BodyKind = "empty"
+)
 
 // Faults are the rules of a simulator, asked in order; the first that applies wins.
 type Faults struct {
 	mu    sync.Mutex
 	rules []*Fault
+	last  int
+	dice  *rand.Rand
 }
 
-// Add adds a rule.
-func (f *Faults) Add(rule Fault) {
+func newFaults(seed int64) *Faults {
+	return &Faults{dice: rand.New(rand.NewPCG(uint64(seed), 0x4641))} //nolint:gosec // reproducible on purpose
+}
+
+// Add adds a rule and returns its ID.
+func (f *Faults) Add(rule Fault) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.last++
+	rule.ID = f.last
 	f.rules = append(f.rules, &rule)
+	return rule.ID
+}
+
+// Remove removes a rule by its ID and says whether it was there.
+func (f *Faults) Remove(id int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	left := slices.DeleteFunc(slices.Clone(f.rules), func(r *Fault) bool { return r.ID == id })
+	found := len(left) < len(f.rules)
+	f.rules = left
+	return found
 }
 
 // Clear removes all rules.
@@ -45,7 +110,7 @@ func (f *Faults) Clear() {
 	f.rules = nil
 }
 
-// List returns the rules that are left.
+// List returns the rules that are left, with what is left of their counts.
 func (f *Faults) List() []Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -56,30 +121,12 @@ func (f *Faults) List() []Fault {
 	return out
 }
 
-// match returns the rule for a request, nil if none applies.
-func (f *Faults) match(r *request) *Fault { return f.take(r.op, false) }
-
-// failTask returns the error a rule gives the tasks of an operation.
-func (f *Faults) failTask(operationName string) error {
-	rule := f.take(operationName, true)
-	if rule == nil {
-		return nil
-	}
-	status, code := rule.Status, rule.Code
-	if status == 0 {
-		status = http.StatusInternalServerError
-	}
-	if code == "" {
-		code = codeInternal
-	}
-	return refuse(status, code, "%s", rule.Message)
-}
-
-func (f *Faults) take(operation string, task bool) *Fault {
+// take returns the rule that applies, nil if none does.
+func (f *Faults) take(matches func(*Fault) bool) *Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i, rule := range f.rules {
-		if rule.FailTask != task || !rule.covers(operation) {
+		if !matches(rule) || rule.Probability > 0 && f.dice.Float64() >= rule.Probability {
 			continue
 		}
 		if rule.Skip > 0 {
@@ -88,7 +135,7 @@ func (f *Faults) take(operation string, task bool) *Fault {
 		}
 		taken := *rule
 		if rule.Count == 1 {
-			f.rules = append(f.rules[:i:i], f.rules[i+1:]...)
+			f.rules = slices.Delete(slices.Clone(f.rules), i, i+1)
 		} else if rule.Count > 1 {
 			rule.Count--
 		}
@@ -97,45 +144,9 @@ func (f *Faults) take(operation string, task bool) *Fault {
 	return nil
 }
 
-func (f *Fault) covers(operation string) bool {
-	if f.Operation == "" || f.Operation == operation {
-		return true
-	}
-	ok, err := path.Match(f.Operation, operation)
-	return err == nil && ok
+// empty says whether there is no rule, so that nothing has to be looked up to match one.
+func (f *Faults) empty() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.rules) == 0
 }
-
-// replaces says whether the rule takes the place of the work.
-func (f *Fault) replaces() bool {
-	return f != nil && (f.Hang || f.DropBefore || f.Status != 0)
-}
-
-// apply does what happens instead of the work.
-func (f *Fault) apply(w http.ResponseWriter, hr *http.Request) {
-	switch {
-	case f.Hang:
-		<-hr.Context().Done()
-	case f.DropBefore:
-		panic(http.ErrAbortHandler)
-	default:
-		f.write(w, hr)
-	}
-}
-
-func (f *Fault) write(w http.ResponseWriter, hr *http.Request) {
-	for k, v := range f.Header {
-		w.Header().Set(k, v)
-	}
-	refusal := &Refusal{Status: f.Status, Code: f.Code, Message: f.Message}
-	r := &request{Request: hr, id: "00000000-0000-0000-0000-000000000000"}
-	if r.cloudAPI() {
-		writeJSON(w, f.Status, refusal.json(r.id))
-		return
-	}
-	w.Header().Set("Content-Type", "application/vnd.vmware.vcloud.error+xml")
-	w.WriteHeader(f.Status)
-	_ = refusal.xml(r.id).Write(w) // the caller went away
-}
-
-// dropsAfter says whether the connection is dropped when the work is done.
-func (f *Fault) dropsAfter() bool { return f != nil && f.DropAfter }

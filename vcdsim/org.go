@@ -61,7 +61,7 @@ func (r *request) getOrg() (*response, error) {
 var builds = map[string]string{"37.3": "10.4.3.22308993", "38.1": "10.5.1.22812800", "39.0": "10.6.0.24056521"}
 
 func (r *request) getAdmin() (*response, error) {
-	highest := r.sim.versions[len(r.sim.versions)-1]
+	highest := r.highest()
 	n := xmltree.New("VCloud", namespaces(), xmltree.A("name", "VMware Cloud Director"), xmltree.A("href", r.base()+"/api/admin/"),
 		xmltree.A("type", "application/vnd.vmware.admin.vcloud+xml"),
 		xmltree.T("Description", builds[highest]+" "+r.sim.clock.Now().Format("Mon Jan 02 15:04:05 MST 2006")))
@@ -112,6 +112,6 @@ func (r *request) getOrgJSON() (*response, error) {
 func (r *request) getSite() (*response, error) {
 	return jsonOK(map[string]any{
 		"id": URN("site", r.sim.ids.named("site", "site")), "name": "vcdsim", "restServiceBaseUri": r.base(),
-		"productVersion": builds[r.sim.versions[len(r.sim.versions)-1]],
+		"productVersion": builds[r.highest()],
 	}), nil
 }

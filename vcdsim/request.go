@@ -51,7 +51,13 @@ func (r *request) cloudAPI() bool {
 	return strings.HasPrefix(r.URL.Path, "/cloudapi/") || strings.HasPrefix(r.URL.Path, "/oauth/")
 }
 
-func (r *request) base() string { return "https://" + r.Host }
+// base is what hrefs begin with.
+func (r *request) base() string {
+	if r.sim.public != "" {
+		return r.sim.public
+	}
+	return "https://" + r.Host
+}
 
 // paths are where the kinds of the legacy API live.
 var paths = map[string]string{

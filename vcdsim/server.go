@@ -18,6 +18,8 @@ type request struct {
 	*http.Request
 
 	sim     *Simulator
+	cell    *Cell // that answers; nil when none does
+	started time.Time
 	id      string // request id
 	vars    map[string]string
 	op      string
@@ -68,11 +70,16 @@ func (s *Simulator) addRoutes() {
 
 const maxBody = 16 << 20
 
-// ServeHTTP answers a request: fault, session, version, handler under the lock, fault again, answer.
+// ServeHTTP answers a request at the site's address, by the cell whose turn it is.
 func (s *Simulator) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
+	s.serve(w, hr, nil, true)
+}
+
+// serve answers a request: fault, session, version, handler under the lock, fault again, answer.
+func (s *Simulator) serve(w http.ResponseWriter, hr *http.Request, cell *Cell, atSite bool) {
 	started := time.Now()
 	match, found := s.routes.Find(hr.Method, hr.URL.EscapedPath())
-	r := &request{Request: hr, sim: s, vars: match.Vars, op: match.Operation, query: parseQuery(hr.URL.RawQuery)}
+	r := &request{Request: hr, sim: s, cell: cell, vars: match.Vars, op: match.Operation, query: parseQuery(hr.URL.RawQuery), started: started}
 	if strings.HasSuffix(r.op, " /api/query") {
 		r.op += " type=" + r.query.get("type")
 	}
@@ -80,12 +87,24 @@ func (s *Simulator) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 		s.serveControl(w, r, match.Value)
 		return
 	}
-	fault := s.faults.match(r)
-	if fault.replaces() {
-		s.journal.add(s.entry(r, fault.Status))
-		fault.apply(w, hr)
+	if atSite {
+		r.cell = s.pick()
+	}
+	if status, ok := r.cell.admit(w, atSite && len(s.cells) > 1); !ok {
+		s.journal.add(s.entry(r, status))
+		dropIf(status == 0)
 		return
 	}
+	fault := s.faultFor(r)
+	if fault != nil && !s.pause(r, fault.Delay) {
+		panic(http.ErrAbortHandler)
+	}
+	if fault.replaces() {
+		s.journal.add(s.entry(r, fault.status()))
+		s.apply(w, r, fault)
+		return
+	}
+	s.revoke(r, fault)
 	body, err := io.ReadAll(io.LimitReader(hr.Body, maxBody))
 	if err != nil {
 		return
@@ -99,10 +118,15 @@ func (s *Simulator) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	s.journal.add(s.entry(r, res.status))
 	s.log.Debug("Request", "method", hr.Method, "path", hr.URL.Path, "status", res.status, "took", time.Since(started))
 	s.enter(Worked, r, res.status)
-	if fault.dropsAfter() {
+	dropIf(fault.dropsAfter())
+	s.write(w, r, res, fault)
+}
+
+// dropIf closes the connection without an answer.
+func dropIf(drop bool) {
+	if drop {
 		panic(http.ErrAbortHandler)
 	}
-	s.write(w, r, res, started)
 }
 
 // delay waits as the profile says; only a clock that ticks makes requests slow. False means the caller went away.
@@ -154,7 +178,7 @@ func (s *Simulator) dispatch(r *request, e endpoint, found route.Result) (*respo
 		}
 	}
 	if !strings.HasPrefix(r.URL.Path, "/api/versions") && !strings.HasPrefix(r.URL.Path, "/oauth/") {
-		version, err := s.negotiate(r.Header)
+		version, err := r.cell.negotiate(r.Header)
 		if err != nil {
 			return nil, err
 		}
@@ -173,7 +197,7 @@ func (s *Simulator) dispatch(r *request, e endpoint, found route.Result) (*respo
 }
 
 // write sends the response with the headers VCD adds to each.
-func (s *Simulator) write(w http.ResponseWriter, r *request, res *response, started time.Time) {
+func (s *Simulator) write(w http.ResponseWriter, r *request, res *response, fault *Fault) {
 	var buf bytes.Buffer
 	h := w.Header()
 	switch {
@@ -190,12 +214,11 @@ func (s *Simulator) write(w http.ResponseWriter, r *request, res *response, star
 		h.Set(k, v)
 	}
 	h.Set("X-VMWARE-VCLOUD-REQUEST-ID", r.id)
-	h.Set("X-VMWARE-VCLOUD-REQUEST-EXECUTION-TIME", executionTime(started))
+	h.Set("X-VMWARE-VCLOUD-REQUEST-EXECUTION-TIME", executionTime(r.started))
 	h.Set("X-VMWARE-VCLOUD-CEIP-ID", s.ids.named("site", "ceip"))
 	h.Set("Cache-Control", "no-store, must-revalidate")
 	h.Set("Vary", "Accept-Encoding, User-Agent")
-	w.WriteHeader(res.status)
-	_, _ = w.Write(buf.Bytes()) // the caller went away
+	s.send(w, r, fault, res.status, buf.Bytes())
 }
 
 func (r *request) xmlType(res *response) string {

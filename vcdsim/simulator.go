@@ -1,12 +1,14 @@
 package vcdsim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,8 +27,13 @@ type Config struct {
 	// Listener is listened on instead of Addr, such as one in memory. Start takes it over; the certificate is also for the
 	// names localhost and vcdsim.
 	Listener net.Listener
-	Log      *slog.Logger
-	Version  Version // "" is the newest
+	// Cells is the number of servers; 0 is 1. Of several each has an address of its own, on a free port of the loopback
+	// interface, and Addr is that of a balancer before them.
+	Cells int
+	// PublicURL is what hrefs begin with, as VCD's public address does; "" is the address that was asked.
+	PublicURL string
+	Log       *slog.Logger
+	Version   Version // "" is the newest
 	// Assumptions, nil for the defaults.
 	Assumptions *Assumptions
 	// TokenLifetime is how long an access token is good for; 0 is an hour.
@@ -41,9 +48,7 @@ type Simulator struct {
 	log      *slog.Logger
 	addr     string
 	lifetime time.Duration
-	versions []string
 	routes   route.Table[endpoint]
-	certs    *certificates
 	faults   *Faults
 	journal  *journal
 	gate     atomic.Pointer[Gate]
@@ -51,11 +56,15 @@ type Simulator struct {
 	operations map[string]operation
 	bells      map[string]func(*Simulator, alarm)
 
-	listener net.Listener
-	server   *http.Server
-	ctx      context.Context //nolint:containedctx // the simulator's lifetime, for its guests
-	cancel   context.CancelFunc
-	guests   sync.WaitGroup
+	door   *door // the site's address
+	cells  []*Cell
+	public string
+	turns  sync.Mutex // guards turn
+	turn   int        // of the balancer
+
+	ctx    context.Context //nolint:containedctx // the simulator's lifetime, for its guests
+	cancel context.CancelFunc
+	guests sync.WaitGroup
 
 	mu      sync.Mutex // guards what follows
 	store   *store
@@ -74,14 +83,10 @@ func New(cfg Config) (*Simulator, error) {
 	if err != nil {
 		return nil, err
 	}
-	certs, err := newCertificates()
-	if err != nil {
-		return nil, err
-	}
 	model := cfg.Model.clone()
 	s := &Simulator{
 		clock: cfg.Clock, profile: cfg.Profile, guest: cfg.Guest, log: cfg.Log, addr: cfg.Addr, lifetime: cfg.TokenLifetime,
-		versions: versions, certs: certs, faults: &Faults{}, journal: newJournal(), operations: operations(), bells: bells(), store: newStore(model), ids: newIDs(cfg.Seed),
+		faults: newFaults(cfg.Seed), journal: newJournal(), operations: operations(), bells: bells(), store: newStore(model), ids: newIDs(cfg.Seed),
 		assume: DefaultAssumptions(), boots: map[string]context.CancelFunc{}, queues: map[string]chan struct{}{},
 	}
 	s.ids.fill(&s.store.model)
@@ -89,13 +94,15 @@ func New(cfg Config) (*Simulator, error) {
 		s.seedDocuments(&s.store.model.Orgs[i])
 	}
 	s.setDefaults(cfg)
+	if err := s.addCells(cfg, versions); err != nil {
+		return nil, err
+	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.addRoutes()
 	return s, nil
 }
 
 func (s *Simulator) setDefaults(cfg Config) {
-	s.listener = cfg.Listener
 	if s.clock == nil {
 		s.clock = NewClock(1)
 	}
@@ -113,27 +120,54 @@ func (s *Simulator) setDefaults(cfg Config) {
 	}
 }
 
+// addCells makes the cells, and the addresses to listen on.
+func (s *Simulator) addCells(cfg Config, versions []string) error {
+	signer, err := newAuthority()
+	if err != nil {
+		return err
+	}
+	host, _, err := net.SplitHostPort(s.addr)
+	if err != nil {
+		return fmt.Errorf("the address %q: %w", s.addr, err)
+	}
+	hosts := []string{host}
+	if cfg.PublicURL != "" {
+		public, err := url.Parse(cfg.PublicURL)
+		if err != nil || public.Host == "" {
+			return fmt.Errorf("the public address %q is no URL", cfg.PublicURL)
+		}
+		s.public, hosts = "https://"+public.Host, append(hosts, public.Hostname())
+	}
+	if s.door, err = newDoor(signer, hosts...); err != nil {
+		return err
+	}
+	s.door.listener = cfg.Listener
+	for n := range max(cfg.Cells, 1) {
+		c := newCell(s, n+1, cmp.Or(cfg.Version, Version106), versions)
+		if cfg.Cells > 1 {
+			if c.door, err = newDoor(signer); err != nil {
+				return err
+			}
+		}
+		s.cells = append(s.cells, c)
+	}
+	return nil
+}
+
 // Start listens and serves until Close.
 func (s *Simulator) Start() error {
-	if s.listener == nil {
-		listener, err := (&net.ListenConfig{}).Listen(s.ctx, "tcp", s.addr)
-		if err != nil {
-			return fmt.Errorf("listening on %s: %w", s.addr, err)
-		}
-		s.listener = listener
+	if err := s.door.open(s.ctx, s.addr, s, s.log); err != nil {
+		return err
 	}
-	var protocols http.Protocols
-	protocols.SetHTTP1(true) // as VCD; a dropped connection is then one request's
-	s.server = &http.Server{
-		Protocols: &protocols,
-		Handler:   s, TLSConfig: s.certs.tls(), ReadHeaderTimeout: 10 * time.Second,
-		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
-	}
-	go func() {
-		if err := s.server.ServeTLS(s.listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
-			s.log.Error("Serving stopped", "error", err)
+	for _, c := range s.cells {
+		if c.door == nil {
+			continue
 		}
-	}()
+		own := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, c, false) })
+		if err := c.door.open(s.ctx, "127.0.0.1:0", own, s.log); err != nil {
+			return errors.Join(err, s.Close())
+		}
+	}
 	return nil
 }
 
@@ -143,25 +177,26 @@ func (s *Simulator) Close() error {
 	s.cancel()
 	s.mu.Unlock()
 	defer s.guests.Wait()
-	if s.server == nil {
-		return nil
+	err := s.door.close()
+	for _, c := range s.cells {
+		err = errors.Join(err, c.door.close())
 	}
-	if err := s.server.Close(); err != nil {
-		return fmt.Errorf("closing the server: %w", err)
-	}
-	return nil
+	return err
 }
 
 // URL is the address of the site, without /api. It is empty before Start.
-func (s *Simulator) URL() string {
-	if s.listener == nil {
-		return ""
-	}
-	return "https://" + s.listener.Addr().String()
-}
+func (s *Simulator) URL() string { return s.door.url() }
 
-// CA is the PEM certificate that signed the server's.
-func (s *Simulator) CA() []byte { return s.certs.ca }
+// CA is the PEM certificate of the authority that signed the site's; of several when they differ from cell to cell.
+func (s *Simulator) CA() []byte {
+	doors := []*door{s.door}
+	for _, c := range s.cells {
+		if c.door != nil {
+			doors = append(doors, c.door)
+		}
+	}
+	return authorities(doors...)
+}
 
 // State returns a copy of everything.
 func (s *Simulator) State() State {

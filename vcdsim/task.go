@@ -1,7 +1,6 @@
 package vcdsim
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -41,6 +40,8 @@ type Task struct {
 	RequestID     string
 	Locks         []string // entities that are busy meanwhile
 	Work          Work
+	Cell          int  // that runs it; 0 is none in particular
+	Stuck         bool // a fault rule keeps it from ending
 }
 
 // An Entity is what a task works on.
@@ -99,7 +100,7 @@ func (s *Simulator) startTask(r *request, w Work, owner Entity, locks []string) 
 		UserName: "system",
 	}
 	if r != nil {
-		t.OrgID, t.RequestID = r.session.OrgID, r.id
+		t.OrgID, t.RequestID, t.Cell = r.session.OrgID, r.id, r.cell.number
 		t.UserID, t.UserName = r.session.UserID, r.session.User
 	}
 	s.store.tasks[t.ID] = t
@@ -127,29 +128,6 @@ func (s *Simulator) finishAfter(t *Task, d time.Duration) {
 		}
 	})
 	s.after(d, alarm{Bell: bellTask, ID: t.ID})
-}
-
-// finish ends a task: it does the work, or fails as a fault rule says, and frees the entities.
-func (s *Simulator) finish(id string) {
-	t := s.store.tasks[id]
-	if t == nil || t.done() {
-		return
-	}
-	op := s.operations[t.Work.Op]
-	err := s.faults.failTask(t.OperationName)
-	if err == nil {
-		err = op.run(s, t)
-	}
-	if err == nil {
-		s.end(t, TaskSuccess, nil)
-		return
-	}
-	var refusal *Refusal
-	if !errors.As(err, &refusal) {
-		refusal = refuse(http.StatusInternalServerError, codeInternal, "%s", err)
-	}
-	s.residue(t)
-	s.end(t, TaskError, refusal)
 }
 
 // residue settles what a failed creation leaves behind.
@@ -201,13 +179,7 @@ func (s *Simulator) busyCheck(ids ...string) error {
 			continue
 		}
 		t := s.store.tasks[taskID]
-		name := s.operations[t.Work.Op].busy
-		task := fmt.Sprintf("%s(com.vmware.vcloud.entity.task:%s)", name, t.ID)
-		if s.assume.BusyTextTenant {
-			return refuse(http.StatusBadRequest, codeBusy, "Unable to perform this action. Contact your cloud administrator. %s", task)
-		}
-		return refuse(http.StatusBadRequest, codeBusy,
-			"The entity Ref: com.vmware.vcloud.entity.%s:%s is busy completing an operation %s. %s", t.Owner.Kind, t.Owner.ID, name, task)
+		return refuse(http.StatusBadRequest, codeBusy, "%s", busyText(s.assume.BusyTextTenant, t.Owner, s.operations[t.Work.Op].busy, t.ID))
 	}
 	return nil
 }

@@ -14,49 +14,56 @@ import (
 	"time"
 )
 
-// certificates are an authority and a server certificate it signed for the loopback addresses.
-type certificates struct {
-	ca     []byte // PEM
-	server tls.Certificate
+// An authority signs the certificates of the addresses the simulator listens on.
+type authority struct {
+	pem  []byte
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
 }
 
 const certificateLife = 10 * 365 * 24 * time.Hour
 
-func newCertificates() (*certificates, error) {
-	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+func newAuthority() (*authority, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("generating the authority's key: %w", err)
 	}
+	now := time.Now()
+	cert := &x509.Certificate{
+		SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: "vcdsim authority", SerialNumber: now.Format(time.RFC3339Nano)},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(certificateLife),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, cert, cert, key.Public(), key)
+	if err != nil {
+		return nil, fmt.Errorf("signing the authority: %w", err)
+	}
+	return &authority{pem: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), cert: cert, key: key}, nil
+}
+
+// issue makes a certificate for the loopback addresses and further hosts.
+func (a *authority) issue(hosts ...string) (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("generating the server's key: %w", err)
 	}
 	now := time.Now()
-	authority := &x509.Certificate{
-		SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: "vcdsim authority"},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(certificateLife),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-	}
-	caDER, err := x509.CreateCertificate(rand.Reader, authority, authority, caKey.Public(), caKey)
-	if err != nil {
-		return nil, fmt.Errorf("signing the authority: %w", err)
-	}
-	server := &x509.Certificate{
-		SerialNumber: big.NewInt(now.UnixNano() + 1), Subject: pkix.Name{CommonName: "vcdsim"},
+	cert := &x509.Certificate{
+		SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: "vcdsim"},
 		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(certificateLife),
 		DNSNames: []string{"localhost", "vcdsim"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
-	der, err := x509.CreateCertificate(rand.Reader, server, authority, key.Public(), caKey)
+	for _, h := range hosts {
+		if ip := net.ParseIP(h); ip != nil {
+			cert.IPAddresses = append(cert.IPAddresses, ip)
+		} else if h != "" {
+			cert.DNSNames = append(cert.DNSNames, h)
+		}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, cert, a.cert, key.Public(), a.key)
 	if err != nil {
 		return nil, fmt.Errorf("signing the server's certificate: %w", err)
 	}
-	return &certificates{
-		ca:     pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: caDER}),
-		server: tls.Certificate{Certificate: [][]byte{der, caDER}, PrivateKey: key},
-	}, nil
-}
-
-func (c *certificates) tls() *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{c.server}}
+	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }

@@ -40,11 +40,11 @@ func (v Version) list() ([]string, error) {
 var acceptVersion = regexp.MustCompile(`version=([0-9a-z.\-]+)`)
 
 // negotiate finds the API version a request asks for, or refuses with 406.
-func (s *Simulator) negotiate(h http.Header) (string, error) {
-	asked := ""
+func (c *Cell) negotiate(h http.Header) (string, error) {
+	asked, served := "", c.served()
 	for _, accept := range h.Values("Accept") {
 		for _, m := range acceptVersion.FindAllStringSubmatch(accept, -1) {
-			if slices.Contains(s.versions, m[1]) {
+			if slices.Contains(served, m[1]) {
 				return m[1], nil
 			}
 			asked = m[1]
@@ -56,9 +56,15 @@ func (s *Simulator) negotiate(h http.Header) (string, error) {
 	return "", refuse(http.StatusNotAcceptable, "NOT_ACCEPTABLE", "The request has invalid accept header: Unknown API version %s.", asked)
 }
 
+// highest is the highest API version of the cell that answers.
+func (r *request) highest() string {
+	served := r.cell.served()
+	return served[len(served)-1]
+}
+
 func (r *request) getVersions() (*response, error) {
 	n := xmltree.New("SupportedVersions", xmltree.A("xmlns", "http://www.vmware.com/vcloud/versions"))
-	for _, v := range r.sim.versions {
+	for _, v := range r.cell.served() {
 		n.Add(xmltree.New("VersionInfo", xmltree.A("deprecated", v < "37.0"),
 			xmltree.T("Version", v),
 			xmltree.T("LoginUrl", r.base()+"/cloudapi/1.0.0/sessions"),

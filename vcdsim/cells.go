@@ -1,0 +1,243 @@
+package vcdsim
+
+import (
+	"net/http"
+	"sync"
+	"time"
+)
+
+// A Cell is one server of the site. All cells have the same database; each has its own API versions, certificate and
+// troubles. A site of several cells has a balancer in front, whose address is the Simulator's URL: it hands the requests
+// round, one to each cell in turn, and leaves out cells it knows to be down. A cell's methods may be called from any
+// goroutine.
+type Cell struct {
+	sim    *Simulator
+	number int
+	door   *door // nil when the site has one cell: then it listens at the site's address
+
+	mu          sync.Mutex
+	version     Version
+	versions    []string
+	up          bool
+	missed      bool // it is down and the balancer has not noticed
+	maintenance bool
+	stop        chan struct{} // closed when the cell stops
+	cancel      func()        // of the restart that is under way
+}
+
+// A CellStatus is how a cell is.
+type CellStatus struct {
+	Number      int     `json:"number"` // from 1
+	URL         string  `json:"url"`
+	Up          bool    `json:"up"`
+	InRotation  bool    `json:"inRotation"` // the balancer sends requests there
+	Maintenance bool    `json:"maintenance"`
+	Version     Version `json:"version"` // highest API version
+}
+
+func newCell(s *Simulator, number int, version Version, versions []string) *Cell {
+	return &Cell{sim: s, number: number, version: version, versions: versions, up: true, stop: make(chan struct{})}
+}
+
+// Cells returns the cells, the first being number 1.
+func (s *Simulator) Cells() []*Cell { return append([]*Cell(nil), s.cells...) }
+
+// Status tells how the cell is.
+func (c *Cell) Status() CellStatus {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return CellStatus{
+		Number: c.number, URL: c.URL(), Up: c.up, InRotation: c.up || c.missed, Maintenance: c.maintenance, Version: c.version,
+	}
+}
+
+// URL is the cell's own address, past the balancer. It is empty before Start.
+func (c *Cell) URL() string {
+	if c.door == nil {
+		return c.sim.URL()
+	}
+	return c.door.url()
+}
+
+// Stop takes the cell down, and the balancer sends nothing there any more. Requests under way are cut off. What becomes of
+// the sessions that were opened on it and of the tasks it ran is said by Assumptions. The only cell of a site closes
+// connections without an answer while it is down.
+func (c *Cell) Stop() { c.halt(false) }
+
+// Crash takes the cell down as Stop does, but the balancer does not notice: every request it sends there is answered with
+// 502 Bad Gateway.
+func (c *Cell) Crash() { c.halt(true) }
+
+func (c *Cell) halt(missed bool) {
+	c.mu.Lock()
+	was := c.up
+	c.up, c.missed = false, missed
+	if was {
+		close(c.stop)
+	}
+	c.unschedule()
+	c.mu.Unlock()
+	if !was {
+		return
+	}
+	if c.door != nil {
+		c.door.drop()
+	}
+	c.sim.cellStopped(c.number)
+}
+
+// Start brings the cell up again.
+func (c *Cell) Start() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unschedule()
+	if !c.up {
+		c.up, c.missed, c.stop = true, false, make(chan struct{})
+	}
+}
+
+func (c *Cell) unschedule() {
+	if c.cancel != nil {
+		c.cancel()
+		c.cancel = nil
+	}
+}
+
+// Restart stops the cell and starts it again after down on the simulator's clock; 0 starts it at once.
+func (c *Cell) Restart(down time.Duration) {
+	c.Stop()
+	if down <= 0 {
+		c.Start()
+		return
+	}
+	cancel := c.sim.clock.AfterFunc(down, c.Start)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cancel = cancel
+}
+
+// Upgrade changes which API versions the cell serves.
+func (c *Cell) Upgrade(to Version) error {
+	versions, err := to.list()
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.version, c.versions = to, versions
+	return nil
+}
+
+// Maintain makes the cell show its maintenance page (503, HTML) instead of answers, or answer again.
+func (c *Cell) Maintain(on bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.maintenance = on
+}
+
+// RenewCertificate gives the cell's own address a new certificate, signed by the same authority or by a new one, and drops
+// the connections it has.
+func (c *Cell) RenewCertificate(byNewAuthority bool) error {
+	if c.door == nil {
+		return c.sim.RenewCertificate(byNewAuthority)
+	}
+	return c.sim.renew(c.door, byNewAuthority)
+}
+
+// RenewCertificate gives the site's address a new certificate, signed by the same authority or by a new one, which CA
+// then returns, and drops the connections it has.
+func (s *Simulator) RenewCertificate(byNewAuthority bool) error {
+	return s.renew(s.door, byNewAuthority)
+}
+
+func (s *Simulator) renew(d *door, byNewAuthority bool) error {
+	d.mu.Lock()
+	signer := d.signer
+	d.mu.Unlock()
+	if byNewAuthority {
+		fresh, err := newAuthority()
+		if err != nil {
+			return err
+		}
+		signer = fresh
+	}
+	return d.renew(signer)
+}
+
+// stopped is closed when the cell is stopped.
+func (c *Cell) stopped() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stop
+}
+
+func (c *Cell) served() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.versions
+}
+
+// cellStopped settles what the cell had in hand.
+func (s *Simulator) cellStopped(number int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.assume.CellStopEndsSessions {
+		for token, x := range s.store.sessions {
+			if x.Cell == number {
+				delete(s.store.sessions, token)
+			}
+		}
+	}
+	if !s.assume.CellStopAbortsTasks {
+		return
+	}
+	for _, t := range sorted(s.store.tasks) {
+		if t.Cell == number && !t.done() {
+			s.abort(t, "The task was aborted because its cell was stopped.")
+		}
+	}
+	s.settle()
+}
+
+// pick is the cell that answers the next request at the site's address, nil if there is none.
+func (s *Simulator) pick() *Cell {
+	if len(s.cells) == 1 {
+		return s.cells[0]
+	}
+	s.turns.Lock()
+	defer s.turns.Unlock()
+	for range s.cells {
+		s.turn++
+		c := s.cells[s.turn%len(s.cells)]
+		if c.Status().InRotation {
+			return c
+		}
+	}
+	return nil
+}
+
+// admit answers for a cell that cannot: it is down, or in maintenance. It returns whether the request may go on, or the
+// status that was answered.
+func (c *Cell) admit(w http.ResponseWriter, balanced bool) (status int, ok bool) {
+	if c == nil {
+		return writeHTML(w, http.StatusServiceUnavailable, "No server is available to handle this request."), false
+	}
+	is := c.Status()
+	switch {
+	case !is.Up && balanced:
+		return writeHTML(w, http.StatusBadGateway, "The server returned an invalid or incomplete response."), false
+	case !is.Up:
+		return 0, false
+	case is.Maintenance:
+		return writeHTML(w, http.StatusServiceUnavailable, "VMware Cloud Director is down for maintenance. Please try again later."), false
+	default:
+		return 0, true
+	}
+}
+
+func writeHTML(w http.ResponseWriter, status int, message string) int {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(htmlPage(status, message)) // the caller went away
+	return status
+}

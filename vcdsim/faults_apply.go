@@ -1,0 +1,220 @@
+package vcdsim
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"html"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// replaces says whether the rule takes the place of the work.
+func (f *Fault) replaces() bool {
+	return f != nil && (f.Hang || f.DropBefore || f.Status != 0 || f.Busy != "")
+}
+
+// status is what the request log tells of a request that is replaced: 0 when there is no answer.
+func (f *Fault) status() int {
+	switch {
+	case f.Hang || f.DropBefore:
+		return 0
+	case f.Busy != "":
+		return http.StatusBadRequest
+	default:
+		return f.Status
+	}
+}
+
+// dropsAfter says whether the connection is dropped when the work is done.
+func (f *Fault) dropsAfter() bool { return f != nil && f.DropAfter }
+
+// apply does what happens instead of the work.
+func (s *Simulator) apply(w http.ResponseWriter, r *request, f *Fault) {
+	switch {
+	case f.Hang:
+		select {
+		case <-r.Context().Done():
+		case <-r.cell.stopped():
+		}
+		panic(http.ErrAbortHandler)
+	case f.DropBefore:
+		panic(http.ErrAbortHandler)
+	}
+	refusal := f.refusal(r)
+	for k, v := range f.Header {
+		w.Header().Set(k, v)
+	}
+	body, contentType := f.body(r, refusal)
+	if contentType != "" {
+		w.Header().Set("Content-Type", contentType)
+	}
+	s.send(w, r, f, refusal.Status, body)
+}
+
+// faultTexts are the codes and texts of statuses, when a rule names none.
+var faultTexts = map[int][2]string{
+	http.StatusBadRequest:          {codeBadRequest, "Bad request."},
+	http.StatusUnauthorized:        {codeUnauthorized, "This operation is denied. You need to be authenticated."},
+	http.StatusForbidden:           {codeForbidden, "Either you need some or all of the following rights [Base] to perform operations [ENTITY_VIEW] or the target entity is invalid."},
+	http.StatusNotFound:            {codeNotFound, "There is no such resource."},
+	http.StatusPreconditionFailed:  {"PRECONDITION_FAILED", "The entity was changed by another request."},
+	http.StatusTooManyRequests:     {"TOO_MANY_REQUESTS", "Too many requests."},
+	http.StatusInternalServerError: {codeInternal, "Internal Server Error"},
+	http.StatusBadGateway:          {"BAD_GATEWAY", "Bad Gateway"},
+	http.StatusServiceUnavailable:  {"SERVICE_UNAVAILABLE", "The service is temporarily unavailable."},
+}
+
+func (f *Fault) refusal(r *request) *Refusal {
+	out := &Refusal{Status: f.Status, Code: f.Code, Message: f.Message}
+	if f.Busy != "" {
+		out.Status, out.Code = http.StatusBadRequest, codeBusy
+		out.Message = f.Busy.text(r)
+		return out
+	}
+	if text, ok := faultTexts[f.Status]; ok {
+		if out.Code == "" {
+			out.Code = text[0]
+		}
+		if out.Message == "" {
+			out.Message = text[1]
+		}
+	}
+	return out
+}
+
+// noID stands for an id in what a rule makes up.
+const noID = "00000000-0000-0000-0000-000000000000"
+
+// text is the refusal as if a recompose, or a change of the VM, were under way.
+func (t BusyText) text(r *request) string {
+	owner, op := Entity{Kind: "vapp", ID: noID}, opRecompose
+	for _, kind := range []string{"vm", "disk", "id", "vapp"} {
+		if v, ok := r.vars[kind]; ok {
+			owner.ID = bare(v)
+		}
+	}
+	if r.vars["vm"] != "" {
+		owner.Kind, op = "vm", opUpdateVM
+	}
+	return busyText(t == BusyTenant, owner, r.sim.operations[op].busy, noID)
+}
+
+// busyText is what BUSY_ENTITY says of an entity that a task holds.
+func busyText(tenant bool, e Entity, operation, task string) string {
+	held := fmt.Sprintf("%s(com.vmware.vcloud.entity.task:%s)", operation, task)
+	if tenant {
+		return "Unable to perform this action. Contact your cloud administrator. " + held
+	}
+	return fmt.Sprintf("The entity Ref: com.vmware.vcloud.entity.%s:%s is busy completing an operation %s. %s", e.Kind, e.ID, operation, held)
+}
+
+// body writes an error in the kind the rule asks for.
+func (f *Fault) body(r *request, refusal *Refusal) (body []byte, contentType string) {
+	kind := f.Body
+	if kind == "" {
+		kind = BodyXML
+		if r.cloudAPI() {
+			kind = BodyJSON
+		}
+	}
+	switch kind {
+	case BodyEmpty:
+		return nil, ""
+	case BodyHTML:
+		return htmlPage(refusal.Status, refusal.Message), "text/html; charset=utf-8"
+	case BodyJSON:
+		out, _ := json.Marshal(refusal.json(noID)) //nolint:errchkjson // texts only
+		return append(out, '\n'), "application/json"
+	default:
+		var buf bytes.Buffer
+		_ = refusal.xml(noID).Write(&buf) // a bytes.Buffer does not fail
+		return buf.Bytes(), "application/vnd.vmware.vcloud.error+xml"
+	}
+}
+
+// htmlPage is an error as proxies and web servers write it.
+func htmlPage(status int, message string) []byte {
+	title := strconv.Itoa(status) + " " + http.StatusText(status)
+	return []byte("<html>\n<head><title>" + title + "</title></head>\n<body>\n<center><h1>" + title + "</h1></center>\n<p>" +
+		html.EscapeString(message) + "</p>\n</body>\n</html>\n")
+}
+
+// revoke ends the session of the caller, or all that a user may log in with by token.
+func (s *Simulator) revoke(r *request, f *Fault) {
+	if f == nil || !f.EndSession && !f.RevokeToken {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := s.store.sessions[r.token()]
+	if x == nil {
+		return
+	}
+	delete(s.store.sessions, x.Token)
+	if !f.RevokeToken {
+		return
+	}
+	(&Editor{sim: s}).SetAPITokens(x.Org, x.User)
+	for _, c := range s.store.clients {
+		if c.userID == x.UserID {
+			c.token = ""
+		}
+	}
+	for token, other := range s.store.sessions {
+		if other.UserID == x.UserID {
+			delete(s.store.sessions, token)
+		}
+	}
+}
+
+// pieces is in how many pieces a slow body comes.
+const pieces = 10
+
+// send writes an answer: at once, slowly, or half of it.
+func (s *Simulator) send(w http.ResponseWriter, r *request, f *Fault, status int, body []byte) {
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	if f != nil && f.Truncate {
+		body = body[:len(body)/2]
+	}
+	if f == nil || f.SlowBody <= 0 {
+		_, _ = w.Write(body) // the caller went away
+	} else {
+		s.trickle(w, r, f.SlowBody, body)
+	}
+	if f != nil && f.Truncate {
+		_ = http.NewResponseController(w).Flush() // the caller went away
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func (s *Simulator) trickle(w http.ResponseWriter, r *request, over time.Duration, body []byte) {
+	size := max(1, (len(body)+pieces-1)/pieces)
+	for from := 0; from < len(body); from += size {
+		if !s.pause(r, over/pieces) {
+			return
+		}
+		_, _ = w.Write(body[from:min(from+size, len(body))])
+		_ = http.NewResponseController(w).Flush() // the caller went away
+	}
+}
+
+// pause waits on the simulator's clock; false means that the caller went away or the cell was stopped.
+func (s *Simulator) pause(r *request, d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	due := make(chan struct{})
+	cancel := s.clock.AfterFunc(d, func() { close(due) })
+	select {
+	case <-due:
+		return true
+	case <-r.Context().Done():
+	case <-r.cell.stopped():
+	case <-s.ctx.Done():
+	}
+	cancel()
+	return false
+}

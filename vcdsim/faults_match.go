@@ -1,0 +1,156 @@
+package vcdsim
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A subject is what rules are matched with.
+type subject struct {
+	task      bool
+	operation string
+	user, org string
+	entities  []string // ids and names
+	cell      int
+}
+
+// faultFor returns the rule for a request, nil if none applies.
+func (s *Simulator) faultFor(r *request) *Fault {
+	if s.faults.empty() {
+		return nil
+	}
+	of := s.subjectOf(r)
+	return s.faults.take(func(f *Fault) bool { return f.matches(of) })
+}
+
+// subjectOf finds out who asks for what, before anything is decided about the request.
+func (s *Simulator) subjectOf(r *request) subject {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of := subject{operation: r.op, cell: r.cell.number}
+	if x := s.store.sessions[r.token()]; x != nil {
+		of.user, of.org = x.User, x.Org
+	} else if name, _, ok := r.BasicAuth(); ok {
+		of.user, of.org, _ = strings.Cut(name, "@")
+	}
+	for _, v := range r.vars {
+		of.entities = append(of.entities, bare(v))
+		of.entities = append(of.entities, s.nameOf(bare(v))...)
+	}
+	return of
+}
+
+func (s *Simulator) nameOf(id string) []string {
+	switch {
+	case s.store.vms[id] != nil:
+		return []string{s.store.vms[id].Name}
+	case s.store.vapps[id] != nil:
+		return []string{s.store.vapps[id].Name}
+	case s.store.disks[id] != nil:
+		return []string{s.store.disks[id].Name}
+	default:
+		return nil
+	}
+}
+
+func (f *Fault) ofTasks() bool { return f.FailTask || f.AbortTask || f.StickTask }
+
+func (f *Fault) matches(of subject) bool {
+	return f.ofTasks() == of.task && f.covers(of.operation) &&
+		(f.Cell == 0 || f.Cell == of.cell) &&
+		(f.User == "" || f.User == of.user || f.User == of.user+"@"+of.org) &&
+		(f.Entity == "" || slices.Contains(of.entities, f.Entity) || slices.Contains(of.entities, bare(f.Entity)))
+}
+
+func (f *Fault) covers(operation string) bool {
+	if f.Operation == "" || f.Operation == operation {
+		return true
+	}
+	ok, err := path.Match(f.Operation, operation)
+	return err == nil && ok
+}
+
+// Validate says what is wrong with a rule: it could not match, or has nothing to do.
+func (f *Fault) Validate() error {
+	var errs []error
+	if _, err := path.Match(f.Operation, ""); err != nil {
+		errs = append(errs, fmt.Errorf("operation %q: %w", f.Operation, err))
+	}
+	if f.Probability < 0 || f.Probability > 1 {
+		errs = append(errs, fmt.Errorf("probability %v is not between 0 and 1", f.Probability))
+	}
+	if f.Skip < 0 || f.Count < 0 || f.Cell < 0 || f.Delay < 0 || f.SlowBody < 0 {
+		errs = append(errs, errors.New("skip, count, cell, delay and slowBody are not negative"))
+	}
+	if f.Status != 0 && (f.Status < 200 || f.Status > 599) {
+		errs = append(errs, fmt.Errorf("status %d is not one of HTTP", f.Status))
+	}
+	if !slices.Contains([]BusyText{"", BusyTenant, BusyProvider}, f.Busy) {
+		errs = append(errs, fmt.Errorf("busy %q is not tenant or provider", f.Busy))
+	}
+	if !slices.Contains([]BodyKind{"", BodyXML, BodyJSON, BodyHTML, BodyEmpty}, f.Body) {
+		errs = append(errs, fmt.Errorf("body %q is not xml, json, html or empty", f.Body))
+	}
+	if !f.acts() {
+		errs = append(errs, errors.New("it says nothing that happens: status, busy, hang, dropBefore, dropAfter, delay …"))
+	}
+	return errors.Join(errs...)
+}
+
+func (f *Fault) acts() bool {
+	return f.ofTasks() || f.Hang || f.DropBefore || f.DropAfter || f.Truncate || f.EndSession || f.RevokeToken ||
+		f.Delay > 0 || f.SlowBody > 0 || f.Status != 0 || f.Busy != ""
+}
+
+// plainFault is a Fault without its methods.
+type plainFault Fault
+
+// faultJSON is a Fault in JSON: durations are written as people do, "1m30s".
+type faultJSON struct {
+	plainFault
+
+	Delay    string `json:"delay,omitempty"`
+	SlowBody string `json:"slowBody,omitempty"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (f Fault) MarshalJSON() ([]byte, error) {
+	out := faultJSON{plainFault: plainFault(f)}
+	if f.Delay > 0 {
+		out.Delay = f.Delay.String()
+	}
+	if f.SlowBody > 0 {
+		out.SlowBody = f.SlowBody.String()
+	}
+	return json.Marshal(out)
+}
+
+// UnmarshalJSON implements json.Unmarshaler; unknown fields are errors.
+func (f *Fault) UnmarshalJSON(data []byte) error { //nolint:recvcheck // a value must marshal, too
+	var in faultJSON
+	dec := json.NewDecoder(strings.NewReader(string(data)))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&in); err != nil {
+		return err
+	}
+	*f = Fault(in.plainFault)
+	for _, d := range []struct {
+		text string
+		into *time.Duration
+	}{{in.Delay, &f.Delay}, {in.SlowBody, &f.SlowBody}} {
+		if d.text == "" {
+			continue
+		}
+		parsed, err := time.ParseDuration(d.text)
+		if err != nil {
+			return err
+		}
+		*d.into = parsed
+	}
+	return nil
+}
