@@ -1,13 +1,13 @@
 package e2e
 
 import (
-	"encoding/base64"
 	"fmt"
-	"os"
+	"maps"
 	"path/filepath"
 
 	clusterapi "sigs.k8s.io/cluster-api/test/e2e"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/site"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack/programs"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/world"
@@ -23,28 +23,17 @@ const (
 )
 
 // variables are what a user of the simulated tenant writes into clusterctl.yaml, and what the specs want to know.
-func (s *site) variables() map[string]string {
-	org := s.simulator.State().Model.Orgs[1]
-	user, vdc := org.Users[1], org.VDCs[0]
-	encode := base64.StdEncoding.EncodeToString
-	return map[string]string{
-		"VCD_SITE":                     s.simulator.URL(),
-		"VCD_ORGANIZATION":             org.Name,
-		"VCD_ORGANIZATION_VDC":         vdc.Name,
-		"VCD_ORGANIZATION_VDC_NETWORK": vdc.Networks[0].Name,
-		"VCD_CATALOG":                  org.Catalogs[0].Name,
-		"VCD_TEMPLATE_NAME":            templateName(programs.KubernetesVersion),
-		"VCD_USERNAME_B64":             encode([]byte(user.Name)),
-		"VCD_PASSWORD_B64":             encode([]byte(user.Password)),
-		"VCD_CA_BUNDLE_B64":            encode(s.simulator.CA()),
-		"CONTROL_PLANE_ENDPOINT_IP":    endpoint,
-
+func variables(s suite) map[string]string {
+	variables := s.Variables()
+	maps.Copy(variables, map[string]string{
+		"CONTROL_PLANE_ENDPOINT_IP":                endpoint,
 		clusterapi.KubernetesVersion:               programs.KubernetesVersion,
 		clusterapi.KubernetesVersionUpgradeFrom:    upgradeFrom,
 		clusterapi.KubernetesVersionUpgradeTo:      programs.KubernetesVersion,
 		clusterapi.CPMachineTemplateUpgradeTo:      upgradedControlPlane,
 		clusterapi.WorkersMachineTemplateUpgradeTo: upgradedWorkers,
-	}
+	})
+	return variables
 }
 
 // intervals are how long the specs wait, and how often they look.
@@ -67,18 +56,10 @@ func intervals() map[string][]string {
 }
 
 // writeRepository writes a release of this provider with the specs' templates for clusterctl, and its configuration.
-func writeRepository(s *site, variables map[string]string) (string, error) {
-	files := map[string][]byte{"infrastructure-components.yaml": s.Components}
-	paths, err := filepath.Glob(filepath.Join(s.Root, "test", "e2e", "testdata", "*.yaml"))
+func writeRepository(s suite, variables map[string]string) (string, error) {
+	files, err := site.ReleaseFiles(s.World, "test/e2e/testdata/*.yaml", "templates/"+usual)
 	if err != nil {
 		return "", err
-	}
-	for _, path := range append(paths, filepath.Join(s.Root, "metadata.yaml"), filepath.Join(s.Root, "templates", usual)) {
-		content, err := os.ReadFile(path)
-		if err != nil {
-			return "", fmt.Errorf("reading what a release holds: %w", err)
-		}
-		files[filepath.Base(path)] = content
 	}
 	for flavor, change := range flavors() {
 		template, err := change(files[usual])

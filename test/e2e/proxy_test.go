@@ -32,11 +32,11 @@ type proxy struct {
 	used   atomic.Int32
 }
 
-func newProxy(s *site) *proxy {
+func newProxy(s suite) *proxy {
 	scheme := runtime.NewScheme()
 	framework.TryAddDefaultSchemes(scheme)
 	Expect(infrav1.AddToScheme(scheme)).To(Succeed())
-	guests, err := url.Parse(s.workloads.ProxyURL())
+	guests, err := url.Parse(s.Workloads.ProxyURL())
 	Expect(err).NotTo(HaveOccurred())
 	return &proxy{ClusterProxy: framework.NewClusterProxy("management", s.Kubeconfig(), scheme), guests: guests}
 }

@@ -24,7 +24,7 @@ var ctx = context.Background()
 
 // What BeforeSuite makes and all specs share.
 var (
-	house            *site
+	house            suite
 	config           *clusterctl.E2EConfig
 	clusterctlConfig string
 	management       *proxy
@@ -49,9 +49,9 @@ var _ = BeforeSuite(func() {
 	Expect(os.RemoveAll(artifacts)).To(Succeed())
 	Expect(os.MkdirAll(artifacts, 0o750)).To(Succeed())
 
-	house, err = startSite(ctx, dir)
+	house, err = startSuite(ctx, dir)
 	Expect(err).NotTo(HaveOccurred())
-	variables := house.variables()
+	variables := variables(house)
 	for name := range variables {
 		Expect(os.Unsetenv(name)).To(Succeed()) // The framework and clusterctl prefer the environment.
 	}
@@ -64,12 +64,12 @@ var _ = BeforeSuite(func() {
 // After each spec its cluster is deleted: nothing of it may be left in VCD, and nothing that VCD does not know may have been
 // asked for.
 var _ = AfterEach(func() {
-	Eventually(house.left).WithTimeout(30*time.Second).WithPolling(time.Second).Should(BeEmpty(), "left in the simulated VCD")
+	Eventually(house.Left).WithTimeout(30*time.Second).WithPolling(time.Second).Should(BeEmpty(), "left in the simulated VCD")
 	Expect(house.Failed()).NotTo(Receive(), "a program ended by itself")
 })
 
 var _ = AfterSuite(func() {
-	if house != nil {
-		Expect(house.close()).To(Succeed())
+	if house.Site != nil {
+		Expect(house.Close()).To(Succeed())
 	}
 })

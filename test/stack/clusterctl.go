@@ -29,7 +29,8 @@ type Repository struct {
 const (
 	providerName     = "vcd"
 	providerFullName = "infrastructure-" + providerName
-	componentsFile   = "infrastructure-components.yaml"
+	// ComponentsFile is the file of a release with everything that is installed.
+	ComponentsFile = "infrastructure-components.yaml"
 )
 
 // LocalRepository writes a release of this provider below dir and a clusterctl.yaml that takes the provider from there;
@@ -50,7 +51,7 @@ func LocalRepository(dir string, repository Repository) (string, error) {
 	}
 	config := map[string]any{
 		"providers": []map[string]string{{
-			"name": providerName, "type": "InfrastructureProvider", "url": "file://" + filepath.ToSlash(filepath.Join(release, componentsFile)),
+			"name": providerName, "type": "InfrastructureProvider", "url": "file://" + filepath.ToSlash(filepath.Join(release, ComponentsFile)),
 		}},
 		"overridesFolder": filepath.Join(dir, "overrides"),
 	}

@@ -3,6 +3,7 @@ package stack
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 
@@ -115,6 +116,7 @@ func (s *Stack) installParts(ctx context.Context, opts Options) error {
 			ComponentsYAML: yaml, ManagerBinary: s.Bin(string(part)), Version: versionOf(part), Env: opts.Env,
 			Variables: map[string]string{"CLUSTER_TOPOLOGY": "true"},
 		}
+		maps.Copy(install.Variables, opts.Variables)
 		if part == IPAM {
 			install.HealthFlag = "--health-probe-bind-address"
 		}

@@ -50,6 +50,8 @@ type Options struct {
 	Parts []Part
 	// Env is added to the environment of the parts, such as HTTPS_PROXY to reach workload clusters.
 	Env []string
+	// Variables fill in ${NAME} in the components of the parts, such as EXP_MACHINE_TAINT_PROPAGATION: "true".
+	Variables map[string]string
 }
 
 // Stack is a running management cluster.

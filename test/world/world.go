@@ -25,6 +25,8 @@ type Options struct {
 	Parts []stack.Part
 	// Env is added to the environment of the parts.
 	Env []string
+	// Variables fill in ${NAME} in the components of the parts.
+	Variables map[string]string
 	// ManagerArgs follow the arguments that the manager is shipped with.
 	ManagerArgs []string
 }
@@ -59,7 +61,9 @@ func Start(ctx context.Context, opts Options) (*World, error) {
 	if err := BuildManager(ctx, root, binary); err != nil {
 		return nil, err
 	}
-	w.Stack, err = stack.Start(ctx, stack.Options{Dir: dir, Out: opts.Out, Parts: opts.Parts, Env: opts.Env})
+	w.Stack, err = stack.Start(ctx, stack.Options{
+		Dir: dir, Out: opts.Out, Parts: opts.Parts, Env: opts.Env, Variables: opts.Variables,
+	})
 	if err != nil {
 		return nil, err
 	}

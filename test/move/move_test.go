@@ -1,0 +1,193 @@
+// Package move takes a running cluster to another management cluster and back, as clusterctl move does.
+package move
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack/programs"
+)
+
+const (
+	name      = "traveller"
+	namespace = "default"
+	patience  = 3 * time.Minute
+)
+
+func TestARunningClusterMovesAndComesBack(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts two management clusters, and -short is set")
+	}
+	log.SetLogger(klog.Background())
+	s := newScene(t)
+	s.createCluster(s.home)
+	s.available(s.home, 2)
+	vms, before := s.vms(), len(s.site.Simulator.Requests())
+
+	t.Log("moving away")
+	s.move(s.home, s.away)
+	s.available(s.away, 2)
+	s.nothingAt(s.home)
+	s.Expect(s.vms()).To(Equal(vms), "the VMs of a cluster that moves")
+	s.Expect(s.writes(before)).To(BeEmpty(), "changes in VCD by a move")
+
+	t.Log("living there")
+	s.scale(s.away, 2)
+	s.available(s.away, 3)
+	vms, before = s.vms(), len(s.site.Simulator.Requests())
+
+	t.Log("moving back, killed while objects are made: nothing was deleted yet, so it starts again")
+	s.killedMove(s.away, s.home, func() bool { return s.exists(s.home, &clusterv1.MachineList{}) })
+	s.pause(s.away, false) // clusterctl refuses paused clusters.
+	t.Log("and killed while objects are deleted: all of them are in the new place, so it ends by hand")
+	s.killedMove(s.away, s.home, func() bool { return !s.exists(s.away, &infrav1.VCDMachineList{}) })
+	s.pause(s.home, false)
+	s.forget(s.away)
+	s.available(s.home, 3)
+	s.nothingAt(s.away)
+	s.Expect(s.vms()).To(Equal(vms), "the VMs of a cluster whose move was killed")
+	s.Expect(s.writes(before)).To(BeEmpty(), "changes in VCD by a move that was killed")
+
+	t.Log("deleting")
+	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
+	s.Expect(s.home.client.Delete(t.Context(), cluster)).To(Succeed())
+	s.Eventually(func() bool { return s.exists(s.home, &clusterv1.ClusterList{}) }, patience, "250ms").Should(BeFalse())
+	s.Expect(s.site.Left()).To(BeEmpty(), "left in the simulated VCD")
+}
+
+// createCluster is what a user does who wrote the Secret with the credentials by hand: no label of ours is on it.
+func (s *scene) createCluster(h house) {
+	manifest, err := h.Clusterctl(s.t.Context(), "generate", "cluster", name, "--infrastructure=vcd:"+version,
+		"--target-namespace="+namespace, "--kubernetes-version="+programs.KubernetesVersion,
+		"--control-plane-machine-count=1", "--worker-machine-count=1")
+	s.Expect(err).NotTo(HaveOccurred())
+	documents := strings.Split(string(manifest), "\n---\n")
+	kept := slices.DeleteFunc(slices.Clone(documents), func(d string) bool { return strings.Contains(d, "\nkind: Secret\n") })
+	s.Expect(kept).To(HaveLen(len(documents)-1), "the template has one Secret")
+	variables := s.site.Simulator.State().Model.Orgs[1].Users[1]
+	s.Expect(h.client.Create(s.t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: name + "-credentials", Namespace: namespace},
+		StringData: map[string]string{
+			infrav1.SecretUsername: variables.Name, infrav1.SecretPassword: variables.Password,
+			infrav1.SecretCABundle: string(s.site.Simulator.CA()),
+		},
+	})).To(Succeed())
+	_, err = h.Kubectl(s.t.Context(), strings.NewReader(strings.Join(kept, "\n---\n")), "apply", "-f", "-")
+	s.Expect(err).NotTo(HaveOccurred())
+}
+
+// available waits until the cluster is available with so many machines, all of them ready and nodes.
+func (s *scene) available(h house, machines int) {
+	s.t.Helper()
+	s.Eventually(func(g Gomega) {
+		cluster := &clusterv1.Cluster{}
+		g.Expect(h.client.Get(s.t.Context(), types.NamespacedName{Namespace: namespace, Name: name}, cluster)).To(Succeed())
+		g.Expect(condition(cluster, clusterv1.AvailableCondition)).To(Equal("True"))
+		infra := &infrav1.VCDCluster{}
+		g.Expect(h.client.Get(s.t.Context(), types.NamespacedName{Namespace: namespace, Name: name}, infra)).To(Succeed())
+		g.Expect(condition(infra, clusterv1.ReadyCondition)).To(Equal("True"))
+		list := &clusterv1.MachineList{}
+		g.Expect(h.client.List(s.t.Context(), list)).To(Succeed())
+		g.Expect(list.Items).To(HaveLen(machines))
+		for i := range list.Items {
+			g.Expect(condition(&list.Items[i], clusterv1.ReadyCondition)).To(Equal("True"), list.Items[i].Name)
+			g.Expect(list.Items[i].Status.NodeRef.Name).NotTo(BeEmpty())
+		}
+		vcdMachines := &infrav1.VCDMachineList{}
+		g.Expect(h.client.List(s.t.Context(), vcdMachines)).To(Succeed())
+		g.Expect(vcdMachines.Items).To(HaveLen(machines))
+		for i := range vcdMachines.Items {
+			g.Expect(condition(&vcdMachines.Items[i], clusterv1.ReadyCondition)).To(Equal("True"), vcdMachines.Items[i].Name)
+		}
+	}, patience, "250ms").Should(Succeed())
+}
+
+func condition(object interface{ GetConditions() []metav1.Condition }, kind string) string {
+	for _, c := range object.GetConditions() {
+		if c.Type == kind {
+			return string(c.Status)
+		}
+	}
+	return "absent"
+}
+
+// scale changes the number of workers.
+func (s *scene) scale(h house, workers int32) {
+	md := &clusterv1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Name: name + "-md-0", Namespace: namespace}}
+	s.Expect(h.client.Get(s.t.Context(), client.ObjectKeyFromObject(md), md)).To(Succeed())
+	before := md.DeepCopy()
+	md.Spec.Replicas = &workers
+	s.Expect(h.client.Patch(s.t.Context(), md, client.MergeFrom(before))).To(Succeed())
+}
+
+// move runs clusterctl move to its end.
+func (s *scene) move(from, to house) {
+	s.t.Helper()
+	_, err := from.Clusterctl(s.t.Context(), "move", "--namespace="+namespace, "--to-kubeconfig="+to.Kubeconfig())
+	s.Expect(err).NotTo(HaveOccurred())
+}
+
+// killedMove runs clusterctl move and kills it as soon as something is seen.
+func (s *scene) killedMove(from, to house, seen func() bool) {
+	s.t.Helper()
+	ctx, cancel := context.WithCancel(s.t.Context())
+	defer cancel()
+	//nolint:gosec // Our own program.
+	cmd := exec.CommandContext(ctx, from.Bin(programs.Clusterctl), "move", "--namespace="+namespace,
+		"--kubeconfig="+from.Kubeconfig(), "--to-kubeconfig="+to.Kubeconfig(), "--config="+filepath.Join(from.Dir(), "clusterctl", "clusterctl.yaml"))
+	cmd.Env = append(cmd.Environ(), "CLUSTERCTL_DISABLE_VERSIONCHECK=true")
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	s.Expect(cmd.Start()).To(Succeed())
+	s.Eventually(seen, patience, "2ms").Should(BeTrue(), "%s", &out)
+	s.Expect(cmd.Process.Kill()).To(Succeed())
+	s.Expect(cmd.Wait()).To(MatchError(ContainSubstring("killed")), "clusterctl was too quick to be killed: %s", &out)
+}
+
+// pause pauses a cluster, or goes on.
+func (s *scene) pause(h house, paused bool) {
+	s.t.Helper()
+	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"paused":%t}}`, paused))
+	s.Expect(h.client.Patch(s.t.Context(), cluster, patch)).To(Succeed())
+}
+
+// forget removes what a killed move left, without anybody acting on it: the cluster there is still paused.
+func (s *scene) forget(h house) {
+	s.t.Helper()
+	leftovers := []string{"clusters,machines,machinesets,machinedeployments", "kubeadmcontrolplanes,kubeadmconfigs,kubeadmconfigtemplates",
+		"vcdclusters,vcdmachines,vcdmachinetemplates,vcdidentities", "secrets"}
+	for _, kinds := range leftovers {
+		out, err := h.Kubectl(s.t.Context(), nil, "get", "--namespace="+namespace, "--output=name", kinds)
+		s.Expect(err).NotTo(HaveOccurred())
+		for object := range strings.FieldsSeq(string(out)) {
+			_, err = h.Kubectl(s.t.Context(), nil, "delete", "--namespace="+namespace, "--wait=false", "--cascade=orphan", object)
+			s.Expect(err).NotTo(HaveOccurred())
+			_, err = h.Kubectl(s.t.Context(), nil, "patch", "--namespace="+namespace, "--type=merge", `--patch={"metadata":{"finalizers":null}}`, object)
+			s.Expect(err == nil || strings.Contains(err.Error(), "NotFound")).To(BeTrue(), "%v", err)
+		}
+	}
+}
+
+// exists says whether there are objects of a list's kind.
+func (s *scene) exists(h house, list client.ObjectList) bool {
+	s.Expect(h.client.List(s.t.Context(), list, client.InNamespace(namespace), client.Limit(1))).To(Succeed())
+	return listLen(list) > 0
+}

@@ -1,0 +1,111 @@
+package move
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/site"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/world"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+const version = world.Version
+
+// scene is one VCD with two management clusters.
+type scene struct {
+	*WithT
+
+	t          *testing.T
+	site       *site.Site
+	home, away house
+}
+
+// house is a management cluster.
+type house struct {
+	*world.World
+
+	client client.Client
+}
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	s := &scene{WithT: NewWithT(t), t: t}
+	dir, err := os.MkdirTemp("", "move-")
+	s.Expect(err).NotTo(HaveOccurred())
+	s.site, err = site.Start(t.Context(), dir, vcdsim.K8sTenant())
+	s.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() {
+		s.Expect(s.site.Close()).To(Succeed())
+		if t.Failed() {
+			t.Log("Logs are kept in", dir)
+			return
+		}
+		s.Expect(os.RemoveAll(dir)).To(Succeed())
+	})
+	s.home, s.away = s.newHouse("home"), s.newHouse("away")
+	return s
+}
+
+func (s *scene) newHouse(dir string) house {
+	s.t.Helper()
+	w, err := s.site.NewWorld(s.t.Context(), world.Options{Dir: dir, Out: os.Stderr})
+	s.Expect(err).NotTo(HaveOccurred())
+	files, err := site.ReleaseFiles(w, "templates/cluster-template.yaml")
+	s.Expect(err).NotTo(HaveOccurred())
+	variables := s.site.Variables()
+	variables["CONTROL_PLANE_ENDPOINT_IP"] = "192.168.100.200"
+	s.Expect(w.LocalRepository(stack.Repository{Version: version, Files: files, Variables: variables})).To(Succeed())
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme} {
+		s.Expect(add(scheme)).To(Succeed())
+	}
+	c, err := client.New(w.RESTConfig(), client.Options{Scheme: scheme})
+	s.Expect(err).NotTo(HaveOccurred())
+	return house{World: w, client: c}
+}
+
+// vms are the VMs of the simulated VCD, by what makes them the same VM.
+func (s *scene) vms() []string {
+	var vms []string
+	for _, vm := range s.site.Simulator.State().VMs {
+		vms = append(vms, vm.ID+" "+vm.Name+" "+vm.Description)
+	}
+	slices.Sort(vms)
+	return vms
+}
+
+// writes lists the requests since index that change something in VCD.
+func (s *scene) writes(since int) []string {
+	var writes []string
+	for _, r := range s.site.Simulator.Requests()[since:] {
+		if r.Method != "GET" && !strings.Contains(r.Path, "session") {
+			writes = append(writes, r.Operation)
+		}
+	}
+	return writes
+}
+
+// nothingAt checks that nothing of a cluster that moved is left, its credentials least of all.
+func (s *scene) nothingAt(h house) {
+	s.t.Helper()
+	for _, list := range []client.ObjectList{
+		&clusterv1.ClusterList{}, &clusterv1.MachineList{}, &infrav1.VCDClusterList{}, &infrav1.VCDMachineList{},
+		&infrav1.VCDMachineTemplateList{}, &infrav1.VCDIdentityList{}, &corev1.SecretList{},
+	} {
+		s.Eventually(func() bool { return s.exists(h, list) }, patience, "100ms").Should(BeFalse(), "%T of a cluster that moved away", list)
+	}
+}
+
+func listLen(list client.ObjectList) int { return meta.LenList(list) }
