@@ -131,7 +131,7 @@ func (s *clusterScope) removeVApp(ctx context.Context, vApp vcd.VApp) (outcome, 
 		return done, nil
 	case len(foreign) > 0:
 		return fail(remedyPoll, infrav1.VAppNotEmptyReason,
-			"vApp %s holds VMs that are not this cluster's or have independent disks attached: move or delete %s, or annotate the VCDCluster with %s=true to leave the vApp as it is",
+			"vApp %s holds VMs that run without a VCDMachine, are not this cluster's or have independent disks attached: move or delete %s, or annotate the VCDCluster with %s=true to leave the vApp as it is",
 			vApp.Name, few(foreign), infrav1.KeepVAppAnnotation), nil
 	}
 	task, err := s.session.DeleteVApp(ctx, vApp.ID)
@@ -146,7 +146,8 @@ func (s *clusterScope) removeVApp(ctx context.Context, vApp vcd.VApp) (outcome, 
 }
 
 // foreignVMs returns the names of the VMs for which a vApp must not be deleted: those without this cluster's marker, those
-// that may not be seen, and those with independent disks, which outlive clusters.
+// that may not be seen, those with independent disks, which outlive clusters, and those that run. What a failed creation
+// left behind does not run; a VM that runs without a VCDMachine here is one that another management cluster has taken over.
 func (s *clusterScope) foreignVMs(ctx context.Context, vApp vcd.VApp) ([]string, outcome, error) {
 	var foreign []string
 	for _, ref := range vApp.VMs {
@@ -160,7 +161,7 @@ func (s *clusterScope) foreignVMs(ctx context.Context, vApp vcd.VApp) ([]string,
 			return nil, out, err
 		}
 		marker, ok := vcd.ParseMarker(vm.Description)
-		if !ok || marker.Cluster != s.vcdCluster.Spec.InfraID || len(independentDisks(vm)) > 0 {
+		if !ok || marker.Cluster != s.vcdCluster.Spec.InfraID || len(independentDisks(vm)) > 0 || vm.Status == vcd.StatusPoweredOn {
 			foreign = append(foreign, ref.Name)
 		}
 	}

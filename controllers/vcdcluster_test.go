@@ -184,6 +184,23 @@ func TestClusterWaitsForItsMachinesAndSparesForeignVApps(t *testing.T) {
 	w.Expect(w.eventTexts()).To(ContainElement(ContainSubstring("left alone")))
 }
 
+func TestClusterThatLivesElsewhereIsNotStopped(t *testing.T) {
+	w := newWorld(t, testMachine("cp-0")...)
+	w.eventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.eventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
+	m := w.vcdMachine("cp-0") // As clusterctl move does, and as a person who cleans up after it.
+	m.Finalizers = nil
+	w.Expect(w.client.Update(w.ctx, m)).To(Succeed())
+	w.Expect(w.client.Delete(w.ctx, m)).To(Succeed())
+	before := w.writes()
+
+	w.Expect(w.client.Delete(w.ctx, w.vcdCluster())).To(Succeed())
+	w.eventuallyCluster(infrav1.VAppDeletedCondition, infrav1.VAppNotEmptyReason)
+
+	w.Expect(w.writes()).To(Equal(before))
+	w.Expect(w.sim.State().VMs[0].PoweredOn).To(BeTrue())
+}
+
 func TestPausedClusterIsLeftAlone(t *testing.T) {
 	w := newWorld(t)
 	c := w.vcdCluster()

@@ -131,7 +131,8 @@ const (
 	InfraIDInvalidReason = "InfraIDInvalid"
 	// MachinesRemainReason means that the VCDCluster waits for its VCDMachines to be deleted. Wait, or look at them.
 	MachinesRemainReason = "MachinesRemain"
-	// VAppNotEmptyReason means that a vApp that is to be deleted holds what is not ours or must outlive it. Move or delete it in VCD.
+	// VAppNotEmptyReason means that a vApp that is to be deleted holds what is not ours, must outlive it or runs without a VCDMachine.
+	// Move or delete it in VCD.
 	VAppNotEmptyReason = "VAppNotEmpty"
 	// LegacyDriverInstalledReason means that VMware's CSI driver or cloud provider runs in the workload cluster in a version that looks for
 	// nodes in one vApp, which layout PerMachine does not have. Replace or remove it.

@@ -169,20 +169,18 @@ func (s *scene) pause(h house, paused bool) {
 	s.Expect(h.client.Patch(s.t.Context(), cluster, patch)).To(Succeed())
 }
 
-// forget removes what a killed move left, without anybody acting on it: the cluster there is still paused.
+// forget removes what a killed move left, as docs/guides/moving.md says.
 func (s *scene) forget(h house) {
 	s.t.Helper()
-	leftovers := []string{"clusters,machines,machinesets,machinedeployments", "kubeadmcontrolplanes,kubeadmconfigs,kubeadmconfigtemplates",
-		"vcdclusters,vcdmachines,vcdmachinetemplates,vcdidentities", "secrets"}
-	for _, kinds := range leftovers {
-		out, err := h.Kubectl(s.t.Context(), nil, "get", "--namespace="+namespace, "--output=name", kinds)
+	const kinds = "machines,machinesets,machinedeployments,kubeadmcontrolplanes,kubeadmconfigs,kubeadmconfigtemplates," +
+		"vcdclusters,vcdmachines,vcdmachinetemplates,vcdidentities,secrets,clusters"
+	out, err := h.Kubectl(s.t.Context(), nil, "get", "--namespace="+namespace, "--output=name", kinds)
+	s.Expect(err).NotTo(HaveOccurred())
+	for object := range strings.FieldsSeq(string(out)) {
+		_, err = h.Kubectl(s.t.Context(), nil, "delete", "--namespace="+namespace, "--ignore-not-found", "--wait=false", "--cascade=orphan", object)
 		s.Expect(err).NotTo(HaveOccurred())
-		for object := range strings.FieldsSeq(string(out)) {
-			_, err = h.Kubectl(s.t.Context(), nil, "delete", "--namespace="+namespace, "--wait=false", "--cascade=orphan", object)
-			s.Expect(err).NotTo(HaveOccurred())
-			_, err = h.Kubectl(s.t.Context(), nil, "patch", "--namespace="+namespace, "--type=merge", `--patch={"metadata":{"finalizers":null}}`, object)
-			s.Expect(err == nil || strings.Contains(err.Error(), "NotFound")).To(BeTrue(), "%v", err)
-		}
+		_, err = h.Kubectl(s.t.Context(), nil, "patch", "--namespace="+namespace, "--type=merge", `--patch={"metadata":{"finalizers":null}}`, object)
+		s.Expect(err == nil || strings.Contains(err.Error(), "NotFound")).To(BeTrue(), "%v", err)
 	}
 }
 
