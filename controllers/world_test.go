@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +29,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/record"
 )
 
 const (
@@ -65,7 +67,9 @@ func newWorldOn(t *testing.T, profile vcdsim.Profile, objects ...client.Object) 
 	t.Helper()
 	ctrl.SetLogger(logr.Discard())
 	w := &world{WithT: NewWithT(t), ctx: t.Context()}
-	sim, err := vcdsim.New(vcdsim.Config{Model: vcdsim.K8sTenant(), Guest: pretendGuest{}, Profile: profile})
+	observe, err := record.To(os.Getenv("VCDSIM_RECORD"))
+	w.Expect(err).NotTo(HaveOccurred())
+	sim, err := vcdsim.New(vcdsim.Config{Model: vcdsim.K8sTenant(), Guest: pretendGuest{}, Profile: profile, Observe: observe})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(sim.Start()).To(Succeed())
 	t.Cleanup(func() { _ = sim.Close() })

@@ -78,6 +78,12 @@ func (r *request) done(e Entity) *response {
 	return r.accepted(r.sim.startTask(r, Work{Op: opDone}, e, nil))
 }
 
+// acceptedJSON answers 202 without a body, as cloudapi does, for what was done at once.
+func (r *request) acceptedJSON(e Entity) *response {
+	task := r.sim.startTask(r, Work{Op: opDone}, e, nil)
+	return &response{status: http.StatusAccepted, header: map[string]string{"Location": r.href("task", task.ID)}}
+}
+
 func (o *Org) entity() Entity { return Entity{Kind: "org", ID: o.ID, Name: o.Name} }
 
 // byProvider refuses everybody but providers.

@@ -138,8 +138,8 @@ func (r *request) templateVMNode(vdc *VDC, t *Template, vm *TemplateVM, root boo
 	A, T := xmltree.A, xmltree.T
 	href := r.href("templatevm", vm.ID)
 	n := xmltree.New("Vm")
-	if root {
-		n.Add(namespaces())
+	if root { // on its own it is a template
+		n = xmltree.New("VAppTemplate", namespaces())
 	}
 	n.Add([]xmltree.Attr{
 		A("goldMaster", false), A("status", int(PoweredOff)), A("name", vm.Name), A("id", URN("vm", vm.ID)),

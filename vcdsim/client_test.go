@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/record"
 )
 
 // A client is a small client of VCD, written without looking at the server's code for the wire format.
@@ -43,6 +45,9 @@ func start(t *testing.T, mods ...func(*vcdsim.Config)) *client {
 		m(&cfg)
 	}
 	c := &client{WithT: NewWithT(t)}
+	observe, err := record.To(os.Getenv("VCDSIM_RECORD"))
+	c.Expect(err).NotTo(HaveOccurred())
+	cfg.Observe = observe
 	sim, err := vcdsim.New(cfg)
 	c.Expect(err).NotTo(HaveOccurred())
 	c.Expect(sim.Start()).To(Succeed())

@@ -14,7 +14,7 @@ import (
 
 // notDumped are the fields of a simulator that are no part of the simulated world, each with the reason.
 var notDumped = map[string]string{
-	"clock": "runs on; its time is in the dump", "profile": "configuration", "guest": "configuration", "log": "configuration",
+	"clock": "runs on; its time is in the dump", "profile": "configuration", "guest": "configuration", "log": "configuration", "observer": "configuration",
 	"addr": "configuration", "lifetime": "configuration", "assume": "configuration",
 	"routes": "code", "operations": "code", "bells": "code",
 	"public": "configuration", "gate": "what a test does to it", "door": "of the program", "turns": "a lock", "turn": "of the balancer", "cells": "cells run on", "ctx": "of the program", "cancel": "of the program",

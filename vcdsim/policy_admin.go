@@ -53,7 +53,7 @@ func (r *request) createPolicy() (*response, error) {
 		return nil, duplicateName(p.Name)
 	}
 	r.sim.store.model.Policies = append(r.sim.store.model.Policies, p)
-	return &response{status: http.StatusCreated, json: policyJSON(&p)}, nil
+	return &response{status: http.StatusCreated, json: r.policyJSON(&p)}, nil
 }
 
 func (r *request) writablePolicy() (*ComputePolicy, error) {
@@ -85,7 +85,7 @@ func (r *request) putPolicy() (*response, error) {
 			v.Policies[i] = p.Name
 		}
 	})
-	return jsonOK(policyJSON(p)), nil
+	return jsonOK(r.policyJSON(p)), nil
 }
 
 func (r *request) eachVDC(f func(*VDC)) {

@@ -17,7 +17,7 @@ func providerRoutes(add addRoute) {
 	add("GET", "/api/admin/extension/providervdc/{id}", func(r *request) (*response, error) { return r.getProviderVDC(true) }, latencyLegacy)
 	add("GET", "/cloudapi/1.0.0/networkPools/networkPoolSummaries", (*request).listPools, latencyCloudAPI)
 	add("GET", "/cloudapi/1.0.0/virtualCenters", (*request).listCenters, latencyCloudAPI)
-	add("GET", "/cloudapi/1.0.0/virtualCenters/{id}", func(r *request) (*response, error) { return r.oneOf(r.centers()) }, latencyCloudAPI)
+	add("GET", "/cloudapi/1.0.0/virtualCenters/{id}", func(r *request) (*response, error) { return r.oneOf(r.centers(), "vcId") }, latencyCloudAPI)
 }
 
 func (s *Simulator) providerID() string { return s.ids.named("providervdc", providerVDC) }
@@ -64,8 +64,9 @@ func (r *request) getProviderVDC(extended bool) (*response, error) {
 	})
 	if extended {
 		n.Add([]*xmltree.Node{
-			r.extensionRef("vmext:VimServer", "vimServer", "vimserver", providerCenter), r.extensionRef("vmext:NsxTManagerReference", "nsxtManagers", "nsxtmanager", providerNetworks),
-			T("vmext:HighestSupportedHardwareVersion", "vmx-20"), T("vmext:ComputeProviderScope", providerCenter),
+			xmltree.New("vmext:DataStoreRefs"), xmltree.New("vmext:ResourcePoolRefs"), r.extensionRef("vmext:VimServer", "vimServer", "vimserver", providerCenter),
+			T("vmext:HighestSupportedHardwareVersion", "vmx-20"),
+			r.extensionRef("vmext:NsxTManagerReference", "nsxtManagers", "nsxtmanager", providerNetworks), T("vmext:ComputeProviderScope", providerCenter),
 		})
 	}
 	return xmlOK(n), nil
@@ -202,7 +203,7 @@ func (r *request) centers() []any {
 		return nil
 	}
 	return []any{map[string]any{
-		"vcId": URN("vimserver", r.sim.ids.named("vimserver", providerCenter)), "id": URN("vimserver", r.sim.ids.named("vimserver", providerCenter)),
+		"vcId": URN("vimserver", r.sim.ids.named("vimserver", providerCenter)),
 		"name": providerCenter, "description": "", "username": "administrator@vsphere.local", "url": "https://" + providerCenter + ".example",
 		"isEnabled": true, "vsphereWebClientServerUrl": nil, "hasProxy": false, "rootFolder": nil, "vcNoneNetwork": nil,
 		"tenantVisibleName": providerCenter, "isConnected": true, "mode": "IAAS", "listenerState": "CONNECTED", "clusterHealthStatus": "GREEN",

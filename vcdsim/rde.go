@@ -70,8 +70,8 @@ func (r *request) createEntity() (*response, error) {
 		return nil, forbidden("DEFINED_ENTITY_CREATE", r.tenant())
 	}
 	r.sim.addDocument(entitiesPath, org.ID, map[string]any{
-		"id": URN("entity", id), "entityType": typ.id(), "name": in.Name, "externalId": in.ExternalID, "entity": in.Entity, "state": statePreCreated,
-		"owner": jsonRef("user", r.session.UserID, r.session.User), "org": jsonRef("org", org.ID, org.Name), "message": nil,
+		"id": URN("entity", id), "entityType": typ.id(), "name": in.Name, "externalId": in.ExternalID, "entity": in.Entity, "state": statePreCreated, "entityState": statePreCreated,
+		"owner": jsonRef("user", r.session.UserID, r.session.User), "org": jsonRef("org", org.ID, org.Name),
 	})
 	task := r.sim.startTask(r, Work{Op: opCreateEntity}, Entity{Kind: "entity", ID: id, Name: in.Name}, nil)
 	return &response{status: http.StatusAccepted, header: map[string]string{"Location": r.href("task", task.ID)}}, nil
@@ -161,17 +161,20 @@ func (r *request) resolveEntity() (*response, error) {
 		return nil, err
 	}
 	entity, _ := d.body["entity"].(map[string]any)
-	d.body["state"], d.body["message"] = stateResolved, nil
+	state, message := stateResolved, any(nil)
 	if err := r.valid(d, entity); err != nil {
-		d.body["state"], d.body["message"] = stateError, err.Error()
+		state, message = stateError, err.Error()
 	}
+	d.body["state"], d.body["entityState"] = state, state
 	d.version++
 	for _, t := range sorted(r.sim.store.tasks) {
 		if t.Owner.Kind == "entity" && URN("entity", t.Owner.ID) == d.id() && !t.done() {
 			r.sim.finish(t.ID)
 		}
 	}
-	return entityResponse(d), nil
+	res := entityResponse(d)
+	res.json = map[string]any{"id": d.id(), "entity": entity, "state": state, "entityState": state, "message": message}
+	return res, nil
 }
 
 func (r *request) deleteEntity() (*response, error) {
@@ -272,7 +275,7 @@ func (b behaviours) create(r *request) (*response, error) {
 	}
 	body["id"], body["ref"] = id, id
 	r.sim.addDocument(b.key(r), r.session.OrgID, body)
-	return &response{status: http.StatusCreated, json: body}, nil
+	return jsonOK(body), nil
 }
 
 func (b behaviours) get(r *request) (*response, error) {

@@ -119,7 +119,7 @@ func (r *request) categories() []any {
 func roleRoutes(add addRoute) {
 	for path, all := range map[string]func(*request) []any{"rights": (*request).rights, "rightsCategories": (*request).categories} {
 		add("GET", "/cloudapi/1.0.0/"+path, func(r *request) (*response, error) { return r.page(all(r)) }, latencyCloudAPI)
-		add("GET", "/cloudapi/1.0.0/"+path+"/{id}", func(r *request) (*response, error) { return r.oneOf(all(r)) }, latencyCloudAPI)
+		add("GET", "/cloudapi/1.0.0/"+path+"/{id}", func(r *request) (*response, error) { return r.oneOf(all(r), "id") }, latencyCloudAPI)
 	}
 	for _, c := range roleCollections() {
 		base := "/cloudapi/" + c.path + "/{id}"
@@ -137,9 +137,9 @@ func roleRoutes(add addRoute) {
 }
 
 // oneOf answers with the item whose id is in the path.
-func (r *request) oneOf(items []any) (*response, error) {
+func (r *request) oneOf(items []any, key string) (*response, error) {
 	for _, item := range items {
-		if id, _ := at(item, []string{"id"}); id == r.vars["id"] {
+		if id, _ := at(item, []string{key}); id == r.vars["id"] {
 			return jsonOK(item), nil
 		}
 	}
@@ -171,7 +171,8 @@ func (l refList) page(r *request, d *document) (*response, error) {
 	out := []any{}
 	for _, item := range l.target(r) {
 		if id, _ := at(item, []string{"id"}); slices.Contains(d.refs[l.name], id) {
-			out = append(out, item)
+			name, _ := at(item, []string{"name"})
+			out = append(out, map[string]any{"name": name, "id": id})
 		}
 	}
 	return r.page(out)

@@ -218,6 +218,7 @@ func (s *Simulator) write(w http.ResponseWriter, r *request, res *response, faul
 	h.Set("X-VMWARE-VCLOUD-CEIP-ID", s.ids.named("site", "ceip"))
 	h.Set("Cache-Control", "no-store, must-revalidate")
 	h.Set("Vary", "Accept-Encoding, User-Agent")
+	s.observe(r, res, h, buf.Bytes())
 	s.send(w, r, fault, res.status, buf.Bytes())
 }
 

@@ -36,6 +36,8 @@ type Config struct {
 	Version   Version // "" is the newest
 	// Assumptions, nil for the defaults.
 	Assumptions *Assumptions
+	// Observe, if set, is told of every exchange, before its answer is sent. It is called from many goroutines.
+	Observe func(Exchange)
 	// TokenLifetime is how long an access token is good for; 0 is an hour.
 	TokenLifetime time.Duration
 }
@@ -52,6 +54,7 @@ type Simulator struct {
 	faults   *Faults
 	journal  *journal
 	gate     atomic.Pointer[Gate]
+	observer func(Exchange)
 
 	operations map[string]operation
 	bells      map[string]func(*Simulator, alarm)
@@ -87,7 +90,7 @@ func New(cfg Config) (*Simulator, error) {
 	s := &Simulator{
 		clock: cfg.Clock, profile: cfg.Profile, guest: cfg.Guest, log: cfg.Log, addr: cfg.Addr, lifetime: cfg.TokenLifetime,
 		faults: newFaults(cfg.Seed), journal: newJournal(), operations: operations(), bells: bells(), store: newStore(model), ids: newIDs(cfg.Seed),
-		assume: DefaultAssumptions(), boots: map[string]context.CancelFunc{}, queues: map[string]chan struct{}{},
+		observer: cfg.Observe, assume: DefaultAssumptions(), boots: map[string]context.CancelFunc{}, queues: map[string]chan struct{}{},
 	}
 	s.ids.fill(&s.store.model)
 	for i := range s.store.model.Orgs {

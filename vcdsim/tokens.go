@@ -151,6 +151,9 @@ func (r *request) deleteClient(service bool) (*response, error) {
 		return nil, err
 	}
 	r.sim.store.clients = slices.DeleteFunc(slices.Clone(r.sim.store.clients), func(x *apiClient) bool { return x == c })
+	if service {
+		return r.acceptedJSON(Entity{Kind: "serviceAccount", ID: c.id, Name: c.name}), nil
+	}
 	return &response{status: http.StatusNoContent}, nil
 }
 

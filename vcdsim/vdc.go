@@ -184,7 +184,7 @@ func (s *store) storageUsed(profileID string) int64 {
 func (r *request) vdcJSON(org *Org, v *VDC) map[string]any {
 	return map[string]any{
 		"id": URN("vdc", v.ID), "name": v.Name, "description": v.Description, "org": jsonRef("org", org.ID, org.Name),
-		"allocationType": "FLEX", "maxComputePolicy": nil, "isEnabled": true,
+		"allocationType": "FLEX", "maxComputePolicy": nil,
 	}
 }
 
@@ -211,8 +211,8 @@ func (r *request) getCapabilities() (*response, error) {
 		return nil, err
 	}
 	return r.page([]any{
-		map[string]any{"name": "networkProvider", "value": "NSX_T", "category": "Networking"},
-		map[string]any{"name": "crossVdc", "value": false, "category": "Networking"},
-		map[string]any{"name": "vdcGroupTypes", "value": []string{"LOCAL"}, "category": "Networking"},
+		map[string]any{"name": "networkProvider", "value": "NSX_T", "category": "Infra"},
+		map[string]any{"name": "crossVdc", "value": false, "category": "VdcGroup"},
+		map[string]any{"name": "vdcGroupTypes", "value": []string{"LOCAL"}, "category": "VdcGroup"},
 	})
 }

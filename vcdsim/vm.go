@@ -105,7 +105,8 @@ func (r *request) productSections(vm *VM) *xmltree.Node {
 }
 
 func customizationStatus(vm *VM) *xmltree.Node {
-	return xmltree.New("GuestCustomizationStatusSection", namespaces(), xmltree.A("type", mime("guestcustomizationstatussection")),
+	return xmltree.New("GuestCustomizationStatusSection", namespaces(), xmltree.A("ovf:required", false),
+		xmltree.T("ovf:Info", "Specifies the status of guest customization"),
 		xmltree.T("GuestCustStatus", gcStatus(vm)))
 }
 

@@ -98,7 +98,7 @@ func (r *request) vmNode(vm *VM, root bool) *xmltree.Node {
 	n.Add(r.vmLinks(vm))
 	n.Add([]*xmltree.Node{
 		T("Description", vm.Description), r.tasksNode(vm.ID), r.hardwareSection(vm, false), r.osSection(vm), r.connectionSection(vm, false),
-		r.customizationSection(vm, false), r.runtimeSection(vm), r.productSection(vm), r.specSection(vm), T("DateCreated", vm.Created),
+		r.customizationSection(vm, false), r.productSection(vm), r.runtimeSection(vm), r.specSection(vm), T("DateCreated", vm.Created),
 		T("VAppScopedLocalId", r.sim.ids.named("local", vm.ID)),
 		xmltree.New("VmCapabilities", section(r.href("vm", vm.ID)+"/vmCapabilities/", "vmCapabilitiesSection")[:2],
 			T("MemoryHotAddEnabled", true), T("CpuHotAddEnabled", true)),

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/record"
 )
 
 // A target is what the contract is held against: the simulator, or a real VCD when VCD_URL is set. Then VCD_ORG, VCD_USER
@@ -76,7 +77,9 @@ func realConfig(t *testing.T, url string) vcd.Config {
 func (to *target) startSimulator(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
-	sim, err := vcdsim.New(vcdsim.Config{Model: vcdsim.K8sTenant(), Profile: vcdsim.Instant, Seed: 1})
+	observe, err := record.To(os.Getenv("VCDSIM_RECORD"))
+	g.Expect(err).NotTo(HaveOccurred())
+	sim, err := vcdsim.New(vcdsim.Config{Model: vcdsim.K8sTenant(), Profile: vcdsim.Instant, Seed: 1, Observe: observe})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(sim.Start()).To(Succeed())
 	t.Cleanup(func() { NewWithT(t).Expect(sim.Close()).To(Succeed()) })

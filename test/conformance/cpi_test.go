@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	cpiPackage = "github.com/vmware/cloud-provider-for-cloud-director/pkg/vcdsdk"
+	cpiPackage = cpiModule + "/pkg/vcdsdk"
 	cpiList    = "cpi-must-pass.txt"
 )
 
@@ -51,6 +51,7 @@ func TestCloudProvider(t *testing.T) {
 		}
 	}
 	judge(t, cpiList, got)
+	checkWire(t, s.wire.Exchanges())
 }
 
 // cpiModel is the tenant for Kubernetes with the names these tests are written against.

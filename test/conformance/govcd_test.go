@@ -39,19 +39,22 @@ func TestGoVCloudDirector(t *testing.T) {
 	resources := filepath.Join(moduleDir(t, govcdModule), "test-resources")
 	names := govcdNames(t, binary)
 	got := results{}
+	var exchanges []vcdsim.Exchange
 	var mu sync.Mutex
 	t.Run("shards", func(t *testing.T) {
 		for i, mine := range sharded(names) {
 			t.Run(strconv.Itoa(i), func(t *testing.T) {
 				t.Parallel()
-				r := runGovcd(t, binary, resources, mine)
+				r, xs := runGovcd(t, binary, resources, mine)
 				mu.Lock()
 				defer mu.Unlock()
 				maps.Copy(got, r)
+				exchanges = append(exchanges, xs...)
 			})
 		}
 	})
 	judge(t, govcdList, got)
+	checkWire(t, exchanges)
 }
 
 // sharded deals the tests out by their names, so that a test always meets the same others.
@@ -66,7 +69,7 @@ func sharded(names []string) [][]string {
 	return slices.DeleteFunc(out, func(names []string) bool { return len(names) == 0 })
 }
 
-func runGovcd(t *testing.T, binary, resources string, names []string) results {
+func runGovcd(t *testing.T, binary, resources string, names []string) (results, []vcdsim.Exchange) {
 	t.Helper()
 	s := start(t, checkFormat, govcdModel())
 	s.binary = binary
@@ -80,7 +83,8 @@ func runGovcd(t *testing.T, binary, resources string, names []string) results {
 		t.Fatal(err)
 	}
 	s.env = []string{"GOVCD_CONFIG=" + writeYAML(t, root, "govcd.yaml", govcdConfig(s.sim.URL()))}
-	return s.run("-test.run", "^Test$", "-check.vv", "-check.f", `^TestVCD\.(`+strings.Join(names, "|")+`)$`)
+	got := s.run("-test.run", "^Test$", "-check.vv", "-check.f", `^TestVCD\.(`+strings.Join(names, "|")+`)$`)
+	return got, s.wire.Exchanges()
 }
 
 // govcdNames are the tests to run.

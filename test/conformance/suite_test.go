@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/conformance/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -75,6 +76,7 @@ type suite struct {
 	env    []string
 	format format
 	tally  *tally
+	wire   wire.Collector
 	sim    *vcdsim.Simulator
 	limit  time.Duration // of one run
 }
@@ -84,7 +86,7 @@ type suite struct {
 func start(t *testing.T, f format, model vcdsim.Model) *suite {
 	t.Helper()
 	s := &suite{t: t, dir: t.TempDir(), format: f, tally: newTally(t, f), limit: 4 * time.Minute}
-	sim, err := vcdsim.New(vcdsim.Config{Model: model, Profile: vcdsim.Instant, Log: slog.New(s.tally)})
+	sim, err := vcdsim.New(vcdsim.Config{Model: model, Profile: vcdsim.Instant, Log: slog.New(s.tally), Observe: s.wire.Observe})
 	if err != nil {
 		t.Fatal(err)
 	}

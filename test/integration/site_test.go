@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/record"
 )
 
 const (
@@ -43,7 +45,9 @@ func newSite(t *testing.T, mods ...func(*vcdsim.Config)) *site {
 func newSiteOf(t *testing.T, c crew, mods ...func(*vcdsim.Config)) *site {
 	t.Helper()
 	g := NewWithT(t)
-	config := vcdsim.Config{Model: vcdsim.K8sTenant(), Profile: vcdsim.Instant, Seed: 1}
+	observe, err := record.To(os.Getenv("VCDSIM_RECORD"))
+	g.Expect(err).NotTo(HaveOccurred())
+	config := vcdsim.Config{Model: vcdsim.K8sTenant(), Profile: vcdsim.Instant, Seed: 1, Observe: observe}
 	for _, mod := range mods {
 		mod(&config)
 	}

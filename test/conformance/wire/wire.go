@@ -1,0 +1,82 @@
+// Package wire holds what the simulator sends and receives against what VMware published: the OpenAPI document of cloudapi,
+// the XML schemas of the legacy API, and the order of elements in recorded answers. It knows nothing of the simulator but
+// the exchanges it is given.
+package wire
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/record"
+)
+
+// A Violation is one way in which an exchange is not as published.
+type Violation struct {
+	Operation string
+	Status    int
+	Where     string // request, response, route; of XML: document or order
+	What      string
+	Body      string // the beginning of what is wrong
+}
+
+func (v Violation) String() string {
+	return fmt.Sprintf("%s %d: %s: %s", v.Operation, v.Status, v.Where, v.What)
+}
+
+// A Collector keeps one exchange of each shape. Its Observe may be called from many goroutines.
+type Collector struct {
+	mu   sync.Mutex
+	seen map[string]vcdsim.Exchange
+}
+
+// Observe remembers an exchange.
+func (c *Collector) Observe(x vcdsim.Exchange) {
+	name := record.Shape(x)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.seen == nil {
+		c.seen = map[string]vcdsim.Exchange{}
+	}
+	if _, ok := c.seen[name]; !ok {
+		c.seen[name] = x
+	}
+}
+
+// Exchanges returns what was remembered, by operation.
+func (c *Collector) Exchanges() []vcdsim.Exchange {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := make([]vcdsim.Exchange, 0, len(c.seen))
+	for _, x := range c.seen {
+		out = append(out, x)
+	}
+	slices.SortFunc(out, func(a, b vcdsim.Exchange) int {
+		return cmp.Or(strings.Compare(a.Operation, b.Operation), cmp.Compare(a.Status, b.Status), strings.Compare(a.URI, b.URI))
+	})
+	return out
+}
+
+// distinct drops violations that say the same.
+func distinct(all []Violation) []Violation {
+	seen := map[string]bool{}
+	var out []Violation
+	for _, v := range all {
+		if !seen[v.String()] {
+			seen[v.String()] = true
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func excerpt(body []byte) string {
+	const most = 1500
+	if len(body) > most {
+		return string(body[:most]) + "…"
+	}
+	return string(body)
+}

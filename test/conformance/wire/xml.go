@@ -1,0 +1,189 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// newer is what VCD answers since API 31, which the published schemas do not know.
+var newer = []*regexp.Regexp{
+	regexp.MustCompile(`(?s)\s*<ComputePolicy>.*?</ComputePolicy>`),
+	regexp.MustCompile(`\s*<DefaultComputePolicy [^>]*/>`),
+	regexp.MustCompile(`\s*<(IsElastic|IncludeMemoryOverhead|vmext:ComputeProviderScope)>[^<]*</[^>]*>`),
+	regexp.MustCompile(`\s*<vmext:NsxTManagerReference [^>]*/>`),
+	regexp.MustCompile(` (isComputePolicyCompliant|vmSizingPolicyId|vmPlacementPolicyId|encrypted|dateCreated|totalStorageAllocatedMb|` +
+		`operationFull|shareable|sharingType|uuid|attachedVmCount|isShareable|storageProfileOverrideVmDefault)="[^"]*"`),
+}
+
+// renamed is what had another name in API 30.
+var renamed = []struct{ from, to []byte }{
+	{[]byte(" sizeMb="), []byte(" size=")},
+}
+
+// Published takes out of a document what is newer than the schemas.
+func Published(doc []byte) []byte {
+	for _, re := range newer {
+		doc = re.ReplaceAll(doc, nil)
+	}
+	for _, r := range renamed {
+		doc = bytes.ReplaceAll(doc, r.from, r.to)
+	}
+	return doc
+}
+
+// xmlExchanges are those whose answer is a document of the legacy API.
+func xmlExchanges(exchanges []vcdsim.Exchange) []vcdsim.Exchange {
+	var out []vcdsim.Exchange
+	for _, x := range exchanges {
+		if strings.HasPrefix(x.URI, "/api/") && bytes.HasPrefix(x.Response, []byte("<?xml")) && !strings.HasPrefix(x.URI, "/api/versions") {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// driver puts the schemas of users and administrators together, and those of VMware's extensions.
+const driver = `<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">
+<xs:import namespace="http://www.vmware.com/vcloud/v1.5" schemaLocation="file://%[1]s/xsd/1.5/schemas/master/master.xsd"/>
+<xs:import namespace="http://www.vmware.com/vcloud/extension/v1.5" schemaLocation="file://%[1]s/xsd/1.5/schemas/extension/vmwextensions.xsd"/>
+</xs:schema>`
+
+// CheckXML validates the XML answers with xmllint and the folder with VMware's schemas, and says how many those were.
+func CheckXML(groundTruth, scratch string, exchanges []vcdsim.Exchange) ([]Violation, int, error) {
+	docs := xmlExchanges(exchanges)
+	if err := os.WriteFile(filepath.Join(scratch, "driver.xsd"), fmt.Appendf(nil, driver, groundTruth), 0o600); err != nil {
+		return nil, 0, fmt.Errorf("writing the schemas' driver: %w", err)
+	}
+	const batch = 200
+	var out []Violation
+	for from := 0; from < len(docs); from += batch {
+		found, err := checkBatch(groundTruth, scratch, docs[from:min(from+batch, len(docs))])
+		if err != nil {
+			return nil, 0, err
+		}
+		out = append(out, found...)
+	}
+	return distinct(out), len(docs), nil
+}
+
+// complaint is a line of xmllint: file:line: element …: Schemas validity error : text.
+var complaint = regexp.MustCompile(`(?m)^.*?(\d+)\.xml:\d+: .*?error : (.*)$`)
+
+var braces = regexp.MustCompile(`\{[^}]*\}`)
+
+func checkBatch(groundTruth, scratch string, docs []vcdsim.Exchange) ([]Violation, error) {
+	args := []string{"--nonet", "--noout", "--schema", filepath.Join(scratch, "driver.xsd")}
+	for i, x := range docs {
+		file := filepath.Join(scratch, fmt.Sprintf("%d.xml", i))
+		if err := os.WriteFile(file, Published(x.Response), 0o600); err != nil {
+			return nil, fmt.Errorf("writing a document: %w", err)
+		}
+		args = append(args, file)
+	}
+	cmd := exec.Command("xmllint", args...) //nolint:gosec,noctx // files of our own
+	cmd.Env = append(os.Environ(), "XML_CATALOG_FILES="+filepath.Join(groundTruth, "catalog.xml"))
+	text, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return nil, fmt.Errorf("running xmllint: %w", err)
+	}
+	var out []Violation
+	for _, m := range complaint.FindAllSubmatch(text, -1) {
+		var i int
+		if _, err := fmt.Sscan(string(m[1]), &i); err != nil || i >= len(docs) {
+			return nil, fmt.Errorf("reading what xmllint says: %s", m[0])
+		}
+		what := braces.ReplaceAllString(string(m[2]), "")
+		v := Violation{Operation: docs[i].Operation, Status: docs[i].Status, Where: "document", What: what, Body: excerpt(docs[i].Response)}
+		if !tolerated(v) {
+			out = append(out, v)
+		}
+	}
+	if err != nil && len(out) == 0 && !complaint.Match(text) {
+		return nil, fmt.Errorf("running xmllint: %s", text)
+	}
+	return out, nil
+}
+
+// An Order is which child of an element comes before which, as recorded answers have it.
+type Order map[string]map[[2]string]bool
+
+// ReadOrder learns from the recordings in a folder.
+func ReadOrder(dir string) (Order, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.xml"))
+	if err != nil {
+		return nil, fmt.Errorf("listing recordings: %w", err)
+	}
+	o := Order{}
+	for _, f := range files {
+		data, err := os.ReadFile(f) //nolint:gosec // from the folder that was asked for
+		if err != nil {
+			return nil, fmt.Errorf("reading a recording: %w", err)
+		}
+		each(data, func(parent, before, after string) {
+			if o[parent] == nil {
+				o[parent] = map[[2]string]bool{}
+			}
+			o[parent][[2]string{before, after}] = true
+		})
+	}
+	return o, nil
+}
+
+// Check compares the order of elements in the XML answers with the recordings'.
+func (o Order) Check(exchanges []vcdsim.Exchange) []Violation {
+	var out []Violation
+	for _, x := range xmlExchanges(exchanges) {
+		each(x.Response, func(parent, before, after string) {
+			known := o[parent]
+			if known[[2]string{after, before}] && !known[[2]string{before, after}] {
+				out = append(out, Violation{
+					Operation: x.Operation, Status: x.Status, Where: "order",
+					What: fmt.Sprintf("in %s, %s comes before %s; recordings have it behind", parent, before, after), Body: excerpt(x.Response),
+				})
+			}
+		})
+	}
+	return distinct(out)
+}
+
+// each calls f for each two different children of each element, in their order.
+func each(doc []byte, f func(parent, before, after string)) {
+	type level struct {
+		name     string
+		children []string
+	}
+	stack := []*level{{}}
+	dec := xml.NewDecoder(bytes.NewReader(doc))
+	for {
+		tok, err := dec.Token()
+		if errors.Is(err, io.EOF) || err != nil {
+			return // the schemas say what is broken
+		}
+		top := stack[len(stack)-1]
+		switch t := tok.(type) {
+		case xml.StartElement:
+			for _, before := range top.children {
+				if before != t.Name.Local {
+					f(top.name, before, t.Name.Local)
+				}
+			}
+			if n := len(top.children); n == 0 || top.children[n-1] != t.Name.Local {
+				top.children = append(top.children, t.Name.Local)
+			}
+			stack = append(stack, &level{name: t.Name.Local})
+		case xml.EndElement:
+			stack = stack[:len(stack)-1]
+		}
+	}
+}
