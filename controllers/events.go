@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +28,16 @@ func vmCreated(r events.EventRecorder, m *infrav1.VCDMachine, vm vcd.Ref) {
 // vmPoweredOn records that the VM of m runs.
 func vmPoweredOn(r events.EventRecorder, m *infrav1.VCDMachine) {
 	happened(r, m, "VMPoweredOn", "Powered on the VM")
+}
+
+// vmPoweredOnAgain records that the VM of m was found powered off and is powered on, the nth time in a row.
+func vmPoweredOnAgain(r events.EventRecorder, m *infrav1.VCDMachine, n int) {
+	happened(r, m, "PoweringOnAgain", fmt.Sprintf("The VM was found powered off: powering it on again (%d of at most %d in a row)", n, maxRevivals))
+}
+
+// diskGrown records that the first disk of the VM of m has the wished size.
+func diskGrown(r events.EventRecorder, m *infrav1.VCDMachine, size string) {
+	happened(r, m, "DiskGrown", "Grew the first disk to "+size+"; its guest has to grow the file system")
 }
 
 // vmDeleted records that the VM of m is gone.

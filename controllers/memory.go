@@ -19,6 +19,7 @@ const (
 	stepCleanUp  step = "clean-up" // what a failed creation left behind
 	stepInject   step = "inject"   // bootstrap data and disk size
 	stepPowerOn  step = "power-on"
+	stepGrow     step = "grow" // the first disk, of a VM that runs
 	stepClear    step = "clear" // bootstrap data, after the guest read it
 	stepShutdown step = "shutdown"
 	stepPowerOff step = "power-off"
@@ -41,6 +42,15 @@ type memory struct {
 	// vmSeenBy is what vm was read with: who logs in as somebody else looks anew.
 	vmSeenBy vms
 
+	// askedDiskMiB is the size that the first disk of vm was asked to have.
+	askedDiskMiB int64
+
+	// full is the VM as it was read last, to compare it with what it was made like; nil if this process did not read it. row
+	// is its row in the inventory then, and readNext when to read it again.
+	full     *vcd.VM
+	row      vcd.VMRecord
+	readNext time.Time
+
 	// waitsSince is when the machine first wanted its VM to be created.
 	waitsSince time.Time
 
@@ -57,7 +67,7 @@ type failure struct {
 }
 
 // forgetVM makes the VM be read again.
-func (m *memory) forgetVM() { m.vm, m.vmSeenBy = nil, nil }
+func (m *memory) forgetVM() { m.vm, m.vmSeenBy, m.full = nil, nil, nil }
 
 // failed remembers that a step failed. A change of the spec is a reason to try again at once.
 func (m *memory) failed(what step, out outcome, now time.Time, generation int64) outcome {

@@ -1,19 +1,20 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// reconcileAddresses makes sure that the addresses of the machine are known. The VM is read when they are not, and when
-// the inventory shows another than was read.
+// reconcileAddresses makes sure that the addresses of the machine are known, and later that they are what the guest was told.
 func reconcileAddresses(ctx context.Context, s *machineScope) (outcome, error) {
-	if s.addressesKnown() {
-		return done, nil
+	if s.record != nil && s.provisioned() {
+		return s.watchAddresses(ctx)
 	}
 	if s.vm == nil || !s.hasAddress() {
 		s.vm = nil
@@ -26,12 +27,44 @@ func reconcileAddresses(ctx context.Context, s *machineScope) (outcome, error) {
 	if !s.hasAddress() {
 		return wait(taskPoll, infrav1.WaitingForAddressReason, "Waiting for the guest to get an address by DHCP on network %s", s.vm.NICs[0].Network), nil
 	}
-	return done, nil
+	return s.addressProblem(), nil
+}
+
+// watchAddresses looks after the addresses of a machine that runs. Its VM is read when the inventory shows that something
+// changed, and now and then.
+func (s *machineScope) watchAddresses(ctx context.Context) (outcome, error) {
+	s.lookWithin(untilNextLook(s.now(), s.placement.vdc.ID, s.key()))
+	known := s.addressesKnown()
+	if !known || s.readDue() {
+		switch err := s.read(ctx); {
+		case err == nil:
+			s.reportNICs()
+		case !known:
+			return refusal(err, "Reading VM "+s.record.Name)
+		default:
+			ctrl.LoggerFrom(ctx).V(1).Info("Reading the VM later", "vm", s.record.ID, "reason", err.Error())
+		}
+	}
+	return s.addressProblem(), nil
+}
+
+// addressProblem says why the guest cannot be reached under what it was told.
+func (s *machineScope) addressProblem() outcome {
+	made, ok := s.made()
+	if !ok {
+		return done
+	}
+	found := made.unreachable(s.vcdMachine.Status.NICs)
+	if len(found) == 0 {
+		return done
+	}
+	reason, message := told(found)
+	return fail(lookEvery, reason, "%s. Set it back in VCD, or replace the machine", message)
 }
 
 // addressesKnown says whether what was read before still holds.
 func (s *machineScope) addressesKnown() bool {
-	if s.record == nil || !s.provisioned() || len(s.vcdMachine.Status.NICs) == 0 {
+	if len(s.vcdMachine.Status.NICs) == 0 {
 		return false
 	}
 	return s.record.PrimaryAddress == "" || s.record.PrimaryAddress == s.vcdMachine.Status.NICs[0].Address
@@ -50,7 +83,7 @@ func (s *machineScope) hasAddress() bool {
 // reportNICs writes what VCD says of the NICs to the status, the primary one first.
 func (s *machineScope) reportNICs() {
 	status := &s.vcdMachine.Status
-	status.Addresses = []clusterv1.MachineAddress{{Type: clusterv1.MachineHostName, Address: s.vm.Name}}
+	status.Addresses = []clusterv1.MachineAddress{{Type: clusterv1.MachineHostName, Address: cmp.Or(s.vcdMachine.Annotations[infrav1.VMNameAnnotation], s.vm.Name)}}
 	status.NICs = nil
 	for _, primary := range []bool{true, false} {
 		for _, nic := range s.vm.NICs {

@@ -84,6 +84,9 @@ func reconcileBootstrapInjected(ctx context.Context, s *machineScope) (outcome, 
 			s.vm.ExtraConfig = map[string]string{}
 		}
 		s.vm.ExtraConfig[guestinfo.KeyMetadata] = "written"
+		if len(s.vm.Disks) > 0 && s.memory.askedDiskMiB > 0 {
+			s.vm.Disks[0].SizeMiB = s.memory.askedDiskMiB
+		}
 	}
 	if out, err := s.readVM(ctx); err != nil || out != done {
 		return out, err
@@ -126,6 +129,7 @@ func (s *machineScope) inject(ctx context.Context, doing string) (outcome, error
 	if err != nil {
 		return s.refuse(stepInject, err, doing)
 	}
+	s.memory.askedDiskMiB = change.DiskMiB
 	return s.start(stepInject, task, doing), nil
 }
 

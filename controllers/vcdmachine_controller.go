@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/client-go/tools/events"
@@ -102,14 +103,19 @@ func (r *VCDMachineReconciler) Reconcile(ctx context.Context, m *infrav1.VCDMach
 	if s.patcher, err = admit(ctx, r.Client, s.cluster, m, infrav1.MachineFinalizer); s.patcher == nil || err != nil {
 		return ctrl.Result{}, err
 	}
-	phases := machinePhases(m)
+	phases, aside := machinePhases(m), asidePhases(m)
 	defer func() {
 		s.endTurn()
 		rerr = errors.Join(rerr, s.markProvisioned(ctx, phases))
 		setReady(m, phases)
-		rerr = errors.Join(rerr, ignoreGone(m, s.patcher.Patch(ctx, m, owned(phases))))
+		rerr = errors.Join(rerr, ignoreGone(m, s.patcher.Patch(ctx, m, owned(slices.Concat(phases, aside)))))
 	}()
 	res, err := runPhases(ctx, m, s, phases, r.Recorder)
+	if err == nil && complete(m, phases) {
+		var more ctrl.Result
+		more, err = runPhases(ctx, m, s, aside, r.Recorder)
+		res = soonest(res, more)
+	}
 	if err == nil && s.again > 0 && (res.RequeueAfter == 0 || s.again < res.RequeueAfter) {
 		res.RequeueAfter = s.again
 	}
@@ -141,7 +147,7 @@ func machinePhases(m *infrav1.VCDMachine) []phase[*machineScope] {
 			{infrav1.ReleasedCondition, releaseMachine},
 		}
 	}
-	return []phase[*machineScope]{
+	phases := []phase[*machineScope]{
 		{infrav1.BootstrapReadyCondition, reconcileBootstrapReady},
 		{infrav1.PlacementReadyCondition, reconcilePlacement},
 		{infrav1.VAppReadyCondition, reconcileVApp},
@@ -150,6 +156,10 @@ func machinePhases(m *infrav1.VCDMachine) []phase[*machineScope] {
 		{infrav1.PoweredOnCondition, reconcilePower},
 		{infrav1.AddressesReadyCondition, reconcileAddresses},
 	}
+	if driftInReady(m) {
+		phases = append(phases, asSpecified)
+	}
+	return phases
 }
 
 // newScope returns nil while m has no owner yet. One that is deleted does not need it: it takes what is still there.
@@ -231,6 +241,7 @@ func (s *machineScope) cameUp() bool {
 // remember keeps the VM as it was read for the passes to come.
 func (s *machineScope) remember(vm vcd.VM) {
 	s.vm, s.memory.vm, s.memory.vmSeenBy = &vm, &vm, s.session.vms
+	s.keepRead(vm)
 }
 
 // save stores what phases changed in the object, now rather than at the end.

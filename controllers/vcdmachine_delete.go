@@ -71,6 +71,7 @@ func (s *machineScope) settleDeletion() (out outcome, gone bool) {
 		{stepCleanUp, "Removing leftovers"},
 		{stepInject, "Writing bootstrap data"},
 		{stepPowerOn, "Powering on the VM"},
+		{stepGrow, growingDisk},
 		{stepClear, "Removing bootstrap data"},
 		{stepShutdown, "Shutting down the guest"},
 	} {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -47,6 +48,7 @@ type world struct {
 	sim    *vcdsim.Simulator
 	client client.Client
 	events chan string
+	clock  atomic.Int64 // how far the clock of sessions is ahead
 
 	workload client.Client // the API server of the workload cluster; nil: it does not answer
 
@@ -84,7 +86,7 @@ func newWorldOn(t *testing.T, profile vcdsim.Profile, objects ...client.Object) 
 // restart makes new reconcilers, which remember nothing.
 func (w *world) restart(t *testing.T, recorder events.EventRecorder) {
 	t.Helper()
-	pool := vcd.NewPool(vcd.PoolOptions{TaskPoll: 5 * time.Millisecond, LookupTTL: time.Millisecond})
+	pool := vcd.NewPool(vcd.PoolOptions{TaskPoll: 5 * time.Millisecond, LookupTTL: time.Millisecond, Clock: aheadClock{&w.clock}})
 	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
 	identities := Identities{Client: w.client, Live: w.client, Namespace: "capvcd-system"}
 	sessions := SessionsOf(pool)
@@ -98,6 +100,33 @@ func (w *world) restart(t *testing.T, recorder events.EventRecorder) {
 	w.cluster = &VCDClusterReconciler{Drivers: drivers, Client: w.client, Live: w.client, Identities: identities, Sessions: sessions, Recorder: recorder}
 	w.template = &VCDMachineTemplateReconciler{Client: w.client, Identities: identities, Sessions: sessions, Recorder: recorder}
 	w.machine = &VCDMachineReconciler{Drivers: drivers, Gather: 1, Client: w.client, Live: w.client, Identities: identities, Sessions: sessions, Recorder: recorder}
+}
+
+// aheadClock is the real one, some nanoseconds ahead.
+type aheadClock struct{ by *atomic.Int64 }
+
+func (c aheadClock) Now() time.Time                         { return time.Now().Add(time.Duration(c.by.Load())) }
+func (c aheadClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
+
+// admin returns a session of another user of the organisation.
+func (w *world) admin(t *testing.T) *vcd.Session {
+	t.Helper()
+	pool := vcd.NewPool(vcd.PoolOptions{TaskPoll: 5 * time.Millisecond})
+	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
+	s, err := pool.Session(w.ctx, vcd.Config{
+		Site: w.sim.URL(), Org: "acme", CABundle: w.sim.CA(), Credentials: vcd.Credentials{Username: "admin", Password: "password"},
+	})
+	w.Expect(err).NotTo(HaveOccurred())
+	return s
+}
+
+// await waits for a task in VCD to end well.
+func (w *world) await(s *vcd.Session, task vcd.Task) {
+	s.Follow("test", task, nil)
+	w.Eventually(func() vcd.TaskState {
+		t, _ := s.Task("test")
+		return t.State
+	}, "10s", "5ms").Should(Equal(vcd.TaskSucceeded))
 }
 
 // pretendGuest comes up with the addresses that VCD offers it, and reads its bootstrap data.

@@ -66,6 +66,16 @@ func (e *Editor) DeleteVM(vm *VM) {
 	e.sim.deployedChanged(e.sim.store.vapps[vm.VAppID])
 }
 
+// MoveVM puts a VM into another vApp.
+func (e *Editor) MoveVM(vm *VM, to *VApp) {
+	from := e.sim.store.vapps[vm.VAppID]
+	e.sim.store.removeVM(vm)
+	vm.VAppID = to.ID
+	e.sim.store.addVM(vm)
+	e.sim.deployedChanged(from)
+	e.sim.deployedChanged(to)
+}
+
 // DeleteVApp removes a vApp and its VMs without a trace.
 func (e *Editor) DeleteVApp(v *VApp) { e.sim.removeVApp(v) }
 

@@ -28,6 +28,9 @@ const (
 	PoweredOnCondition = "PoweredOn"
 	// AddressesReadyCondition says whether the addresses of the machine are known.
 	AddressesReadyCondition = "AddressesReady"
+	// VMAsSpecifiedCondition says whether the VM is as it was made, and its disk as large as wished. It is no part of Ready, unless
+	// annotation drift-in-ready says so: a Node whose VM was changed works, and must not be replaced for it.
+	VMAsSpecifiedCondition = "VMAsSpecified"
 	// LeaseUnlimitedCondition says whether VCD leaves the vApp running. It is there, and false, while VCD will stop the vApp unless
 	// its lease is renewed. It is no part of Ready.
 	LeaseUnlimitedCondition = "LeaseUnlimited"

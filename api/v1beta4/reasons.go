@@ -18,12 +18,32 @@ const (
 	// DeleteRequestedAnnotation on a VCDMachine is when VCD was first asked to delete its VM (RFC 3339). It is stored before the
 	// request is sent.
 	DeleteRequestedAnnotation = "infrastructure.cluster.x-k8s.io/delete-requested-at"
-	// MissingSinceAnnotation on a VCDMachine or VCDCluster that is deleted is when its VM or vApp was first not seen, though VCD
+	// MissingSinceAnnotation on a VCDMachine, or a VCDCluster that is deleted, is when its VM or vApp was first not seen, though VCD
 	// showed what else must be there (RFC 3339). It is removed when that is seen again.
 	MissingSinceAnnotation = "infrastructure.cluster.x-k8s.io/missing-since"
+	// VMNotFoundSinceAnnotation on a VCDMachine is when its VM was declared gone, by proof (RFC 3339). It is removed when the VM is
+	// seen again.
+	VMNotFoundSinceAnnotation = "infrastructure.cluster.x-k8s.io/vm-not-found-since"
 	// VMGoneAnnotation on a VCDMachine, with the value "true", says that its VM is gone: a person knows it, or it was proved. It is
 	// not looked for any more.
 	VMGoneAnnotation = "infrastructure.cluster.x-k8s.io/vm-gone"
+	// VMRecordedAnnotation on a VCDMachine is what its VM was made like, as JSON: what it is compared with. Who removes it accepts the
+	// VM as it is.
+	VMRecordedAnnotation = "infrastructure.cluster.x-k8s.io/vm-recorded"
+	// PoweredOnAgainAnnotation on a VCDMachine is how often in a row its VM was found powered off and powered on again, and when that
+	// was last done (RFC 3339). Who removes it makes it be tried at once.
+	PoweredOnAgainAnnotation = "infrastructure.cluster.x-k8s.io/powered-on-again"
+	// DriftInReadyAnnotation on a VCDMachine, with the value "true", makes VMAsSpecified part of Ready, so that a MachineHealthCheck
+	// replaces machines whose VM was changed in VCD. Set it in spec.template.metadata of a VCDMachineTemplate.
+	DriftInReadyAnnotation = "infrastructure.cluster.x-k8s.io/drift-in-ready"
+	// GoneStoppedAnnotation on a VCDCluster is since when none of its VMs is declared gone, because VMs of several clusters of the site
+	// went missing together (RFC 3339).
+	GoneStoppedAnnotation = "infrastructure.cluster.x-k8s.io/gone-stopped-since"
+	// GoneAcknowledgedAnnotation on a VCDCluster, set to "true" by a person, says that VMs of the cluster that are missing now are
+	// really gone. The controller replaces the value by the time (RFC 3339).
+	GoneAcknowledgedAnnotation = "infrastructure.cluster.x-k8s.io/gone-acknowledged"
+	// CredentialsAcceptedAnnotation on a VCDCluster is the version of its identity's Secret that last logged in.
+	CredentialsAcceptedAnnotation = "infrastructure.cluster.x-k8s.io/credentials-accepted"
 	// VAppCreatedAnnotation on a VCDCluster, with the value "true", says that VCD was asked to create VMs in its vApp.
 	VAppCreatedAnnotation = "infrastructure.cluster.x-k8s.io/vapp-created"
 	// KeepVAppAnnotation on a VCDCluster or VCDMachine that is deleted, with the value "true", says that a person wants its vApp to stay,
@@ -178,7 +198,7 @@ const (
 	PlacementPolicyNotFoundReason = "PlacementPolicyNotFound"
 	// StorageProfileNotFoundReason means that the VDC has no such storage profile. Correct spec.storageProfile, or add it.
 	StorageProfileNotFoundReason = "StorageProfileNotFound"
-	// DiskTooSmallReason means that spec.diskSize is smaller than the disk of the template. Wish for at least that.
+	// DiskTooSmallReason means that spec.diskSize is smaller than the disk of the template, or of the VM. Wish for at least that.
 	DiskTooSmallReason = "DiskTooSmall"
 	// DuplicateMarkerReason means that several VMs could be the machine's; none is touched. Delete or rename the others.
 	DuplicateMarkerReason = "DuplicateMarker"
@@ -186,9 +206,36 @@ const (
 	NotOursReason = "NotOurs"
 	// VMUnverifiedReason means that the VM is not seen, which is no proof that it is gone. Look for it in VCD, or follow the message.
 	VMUnverifiedReason = "VMUnverified"
+	// VMNotFoundReason means that the VM is gone, which was proved, or a person said so. Replace the machine: delete it, or let a
+	// MachineHealthCheck do so.
+	VMNotFoundReason = "VMNotFound"
+	// GoneHeldBackReason means that more than a third of the cluster's VMs went missing together. Look at VCD: ten minutes later they
+	// count as gone, one by one.
+	GoneHeldBackReason = "GoneHeldBack"
+	// GoneStoppedReason means that VMs of three clusters of the site went missing together: nothing of the site counts as gone until a
+	// person says so. Look at VCD, then follow the message.
+	GoneStoppedReason = "GoneStopped"
+	// AddressChangedReason means that VCD has another address for a NIC than the guest was told. Set it back, or replace the machine.
+	AddressChangedReason = "AddressChanged"
+	// NICsChangedReason means that a NIC of the VM was removed, added or connected to another network. Set it back, or replace the
+	// machine.
+	NICsChangedReason = "NICsChanged"
+	// VMRenamedReason means that somebody renamed the VM. Rename it back: its Node keeps the old name.
+	VMRenamedReason = "VMRenamed"
+	// VMMovedReason means that the VM is in another vApp or VDC than it was made in. Move it back, or replace the machine.
+	VMMovedReason = "VMMoved"
+	// ComputeChangedReason means that the VM has other CPUs or memory than it was made with. Set them back, or replace the machine.
+	ComputeChangedReason = "ComputeChanged"
+	// PolicyChangedReason means that the VM has another sizing policy, placement policy or storage profile than it was made with. Set it
+	// back, or replace the machine.
+	PolicyChangedReason = "PolicyChanged"
+	// DiskChangedReason means that the first disk of the VM has another size than spec.diskSize or the template gave it. Set
+	// spec.diskSize to what it has.
+	DiskChangedReason = "DiskChanged"
 	// PoweredOnEarlyReason means that somebody powered the VM on before it had its bootstrap data. Power it off.
 	PoweredOnEarlyReason = "PoweredOnEarly"
-	// VMPoweredOffReason means that the VM of a machine that ran is powered off. Power it on, or set spec.powerState.
+	// VMPoweredOffReason means that the VM of a machine that ran is powered off. Power it on, or set spec.powerState; with PowerOn, look
+	// why it does not stay on.
 	VMPoweredOffReason = "VMPoweredOff"
 	// VMSuspendedReason means that the VM is suspended. Resume it.
 	VMSuspendedReason = "VMSuspended"

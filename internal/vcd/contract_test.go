@@ -41,11 +41,15 @@ func TestLifeOfAMachine(t *testing.T) {
 	g.Expect(rows).To(HaveLen(1))
 	g.Expect(rows[0]).To(Equal(vcd.VMRecord{
 		Ref: vApp.VMs[0], VApp: vApp.Ref, VDC: p.vdc.Ref, Status: vcd.StatusPoweredOff, PrimaryAddress: rows[0].PrimaryAddress,
+		CPUs: rows[0].CPUs, MemoryMiB: rows[0].MemoryMiB, StorageMiB: rows[0].StorageMiB, StorageProfile: rows[0].StorageProfile,
+		SizingPolicyID: rows[0].SizingPolicyID, PlacementPolicyID: rows[0].PlacementPolicyID, PrimaryNetwork: rows[0].PrimaryNetwork,
 	}))
 	id := rows[0].ID
 
 	created0, err := s.VM(ctx, id)
 	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect([]any{rows[0].CPUs, rows[0].MemoryMiB, rows[0].StorageProfile}).To(Equal([]any{created0.CPUs, created0.MemoryMiB, created0.StorageProfile.Name}))
+	g.Expect(rows[0].SizingPolicyID).To(BeElementOf("", created0.SizingPolicyID))
 	checkNewVM(g, created0, p, vApp)
 
 	task, err = s.ReconfigureVM(ctx, id, vcd.VMChange{

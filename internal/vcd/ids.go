@@ -17,6 +17,7 @@ const (
 	kindCatalog        = "catalog"
 	kindStorageProfile = "vdcstorageProfile"
 	kindOrg            = "org"
+	kindComputePolicy  = "vdcComputePolicy"
 )
 
 var (

@@ -187,6 +187,14 @@ func vmRecord(r *types.QueryResultVMRecordType) VMRecord {
 		PrimaryAddress: r.IpAddress,
 		LeaseEnd:       parseTime(r.AutoUndeployDate),
 		StorageEnd:     parseTime(r.AutoDeleteDate),
+
+		CPUs:              int64(r.Cpus),
+		MemoryMiB:         int64(r.MemoryMB),
+		StorageMiB:        r.TotalStorageAllocatedMb,
+		StorageProfile:    r.StorageProfileName,
+		SizingPolicyID:    urnOf(kindComputePolicy, r.VmSizingPolicyId),
+		PlacementPolicyID: urnOf(kindComputePolicy, r.VmPlacementPolicyId),
+		PrimaryNetwork:    r.NetworkName,
 	}
 }
 

@@ -46,7 +46,8 @@ func (s *vmServer) answer(w http.ResponseWriter, r *http.Request) {
 	answer(w, `<QueryResultRecords total="%d" page="%d" pageSize="%d">`, len(s.rows), page, pageSize)
 	for _, name := range s.rows[from:to] {
 		answer(w, `<VMRecord name="%s" containerName="a" container="%s" status="POWERED_ON" isBusy="true" ipAddress="10.0.0.1" `+
-			`autoUndeployDate="2026-09-01T00:00:00.000Z" vdc="https://x/api/vdc/%s" vdcName="acme-vdc" href="https://x/api/vApp/vm-%s"/>`,
+			`numberOfCpus="2" memoryMB="4096" totalStorageAllocatedMb="20480" storageProfileName="standard" networkName="nodes" `+
+			`vmSizingPolicyId="urn:vcloud:vdcComputePolicy:11111111-1111-4111-8111-111111111111" autoUndeployDate="2026-09-01T00:00:00.000Z" vdc="https://x/api/vdc/%s" vdcName="acme-vdc" href="https://x/api/vApp/vm-%s"/>`,
 			name, testVApp, uuidOf(testVDC), rowID(name))
 	}
 	answer(w, `</QueryResultRecords>`)
@@ -84,6 +85,8 @@ func TestInventoryRows(t *testing.T) {
 		Ref: Ref{ID: "urn:vcloud:vm:" + rowID("vm-1"), Name: "vm-1"}, VApp: Ref{ID: testVApp, Name: "a"},
 		VDC: Ref{ID: testVDC, Name: "acme-vdc"}, Status: StatusPoweredOn, Busy: true, PrimaryAddress: "10.0.0.1",
 		LeaseEnd: time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC),
+		CPUs:     2, MemoryMiB: 4096, StorageMiB: "20480", StorageProfile: "standard", PrimaryNetwork: "nodes",
+		SizingPolicyID: "urn:vcloud:vdcComputePolicy:" + uuidOf(testVDC),
 	}))
 	g.Expect(f.filters[0]).To(Equal("vdc==" + escapeValue(f.URL+"/api/vdc/"+uuidOf(testVDC)) + ";isVAppTemplate==false;(containerName==a)"))
 }

@@ -135,6 +135,15 @@ type VMRecord struct {
 	LeaseEnd time.Time
 	// StorageEnd is when VCD deletes the VM with its vApp, which is stopped; zero if never.
 	StorageEnd time.Time
+
+	// What follows is as VCD last counted it; empty or 0 where it does not say.
+	CPUs              int64
+	MemoryMiB         int64
+	StorageMiB        string // of all disks, in VCD's words: only good to see that it changed
+	StorageProfile    string // name
+	SizingPolicyID    string
+	PlacementPolicyID string
+	PrimaryNetwork    string // name
 }
 
 // A VApp is a vApp with the names of its VMs.

@@ -66,9 +66,9 @@ func policyID(r *types.Reference) string {
 	case r == nil:
 		return ""
 	case r.ID != "":
-		return urnOf("vdcComputePolicy", r.ID)
+		return urnOf(kindComputePolicy, r.ID)
 	}
-	return urnOf("vdcComputePolicy", r.HREF)
+	return urnOf(kindComputePolicy, r.HREF)
 }
 
 func nicsFrom(section *types.NetworkConnectionSection) []NIC {

@@ -106,20 +106,17 @@ func vmNameErrors(m *infrav1.VCDMachine) field.ErrorList {
 		fmt.Sprintf("is also the host name, which has at most %d characters: shorten the names of cluster and pool or set spec.vmNamingTemplate", vmname.MaxLength))}
 }
 
-// diskChangeErrors refuses a disk that shrinks, and one that would have to grow under a VM.
+// diskChangeErrors refuses a disk that shrinks. Under a VM it can grow.
 func diskChangeErrors(oldSpec, newSpec *infrav1.VCDMachineSpec) field.ErrorList {
 	if oldSpec.ProviderID == "" {
 		return nil
 	}
-	path := field.NewPath("spec", "diskSize")
 	before, after := quantity(oldSpec.DiskSize), quantity(newSpec.DiskSize)
-	switch after.Cmp(before) {
-	case -1:
-		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("a disk cannot shrink: leave it at %s", before.String()))}
-	case 1:
-		return field.ErrorList{field.Forbidden(path, "growing the disk of a VM is not implemented yet: make a new VCDMachineTemplate and roll it out")}
+	if after.Cmp(before) >= 0 {
+		return nil
 	}
-	return nil
+	return field.ErrorList{field.Forbidden(field.NewPath("spec", "diskSize"), fmt.Sprintf(
+		"a disk cannot shrink: leave it at %s, or make a new VCDMachineTemplate with a smaller disk and roll it out", before.String()))}
 }
 
 func quantity(q *resource.Quantity) resource.Quantity {

@@ -18,7 +18,6 @@ func TestVCDMachineNotYet(t *testing.T) {
 		{"catalog of a zone", func(m *infrav1.VCDMachine) { m.Spec.Catalog = "" }, []string{"spec.catalog"}, words},
 		{"OVF properties", func(m *infrav1.VCDMachine) { m.Spec.Bootstrap.Transport = infrav1.TransportOVFProperties }, []string{"spec.bootstrap.transport"}, words},
 		{"legacy images", func(m *infrav1.VCDMachine) { m.Spec.Bootstrap.TemplateMode = infrav1.TemplateLegacy }, []string{"spec.bootstrap.templateMode"}, words},
-		{"powering on again", func(m *infrav1.VCDMachine) { m.Spec.PowerState = infrav1.PowerStatePowerOn }, []string{"spec.powerState"}, words},
 		{"metadata", func(m *infrav1.VCDMachine) { m.Spec.Metadata = map[string]string{"a": "b"} }, []string{"spec.metadata"}, words},
 		{"addresses by hand", func(m *infrav1.VCDMachine) {
 			m.Spec.Networks[1] = infrav1.NetworkSpec{Name: "storage", AddressSource: infrav1.AddressManual, Addresses: []string{"10.0.0.5/24"}}
@@ -110,7 +109,8 @@ func TestVCDMachineDiskChanges(t *testing.T) {
 		{"before the VM exists its disk can have any size", sized("40Gi", ""), sized("20Gi", ""), nil, ""},
 		{"a disk cannot shrink", sized("40Gi", someProviderID), sized("20Gi", someProviderID), []string{"spec.diskSize"}, "leave it at 40Gi"},
 		{"a disk cannot lose its size", sized("40Gi", someProviderID), sized("", someProviderID), []string{"spec.diskSize"}, "leave it at 40Gi"},
-		{"a disk cannot grow yet", sized("40Gi", someProviderID), sized("80Gi", someProviderID), []string{"spec.diskSize"}, "not implemented yet"},
+		{"a disk can grow under a VM", sized("40Gi", someProviderID), sized("80Gi", someProviderID), nil, ""},
+		{"a disk of the template's size can grow", sized("", someProviderID), sized("80Gi", someProviderID), nil, ""},
 		{"the same size in other words is no change", sized("40Gi", someProviderID), sized("40960Mi", someProviderID), nil, ""},
 	}
 	for _, tt := range tests {

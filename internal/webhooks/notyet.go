@@ -81,11 +81,6 @@ var machineFeatures = []feature[infrav1.VCDMachineSpec]{
 		what:  "template mode Legacy", instead: "use an image whose cloud-init reads guestinfo (DataSourceVMware)",
 	},
 	{
-		path:  []string{"powerState"},
-		asked: func(s *infrav1.VCDMachineSpec) bool { return s.PowerState == infrav1.PowerStatePowerOn },
-		what:  "powering VMs on again", instead: "use Report and a MachineHealthCheck",
-	},
-	{
 		path:  []string{"metadata"},
 		asked: func(s *infrav1.VCDMachineSpec) bool { return len(s.Metadata) > 0 },
 		what:  "metadata of VMs", instead: "leave it out",

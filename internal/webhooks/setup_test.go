@@ -33,7 +33,7 @@ func TestSetupServesWhatIsConfigured(t *testing.T) {
 
 	g.Expect(configured).To(HaveLen(8), "one webhook for each kind")
 	for kind, path := range configured {
-		spec := map[string]any{"type": "ServiceAccount", "rde": map[string]any{"mode": "Project"}, "powerState": "PowerOn"}
+		spec := map[string]any{"type": "ServiceAccount", "rde": map[string]any{"mode": "Project"}, "metadata": map[string]any{"a": "b"}}
 		if strings.HasSuffix(kind, "Template") {
 			spec = map[string]any{"template": map[string]any{"spec": spec}}
 		}

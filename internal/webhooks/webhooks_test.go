@@ -173,13 +173,13 @@ func TestTemplatesAreImmutable(t *testing.T) {
 func TestTemplatesFollowTheRulesOfTheirObjects(t *testing.T) {
 	g := NewWithT(t)
 	m, c := machineTemplate(), clusterTemplate()
-	m.Spec.Template.Spec.PowerState = infrav1.PowerStatePowerOn
+	m.Spec.Template.Spec.Metadata = map[string]string{"a": "b"}
 	c.Spec.Template.Spec.Endpoint.Type = infrav1.EndpointEdgeGateway
 
 	_, machineErr := machineTemplateValidator().ValidateCreate(request(false), m)
 	_, clusterErr := clusterTemplateValidator().ValidateCreate(request(false), c)
 
-	g.Expect(refusedFields(g, machineErr)).To(Equal([]string{"spec.template.spec.powerState"}))
+	g.Expect(refusedFields(g, machineErr)).To(Equal([]string{"spec.template.spec.metadata"}))
 	g.Expect(refusedFields(g, clusterErr)).To(Equal([]string{"spec.template.spec.endpoint.type"}))
 }
 

@@ -1,0 +1,46 @@
+package vcd
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/vmware/go-vcloud-director/v2/types/v56"
+)
+
+// History returns what VCD's log of tasks says of objects, given by URN: tasks of anybody, as far as the user may see them and
+// VCD has not dropped them yet. Why a task failed is not among it.
+func (s *Session) History(ctx context.Context, ids ...string) ([]Task, error) {
+	terms := make([]term, len(ids))
+	for i, id := range ids {
+		kind := kindVM
+		if strings.HasPrefix(id, "urn:vcloud:"+kindVApp+":") {
+			kind = kindVApp
+		}
+		terms[i] = term{"object", s.href(kind, id)}
+	}
+	var found types.QueryResultRecordsType
+	if err := s.queryPage(ctx, "task", anyOf(terms...), 1, "", &found); err != nil {
+		return nil, err
+	}
+	var tasks []Task
+	for _, record := range both(found.TaskRecord, found.AdminTaskRecord) {
+		tasks = append(tasks, Task{
+			ID: urnOf(kindTask, record.HREF), Operation: record.Name, Owner: urnOf("", record.Object), State: taskState(record.Status),
+			Progress: record.Progress, Started: parseTime(record.StartDate), Ended: parseTime(record.EndDate),
+		})
+	}
+	return tasks, nil
+}
+
+// Deletes says whether the task deletes what it works on.
+func (t Task) Deletes() bool { return strings.Contains(t.Operation, "Delete") }
+
+// ShutsDown says whether the task waits for a guest to shut down.
+func (t Task) ShutsDown() bool { return strings.Contains(t.Operation, "Shutdown") }
+
+// CancelTask asks VCD to cancel a task. The task ends some time later, or not: VCD cannot cancel everything.
+func (s *Session) CancelTask(ctx context.Context, id string) error {
+	_, err := s.do(ctx, call{method: http.MethodPost, path: pathOf(kindTask, id) + "/action/cancel"})
+	return err
+}
