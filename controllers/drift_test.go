@@ -55,7 +55,9 @@ func TestDifferencesOfAVMWhoseNodeWorks(t *testing.T) {
 		{"a VM can lose its placement policy", func(v *vcd.VM, _ *vcd.VMRecord) { v.PlacementPolicyID = "" }, 0, []string{infrav1.PolicyChangedReason}, "placement policy is none, was made with urn:rack-a"},
 		{"a VM can get another storage profile", func(v *vcd.VM, _ *vcd.VMRecord) { v.StorageProfile.ID = "urn:fast" }, 0, []string{infrav1.PolicyChangedReason}, "storage profile"},
 		{"a storage profile that is renamed is the same", func(v *vcd.VM, _ *vcd.VMRecord) { v.StorageProfile.Name = "renamed" }, 0, nil, ""},
-		{"a VM can get another NIC", func(v *vcd.VM, _ *vcd.VMRecord) { v.NICs = append(v.NICs, vcd.NIC{MAC: "00:50:56:00:00:03", Network: "dmz"}) }, 0, []string{infrav1.NICsChangedReason}, "network dmz was added"},
+		{"a VM can get another NIC", func(v *vcd.VM, _ *vcd.VMRecord) {
+			v.NICs = append(v.NICs, vcd.NIC{MAC: "00:50:56:00:00:03", Network: "dmz"})
+		}, 0, []string{infrav1.NICsChangedReason}, "network dmz was added"},
 		{"a disk can be grown in VCD", func(v *vcd.VM, _ *vcd.VMRecord) { v.Disks[1].SizeMiB = 30720 }, 0, []string{infrav1.DiskChangedReason}, "has 30720Mi, should have 20480Mi"},
 		{"a disk can be grown in VCD beyond what is wished", func(v *vcd.VM, _ *vcd.VMRecord) { v.Disks[1].SizeMiB = 40960 }, 30720, []string{infrav1.DiskChangedReason}, "should have 30720Mi"},
 		{"a wished disk must not be smaller than it is", func(*vcd.VM, *vcd.VMRecord) {}, 10240, []string{infrav1.DiskTooSmallReason}, "cannot shrink"},

@@ -19,7 +19,7 @@ const (
 	stepCleanUp  step = "clean-up" // what a failed creation left behind
 	stepInject   step = "inject"   // bootstrap data and disk size
 	stepPowerOn  step = "power-on"
-	stepGrow     step = "grow" // the first disk, of a VM that runs
+	stepGrow     step = "grow"  // the first disk, of a VM that runs
 	stepClear    step = "clear" // bootstrap data, after the guest read it
 	stepShutdown step = "shutdown"
 	stepPowerOff step = "power-off"
@@ -50,6 +50,9 @@ type memory struct {
 	full     *vcd.VM
 	row      vcd.VMRecord
 	readNext time.Time
+
+	// well says whether the last pass found nothing to do.
+	well bool
 
 	// waitsSince is when the machine first wanted its VM to be created.
 	waitsSince time.Time

@@ -45,6 +45,9 @@ func (s *machineScope) watchAddresses(ctx context.Context) (outcome, error) {
 			ctrl.LoggerFrom(ctx).V(1).Info("Reading the VM later", "vm", s.record.ID, "reason", err.Error())
 		}
 	}
+	if left := s.memory.readNext.Sub(s.now()); left > 0 {
+		s.lookWithin(left)
+	}
 	return s.addressProblem(), nil
 }
 

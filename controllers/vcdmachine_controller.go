@@ -116,6 +116,7 @@ func (r *VCDMachineReconciler) Reconcile(ctx context.Context, m *infrav1.VCDMach
 		more, err = runPhases(ctx, m, s, aside, r.Recorder)
 		res = soonest(res, more)
 	}
+	s.memory.well = err == nil && complete(m, slices.Concat(phases, aside))
 	if err == nil && s.again > 0 && (res.RequeueAfter == 0 || s.again < res.RequeueAfter) {
 		res.RequeueAfter = s.again
 	}

@@ -15,10 +15,10 @@ import (
 const (
 	// lookEvery is how often the inventory is looked at for a machine that is well. All machines of a VDC look at the same
 	// time, so that one query serves them.
-	lookEvery = 3 * time.Minute
+	lookEvery = 5 * time.Minute
 	// readEvery is how often a VM is read whose inventory row does not show everything that may change unnoticed: the
-	// addresses of further NICs. With the time to the next look it stays under ten minutes.
-	readEvery = 6 * time.Minute
+	// addresses of further NICs.
+	readEvery = 9 * time.Minute
 	// readRarely is how often another VM is read though its row did not change.
 	readRarely = 6 * time.Hour
 )
@@ -57,17 +57,30 @@ func (s *machineScope) recordMade(made madeVM) {
 	annotate(s.vcdMachine, infrav1.VMRecordedAnnotation, made.String())
 }
 
-// untilNextLook is when the inventory is due for machines of the VDC.
-func untilNextLook(now time.Time, vdc, uid string) time.Duration {
+// lastLook is when the inventory was last due for machines of a VDC.
+func lastLook(now time.Time, vdc string) time.Time {
 	offset := spread(vdc, lookEvery)
-	due := now.Add(-offset).Truncate(lookEvery).Add(offset + lookEvery)
-	return due.Sub(now) + spread(uid, 5*time.Second)
+	return now.Add(-offset).Truncate(lookEvery).Add(offset)
+}
+
+// untilNextLook is when the inventory is due for a machine again.
+func untilNextLook(now time.Time, vdc, uid string) time.Duration {
+	return lastLook(now, vdc).Add(lookEvery).Sub(now) + spread(uid, 5*time.Second)
+}
+
+// inventoryAge is how old the inventory may be. A machine that is well is content with what was due last, whatever brings it
+// up meanwhile; what our own tasks changed is asked for afresh anyway.
+func (s *machineScope) inventoryAge() time.Duration {
+	if s.memory.well {
+		return s.now().Sub(lastLook(s.now(), s.placement.vdc.ID))
+	}
+	return inventoryAge
 }
 
 // spread returns a time below d that is always the same for a seed.
 func spread(seed string, d time.Duration) time.Duration {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(seed)) // a hash takes everything
+	_, _ = h.Write([]byte(seed))                // a hash takes everything
 	return time.Duration(h.Sum64() % uint64(d)) //nolint:gosec // below d
 }
 

@@ -56,7 +56,7 @@ func TestLimitedLeaseIsReportedAndRenewed(t *testing.T) {
 
 	res, err := w.reconcileMachine("a")
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(res.RequeueAfter).To(BeNumerically("<", 4*time.Minute), "every look at the inventory shows when it is due")
+	w.Expect(res.RequeueAfter).To(BeNumerically("<", 2*lookEvery), "every look at the inventory shows when it is due")
 	m := w.vcdMachine("a")
 	w.Expect(conditions.IsTrue(m, clusterv1.ReadyCondition)).To(BeTrue())
 	w.Expect(conditions.GetReason(m, infrav1.LeaseUnlimitedCondition)).To(Equal(infrav1.LeaseLimitedReason))

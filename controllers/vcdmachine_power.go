@@ -100,7 +100,9 @@ func parseRevivals(stored string) revivals {
 }
 
 // String implements fmt.Stringer.
-func (r revivals) String() string { return fmt.Sprintf("%d %s", r.count, r.last.UTC().Format(time.RFC3339)) }
+func (r revivals) String() string {
+	return fmt.Sprintf("%d %s", r.count, r.last.UTC().Format(time.RFC3339))
+}
 
 // wait returns how long a VM is left off before it is powered on once more.
 func (r revivals) wait(now time.Time) time.Duration {

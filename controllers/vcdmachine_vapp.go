@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// inventoryAge is how old the inventory may be. What our own tasks changed is asked for afresh anyway.
+// inventoryAge is how old the inventory may be for a machine that is being made, or not well. What our own tasks changed is asked for afresh anyway.
 const inventoryAge = 30 * time.Second
 
 // defaultGather is how long the first machine waits for others: several VMs in one request take little longer than one,
@@ -56,7 +56,7 @@ func (s *machineScope) observe(ctx context.Context) (outcome, error) {
 		s.vm = s.memory.vm
 		return done, nil
 	}
-	records, err := s.session.VMs(ctx, s.placement.vdc, s.vAppName(), inventoryAge)
+	records, err := s.session.VMs(ctx, s.placement.vdc, s.vAppName(), s.inventoryAge())
 	if err != nil {
 		return refusal(err, "Listing VMs")
 	}

@@ -48,7 +48,8 @@ type world struct {
 	sim    *vcdsim.Simulator
 	client client.Client
 	events chan string
-	clock  atomic.Int64 // how far the clock of sessions is ahead
+	clock  atomic.Int64  // how far the clock of sessions is ahead
+	next   time.Duration // when the machine of the last passAt wants to be looked at again
 
 	workload client.Client // the API server of the workload cluster; nil: it does not answer
 
