@@ -17,7 +17,7 @@ import (
 const (
 	crashes = 20
 	// quickPoll is for tests that are about what happens, not about how often VCD is asked.
-	quickPoll = "--vcd-task-poll=250ms"
+	quickPoll = "--vcd-task-poll=500ms"
 )
 
 // TestKilledAtAnyMoment kills the manager at random moments of creating and deleting machines: each time while one is
