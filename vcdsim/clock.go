@@ -15,9 +15,8 @@ type Clock interface {
 
 // A SimClock is a clock that can be moved forward, and that runs at its own speed or only by hand.
 type SimClock struct {
-	rate float64
-
 	mu     sync.Mutex
+	rate   float64
 	origin time.Time // simulated time at real
 	real   time.Time
 	timers timerHeap
@@ -51,7 +50,26 @@ func (c *SimClock) Now() time.Time {
 }
 
 // Ticks says whether the clock moves by itself.
-func (c *SimClock) Ticks() bool { return c.rate > 0 }
+func (c *SimClock) Ticks() bool { return c.Rate() > 0 }
+
+// Rate is how many simulated seconds pass in a second; 0 stands still.
+func (c *SimClock) Rate() float64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rate
+}
+
+// SetRate lets the clock go faster or slower from now on, or stand still (0).
+func (c *SimClock) SetRate(rate float64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.origin, c.real = c.now(), time.Now()
+	c.rate = rate
+	if c.wake != nil {
+		c.wake.Stop()
+	}
+	c.rearm()
+}
 
 func (c *SimClock) now() time.Time {
 	if c.rate == 0 {

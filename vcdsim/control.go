@@ -1,39 +1,55 @@
 package vcdsim
 
 import (
-	"bytes"
+	"crypto/subtle"
 	"encoding/json"
+	"io"
+	"net"
 	"net/http"
 	"strings"
-	"time"
 )
 
-// controlRoutes are the simulator's own API under /_sim/. It needs no session; it is there for whoever can reach the
-// listener, which is the loopback address unless told otherwise.
+// controlPath is where the simulator's own API begins. It is no part of VCD, needs no session, and also answers for cells
+// that are down.
+const controlPath = "/_sim"
+
+// A controlRoute is an operation of the control API. The reference page is made from these.
+type controlRoute struct {
+	Method, Path string
+	Does         string
+	Body         string // an example, where there is one
+	handle       handler
+}
+
+// controlAPI is the whole control API.
+func controlAPI() []controlRoute {
+	return []controlRoute{
+		{"GET", "", "The page for people: inventory, running tasks and the last requests, live.", "", (*request).getPage},
+		{"GET", "/page/{file}", "What the page is made of.", "", (*request).getPageFile},
+		{"GET", "/overview", "What the page shows. `?since=N` gives only requests after number N, `?filter=TEXT` only vApps and VMs with TEXT in their name.", "", (*request).getOverview},
+		{"GET", "/state", "Everything that is simulated, without passwords, tokens and private keys.", "", (*request).getState},
+		{"GET", "/dump", "Everything that is simulated, with all secrets, for `/_sim/restore`.", "", (*request).getDump},
+		{"POST", "/restore", "Puts a dump in the place of everything that is simulated, as a database that is restored.", `{"format": "vcdsim", …}`, (*request).restoreDump},
+		{"GET", "/faults", "The fault rules.", "", (*request).listFaults},
+		{"POST", "/faults", "Adds a fault rule and answers with it and its id. See [fault rules](#fault-rules).", `{"operation": "GET /api/query type=vm", "count": 3, "status": 503, "header": {"Retry-After": "5"}}`, (*request).addFault},
+		{"DELETE", "/faults", "Removes all fault rules.", "", (*request).clearFaults},
+		{"DELETE", "/faults/{id}", "Removes a fault rule.", "", (*request).removeFault},
+		{"GET", "/cells", "The cells of the site, and how they are.", "", (*request).listCells},
+		{"POST", "/cells/{number}", "Does something to a cell: `stop`, `crash`, `start`, `restart` (with `down`, a duration), `upgrade` (with `version`), `maintain`, `serve` (ends maintenance), `renewCertificate` (with `newAuthority`).", `{"do": "restart", "down": "30s"}`, (*request).commandCell},
+		{"GET", "/clock", "The time, and how fast it goes.", "", (*request).getClock},
+		{"POST", "/clock", "Moves the clock forward, lets it go faster or slower, or stops it (`rate` 0).", `{"advance": "1h", "rate": 60}`, (*request).setClock},
+		{"GET", "/counters", "How often each operation was called.", "", func(r *request) (*response, error) { return jsonOK(r.sim.Counters()), nil }},
+		{"DELETE", "/counters", "Sets the counters to zero.", "", (*request).resetCounters},
+		{"GET", "/requests", "The last requests, oldest first.", "", func(r *request) (*response, error) { return jsonOK(r.sim.Requests()), nil }},
+		{"GET", "/unhandled", "Routes that were asked for and are not simulated.", "", func(r *request) (*response, error) { return jsonOK(r.sim.Unhandled()), nil }},
+		{"GET", "/ca", "The certificate of the authority that signed the simulator's, as PEM in a JSON string.", "", func(r *request) (*response, error) { return jsonOK(string(r.sim.CA())), nil }},
+		{"GET", "/metrics", "Metrics for Prometheus.", "", (*request).getMetrics},
+	}
+}
+
 func (s *Simulator) controlRoutes() {
-	for pattern, h := range map[string]handler{
-		"GET /_sim/state":     func(r *request) (*response, error) { return jsonOK(controlState(r.sim.State())), nil },
-		"GET /_sim/counters":  func(r *request) (*response, error) { return jsonOK(r.sim.Counters()), nil },
-		"GET /_sim/requests":  func(r *request) (*response, error) { return jsonOK(r.sim.Requests()), nil },
-		"GET /_sim/unhandled": func(r *request) (*response, error) { return jsonOK(r.sim.Unhandled()), nil },
-		"GET /_sim/ca":        func(r *request) (*response, error) { return jsonOK(string(r.sim.CA())), nil },
-		"GET /_sim/faults":    func(r *request) (*response, error) { return jsonOK(r.sim.faults.List()), nil },
-		"GET /_sim/clock":     func(r *request) (*response, error) { return jsonOK(r.sim.clock.Now()), nil },
-		"GET /_sim/dump":      (*request).getDump,
-		"POST /_sim/restore":  (*request).restoreDump,
-		"POST /_sim/faults":   (*request).addFault,
-		"POST /_sim/clock":    (*request).advanceClock,
-		"DELETE /_sim/faults": func(r *request) (*response, error) {
-			r.sim.faults.Clear()
-			return &response{status: http.StatusNoContent}, nil
-		},
-		"DELETE /_sim/counters": func(r *request) (*response, error) {
-			r.sim.ResetCounters()
-			return &response{status: http.StatusNoContent}, nil
-		},
-	} {
-		method, path, _ := strings.Cut(pattern, " ")
-		s.routes.Add(method, path, endpoint{handle: h, open: true, control: true})
+	for _, c := range controlAPI() {
+		s.routes.Add(c.Method, controlPath+c.Path, endpoint{handle: c.handle, open: true, control: true})
 	}
 }
 
@@ -42,90 +58,103 @@ const maxControlBody = 1 << 30
 
 // serveControl answers without the lock: the methods it calls take it themselves.
 func (s *Simulator) serveControl(w http.ResponseWriter, r *request, e endpoint) {
-	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxControlBody))
-	var raw json.RawMessage
-	if r.Method == http.MethodPost {
-		if err := dec.Decode(&raw); err != nil {
-			writeJSON(w, http.StatusBadRequest, map[string]string{"error": err.Error()})
+	if s.signIn(w, r) {
+		return
+	}
+	if status, message := s.guard(r); status != 0 {
+		writeJSON(w, status, map[string]string{"error": message})
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxControlBody))
+	if err == nil {
+		r.body = body
+		var res *response
+		if res, err = e.handle(r); err == nil {
+			res.writeControl(w)
 			return
 		}
 	}
-	r.body = raw
-	res, err := e.handle(r)
-	if err != nil {
-		writeJSON(w, http.StatusBadRequest, map[string]string{"error": err.Error()})
+	status := http.StatusBadRequest
+	if refusal, ok := err.(*Refusal); ok { //nolint:errorlint // handlers return it as it is
+		status, err = refusal.Status, plainError(refusal.Message)
+	}
+	writeJSON(w, status, map[string]string{"error": err.Error()})
+}
+
+type plainError string
+
+// Error implements error.
+func (e plainError) Error() string { return string(e) }
+
+func (res *response) writeControl(w http.ResponseWriter) {
+	for k, v := range res.header {
+		w.Header().Set(k, v)
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if res.raw == nil {
+		if res.json == nil {
+			w.WriteHeader(res.status)
+			return
+		}
+		writeJSON(w, res.status, res.json)
 		return
 	}
-	writeJSON(w, res.status, res.json)
+	w.Header().Set("Content-Type", res.contentType)
+	w.WriteHeader(res.status)
+	_, _ = w.Write(res.raw) // the caller went away
 }
 
-func (r *request) addFault() (*response, error) {
-	var rule Fault
-	if err := r.document(&rule); err != nil {
-		return nil, err
+const tokenCookie = "vcdsim-control"
+
+// guard says why a request may not use the control API: without a token only callers on this machine may, with one
+// whoever has it. Pages of other sites that a browser shows may not change anything. A status of 0 lets it pass.
+func (s *Simulator) guard(r *request) (status int, message string) {
+	if err := http.NewCrossOriginProtection().Check(r.Request); err != nil {
+		return http.StatusForbidden, "pages of other origins may not use the control API"
 	}
-	r.sim.faults.Add(rule)
-	return &response{status: http.StatusCreated, json: rule}, nil
-}
-
-func (r *request) getDump() (*response, error) {
-	d, err := r.sim.freeze()
-	if err != nil {
-		return nil, err
-	}
-	return jsonOK(d), nil
-}
-
-func (r *request) restoreDump() (*response, error) {
-	if err := r.sim.Restore(bytes.NewReader(r.body)); err != nil {
-		return nil, err
-	}
-	return &response{status: http.StatusNoContent}, nil
-}
-
-// advanceClock moves the clock: {"advance": "1h"}.
-func (r *request) advanceClock() (*response, error) {
-	var in struct{ Advance string }
-	if err := r.document(&in); err != nil {
-		return nil, err
-	}
-	d, err := time.ParseDuration(in.Advance)
-	if err != nil || d < 0 {
-		return nil, badRequest("advance must be a duration such as 90s")
-	}
-	c, ok := r.sim.clock.(interface{ Advance(d time.Duration) })
-	if !ok {
-		return nil, badRequest("this clock cannot be moved")
-	}
-	c.Advance(d)
-	return jsonOK(r.sim.clock.Now()), nil
-}
-
-// A stateJSON is the state as the control API shows it.
-type stateJSON struct {
-	VApps    []VApp
-	VMs      []VM
-	Disks    []Disk
-	Tasks    []taskJSON
-	Sessions int
-}
-
-type taskJSON struct {
-	ID, Operation, Owner string
-	Status               TaskStatus
-	Started, Ended       time.Time
-	Error                string `json:",omitempty"`
-}
-
-// controlState is the state without credentials: no passwords, no tokens.
-func controlState(s State) stateJSON {
-	out := stateJSON{VApps: s.VApps, VMs: s.VMs, Disks: s.Disks, Sessions: len(s.Sessions)}
-	for _, t := range s.Tasks {
-		j := taskJSON{ID: t.ID, Operation: t.OperationName, Owner: t.Owner.Name, Status: t.Status, Started: t.Started, Ended: t.Ended}
-		if t.Error != nil {
-			j.Error = t.Error.Message
+	if s.token != "" {
+		given := ""
+		if c, err := r.Cookie(tokenCookie); err == nil {
+			given = c.Value
 		}
-		out.Tasks = append(out.Tasks, j)
+		if token := r.token(); token != "" {
+			given = token
+		}
+		if !s.isToken(given) {
+			return http.StatusUnauthorized, "the control API needs its token: Authorization: Bearer TOKEN, or open /_sim/?token=TOKEN"
+		}
+		return 0, ""
 	}
-	return out
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if ip := net.ParseIP(host); err == nil && ip != nil && !ip.IsLoopback() {
+		return http.StatusForbidden, "without a token the control API is for callers on the same machine"
+	}
+	return 0, ""
+}
+
+func (s *Simulator) isToken(given string) bool {
+	return subtle.ConstantTimeCompare([]byte(given), []byte(s.token)) == 1
+}
+
+// signIn takes the token from the address of the page into a cookie, so that it is in no address any longer.
+func (s *Simulator) signIn(w http.ResponseWriter, r *request) bool {
+	given := r.query.get("token")
+	if s.token == "" || given == "" || strings.Trim(r.URL.Path, "/") != strings.Trim(controlPath, "/") || !s.isToken(given) {
+		return false
+	}
+	http.SetCookie(w, &http.Cookie{Name: tokenCookie, Value: given, Path: controlPath, Secure: true, HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	w.Header().Set("Location", controlPath+"/")
+	w.WriteHeader(http.StatusSeeOther)
+	return true
+}
+
+// decode reads the body of a control request; unknown fields are errors.
+func (r *request) decode(into any) error {
+	dec := json.NewDecoder(strings.NewReader(string(r.body)))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return badRequest("reading the request: %s", err)
+	}
+	return nil
 }

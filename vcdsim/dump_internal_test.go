@@ -17,7 +17,7 @@ var notDumped = map[string]string{
 	"clock": "runs on; its time is in the dump", "profile": "configuration", "guest": "configuration", "log": "configuration", "observer": "configuration",
 	"addr": "configuration", "lifetime": "configuration", "assume": "configuration",
 	"routes": "code", "operations": "code", "bells": "code",
-	"public": "configuration", "gate": "what a test does to it", "door": "of the program", "turns": "a lock", "turn": "of the balancer", "cells": "cells run on", "ctx": "of the program", "cancel": "of the program",
+	"public": "configuration", "token": "configuration", "gate": "what a test does to it", "door": "of the program", "turns": "a lock", "turn": "of the balancer", "cells": "cells run on", "ctx": "of the program", "cancel": "of the program",
 	"guests": "of the program", "boots": "of the program: guests boot again", "queues": "of the program: guests boot again",
 	"faults": "what a test does to it", "journal": "what was seen of it",
 	"mu": "a lock", "pending": "empty when nobody holds the lock",

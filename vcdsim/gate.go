@@ -37,6 +37,9 @@ func (s *Simulator) enter(m Moment, r *request, status int) {
 // entry is what the request log says of a request.
 func (s *Simulator) entry(r *request, status int) Request {
 	e := Request{Time: s.clock.Now(), Method: r.Method, Path: r.URL.RequestURI(), Operation: r.op, Status: status}
+	if r.cell != nil {
+		e.Cell = r.cell.number
+	}
 	if r.session != nil {
 		e.User = r.session.User
 	}

@@ -15,6 +15,7 @@ type Request struct {
 	Operation string    `json:"operation"`
 	Status    int       `json:"status"` // 0 when the connection was dropped
 	User      string    `json:"user,omitempty"`
+	Cell      int       `json:"cell,omitempty"` // that answered
 }
 
 // maxJournal is how many requests are remembered.
@@ -26,17 +27,28 @@ type journal struct {
 	count map[string]int
 	ring  []Request
 	next  int
+	total int
 	lost  map[string]bool
+	// statuses counts by operation and status, since the start.
+	statuses map[outcome]int
+}
+
+// An outcome is what requests are counted by for metrics.
+type outcome struct {
+	operation string
+	status    int
 }
 
 func newJournal() *journal {
-	return &journal{count: map[string]int{}, lost: map[string]bool{}}
+	return &journal{count: map[string]int{}, lost: map[string]bool{}, statuses: map[outcome]int{}}
 }
 
 func (j *journal) add(entry Request) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.count[entry.Operation]++
+	j.statuses[outcome{entry.Operation, entry.Status}]++
+	j.total++
 	if len(j.ring) < maxJournal {
 		j.ring = append(j.ring, entry)
 		return
@@ -60,7 +72,26 @@ func (j *journal) reset() {
 func (j *journal) list() []Request {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	return j.ordered()
+}
+
+func (j *journal) ordered() []Request {
 	return append(slices.Clone(j.ring[j.next:]), j.ring[:j.next]...)
+}
+
+// since returns the requests after number n, at most so many of the last, and the number of the last.
+func (j *journal) since(n, most int) ([]Request, int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	all := j.ordered()
+	fresh := min(max(j.total-n, 0), most, len(all))
+	return all[len(all)-fresh:], j.total
+}
+
+func (j *journal) byStatus() map[outcome]int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return maps.Clone(j.statuses)
 }
 
 func (j *journal) unknown(op string) {

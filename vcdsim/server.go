@@ -34,6 +34,7 @@ type response struct {
 	status      int
 	xml         *xmltree.Node
 	json        any
+	raw         []byte // of the control API
 	contentType string
 	header      map[string]string
 }

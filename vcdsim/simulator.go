@@ -32,8 +32,10 @@ type Config struct {
 	Cells int
 	// PublicURL is what hrefs begin with, as VCD's public address does; "" is the address that was asked.
 	PublicURL string
-	Log       *slog.Logger
-	Version   Version // "" is the newest
+	// ControlToken is what callers of the control API must know; "" allows it to callers on the same machine only.
+	ControlToken string
+	Log          *slog.Logger
+	Version      Version // "" is the newest
 	// Assumptions, nil for the defaults.
 	Assumptions *Assumptions
 	// Observe, if set, is told of every exchange, before its answer is sent. It is called from many goroutines.
@@ -62,6 +64,7 @@ type Simulator struct {
 	door   *door // the site's address
 	cells  []*Cell
 	public string
+	token  string     // of the control API
 	turns  sync.Mutex // guards turn
 	turn   int        // of the balancer
 
@@ -118,6 +121,7 @@ func (s *Simulator) setDefaults(cfg Config) {
 	if s.lifetime == 0 {
 		s.lifetime = defaultLifetime
 	}
+	s.token = cfg.ControlToken
 	if cfg.Assumptions != nil {
 		s.assume = *cfg.Assumptions
 	}

@@ -1,0 +1,167 @@
+package vcdsim
+
+import (
+	"bytes"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+func noContent() *response { return &response{status: http.StatusNoContent} }
+
+func (r *request) getDump() (*response, error) {
+	d, err := r.sim.freeze()
+	if err != nil {
+		return nil, err
+	}
+	return jsonOK(d), nil
+}
+
+func (r *request) restoreDump() (*response, error) {
+	if err := r.sim.Restore(bytes.NewReader(r.body)); err != nil {
+		return nil, err
+	}
+	return noContent(), nil
+}
+
+func (r *request) listFaults() (*response, error) { return jsonOK(r.sim.faults.List()), nil }
+
+func (r *request) addFault() (*response, error) {
+	var rule Fault
+	if err := r.decode(&rule); err != nil {
+		return nil, err
+	}
+	if err := rule.Validate(); err != nil {
+		return nil, err
+	}
+	rule.ID = r.sim.faults.Add(rule)
+	return &response{status: http.StatusCreated, json: rule}, nil
+}
+
+func (r *request) clearFaults() (*response, error) {
+	r.sim.faults.Clear()
+	return noContent(), nil
+}
+
+func (r *request) removeFault() (*response, error) {
+	id, err := strconv.Atoi(r.vars["id"])
+	if err != nil || !r.sim.faults.Remove(id) {
+		return nil, refuse(http.StatusNotFound, codeNotFound, "there is no fault rule %s", r.vars["id"])
+	}
+	return noContent(), nil
+}
+
+func (r *request) resetCounters() (*response, error) {
+	r.sim.ResetCounters()
+	return noContent(), nil
+}
+
+func (r *request) listCells() (*response, error) { return jsonOK(r.sim.cellStatuses()), nil }
+
+func (s *Simulator) cellStatuses() []CellStatus {
+	out := make([]CellStatus, 0, len(s.cells))
+	for _, c := range s.cells {
+		out = append(out, c.Status())
+	}
+	return out
+}
+
+// A cellCommand is what the control API can do to a cell.
+type cellCommand struct {
+	Do           string  `json:"do"`
+	Down         string  `json:"down"`
+	Version      Version `json:"version"`
+	NewAuthority bool    `json:"newAuthority"`
+}
+
+func (r *request) commandCell() (*response, error) {
+	n, err := strconv.Atoi(r.vars["number"])
+	if err != nil || n < 1 || n > len(r.sim.cells) {
+		return nil, refuse(http.StatusNotFound, codeNotFound, "there is no cell %s", r.vars["number"])
+	}
+	var in cellCommand
+	if err := r.decode(&in); err != nil {
+		return nil, err
+	}
+	c := r.sim.cells[n-1]
+	if err := in.run(c); err != nil {
+		return nil, err
+	}
+	return jsonOK(c.Status()), nil
+}
+
+func (in cellCommand) run(c *Cell) error {
+	var down time.Duration
+	if in.Down != "" {
+		d, err := time.ParseDuration(in.Down)
+		if err != nil {
+			return badRequest("down must be a duration such as 30s")
+		}
+		down = d
+	}
+	actions := map[string]func() error{
+		"stop":             func() error { c.Stop(); return nil },
+		"crash":            func() error { c.Crash(); return nil },
+		"start":            func() error { c.Start(); return nil },
+		"restart":          func() error { c.Restart(down); return nil },
+		"upgrade":          func() error { return c.Upgrade(in.Version) },
+		"maintain":         func() error { c.Maintain(true); return nil },
+		"serve":            func() error { c.Maintain(false); return nil },
+		"renewCertificate": func() error { return c.RenewCertificate(in.NewAuthority) },
+	}
+	act, ok := actions[in.Do]
+	if !ok {
+		return badRequest("a cell cannot %q", in.Do)
+	}
+	return act()
+}
+
+// A clockJSON is how the control API shows the clock.
+type clockJSON struct {
+	Now time.Time `json:"now"`
+	// Rate is how many simulated seconds pass in a second; 0 stands still.
+	Rate float64 `json:"rate"`
+}
+
+func (s *Simulator) clockJSON() clockJSON {
+	out := clockJSON{Now: s.clock.Now(), Rate: 1}
+	if c, ok := s.clock.(*SimClock); ok {
+		out.Rate = c.Rate()
+	}
+	return out
+}
+
+func (r *request) getClock() (*response, error) { return jsonOK(r.sim.clockJSON()), nil }
+
+// setClock moves the clock and changes its speed.
+func (r *request) setClock() (*response, error) {
+	var in struct {
+		Advance string   `json:"advance"`
+		Rate    *float64 `json:"rate"`
+	}
+	if err := r.decode(&in); err != nil {
+		return nil, err
+	}
+	c, ok := r.sim.clock.(*SimClock)
+	if !ok {
+		return nil, badRequest("this clock cannot be moved")
+	}
+	var d time.Duration
+	if in.Advance != "" {
+		var err error
+		if d, err = time.ParseDuration(in.Advance); err != nil || d < 0 {
+			return nil, badRequest("advance must be a duration such as 90s")
+		}
+	}
+	if in.Rate != nil {
+		if *in.Rate < 0 || *in.Rate > maxRate {
+			return nil, badRequest("rate must be from 0 to %d", maxRate)
+		}
+		c.SetRate(*in.Rate)
+	}
+	c.Advance(d)
+	return jsonOK(r.sim.clockJSON()), nil
+}
+
+// maxRate is how fast a clock may go: more than a day in a second.
+const maxRate = 100_000

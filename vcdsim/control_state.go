@@ -1,0 +1,76 @@
+package vcdsim
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// A stateJSON is the state as the control API shows it.
+type stateJSON struct {
+	Model      Model
+	VApps      []VApp
+	VMs        []VM
+	Disks      []Disk
+	Tasks      []taskJSON
+	Sessions   int
+	Metadata   map[string]map[string]Metadata
+	Documents  []Document
+	Access     []Access
+	APIClients []APIClient
+}
+
+type taskJSON struct {
+	ID, Operation, Owner string
+	Status               TaskStatus
+	Started, Ended       time.Time
+	Error                string `json:",omitempty"`
+}
+
+func (r *request) getState() (*response, error) { return jsonOK(controlState(r.sim.State())), nil }
+
+// controlState is the state without credentials: no passwords, tokens, private keys.
+func controlState(s State) stateJSON {
+	out := stateJSON{
+		Model: s.Model, VApps: s.VApps, VMs: s.VMs, Disks: s.Disks, Sessions: len(s.Sessions), Metadata: s.Metadata,
+		Documents: s.Documents, Access: s.Access, APIClients: s.APIClients,
+	}
+	for o := range out.Model.Orgs {
+		for u := range out.Model.Orgs[o].Users {
+			out.Model.Orgs[o].Users[u].Password, out.Model.Orgs[o].Users[u].APITokens = "", nil
+		}
+	}
+	for i := range out.APIClients {
+		out.APIClients[i].Token = ""
+	}
+	hidden := map[string][]string{}
+	for _, c := range collections() {
+		hidden[c.path] = c.hidden
+	}
+	for i := range out.Documents {
+		out.Documents[i].Body = without(out.Documents[i].Body, hidden[out.Documents[i].Path])
+	}
+	for _, t := range s.Tasks {
+		j := taskJSON{ID: t.ID, Operation: t.OperationName, Owner: t.Owner.Name, Status: t.Status, Started: t.Started, Ended: t.Ended}
+		if t.Error != nil {
+			j.Error = t.Error.Message
+		}
+		out.Tasks = append(out.Tasks, j)
+	}
+	return out
+}
+
+// without removes fields from an object.
+func without(body json.RawMessage, fields []string) json.RawMessage {
+	if len(fields) == 0 {
+		return body
+	}
+	var object map[string]json.RawMessage
+	if json.Unmarshal(body, &object) != nil {
+		return nil
+	}
+	for _, f := range fields {
+		delete(object, f)
+	}
+	out, _ := json.Marshal(object) //nolint:errchkjson // it was JSON
+	return out
+}

@@ -1,0 +1,190 @@
+package vcdsim
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// An overview is what the page shows: bounded, however large the site is.
+type overview struct {
+	Clock     clockJSON      `json:"clock"`
+	URL       string         `json:"url"`
+	Cells     []CellStatus   `json:"cells"`
+	Counts    overviewCounts `json:"counts"`
+	VApps     []overviewVApp `json:"vApps"`
+	MoreVApps int            `json:"moreVApps"` // that are not shown
+	Tasks     []overviewTask `json:"tasks"`     // unfinished ones, then the last that ended
+	Requests  []Request      `json:"requests"`
+	Last      int            `json:"last"` // number of the last request
+	Unknown   []string       `json:"unknown"`
+}
+
+type overviewCounts struct {
+	Orgs     int `json:"orgs"`
+	VApps    int `json:"vApps"`
+	VMs      int `json:"vms"`
+	VMsOn    int `json:"vmsOn"`
+	Disks    int `json:"disks"`
+	Sessions int `json:"sessions"`
+	Running  int `json:"tasksRunning"`
+	Faults   int `json:"faults"`
+}
+
+type overviewVApp struct {
+	ID      string       `json:"id"`
+	Name    string       `json:"name"`
+	Org     string       `json:"org"`
+	VDC     string       `json:"vdc"`
+	Status  string       `json:"status"`
+	Busy    bool         `json:"busy"`
+	Count   int          `json:"count"` // of VMs
+	VMs     []overviewVM `json:"vms"`
+	MoreVMs int          `json:"moreVMs"` // that are not shown
+}
+
+type overviewVM struct {
+	ID        string   `json:"id"`
+	Name      string   `json:"name"`
+	Status    string   `json:"status"`
+	Busy      bool     `json:"busy"`
+	CPUs      int64    `json:"cpus"`
+	MemoryMiB int64    `json:"memoryMiB"`
+	Addresses []string `json:"addresses"`
+	Guest     string   `json:"guest"` // booting, up, or why not
+}
+
+type overviewTask struct {
+	ID        string     `json:"id"`
+	Operation string     `json:"operation"`
+	Status    TaskStatus `json:"status"`
+	Progress  int        `json:"progress"`
+	User      string     `json:"user"`
+	Started   time.Time  `json:"started"`
+	Error     string     `json:"error,omitempty"`
+}
+
+// What is shown at most.
+const (
+	shownVApps    = 100
+	shownVMs      = 50 // of a vApp
+	shownTasks    = 50
+	shownEnded    = 10
+	shownRequests = 200
+)
+
+func (r *request) getOverview() (*response, error) {
+	since, err := strconv.Atoi(r.query.get("since"))
+	if err != nil {
+		since = 0
+	}
+	s := r.sim
+	out := overview{Clock: s.clockJSON(), URL: s.URL(), Cells: s.cellStatuses(), Unknown: s.Unhandled()}
+	out.Requests, out.Last = s.journal.since(since, shownRequests)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out.Counts = s.counts()
+	out.VApps, out.MoreVApps = s.overviewVApps(strings.ToLower(r.query.get("filter")))
+	out.Tasks = s.overviewTasks()
+	return jsonOK(out), nil
+}
+
+func (s *Simulator) counts() overviewCounts {
+	c := overviewCounts{
+		Orgs: len(s.store.model.Orgs), VApps: len(s.store.vapps), VMs: len(s.store.vms), Disks: len(s.store.disks),
+		Sessions: len(s.store.sessions), Faults: len(s.faults.List()),
+	}
+	for _, vm := range s.store.vms {
+		if vm.Status == PoweredOn {
+			c.VMsOn++
+		}
+	}
+	for _, t := range s.store.tasks {
+		if !t.done() {
+			c.Running++
+		}
+	}
+	return c
+}
+
+// overviewVApps are those with the filter in their name or in that of a VM, by name.
+func (s *Simulator) overviewVApps(filter string) (shown []overviewVApp, more int) {
+	var all []*VApp
+	for _, v := range s.store.vapps {
+		if matches(v.Name, filter) || slices.ContainsFunc(s.store.vmsOf(v.ID), func(vm *VM) bool { return matches(vm.Name, filter) }) {
+			all = append(all, v)
+		}
+	}
+	slices.SortFunc(all, func(a, b *VApp) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
+	shown = []overviewVApp{}
+	for _, v := range all[:min(len(all), shownVApps)] {
+		shown = append(shown, s.overviewVApp(v, filter))
+	}
+	return shown, len(all) - len(shown)
+}
+
+func matches(name, filter string) bool { return strings.Contains(strings.ToLower(name), filter) }
+
+func (s *Simulator) overviewVApp(v *VApp, filter string) overviewVApp {
+	out := overviewVApp{ID: v.ID, Name: v.Name, Status: s.store.status(v).text(), Busy: s.busy(v.ID), VMs: []overviewVM{}}
+	if org, vdc := s.store.vdc(v.VDCID); vdc != nil {
+		out.Org, out.VDC = org.Name, vdc.Name
+	}
+	vms := s.store.vmsOf(v.ID)
+	out.Count = len(vms)
+	if !matches(v.Name, filter) {
+		vms = slices.DeleteFunc(slices.Clone(vms), func(vm *VM) bool { return !matches(vm.Name, filter) })
+	}
+	for _, vm := range vms[:min(len(vms), shownVMs)] {
+		out.VMs = append(out.VMs, s.overviewVM(vm))
+	}
+	out.MoreVMs = len(vms) - len(out.VMs)
+	return out
+}
+
+func (s *Simulator) overviewVM(vm *VM) overviewVM {
+	out := overviewVM{
+		ID: vm.ID, Name: vm.Name, Status: vm.Status.text(), Busy: s.busy(vm.ID), CPUs: vm.CPUs, MemoryMiB: vm.MemoryMiB,
+		Addresses: []string{},
+	}
+	for _, nic := range vm.NICs {
+		if nic.Address != "" {
+			out.Addresses = append(out.Addresses, nic.Address)
+		}
+	}
+	switch {
+	case vm.Status != PoweredOn:
+	case vm.Boot.Failure != "":
+		out.Guest = vm.Boot.Failure
+	case vm.Boot.Up:
+		out.Guest = "up"
+	default:
+		out.Guest = "booting"
+	}
+	return out
+}
+
+// overviewTasks are the unfinished tasks, newest first, then the last that ended.
+func (s *Simulator) overviewTasks() []overviewTask {
+	var running, ended []*Task
+	for _, t := range s.store.tasks {
+		if t.done() {
+			ended = append(ended, t)
+		} else {
+			running = append(running, t)
+		}
+	}
+	slices.SortFunc(running, func(a, b *Task) int { return cmp.Or(b.Started.Compare(a.Started), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(ended, func(a, b *Task) int { return cmp.Or(b.Ended.Compare(a.Ended), cmp.Compare(a.ID, b.ID)) })
+	out := []overviewTask{}
+	for _, t := range slices.Concat(running[:min(len(running), shownTasks)], ended[:min(len(ended), shownEnded)]) {
+		o := overviewTask{ID: t.ID, Operation: t.Operation, Status: t.Status, Progress: t.progress(s.clock.Now()), User: t.UserName, Started: t.Started}
+		if t.Error != nil {
+			o.Error = t.Error.Message
+		}
+		out = append(out, o)
+	}
+	return out
+}

@@ -1,0 +1,29 @@
+// Package page is the page that vcdsim serves to people: what is simulated, which tasks run and what was asked, live. It
+// is static; what it shows it asks from the control API, and it writes all of it as text, never as markup, because names
+// are the tenants' to choose.
+package page
+
+import (
+	"embed"
+	"path"
+)
+
+// Policy is the content security policy to serve the page with: nothing from elsewhere, no inline scripts or styles.
+const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+//go:embed index.html page.css page.js icon.svg
+var files embed.FS
+
+// Index is the name of the page itself.
+const Index = "index.html"
+
+var types = map[string]string{
+	".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
+}
+
+// File returns a file of the page and its media type; ok is false if there is none of that name.
+func File(name string) (content []byte, mediaType string, ok bool) {
+	content, err := files.ReadFile(name)
+	return content, types[path.Ext(name)], err == nil
+}

@@ -1,0 +1,21 @@
+package vcdsim
+
+import (
+	"net/http"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/page"
+)
+
+func (r *request) getPage() (*response, error) { return pageFile(page.Index) }
+
+func (r *request) getPageFile() (*response, error) { return pageFile(r.vars["file"]) }
+
+func pageFile(name string) (*response, error) {
+	content, mediaType, ok := page.File(name)
+	if !ok {
+		return nil, refuse(http.StatusNotFound, codeNotFound, "the page has no file %s", name)
+	}
+	return &response{status: http.StatusOK, raw: content, contentType: mediaType, header: map[string]string{
+		"Content-Security-Policy": page.Policy, "Referrer-Policy": "no-referrer", "X-Frame-Options": "DENY",
+	}}, nil
+}
