@@ -46,6 +46,12 @@ type Assumptions struct {
 	CellStopEndsSessions bool
 	// CellStopAbortsTasks: tasks that a cell runs end aborted when it stops; if false another cell goes on with them.
 	CellStopAbortsTasks bool
+	// SpaceAddressMustBeAllocated: a NAT rule or virtual service may use an address of an IP Space only if the organisation
+	// has it allocated as a floating IP.
+	SpaceAddressMustBeAllocated bool
+	// ManualUseBlocksRelease: an allocation of an IP Space that is marked USED_MANUAL is not released until that is taken
+	// back.
+	ManualUseBlocksRelease bool
 }
 
 // DefaultAssumptions returns the defaults.
@@ -68,5 +74,7 @@ func DefaultAssumptions() Assumptions {
 		CancelUndoesCompose:         true,
 		CellStopEndsSessions:        true,
 		CellStopAbortsTasks:         true,
+		SpaceAddressMustBeAllocated: true,
+		ManualUseBlocksRelease:      true,
 	}
 }

@@ -124,6 +124,9 @@ func (c *client) ok(method, path, body string) answer {
 	a := c.call(method, path, body)
 	c.Expect(a.status).To(BeElementOf(http.StatusAccepted, http.StatusCreated), "%s %s: %s", method, path, a.body)
 	task := a.xml
+	if task == nil {
+		task = c.get(a.header.Get("Location")).xml
+	}
 	if task.Name != "Task" {
 		task = task.At("Tasks", "Task")
 	}

@@ -18,13 +18,16 @@ const (
 )
 
 // page answers a cloudapi list: filtered, sorted and cut as the request asks. Each item is a map as it is answered.
-func (r *request) page(items []any) (*response, error) {
+func (r *request) page(items []any) (*response, error) { return r.pageIgnoring(items, nil) }
+
+// pageIgnoring answers a list whose handler has already decided what some attributes of the filter ask.
+func (r *request) pageIgnoring(items []any, decided []string) (*response, error) {
 	filter, err := fiql.Parse(r.query.get("filter"))
 	if err != nil {
 		return nil, badRequest("The filter %q is invalid: %s", r.query.get("filter"), err)
 	}
 	items = slices.DeleteFunc(items, func(item any) bool {
-		return !filter.Match(func(t fiql.Term) bool { return holds(t, item) })
+		return !filter.Match(func(t fiql.Term) bool { return slices.Contains(decided, t.Attr) || holds(t, item) })
 	})
 	r.sort(items)
 	size := min(r.query.number("pageSize", defaultPage), maxPage)

@@ -6,12 +6,16 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 )
 
 // A document is an object of cloudapi that is kept as it came, with what the server adds to it.
 type document struct {
 	orgID   string // whose it is
+	parent  string // bare id of what it belongs to, if to anything
 	body    map[string]any
+	failed  bool                // the task that made it failed
+	since   time.Time           // when it last came to be as it is
 	version int                 // counts the changes, for ETags
 	refs    map[string][]string // ids of what it refers to, by the name of the list
 }
@@ -38,23 +42,52 @@ type collection struct {
 	newID    func(body map[string]any) string
 	check    func(r *request, body map[string]any) error
 	free     func(r *request, d *document) error // refuses a deletion
+
+	// What follows makes a collection one whose changes are tasks.
+
+	title  string // what its tasks call a document; empty: changes happen at once
+	within string // variable of the path that names the parent
+	bare   bool   // ids are UUIDs, not URNs
+	cursor bool   // lists have cursors
+	hides  bool   // there is no list of whole documents
+	// place says what a new document belongs to. The lists show what the caller may see of it, not what its organisation has.
+	place func(r *request, body map[string]any) (place, error)
+	// prepare settles what a body leaves open, before it is kept.
+	prepare func(r *request, body map[string]any, old *document) error
+	// show adds what is computed to a document that is answered.
+	show func(r *request, d *document, out map[string]any)
+	// done follows a task's success.
+	done func(s *Simulator, d *document)
 }
 
 // collections are all of them.
 func collections() []*collection {
-	return slices.Concat(roleCollections(), libraryCollections(), typeCollections())
+	return slices.Concat(roleCollections(), libraryCollections(), typeCollections(), networkCollections())
 }
 
 func documentRoutes(add addRoute) {
 	for _, c := range collections() {
 		path := "/cloudapi/" + c.path
-		add("GET", path, c.list, latencyCloudAPI)
+		if list := c.lists(); list != nil {
+			add("GET", path, list, latencyCloudAPI)
+		}
 		add("POST", path, c.create, latencyWrite)
 		add("GET", path+"/{id}", c.get, latencyCloudAPI)
 		add("PUT", path+"/{id}", c.put, latencyWrite)
 		add("DELETE", path+"/{id}", c.remove, latencyWrite)
 	}
 	roleRoutes(add)
+}
+
+// lists is the handler of the list, nil if there is none.
+func (c *collection) lists() handler {
+	switch {
+	case c.hides:
+		return nil
+	case c.cursor:
+		return listByCursor(c)
+	}
+	return c.list
 }
 
 // tenant is the organisation a request works in: the caller's own, or for providers the one the header names.
@@ -67,6 +100,9 @@ func (r *request) tenant() string {
 
 // visible are the documents the request may see.
 func (c *collection) visible(r *request) []*document {
+	if c.place != nil {
+		return c.placed(r)
+	}
 	var out []*document
 	for _, d := range r.sim.store.documents[c.path] {
 		if c.provider || d.orgID == r.tenant() {
@@ -77,6 +113,9 @@ func (c *collection) visible(r *request) []*document {
 }
 
 func (c *collection) find(r *request, id string) (*document, error) {
+	if c.place != nil {
+		return c.findPlaced(r, id)
+	}
 	// Providers find by id what any tenant has.
 	for _, d := range append(c.visible(r), r.sim.store.documents[c.path]...) {
 		if strings.EqualFold(d.id(), id) && (c.provider || r.sees(d.orgID)) {
@@ -95,10 +134,13 @@ func (c *collection) writable(r *request) error {
 }
 
 // shown is the document as it is answered.
-func (c *collection) shown(d *document) map[string]any {
+func (c *collection) shown(r *request, d *document) map[string]any {
 	out := maps.Clone(d.body)
 	for _, field := range c.hidden {
 		delete(out, field)
+	}
+	if c.show != nil {
+		c.show(r, d, out)
 	}
 	return out
 }
@@ -106,7 +148,7 @@ func (c *collection) shown(d *document) map[string]any {
 func (c *collection) list(r *request) (*response, error) {
 	var out []any
 	for _, d := range c.visible(r) {
-		out = append(out, c.shown(d))
+		out = append(out, c.shown(r, d))
 	}
 	return r.page(out)
 }
@@ -116,7 +158,7 @@ func (c *collection) get(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return jsonOK(c.shown(d)), nil
+	return jsonOK(c.shown(r, d)), nil
 }
 
 func (c *collection) create(r *request) (*response, error) {
@@ -126,6 +168,9 @@ func (c *collection) create(r *request) (*response, error) {
 	body := map[string]any{}
 	if err := r.document(&body); err != nil {
 		return nil, err
+	}
+	if c.title != "" {
+		return c.createByTask(r, body)
 	}
 	if err := c.accept(r, body, nil); err != nil {
 		return nil, err
@@ -141,7 +186,7 @@ func (c *collection) create(r *request) (*response, error) {
 		body["id"] = URN(c.kind, r.sim.ids.next(c.kind))
 	}
 	d := r.sim.addDocument(c.path, r.tenant(), body)
-	return &response{status: http.StatusCreated, json: c.shown(d), header: map[string]string{"Location": r.base() + "/cloudapi/" + c.path + "/" + d.id()}}, nil
+	return &response{status: http.StatusCreated, json: c.shown(r, d), header: map[string]string{"Location": r.base() + "/cloudapi/" + c.path + "/" + d.id()}}, nil
 }
 
 func (s *Simulator) addDocument(path, orgID string, body map[string]any) *document {
@@ -164,8 +209,16 @@ func (c *collection) accept(r *request, body map[string]any, old *document) erro
 		}
 		return strings.Join(parts, "\x00")
 	}
+	parent := ""
+	if c.place != nil {
+		p, err := c.placeOf(r, body, old)
+		if err != nil {
+			return err
+		}
+		parent = p.parent
+	}
 	for _, d := range c.visible(r) {
-		if d != old && len(c.unique) > 0 && key(d.body) == key(body) {
+		if d != old && len(c.unique) > 0 && d.parent == parent && key(d.body) == key(body) {
 			return duplicateName(text(body, cmp.Or(c.unique[0], "name")))
 		}
 	}
@@ -192,17 +245,20 @@ func (c *collection) put(r *request) (*response, error) {
 			body[field] = d.body[field]
 		}
 	}
-	if err := c.accept(r, body, d); err != nil {
-		return nil, err
-	}
 	for _, field := range c.hidden {
 		if body[field] == nil && d.body[field] != nil {
 			body[field] = d.body[field]
 		}
 	}
+	if c.title != "" {
+		return c.putByTask(r, d, body)
+	}
+	if err := c.accept(r, body, d); err != nil {
+		return nil, err
+	}
 	d.body = body
 	d.version++
-	return jsonOK(c.shown(d)), nil
+	return jsonOK(c.shown(r, d)), nil
 }
 
 func (c *collection) remove(r *request) (*response, error) {
@@ -218,6 +274,13 @@ func (c *collection) remove(r *request) (*response, error) {
 			return nil, err
 		}
 	}
-	r.sim.store.documents[c.path] = slices.DeleteFunc(slices.Clone(r.sim.store.documents[c.path]), func(x *document) bool { return x == d })
+	if c.title != "" {
+		return c.removeByTask(r, d)
+	}
+	r.sim.store.removeDocument(c.path, d)
 	return &response{status: http.StatusNoContent}, nil
+}
+
+func (s *store) removeDocument(path string, d *document) {
+	s.documents[path] = slices.DeleteFunc(slices.Clone(s.documents[path]), func(x *document) bool { return x == d })
 }

@@ -43,11 +43,7 @@ func (i *ids) mac() string {
 
 // fill gives every entity of a model that has none an id.
 func (i *ids) fill(m *Model) {
-	set := func(id *string, kind, name string) {
-		if *id == "" {
-			*id = i.named(kind, name)
-		}
-	}
+	set := i.set
 	for p := range m.Policies {
 		set(&m.Policies[p].ID, "vdcComputePolicy", m.Policies[p].Name)
 	}
@@ -71,6 +67,7 @@ func (i *ids) fill(m *Model) {
 			i.fillCatalog(&org.Catalogs[c], org.Name, set)
 		}
 	}
+	i.fillNetworks(m)
 }
 
 func (i *ids) fillCatalog(c *Catalog, org string, set func(id *string, kind, name string)) {

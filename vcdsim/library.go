@@ -3,16 +3,19 @@ package vcdsim
 import (
 	"crypto/x509"
 	"encoding/pem"
+	"slices"
 )
+
+const certificatePath = "1.0.0/ssl/certificateLibrary"
 
 func libraryCollections() []*collection {
 	alias := []string{"alias"}
 	certificates := collection{
 		kind: "certificateLibraryItem", right: "CERTIFICATE_LIBRARY", unique: alias, required: []string{"alias", "certificate"},
 		hidden: []string{"privateKey", "privateKeyPassphrase"}, fixed: []string{"certificate"},
-		defaults: map[string]any{"description": ""}, check: checkCertificate,
+		defaults: map[string]any{"description": ""}, check: checkCertificate, free: freeCertificate,
 	}
-	certificates.path = "1.0.0/ssl/certificateLibrary"
+	certificates.path = certificatePath
 	name := []string{"name", "vendor", "version"}
 	return []*collection{
 		&certificates,
@@ -34,6 +37,31 @@ func checkCertificate(_ *request, body map[string]any) error {
 		return badRequest("The certificate is invalid: %s", err)
 	}
 	return nil
+}
+
+// freeCertificate refuses to delete what a virtual service or pool uses.
+func freeCertificate(r *request, d *document) error {
+	for _, vs := range r.sim.store.documents[servicePath] {
+		if refID(vs.body, "certificateRef") == d.id() {
+			return inUse("certificate", text(d.body, "alias"), "virtual service "+text(vs.body, "name"))
+		}
+	}
+	for _, p := range r.sim.store.documents[poolPath] {
+		if slices.Contains(members(p.body, "caCertificateRefs"), bare(d.id())) {
+			return inUse("certificate", text(d.body, "alias"), "load balancer pool "+text(p.body, "name"))
+		}
+	}
+	return nil
+}
+
+// seedCertificates puts the certificates of the model into the library.
+func (s *Simulator) seedCertificates(org *Org) {
+	for _, c := range org.Certificates {
+		s.addDocument(certificatePath, org.ID, map[string]any{
+			"id": URN("certificateLibraryItem", s.ids.named("certificateLibraryItem", org.ID+c.Alias)), "alias": c.Alias, "description": "",
+			"certificate": c.PEM, "privateKey": c.Key,
+		})
+	}
 }
 
 func endpointID(body map[string]any) string {

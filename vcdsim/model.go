@@ -1,6 +1,7 @@
 package vcdsim
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -11,6 +12,10 @@ import (
 type Model struct {
 	Orgs     []Org
 	Policies []ComputePolicy
+	// What the provider has of networks.
+	ExternalNetworks    []ExternalNetwork
+	IPSpaces            []IPSpace
+	ServiceEngineGroups []ServiceEngineGroup
 }
 
 // An Org is an organisation.
@@ -24,6 +29,9 @@ type Org struct {
 	Users       []User
 	VDCs        []VDC
 	Catalogs    []Catalog
+	VDCGroups   []VDCGroup
+	// Certificates are put into the library when the model begins.
+	Certificates []Certificate
 	// RuntimeLease and StorageLease are the defaults and the maximum of new vApps; 0 never expires.
 	RuntimeLease time.Duration
 	StorageLease time.Duration
@@ -48,6 +56,7 @@ type VDC struct {
 	Description     string
 	StorageProfiles []StorageProfile
 	Networks        []Network
+	EdgeGateways    []EdgeGateway
 	// Policies are the names of the compute policies published to this VDC; the first sizing policy is the default.
 	Policies []string
 	VMQuota  int // 0 is unlimited
@@ -69,20 +78,45 @@ type NetworkType string
 const (
 	Routed   NetworkType = "NAT_ROUTED"
 	Isolated NetworkType = "ISOLATED"
+	Opaque   NetworkType = "OPAQUE" // an imported segment
 )
 
-// A Network is an org VDC network with one subnet.
+// A Network is an org VDC network.
 type Network struct {
 	ID          string
 	Name        string
 	Description string
 	Type        NetworkType
+	Group       string // id of the VDC group that shares it; empty: its VDC only
+	// Edge is the id of the edge gateway of a routed network; in a model given to New it may be the name, and empty is the
+	// VDC's first.
+	Edge string
 	// Gateway is the gateway's address with the length of the subnet: 192.168.100.1/24.
 	Gateway    netip.Prefix
 	DNS        []netip.Addr
 	DNSSuffix  string
 	StaticPool []Range
 	DHCPPool   []Range
+	// Second is the IPv6 subnet of a network with two.
+	Second *SecondSubnet
+	DHCP   *NetworkDHCP // how it hands out DHCPPool; nil is the gateway's service with defaults
+	Failed bool         // its creation failed
+	Fields map[string]any
+}
+
+// A SecondSubnet is the second subnet of a network.
+type SecondSubnet struct {
+	Gateway    netip.Prefix
+	StaticPool []Range
+}
+
+// A NetworkDHCP are the settings of a network's DHCP service.
+type NetworkDHCP struct {
+	Disabled bool
+	Mode     string // EDGE, NETWORK, RELAY
+	Address  string // of the server, in mode NETWORK
+	Lease    int    // seconds
+	DNS      []string
 }
 
 // A Range is a range of addresses, both ends included.
@@ -144,6 +178,14 @@ type TemplateVM struct {
 // clone copies a model deeply.
 func (m Model) clone() Model {
 	m.Policies = slices.Clone(m.Policies)
+	m.ServiceEngineGroups = slices.Clone(m.ServiceEngineGroups)
+	m.ExternalNetworks, m.IPSpaces = slices.Clone(m.ExternalNetworks), slices.Clone(m.IPSpaces)
+	for i := range m.ExternalNetworks {
+		m.ExternalNetworks[i].clone()
+	}
+	for i := range m.IPSpaces {
+		m.IPSpaces[i].clone()
+	}
 	m.Orgs = slices.Clone(m.Orgs)
 	for i := range m.Orgs {
 		o := &m.Orgs[i]
@@ -157,6 +199,10 @@ func (m Model) clone() Model {
 		for j := range o.Catalogs {
 			o.Catalogs[j].clone()
 		}
+		o.VDCGroups, o.Certificates = slices.Clone(o.VDCGroups), slices.Clone(o.Certificates)
+		for j := range o.VDCGroups {
+			o.VDCGroups[j].clone()
+		}
 	}
 	return m
 }
@@ -165,7 +211,26 @@ func (v *VDC) clone() {
 	v.StorageProfiles, v.Policies, v.Networks = slices.Clone(v.StorageProfiles), slices.Clone(v.Policies), slices.Clone(v.Networks)
 	for i := range v.Networks {
 		n := &v.Networks[i]
-		n.DNS, n.StaticPool, n.DHCPPool = slices.Clone(n.DNS), slices.Clone(n.StaticPool), slices.Clone(n.DHCPPool)
+		n.clone()
+	}
+	v.EdgeGateways = slices.Clone(v.EdgeGateways)
+	for i := range v.EdgeGateways {
+		v.EdgeGateways[i].clone()
+	}
+}
+
+func (n *Network) clone() {
+	n.DNS, n.StaticPool, n.DHCPPool = slices.Clone(n.DNS), slices.Clone(n.StaticPool), slices.Clone(n.DHCPPool)
+	n.Fields = maps.Clone(n.Fields)
+	if n.Second != nil {
+		second := *n.Second
+		second.StaticPool = slices.Clone(second.StaticPool)
+		n.Second = &second
+	}
+	if n.DHCP != nil {
+		dhcp := *n.DHCP
+		dhcp.DNS = slices.Clone(dhcp.DNS)
+		n.DHCP = &dhcp
 	}
 }
 

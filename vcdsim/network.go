@@ -1,6 +1,7 @@
 package vcdsim
 
 import (
+	"maps"
 	"net"
 	"net/netip"
 
@@ -41,8 +42,11 @@ func scope(gateway netip.Prefix, dns []netip.Addr, suffix string, pool []Range, 
 }
 
 func fenceMode(n *Network) string {
-	if n.Type == Isolated {
+	switch n.Type {
+	case Isolated:
 		return "isolated"
+	case Opaque:
+		return "bridged"
 	}
 	return "natRouted"
 }
@@ -89,41 +93,44 @@ func (r *request) getVAppNetwork(id string) (*response, error) {
 }
 
 func (r *request) networkJSON(org *Org, vdc *VDC, n *Network) map[string]any {
-	total, used := 0, len(r.sim.addressesIn(n.ID))
-	var ranges []any
-	for _, p := range n.StaticPool {
-		ranges = append(ranges, map[string]any{"startAddress": p.From.String(), "endAddress": p.To.String()})
-		for a := p.From; p.Contains(a); a = a.Next() {
-			total++
-		}
-	}
+	total, used := count(n.StaticPool), len(r.sim.addressesIn(n.ID))
 	dns := func(i int) any {
 		if i < len(n.DNS) {
 			return n.DNS[i].String()
 		}
 		return ""
 	}
-	subnet := map[string]any{
+	subnets := []any{map[string]any{
 		"gateway": n.Gateway.Addr().String(), "prefixLength": n.Gateway.Bits(), "dnsServer1": dns(0), "dnsServer2": dns(1),
-		"dnsSuffix": n.DNSSuffix, "ipRanges": map[string]any{"values": ranges}, "enabled": true,
-		"totalIpCount": total, "usedIpCount": used,
+		"dnsSuffix": n.DNSSuffix, "ipRanges": rangesJSON(n.StaticPool), "enabled": true, "totalIpCount": total, "usedIpCount": used,
+	}}
+	if n.Second != nil {
+		subnets = append(subnets, map[string]any{
+			"gateway": n.Second.Gateway.Addr().String(), "prefixLength": n.Second.Gateway.Bits(), "dnsServer1": "", "dnsServer2": "", "dnsSuffix": "",
+			"ipRanges": rangesJSON(n.Second.StaticPool), "enabled": true, "totalIpCount": count(n.Second.StaticPool), "usedIpCount": 0,
+		})
 	}
-	vdcRef := jsonRef("vdc", vdc.ID, vdc.Name)
 	out := map[string]any{
-		"id": URN("network", n.ID), "name": n.Name, "description": n.Description, "networkType": string(n.Type),
-		"backingNetworkId": r.sim.ids.named("segment", n.ID), "backingNetworkType": "NSXT_FLEXIBLE_SEGMENT",
-		"subnets": map[string]any{"values": []any{subnet}}, "status": "REALIZED", "orgVdc": vdcRef, "ownerRef": vdcRef,
-		"orgRef": jsonRef("org", org.ID, org.Name), "orgVdcIsNsxTBacked": true, "shared": false, "isDefaultNetwork": nil,
-		"totalIpCount": total, "usedIpCount": used, "routeAdvertised": false, "retainNicResources": false,
-		"guestVlanTaggingAllowed": false, "enableDualSubnetNetwork": false, "crossVdcNetworkId": nil, "crossVdcNetworkLocationId": nil,
-		"parentNetworkId": nil, "lastTaskFailureMessage": nil, "locationId": nil, "directNetworkConfiguration": nil, "connection": nil,
+		"backingNetworkId": r.sim.ids.named("segment", n.ID), "backingNetworkType": "NSXT_FLEXIBLE_SEGMENT", "routeAdvertised": false, "retainNicResources": false,
+		"guestVlanTaggingAllowed": false, "enableDualSubnetNetwork": n.Second != nil, "shared": false,
 	}
-	if n.Type == Routed {
-		edge := vdc.Name + "-gateway"
-		out["connection"] = map[string]any{
-			"routerRef":      jsonRef("gateway", r.sim.ids.named("gateway", vdc.ID+edge), edge),
-			"connectionType": "INTERNAL", "connectionTypeValue": "INTERNAL", "connected": true,
+	maps.Copy(out, n.Fields)
+	for _, f := range []string{"segmentProfileTemplateRef", "segmentProfiles", "connectionType"} {
+		delete(out, f) // shown elsewhere
+	}
+	maps.Copy(out, map[string]any{
+		"id": URN("network", n.ID), "name": n.Name, "description": n.Description, "networkType": string(n.Type), "status": r.sim.realization(n.ID, n.Failed),
+		"subnets": map[string]any{"values": subnets}, "orgVdcIsNsxTBacked": n.Group == "", "isDefaultNetwork": nil, "totalIpCount": total, "usedIpCount": used,
+		"crossVdcNetworkId": nil, "crossVdcNetworkLocationId": nil, "parentNetworkId": nil, "lastTaskFailureMessage": nil, "locationId": nil,
+		"directNetworkConfiguration": nil, "connection": nil,
+	})
+	r.ownedBy(org, vdc, n.Group, out)
+	if _, _, g := r.sim.store.gateway(n.Edge); g != nil && n.Type == Routed {
+		kind := "INTERNAL"
+		if k, ok := n.Fields["connectionType"].(string); ok {
+			kind = k
 		}
+		out["connection"] = map[string]any{"routerRef": jsonRef("gateway", g.ID, g.Name), "connectionType": kind, "connectionTypeValue": kind, "connected": true}
 	}
 	return out
 }
@@ -158,23 +165,6 @@ func (r *request) getNetworkJSON() (*response, error) {
 		return nil, err
 	}
 	return jsonOK(r.networkJSON(org, vdc, n)), nil
-}
-
-func (r *request) getDHCP() (*response, error) {
-	_, _, n, err := r.ownNetwork()
-	if err != nil {
-		return nil, err
-	}
-	pools := []any{}
-	for _, p := range n.DHCPPool {
-		pools = append(pools, map[string]any{
-			"enabled": true, "ipRange": map[string]any{"startAddress": p.From.String(), "endAddress": p.To.String()},
-			"defaultLeaseTime": 0, "maxLeaseTime": 0,
-		})
-	}
-	return jsonOK(map[string]any{
-		"enabled": len(pools) > 0, "leaseTime": 86400, "dhcpPools": pools, "mode": "EDGE", "ipAddress": nil, "dnsServers": []any{},
-	}), nil
 }
 
 func (r *request) listAllocated() (*response, error) {

@@ -1,6 +1,7 @@
 package vcdsim
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -26,6 +27,12 @@ type Work struct {
 	Forget   []string // metadata keys to remove
 	DiskSpec *Disk
 	Describe *string // new description
+
+	// Of what cloudapi keeps as JSON.
+
+	Document string         // its id
+	Body     map[string]any // what it becomes
+	Creates  bool           // the task makes its owner
 }
 
 // Operations by key.
@@ -64,7 +71,7 @@ const cloneSpread = 0.3
 
 // operations describes every operation by its key.
 func operations() map[string]operation {
-	return map[string]operation{
+	out := map[string]operation{
 		opCompose: {"vdcComposeVapp", "VDC_COMPOSE_VAPP", "Composing Virtual Application", durationCompose, 0, (*Simulator).commitCompose, (*Simulator).undoCompose},
 		// Cloning takes as long, however it is asked for.
 		opComposeVMs:   {"vdcComposeVapp", "VDC_COMPOSE_VAPP", "Composing Virtual Application", durationRecompose, cloneSpread, (*Simulator).commitCompose, (*Simulator).undoCompose},
@@ -93,6 +100,9 @@ func operations() map[string]operation {
 		opCreateEntity: {"createDefinedEntity", "CREATE_DEFINED_ENTITY", "Creating defined entity", 0, 0, func(*Simulator, *Task) error { return nil }, nil},
 		opDone:         {"jobEnqueue", "JOB_ENQUEUE", "Updating", 0, 0, func(*Simulator, *Task) error { return nil }, nil},
 	}
+	maps.Copy(out, documentOperations())
+	maps.Copy(out, networkOperations())
+	return out
 }
 
 func gone(kind, id string) error {

@@ -55,6 +55,8 @@ func K8sTenant() Model {
 			{Name: "large", Description: "4 CPUs, 16 GiB", CPUs: 4, MemoryMiB: 16384},
 			{Name: "rack-a", Description: "Hosts of rack A", Placement: true},
 		},
+		ExternalNetworks:    []ExternalNetwork{internet()},
+		ServiceEngineGroups: []ServiceEngineGroup{{Name: "engines", MaxService: 200}},
 	}
 }
 
@@ -70,6 +72,7 @@ func k8sVDC() VDC {
 		Name:            "acme-vdc",
 		Description:     "Kubernetes clusters of Acme",
 		StorageProfiles: []StorageProfile{{Name: "standard", Default: true}, {Name: "fast"}},
+		EdgeGateways:    []EdgeGateway{k8sGateway()},
 		Policies:        []string{"System Default", "small", "large", "rack-a"},
 		Networks: []Network{
 			{

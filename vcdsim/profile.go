@@ -57,6 +57,8 @@ const (
 	durationLease      = 1 * time.Second  // guess
 	durationGuestBoot  = 45 * time.Second // guess
 	durationGuestWrite = 3 * time.Second
+	durationGateway    = 5 * time.Second  // NAT rules, pools, virtual services; others are guesses
+	durationHealth     = 15 * time.Second // guess: until a virtual service is known to be up
 )
 
 // scaled applies the profile.

@@ -137,29 +137,26 @@ func (r *request) providerProfileRecords() []*record {
 // noRecords are the rows of what the simulator does not have.
 func (r *request) noRecords() []*record { return nil }
 
-// gatewayRecords are the edge gateways: each VDC with a routed network has one.
+// gatewayRecords are the edge gateways.
 func (r *request) gatewayRecords() []*record {
 	A := xmltree.A
 	var out []*record
 	for _, o := range r.orgs() {
 		for i := range o.VDCs {
 			v := &o.VDCs[i]
-			routed := 0
-			for _, n := range v.Networks {
-				if n.Type == Routed {
-					routed++
+			for _, g := range v.EdgeGateways {
+				routed := 0
+				for _, n := range v.Networks {
+					if n.Edge == g.ID {
+						routed++
+					}
 				}
+				out = append(out, &record{attrs: []xmltree.Attr{
+					A("name", g.Name), A("vdc", r.href("vdc", v.ID)), A("orgVdcName", v.Name), A("numberOfExtNetworks", len(g.Uplinks)), A("numberOfOrgNetworks", routed),
+					A("isBusy", r.sim.busy(g.ID)), A("gatewayStatus", "READY"), A("haStatus", "DISABLED"),
+					A("href", r.base()+"/api/admin/edgeGateway/"+g.ID), A("type", "application/vnd.vmware.admin.edgeGateway+xml"),
+				}})
 			}
-			if routed == 0 {
-				continue
-			}
-			name := v.Name + "-gateway"
-			id := r.sim.ids.named("gateway", v.ID+name)
-			out = append(out, &record{attrs: []xmltree.Attr{
-				A("name", name), A("vdc", r.href("vdc", v.ID)), A("orgVdcName", v.Name), A("numberOfExtNetworks", 1), A("numberOfOrgNetworks", routed),
-				A("isBusy", r.sim.busy(id)), A("gatewayStatus", "READY"), A("haStatus", "DISABLED"),
-				A("href", r.base()+"/api/admin/edgeGateway/"+id), A("type", "application/vnd.vmware.admin.edgeGateway+xml"),
-			}})
 		}
 	}
 	return out

@@ -105,4 +105,5 @@ func (s *Simulator) seedTypes(org *Org) {
 func (s *Simulator) seedDocuments(org *Org) {
 	s.seedRoles(org)
 	s.seedTypes(org)
+	s.seedCertificates(org)
 }

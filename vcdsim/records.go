@@ -200,7 +200,7 @@ func (r *request) networkRecords() []*record {
 				}
 				out = append(out, &record{links: r.recordLinks("network", n.ID), attrs: []xmltree.Attr{
 					A("name", n.Name), A("defaultGateway", n.Gateway.Addr()), A("netmask", netmask(n.Gateway)), A("linkType", linkType),
-					A("connectedTo", v.Name+"-gateway"), A("vdc", r.href("vdc", v.ID)), A("isBusy", false), A("isShared", false), A("vdcName", v.Name),
+					A("connectedTo", r.sim.gatewayName(n.Edge)), A("vdc", r.href("vdc", v.ID)), A("isBusy", r.sim.busy(n.ID)), A("isShared", false), A("vdcName", v.Name),
 					A("isIpScopeInherited", false), A("usedIpCount", len(r.sim.addressesIn(n.ID))), A("href", r.href("network", n.ID)), A("type", mime("network")),
 				}})
 			}

@@ -62,7 +62,7 @@ func (s *Simulator) addRoutes() {
 	for _, group := range []func(addRoute){
 		sessionRoutes, taskRoutes, orgRoutes, adminRoutes, vdcRoutes, networkRoutes, policyRoutes, catalogRoutes, queryRoutes,
 		vappRoutes, vmRoutes, diskRoutes, metadataRoutes, documentRoutes, entityRoutes, adminOrgRoutes, providerRoutes,
-		policyAdminRoutes, accessRoutes, tokenRoutes,
+		policyAdminRoutes, accessRoutes, tokenRoutes, networkingRoutes,
 	} {
 		group(add)
 	}

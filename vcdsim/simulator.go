@@ -99,6 +99,8 @@ func New(cfg Config) (*Simulator, error) {
 	for i := range s.store.model.Orgs {
 		s.seedDocuments(&s.store.model.Orgs[i])
 	}
+	s.seedProfiles()
+	s.seedBalancers()
 	s.setDefaults(cfg)
 	if err := s.addCells(cfg, versions); err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ type Document struct {
 	Path    string // of its collection, without /cloudapi/
 	ID      string // as the API shows it
 	OrgID   string // whose it is
+	Parent  string // bare id of the gateway, network or VDC group it belongs to, if to any
 	Body    json.RawMessage
 	Version int // counts the changes
 }
@@ -45,7 +46,7 @@ func (s *store) snapshotDocuments(out *State) {
 	for _, path := range slices.Sorted(maps.Keys(s.documents)) {
 		for _, d := range s.documents[path] {
 			body, _ := json.Marshal(d.body) //nolint:errchkjson // it came as JSON
-			out.Documents = append(out.Documents, Document{Path: path, ID: d.id(), OrgID: d.orgID, Body: body, Version: d.version})
+			out.Documents = append(out.Documents, Document{Path: path, ID: d.id(), OrgID: d.orgID, Parent: d.parent, Body: body, Version: d.version})
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.access)) {

@@ -132,6 +132,7 @@ func (s *Simulator) finishAfter(t *Task, d time.Duration) {
 
 // residue settles what a failed creation leaves behind.
 func (s *Simulator) residue(t *Task) {
+	s.failDocument(t)
 	if s.assume.FailedTaskResidue {
 		return // UNRESOLVED, as it was made
 	}
@@ -252,7 +253,11 @@ func (t *Task) details() string {
 	return "  " + t.Error.text(t.RequestID)
 }
 
-// accepted answers 202 with a task.
+// accepted answers 202 with a task; cloudapi only says where it is.
 func (r *request) accepted(t *Task) *response {
-	return &response{status: http.StatusAccepted, xml: r.taskNode(t, true), header: map[string]string{"Location": r.href("task", t.ID)}}
+	res := &response{status: http.StatusAccepted, header: map[string]string{"Location": r.href("task", t.ID)}}
+	if !r.cloudAPI() {
+		res.xml = r.taskNode(t, true)
+	}
+	return res
 }

@@ -65,8 +65,8 @@ func (r *request) readConfiguration(vdc *VDC, c *xmltree.Node, n *VAppNetwork) e
 	}
 	if parent := c.At("ParentNetwork"); parent != nil {
 		id := bare(parent.Attr("href"))
-		_, in, net := r.sim.store.network(id)
-		if net == nil || in.ID != vdc.ID {
+		org, in, net := r.sim.store.network(id)
+		if net == nil || in.ID != vdc.ID && !org.shares(net, vdc) {
 			return forbidden("ORG_NETWORK_VIEW", id)
 		}
 		n.ParentID = id

@@ -1,6 +1,12 @@
 package conformance
 
 import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -77,7 +83,32 @@ func cpiModel() vcdsim.Model {
 		images.Templates = append(images.Templates, vcdsim.Template{Name: name, VMs: []vcdsim.TemplateVM{templateVM("node")}})
 	}
 	acme.Catalogs = append(acme.Catalogs, images)
+	acme.Certificates = []vcdsim.Certificate{{Alias: "acme-tls", PEM: string(certificate())}}
+	// A second gateway uses IP Spaces.
+	m.ExternalNetworks = append(m.ExternalNetworks, vcdsim.ExternalNetwork{Name: "internet-spaces", UsesSpaces: true})
+	m.IPSpaces = []vcdsim.IPSpace{vcdsim.PublicSpace("public", "internet-spaces")}
+	acme.VDCs[0].EdgeGateways = append(acme.VDCs[0].EdgeGateways, vcdsim.EdgeGateway{
+		Name: "space-gateway", Uplinks: []vcdsim.Uplink{{Network: "internet-spaces"}},
+		LoadBalancer: &vcdsim.LoadBalancer{Enabled: true, Groups: []string{"engines"}},
+	})
+	acme.VDCs[0].Networks = append(acme.VDCs[0].Networks, vcdsim.Network{
+		Name: "space-nodes", Type: vcdsim.Routed, Gateway: netip.MustParsePrefix("192.168.110.1/24"), Edge: "space-gateway",
+	})
 	return m
+}
+
+// certificate is one for nothing, for the library.
+func certificate() []byte {
+	_, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		panic(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		panic(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
 // cpiConfig are the files the tests are configured with.
@@ -94,7 +125,7 @@ func cpiConfig(url string) map[string]object {
 		},
 		"ip_space_test.yaml": {
 			"username": "capvcd", "userOrg": "acme", "refreshToken": "capvcd-api-token", "orgvdc": "acme-vdc",
-			"orgvdcNetworkIpSpace": "nodes", "orgvdcNetowrkNoIpSpace": "storage",
+			"orgvdcNetworkIpSpace": "space-nodes", "orgvdcNetowrkNoIpSpace": "nodes",
 		},
 	}
 }

@@ -3,6 +3,7 @@ package conformance
 import (
 	"hash/fnv"
 	"maps"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -109,7 +110,52 @@ func govcdModel() vcdsim.Model {
 		Name: "three-vms", Description: "A template of three VMs",
 		VMs: []vcdsim.TemplateVM{templateVM("first"), templateVM("second"), templateVM("third")},
 	})
+	addNSX(&m)
 	return m
+}
+
+// addNSX adds a VDC with a gateway that has no load balancer, and a data center group that has the other VDC: some tests want
+// a VDC that is no candidate for their groups. The tests bring their own load balancing.
+func addNSX(m *vcdsim.Model) {
+	block := func(gateway, from, to string) vcdsim.ExternalSubnet {
+		return vcdsim.ExternalSubnet{
+			Gateway: netip.MustParsePrefix(gateway), Pool: []vcdsim.Range{{From: netip.MustParseAddr(from), To: netip.MustParseAddr(to)}},
+		}
+	}
+	provider := vcdsim.ExternalNetwork{
+		Name: "provider-gateway", BackingName: "tier0-used",
+		Subnets: []vcdsim.ExternalSubnet{block("1.1.1.1/24", "1.1.1.100", "1.1.1.200"), block("10.10.10.10/24", "10.10.10.100", "10.10.10.200")},
+	}
+	uplink := func(from, to string) []vcdsim.Uplink {
+		own := vcdsim.Range{From: netip.MustParseAddr(from), To: netip.MustParseAddr(to)}
+		return []vcdsim.Uplink{{Network: provider.Name, Subnets: []vcdsim.UplinkSubnet{{
+			Gateway: provider.Subnets[0].Gateway, Addresses: []vcdsim.Range{own}, Primary: own.From,
+		}}}}
+	}
+	acme := &m.Orgs[1]
+	acme.Catalogs[0].Templates[0].VDC = "acme-nsxt"
+	m.ExternalNetworks = append(m.ExternalNetworks, provider)
+	m.ServiceEngineGroups = nil
+	first := &acme.VDCs[0]
+	first.EdgeGateways[0].LoadBalancer = nil
+	first.EdgeGateways = append(first.EdgeGateways, vcdsim.EdgeGateway{Name: "group-gateway", Group: "acme-group", Uplinks: uplink("1.1.1.110", "1.1.1.119")})
+	acme.VDCGroups = []vcdsim.VDCGroup{{Name: "acme-group", VDCs: []string{"acme-vdc"}}}
+	acme.VDCs = append(acme.VDCs, vcdsim.VDC{
+		Name: "acme-nsxt", StorageProfiles: []vcdsim.StorageProfile{{Name: "standard", Default: true}, {Name: "fast"}},
+		Policies:     first.Policies,
+		EdgeGateways: []vcdsim.EdgeGateway{{Name: "nsxt-gateway", Uplinks: uplink("1.1.1.120", "1.1.1.129")}},
+		Networks: []vcdsim.Network{
+			network("nsxt-routed", vcdsim.Routed, "192.168.120.1/24", "192.168.120.10", "192.168.120.99"),
+			network("nsxt-isolated", vcdsim.Isolated, "192.168.121.1/24", "192.168.121.10", "192.168.121.99"),
+		},
+	})
+}
+
+func network(name string, kind vcdsim.NetworkType, gateway, from, to string) vcdsim.Network {
+	return vcdsim.Network{
+		Name: name, Type: kind, Gateway: netip.MustParsePrefix(gateway),
+		StaticPool: []vcdsim.Range{{From: netip.MustParseAddr(from), To: netip.MustParseAddr(to)}},
+	}
 }
 
 func templateVM(name string) vcdsim.TemplateVM {
@@ -133,7 +179,8 @@ func govcdConfig(url string) object {
 			},
 			"network":           object{"network1": "nodes", "network2": "storage"},
 			"storageProfile":    object{"storageProfile1": "standard", "storageProfile2": "fast"},
-			"nsxt":              object{"vdc": "acme-vdc", "routedNetwork": "nodes", "manager": "nsx1", "tier0router": "tier0"},
+			"nsxt":              nsxConfig(),
+			"externalNetwork":   "internet",
 			"nsxt_provider_vdc": object{"name": "provider", "storage_profile": "standard", "storage_profile_2": "fast", "network_pool": "provider-pool"},
 			"edgeGateway":       "acme-vdc-gateway",
 		},
@@ -144,6 +191,19 @@ func govcdConfig(url string) object {
 			"ovfPath": "../test-resources/test_vapp_template_ovf/descriptor.ovf",
 		},
 		"media": object{"mediaPath": "../test-resources/test.iso", "mediaUdfTypePath": "../test-resources/udf_test.iso"},
+	}
+}
+
+func nsxConfig() object {
+	return object{
+		"vdc": "acme-nsxt", "routedNetwork": "nsxt-routed", "isolatedNetwork": "nsxt-isolated", "manager": "nsx1", "tier0router": "tier0",
+		"tier0routerVrf": "tier0-vrf", "tier0routerInterface": "uplink-1", "gatewayQosProfile": "qos-100m", "externalNetwork": "provider-gateway",
+		"edgeGateway": "nsxt-gateway", "nsxtImportSegment": "segment-1", "nsxtImportSegment2": "segment-2", "nsxtEdgeCluster": "edge-cluster-1",
+		"vdcGroup": "acme-group", "vdcGroupEdgeGateway": "group-gateway",
+		"nsxtAlbControllerUrl": "https://alb.example", "nsxtAlbControllerUser": "admin", "nsxtAlbControllerPassword": "password",
+		"nsxtAlbImportableCloud": "nsxalb-cloud", "nsxtAlbServiceEngineGroup": "Default-Group",
+		"ipDiscoveryProfile": "ip-discovery", "macDiscoveryProfile": "mac-discovery", "spoofGuardProfile": "spoof-guard", "qosProfile": "segment-qos",
+		"segmentSecurityProfile": "segment-security",
 	}
 }
 

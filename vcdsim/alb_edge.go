@@ -1,0 +1,216 @@
+package vcdsim
+
+import (
+	"maps"
+	"slices"
+)
+
+const assignmentPath = "1.0.0/loadBalancer/serviceEngineGroups/assignments"
+
+func balancerRoutes(add addRoute) {
+	add("GET", "/cloudapi/1.0.0/edgeGateways/{gateway}/loadBalancer/poolSummaries", summaries(poolPath, poolSummary), latencyCloudAPI)
+	add("GET", "/cloudapi/1.0.0/edgeGateways/{gateway}/loadBalancer/virtualServiceSummaries", summaries(servicePath, serviceSummary), latencyCloudAPI)
+	add("GET", "/cloudapi/1.0.0/nsxAlbResources/importableClouds", (*request).listImportableClouds, latencyCloudAPI)
+	add("GET", "/cloudapi/1.0.0/nsxAlbResources/importableServiceEngineGroups", (*request).listImportableEngines, latencyCloudAPI)
+	add("POST", "/cloudapi/"+enginePath+"/{id}/sync", (*request).syncEngines, latencyWrite)
+}
+
+// prepareBalancer enables or disables the load balancer of a gateway. The provider does, and not while it has anything.
+func prepareBalancer(r *request, body map[string]any) error {
+	_, _, g, err := r.edge(r.vars["gateway"])
+	if err != nil {
+		return err
+	}
+	if err := r.byProvider("LOAD_BALANCER_MANAGE"); err != nil {
+		return err
+	}
+	on, _ := body["enabled"].(bool)
+	if !on {
+		for _, path := range []string{servicePath, poolPath, assignmentPath} {
+			for _, d := range r.sim.store.documents[path] {
+				if d.parent == g.ID {
+					return inUse("load balancer of", g.Name, text(d.body, "name")+" "+d.id())
+				}
+			}
+		}
+		g.LoadBalancer = nil
+		return nil
+	}
+	g.LoadBalancer = &LoadBalancer{Enabled: true, Fields: map[string]any{}}
+	for _, f := range []string{"serviceNetworkDefinition", "ipv6ServiceNetworkDefinition", "supportedFeatureSet", "transparentModeEnabled"} {
+		if body[f] != nil && body[f] != "" {
+			g.LoadBalancer.Fields[f] = body[f]
+		}
+	}
+	return nil
+}
+
+func showBalancer(r *request, p place, out map[string]any) {
+	clear(out)
+	maps.Copy(out, map[string]any{
+		"enabled": false, "serviceNetworkDefinition": nil, "ipv6ServiceNetworkDefinition": nil, "loadBalancerCloudRef": nil, "licenseType": nil,
+		"supportedFeatureSet": nil, "transparentModeEnabled": nil,
+	})
+	_, _, g := r.sim.store.gateway(p.parent)
+	if g == nil || g.LoadBalancer == nil || !g.LoadBalancer.Enabled {
+		return
+	}
+	maps.Copy(out, map[string]any{
+		"enabled": true, "serviceNetworkDefinition": "192.168.255.1/25", "supportedFeatureSet": "PREMIUM", "transparentModeEnabled": false, "licenseType": "ENTERPRISE",
+	})
+	maps.Copy(out, g.LoadBalancer.Fields)
+	for _, d := range r.sim.store.documents[cloudPath] {
+		out["loadBalancerCloudRef"] = map[string]any{"id": d.id(), "name": text(d.body, "name")}
+	}
+}
+
+func assignmentCollection() *collection {
+	return &collection{
+		path: assignmentPath, kind: "serviceEngineGroupAssignment", right: "SERVICE_ENGINE_GROUP", title: "Service Engine Group Assignment",
+		fixed: []string{"gatewayRef", "serviceEngineGroupRef"}, place: balancedPlace, prepare: prepareAssignment, free: freeAssignment, show: showAssignment,
+	}
+}
+
+func prepareAssignment(r *request, body map[string]any, old *document) error {
+	if err := r.byProvider("SERVICE_ENGINE_GROUP_ASSIGN"); err != nil {
+		return err
+	}
+	g, err := r.balanced(body, old)
+	if err != nil {
+		return err
+	}
+	engines := r.sim.store.document(enginePath, refID(body, "serviceEngineGroupRef"))
+	if engines == nil {
+		return forbidden("SERVICE_ENGINE_GROUP_VIEW", refID(body, "serviceEngineGroupRef"))
+	}
+	body["serviceEngineGroupRef"] = map[string]any{"id": engines.id(), "name": text(engines.body, "name")}
+	dedicated := text(engines.body, "reservationType") == "DEDICATED"
+	if dedicated && (body["maxVirtualServices"] != nil || body["minVirtualServices"] != nil) {
+		return badRequest("The number of virtual services cannot be set for a service engine group with the reservation type DEDICATED.")
+	}
+	reserved := number(body["minVirtualServices"])
+	for _, d := range r.sim.store.assignments(engines.id(), "") {
+		switch {
+		case d == old:
+			continue
+		case d.parent == g.ID:
+			return duplicateName(text(engines.body, "name"))
+		case dedicated:
+			return badRequest("The service engine group %q is dedicated to another edge gateway.", text(engines.body, "name"))
+		}
+		reserved += number(d.body["minVirtualServices"])
+	}
+	if reserved > maxServices(engines) || number(body["minVirtualServices"]) > number(body["maxVirtualServices"]) {
+		return badRequest("The service engine group %q cannot hold so many virtual services.", text(engines.body, "name"))
+	}
+	return nil
+}
+
+// number reads a JSON number, 0 if there is none.
+func number(v any) int {
+	switch n := v.(type) {
+	case float64:
+		return int(n)
+	case int:
+		return n
+	}
+	return 0
+}
+
+// assignments are those of a group of service engines or of a gateway, or of both.
+func (s *store) assignments(engines, gateway string) []*document {
+	var out []*document
+	for _, d := range s.documents[assignmentPath] {
+		if (engines == "" || refID(d.body, "serviceEngineGroupRef") == engines) && (gateway == "" || d.parent == gateway) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// deployed counts the virtual services of a gateway, or of all, on a group of service engines.
+func (s *store) deployedServices(engines, gateway string) int {
+	n := 0
+	for _, d := range s.documents[servicePath] {
+		if refID(d.body, "serviceEngineGroupRef") == engines && (gateway == "" || d.parent == gateway) {
+			n++
+		}
+	}
+	return n
+}
+
+// serviceGroup checks the service engine group of a virtual service: assigned to the gateway, and not full.
+func (r *request) serviceGroup(body map[string]any, old *document, g *EdgeGateway) error {
+	id := refID(body, "serviceEngineGroupRef")
+	assigned := r.sim.store.assignments(id, g.ID)
+	engines := r.sim.store.document(enginePath, id)
+	if id == "" || len(assigned) == 0 || engines == nil {
+		return badRequest("The service engine group %q is not assigned to the edge gateway %q.", id, g.Name)
+	}
+	body["serviceEngineGroupRef"] = map[string]any{"id": id, "name": text(engines.body, "name")}
+	limit := maxServices(engines)
+	if n := number(assigned[0].body["maxVirtualServices"]); n > 0 {
+		limit = min(limit, n)
+	}
+	if old == nil && r.sim.store.deployedServices(id, g.ID) >= limit {
+		return badRequest("The service engine group %q has no room for another virtual service of the edge gateway %q.", text(engines.body, "name"), g.Name)
+	}
+	return nil
+}
+
+func freeAssignment(r *request, d *document) error {
+	if err := r.byProvider("SERVICE_ENGINE_GROUP_ASSIGN"); err != nil {
+		return err
+	}
+	if n := r.sim.store.deployedServices(refID(d.body, "serviceEngineGroupRef"), d.parent); n > 0 {
+		return inUse("service engine group assignment", text(d.body["serviceEngineGroupRef"].(map[string]any), "name"), "virtual services") //nolint:forcetypeassert // checked when it came
+	}
+	return nil
+}
+
+func showAssignment(r *request, d *document, out map[string]any) {
+	id := refID(d.body, "serviceEngineGroupRef")
+	engines := r.sim.store.document(enginePath, id)
+	if org, vdc, g := r.sim.store.gateway(d.parent); g != nil {
+		owned := map[string]any{}
+		r.ownedBy(org, vdc, g.Group, owned)
+		out["gatewayOwnerRef"], out["gatewayOrgRef"], out["gatewayRef"] = owned["ownerRef"], owned["orgRef"], jsonRef("gateway", g.ID, g.Name)
+	}
+	out["numDeployedVirtualServices"] = r.sim.store.deployedServices(id, d.parent)
+	if engines == nil {
+		return
+	}
+	out["serviceEngineGroupRef"] = map[string]any{"id": id, "name": text(engines.body, "name")}
+	out["serviceEngineGroupSupportedFeatureSet"], out["gatewaySupportedFeatureSet"] = engines.body["supportedFeatureSet"], "PREMIUM"
+	out["serviceEngineGroupHaMode"] = engines.body["haMode"]
+	if out["maxVirtualServices"] == nil {
+		out["maxVirtualServices"] = maxServices(engines)
+	}
+	if out["minVirtualServices"] == nil {
+		out["minVirtualServices"] = 0
+	}
+}
+
+// policySettings are the HTTP policies of virtual services.
+func policySettings() []*setting {
+	var out []*setting
+	for _, p := range []string{"request", "response", "security"} {
+		out = append(out, &setting{
+			path: servicePath + "/{service}/httpPolicy/" + p + "Rules", kind: "http" + p + "Policy", title: "HTTP " + p + " Policy", list: true, place: onService,
+		})
+	}
+	return out
+}
+
+// onService is the place of what belongs to the virtual service in the path: it is busy, not its gateway.
+func onService(r *request) (place, error) {
+	d, err := serviceCollection().findPlaced(r, r.vars["service"])
+	if err != nil {
+		return place{}, err
+	}
+	profile, _ := d.body["applicationProfile"].(map[string]any)
+	if r.Method != "GET" && !slices.Contains([]string{"HTTP", "HTTPS"}, text(profile, "type")) {
+		return place{}, badRequest("The virtual service %q has no HTTP policies.", text(d.body, "name"))
+	}
+	return place{d.orgID, bare(d.id()), []string{bare(d.id()), d.parent}}, nil
+}

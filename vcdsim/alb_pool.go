@@ -1,0 +1,211 @@
+package vcdsim
+
+import (
+	"net/netip"
+	"slices"
+)
+
+const poolPath = "1.0.0/loadBalancer/pools"
+
+func poolCollection() *collection {
+	return &collection{
+		path: poolPath, kind: "loadBalancerPool", hides: true, right: "LOAD_BALANCER_POOL", title: "Load Balancer Pool", unique: []string{"name"}, required: []string{"name"},
+		defaults: map[string]any{
+			"enabled": true, "description": "", "algorithm": "LEAST_CONNECTIONS", "defaultPort": 80, "gracefulTimeoutPeriod": 1, "passiveMonitoringEnabled": true,
+			"sslEnabled": false, "commonNameCheckEnabled": false, "memberGroupRef": nil, "persistenceProfile": nil, "healthMonitors": nil,
+			"caCertificateRefs": nil, "domainNames": nil, "members": nil,
+		},
+		place: balancedPlace, prepare: preparePool, show: showPool, free: freePool,
+	}
+}
+
+// balancedPlace is the gateway a pool or virtual service is on.
+func balancedPlace(r *request, body map[string]any) (place, error) {
+	return r.gatewayPlace(refID(body, "gatewayRef"))
+}
+
+// balanced refuses when the gateway has no load balancer, and completes the reference to the gateway.
+func (r *request) balanced(body map[string]any, old *document) (*EdgeGateway, error) {
+	if old != nil {
+		body["gatewayRef"] = old.body["gatewayRef"]
+	}
+	_, _, g, err := r.edge(refID(body, "gatewayRef"))
+	if err != nil {
+		return nil, err
+	}
+	if g.LoadBalancer == nil || !g.LoadBalancer.Enabled {
+		return nil, badRequest("The load balancer is not enabled on the edge gateway %q.", g.Name)
+	}
+	body["gatewayRef"] = jsonRef("gateway", g.ID, g.Name)
+	return g, nil
+}
+
+var poolAlgorithms = []string{
+	"LEAST_CONNECTIONS", "ROUND_ROBIN", "CONSISTENT_HASH", "FASTEST_RESPONSE", "LEAST_LOAD", "FEWEST_SERVERS", "RANDOM", "FEWEST_TASKS", "CORE_AFFINITY",
+}
+
+func preparePool(r *request, body map[string]any, old *document) error {
+	if _, err := r.balanced(body, old); err != nil {
+		return err
+	}
+	if a := text(body, "algorithm"); !slices.Contains(poolAlgorithms, a) {
+		return badRequest("The load balancer algorithm %q is invalid.", a)
+	}
+	if id := refID(body, "memberGroupRef"); id != "" {
+		ref, err := r.reference(groupPath, "FIREWALL_GROUP_VIEW", id)
+		if err != nil {
+			return err
+		}
+		if body["memberGroupRef"] = ref; len(poolMembers(body)) > 0 {
+			return badRequest("A pool has either members or a member group.")
+		}
+	} else {
+		body["memberGroupRef"] = nil
+	}
+	for _, m := range poolMembers(body) {
+		if _, err := netip.ParseAddr(text(m, "ipAddress")); err != nil {
+			return badRequest("The IP address %q is invalid.", text(m, "ipAddress"))
+		}
+		for k, v := range map[string]any{"enabled": true, "ratio": 1, "port": body["defaultPort"]} {
+			if m[k] == nil {
+				m[k] = v
+			}
+		}
+	}
+	monitors, _ := body["healthMonitors"].([]any)
+	for _, m := range monitors {
+		if m, ok := m.(map[string]any); ok {
+			if !slices.Contains([]string{"HTTP", "HTTPS", "TCP", "UDP", "PING"}, text(m, "type")) {
+				return badRequest("The health monitor type %q is invalid.", text(m, "type"))
+			}
+			m["name"], m["systemDefined"] = "System-"+text(m, "type"), true
+		}
+	}
+	profile, _ := body["persistenceProfile"].(map[string]any)
+	if profile != nil && text(profile, "type") != "" && text(profile, "name") == "" {
+		profile["name"] = text(profile, "type")
+	}
+	return r.knownCertificates(members(body, "caCertificateRefs"))
+}
+
+// poolMembers are the members of a pool as objects.
+func poolMembers(body map[string]any) []map[string]any {
+	var out []map[string]any
+	list, _ := body["members"].([]any)
+	for _, item := range list {
+		if m, ok := item.(map[string]any); ok {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// yes reads a switch that is on unless it says false.
+func yes(body map[string]any, field string) bool {
+	on, ok := body[field].(bool)
+	return on || !ok
+}
+
+// enabledMembers counts the members a pool may send to.
+func (s *Simulator) enabledMembers(d *document) (enabled, all int) {
+	if g := s.store.document(groupPath, refID(d.body, "memberGroupRef")); g != nil {
+		n := len(setAddresses(g))
+		return n, n
+	}
+	for _, m := range poolMembers(d.body) {
+		all++
+		if yes(m, "enabled") {
+			enabled++
+		}
+	}
+	return enabled, all
+}
+
+// servicesOf are the virtual services that send to a pool.
+func (s *store) servicesOf(pool string) []*document {
+	var out []*document
+	for _, d := range s.documents[servicePath] {
+		if refID(d.body, "loadBalancerPoolRef") == pool {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// health is that of a pool or virtual service: it takes the load balancer a while to know.
+func (s *Simulator) health(d *document, enabled bool, members int) string {
+	switch {
+	case d.since.IsZero() || s.clock.Now().Sub(d.since) < s.profile.scaled(durationHealth):
+		return statePending
+	case !enabled:
+		return "DISABLED"
+	case members == 0:
+		return "DOWN"
+	}
+	return "UP"
+}
+
+func showPool(r *request, d *document, out map[string]any) {
+	enabled, all := r.sim.enabledMembers(d)
+	health := r.sim.health(d, yes(d.body, "enabled"), enabled)
+	up := 0
+	if health == "UP" {
+		up = enabled
+	}
+	refs := []any{}
+	for _, vs := range r.sim.store.servicesOf(d.id()) {
+		refs = append(refs, map[string]any{"name": text(vs.body, "name"), "id": vs.id()})
+	}
+	if len(refs) == 0 && health == "UP" {
+		health, up = "UNAVAILABLE", 0 // nothing sends to it, so nothing looks after it
+	}
+	out["status"], out["healthStatus"], out["healthMessage"] = r.sim.realization(bare(d.id()), d.failed), health, healthMessages[health]
+	out["memberCount"], out["enabledMemberCount"], out["upMemberCount"], out["virtualServiceRefs"] = all, enabled, up, refs
+	var shown []any
+	for _, m := range poolMembers(d.body) {
+		shown = append(shown, memberJSON(m, health))
+	}
+	out["members"] = shown
+}
+
+var healthMessages = map[string]string{
+	"UP": "The health status is up.", "DOWN": "No member is up.", "DISABLED": "It is disabled.", statePending: "The health status is not known yet.",
+	"UNAVAILABLE": "The health status is not available.",
+}
+
+func memberJSON(m map[string]any, health string) map[string]any {
+	out := map[string]any{"healthStatus": health, "markedDownBy": []any{}, "detailedHealthMessage": healthMessages[health]}
+	for k, v := range m {
+		if _, computed := out[k]; !computed {
+			out[k] = v
+		}
+	}
+	if !yes(m, "enabled") {
+		out["healthStatus"] = "DISABLED"
+	}
+	return out
+}
+
+func freePool(r *request, d *document) error {
+	for _, vs := range r.sim.store.servicesOf(d.id()) {
+		return inUse("load balancer pool", text(d.body, "name"), "virtual service "+text(vs.body, "name"))
+	}
+	return nil
+}
+
+// poolSummary is how a pool stands in lists.
+func poolSummary(r *request, d *document) map[string]any {
+	full := poolCollection().shown(r, d)
+	monitors, _ := d.body["healthMonitors"].([]any)
+	out := map[string]any{"activeMonitoringEnabled": len(monitors) > 0, "memberSslEnabled": d.body["sslEnabled"], "memberGroupType": nil}
+	for _, f := range []string{
+		"id", "name", "description", "enabled", "status", "passiveMonitoringEnabled", "healthStatus", "healthMessage",
+		"memberCount", "enabledMemberCount", "upMemberCount", "virtualServiceRefs",
+	} {
+		out[f] = full[f]
+	}
+	if g := r.sim.store.document(groupPath, refID(d.body, "memberGroupRef")); g != nil {
+		out["memberGroupType"] = g.body["typeValue"]
+	}
+	return out
+}

@@ -1,0 +1,197 @@
+package vcdsim
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// What the provider has of NSX ALB.
+const (
+	controllerPath = "1.0.0/loadBalancer/controllers"
+	cloudPath      = "1.0.0/loadBalancer/clouds"
+	enginePath     = "1.0.0/loadBalancer/serviceEngineGroups"
+)
+
+// importableCloud and importableEngines are what an ALB controller has to be imported.
+const (
+	importableCloud   = "nsxalb-cloud"
+	importableEngines = "Default-Group"
+)
+
+func providerPlace(r *request, _ map[string]any) (place, error) {
+	return place{}, r.byProvider("LOAD_BALANCER_PROVIDER_VIEW")
+}
+
+func controllerCollection() *collection {
+	return &collection{
+		path: controllerPath, kind: "loadBalancerController", right: "LOAD_BALANCER_CONTROLLER", title: "Load Balancer Controller", unique: []string{"name"},
+		required: []string{"name", "url"}, hidden: []string{"password"}, place: providerPlace, defaults: map[string]any{"description": "", "licenseType": "ENTERPRISE", "version": "22.1.5"},
+		free: func(r *request, d *document) error {
+			return r.sim.usedIn(cloudPath, "load balancer controller", d, "loadBalancerCloudBacking", "loadBalancerControllerRef")
+		},
+	}
+}
+
+func cloudCollection() *collection {
+	return &collection{
+		path: cloudPath, kind: "loadBalancerCloud", right: "LOAD_BALANCER_CLOUD", title: "Load Balancer Cloud", unique: []string{"name"}, required: []string{"name"},
+		place: providerPlace, defaults: map[string]any{"description": ""},
+		prepare: func(r *request, body map[string]any, _ *document) error {
+			backing, _ := body["loadBalancerCloudBacking"].(map[string]any)
+			ref, err := r.reference(controllerPath, "LOAD_BALANCER_CONTROLLER_VIEW", refID(backing, "loadBalancerControllerRef"))
+			if err != nil {
+				return err
+			}
+			backing["loadBalancerControllerRef"], backing["backingType"] = ref, cmp.Or(text(backing, "backingType"), "NSXALB_NSXT")
+			return nil
+		},
+		free: func(r *request, d *document) error {
+			return r.sim.usedIn(enginePath, "load balancer cloud", d, "serviceEngineGroupBacking", "loadBalancerCloudRef")
+		},
+		show: func(r *request, d *document, out map[string]any) {
+			out["status"], out["healthStatus"], out["detailedHealthMessage"] = r.sim.realization(bare(d.id()), d.failed), "UP", ""
+		},
+	}
+}
+
+func engineCollection() *collection {
+	return &collection{
+		path: enginePath, kind: "serviceEngineGroup", right: "SERVICE_ENGINE_GROUP", title: "Service Engine Group", unique: []string{"name"}, required: []string{"name"},
+		place: providerPlace, fixed: []string{"reservationType"}, defaults: map[string]any{
+			"description": "", "reservationType": "SHARED", "haMode": "ELASTIC_N_PLUS_M_BUFFER", "maxVirtualServices": 100, "supportedFeatureSet": "PREMIUM",
+		},
+		prepare: func(r *request, body map[string]any, _ *document) error {
+			backing, _ := body["serviceEngineGroupBacking"].(map[string]any)
+			ref, err := r.reference(cloudPath, "LOAD_BALANCER_CLOUD_VIEW", refID(backing, "loadBalancerCloudRef"))
+			if err == nil {
+				backing["loadBalancerCloudRef"] = ref
+			}
+			return err
+		},
+		free: func(r *request, d *document) error {
+			if len(r.sim.store.assignments(d.id(), "")) > 0 {
+				return inUse("service engine group", text(d.body, "name"), "an edge gateway")
+			}
+			return nil
+		},
+		show: func(r *request, d *document, out map[string]any) {
+			reserved := 0
+			for _, a := range r.sim.store.assignments(d.id(), "") {
+				reserved += number(a.body["minVirtualServices"])
+			}
+			out["status"], out["numDeployedVirtualServices"] = r.sim.realization(bare(d.id()), d.failed), r.sim.store.deployedServices(d.id(), "")
+			out["reservedVirtualServices"], out["overAllocated"] = reserved, false
+		},
+	}
+}
+
+// maxServices is how many virtual services a group of service engines holds.
+func maxServices(engines *document) int { return number(engines.body["maxVirtualServices"]) }
+
+// usedIn refuses to delete what documents of a path refer to.
+func (s *Simulator) usedIn(path, kind string, d *document, object, ref string) error {
+	for _, x := range s.store.documents[path] {
+		if o, _ := x.body[object].(map[string]any); refID(o, ref) == d.id() {
+			return inUse(kind, text(d.body, "name"), text(x.body, "name"))
+		}
+	}
+	return nil
+}
+
+func (r *request) listImportableClouds() (*response, error) {
+	if err := r.byProvider("LOAD_BALANCER_CLOUD_VIEW"); err != nil {
+		return nil, err
+	}
+	if r.sim.store.document(controllerPath, r.filterValue("_context")) == nil {
+		return nil, forbidden("LOAD_BALANCER_CONTROLLER_VIEW", r.filterValue("_context"))
+	}
+	id := "cloud-" + r.sim.ids.named("albCloud", importableCloud)
+	imported := slices.ContainsFunc(r.sim.store.documents[cloudPath], func(d *document) bool {
+		backing, _ := d.body["loadBalancerCloudBacking"].(map[string]any)
+		return text(backing, "backingId") == id
+	})
+	return r.page([]any{map[string]any{
+		"id": id, "displayName": importableCloud, "alreadyImported": imported, "networkPoolRef": jsonRef("networkPool", r.sim.poolID(), providerPool),
+		"transportZoneName": providerPool,
+	}})
+}
+
+func (r *request) listImportableEngines() (*response, error) {
+	if err := r.byProvider("SERVICE_ENGINE_GROUP_VIEW"); err != nil {
+		return nil, err
+	}
+	if r.sim.store.document(cloudPath, r.filterValue("_context")) == nil {
+		return nil, forbidden("LOAD_BALANCER_CLOUD_VIEW", r.filterValue("_context"))
+	}
+	return r.page([]any{map[string]any{
+		"id": "serviceenginegroup-" + r.sim.ids.named("albEngines", importableEngines), "displayName": importableEngines, "haMode": "ELASTIC_N_PLUS_M_BUFFER",
+	}})
+}
+
+// syncEngines reads a service engine group again from the controller, where nothing has changed.
+func (r *request) syncEngines() (*response, error) {
+	d, err := engineCollection().findPlaced(r, r.vars["id"])
+	if err != nil {
+		return nil, err
+	}
+	return r.done(Entity{"serviceEngineGroup", bare(d.id()), text(d.body, "name")}), nil
+}
+
+// seedBalancers makes the load balancing that a model describes: a controller with a cloud, the service engine groups, and
+// their assignments to gateways.
+func (s *Simulator) seedBalancers() {
+	engines := s.store.model.ServiceEngineGroups
+	if len(engines) == 0 {
+		return
+	}
+	named := func(path, kind, name string, body map[string]any) *document {
+		body["id"], body["name"], body["description"] = URN(kind, s.ids.named(kind, name)), name, ""
+		return s.addDocument(path, "", body)
+	}
+	controller := named(controllerPath, "loadBalancerController", "alb1", map[string]any{"url": "https://alb1.example", "username": "admin", "password": "password", "licenseType": "ENTERPRISE", "version": "22.1.5"})
+	cloud := named(cloudPath, "loadBalancerCloud", "alb1-cloud", map[string]any{
+		"networkPoolRef": jsonRef("networkPool", s.poolID(), providerPool),
+		"loadBalancerCloudBacking": map[string]any{
+			"backingId": "cloud-" + s.ids.named("albCloud", importableCloud), "backingType": "NSXALB_NSXT",
+			"loadBalancerControllerRef": map[string]any{"id": controller.id(), "name": "alb1"},
+		},
+	})
+	for i, e := range engines {
+		kind := "SHARED"
+		if e.Dedicated {
+			kind = "DEDICATED"
+		}
+		named(enginePath, "serviceEngineGroup", e.Name, map[string]any{
+			"reservationType": kind, "haMode": "ELASTIC_N_PLUS_M_BUFFER", "maxVirtualServices": cmp.Or(e.MaxService, 100), "supportedFeatureSet": "PREMIUM",
+			"serviceEngineGroupBacking": map[string]any{
+				"backingId": fmt.Sprintf("serviceenginegroup-%d", i), "loadBalancerCloudRef": map[string]any{"id": cloud.id(), "name": "alb1-cloud"},
+			},
+		})
+	}
+	for o := range s.store.model.Orgs {
+		for v := range s.store.model.Orgs[o].VDCs {
+			for g := range s.store.model.Orgs[o].VDCs[v].EdgeGateways {
+				s.seedAssignments(s.store.model.Orgs[o].ID, &s.store.model.Orgs[o].VDCs[v].EdgeGateways[g])
+			}
+		}
+	}
+}
+
+func (s *Simulator) seedAssignments(orgID string, g *EdgeGateway) {
+	if g.LoadBalancer == nil {
+		return
+	}
+	for _, name := range g.LoadBalancer.Groups {
+		i := slices.IndexFunc(s.store.documents[enginePath], func(d *document) bool { return text(d.body, "name") == name })
+		if i < 0 {
+			continue
+		}
+		engines := s.store.documents[enginePath][i]
+		d := s.addDocument(assignmentPath, orgID, map[string]any{
+			"id":         URN("serviceEngineGroupAssignment", s.ids.named("serviceEngineGroupAssignment", g.ID+name)),
+			"gatewayRef": jsonRef("gateway", g.ID, g.Name), "serviceEngineGroupRef": map[string]any{"id": engines.id(), "name": name},
+		})
+		d.parent = g.ID
+	}
+}

@@ -1,0 +1,221 @@
+package vcdsim
+
+import (
+	"net/netip"
+	"slices"
+)
+
+const servicePath = "1.0.0/loadBalancer/virtualServices"
+
+func serviceCollection() *collection {
+	return &collection{
+		path: servicePath, kind: "loadBalancerVirtualService", hides: true, right: "LOAD_BALANCER_VIRTUAL_SERVICE", title: "Virtual Service", unique: []string{"name"},
+		required: []string{"name"},
+		defaults: map[string]any{
+			"enabled": true, "description": "", "certificateRef": nil, "ipv6VirtualIpAddress": nil, "transparentModeEnabled": false, "virtualIpAddress": nil,
+		},
+		place: balancedPlace, prepare: prepareService, show: showService,
+	}
+}
+
+// applicationProfiles are the types of virtual services with the profile VCD chooses.
+var applicationProfiles = map[string]string{
+	"HTTP": "System-HTTP", "HTTPS": "System-Secure-HTTP", "L4": "System-L4-Application", "L4_TLS": "System-SSL-Application",
+}
+
+var tcpProfiles = map[string]string{"TCP_PROXY": "System-TCP-Proxy", "TCP_FAST_PATH": "System-TCP-Fast-Path", "UDP_FAST_PATH": "System-UDP-Fast-Path"}
+
+func prepareService(r *request, body map[string]any, old *document) error {
+	g, err := r.balanced(body, old)
+	if err != nil {
+		return err
+	}
+	pool := r.sim.store.document(poolPath, refID(body, "loadBalancerPoolRef"))
+	if pool == nil || pool.parent != g.ID {
+		return forbidden("LOAD_BALANCER_POOL_VIEW", refID(body, "loadBalancerPoolRef"))
+	}
+	body["loadBalancerPoolRef"] = map[string]any{"id": pool.id(), "name": text(pool.body, "name")}
+	if err := r.serviceGroup(body, old, g); err != nil {
+		return err
+	}
+	profile, _ := body["applicationProfile"].(map[string]any)
+	kind := text(profile, "type")
+	name, ok := applicationProfiles[kind]
+	if !ok {
+		return badRequest("The application profile type %q is invalid.", kind)
+	}
+	profile["name"], profile["systemDefined"] = name, true
+	if err := servicePorts(body); err != nil {
+		return err
+	}
+	if err := r.serviceCertificate(body, kind); err != nil {
+		return err
+	}
+	if err := r.freeVIP(body, old, g); err != nil {
+		return err
+	}
+	for _, f := range []string{"virtualIpAddress", "ipv6VirtualIpAddress"} {
+		if err := r.ownedFloating(g.ID, text(body, f)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// servicePorts completes and checks the ports.
+func servicePorts(body map[string]any) error {
+	ports, _ := body["servicePorts"].([]any)
+	if len(ports) == 0 {
+		return badRequest("The field servicePorts must not be empty.")
+	}
+	for _, p := range ports {
+		m, _ := p.(map[string]any)
+		from, ok := m["portStart"].(float64)
+		if !ok || from < 1 || from > 65535 {
+			return badRequest("The service port is invalid.")
+		}
+		if to, ok := m["portEnd"].(float64); !ok || to < from {
+			m["portEnd"] = from
+		}
+		if m["sslEnabled"] == nil {
+			m["sslEnabled"] = false
+		}
+		tcp, ok := m["tcpUdpProfile"].(map[string]any)
+		if !ok {
+			tcp = map[string]any{"type": "TCP_PROXY"}
+			m["tcpUdpProfile"] = tcp
+		}
+		name, ok := tcpProfiles[text(tcp, "type")]
+		if !ok {
+			return badRequest("The TCP/UDP profile type %q is invalid.", text(tcp, "type"))
+		}
+		tcp["name"], tcp["systemDefined"] = name, true
+	}
+	return nil
+}
+
+// serviceCertificate checks the certificate, which what is encrypted needs.
+func (r *request) serviceCertificate(body map[string]any, kind string) error {
+	id := refID(body, "certificateRef")
+	if id == "" {
+		if body["certificateRef"] = nil; kind == "HTTPS" || kind == "L4_TLS" {
+			return badRequest("A certificate must be specified for a virtual service with the application profile %s.", kind)
+		}
+		return nil
+	}
+	d := r.sim.store.document(certificatePath, id)
+	if d == nil || !r.sees(d.orgID) {
+		return forbidden("CERTIFICATE_LIBRARY_ITEM_VIEW", id)
+	}
+	body["certificateRef"] = map[string]any{"id": d.id(), "name": text(d.body, "alias")}
+	return nil
+}
+
+func (r *request) knownCertificates(ids []string) error {
+	for _, id := range ids {
+		if d := r.sim.store.document(certificatePath, URN("certificateLibraryItem", id)); d == nil || !r.sees(d.orgID) {
+			return forbidden("CERTIFICATE_LIBRARY_ITEM_VIEW", id)
+		}
+	}
+	return nil
+}
+
+// freeVIP refuses an address and port that another virtual service of the gateway listens on.
+func (r *request) freeVIP(body map[string]any, old *document, g *EdgeGateway) error {
+	vips := virtualIPs(body)
+	if len(vips) == 0 {
+		return badRequest("A virtual service needs a virtual IP address.")
+	}
+	for _, vip := range vips {
+		if _, err := netip.ParseAddr(vip); err != nil {
+			return badRequest("The IP address %q is invalid.", vip)
+		}
+	}
+	for _, d := range r.sim.store.documents[servicePath] {
+		if d == old || d.parent != g.ID {
+			continue
+		}
+		for _, vip := range virtualIPs(d.body) {
+			if slices.Contains(vips, vip) && portsMeet(body, d.body) {
+				return refuse(400, codeBadRequest, "The virtual IP address %s is already used with the same port by the virtual service %q.", vip, text(d.body, "name"))
+			}
+		}
+	}
+	return nil
+}
+
+func virtualIPs(body map[string]any) []string {
+	var out []string
+	for _, f := range []string{"virtualIpAddress", "ipv6VirtualIpAddress"} {
+		if a := text(body, f); a != "" {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// portsMeet says whether two virtual services share a port of the same protocol.
+func portsMeet(a, b map[string]any) bool {
+	for _, x := range portRanges(a) {
+		for _, y := range portRanges(b) {
+			if x.udp == y.udp && x.from <= y.to && y.from <= x.to {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+type portRange struct {
+	from, to float64
+	udp      bool
+}
+
+func portRanges(body map[string]any) []portRange {
+	var out []portRange
+	ports, _ := body["servicePorts"].([]any)
+	for _, p := range ports {
+		m, _ := p.(map[string]any)
+		from, _ := m["portStart"].(float64)
+		to, _ := m["portEnd"].(float64)
+		tcp, _ := m["tcpUdpProfile"].(map[string]any)
+		out = append(out, portRange{from, to, text(tcp, "type") == "UDP_FAST_PATH"})
+	}
+	return out
+}
+
+func showService(r *request, d *document, out map[string]any) {
+	members := 0
+	if pool := r.sim.store.document(poolPath, refID(d.body, "loadBalancerPoolRef")); pool != nil && yes(pool.body, "enabled") {
+		members, _ = r.sim.enabledMembers(pool)
+	}
+	health := r.sim.health(d, yes(d.body, "enabled"), members)
+	out["status"], out["healthStatus"] = r.sim.realization(bare(d.id()), d.failed), health
+	out["healthMessage"], out["detailedHealthMessage"] = healthMessages[health], healthMessages[health]
+}
+
+// serviceSummary is how a virtual service stands in lists.
+func serviceSummary(r *request, d *document) map[string]any {
+	out := serviceCollection().shown(r, d)
+	profile, _ := d.body["applicationProfile"].(map[string]any)
+	out["applicationProfileType"] = profile["type"]
+	delete(out, "applicationProfile")
+	return out
+}
+
+// summaries lists what a gateway has of a collection.
+func summaries(path string, summary func(*request, *document) map[string]any) handler {
+	return func(r *request) (*response, error) {
+		_, _, g, err := r.edge(r.vars["gateway"])
+		if err != nil {
+			return nil, err
+		}
+		var out []any
+		for _, d := range r.sim.store.documents[path] {
+			if d.parent == g.ID {
+				out = append(out, summary(r, d))
+			}
+		}
+		return r.page(out)
+	}
+}

@@ -1,0 +1,175 @@
+package vcdsim
+
+import "slices"
+
+const (
+	dfwPath        = "1.0.0/vdcGroups/{group}/dfwPolicies"
+	dfwDefaultPath = dfwPath + "/default"
+	dfwRulesPath   = dfwPath + "/{policy}/rules"
+)
+
+func onGroup(r *request) (place, error) {
+	org, g := r.sim.store.group(bare(r.vars["group"]))
+	if g == nil || !r.sees(org.ID) {
+		return place{}, forbidden("VDC_GROUP_VIEW", r.vars["group"])
+	}
+	return place{org.ID, g.ID, []string{g.ID}}, nil
+}
+
+// dfwSettings are the distributed firewall of VDC groups: whether it is on, its one policy, and the rules of that.
+func dfwSettings() []*setting {
+	return []*setting{
+		{path: dfwPath, kind: "dfwPolicies", title: "Distributed Firewall", place: onGroup, prepare: prepareDFW, show: showDFW},
+		{path: dfwDefaultPath, kind: "dfwPolicy", title: "Distributed Firewall Policy", place: onGroup, show: func(r *request, p place, out map[string]any) {
+			r.policyJSON(p, out)
+		}, initial: always(map[string]any{"enabled": true})},
+		{path: dfwRulesPath, kind: "dfwRules", title: "Distributed Firewall Rules", place: onGroup, prepare: prepareDFWRules, show: showDFWRules},
+	}
+}
+
+func dfwRoutes(add addRoute) {
+	one := dfwRulesPath + "/{rule}"
+	add("GET", "/cloudapi/"+one, (*request).getDFWRule, latencyCloudAPI)
+	add("PUT", "/cloudapi/"+one, (*request).putDFWRule, latencyWrite)
+	add("DELETE", "/cloudapi/"+one, (*request).deleteDFWRule, latencyWrite)
+}
+
+// prepareDFW switches the firewall; while its policy is on it cannot be switched off.
+func prepareDFW(r *request, body map[string]any) error {
+	_, g := r.sim.store.group(bare(r.vars["group"]))
+	on, _ := body["enabled"].(bool)
+	if !on && g.Firewall && r.policyOn(g.ID) {
+		return badRequest("The distributed firewall cannot be disabled while its default policy is enabled.")
+	}
+	g.Firewall = on
+	return nil
+}
+
+// policyOn says whether the default policy of a group is enabled.
+func (r *request) policyOn(group string) bool {
+	for _, d := range r.sim.store.documents[dfwDefaultPath] {
+		if d.parent == group {
+			return yes(d.body, "enabled")
+		}
+	}
+	return true
+}
+
+func showDFW(r *request, p place, out map[string]any) {
+	_, g := r.sim.store.group(p.parent)
+	clear(out)
+	out["enabled"], out["defaultPolicy"] = g.Firewall, nil
+	if g.Firewall {
+		policy := map[string]any{"version": map[string]any{"version": 0}}
+		r.policyJSON(p, policy)
+		out["defaultPolicy"] = policy
+	}
+}
+
+func (r *request) policyJSON(p place, out map[string]any) {
+	out["id"], out["name"], out["description"] = r.policyID(p.parent), "Default", ""
+	out["enabled"] = r.policyOn(p.parent)
+}
+
+func (r *request) policyID(group string) string { return r.sim.ids.named("dfwPolicy", group) }
+
+func (r *request) knownPolicy() error {
+	if id := r.vars["policy"]; id != "default" && id != r.policyID(bare(r.vars["group"])) {
+		return forbidden("DFW_POLICY_VIEW", id)
+	}
+	return nil
+}
+
+func prepareDFWRules(r *request, body map[string]any) error {
+	if err := r.knownPolicy(); err != nil {
+		return err
+	}
+	return prepareRules("values")(r, body)
+}
+
+func showDFWRules(r *request, p place, out map[string]any) {
+	if out["values"] == nil {
+		out["values"] = []any{r.defaultRule(p.parent)}
+	}
+	delete(out, "version")
+}
+
+// defaultRule is the rule every policy begins with.
+func (r *request) defaultRule(group string) map[string]any {
+	return map[string]any{
+		"id": r.sim.ids.named("dfwRule", group), "name": "Default_VdcGroup_" + group, "description": "", "comments": "", "action": "ALLOW", "actionValue": "ALLOW", "enabled": true,
+		"logging": false, "direction": "IN_OUT", "ipProtocol": "IPV4_IPV6", "sourceFirewallGroups": nil, "destinationFirewallGroups": nil,
+		"applicationPortProfiles": nil, "networkContextProfiles": nil, "version": map[string]any{"version": 0},
+	}
+}
+
+// dfwRules are the rules of the group in the path, with the setting they are in.
+func (r *request) dfwRules() (*setting, place, []any, error) {
+	all := dfwSettings()
+	x := all[len(all)-1]
+	p, err := x.place(r)
+	if err == nil {
+		err = r.knownPolicy()
+	}
+	if err != nil {
+		return nil, p, nil, err
+	}
+	body, _ := x.now(r, p)
+	x.show(r, p, body)
+	values, _ := body["values"].([]any)
+	return x, p, values, nil
+}
+
+func (r *request) ruleIndex(values []any) (int, error) {
+	i := slices.IndexFunc(values, func(v any) bool {
+		m, _ := v.(map[string]any)
+		return text(m, "id") == r.vars["rule"]
+	})
+	if i < 0 {
+		return i, forbidden("DFW_RULE_VIEW", r.vars["rule"])
+	}
+	return i, nil
+}
+
+func (r *request) getDFWRule() (*response, error) {
+	_, _, values, err := r.dfwRules()
+	if err != nil {
+		return nil, err
+	}
+	i, err := r.ruleIndex(values)
+	if err != nil {
+		return nil, err
+	}
+	return jsonOK(values[i]), nil
+}
+
+func (r *request) putDFWRule() (*response, error) {
+	x, _, values, err := r.dfwRules()
+	if err != nil {
+		return nil, err
+	}
+	i, err := r.ruleIndex(values)
+	if err != nil {
+		return nil, err
+	}
+	rule := map[string]any{}
+	if err := r.document(&rule); err != nil {
+		return nil, err
+	}
+	rule["id"] = r.vars["rule"]
+	values = slices.Clone(values)
+	values[i] = rule
+	return x.change(r, map[string]any{"values": values})
+}
+
+func (r *request) deleteDFWRule() (*response, error) {
+	x, _, values, err := r.dfwRules()
+	if err != nil {
+		return nil, err
+	}
+	i, err := r.ruleIndex(values)
+	if err != nil {
+		return nil, err
+	}
+	return x.change(r, map[string]any{"values": slices.Delete(slices.Clone(values), i, i+1)})
+}

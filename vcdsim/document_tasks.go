@@ -1,0 +1,231 @@
+package vcdsim
+
+import (
+	"cmp"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// A place is what a document belongs to: its organisation, the bare id of its parent, and what is busy while it changes.
+type place struct {
+	orgID  string
+	parent string
+	locks  []string
+}
+
+// States of what NSX realises.
+const (
+	statePending     = "PENDING"
+	stateConfiguring = "CONFIGURING"
+	stateRealized    = "REALIZED"
+	stateFailed      = "REALIZATION_FAILED"
+)
+
+// realization is the state of an entity: a task that makes or changes it may be running.
+func (s *Simulator) realization(id string, failed bool) string {
+	t := s.store.tasks[s.store.locks[id]]
+	switch {
+	case t != nil && t.Work.Creates && t.Owner.ID == id:
+		return statePending
+	case t != nil:
+		return stateConfiguring
+	case failed:
+		return stateFailed
+	}
+	return stateRealized
+}
+
+// placeOf is where a document is or, while it is new, will be.
+func (c *collection) placeOf(r *request, body map[string]any, old *document) (place, error) {
+	if old != nil {
+		body = old.body
+	}
+	return c.place(r, body)
+}
+
+// placed are the documents the caller sees, below the parent the path names.
+func (c *collection) placed(r *request) []*document {
+	var out []*document
+	for _, d := range r.sim.store.documents[c.path] {
+		if (c.within == "" || d.parent == bare(r.vars[c.within])) && (d.orgID == "" || r.sees(d.orgID)) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+func (c *collection) findPlaced(r *request, id string) (*document, error) {
+	for _, d := range c.placed(r) {
+		if strings.EqualFold(d.id(), id) {
+			return d, nil
+		}
+	}
+	return nil, forbidden(c.right+"_VIEW", id)
+}
+
+// checked does to a body what has to be done before it is kept.
+func (c *collection) checked(r *request, body map[string]any, old *document) (place, error) {
+	p, err := c.placeOf(r, body, old)
+	if err != nil {
+		return p, err
+	}
+	for k, v := range c.defaults {
+		if body[k] == nil || body[k] == "" {
+			body[k] = v
+		}
+	}
+	if c.prepare != nil {
+		if err := c.prepare(r, body, old); err != nil {
+			return p, err
+		}
+	}
+	if err := c.accept(r, body, old); err != nil {
+		return p, err
+	}
+	return p, r.sim.busyCheck(p.locks...)
+}
+
+func (c *collection) createByTask(r *request, body map[string]any) (*response, error) {
+	delete(body, "id")
+	p, err := c.checked(r, body, nil)
+	if err != nil {
+		return nil, err
+	}
+	id := r.sim.ids.next(c.kind)
+	if body["id"] = URN(c.kind, id); c.bare {
+		body["id"] = id
+	}
+	d := r.sim.addDocument(c.path, p.orgID, body)
+	d.parent = p.parent
+	return r.accepted(c.task(r, "create", d, p, nil)), nil
+}
+
+func (c *collection) putByTask(r *request, d *document, body map[string]any) (*response, error) {
+	p, err := c.checked(r, body, d)
+	if err != nil {
+		return nil, err
+	}
+	return r.accepted(c.task(r, "update", d, p, body)), nil
+}
+
+func (c *collection) removeByTask(r *request, d *document) (*response, error) {
+	p, err := c.placeOf(r, d.body, d)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.sim.busyCheck(p.locks...); err != nil {
+		return nil, err
+	}
+	return r.accepted(c.task(r, "delete", d, p, nil)), nil
+}
+
+// task begins what makes, changes or removes a document.
+func (c *collection) task(r *request, verb string, d *document, p place, body map[string]any) *Task {
+	w := Work{Op: verb + " " + c.path, Document: d.id(), Body: body, Creates: verb == "create"}
+	owner := Entity{c.kind, bare(d.id()), cmp.Or(text(d.body, "name"), d.id())}
+	return r.sim.startTask(r, w, owner, append(slices.Clone(p.locks), bare(d.id())))
+}
+
+// documentOperations are the operations of all collections whose changes are tasks.
+func documentOperations() map[string]operation {
+	out := map[string]operation{}
+	for _, c := range collections() {
+		if c.title == "" {
+			continue
+		}
+		for verb, run := range map[string]func(*Simulator, *Task) error{"create": c.commitCreate, "update": c.commitUpdate, "delete": c.commitRemove} {
+			out[verb+" "+c.path] = networkOperation(verb, c.kind, c.title, run)
+		}
+	}
+	return out
+}
+
+// networkOperation names an operation on something of networks as VCD would: urn kind natRule is createNatRule, CREATE_NAT_RULE and "Creating NAT Rule".
+func networkOperation(verb, kind, title string, run func(*Simulator, *Task) error) operation {
+	doing := map[string]string{"create": "Creating", "update": "Updating", "delete": "Deleting"}[verb]
+	return operation{
+		name: verb + strings.ToUpper(kind[:1]) + kind[1:], busy: strings.ToUpper(verb + "_" + strings.ReplaceAll(title, " ", "_")),
+		verb: doing + " " + title, duration: durationGateway, run: run,
+	}
+}
+
+// document finds what a task works on.
+func (s *store) document(path, id string) *document {
+	for _, d := range s.documents[path] {
+		if d.id() == id {
+			return d
+		}
+	}
+	return nil
+}
+
+func (c *collection) commitCreate(s *Simulator, t *Task) error {
+	d := s.store.document(c.path, t.Work.Document)
+	if d == nil {
+		return gone(c.title, t.Work.Document)
+	}
+	c.finished(s, d)
+	return nil
+}
+
+func (c *collection) commitUpdate(s *Simulator, t *Task) error {
+	d := s.store.document(c.path, t.Work.Document)
+	if d == nil {
+		return gone(c.title, t.Work.Document)
+	}
+	d.body, d.failed = maps.Clone(t.Work.Body), false
+	d.version++
+	c.finished(s, d)
+	return nil
+}
+
+func (c *collection) finished(s *Simulator, d *document) {
+	d.since = s.clock.Now()
+	if c.done != nil {
+		c.done(s, d)
+	}
+}
+
+func (c *collection) commitRemove(s *Simulator, t *Task) error {
+	d := s.store.document(c.path, t.Work.Document)
+	if d == nil {
+		return gone(c.title, t.Work.Document)
+	}
+	s.store.removeDocument(c.path, d)
+	return nil
+}
+
+// failDocument notes that the creation of a document or network failed.
+func (s *Simulator) failDocument(t *Task) {
+	if !t.Work.Creates {
+		return
+	}
+	_, path, _ := strings.Cut(t.Work.Op, " ")
+	if d := s.store.document(path, t.Work.Document); d != nil {
+		d.failed = true
+	}
+	s.failNetwork(t.Owner.ID)
+}
+
+// members are the ids in a list of references.
+func members(body map[string]any, field string) []string {
+	var out []string
+	list, _ := body[field].([]any)
+	for _, item := range list {
+		out = append(out, bare(refID(map[string]any{field: item}, field)))
+	}
+	return out
+}
+
+// refID is the id in a reference, empty if there is none.
+func refID(body map[string]any, field string) string {
+	ref, _ := body[field].(map[string]any)
+	return text(ref, "id")
+}
+
+// inUse is what VCD answers when something still refers to what is to be deleted.
+func inUse(kind, name, by string) *Refusal {
+	return refuse(http.StatusBadRequest, "VALIDATION_ERROR", "Cannot delete the %s %q because it is in use by %s.", kind, name, by)
+}

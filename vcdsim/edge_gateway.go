@@ -1,0 +1,306 @@
+package vcdsim
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+)
+
+const edgePath = "/cloudapi/1.0.0/edgeGateways"
+
+func edgeRoutes(add addRoute) {
+	add("GET", edgePath, (*request).listEdges, latencyCloudAPI)
+	add("POST", edgePath, (*request).createEdge, latencyWrite)
+	add("GET", edgePath+"/{id}", (*request).getEdge, latencyCloudAPI)
+	add("PUT", edgePath+"/{id}", (*request).putEdge, latencyWrite)
+	add("DELETE", edgePath+"/{id}", (*request).deleteEdge, latencyWrite)
+	add("GET", edgePath+"/{id}/usedIpAddresses", (*request).listUsed, latencyCloudAPI)
+}
+
+// gateway finds an edge gateway with where it is; all are nil if there is none.
+func (s *store) gateway(id string) (*Org, *VDC, *EdgeGateway) {
+	for o := range s.model.Orgs {
+		org := &s.model.Orgs[o]
+		for v := range org.VDCs {
+			for g := range org.VDCs[v].EdgeGateways {
+				if org.VDCs[v].EdgeGateways[g].ID == id {
+					return org, &org.VDCs[v], &org.VDCs[v].EdgeGateways[g]
+				}
+			}
+		}
+	}
+	return nil, nil, nil
+}
+
+func (s *Simulator) gatewayName(id string) string {
+	if _, _, g := s.store.gateway(id); g != nil {
+		return g.Name
+	}
+	return ""
+}
+
+// edge finds the gateway with an id the caller may see.
+func (r *request) edge(id string) (*Org, *VDC, *EdgeGateway, error) {
+	org, vdc, g := r.sim.store.gateway(bare(id))
+	if g == nil || !r.sees(org.ID) {
+		return nil, nil, nil, forbidden("GATEWAY_VIEW", id)
+	}
+	return org, vdc, g, nil
+}
+
+// gatewayPlace is where what a gateway holds is: on it, and it is busy meanwhile.
+func (r *request) gatewayPlace(id string) (place, error) {
+	org, _, g, err := r.edge(id)
+	if err != nil {
+		return place{}, err
+	}
+	return place{org.ID, g.ID, []string{g.ID}}, nil
+}
+
+// ownedBy are the references to the VDC or VDC group that something is in.
+func (r *request) ownedBy(org *Org, vdc *VDC, group string, out map[string]any) {
+	ref := jsonRef("vdc", vdc.ID, vdc.Name)
+	out["orgRef"] = jsonRef("org", org.ID, org.Name)
+	out["orgVdc"], out["ownerRef"] = ref, ref
+	if g := org.group(group); g != nil {
+		out["orgVdc"], out["ownerRef"] = nil, jsonRef("vdcGroup", g.ID, g.Name)
+	}
+}
+
+func (r *request) edgeJSON(org *Org, vdc *VDC, g *EdgeGateway) map[string]any {
+	s := r.sim
+	networks := 0
+	for i := range org.VDCs {
+		for _, n := range org.VDCs[i].Networks {
+			if n.Edge == g.ID {
+				networks++
+			}
+		}
+	}
+	cluster := s.ids.named("edgeCluster", edgeCluster)
+	out := map[string]any{
+		"distributedRoutingEnabled": false, "nonDistributedRoutingEnabled": false, "deploymentMode": "ACTIVE_STANDBY",
+		"serviceNetworkDefinition": "192.168.255.225/27", "distributedRouterUplinkNetworkDefinition": nil,
+		"edgeClusterConfig": map[string]any{
+			"primaryEdgeCluster":   map[string]any{"edgeClusterRef": map[string]any{"name": edgeCluster, "id": cluster}, "backingId": cluster},
+			"secondaryEdgeCluster": nil,
+		},
+	}
+	maps.Copy(out, g.Fields)
+	uplinks := []any{}
+	spaces := false
+	for _, u := range g.Uplinks {
+		spaces = spaces || s.usesSpaces(u)
+		uplinks = append(uplinks, r.uplinkJSON(g, u))
+	}
+	maps.Copy(out, map[string]any{
+		"id": URN("gateway", g.ID), "name": g.Name, "description": g.Description, "status": s.realization(g.ID, g.Failed),
+		"edgeGatewayUplinks": uplinks, "orgVdcNetworkCount": networks, "usingIpSpace": spaces,
+		"gatewayBacking": map[string]any{
+			"backingId": s.ids.named("tier1", g.ID), "gatewayType": "NSXT_BACKED",
+			"networkProvider": jsonRef("nsxtmanager", s.ids.named("nsxtmanager", providerNetworks), providerNetworks),
+		},
+	})
+	r.ownedBy(org, vdc, g.Group, out)
+	return out
+}
+
+func (r *request) listEdges() (*response, error) {
+	var out []any
+	for _, o := range r.orgs() {
+		for v := range o.VDCs {
+			for g := range o.VDCs[v].EdgeGateways {
+				out = append(out, r.edgeJSON(o, &o.VDCs[v], &o.VDCs[v].EdgeGateways[g]))
+			}
+		}
+	}
+	return r.page(out)
+}
+
+func (r *request) getEdge() (*response, error) {
+	org, vdc, g, err := r.edge(r.vars["id"])
+	if err != nil {
+		return nil, err
+	}
+	return jsonOK(r.edgeJSON(org, vdc, g)), nil
+}
+
+// edgeBody is what is read of a gateway.
+type edgeBody struct {
+	Name        string       `json:"name"`
+	Description string       `json:"description"`
+	OwnerRef    jsonRefBody  `json:"ownerRef"`
+	OrgVdc      jsonRefBody  `json:"orgVdc"`
+	Uplinks     []uplinkBody `json:"edgeGatewayUplinks"`
+}
+
+type jsonRefBody struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// owner is the id of the VDC or VDC group; older clients know only VDCs.
+func owner(ownerRef, orgVDC jsonRefBody) string {
+	if ownerRef.ID != "" {
+		return ownerRef.ID
+	}
+	return orgVDC.ID
+}
+
+// edgeFields are kept as they came.
+var edgeFields = []string{"distributedRoutingEnabled", "nonDistributedRoutingEnabled", "deploymentMode", "serviceNetworkDefinition", "edgeClusterConfig"}
+
+// rest picks fields that are set.
+func rest(raw []byte, fields []string) map[string]any {
+	all, out := map[string]any{}, map[string]any{}
+	_ = json.Unmarshal(raw, &all) // parsed before
+	for _, f := range fields {
+		if all[f] != nil {
+			out[f] = all[f]
+		}
+	}
+	return out
+}
+
+// readEdge reads and checks a gateway that comes in; old is what it replaces, nil for a new one.
+func (r *request) readEdge(raw []byte, old *EdgeGateway) (*Org, *VDC, *EdgeGateway, error) {
+	var body edgeBody
+	if err := json.Unmarshal(raw, &body); err != nil {
+		return nil, nil, nil, badRequest("The request body is not valid JSON: %s", err)
+	}
+	org, vdc, group, err := r.ownerOf(owner(body.OwnerRef, body.OrgVdc))
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	g := &EdgeGateway{Name: body.Name, Description: body.Description, Group: group, Fields: rest(raw, edgeFields)}
+	if g.Name == "" {
+		return nil, nil, nil, badRequest("The field name must not be empty.")
+	}
+	if old != nil {
+		g.ID, g.LoadBalancer = old.ID, old.LoadBalancer
+	}
+	for i := range vdc.EdgeGateways {
+		if x := &vdc.EdgeGateways[i]; x.Name == g.Name && x.ID != g.ID {
+			return nil, nil, nil, duplicateName(g.Name)
+		}
+	}
+	if len(body.Uplinks) == 0 {
+		return nil, nil, nil, badRequest("An edge gateway must have an uplink.")
+	}
+	for i, u := range body.Uplinks {
+		uplink, err := r.sim.readUplink(u, old, i == 0)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		g.Uplinks = append(g.Uplinks, uplink)
+	}
+	return org, vdc, g, r.sim.keepsUsed(old, g)
+}
+
+// ownerOf finds the VDC that a reference means, or the first of a VDC group, with the id of the group.
+func (r *request) ownerOf(id string) (org *Org, vdc *VDC, group string, err error) {
+	if org, vdc = r.sim.store.vdc(bare(id)); vdc == nil {
+		if org, vdc = r.sim.store.firstOf(bare(id)); vdc != nil {
+			group = bare(id)
+		}
+	}
+	if vdc == nil || !r.sees(org.ID) {
+		return nil, nil, "", forbidden("VDC_VIEW", id)
+	}
+	return org, vdc, group, nil
+}
+
+func (g *EdgeGateway) entity() Entity { return Entity{"gateway", g.ID, g.Name} }
+
+func (r *request) createEdge() (*response, error) {
+	if err := r.byProvider("GATEWAY_CREATE"); err != nil {
+		return nil, err
+	}
+	_, vdc, g, err := r.readEdge(r.body, nil)
+	if err != nil {
+		return nil, err
+	}
+	g.ID = r.sim.ids.next("gateway")
+	vdc.EdgeGateways = append(vdc.EdgeGateways, *g)
+	return r.accepted(r.sim.startTask(r, Work{Op: "create edgeGateway", Creates: true}, g.entity(), []string{g.ID})), nil
+}
+
+func (r *request) putEdge() (*response, error) {
+	_, vdc, g, err := r.edge(r.vars["id"])
+	if err != nil {
+		return nil, err
+	}
+	if err := r.byProvider("GATEWAY_UPDATE"); err != nil {
+		return nil, err
+	}
+	if err := r.sim.busyCheck(g.ID); err != nil {
+		return nil, err
+	}
+	_, to, next, err := r.readEdge(r.body, g)
+	if err != nil {
+		return nil, err
+	}
+	if *g = *next; to != vdc && g.Group == "" {
+		moved := *g
+		vdc.EdgeGateways = slices.DeleteFunc(vdc.EdgeGateways, func(x EdgeGateway) bool { return x.ID == moved.ID })
+		to.EdgeGateways = append(to.EdgeGateways, moved)
+	}
+	r.sim.moveNetworks(next.ID, next.Group)
+	return r.accepted(r.sim.startTask(r, Work{Op: "update edgeGateway"}, next.entity(), []string{next.ID})), nil
+}
+
+// moveNetworks takes the networks of a gateway along into a VDC group or out of it.
+func (s *Simulator) moveNetworks(gateway, group string) {
+	for o := range s.store.model.Orgs {
+		for v := range s.store.model.Orgs[o].VDCs {
+			networks := s.store.model.Orgs[o].VDCs[v].Networks
+			for n := range networks {
+				if networks[n].Edge == gateway {
+					networks[n].Group = group
+				}
+			}
+		}
+	}
+}
+
+func (r *request) deleteEdge() (*response, error) {
+	org, _, g, err := r.edge(r.vars["id"])
+	if err != nil {
+		return nil, err
+	}
+	if err := r.byProvider("GATEWAY_DELETE"); err != nil {
+		return nil, err
+	}
+	if err := r.sim.busyCheck(g.ID); err != nil {
+		return nil, err
+	}
+	for v := range org.VDCs {
+		for _, n := range org.VDCs[v].Networks {
+			if n.Edge == g.ID {
+				return nil, inUse("edge gateway", g.Name, "network "+n.Name)
+			}
+		}
+	}
+	for _, path := range []string{poolPath, servicePath, assignmentPath} {
+		for _, d := range r.sim.store.documents[path] {
+			if d.parent == g.ID {
+				return nil, inUse("edge gateway", g.Name, text(d.body, "name")+" "+d.id())
+			}
+		}
+	}
+	return r.accepted(r.sim.startTask(r, Work{Op: "delete edgeGateway"}, g.entity(), []string{g.ID})), nil
+}
+
+// commitDeleteEdge removes a gateway and what was on it.
+func (s *Simulator) commitDeleteEdge(t *Task) error {
+	_, vdc, g := s.store.gateway(t.Owner.ID)
+	if g == nil {
+		return gone("edge gateway", t.Owner.ID)
+	}
+	id := g.ID
+	vdc.EdgeGateways = slices.DeleteFunc(vdc.EdgeGateways, func(x EdgeGateway) bool { return x.ID == id })
+	for path := range s.store.documents {
+		s.store.documents[path] = slices.DeleteFunc(slices.Clone(s.store.documents[path]), func(d *document) bool { return d.parent == id })
+	}
+	return nil
+}

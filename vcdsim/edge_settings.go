@@ -1,0 +1,107 @@
+package vcdsim
+
+// onGateway is the place of what the variable gateway names.
+func onGateway(r *request) (place, error) { return r.gatewayPlace(r.vars["gateway"]) }
+
+func always(body map[string]any) func(*request) map[string]any {
+	return func(*request) map[string]any {
+		out := map[string]any{}
+		for k, v := range body {
+			out[k] = v
+		}
+		return out
+	}
+}
+
+func gatewaySettings() []*setting {
+	const gw = "1.0.0/edgeGateways/{gateway}/"
+	return []*setting{
+		{path: gw + "dns", kind: "edgeDns", title: "DNS Forwarder", place: onGateway, prepare: prepareDNS, initial: always(map[string]any{
+			"enabled": false, "listenerIp": nil, "defaultForwarderZone": nil, "conditionalForwarderZones": nil,
+			"snatRuleExternalIpAddress": nil, "snatRuleEnabled": false,
+		})},
+		{path: gw + "dhcpForwarder", kind: "edgeDhcpForwarder", title: "DHCP Forwarder", place: onGateway, initial: always(map[string]any{"enabled": false, "dhcpServers": nil})},
+		{path: gw + "slaacProfile", kind: "edgeSlaacProfile", title: "SLAAC Profile", place: onGateway, initial: always(map[string]any{
+			"enabled": false, "mode": "DISABLED", "dnsConfig": map[string]any{"domainNames": nil, "dnsServerIpv6Addresses": nil},
+		})},
+		{path: gw + "qos", kind: "edgeQos", title: "QoS", place: onGateway, prepare: prepareQoS, initial: always(map[string]any{"ingressProfile": nil, "egressProfile": nil})},
+		{path: gw + "routing/advertisement", kind: "routeAdvertisement", title: "Route Advertisement", place: onGateway, initial: always(map[string]any{"enable": false, "subnets": nil})},
+		{path: gw + "routing/bgp", kind: "edgeBgp", title: "BGP Configuration", place: onGateway, prepare: prepareBGP, initial: always(map[string]any{
+			"enabled": false, "ecmp": false, "localASNumber": nil, "gracefulRestart": nil,
+		})},
+		{path: gw + "firewall/rules", kind: "edgeFirewall", title: "Firewall Rules", place: onGateway, prepare: prepareRules("userDefinedRules"), show: showEdgeRules},
+		{path: gw + "loadBalancer", kind: "edgeLoadBalancer", title: "Load Balancer", place: onGateway, prepare: prepareBalancer, show: showBalancer},
+	}
+}
+
+// prepareDNS gives the forwarder the address it listens on, and its zones ids.
+func prepareDNS(r *request, body map[string]any) error {
+	if text(body, "listenerIp") == "" {
+		body["listenerIp"] = "192.168.255.228"
+	}
+	zones, _ := body["conditionalForwarderZones"].([]any)
+	for _, z := range append([]any{body["defaultForwarderZone"]}, zones...) {
+		if m, ok := z.(map[string]any); ok && text(m, "id") == "" {
+			m["id"] = r.sim.ids.next("dnsForwarderZone")
+		}
+	}
+	return nil
+}
+
+func prepareQoS(r *request, body map[string]any) error {
+	for _, f := range []string{"ingressProfile", "egressProfile"} {
+		switch id := refID(body, f); id {
+		case "":
+			body[f] = nil
+		case r.sim.ids.named("qosProfile", qosProfile):
+			body[f] = map[string]any{"id": id, "name": qosProfile}
+		default:
+			return forbidden("QOS_PROFILE_VIEW", id)
+		}
+	}
+	return nil
+}
+
+// prepareBGP refuses what a gateway that shares its external network cannot do.
+func prepareBGP(r *request, body map[string]any) error {
+	_, _, g, err := r.edge(r.vars["gateway"])
+	if err != nil {
+		return err
+	}
+	on, _ := body["enabled"].(bool)
+	if on && len(g.Uplinks) > 0 && !g.Uplinks[0].Dedicated && !r.sim.usesSpaces(g.Uplinks[0]) {
+		return badRequest("BGP can be configured only on an edge gateway that has its external network for itself.")
+	}
+	return nil
+}
+
+func onlyVersions(_ *request, d *document, out map[string]any) {
+	out["version"] = map[string]any{"version": d.version - 1}
+}
+
+// gatewayCollection are the documents of a gateway below a path, with bare ids and versions.
+func gatewayCollection(path, kind, title string, required ...string) *collection {
+	return &collection{
+		path: "1.0.0/edgeGateways/{gateway}/" + path, kind: kind, right: "GATEWAY", title: title, within: "gateway", bare: true, required: required,
+		place: func(r *request, _ map[string]any) (place, error) { return onGateway(r) }, show: onlyVersions,
+		prepare: func(_ *request, body map[string]any, old *document) error { return sameVersion(body, old) },
+	}
+}
+
+func routeCollection() *collection {
+	c := gatewayCollection("routing/staticRoutes", "staticRoute", "Static Route", "name", "networkCidr")
+	c.unique, c.defaults = []string{"name"}, map[string]any{"description": "", "systemOwned": false}
+	return c
+}
+
+func neighborCollection() *collection {
+	c := gatewayCollection("routing/bgp/neighbors", "bgpNeighbor", "BGP Neighbor", "neighborAddress", "remoteASNumber")
+	c.unique, c.hidden = []string{"neighborAddress"}, []string{"neighborPassword"}
+	return c
+}
+
+func prefixListCollection() *collection {
+	c := gatewayCollection("routing/bgp/prefixLists", "prefixList", "IP Prefix List", "name")
+	c.unique = []string{"name"}
+	return c
+}

@@ -1,0 +1,241 @@
+package vcdsim
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// uplinkBody is what is read of an uplink.
+type uplinkBody struct {
+	UplinkID string `json:"uplinkId"`
+	Subnets  struct {
+		Values []uplinkSubnetBody `json:"values"`
+	} `json:"subnets"`
+	QuickAdd  int  `json:"quickAddAllocatedIpCount"`
+	Dedicated bool `json:"dedicated"`
+}
+
+type uplinkSubnetBody struct {
+	Gateway      string     `json:"gateway"`
+	PrefixLength int        `json:"prefixLength"`
+	IPRanges     jsonRanges `json:"ipRanges"`
+	PrimaryIP    string     `json:"primaryIp"`
+	Total        *int       `json:"totalIpCount"`
+	Auto         bool       `json:"autoAllocateIpRanges"`
+}
+
+func (s *store) external(id string) *ExternalNetwork {
+	for i := range s.model.ExternalNetworks {
+		if s.model.ExternalNetworks[i].ID == id {
+			return &s.model.ExternalNetworks[i]
+		}
+	}
+	return nil
+}
+
+func (s *Simulator) usesSpaces(u Uplink) bool {
+	e := s.store.external(u.Network)
+	return e != nil && e.UsesSpaces
+}
+
+// readUplink gives a gateway addresses as an uplink asks for; old is the gateway as it was. Only the first uplink has a
+// primary address.
+func (s *Simulator) readUplink(body uplinkBody, old *EdgeGateway, first bool) (Uplink, error) {
+	external := s.store.external(bare(body.UplinkID))
+	if external == nil {
+		return Uplink{}, forbidden("EXTERNAL_NETWORK_VIEW", body.UplinkID)
+	}
+	u := Uplink{Network: external.ID, Dedicated: body.Dedicated}
+	if external.UsesSpaces {
+		return u, nil
+	}
+	for _, in := range body.Subnets.Values {
+		subnet, err := s.readUplinkSubnet(external, in, old)
+		if err != nil {
+			return u, err
+		}
+		u.Subnets = append(u.Subnets, subnet)
+	}
+	return u, s.settleUplink(external, &u, old, body.QuickAdd, first)
+}
+
+// settleUplink adds the addresses that were asked for by number, and the primary one.
+func (s *Simulator) settleUplink(external *ExternalNetwork, u *Uplink, old *EdgeGateway, more int, first bool) error {
+	primary := slices.ContainsFunc(u.Subnets, func(x UplinkSubnet) bool { return x.Primary.IsValid() })
+	for i := range u.Subnets {
+		sub := &u.Subnets[i]
+		least := more
+		if first && !primary && len(sub.Addresses) == 0 {
+			least = max(1, more)
+		}
+		if least > 0 {
+			got, ok := take(external.pool(sub.Gateway), append(s.handedOut(external.ID, old), sub.Addresses...), least)
+			if !ok {
+				return refuse(400, codeBadRequest, "There are not enough free IP addresses in the external network %q.", external.Name)
+			}
+			sub.Addresses, more = merged(append(sub.Addresses, got...)), 0
+		}
+		if first && !primary && len(sub.Addresses) > 0 {
+			sub.Primary, primary = sub.Addresses[0].From, true
+		}
+	}
+	return nil
+}
+
+func (s *Simulator) readUplinkSubnet(external *ExternalNetwork, in uplinkSubnetBody, old *EdgeGateway) (UplinkSubnet, error) {
+	var out UplinkSubnet
+	gateway, err := netip.ParseAddr(in.Gateway)
+	if err != nil {
+		return out, badRequest("The IP address %q is invalid.", in.Gateway)
+	}
+	for _, sub := range external.Subnets {
+		if sub.Gateway.Addr() == gateway {
+			out.Gateway = sub.Gateway
+		}
+	}
+	if !out.Gateway.IsValid() {
+		return out, badRequest("The external network %q has no subnet with the gateway %s.", external.Name, gateway)
+	}
+	if out.Addresses, err = in.IPRanges.ranges(out.Gateway); err != nil {
+		return out, err
+	}
+	taken, pool := s.handedOut(external.ID, old), external.pool(out.Gateway)
+	if in.Auto && in.Total != nil {
+		if out.Addresses, err = resized(external, old.addressesOf(external.ID, out.Gateway), pool, taken, *in.Total); err != nil {
+			return out, err
+		}
+	}
+	if in.PrimaryIP != "" {
+		if out.Primary, err = netip.ParseAddr(in.PrimaryIP); err != nil {
+			return out, badRequest("The IP address %q is invalid.", in.PrimaryIP)
+		}
+		if !inRanges(out.Addresses, out.Primary) {
+			out.Addresses = merged(append(out.Addresses, Range{out.Primary, out.Primary}))
+		}
+	}
+	if !within(out.Addresses, pool) {
+		return out, badRequest("The IP ranges are not within the static IP pool of the external network %q.", external.Name)
+	}
+	if overlap(out.Addresses, taken) {
+		return out, badRequest("The IP ranges overlap with addresses that are already allocated to another edge gateway.")
+	}
+	return out, nil
+}
+
+// resized is how many addresses a gateway asks for: its own as far as they go, then further ones.
+func resized(external *ExternalNetwork, own, pool, taken []Range, total int) ([]Range, error) {
+	if total < 1 {
+		return nil, badRequest("An edge gateway must keep at least one IP address of the external network %q.", external.Name)
+	}
+	out, ok := take(own, nil, total)
+	if ok {
+		return out, nil
+	}
+	more, ok := take(pool, append(slices.Clone(taken), own...), total-count(own))
+	if !ok {
+		return nil, badRequest("There are not enough free IP addresses in the external network %q.", external.Name)
+	}
+	return merged(append(out, more...)), nil
+}
+
+// pool are the addresses of the subnet with a gateway.
+func (e *ExternalNetwork) pool(gateway netip.Prefix) []Range {
+	for _, s := range e.Subnets {
+		if s.Gateway == gateway {
+			return s.Pool
+		}
+	}
+	return nil
+}
+
+// addressesOf are what a gateway has of a subnet; none if there is no gateway.
+func (g *EdgeGateway) addressesOf(external string, gateway netip.Prefix) []Range {
+	if g == nil {
+		return nil
+	}
+	var out []Range
+	for _, u := range g.Uplinks {
+		for _, s := range u.Subnets {
+			if u.Network == external && s.Gateway == gateway {
+				out = append(out, s.Addresses...)
+			}
+		}
+	}
+	return out
+}
+
+// handedOut are the addresses of an external network that gateways have, except one of them.
+func (s *Simulator) handedOut(external string, except *EdgeGateway) []Range {
+	var out []Range
+	for o := range s.store.model.Orgs {
+		for v := range s.store.model.Orgs[o].VDCs {
+			for _, g := range s.store.model.Orgs[o].VDCs[v].EdgeGateways {
+				if except != nil && g.ID == except.ID {
+					continue
+				}
+				for _, u := range g.Uplinks {
+					for _, sub := range u.Subnets {
+						if u.Network == external {
+							out = append(out, sub.Addresses...)
+						}
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// keepsUsed refuses to take an address from a gateway that it uses.
+func (s *Simulator) keepsUsed(old, next *EdgeGateway) error {
+	if old == nil {
+		return nil
+	}
+	for _, used := range s.usedBy(old) {
+		kept := slices.ContainsFunc(next.Uplinks, func(u Uplink) bool {
+			return u.Network == used.network && (s.usesSpaces(u) || slices.ContainsFunc(u.Subnets, func(x UplinkSubnet) bool { return inRanges(x.Addresses, used.address) }))
+		})
+		if !kept {
+			return refuse(400, "VALIDATION_ERROR", "The IP address %s cannot be deallocated because it is in use (%s).", used.address, used.category)
+		}
+	}
+	return nil
+}
+
+func (r *request) uplinkJSON(g *EdgeGateway, u Uplink) map[string]any {
+	out := map[string]any{
+		"uplinkId": URN("network", u.Network), "uplinkName": "", "connected": true, "dedicated": u.Dedicated, "vrfLiteBacked": false,
+		"quickAddAllocatedIpCount": nil, "usingIpSpace": false, "backingType": nil,
+	}
+	if e := r.sim.store.external(u.Network); e != nil {
+		out["uplinkName"], out["usingIpSpace"], out["backingType"] = e.Name, e.UsesSpaces, e.backing()
+		out["vrfLiteBacked"] = e.backing() == BackingVRF
+	}
+	values := []any{}
+	for _, sub := range u.Subnets {
+		used := 0
+		for _, x := range r.sim.usedBy(g) {
+			if x.network == u.Network && sub.Gateway.Masked().Contains(x.address) {
+				used++
+			}
+		}
+		var primary any
+		if sub.Primary.IsValid() {
+			primary = sub.Primary.String()
+		}
+		values = append(values, map[string]any{
+			"gateway": sub.Gateway.Addr().String(), "prefixLength": sub.Gateway.Bits(), "dnsSuffix": nil, "dnsServer1": "", "dnsServer2": "",
+			"ipRanges": rangesJSON(sub.Addresses), "enabled": true, "totalIpCount": count(sub.Addresses), "usedIpCount": used,
+			"primaryIp": primary, "autoAllocateIpRanges": false,
+		})
+	}
+	out["subnets"] = map[string]any{"values": values}
+	return out
+}
+
+func (e *ExternalNetwork) backing() string {
+	if e.Backing == "" {
+		return BackingTier0
+	}
+	return e.Backing
+}

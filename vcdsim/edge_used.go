@@ -1,0 +1,107 @@
+package vcdsim
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// A usedAddress is an address to outside that a gateway uses for something.
+type usedAddress struct {
+	address  netip.Addr
+	category string
+	network  string // id of the external network
+	by       Entity
+}
+
+// usedBy are the addresses a gateway uses of its uplinks, sorted, each once per category.
+func (s *Simulator) usedBy(g *EdgeGateway) []usedAddress {
+	var out []usedAddress
+	note := func(text, category string, by Entity) {
+		for _, a := range parseAddresses(text) {
+			if network, ok := s.outside(g, a); ok {
+				out = append(out, usedAddress{a, category, network, by})
+			}
+		}
+	}
+	for _, u := range g.Uplinks {
+		for _, sub := range u.Subnets {
+			if sub.Primary.IsValid() {
+				out = append(out, usedAddress{sub.Primary, "PRIMARY_IP", u.Network, g.entity()})
+			}
+		}
+	}
+	for _, d := range s.store.documents[natPath] {
+		if d.parent != g.ID {
+			continue
+		}
+		category := "DNAT"
+		if strings.HasSuffix(text(d.body, "type"), "SNAT") {
+			category = "SNAT"
+		}
+		note(text(d.body, "externalAddresses"), category, Entity{"natRule", d.id(), text(d.body, "name")})
+	}
+	for _, d := range s.store.documents[servicePath] {
+		if d.parent == g.ID {
+			by := Entity{"loadBalancerVirtualService", bare(d.id()), text(d.body, "name")}
+			note(text(d.body, "virtualIpAddress"), "Load_Balancer", by)
+			note(text(d.body, "ipv6VirtualIpAddress"), "Load_Balancer", by)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b usedAddress) int {
+		return a.address.Compare(b.address)
+	})
+	return slices.CompactFunc(out, func(a, b usedAddress) bool { return a.address == b.address && a.category == b.category })
+}
+
+// outside finds the external network whose address this is.
+func (s *Simulator) outside(g *EdgeGateway, a netip.Addr) (string, bool) {
+	for _, u := range g.Uplinks {
+		for _, sub := range u.Subnets {
+			if sub.Gateway.Masked().Contains(a) {
+				return u.Network, true
+			}
+		}
+		if s.usesSpaces(u) && slices.ContainsFunc(s.spacesOf(u.Network), func(p *IPSpace) bool { return inRanges(p.Ranges, a) || p.hasPrefix(a) }) {
+			return u.Network, true
+		}
+	}
+	return "", false
+}
+
+// parseAddresses reads an address, the ends of a range, or the first address of a prefix; nothing if it is none.
+func parseAddresses(text string) []netip.Addr {
+	if a, err := netip.ParseAddr(text); err == nil {
+		return []netip.Addr{a}
+	}
+	if p, err := netip.ParsePrefix(text); err == nil {
+		return []netip.Addr{p.Addr()}
+	}
+	from, to, _ := strings.Cut(text, "-")
+	a, err := netip.ParseAddr(strings.TrimSpace(from))
+	b, err2 := netip.ParseAddr(strings.TrimSpace(to))
+	if err != nil || err2 != nil || b.Less(a) {
+		return nil
+	}
+	var out []netip.Addr
+	for r := (Range{a, b}); r.Contains(a) && len(out) < 256; a = a.Next() {
+		out = append(out, a)
+	}
+	return out
+}
+
+func (r *request) listUsed() (*response, error) {
+	_, _, g, err := r.edge(r.vars["id"])
+	if err != nil {
+		return nil, err
+	}
+	var out []any
+	for _, u := range r.sim.usedBy(g) {
+		name := ""
+		if e := r.sim.store.external(u.network); e != nil {
+			name = e.Name
+		}
+		out = append(out, map[string]any{"networkRef": jsonRef("network", u.network, name), "ipAddress": u.address.String(), "category": u.category})
+	}
+	return r.page(out)
+}

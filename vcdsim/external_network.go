@@ -1,0 +1,243 @@
+package vcdsim
+
+import (
+	"cmp"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+const externalPath = "/cloudapi/1.0.0/externalNetworks"
+
+func externalRoutes(add addRoute) {
+	add("GET", externalPath, (*request).listExternal, latencyCloudAPI)
+	add("POST", externalPath, (*request).createExternal, latencyWrite)
+	add("GET", externalPath+"/{id}", (*request).getExternal, latencyCloudAPI)
+	add("PUT", externalPath+"/{id}", (*request).putExternal, latencyWrite)
+	add("DELETE", externalPath+"/{id}", (*request).deleteExternal, latencyWrite)
+}
+
+type externalBody struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Subnets     struct {
+		Values []struct {
+			Gateway      string     `json:"gateway"`
+			PrefixLength int        `json:"prefixLength"`
+			IPRanges     jsonRanges `json:"ipRanges"`
+			Enabled      *bool      `json:"enabled"`
+		} `json:"values"`
+	} `json:"subnets"`
+	Backings struct {
+		Values []struct {
+			ID        string `json:"backingId"`
+			Type      string `json:"backingType"`
+			TypeValue string `json:"backingTypeValue"`
+		} `json:"values"`
+	} `json:"networkBackings"`
+	UsingSpaces  bool        `json:"usingIpSpace"`
+	DedicatedOrg jsonRefBody `json:"dedicatedOrg"`
+}
+
+// readExternal reads and checks an external network; old is what it replaces.
+func (r *request) readExternal(old *ExternalNetwork) (*ExternalNetwork, error) {
+	var body externalBody
+	if err := r.document(&body); err != nil {
+		return nil, err
+	}
+	e := &ExternalNetwork{Name: body.Name, Description: body.Description, UsesSpaces: body.UsingSpaces, DedicatedTo: bare(body.DedicatedOrg.ID)}
+	e.Fields = rest(r.body, []string{"natAndFirewallServiceIntention", "networkRouteAdvertisementIntention"})
+	if old != nil {
+		e.ID, e.Backing, e.BackingName = old.ID, old.Backing, old.BackingName
+	} else if err := r.readBacking(e, body); err != nil {
+		return nil, err
+	}
+	for i := range r.sim.store.model.ExternalNetworks {
+		if x := &r.sim.store.model.ExternalNetworks[i]; x.ID != e.ID && strings.EqualFold(x.Name, e.Name) {
+			return nil, duplicateName(e.Name)
+		}
+	}
+	for _, v := range body.Subnets.Values {
+		gateway, err := netip.ParseAddr(v.Gateway)
+		if err != nil {
+			return nil, badRequest("The IP address %q is invalid.", v.Gateway)
+		}
+		s := ExternalSubnet{Gateway: netip.PrefixFrom(gateway, v.PrefixLength), Disabled: v.Enabled != nil && !*v.Enabled}
+		if s.Pool, err = v.IPRanges.ranges(s.Gateway); err != nil {
+			return nil, err
+		}
+		e.Subnets = append(e.Subnets, s)
+	}
+	if e.Name == "" {
+		return nil, badRequest("The field name must not be empty.")
+	}
+	var pools []Range
+	for _, s := range e.Subnets {
+		pools = append(pools, s.Pool...)
+	}
+	if old != nil && !within(r.sim.handedOut(e.ID, nil), pools) {
+		return nil, badRequest("Addresses of the external network %q are allocated to edge gateways and cannot be removed.", e.Name)
+	}
+	return e, nil
+}
+
+func (r *request) readBacking(e *ExternalNetwork, body externalBody) error {
+	if len(body.Backings.Values) == 0 {
+		return badRequest("An external network must have a backing.")
+	}
+	b := body.Backings.Values[0]
+	for _, known := range r.sim.externalBackings() {
+		if known.id == b.ID {
+			e.Backing, e.BackingName = cmp.Or(b.TypeValue, b.Type), known.name
+			return nil
+		}
+	}
+	return badRequest("The network backing %q does not exist.", b.ID)
+}
+
+func (r *request) externalJSON(e *ExternalNetwork) map[string]any {
+	s := r.sim
+	used := count(s.handedOut(e.ID, nil))
+	total := 0
+	subnets := []any{}
+	for _, sub := range e.Subnets {
+		total += count(sub.Pool)
+		subnets = append(subnets, map[string]any{
+			"gateway": sub.Gateway.Addr().String(), "prefixLength": sub.Gateway.Bits(), "dnsSuffix": nil, "dnsServer1": "", "dnsServer2": "",
+			"ipRanges": rangesJSON(sub.Pool), "enabled": !sub.Disabled, "totalIpCount": count(sub.Pool), "usedIpCount": count(common(s.handedOut(e.ID, nil), sub.Pool)),
+		})
+	}
+	name := cmp.Or(e.BackingName, strings.ToLower(e.Name))
+	out := map[string]any{
+		"id": URN("network", e.ID), "name": e.Name, "description": e.Description, "status": s.realization(e.ID, false),
+		"subnets": map[string]any{"values": subnets}, "totalIpCount": total, "usedIpCount": used, "usingIpSpace": e.UsesSpaces,
+		"dedicatedOrg": nil, "dedicatedEdgeGateway": nil,
+		"networkBackings": map[string]any{"values": []any{map[string]any{
+			"backingId": s.ids.named("backing", name), "name": name, "backingType": backingKind(e.backing()), "backingTypeValue": e.backing(), "isNsxTVlanSegment": false, "parentTier0Ref": nil,
+			"networkProvider": jsonRef("nsxtmanager", s.ids.named("nsxtmanager", providerNetworks), providerNetworks),
+		}}},
+	}
+	maps.Copy(out, e.Fields)
+	if org := s.store.org(e.DedicatedTo); org != nil {
+		out["dedicatedOrg"] = jsonRef("org", org.ID, org.Name)
+	}
+	if g := s.dedicatedGateway(e.ID); g != nil {
+		out["dedicatedEdgeGateway"] = jsonRef("gateway", g.ID, g.Name)
+	}
+	return out
+}
+
+// backingKind is the older, coarser name of a backing type.
+func backingKind(kind string) string {
+	if kind == BackingTier0 {
+		return kind
+	}
+	return "UNKNOWN"
+}
+
+// common are the ranges of a that lie in b.
+func common(a, b []Range) []Range {
+	return slices.DeleteFunc(slices.Clone(a), func(r Range) bool { return !overlap([]Range{r}, b) })
+}
+
+func (s *Simulator) dedicatedGateway(external string) *EdgeGateway {
+	for o := range s.store.model.Orgs {
+		for v := range s.store.model.Orgs[o].VDCs {
+			gateways := s.store.model.Orgs[o].VDCs[v].EdgeGateways
+			for g := range gateways {
+				if slices.ContainsFunc(gateways[g].Uplinks, func(u Uplink) bool { return u.Network == external && u.Dedicated }) {
+					return &gateways[g]
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (r *request) listExternal() (*response, error) {
+	var out []any
+	if r.session.provider() {
+		for i := range r.sim.store.model.ExternalNetworks {
+			out = append(out, r.externalJSON(&r.sim.store.model.ExternalNetworks[i]))
+		}
+	}
+	return r.page(out)
+}
+
+// external finds the external network in the path; only the provider sees them.
+func (r *request) external() (*ExternalNetwork, error) {
+	e := r.sim.store.external(bare(r.vars["id"]))
+	if e == nil || !r.session.provider() {
+		return nil, forbidden("EXTERNAL_NETWORK_VIEW", r.vars["id"])
+	}
+	return e, nil
+}
+
+func (r *request) getExternal() (*response, error) {
+	e, err := r.external()
+	if err != nil {
+		return nil, err
+	}
+	return jsonOK(r.externalJSON(e)), nil
+}
+
+func (e *ExternalNetwork) entity() Entity { return Entity{"network", e.ID, e.Name} }
+
+func (r *request) createExternal() (*response, error) {
+	if err := r.byProvider("EXTERNAL_NETWORK_CREATE"); err != nil {
+		return nil, err
+	}
+	e, err := r.readExternal(nil)
+	if err != nil {
+		return nil, err
+	}
+	e.ID = r.sim.ids.next("network")
+	r.sim.store.model.ExternalNetworks = append(r.sim.store.model.ExternalNetworks, *e)
+	return r.accepted(r.sim.startTask(r, Work{Op: "create externalNetwork", Creates: true}, e.entity(), []string{e.ID})), nil
+}
+
+func (r *request) putExternal() (*response, error) {
+	old, err := r.external()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.sim.busyCheck(old.ID); err != nil {
+		return nil, err
+	}
+	e, err := r.readExternal(old)
+	if err != nil {
+		return nil, err
+	}
+	*old = *e
+	return r.accepted(r.sim.startTask(r, Work{Op: "update externalNetwork"}, e.entity(), []string{e.ID})), nil
+}
+
+func (r *request) deleteExternal() (*response, error) {
+	e, err := r.external()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.sim.busyCheck(e.ID); err != nil {
+		return nil, err
+	}
+	for o := range r.sim.store.model.Orgs {
+		for v := range r.sim.store.model.Orgs[o].VDCs {
+			for _, g := range r.sim.store.model.Orgs[o].VDCs[v].EdgeGateways {
+				if slices.ContainsFunc(g.Uplinks, func(u Uplink) bool { return u.Network == e.ID }) {
+					return nil, inUse("external network", e.Name, "edge gateway "+g.Name)
+				}
+			}
+		}
+	}
+	if spaces := r.sim.spacesOf(e.ID); len(spaces) > 0 {
+		return nil, inUse("external network", e.Name, "IP space "+spaces[0].Name)
+	}
+	return r.accepted(r.sim.startTask(r, Work{Op: "delete externalNetwork"}, e.entity(), []string{e.ID})), nil
+}
+
+func (s *Simulator) commitDeleteExternal(t *Task) error {
+	m := &s.store.model
+	m.ExternalNetworks = slices.DeleteFunc(m.ExternalNetworks, func(e ExternalNetwork) bool { return e.ID == t.Owner.ID })
+	return nil
+}

@@ -1,0 +1,211 @@
+package vcdsim
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+const groupPath = "1.0.0/firewallGroups"
+
+// Kinds of firewall groups.
+const (
+	groupIPSet   = "IP_SET"
+	groupStatic  = "SECURITY_GROUP"
+	groupDynamic = "VM_CRITERIA"
+)
+
+func groupCollection() *collection {
+	return &collection{
+		path: groupPath, kind: "firewallGroup", hides: true, right: "FIREWALL_GROUP", title: "Firewall Group", unique: []string{"name", "typeValue"}, required: []string{"name"},
+		defaults: map[string]any{"description": ""}, fixed: []string{"typeValue", "type"},
+		place: groupPlace, prepare: prepareGroup, free: freeGroup, show: showGroup,
+	}
+}
+
+func groupRoutes(add addRoute) {
+	add("GET", "/cloudapi/"+groupPath+"/summaries", (*request).listGroups, latencyCloudAPI)
+	add("GET", "/cloudapi/"+groupPath+"/{id}/associatedVMs", (*request).listGroupVMs, latencyCloudAPI)
+}
+
+// groupPlace: a group belongs to an edge gateway or to a VDC group.
+func groupPlace(r *request, body map[string]any) (place, error) {
+	id := refID(body, "ownerRef")
+	if id == "" {
+		id = refID(body, "edgeGatewayRef")
+	}
+	if org, group := r.sim.store.group(bare(id)); group != nil && r.sees(org.ID) {
+		return place{org.ID, group.ID, nil}, nil
+	}
+	if strings.Contains(id, ":vdc:") {
+		return place{}, badRequest("A firewall group belongs to an edge gateway or to a data center group.")
+	}
+	return r.gatewayPlace(id)
+}
+
+func prepareGroup(r *request, body map[string]any, old *document) error {
+	if old != nil {
+		for _, field := range []string{"ownerRef", "edgeGatewayRef"} {
+			body[field] = old.body[field]
+		}
+	}
+	kind := text(body, "typeValue")
+	if kind == "" || kind == "STATIC_MEMBERS" {
+		kind = text(body, "type")
+	}
+	if !slices.Contains([]string{groupIPSet, groupStatic, groupDynamic}, kind) {
+		return badRequest("The firewall group type %q is invalid.", kind)
+	}
+	body["typeValue"] = kind
+	if body["type"] = kind; kind == groupDynamic {
+		body["type"] = nil
+	}
+	if kind == groupIPSet {
+		for _, a := range strs(body["ipAddresses"]) {
+			if len(parseAddresses(a)) == 0 {
+				return badRequest("The IP address %q is invalid.", a)
+			}
+		}
+	}
+	for _, id := range members(body, "members") {
+		if org, _, n := r.sim.store.network(id); n == nil || !r.sees(org.ID) {
+			return forbidden("ORG_VDC_NETWORK_VIEW", id)
+		}
+	}
+	return nil
+}
+
+// strs reads a list of texts.
+func strs(v any) []string {
+	var out []string
+	list, _ := v.([]any)
+	for _, item := range list {
+		if s, ok := item.(string); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func showGroup(r *request, d *document, out map[string]any) {
+	out["status"], out["networkProviderScope"] = r.sim.realization(bare(d.id()), d.failed), nil
+	if org := r.sim.store.org(d.orgID); org != nil {
+		out["orgRef"] = jsonRef("org", org.ID, org.Name)
+	}
+	out["edgeGatewayRef"], out["ownerRef"] = nil, nil
+	if _, _, g := r.sim.store.gateway(d.parent); g != nil {
+		ref := jsonRef("gateway", g.ID, g.Name)
+		out["edgeGatewayRef"], out["ownerRef"] = ref, ref
+	}
+	if _, g := r.sim.store.group(d.parent); g != nil {
+		out["ownerRef"] = jsonRef("vdcGroup", g.ID, g.Name)
+	}
+	refs := []any{}
+	for _, id := range members(d.body, "members") {
+		if _, _, n := r.sim.store.network(id); n != nil {
+			refs = append(refs, jsonRef("network", n.ID, n.Name))
+		}
+	}
+	if out["members"] = refs; len(refs) == 0 {
+		out["members"] = nil
+	}
+}
+
+// freeGroup refuses to delete what a pool or a rule uses.
+func freeGroup(r *request, d *document) error {
+	for _, p := range r.sim.store.documents[poolPath] {
+		if refID(p.body, "memberGroupRef") == d.id() {
+			return inUse("firewall group", text(d.body, "name"), "load balancer pool "+text(p.body, "name"))
+		}
+	}
+	return r.sim.freeOfRules("firewall group", d, "sourceFirewallGroups", "destinationFirewallGroups")
+}
+
+// listGroups lists the groups without what is in them; _context narrows it to a gateway or VDC group.
+func (r *request) listGroups() (*response, error) {
+	c := groupCollection()
+	context := r.filterValue("_context")
+	var out []any
+	for _, d := range c.placed(r) {
+		if context != "" && !strings.Contains(context, ":vdc:") && d.parent != bare(context) {
+			continue
+		}
+		summary := c.shown(r, d)
+		for _, field := range []string{"ipAddresses", "members", "vmCriteria"} {
+			delete(summary, field)
+		}
+		out = append(out, summary)
+	}
+	return r.page(out)
+}
+
+// listGroupVMs are the VMs with a NIC on a member of the group, or that its criteria choose by their name.
+func (r *request) listGroupVMs() (*response, error) {
+	d, err := groupCollection().findPlaced(r, r.vars["id"])
+	if err != nil {
+		return nil, err
+	}
+	nets := members(d.body, "members")
+	var out []any
+	for _, vm := range sorted(r.sim.store.vms) {
+		vapp := r.sim.store.vapps[vm.VAppID]
+		if vapp == nil || vapp.OrgID != d.orgID || !vm.onNetworks(vapp, nets) && !chosen(d.body, vm.Name) {
+			continue
+		}
+		_, vdc := r.sim.store.vdc(vapp.VDCID)
+		org := r.sim.store.org(vapp.OrgID)
+		if vdc == nil || org == nil {
+			continue
+		}
+		out = append(out, map[string]any{
+			"vmRef": jsonRef("vm", vm.ID, vm.Name), "vappRef": jsonRef("vapp", vapp.ID, vapp.Name),
+			"vdcRef": jsonRef("vdc", vdc.ID, vdc.Name), "orgRef": jsonRef("org", org.ID, org.Name),
+		})
+	}
+	return r.page(out)
+}
+
+// onNetworks says whether a VM has a NIC on one of some org VDC networks.
+func (vm *VM) onNetworks(vapp *VApp, nets []string) bool {
+	return slices.ContainsFunc(vm.NICs, func(nic NIC) bool {
+		n := vapp.network(nic.Network)
+		return n != nil && slices.Contains(nets, n.segment())
+	})
+}
+
+// chosen says whether the criteria of a dynamic group choose a VM: all rules of one criterion must hold. VMs here have no
+// tags.
+func chosen(body map[string]any, name string) bool {
+	criteria, _ := body["vmCriteria"].([]any)
+	return slices.ContainsFunc(criteria, func(c any) bool {
+		m, _ := c.(map[string]any)
+		rules, _ := m["rules"].([]any)
+		return len(rules) > 0 && !slices.ContainsFunc(rules, func(x any) bool {
+			rule, _ := x.(map[string]any)
+			return text(rule, "attributeType") != "VM_NAME" || !compares(text(rule, "operator"), name, text(rule, "attributeValue"))
+		})
+	})
+}
+
+func compares(operator, have, want string) bool {
+	switch operator {
+	case "EQUALS":
+		return have == want
+	case "CONTAINS":
+		return strings.Contains(have, want)
+	case "STARTS_WITH":
+		return strings.HasPrefix(have, want)
+	case "ENDS_WITH":
+		return strings.HasSuffix(have, want)
+	}
+	return false
+}
+
+// addressesIn are the addresses an IP set lists one by one; prefixes count as their first.
+func setAddresses(d *document) []netip.Addr {
+	var out []netip.Addr
+	for _, a := range strs(d.body["ipAddresses"]) {
+		out = append(out, parseAddresses(a)...)
+	}
+	return out
+}

@@ -1,0 +1,92 @@
+package vcdsim
+
+// fillNetworks gives what belongs to networks its ids and turns the names a model may use into ids.
+func (i *ids) fillNetworks(m *Model) {
+	byName := map[string]string{}
+	for e := range m.ExternalNetworks {
+		n := &m.ExternalNetworks[e]
+		i.set(&n.ID, "network", "external/"+n.Name)
+		byName[n.Name] = n.ID
+	}
+	for p := range m.IPSpaces {
+		s := &m.IPSpaces[p]
+		i.set(&s.ID, "ipSpace", s.Name)
+		for u := range s.Uplinks {
+			i.set(&s.Uplinks[u].ID, "ipSpaceUplink", s.ID+s.Uplinks[u].Name)
+			resolve(&s.Uplinks[u].Network, byName)
+		}
+		for a := range s.Allocations {
+			i.set(&s.Allocations[a].ID, "ipSpaceIpAllocation", s.ID+s.Allocations[a].Value)
+		}
+	}
+	for o := range m.Orgs {
+		org := &m.Orgs[o]
+		members := map[string]string{}
+		for v := range org.VDCs {
+			i.fillGateways(&org.VDCs[v], byName)
+			members[org.VDCs[v].Name] = org.VDCs[v].ID
+		}
+		groups := map[string]string{}
+		for g := range org.VDCGroups {
+			group := &org.VDCGroups[g]
+			i.set(&group.ID, "vdcGroup", org.ID+group.Name)
+			groups[group.Name] = group.ID
+			for v := range group.VDCs {
+				resolve(&group.VDCs[v], members)
+			}
+		}
+		for v := range org.VDCs {
+			org.VDCs[v].resolveGroups(groups)
+		}
+	}
+}
+
+func (v *VDC) resolveGroups(groups map[string]string) {
+	for g := range v.EdgeGateways {
+		resolve(&v.EdgeGateways[g].Group, groups)
+	}
+	for n := range v.Networks {
+		resolve(&v.Networks[n].Group, groups)
+	}
+}
+
+// fillGateways also gives a VDC that has routed networks and no gateway one.
+func (i *ids) fillGateways(v *VDC, external map[string]string) {
+	routed := false
+	for _, n := range v.Networks {
+		routed = routed || n.Type == Routed && n.Edge == ""
+	}
+	if routed && len(v.EdgeGateways) == 0 {
+		v.EdgeGateways = []EdgeGateway{{Name: v.Name + "-gateway"}}
+	}
+	byName := map[string]string{}
+	for g := range v.EdgeGateways {
+		gw := &v.EdgeGateways[g]
+		i.set(&gw.ID, "gateway", v.ID+gw.Name)
+		byName[gw.Name] = gw.ID
+		for u := range gw.Uplinks {
+			resolve(&gw.Uplinks[u].Network, external)
+		}
+	}
+	for n := range v.Networks {
+		net := &v.Networks[n]
+		if net.Type == Routed && net.Edge == "" {
+			net.Edge = v.EdgeGateways[0].ID
+		}
+		resolve(&net.Edge, byName)
+	}
+}
+
+// resolve replaces a name with its id.
+func resolve(ref *string, byName map[string]string) {
+	if id, ok := byName[*ref]; ok {
+		*ref = id
+	}
+}
+
+// set fills an empty id.
+func (i *ids) set(id *string, kind, name string) {
+	if *id == "" {
+		*id = i.named(kind, name)
+	}
+}

@@ -1,0 +1,353 @@
+package vcdsim
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+func allocationRoutes(add addRoute) {
+	add("POST", spacePath+"/{id}/allocate", (*request).allocate, latencyWrite)
+	add("GET", spacePath+"/{id}/allocations", (*request).listAllocations, latencyCloudAPI)
+	add("GET", spacePath+"/{id}/allocations/{allocation}", (*request).getAllocation, latencyCloudAPI)
+	add("PUT", spacePath+"/{id}/allocations/{allocation}", (*request).putAllocation, latencyWrite)
+	add("DELETE", spacePath+"/{id}/allocations/{allocation}", (*request).release, latencyWrite)
+	add("GET", spacePath+"/floatingIpSuggestions", (*request).suggest, latencyCloudAPI)
+}
+
+// An allocationRequest is what a tenant asks of an IP Space.
+type allocationRequest struct {
+	Type         string `json:"type"`
+	Quantity     int    `json:"quantity"`
+	PrefixLength int    `json:"prefixLength"`
+	Value        string `json:"value"`
+}
+
+// candidates are the free values that fit a request, in order, as many as it wants.
+func (p *IPSpace) candidates(q allocationRequest) []string {
+	var out []string
+	want := func(value string) bool {
+		free := !slices.ContainsFunc(p.Allocations, func(a IPAllocation) bool { return a.Type == q.Type && a.Value == value })
+		if free && (q.Value == "" || q.Value == value) {
+			out = append(out, value)
+		}
+		return len(out) < q.Quantity
+	}
+	if q.Type == FloatingIP {
+		for _, r := range p.Ranges {
+			for a := r.From; r.Contains(a) && want(a.String()); a = a.Next() {
+				continue
+			}
+		}
+		return out[:min(len(out), q.Quantity)]
+	}
+	for _, x := range p.Prefixes {
+		if q.Value != "" || x.First.Bits() == q.PrefixLength {
+			x.each(func(n netip.Prefix) bool { return want(n.String()) })
+		}
+	}
+	return out[:min(len(out), q.Quantity)]
+}
+
+// quota is how many floating IPs, or prefixes of a length, an organisation may have; -1 is unlimited.
+func (s *Simulator) quota(p *IPSpace, orgID string, q allocationRequest) int {
+	custom := s.customQuotas(p.ID, orgID)
+	if q.Type == FloatingIP {
+		if custom["floatingIpQuota"] != nil {
+			return number(custom["floatingIpQuota"])
+		}
+		return p.RangeQuota
+	}
+	list, _ := custom["ipPrefixQuotas"].([]any)
+	for _, item := range list {
+		if m, _ := item.(map[string]any); number(m["prefixLength"]) == q.PrefixLength {
+			return number(m["quota"])
+		}
+	}
+	for _, x := range p.Prefixes {
+		if x.First.Bits() == q.PrefixLength {
+			return x.Quota
+		}
+	}
+	return -1
+}
+
+// choose finds the values an organisation gets, or says why it gets none.
+func (s *Simulator) choose(p *IPSpace, orgID string, q allocationRequest) ([]string, error) {
+	if q.Type == IPPrefix && q.Value != "" {
+		prefix, err := netip.ParsePrefix(q.Value)
+		if err != nil {
+			return nil, badRequest("The IP prefix %q is invalid.", q.Value)
+		}
+		q.PrefixLength = prefix.Bits()
+	}
+	own := 0
+	for _, a := range p.Allocations {
+		if a.Type == q.Type && a.OrgID == orgID && (q.Type == FloatingIP || strings.HasSuffix(a.Value, "/"+strconv.Itoa(q.PrefixLength))) {
+			own++
+		}
+	}
+	if limit := s.quota(p, orgID, q); limit >= 0 && own+q.Quantity > limit {
+		return nil, refuse(http.StatusBadRequest, "QUOTA_EXCEEDED", "The quota of %d for %s in the IP space %q would be exceeded.", limit, q.Type, p.Name)
+	}
+	got := p.candidates(q)
+	if len(got) < q.Quantity {
+		return nil, badRequest("The IP space %q does not have enough free values of type %s.", p.Name, q.Type)
+	}
+	return got, nil
+}
+
+func (r *request) allocate() (*response, error) {
+	p, err := r.ownSpace()
+	if err != nil {
+		return nil, err
+	}
+	q := allocationRequest{Quantity: 1}
+	if err := r.document(&q); err != nil {
+		return nil, err
+	}
+	if q.Type != FloatingIP && q.Type != IPPrefix || q.Quantity < 1 {
+		return nil, badRequest("The allocation request is invalid.")
+	}
+	orgID := r.tenant()
+	if !r.sim.assignedTo(p, orgID) {
+		return nil, badRequest("The IP space %q is not available to the organization.", p.Name)
+	}
+	if p.Type == SpaceShared && !r.session.provider() {
+		return nil, forbidden("IP_SPACE_ALLOCATE", r.vars["id"])
+	}
+	if _, err := r.sim.choose(p, orgID, q); err != nil {
+		return nil, err
+	}
+	body := map[string]any{"type": q.Type, "quantity": q.Quantity, "prefixLength": q.PrefixLength, "value": q.Value}
+	return r.accepted(r.sim.startTask(r, Work{Op: "allocate ipSpace", Name: orgID, Body: body}, p.entity(), nil)), nil
+}
+
+// commitAllocate hands the values out and tells them in the task's result.
+func (s *Simulator) commitAllocate(t *Task) error {
+	p := s.store.space(t.Owner.ID)
+	if p == nil {
+		return gone("IP space", t.Owner.ID)
+	}
+	b := t.Work.Body
+	q := allocationRequest{text(b, "type"), number(b["quantity"]), number(b["prefixLength"]), text(b, "value")}
+	values, err := s.choose(p, t.Work.Name, q)
+	if err != nil {
+		return err
+	}
+	result := []map[string]any{}
+	for _, v := range values {
+		a := IPAllocation{ID: s.ids.next("ipSpaceIpAllocation"), Type: q.Type, Value: v, OrgID: t.Work.Name, Created: s.clock.Now()}
+		p.Allocations = append(p.Allocations, a)
+		result = append(result, map[string]any{"id": URN("ipSpaceIpAllocation", a.ID), "value": v})
+	}
+	text, err := json.Marshal(result)
+	t.Result = string(text)
+	return err
+}
+
+// usage says whether an allocation is in use, and by what.
+func (s *Simulator) usage(a *IPAllocation) (string, *Entity) {
+	org := s.store.org(a.OrgID)
+	if org != nil {
+		for v := range org.VDCs {
+			for g := range org.VDCs[v].EdgeGateways {
+				if by := s.usedFor(&org.VDCs[v].EdgeGateways[g], a); by != nil {
+					return UsageUsed, by
+				}
+			}
+		}
+	}
+	if a.Manual {
+		return UsageManual, nil
+	}
+	return UsageFree, nil
+}
+
+// usedFor is what a gateway, or a network behind it, uses an allocation for.
+func (s *Simulator) usedFor(g *EdgeGateway, a *IPAllocation) *Entity {
+	prefix, err := netip.ParsePrefix(a.Value)
+	if err == nil {
+		return s.networkIn(g, prefix)
+	}
+	for _, used := range s.usedBy(g) {
+		if used.address.String() == a.Value {
+			return &used.by
+		}
+	}
+	return nil
+}
+
+func (s *Simulator) networkIn(g *EdgeGateway, prefix netip.Prefix) *Entity {
+	_, vdc, _ := s.store.gateway(g.ID)
+	for _, n := range vdc.Networks {
+		if n.Edge == g.ID && n.Gateway.Masked() == prefix.Masked() {
+			return &Entity{"network", n.ID, n.Name}
+		}
+	}
+	return nil
+}
+
+func (r *request) allocationJSON(a *IPAllocation) map[string]any {
+	state, by := r.sim.usage(a)
+	out := map[string]any{
+		"id": URN("ipSpaceIpAllocation", a.ID), "type": a.Type, "value": a.Value, "allocationDate": a.Created.UTC().Format("2006-01-02T15:04:05.000Z"),
+		"usageState": state, "description": a.Description, "usedByRef": nil, "usageCategories": []any{}, "orgRef": nil,
+	}
+	if org := r.sim.store.org(a.OrgID); org != nil {
+		out["orgRef"] = jsonRef("org", org.ID, org.Name)
+	}
+	if by != nil {
+		out["usedByRef"] = jsonRef(by.Kind, by.ID, by.Name)
+	}
+	return out
+}
+
+func (r *request) listAllocations() (*response, error) {
+	p, err := r.ownSpace()
+	if err != nil {
+		return nil, err
+	}
+	var out []any
+	for i := range p.Allocations {
+		if a := &p.Allocations[i]; r.sees(a.OrgID) {
+			out = append(out, r.allocationJSON(a))
+		}
+	}
+	return r.page(out)
+}
+
+// ownAllocation finds the allocation in the path.
+func (r *request) ownAllocation() (*IPSpace, *IPAllocation, error) {
+	p, err := r.ownSpace()
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range p.Allocations {
+		if a := &p.Allocations[i]; a.ID == bare(r.vars["allocation"]) && r.sees(a.OrgID) {
+			return p, a, nil
+		}
+	}
+	return nil, nil, forbidden("IP_SPACE_ALLOCATION_VIEW", r.vars["allocation"])
+}
+
+func (r *request) getAllocation() (*response, error) {
+	_, a, err := r.ownAllocation()
+	if err != nil {
+		return nil, err
+	}
+	return jsonOK(r.allocationJSON(a)), nil
+}
+
+func (a *IPAllocation) entity() Entity { return Entity{"ipSpaceIpAllocation", a.ID, a.Value} }
+
+// putAllocation marks an allocation as used by hand, or takes that back.
+func (r *request) putAllocation() (*response, error) {
+	_, a, err := r.ownAllocation()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.sim.busyCheck(a.ID); err != nil {
+		return nil, err
+	}
+	body := map[string]any{}
+	if err := r.document(&body); err != nil {
+		return nil, err
+	}
+	state, _ := r.sim.usage(a)
+	switch text(body, "usageState") {
+	case UsageManual:
+		if state == UsageUsed {
+			return nil, badRequest("%s is in use and cannot be marked as used manually.", a.Value)
+		}
+		a.Manual = true
+	case UsageFree:
+		a.Manual = false
+	case UsageUsed:
+		if state != UsageUsed {
+			return nil, badRequest("The usage state USED cannot be set.")
+		}
+	default:
+		return nil, badRequest("The usage state %q is invalid.", text(body, "usageState"))
+	}
+	a.Description = text(body, "description")
+	return r.accepted(r.sim.startTask(r, Work{Op: "update ipSpaceAllocation"}, a.entity(), []string{a.ID})), nil
+}
+
+// release gives an allocation back; what is used stays.
+func (r *request) release() (*response, error) {
+	p, a, err := r.ownAllocation()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.sim.busyCheck(a.ID); err != nil {
+		return nil, err
+	}
+	if state, _ := r.sim.usage(a); state == UsageUsed || state == UsageManual && r.sim.assume.ManualUseBlocksRelease {
+		return nil, refuse(http.StatusBadRequest, "VALIDATION_ERROR", "%s cannot be released because it is in use (%s).", a.Value, state)
+	}
+	return r.accepted(r.sim.startTask(r, Work{Op: "delete ipSpaceAllocation", Document: p.ID}, a.entity(), []string{a.ID})), nil
+}
+
+func (s *Simulator) commitRelease(t *Task) error {
+	p := s.store.space(t.Work.Document)
+	if p == nil {
+		return gone("IP space", t.Work.Document)
+	}
+	p.Allocations = slices.DeleteFunc(p.Allocations, func(a IPAllocation) bool { return a.ID == t.Owner.ID })
+	return nil
+}
+
+// suggest lists, for each IP Space that a gateway reaches, the floating IPs its organisation has and does not use. A gateway
+// with IP blocks has none to ask for: 403, by which clients tell.
+func (r *request) suggest() (*response, error) {
+	id := r.filterValue("gatewayId")
+	org, _, g, err := r.edge(id)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(g.Uplinks, r.sim.usesSpaces) {
+		return nil, forbidden("IP_SPACE_VIEW", id)
+	}
+	family := r.filterValue("ipType")
+	var out []any
+	for _, u := range g.Uplinks {
+		for _, p := range r.sim.spacesOf(u.Network) {
+			if family != "" && !slices.ContainsFunc(p.Ranges, func(x Range) bool { return x.From.Is4() == (family == "IPV4") }) {
+				continue
+			}
+			unused := []any{}
+			for i := range p.Allocations {
+				a := &p.Allocations[i]
+				if state, _ := r.sim.usage(a); a.Type == FloatingIP && a.OrgID == org.ID && state == UsageFree {
+					unused = append(unused, a.Value)
+				}
+			}
+			out = append(out, map[string]any{"ipSpaceRef": jsonRef("ipSpace", p.ID, p.Name), "unusedValues": unused})
+		}
+	}
+	return r.pageIgnoring(out, []string{"gatewayId", "ipType"})
+}
+
+// ownedFloating refuses an address of an IP Space that the gateway's organisation has not allocated.
+func (r *request) ownedFloating(gateway, text string) error {
+	org, _, g, err := r.edge(gateway)
+	if err != nil || !r.sim.assume.SpaceAddressMustBeAllocated {
+		return err
+	}
+	for _, a := range parseAddresses(text) {
+		for _, u := range g.Uplinks {
+			for _, p := range r.sim.spacesOf(u.Network) {
+				if inRanges(p.Ranges, a) && !slices.ContainsFunc(p.Allocations, func(x IPAllocation) bool {
+					return x.OrgID == org.ID && x.Type == FloatingIP && x.Value == a.String()
+				}) {
+					return badRequest("The IP address %s is not allocated to the organization from the IP space %q.", a, p.Name)
+				}
+			}
+		}
+	}
+	return nil
+}

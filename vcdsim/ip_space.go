@@ -1,0 +1,294 @@
+package vcdsim
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+)
+
+const spacePath = "/cloudapi/1.0.0/ipSpaces"
+
+func spaceRoutes(add addRoute) {
+	add("GET", spacePath+"/summaries", (*request).listSpaces, latencyCloudAPI)
+	add("POST", spacePath, (*request).createSpace, latencyWrite)
+	add("GET", spacePath+"/{id}", (*request).getSpace, latencyCloudAPI)
+	add("PUT", spacePath+"/{id}", (*request).putSpace, latencyWrite)
+	add("DELETE", spacePath+"/{id}", (*request).deleteSpace, latencyWrite)
+	allocationRoutes(add)
+	spaceUplinkRoutes(add)
+}
+
+func (s *store) space(id string) *IPSpace {
+	for i := range s.model.IPSpaces {
+		if s.model.IPSpaces[i].ID == id {
+			return &s.model.IPSpaces[i]
+		}
+	}
+	return nil
+}
+
+// spacesOf are the IP Spaces with an uplink to an external network.
+func (s *Simulator) spacesOf(external string) []*IPSpace {
+	var out []*IPSpace
+	for i := range s.store.model.IPSpaces {
+		p := &s.store.model.IPSpaces[i]
+		if slices.ContainsFunc(p.Uplinks, func(u SpaceUplink) bool { return u.Network == external }) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// assignedTo says whether an organisation may use a space: it is its own, or a gateway of it has an uplink to where the space
+// is available.
+func (s *Simulator) assignedTo(p *IPSpace, orgID string) bool {
+	if p.OrgID != "" {
+		return p.OrgID == orgID
+	}
+	org := s.store.org(orgID)
+	return org != nil && slices.ContainsFunc(org.VDCs, func(v VDC) bool {
+		return slices.ContainsFunc(v.EdgeGateways, func(g EdgeGateway) bool {
+			return slices.ContainsFunc(g.Uplinks, func(u Uplink) bool { return slices.Contains(s.spacesOf(u.Network), p) })
+		})
+	})
+}
+
+func (r *request) seesSpace(p *IPSpace) bool {
+	return r.session.provider() || r.sim.assignedTo(p, r.session.OrgID)
+}
+
+// ownSpace finds the IP Space in the path.
+func (r *request) ownSpace() (*IPSpace, error) {
+	p := r.sim.store.space(bare(r.vars["id"]))
+	if p == nil || !r.seesSpace(p) {
+		return nil, forbidden("IP_SPACE_VIEW", r.vars["id"])
+	}
+	return p, nil
+}
+
+func (p *IPSpace) entity() Entity { return Entity{"ipSpace", p.ID, p.Name} }
+
+// allocated counts the allocations of a type whose value a test accepts.
+func (p *IPSpace) allocated(kind string, accept func(value string) bool) int {
+	n := 0
+	for _, a := range p.Allocations {
+		if a.Type == kind && accept(a.Value) {
+			n++
+		}
+	}
+	return n
+}
+
+func percentage(part, whole int) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return float64(part) * 100 / float64(whole)
+}
+
+func (r *request) spaceJSON(p *IPSpace, summary bool) map[string]any {
+	out := map[string]any{
+		"id": URN("ipSpace", p.ID), "name": p.Name, "description": p.Description, "type": p.Type, "orgRef": nil,
+		"status": r.sim.realization(p.ID, false), "utilization": r.sim.utilization(p),
+	}
+	if org := r.sim.store.org(p.OrgID); org != nil {
+		out["orgRef"] = jsonRef("org", org.ID, org.Name)
+	}
+	if summary {
+		return out
+	}
+	ranges := []any{}
+	for _, x := range p.Ranges {
+		used := p.allocated(FloatingIP, func(v string) bool { return inRanges([]Range{x}, parseAddresses(v)[0]) })
+		ranges = append(ranges, map[string]any{
+			"id": r.sim.ids.named("ipSpaceRange", p.ID+x.From.String()), "startIpAddress": x.From.String(), "endIpAddress": x.To.String(),
+			"totalIpCount": fmt.Sprint(x.size()), "allocatedIpCount": fmt.Sprint(used), "allocatedIpPercentage": percentage(used, x.size()),
+		})
+	}
+	internal := []any{}
+	for _, x := range p.Internal {
+		internal = append(internal, x.String())
+	}
+	maps.Copy(out, map[string]any{
+		"ipSpaceRanges": map[string]any{"ipRanges": ranges, "defaultFloatingIpQuota": p.RangeQuota}, "ipSpacePrefixes": r.prefixesJSON(p),
+		"ipSpaceInternalScope": internal, "ipSpaceExternalScope": nil, "routeAdvertisementEnabled": false,
+	})
+	if p.External.IsValid() {
+		out["ipSpaceExternalScope"] = p.External.String()
+	}
+	maps.Copy(out, p.Fields)
+	return out
+}
+
+// prefixesJSON lists the prefixes, those of one length together.
+func (r *request) prefixesJSON(p *IPSpace) []any {
+	out := []any{}
+	at := map[int]map[string]any{}
+	for _, x := range p.Prefixes {
+		bits := x.First.Bits()
+		used := p.allocated(IPPrefix, x.holds)
+		sequence := map[string]any{
+			"id": r.sim.ids.named("ipSpacePrefix", p.ID+x.First.String()), "startingPrefixIpAddress": x.First.Addr().String(), "prefixLength": bits,
+			"totalPrefixCount": x.Count, "allocatedPrefixCount": used, "allocatedPrefixPercentage": percentage(used, x.Count),
+		}
+		if group := at[bits]; group != nil {
+			sequences, _ := group["ipPrefixSequence"].([]any)
+			group["ipPrefixSequence"] = append(sequences, sequence)
+			continue
+		}
+		at[bits] = map[string]any{"ipPrefixSequence": []any{sequence}, "defaultQuotaForPrefixLength": x.Quota}
+		out = append(out, at[bits])
+	}
+	return out
+}
+
+// each calls f with every prefix of a run, until it says stop.
+func (x PrefixPool) each(f func(netip.Prefix) bool) {
+	p := x.First.Masked()
+	for range x.Count {
+		if !f(p) {
+			return
+		}
+		last := lastOf(p).Next()
+		if !last.IsValid() {
+			return
+		}
+		p = netip.PrefixFrom(last, p.Bits())
+	}
+}
+
+func (x PrefixPool) holds(value string) bool {
+	found := false
+	x.each(func(p netip.Prefix) bool {
+		found = p.String() == value
+		return !found
+	})
+	return found
+}
+
+// lastOf is the last address of a prefix.
+func lastOf(p netip.Prefix) netip.Addr {
+	b := p.Masked().Addr().AsSlice()
+	for bit := p.Bits(); bit < len(b)*8; bit++ {
+		b[bit/8] |= 1 << (7 - bit%8)
+	}
+	a, _ := netip.AddrFromSlice(b)
+	return a
+}
+
+func (p *IPSpace) hasPrefix(a netip.Addr) bool {
+	found := false
+	for _, x := range p.Prefixes {
+		x.each(func(q netip.Prefix) bool {
+			found = found || q.Contains(a)
+			return !found
+		})
+	}
+	return found
+}
+
+func (s *Simulator) utilization(p *IPSpace) map[string]any {
+	all := func(string) bool { return true }
+	prefixes, lengths := 0, []any{}
+	for _, x := range p.Prefixes {
+		prefixes += x.Count
+		lengths = append(lengths, map[string]any{"prefixLength": x.First.Bits(), "totalCount": x.Count, "allocatedCount": p.allocated(IPPrefix, x.holds)})
+	}
+	used := map[string]int{}
+	for i := range p.Allocations {
+		if state, _ := s.usage(&p.Allocations[i]); state != UsageFree {
+			used[p.Allocations[i].Type]++
+		}
+	}
+	counts := func(total int, kind string) map[string]any {
+		n := p.allocated(kind, all)
+		return map[string]any{
+			"totalCount": fmt.Sprint(total), "allocatedCount": fmt.Sprint(n), "usedCount": fmt.Sprint(used[kind]), "unusedCount": fmt.Sprint(n - used[kind]),
+			"allocatedPercentage": percentage(n, total), "usedPercentage": percentage(used[kind], total),
+		}
+	}
+	byPrefix := counts(prefixes, IPPrefix)
+	byPrefix["prefixLengthUtilizations"] = lengths
+	return map[string]any{"floatingIPs": counts(count(p.Ranges), FloatingIP), "ipPrefixes": byPrefix}
+}
+
+func (r *request) listSpaces() (*response, error) {
+	var out []any
+	for i := range r.sim.store.model.IPSpaces {
+		if p := &r.sim.store.model.IPSpaces[i]; r.seesSpace(p) {
+			out = append(out, r.spaceJSON(p, true))
+		}
+	}
+	return r.page(out)
+}
+
+func (r *request) getSpace() (*response, error) {
+	p, err := r.ownSpace()
+	if err != nil {
+		return nil, err
+	}
+	return jsonOK(r.spaceJSON(p, false)), nil
+}
+
+func (r *request) createSpace() (*response, error) {
+	p, err := r.readSpace(nil)
+	if err != nil {
+		return nil, err
+	}
+	if p.OrgID == "" || !r.sees(p.OrgID) {
+		if err := r.byProvider("IP_SPACE_CREATE"); err != nil {
+			return nil, err
+		}
+	}
+	p.ID = r.sim.ids.next("ipSpace")
+	r.sim.store.model.IPSpaces = append(r.sim.store.model.IPSpaces, *p)
+	return r.accepted(r.sim.startTask(r, Work{Op: "create ipSpace", Creates: true}, p.entity(), []string{p.ID})), nil
+}
+
+// manageSpace finds the IP Space in the path if the caller may change it and it is not busy.
+func (r *request) manageSpace() (*IPSpace, error) {
+	p, err := r.ownSpace()
+	if err != nil {
+		return nil, err
+	}
+	if p.OrgID == "" {
+		if err := r.byProvider("IP_SPACE_MANAGE"); err != nil {
+			return nil, err
+		}
+	}
+	return p, r.sim.busyCheck(p.ID)
+}
+
+func (r *request) putSpace() (*response, error) {
+	old, err := r.manageSpace()
+	if err != nil {
+		return nil, err
+	}
+	p, err := r.readSpace(old)
+	if err != nil {
+		return nil, err
+	}
+	*old = *p
+	return r.accepted(r.sim.startTask(r, Work{Op: "update ipSpace"}, p.entity(), []string{p.ID})), nil
+}
+
+func (r *request) deleteSpace() (*response, error) {
+	p, err := r.manageSpace()
+	if err != nil {
+		return nil, err
+	}
+	if len(p.Allocations) > 0 {
+		return nil, inUse("IP space", p.Name, "allocation "+p.Allocations[0].Value)
+	}
+	if len(p.Uplinks) > 0 {
+		return nil, inUse("IP space", p.Name, "uplink "+p.Uplinks[0].Name)
+	}
+	return r.accepted(r.sim.startTask(r, Work{Op: "delete ipSpace"}, p.entity(), []string{p.ID})), nil
+}
+
+func (s *Simulator) commitDeleteSpace(t *Task) error {
+	m := &s.store.model
+	m.IPSpaces = slices.DeleteFunc(m.IPSpaces, func(p IPSpace) bool { return p.ID == t.Owner.ID })
+	return nil
+}

@@ -1,0 +1,228 @@
+package vcdsim
+
+import (
+	"maps"
+	"slices"
+)
+
+const (
+	spaceUplinkPath     = "/cloudapi/1.0.0/ipSpaceUplinks"
+	spaceAssignmentPath = "1.0.0/ipSpaces/orgAssignments"
+)
+
+func spaceUplinkRoutes(add addRoute) {
+	add("GET", spaceUplinkPath, (*request).listSpaceUplinks, latencyCloudAPI)
+	add("POST", spaceUplinkPath, (*request).createSpaceUplink, latencyWrite)
+	add("GET", spaceUplinkPath+"/{id}", (*request).getSpaceUplink, latencyCloudAPI)
+	add("PUT", spaceUplinkPath+"/{id}", (*request).putSpaceUplink, latencyWrite)
+	add("DELETE", spaceUplinkPath+"/{id}", (*request).deleteSpaceUplink, latencyWrite)
+	add("GET", "/cloudapi/"+spaceAssignmentPath, (*request).listSpaceAssignments, latencyCloudAPI)
+	add("GET", "/cloudapi/"+spaceAssignmentPath+"/{id}", func(r *request) (*response, error) { return r.oneOf(r.spaceAssignments()) }, latencyCloudAPI)
+	add("PUT", "/cloudapi/"+spaceAssignmentPath+"/{id}", (*request).putSpaceAssignment, latencyWrite)
+}
+
+func (r *request) spaceUplinkJSON(p *IPSpace, u SpaceUplink) map[string]any {
+	out := map[string]any{"interfaces": []any{}}
+	maps.Copy(out, u.Fields)
+	maps.Copy(out, map[string]any{
+		"id": URN("ipSpaceUplink", u.ID), "name": u.Name, "description": u.Description, "ipSpaceRef": jsonRef("ipSpace", p.ID, p.Name), "ipSpaceType": p.Type,
+		"status": r.sim.realization(u.ID, false), "externalNetworkRef": nil,
+	})
+	if e := r.sim.store.external(u.Network); e != nil {
+		out["externalNetworkRef"] = jsonRef("network", e.ID, e.Name)
+	}
+	return out
+}
+
+func (r *request) listSpaceUplinks() (*response, error) {
+	if err := r.byProvider("IP_SPACE_UPLINK_VIEW"); err != nil {
+		return nil, err
+	}
+	var out []any
+	for i := range r.sim.store.model.IPSpaces {
+		p := &r.sim.store.model.IPSpaces[i]
+		for _, u := range p.Uplinks {
+			out = append(out, r.spaceUplinkJSON(p, u))
+		}
+	}
+	return r.page(out)
+}
+
+// spaceUplink finds the uplink in the path; only the provider sees them.
+func (r *request) spaceUplink() (*IPSpace, *SpaceUplink, error) {
+	if r.session.provider() {
+		for i := range r.sim.store.model.IPSpaces {
+			p := &r.sim.store.model.IPSpaces[i]
+			for u := range p.Uplinks {
+				if p.Uplinks[u].ID == bare(r.vars["id"]) {
+					return p, &p.Uplinks[u], nil
+				}
+			}
+		}
+	}
+	return nil, nil, forbidden("IP_SPACE_UPLINK_VIEW", r.vars["id"])
+}
+
+func (r *request) getSpaceUplink() (*response, error) {
+	p, u, err := r.spaceUplink()
+	if err != nil {
+		return nil, err
+	}
+	return jsonOK(r.spaceUplinkJSON(p, *u)), nil
+}
+
+type spaceUplinkBody struct {
+	Name        string      `json:"name"`
+	Description string      `json:"description"`
+	Network     jsonRefBody `json:"externalNetworkRef"`
+	Space       jsonRefBody `json:"ipSpaceRef"`
+}
+
+func (u *SpaceUplink) entity() Entity { return Entity{"ipSpaceUplink", u.ID, u.Name} }
+
+// spaceInterfaces are the interfaces of the router that an uplink is for, with their names.
+func (r *request) spaceInterfaces() map[string]any {
+	fields := rest(r.body, []string{"interfaces"})
+	list, _ := fields["interfaces"].([]any)
+	for _, x := range list {
+		if m, ok := x.(map[string]any); ok {
+			m["name"], m["interfaceType"] = "uplink-1", "EXTERNAL"
+		}
+	}
+	return fields
+}
+
+func (r *request) createSpaceUplink() (*response, error) {
+	if err := r.byProvider("IP_SPACE_UPLINK_CREATE"); err != nil {
+		return nil, err
+	}
+	var body spaceUplinkBody
+	if err := r.document(&body); err != nil {
+		return nil, err
+	}
+	p, e := r.sim.store.space(bare(body.Space.ID)), r.sim.store.external(bare(body.Network.ID))
+	if p == nil || e == nil {
+		return nil, forbidden("IP_SPACE_UPLINK_CREATE", body.Space.ID)
+	}
+	if !e.UsesSpaces {
+		return nil, badRequest("The external network %q does not use IP spaces.", e.Name)
+	}
+	if body.Name == "" || slices.Contains(r.sim.spacesOf(e.ID), p) {
+		return nil, duplicateName(body.Name)
+	}
+	u := SpaceUplink{ID: r.sim.ids.next("ipSpaceUplink"), Name: body.Name, Description: body.Description, Network: e.ID, Fields: r.spaceInterfaces()}
+	p.Uplinks = append(p.Uplinks, u)
+	return r.accepted(r.sim.startTask(r, Work{Op: "create ipSpaceUplink", Creates: true}, u.entity(), []string{u.ID})), nil
+}
+
+func (r *request) putSpaceUplink() (*response, error) {
+	_, u, err := r.spaceUplink()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.sim.busyCheck(u.ID); err != nil {
+		return nil, err
+	}
+	var body spaceUplinkBody
+	if err := r.document(&body); err != nil {
+		return nil, err
+	}
+	u.Name, u.Description, u.Fields = body.Name, body.Description, r.spaceInterfaces()
+	return r.accepted(r.sim.startTask(r, Work{Op: "update ipSpaceUplink"}, u.entity(), []string{u.ID})), nil
+}
+
+// deleteSpaceUplink takes a space away from an external network, unless a gateway uses an address of it there.
+func (r *request) deleteSpaceUplink() (*response, error) {
+	p, u, err := r.spaceUplink()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.sim.busyCheck(u.ID); err != nil {
+		return nil, err
+	}
+	for i := range p.Allocations {
+		if state, _ := r.sim.usage(&p.Allocations[i]); state == UsageUsed {
+			return nil, inUse("IP space uplink", u.Name, "allocation "+p.Allocations[i].Value)
+		}
+	}
+	return r.accepted(r.sim.startTask(r, Work{Op: "delete ipSpaceUplink", Document: p.ID}, u.entity(), []string{u.ID})), nil
+}
+
+func (s *Simulator) commitDeleteSpaceUplink(t *Task) error {
+	p := s.store.space(t.Work.Document)
+	if p == nil {
+		return gone("IP space", t.Work.Document)
+	}
+	p.Uplinks = slices.DeleteFunc(p.Uplinks, func(u SpaceUplink) bool { return u.ID == t.Owner.ID })
+	return nil
+}
+
+// spaceAssignments are the organisations that may use each space: VCD assigns one when its first gateway reaches the space.
+func (r *request) spaceAssignments() []any {
+	var out []any
+	for i := range r.sim.store.model.IPSpaces {
+		p := &r.sim.store.model.IPSpaces[i]
+		for _, o := range r.orgs() {
+			if r.sim.assignedTo(p, o.ID) {
+				out = append(out, r.spaceAssignmentJSON(p, o))
+			}
+		}
+	}
+	return out
+}
+
+func (s *Simulator) spaceAssignmentID(space, org string) string {
+	return URN("ipSpaceOrgAssignment", s.ids.named("ipSpaceOrgAssignment", space+org))
+}
+
+func (r *request) spaceAssignmentJSON(p *IPSpace, o *Org) map[string]any {
+	prefixes := []any{}
+	seen := map[int]bool{}
+	for _, x := range p.Prefixes {
+		if bits := x.First.Bits(); !seen[bits] {
+			seen[bits] = true
+			prefixes = append(prefixes, map[string]any{"prefixLength": bits, "quota": x.Quota})
+		}
+	}
+	out := map[string]any{
+		"id": r.sim.spaceAssignmentID(p.ID, o.ID), "ipSpaceRef": jsonRef("ipSpace", p.ID, p.Name), "orgRef": jsonRef("org", o.ID, o.Name), "ipSpaceType": p.Type,
+		"defaultQuotas": map[string]any{"floatingIpQuota": p.RangeQuota, "ipPrefixQuotas": prefixes}, "customQuotas": nil,
+	}
+	if custom := r.sim.customQuotas(p.ID, o.ID); custom != nil {
+		out["customQuotas"] = custom
+	}
+	return out
+}
+
+func (s *Simulator) customQuotas(space, org string) map[string]any {
+	d := s.store.document(spaceAssignmentPath, s.spaceAssignmentID(space, org))
+	if d == nil {
+		return nil
+	}
+	custom, _ := d.body["customQuotas"].(map[string]any)
+	return custom
+}
+
+func (r *request) listSpaceAssignments() (*response, error) { return r.page(r.spaceAssignments()) }
+
+// putSpaceAssignment sets quotas of an organisation.
+func (r *request) putSpaceAssignment() (*response, error) {
+	if err := r.byProvider("IP_SPACE_MANAGE"); err != nil {
+		return nil, err
+	}
+	if _, err := r.oneOf(r.spaceAssignments()); err != nil {
+		return nil, err
+	}
+	body := map[string]any{}
+	if err := r.document(&body); err != nil {
+		return nil, err
+	}
+	id := r.vars["id"]
+	quotas := map[string]any{"id": id, "customQuotas": body["customQuotas"]}
+	if d := r.sim.store.document(spaceAssignmentPath, id); d != nil {
+		d.body = quotas
+	} else {
+		r.sim.addDocument(spaceAssignmentPath, "", quotas)
+	}
+	return r.done(Entity{"ipSpaceOrgAssignment", bare(id), "assignment"}), nil
+}

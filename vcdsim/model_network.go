@@ -1,0 +1,193 @@
+package vcdsim
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// Kinds of networks to outside.
+const (
+	BackingTier0   = "NSXT_TIER0"
+	BackingVRF     = "NSXT_VRF_TIER0"
+	BackingSegment = "IMPORTED_T_LOGICAL_SWITCH"
+)
+
+// An ExternalNetwork leads outside: edge gateways have uplinks to it and get their addresses from its subnets, or, when it
+// uses IP Spaces, from those.
+type ExternalNetwork struct {
+	ID          string
+	Name        string
+	Description string
+	Backing     string // BackingTier0 …; empty is BackingTier0
+	BackingName string // the router or segment in NSX; empty is the name in lower case
+	Subnets     []ExternalSubnet
+	UsesSpaces  bool
+	DedicatedTo string         // id of the only organisation that may use it
+	Fields      map[string]any // further fields of the JSON document
+}
+
+// An ExternalSubnet is a subnet of an external network.
+type ExternalSubnet struct {
+	Gateway  netip.Prefix
+	Pool     []Range
+	Disabled bool
+}
+
+// An EdgeGateway connects networks of a VDC, or of the VDC group that Group names, to external networks.
+type EdgeGateway struct {
+	ID          string
+	Name        string
+	Description string
+	Group       string // id of the VDC group it serves; empty: its VDC only
+	Uplinks     []Uplink
+	// LoadBalancer is NSX ALB on this gateway, nil if it was never enabled.
+	LoadBalancer *LoadBalancer
+	Failed       bool           // its creation failed
+	Fields       map[string]any // further fields of the JSON document
+}
+
+// An Uplink is a connection of an edge gateway to an external network.
+type Uplink struct {
+	// Network is the id of the external network; in a model given to New it may be the name.
+	Network   string
+	Subnets   []UplinkSubnet
+	Dedicated bool
+}
+
+// An UplinkSubnet is what an edge gateway has of a subnet of its external network.
+type UplinkSubnet struct {
+	Gateway   netip.Prefix
+	Addresses []Range // its own
+	Primary   netip.Addr
+}
+
+// A LoadBalancer is NSX ALB on an edge gateway.
+type LoadBalancer struct {
+	Enabled bool
+	// Groups are the service engine groups assigned to the gateway; used only in a model given to New.
+	Groups []string
+	Fields map[string]any // further fields of the JSON document
+}
+
+// A ServiceEngineGroup is a group of load balancers that edge gateways can be given a share of.
+type ServiceEngineGroup struct {
+	Name       string
+	Dedicated  bool // to one gateway
+	MaxService int  // how many virtual services it holds
+}
+
+// Types of IP Spaces.
+const (
+	SpacePublic  = "PUBLIC"
+	SpaceShared  = "SHARED_SERVICES"
+	SpacePrivate = "PRIVATE"
+)
+
+// An IPSpace holds addresses and prefixes that tenants allocate.
+type IPSpace struct {
+	ID          string
+	Name        string
+	Description string
+	Type        string
+	OrgID       string // of a private one
+	Ranges      []Range
+	RangeQuota  int // floating IPs each organisation may have; -1 is unlimited
+	Prefixes    []PrefixPool
+	Internal    []netip.Prefix
+	External    netip.Prefix
+	Uplinks     []SpaceUplink
+	Allocations []IPAllocation
+	Fields      map[string]any // further fields of the JSON document
+}
+
+// A PrefixPool is a run of equally long prefixes of an IP Space.
+type PrefixPool struct {
+	First netip.Prefix
+	Count int
+	Quota int // prefixes each organisation may have; -1 is unlimited
+}
+
+// A SpaceUplink makes an IP Space available to the gateways of an external network.
+type SpaceUplink struct {
+	ID          string
+	Name        string
+	Description string
+	// Network is the id of the external network; in a model given to New it may be the name.
+	Network string
+	Fields  map[string]any // further fields of the JSON document
+}
+
+// Kinds of allocations and what they are used for.
+const (
+	FloatingIP = "FLOATING_IP"
+	IPPrefix   = "IP_PREFIX"
+
+	UsageFree   = "UNUSED"
+	UsageUsed   = "USED"
+	UsageManual = "USED_MANUAL"
+)
+
+// An IPAllocation is an address or prefix an organisation has of an IP Space.
+type IPAllocation struct {
+	ID          string
+	Type        string // FloatingIP, IPPrefix
+	Value       string
+	OrgID       string
+	Manual      bool // marked as used by hand
+	Description string
+	Created     time.Time
+}
+
+// A VDCGroup is a data center group: VDCs of an organisation that share networks.
+type VDCGroup struct {
+	ID          string
+	Name        string
+	Description string
+	// VDCs are the ids of the members; in a model given to New they may be names.
+	VDCs     []string
+	Firewall bool // distributed
+	Failed   bool
+	Fields   map[string]any // further fields of the JSON document
+}
+
+// A Certificate is an entry of an organisation's certificate library.
+type Certificate struct {
+	Alias string
+	PEM   string
+	Key   string // private key, PEM
+}
+
+func (e *ExternalNetwork) clone() {
+	e.Fields, e.Subnets = maps.Clone(e.Fields), slices.Clone(e.Subnets)
+	for i := range e.Subnets {
+		e.Subnets[i].Pool = slices.Clone(e.Subnets[i].Pool)
+	}
+}
+
+func (g *EdgeGateway) clone() {
+	g.Fields, g.Uplinks = maps.Clone(g.Fields), slices.Clone(g.Uplinks)
+	for i := range g.Uplinks {
+		u := &g.Uplinks[i]
+		u.Subnets = slices.Clone(u.Subnets)
+		for j := range u.Subnets {
+			u.Subnets[j].Addresses = slices.Clone(u.Subnets[j].Addresses)
+		}
+	}
+	if g.LoadBalancer != nil {
+		lb := *g.LoadBalancer
+		lb.Groups, lb.Fields = slices.Clone(lb.Groups), maps.Clone(lb.Fields)
+		g.LoadBalancer = &lb
+	}
+}
+
+func (s *IPSpace) clone() {
+	s.Ranges, s.Prefixes, s.Internal = slices.Clone(s.Ranges), slices.Clone(s.Prefixes), slices.Clone(s.Internal)
+	s.Uplinks, s.Allocations, s.Fields = slices.Clone(s.Uplinks), slices.Clone(s.Allocations), maps.Clone(s.Fields)
+	for i := range s.Uplinks {
+		s.Uplinks[i].Fields = maps.Clone(s.Uplinks[i].Fields)
+	}
+}
+
+func (g *VDCGroup) clone() { g.VDCs, g.Fields = slices.Clone(g.VDCs), maps.Clone(g.Fields) }

@@ -1,0 +1,69 @@
+package vcdsim_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestNATRules(t *testing.T) {
+	c := start(t)
+	profile := c.make("applicationPortProfiles", fmt.Sprintf(`{"name":"web","scope":"TENANT","contextEntityId":"urn:vcloud:vdc:%s","applicationPorts":[{"protocol":"TCP","destinationPorts":["80"]}]}`, c.model().VDCs[0].ID))
+	c.make(c.natPath(), dnat("web", "203.0.113.20", "192.168.100.5", `,"dnatExternalPort":"8080","priority":7,"firewallMatch":"BYPASS","applicationPortProfile":{"id":"`+profile+`"}`))
+	rule := c.values(c.natPath())[0]
+	c.Expect(rule).To(And(
+		HaveKeyWithValue("ruleType", "DNAT"), HaveKeyWithValue("enabled", true), HaveKeyWithValue("priority", 7.0), HaveKeyWithValue("firewallMatch", "BYPASS"),
+		HaveKeyWithValue("version", HaveKeyWithValue("version", 0.0)), HaveKeyWithValue("applicationPortProfile", HaveKeyWithValue("name", "web"))))
+	path := cloudAPI + c.natPath() + "/" + rule["id"].(string)
+	c.Expect(rule["id"]).To(MatchRegexp(`^[0-9a-f-]{36}$`), "no URN")
+
+	c.ok(http.MethodPut, path, with(rule, map[string]any{"description": "changed"}))
+	c.Expect(c.get(path).json).To(And(HaveKeyWithValue("description", "changed"), HaveKeyWithValue("version", HaveKeyWithValue("version", 1.0))))
+	c.Expect(c.refused(http.MethodPut, path, with(rule, nil), 400, "OBJECT_VERSION_MISMATCH")).To(ContainSubstring("not the current version 1"), "it was changed since it was read")
+
+	message := c.refused(http.MethodDelete, cloudAPI+"applicationPortProfiles/"+profile, "", 400, "VALIDATION_ERROR")
+	c.Expect(message).To(ContainSubstring("in use by NAT rule web"))
+	c.ok(http.MethodDelete, path, "")
+	c.refused(http.MethodGet, path, "", 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
+	c.ok(http.MethodDelete, cloudAPI+"applicationPortProfiles/"+profile, "")
+}
+
+func TestNATRulesAreChecked(t *testing.T) {
+	c := start(t)
+	for _, tc := range []struct{ name, body, message string }{
+		{"no type", `{"name":"x","externalAddresses":"203.0.113.20"}`, `type "" is invalid`},
+		{"no internal address", `{"name":"x","type":"DNAT","externalAddresses":"203.0.113.20"}`, "internalAddresses must not be empty"},
+		{"an address that is none", dnat("x", "203.0.113.2000", "192.168.100.5", ""), `"203.0.113.2000" is invalid`},
+		{"a port that is none", dnat("x", "203.0.113.20", "192.168.100.5", `,"dnatExternalPort":"http"`), `port "http" is invalid`},
+		{"no name", dnat("", "203.0.113.20", "192.168.100.5", ""), "name must not be empty"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			NewWithT(t).Expect(c.refused(http.MethodPost, cloudAPI+c.natPath(), tc.body, 400, "BAD_REQUEST")).To(ContainSubstring(tc.message))
+		})
+	}
+	c.refused(http.MethodGet, cloudAPI+c.natPath()+"?filter=name==x", "", 400, "BAD_REQUEST")
+}
+
+func TestNATRulesArePagedByCursor(t *testing.T) {
+	c := start(t)
+	for i := range 5 {
+		c.make(c.natPath(), dnat(fmt.Sprint("rule-", i), "203.0.113.20", "192.168.100.5", ""))
+	}
+	next := regexp.MustCompile(`<([^>]*)>;rel="nextPage"`)
+	path, names := cloudAPI+c.natPath()+"?pageSize=2", []any{}
+	for path != "" {
+		a := c.get(path)
+		for _, v := range a.json["values"].([]any) {
+			names = append(names, v.(map[string]any)["name"])
+		}
+		path = ""
+		if m := next.FindStringSubmatch(a.header.Get("Link")); m != nil {
+			path = m[1]
+			c.Expect(path).To(ContainSubstring("cursor="))
+		}
+	}
+	c.Expect(names).To(Equal([]any{"rule-0", "rule-1", "rule-2", "rule-3", "rule-4"}))
+}

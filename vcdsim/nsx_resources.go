@@ -1,0 +1,194 @@
+package vcdsim
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/fiql"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+// What NSX has for the provider to use.
+const (
+	edgeCluster = "edge-cluster-1"
+	qosProfile  = "qos-100m"
+)
+
+// nsxRouters are the tier-0 routers and segments that can back an external network, with their kinds; segments also back
+// imported networks.
+var nsxRouters = []struct{ name, kind string }{
+	{"tier0", BackingTier0},
+	{"tier0-b", BackingTier0},
+	{"tier0-vrf", BackingVRF},
+	{"segment-1", BackingSegment},
+	{"segment-2", BackingSegment},
+}
+
+// segmentProfiles are the kinds of segment profiles, each with its one profile.
+var segmentProfiles = map[string]string{
+	"segmentIpDiscoveryProfiles": "ip-discovery", "segmentMacDiscoveryProfiles": "mac-discovery", "segmentSpoofGuardProfiles": "spoof-guard",
+	"segmentQoSProfiles": "segment-qos", "segmentSecurityProfiles": "segment-security",
+}
+
+func resourceRoutes(add addRoute) {
+	const path = "/cloudapi/1.0.0/nsxTResources/"
+	add("GET", path+"importableTier0Routers", (*request).listRouters, latencyCloudAPI)
+	add("GET", path+"edgeClusters", (*request).listEdgeClusters, latencyCloudAPI)
+	add("GET", path+"gatewayQoSProfiles", (*request).listQoS, latencyCloudAPI)
+	add("GET", path+"tier0RouterInterfaces", (*request).listInterfaces, latencyCloudAPI)
+	for kind, name := range segmentProfiles {
+		add("GET", path+kind, func(r *request) (*response, error) { return r.listSegmentProfiles(kind, name) }, latencyCloudAPI)
+	}
+	add("GET", "/network/orgvdcnetworks/importableswitches", (*request).listSwitches, latencyCloudAPI)
+	add("GET", "/cloudapi/1.0.0/networkContextProfiles", (*request).listContextProfiles, latencyCloudAPI)
+}
+
+// filterValue is what a filter asks an attribute to be, empty if it does not; of several, the last.
+func (r *request) filterValue(attribute string) string {
+	filter, err := fiql.Parse(r.query.get("filter"))
+	if err != nil {
+		return ""
+	}
+	value := ""
+	for _, t := range filter.Terms() {
+		if t.Attr == attribute {
+			value = t.Value
+		}
+	}
+	return value
+}
+
+type backing struct{ id, name, kind string }
+
+// externalBackings are the routers and segments, used or not.
+func (s *Simulator) externalBackings() []backing {
+	var out []backing
+	for _, r := range nsxRouters {
+		out = append(out, backing{s.ids.named("backing", r.name), r.name, r.kind})
+	}
+	return out
+}
+
+// free says whether no external network and no imported network stands on a router or segment; a tier-0 router may be
+// shared by any number of networks that use IP blocks.
+func (s *Simulator) freeBacking(b backing) bool {
+	for _, e := range s.store.model.ExternalNetworks {
+		if cmp.Or(e.BackingName, strings.ToLower(e.Name)) == b.name {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *request) listRouters() (*response, error) {
+	if err := r.byProvider("NSXT_RESOURCES_VIEW"); err != nil {
+		return nil, err
+	}
+	if bare(r.filterValue("_context")) != r.sim.ids.named("nsxtmanager", providerNetworks) {
+		return nil, forbidden("NSXT_MANAGER_VIEW", r.filterValue("_context"))
+	}
+	var out []any
+	for _, b := range r.sim.externalBackings() {
+		if b.kind != BackingSegment && r.sim.freeBacking(b) {
+			var parent any
+			if b.kind == BackingVRF {
+				parent = map[string]any{"id": r.sim.ids.named("backing", "tier0"), "name": "tier0"}
+			}
+			out = append(out, map[string]any{"id": b.id, "displayName": b.name, "description": "", "parentTier0Ref": parent})
+		}
+	}
+	return r.page(out)
+}
+
+func (r *request) listEdgeClusters() (*response, error) {
+	return r.pageIgnoring([]any{map[string]any{
+		"id": r.sim.ids.named("edgeCluster", edgeCluster), "name": edgeCluster, "description": "", "nodeCount": 2, "nodeType": "EDGE_NODE", "deploymentType": "VIRTUAL_MACHINE",
+	}}, []string{"orgVdcId", "vdcGroupId", "pvdcId"})
+}
+
+func (r *request) listQoS() (*response, error) {
+	return r.page([]any{map[string]any{
+		"id": r.sim.ids.named("qosProfile", qosProfile), "displayName": qosProfile, "description": "", "burstSize": 10000, "committedBandwidth": 100, "excessAction": "DROP",
+		"nsxTManagerRef": jsonRef("nsxtmanager", r.sim.ids.named("nsxtmanager", providerNetworks), providerNetworks),
+	}})
+}
+
+// listInterfaces are the interfaces of the router behind an external network.
+func (r *request) listInterfaces() (*response, error) {
+	e := r.sim.store.external(bare(r.filterValue("externalNetworkId")))
+	if e == nil || !r.session.provider() {
+		return nil, forbidden("EXTERNAL_NETWORK_VIEW", r.filterValue("externalNetworkId"))
+	}
+	return r.pageIgnoring([]any{map[string]any{
+		"id": r.sim.ids.named("interface", e.backing()), "name": "uplink-1", "displayName": "uplink-1", "description": "", "interfaceType": "EXTERNAL",
+	}}, []string{"externalNetworkId"})
+}
+
+func (r *request) listSegmentProfiles(kind, name string) (*response, error) {
+	return r.pageIgnoring([]any{map[string]any{
+		"id": r.sim.ids.named(kind, name), "displayName": name, "description": "",
+		"nsxTManagerRef": jsonRef("nsxtmanager", r.sim.ids.named("nsxtmanager", providerNetworks), providerNetworks),
+	}}, []string{"orgVdcId", "vdcGroupId"})
+}
+
+// listSwitches are the segments that can be imported, a plain list outside of cloudapi.
+func (r *request) listSwitches() (*response, error) {
+	if r.query.get("orgVdc") == "" && r.query.get("nsxTManager") == "" && r.query.get("vdcGroup") == "" {
+		return nil, badRequest("One of the parameters orgVdc, vdcGroup and nsxTManager is required.")
+	}
+	out := []any{}
+	for _, b := range r.sim.externalBackings() {
+		if b.kind == BackingSegment && r.sim.freeBacking(b) && !r.sim.imported(b.id) {
+			out = append(out, map[string]any{"id": b.id, "name": b.name})
+		}
+	}
+	return jsonOK(out), nil
+}
+
+// imported says whether a network stands on a segment.
+func (s *Simulator) imported(segment string) bool {
+	return slices.ContainsFunc(s.store.model.Orgs, func(o Org) bool {
+		return slices.ContainsFunc(o.VDCs, func(v VDC) bool {
+			return slices.ContainsFunc(v.Networks, func(n Network) bool { return n.Type == Opaque && n.Fields["backingNetworkId"] == segment })
+		})
+	})
+}
+
+// contextProfiles are some of the applications NSX recognises.
+var contextProfiles = []string{"AMQP", "DNS", "HTTP", "HTTP2", "SSH", "SSL"}
+
+func (r *request) listContextProfiles() (*response, error) {
+	context := r.filterValue("_context")
+	if context == "" {
+		return nil, badRequest("The filter _context is required.")
+	}
+	var out []any
+	for _, name := range contextProfiles {
+		out = append(out, map[string]any{
+			"id": URN("networkContextProfile", r.sim.ids.named("networkContextProfile", name)), "name": name, "description": name, "scope": "SYSTEM",
+			"orgRef": nil, "contextEntityId": nil, "networkProviderScope": nil, "attributes": []any{map[string]any{"type": "APP_ID", "values": []any{name}, "subAttributes": nil}},
+		})
+	}
+	return r.page(out)
+}
+
+func (r *request) managerRecords() []*record {
+	if !r.session.provider() {
+		return nil
+	}
+	A := xmltree.A
+	id := r.sim.ids.named("nsxtmanager", providerNetworks)
+	return []*record{{attrs: []xmltree.Attr{
+		A("name", providerNetworks), A("url", "https://"+providerNetworks+".example"), A("username", "admin"), A("vc", ""),
+		A("href", r.base()+"/api/admin/extension/nsxtManagers/"+id), A("type", "application/vnd.vmware.admin.nsxTmanager+xml"),
+	}}}
+}
+
+// templateCollection are the segment profile templates.
+func templateCollection() *collection {
+	return &collection{
+		path: "1.0.0/segmentProfileTemplates", kind: "segmentProfileTemplate", right: "SEGMENT_PROFILE_TEMPLATE", title: "Segment Profile Template",
+		unique: []string{"name"}, required: []string{"name"}, place: providerPlace, defaults: map[string]any{"description": ""},
+	}
+}

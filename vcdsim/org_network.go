@@ -1,0 +1,292 @@
+package vcdsim
+
+import (
+	"encoding/json"
+	"maps"
+	"net/netip"
+	"slices"
+)
+
+const orgNetworkPath = "/cloudapi/1.0.0/orgVdcNetworks"
+
+func orgNetworkRoutes(add addRoute) {
+	add("POST", orgNetworkPath, (*request).createOrgNetwork, latencyWrite)
+	add("PUT", orgNetworkPath+"/{id}", (*request).putOrgNetwork, latencyWrite)
+	add("DELETE", orgNetworkPath+"/{id}", (*request).deleteOrgNetwork, latencyWrite)
+	add("PUT", orgNetworkPath+"/{id}/dhcp", (*request).putDHCP, latencyWrite)
+	add("DELETE", orgNetworkPath+"/{id}/dhcp", (*request).deleteDHCP, latencyWrite)
+	add("GET", orgNetworkPath+"/{id}/segmentProfiles", (*request).getSegmentProfiles, latencyCloudAPI)
+	add("PUT", orgNetworkPath+"/{id}/segmentProfiles", (*request).putSegmentProfiles, latencyWrite)
+}
+
+type orgNetworkBody struct {
+	Name        string      `json:"name"`
+	Description string      `json:"description"`
+	Type        NetworkType `json:"networkType"`
+	OwnerRef    jsonRefBody `json:"ownerRef"`
+	OrgVdc      jsonRefBody `json:"orgVdc"`
+	Connection  *struct {
+		Router jsonRefBody `json:"routerRef"`
+	} `json:"connection"`
+	Segment string `json:"backingNetworkId"`
+	Subnets struct {
+		Values []orgSubnetBody `json:"values"`
+	} `json:"subnets"`
+}
+
+type orgSubnetBody struct {
+	Gateway      string     `json:"gateway"`
+	PrefixLength int        `json:"prefixLength"`
+	DNS1         string     `json:"dnsServer1"`
+	DNS2         string     `json:"dnsServer2"`
+	Suffix       string     `json:"dnsSuffix"`
+	IPRanges     jsonRanges `json:"ipRanges"`
+}
+
+// networkFields are kept as they came.
+var networkFields = []string{
+	"guestVlanTaggingAllowed", "enableDualSubnetNetwork", "routeAdvertised", "shared", "segmentProfileTemplateRef", "retainNicResources",
+}
+
+// readNetwork reads and checks a network; old is what it replaces, nil for a new one.
+func (r *request) readNetwork(old *Network) (*VDC, *Network, error) {
+	var body orgNetworkBody
+	if err := r.document(&body); err != nil {
+		return nil, nil, err
+	}
+	org, vdc, group, err := r.ownerOf(owner(body.OwnerRef, body.OrgVdc))
+	if err != nil {
+		return nil, nil, err
+	}
+	n := &Network{Name: body.Name, Description: body.Description, Type: body.Type, Group: group, Fields: rest(r.body, networkFields)}
+	if old != nil {
+		n.ID, n.Type, n.DHCPPool, n.DHCP = old.ID, old.Type, old.DHCPPool, old.DHCP
+		for _, f := range []string{"backingNetworkId", "backingNetworkType", "segmentProfiles", "segmentProfileTemplateRef"} {
+			if n.Fields[f] == nil && old.Fields[f] != nil {
+				n.Fields[f] = old.Fields[f]
+			}
+		}
+	}
+	if n.Name == "" {
+		return nil, nil, badRequest("The field name must not be empty.")
+	}
+	for i := range vdc.Networks {
+		if x := &vdc.Networks[i]; x.ID != n.ID && x.Name == n.Name && x.Group == n.Group {
+			return nil, nil, duplicateName(n.Name)
+		}
+	}
+	if err := r.readConnection(org, n, body); err != nil {
+		return nil, nil, err
+	}
+	if err := n.readSubnets(body.Subnets.Values); err != nil {
+		return nil, nil, err
+	}
+	return vdc, n, r.sim.subnetFits(org, n, old)
+}
+
+// readConnection finds what a network stands on: a gateway, an imported segment, or nothing.
+func (r *request) readConnection(org *Org, n *Network, body orgNetworkBody) error {
+	switch n.Type {
+	case Isolated:
+		return nil
+	case Opaque:
+		return r.readImported(n, body)
+	case Routed:
+	default:
+		return badRequest("The network type %q is invalid.", n.Type)
+	}
+	if body.Connection == nil {
+		return badRequest("A routed network must be connected to an edge gateway.")
+	}
+	var raw struct {
+		Connection map[string]any `json:"connection"`
+	}
+	_ = json.Unmarshal(r.body, &raw) // parsed before
+	for _, f := range []string{"connectionTypeValue", "connectionType"} {
+		if kind := text(raw.Connection, f); kind != "" {
+			n.Fields["connectionType"] = kind
+			break
+		}
+	}
+	owner, vdc, g, err := r.edge(body.Connection.Router.ID)
+	if err != nil {
+		return err
+	}
+	if owner.ID != org.ID || vdc == nil {
+		return forbidden("GATEWAY_VIEW", body.Connection.Router.ID)
+	}
+	n.Edge = g.ID
+	return r.sim.busyCheck(g.ID)
+}
+
+func (r *request) readImported(n *Network, body orgNetworkBody) error {
+	for _, b := range r.sim.externalBackings() {
+		if b.kind == BackingSegment && b.id == body.Segment {
+			if n.ID == "" && r.sim.imported(b.id) {
+				return badRequest("The segment %q is already imported.", b.name)
+			}
+			n.Fields["backingNetworkId"], n.Fields["backingNetworkType"] = b.id, "NSXT_FIXED_SEGMENT"
+			return nil
+		}
+	}
+	return badRequest("The segment %q does not exist.", body.Segment)
+}
+
+// readSubnets reads one subnet, or an IPv4 and an IPv6 one.
+func (n *Network) readSubnets(values []orgSubnetBody) error {
+	if len(values) == 0 || len(values) > 2 {
+		return badRequest("A network has one subnet, or one for IPv4 and one for IPv6.")
+	}
+	for i, v := range values {
+		gateway, err := netip.ParseAddr(v.Gateway)
+		if err != nil || v.PrefixLength < 1 || v.PrefixLength >= gateway.BitLen() {
+			return badRequest("The subnet %s/%d is invalid.", v.Gateway, v.PrefixLength)
+		}
+		prefix := netip.PrefixFrom(gateway, v.PrefixLength)
+		pool, err := v.IPRanges.ranges(prefix)
+		if err != nil {
+			return err
+		}
+		if inRanges(pool, gateway) {
+			return badRequest("The static IP pool contains the gateway's address %s.", gateway)
+		}
+		if i == 1 {
+			n.Second = &SecondSubnet{prefix, pool}
+			continue
+		}
+		n.Gateway, n.StaticPool, n.DNSSuffix = prefix, pool, v.Suffix
+		for _, text := range []string{v.DNS1, v.DNS2} {
+			if a, err := netip.ParseAddr(text); err == nil {
+				n.DNS = append(n.DNS, a)
+			}
+		}
+	}
+	return nil
+}
+
+// subnetFits refuses a subnet that overlaps with another behind the same gateway, and one without an address in use.
+func (s *Simulator) subnetFits(org *Org, n, old *Network) error {
+	for v := range org.VDCs {
+		for _, x := range org.VDCs[v].Networks {
+			if n.Type == Routed && x.Edge == n.Edge && x.ID != n.ID && x.Gateway.Masked().Overlaps(n.Gateway.Masked()) {
+				return badRequest("The subnet %s overlaps with the network %q.", n.Gateway.Masked(), x.Name)
+			}
+		}
+	}
+	if old == nil {
+		return nil
+	}
+	for _, a := range s.addressesIn(old.ID) {
+		if !n.Gateway.Masked().Contains(a.address) {
+			return badRequest("The IP address %s is in use by VM %q.", a.address, a.vm.Name)
+		}
+	}
+	return nil
+}
+
+func (n *Network) entity() Entity { return Entity{"network", n.ID, n.Name} }
+
+// locks are what is busy while a network changes: it, and the gateway it is connected to.
+func (n *Network) locks() []string {
+	if n.Edge != "" {
+		return []string{n.ID, n.Edge}
+	}
+	return []string{n.ID}
+}
+
+func (r *request) createOrgNetwork() (*response, error) {
+	vdc, n, err := r.readNetwork(nil)
+	if err != nil {
+		return nil, err
+	}
+	n.ID = r.sim.ids.next("network")
+	vdc.Networks = append(vdc.Networks, *n)
+	return r.accepted(r.sim.startTask(r, Work{Op: "create orgVdcNetwork", Creates: true}, n.entity(), n.locks())), nil
+}
+
+// freeNetwork finds the network in the path and refuses when it or its gateway is busy.
+func (r *request) freeNetwork() (*Org, *VDC, *Network, error) {
+	org, vdc, n, err := r.ownNetwork()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return org, vdc, n, r.sim.busyCheck(n.locks()...)
+}
+
+func (r *request) putOrgNetwork() (*response, error) {
+	_, from, old, err := r.freeNetwork()
+	if err != nil {
+		return nil, err
+	}
+	to, n, err := r.readNetwork(old)
+	if err != nil {
+		return nil, err
+	}
+	*old = *n
+	if to != from && n.Group == "" {
+		from.Networks = slices.DeleteFunc(from.Networks, func(x Network) bool { return x.ID == n.ID })
+		to.Networks = append(to.Networks, *n)
+	}
+	return r.accepted(r.sim.startTask(r, Work{Op: "update orgVdcNetwork"}, n.entity(), n.locks())), nil
+}
+
+func (r *request) deleteOrgNetwork() (*response, error) {
+	_, _, n, err := r.freeNetwork()
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range sorted(r.sim.store.vapps) {
+		if slices.ContainsFunc(v.Networks, func(x VAppNetwork) bool { return x.ParentID == n.ID }) {
+			return nil, inUse("network", n.Name, "vApp "+v.Name)
+		}
+	}
+	for _, d := range r.sim.store.documents[groupPath] {
+		if slices.Contains(members(d.body, "members"), n.ID) {
+			return nil, inUse("network", n.Name, "firewall group "+text(d.body, "name"))
+		}
+	}
+	return r.accepted(r.sim.startTask(r, Work{Op: "delete orgVdcNetwork"}, n.entity(), n.locks())), nil
+}
+
+func (s *Simulator) commitDeleteNetwork(t *Task) error {
+	_, vdc, n := s.store.network(t.Owner.ID)
+	if n == nil {
+		return gone("network", t.Owner.ID)
+	}
+	id := n.ID
+	vdc.Networks = slices.DeleteFunc(vdc.Networks, func(x Network) bool { return x.ID == id })
+	s.store.documents[bindingPath] = slices.DeleteFunc(slices.Clone(s.store.documents[bindingPath]), func(d *document) bool { return d.parent == id })
+	return nil
+}
+
+// getSegmentProfiles shows the profiles of a network's segment, or the template they come from.
+func (r *request) getSegmentProfiles() (*response, error) {
+	_, _, n, err := r.ownNetwork()
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]any{"segmentProfileTemplate": nil, "qosProfile": nil, "macDiscoveryProfile": nil, "ipDiscoveryProfile": nil, "segmentSecurityProfile": nil, "spoofGuardProfile": nil}
+	if own, ok := n.Fields["segmentProfiles"].(map[string]any); ok {
+		maps.Copy(out, own)
+	} else if ref := n.Fields["segmentProfileTemplateRef"]; ref != nil {
+		out["segmentProfileTemplate"] = map[string]any{"templateRef": ref, "source": "ORG_VDC_NETWORK"}
+	}
+	return jsonOK(out), nil
+}
+
+func (r *request) putSegmentProfiles() (*response, error) {
+	_, _, n, err := r.freeNetwork()
+	if err != nil {
+		return nil, err
+	}
+	body := map[string]any{}
+	if err := r.document(&body); err != nil {
+		return nil, err
+	}
+	n.Fields = maps.Clone(n.Fields)
+	if n.Fields == nil {
+		n.Fields = map[string]any{}
+	}
+	n.Fields["segmentProfiles"] = body
+	return r.accepted(r.sim.startTask(r, Work{Op: "update orgVdcNetwork"}, n.entity(), n.locks())), nil
+}

@@ -1,0 +1,112 @@
+package vcdsim
+
+import (
+	"net/netip"
+	"slices"
+)
+
+const bindingPath = "1.0.0/orgVdcNetworks/{network}/dhcp/bindings"
+
+type dhcpBody struct {
+	Enabled *bool    `json:"enabled"`
+	Mode    string   `json:"mode"`
+	Address string   `json:"ipAddress"`
+	Lease   int      `json:"leaseTime"`
+	DNS     []string `json:"dnsServers"`
+	Pools   []struct {
+		Range jsonRange `json:"ipRange"`
+	} `json:"dhcpPools"`
+}
+
+func (r *request) getDHCP() (*response, error) {
+	_, _, n, err := r.ownNetwork()
+	if err != nil {
+		return nil, err
+	}
+	pools := []any{}
+	for _, p := range n.DHCPPool {
+		pools = append(pools, map[string]any{
+			"enabled": true, "ipRange": map[string]any{"startAddress": p.From.String(), "endAddress": p.To.String()}, "defaultLeaseTime": nil, "maxLeaseTime": nil,
+		})
+	}
+	out := map[string]any{"enabled": len(pools) > 0, "leaseTime": nil, "dhcpPools": pools, "mode": nil, "ipAddress": nil, "dnsServers": []any{}}
+	if d := n.DHCP; d != nil {
+		out["enabled"] = !d.Disabled
+		if d.DNS != nil {
+			out["dnsServers"] = d.DNS
+		}
+		if d.Mode != "" {
+			out["mode"] = d.Mode
+		}
+		if d.Address != "" {
+			out["ipAddress"] = d.Address
+		}
+		if d.Lease > 0 {
+			out["leaseTime"] = d.Lease
+		}
+	}
+	return jsonOK(out), nil
+}
+
+// putDHCP sets how a network hands out addresses: by its gateway, by a server on the network, or by relaying to others.
+func (r *request) putDHCP() (*response, error) {
+	_, _, n, err := r.freeNetwork()
+	if err != nil {
+		return nil, err
+	}
+	var body dhcpBody
+	if err := r.document(&body); err != nil {
+		return nil, err
+	}
+	d := &NetworkDHCP{Mode: body.Mode, Address: body.Address, Lease: body.Lease, DNS: body.DNS, Disabled: body.Enabled != nil && !*body.Enabled}
+	switch {
+	case !slices.Contains([]string{"", "EDGE", "NETWORK", "RELAY"}, d.Mode):
+		return nil, badRequest("The DHCP mode %q is invalid.", d.Mode)
+	case n.Type != Routed && (d.Mode == "" || d.Mode == "EDGE") && !d.Disabled:
+		return nil, badRequest("The DHCP mode EDGE needs a routed network.")
+	}
+	var pools []Range
+	for _, p := range body.Pools {
+		subnet := n.Gateway
+		if a, err := netip.ParseAddr(p.Range.StartAddress); err == nil && a.Is6() && n.Second != nil {
+			subnet = n.Second.Gateway
+		}
+		got, err := jsonRanges{[]jsonRange{p.Range}}.ranges(subnet)
+		if err != nil {
+			return nil, err
+		}
+		if overlap(got, n.StaticPool) || overlap(got, pools) {
+			return nil, badRequest("The DHCP pool %s-%s overlaps with another IP range of the network.", got[0].From, got[0].To)
+		}
+		pools = append(pools, got[0])
+	}
+	n.DHCP, n.DHCPPool = d, pools
+	return r.accepted(r.sim.startTask(r, Work{Op: "update orgVdcNetwork"}, n.entity(), n.locks())), nil
+}
+
+func (r *request) deleteDHCP() (*response, error) {
+	_, _, n, err := r.freeNetwork()
+	if err != nil {
+		return nil, err
+	}
+	n.DHCP, n.DHCPPool = nil, nil
+	id := n.ID
+	r.sim.store.documents[bindingPath] = slices.DeleteFunc(slices.Clone(r.sim.store.documents[bindingPath]), func(d *document) bool { return d.parent == id })
+	return r.accepted(r.sim.startTask(r, Work{Op: "update orgVdcNetwork"}, n.entity(), n.locks())), nil
+}
+
+// bindingCollection are the addresses that the DHCP server of a network keeps for a MAC address.
+func bindingCollection() *collection {
+	return &collection{
+		path: bindingPath, kind: "dhcpBinding", right: "ORG_VDC_NETWORK", title: "DHCP Binding", within: "network", bare: true,
+		required: []string{"name", "macAddress", "ipAddress"}, unique: []string{"ipAddress"},
+		place: func(r *request, _ map[string]any) (place, error) {
+			org, _, n := r.sim.store.network(bare(r.vars["network"]))
+			if n == nil || !r.sees(org.ID) {
+				return place{}, forbidden("ORG_VDC_NETWORK_VIEW", r.vars["network"])
+			}
+			return place{org.ID, n.ID, n.locks()}, nil
+		},
+		prepare: func(_ *request, body map[string]any, old *document) error { return sameVersion(body, old) }, show: onlyVersions,
+	}
+}

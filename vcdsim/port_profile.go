@@ -1,0 +1,134 @@
+package vcdsim
+
+import "slices"
+
+const profilePath = "1.0.0/applicationPortProfiles"
+
+func profileCollection() *collection {
+	return &collection{
+		path: profilePath, kind: "applicationPortProfile", right: "APPLICATION_PORT_PROFILE", title: "Application Port Profile", unique: []string{"name", "scope"},
+		required: []string{"name"}, defaults: map[string]any{"description": "", "orgRef": nil}, fixed: []string{"scope", "orgRef"},
+		place: profilePlace, prepare: prepareProfile, free: freeProfile,
+		show: func(r *request, d *document, out map[string]any) {
+			out["status"], out["usableForNAT"] = r.sim.realization(bare(d.id()), d.failed), usableForNAT(d.body)
+			out["networkProviderScope"] = nil
+			delete(out, "contextEntityId")
+		},
+	}
+}
+
+// profilePlace: a tenant's profile belongs to a VDC or VDC group of his, the provider's to an NSX manager.
+func profilePlace(r *request, body map[string]any) (place, error) {
+	context := text(body, "contextEntityId")
+	switch text(body, "scope") {
+	case "TENANT":
+		org, vdc, group, err := r.ownerOf(context)
+		if err != nil {
+			return place{}, err
+		}
+		if group == "" {
+			group = vdc.ID
+		}
+		return place{org.ID, group, nil}, nil
+	case "PROVIDER":
+		if err := r.byProvider("APPLICATION_PORT_PROFILE_MANAGE"); err != nil {
+			return place{}, err
+		}
+		return place{}, nil
+	case "SYSTEM":
+		return place{}, forbidden("APPLICATION_PORT_PROFILE_MANAGE", text(body, "id"))
+	}
+	return place{}, badRequest("The scope %q is invalid.", text(body, "scope"))
+}
+
+func prepareProfile(r *request, body map[string]any, old *document) error {
+	if old != nil {
+		body["contextEntityId"] = old.body["contextEntityId"]
+	} else if org := r.sim.store.org(bare(refID(body, "orgRef"))); org != nil {
+		body["orgRef"] = jsonRef("org", org.ID, org.Name)
+	}
+	ports, _ := body["applicationPorts"].([]any)
+	if len(ports) == 0 {
+		return badRequest("The field applicationPorts must not be empty.")
+	}
+	for _, p := range ports {
+		m, _ := p.(map[string]any)
+		if !slices.Contains([]string{"TCP", "UDP", "ICMPv4", "ICMPv6"}, text(m, "protocol")) {
+			return badRequest("The protocol %q is invalid.", text(m, "protocol"))
+		}
+	}
+	return nil
+}
+
+// usableForNAT: NAT takes profiles of one protocol with one port.
+func usableForNAT(body map[string]any) bool {
+	ports, _ := body["applicationPorts"].([]any)
+	if len(ports) != 1 {
+		return false
+	}
+	m, _ := ports[0].(map[string]any)
+	destinations, _ := m["destinationPorts"].([]any)
+	return len(destinations) == 1 && (text(m, "protocol") == "TCP" || text(m, "protocol") == "UDP")
+}
+
+// freeProfile refuses to delete what a rule uses.
+func freeProfile(r *request, d *document) error {
+	for _, nat := range r.sim.store.documents[natPath] {
+		if refID(nat.body, "applicationPortProfile") == d.id() {
+			return inUse("application port profile", text(d.body, "name"), "NAT rule "+text(nat.body, "name"))
+		}
+	}
+	return r.sim.freeOfRules("application port profile", d, "applicationPortProfiles")
+}
+
+// systemProfiles are the services NSX knows, with protocol and port.
+var systemProfiles = []struct{ name, protocol, port string }{
+	{"DNS-TCP", "TCP", "53"},
+	{"DNS-UDP", "UDP", "53"},
+	{"HTTP", "TCP", "80"},
+	{"HTTPS", "TCP", "443"},
+	{"SSH", "TCP", "22"},
+	{"FTP", "TCP", "21"},
+	{"TELNET", "TCP", "23"},
+	{"SMTP", "TCP", "25"},
+	{"SMTP_TLS", "TCP", "587"},
+	{"TFTP", "UDP", "69"},
+	{"POP3", "TCP", "110"},
+	{"POP3S", "TCP", "995"},
+	{"IMAP", "TCP", "143"},
+	{"IMAP_SSL", "TCP", "993"},
+	{"NTP", "UDP", "123"},
+	{"SNMP-Receive", "UDP", "161"},
+	{"SNMP-Send", "UDP", "162"},
+	{"LDAP", "TCP", "389"},
+	{"LDAP-UDP", "UDP", "389"},
+	{"LDAP-over-SSL", "TCP", "636"},
+	{"SMB", "TCP", "445"},
+	{"Syslog-TCP", "TCP", "514"},
+	{"Syslog-UDP", "UDP", "514"},
+	{"RDP", "TCP", "3389"},
+	{"MySQL", "TCP", "3306"},
+	{"NFS-TCP", "TCP", "2049"},
+	{"NFS-UDP", "UDP", "2049"},
+	{"Oracle", "TCP", "1521"},
+	{"Kerberos-TCP", "TCP", "88"},
+	{"Kerberos-UDP", "UDP", "88"},
+	{"DHCP-Server", "UDP", "67"},
+	{"DHCP-Client", "UDP", "68"},
+	{"ICMPv4-ALL", "ICMPv4", "any"},
+	{"ICMPv6-ALL", "ICMPv6", "any"},
+}
+
+// seedProfiles gives the site the profiles every one has.
+func (s *Simulator) seedProfiles() {
+	for _, p := range systemProfiles {
+		ports := []any{p.port}
+		if p.port == "any" {
+			ports = []any{}
+		}
+		s.addDocument(profilePath, "", map[string]any{
+			"id": URN("applicationPortProfile", s.ids.named("applicationPortProfile", p.name)), "name": p.name, "description": p.name, "scope": "SYSTEM", "orgRef": nil,
+			"applicationPorts": []any{map[string]any{"name": p.name, "protocol": p.protocol, "destinationPorts": ports}},
+		})
+	}
+}

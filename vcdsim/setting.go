@@ -1,0 +1,169 @@
+package vcdsim
+
+import "maps"
+
+// A setting is the one JSON object that an entity has at a path: it is there from the beginning, and changed by tasks.
+type setting struct {
+	path  string // with the entity's variable
+	kind  string // names its tasks
+	title string
+	place func(r *request) (place, error)
+	// initial is what it is until it is changed, and again when it was deleted; nil is an empty object.
+	initial func(r *request) map[string]any
+	prepare func(r *request, body map[string]any) error
+	show    func(r *request, p place, out map[string]any)
+	list    bool // GET answers the values page by page
+}
+
+// settings are all of them.
+func settings() []*setting {
+	out := append(gatewaySettings(), policySettings()...)
+	return append(out, dfwSettings()...)
+}
+
+func settingRoutes(add addRoute) {
+	for _, s := range settings() {
+		add("GET", "/cloudapi/"+s.path, s.get, latencyCloudAPI)
+		add("PUT", "/cloudapi/"+s.path, s.put, latencyWrite)
+		add("DELETE", "/cloudapi/"+s.path, s.remove, latencyWrite)
+	}
+}
+
+func (x *setting) now(r *request, p place) (map[string]any, int) {
+	for _, d := range r.sim.store.documents[x.path] {
+		if d.parent == p.parent {
+			return maps.Clone(d.body), d.version
+		}
+	}
+	if x.initial == nil {
+		return map[string]any{}, 0
+	}
+	return x.initial(r), 0
+}
+
+func (x *setting) get(r *request) (*response, error) {
+	p, err := x.place(r)
+	if err != nil {
+		return nil, err
+	}
+	out, version := x.now(r, p)
+	if x.list {
+		values, _ := out["values"].([]any)
+		return r.page(append([]any{}, values...))
+	}
+	out["version"] = map[string]any{"version": version}
+	if x.show != nil {
+		x.show(r, p, out)
+	}
+	return jsonOK(out), nil
+}
+
+func (x *setting) put(r *request) (*response, error) {
+	body := map[string]any{}
+	if err := r.document(&body); err != nil {
+		return nil, err
+	}
+	delete(body, "version")
+	return x.change(r, body)
+}
+
+// remove sets it back to what it was in the beginning.
+func (x *setting) remove(r *request) (*response, error) {
+	body := map[string]any{}
+	if x.initial != nil {
+		body = x.initial(r)
+	}
+	return x.change(r, body)
+}
+
+func (x *setting) change(r *request, body map[string]any) (*response, error) {
+	p, err := x.place(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.sim.busyCheck(p.locks...); err != nil {
+		return nil, err
+	}
+	if x.prepare != nil {
+		if err := x.prepare(r, body); err != nil {
+			return nil, err
+		}
+	}
+	owner := Entity{"gateway", p.parent, x.title}
+	w := Work{Op: "update " + x.path, Document: p.parent, Body: body, Name: p.orgID}
+	return r.accepted(r.sim.startTask(r, w, owner, p.locks)), nil
+}
+
+func (x *setting) commit(s *Simulator, t *Task) error {
+	for _, d := range s.store.documents[x.path] {
+		if d.parent == t.Work.Document {
+			d.body = maps.Clone(t.Work.Body)
+			d.version++
+			return nil
+		}
+	}
+	s.addDocument(x.path, t.Work.Name, maps.Clone(t.Work.Body)).parent = t.Work.Document
+	return nil
+}
+
+// networkOperations are the operations on what belongs to networks and is not a document.
+func networkOperations() map[string]operation {
+	nothing := func(*Simulator, *Task) error { return nil }
+	out := map[string]operation{}
+	for _, x := range settings() {
+		out["update "+x.path] = networkOperation("update", x.kind, x.title, x.commit)
+	}
+	out["allocate ipSpace"] = networkOperation("create", "ipSpaceAllocation", "IP Space Allocation", (*Simulator).commitAllocate)
+	for _, x := range []struct {
+		kind, title string
+		remove      func(*Simulator, *Task) error
+	}{
+		{"edgeGateway", "Edge Gateway", (*Simulator).commitDeleteEdge},
+		{"externalNetwork", "External Network", (*Simulator).commitDeleteExternal},
+		{"orgVdcNetwork", "Organization VDC Network", (*Simulator).commitDeleteNetwork},
+		{"ipSpace", "IP Space", (*Simulator).commitDeleteSpace},
+		{"ipSpaceUplink", "IP Space Uplink", (*Simulator).commitDeleteSpaceUplink},
+		{"ipSpaceAllocation", "IP Space Allocation", (*Simulator).commitRelease},
+		{"vdcGroup", "Data Center Group", (*Simulator).commitDeleteGroup},
+	} {
+		out["create "+x.kind] = networkOperation("create", x.kind, x.title, nothing)
+		out["update "+x.kind] = networkOperation("update", x.kind, x.title, nothing)
+		out["delete "+x.kind] = networkOperation("delete", x.kind, x.title, x.remove)
+	}
+	return out
+}
+
+// failNetwork notes that the creation of a gateway, network or VDC group failed.
+func (s *Simulator) failNetwork(id string) {
+	if _, _, g := s.store.gateway(id); g != nil {
+		g.Failed = true
+	}
+	if _, _, n := s.store.network(id); n != nil {
+		n.Failed = true
+	}
+	if _, g := s.store.group(id); g != nil {
+		g.Failed = true
+	}
+}
+
+// networkCollections are the collections of documents that belong to networks.
+func networkCollections() []*collection {
+	return []*collection{
+		natCollection(), profileCollection(), groupCollection(), poolCollection(), serviceCollection(),
+		controllerCollection(), cloudCollection(), engineCollection(), assignmentCollection(),
+		routeCollection(), neighborCollection(), prefixListCollection(), bindingCollection(), templateCollection(),
+	}
+}
+
+func networkingRoutes(add addRoute) {
+	edgeRoutes(add)
+	settingRoutes(add)
+	groupRoutes(add)
+	balancerRoutes(add)
+	externalRoutes(add)
+	resourceRoutes(add)
+	orgNetworkRoutes(add)
+	spaceRoutes(add)
+	vdcGroupRoutes(add)
+	dfwRoutes(add)
+}

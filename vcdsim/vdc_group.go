@@ -1,0 +1,310 @@
+package vcdsim
+
+import (
+	"maps"
+	"slices"
+)
+
+const vdcGroupPath = "/cloudapi/1.0.0/vdcGroups"
+
+func vdcGroupRoutes(add addRoute) {
+	add("GET", vdcGroupPath, (*request).listVDCGroups, latencyCloudAPI)
+	add("POST", vdcGroupPath, (*request).createVDCGroup, latencyWrite)
+	add("GET", vdcGroupPath+"/{id}", (*request).getVDCGroup, latencyCloudAPI)
+	add("PUT", vdcGroupPath+"/{id}", (*request).putVDCGroup, latencyWrite)
+	add("DELETE", vdcGroupPath+"/{id}", (*request).deleteVDCGroup, latencyWrite)
+	add("GET", vdcGroupPath+"/networkingCandidateVdcs", (*request).listCandidates, latencyCloudAPI)
+}
+
+// group finds a VDC group with its organisation.
+func (s *store) group(id string) (*Org, *VDCGroup) {
+	for o := range s.model.Orgs {
+		if g := s.model.Orgs[o].group(id); g != nil {
+			return &s.model.Orgs[o], g
+		}
+	}
+	return nil, nil
+}
+
+func (o *Org) group(id string) *VDCGroup {
+	for g := range o.VDCGroups {
+		if o.VDCGroups[g].ID == id {
+			return &o.VDCGroups[g]
+		}
+	}
+	return nil
+}
+
+// shares says whether a network belongs to a group that a VDC is in.
+func (o *Org) shares(n *Network, v *VDC) bool {
+	g := o.group(n.Group)
+	return g != nil && slices.Contains(g.VDCs, v.ID)
+}
+
+// firstOf is the first VDC of a group, which keeps what belongs to the group.
+func (s *store) firstOf(group string) (*Org, *VDC) {
+	org, g := s.group(group)
+	if g == nil {
+		return nil, nil
+	}
+	for _, id := range g.VDCs {
+		if _, v := s.vdc(id); v != nil {
+			return org, v
+		}
+	}
+	return nil, nil
+}
+
+const scopeOfVDCs = "provider" // network provider scope: all VDCs are on one NSX
+
+func (r *request) memberJSON(org *Org, v *VDC) map[string]any {
+	return map[string]any{
+		"vdcRef": jsonRef("vdc", v.ID, v.Name), "siteRef": jsonRef("site", r.sim.ids.named("site", "local"), "local"), "orgRef": jsonRef("org", org.ID, org.Name),
+		"networkProviderScope": scopeOfVDCs, "faultDomainTag": scopeOfVDCs, "status": stateRealized, "localOrg": true, "remoteOrg": false,
+	}
+}
+
+func (r *request) groupJSON(org *Org, g *VDCGroup) map[string]any {
+	vdcs := []any{}
+	for _, id := range g.VDCs {
+		if _, v := r.sim.store.vdc(id); v != nil {
+			vdcs = append(vdcs, r.memberJSON(org, v))
+		}
+	}
+	out := map[string]any{"localEgress": false, "universalNetworkingEnabled": false, "networkPoolUniversalId": nil, "type": "LOCAL", "networkProviderType": "NSX_T"}
+	maps.Copy(out, g.Fields)
+	maps.Copy(out, map[string]any{
+		"id": URN("vdcGroup", g.ID), "orgId": URN("org", org.ID), "name": g.Name, "description": g.Description, "participatingOrgVdcs": vdcs, "dfwEnabled": g.Firewall,
+		"networkPoolId": URN("networkPool", r.sim.poolID()), "status": r.sim.realization(g.ID, g.Failed), "errorMessage": nil,
+	})
+	return out
+}
+
+func (r *request) listVDCGroups() (*response, error) {
+	var out []any
+	for _, o := range r.orgs() {
+		if r.session.provider() && r.tenant() != r.session.OrgID && o.ID != r.tenant() {
+			continue
+		}
+		for g := range o.VDCGroups {
+			out = append(out, r.groupJSON(o, &o.VDCGroups[g]))
+		}
+	}
+	return r.page(out)
+}
+
+func (r *request) ownGroup() (*Org, *VDCGroup, error) {
+	org, g := r.sim.store.group(bare(r.vars["id"]))
+	if g == nil || !r.sees(org.ID) {
+		return nil, nil, forbidden("VDC_GROUP_VIEW", r.vars["id"])
+	}
+	return org, g, nil
+}
+
+func (r *request) getVDCGroup() (*response, error) {
+	org, g, err := r.ownGroup()
+	if err != nil {
+		return nil, err
+	}
+	return jsonOK(r.groupJSON(org, g)), nil
+}
+
+type vdcGroupBody struct {
+	OrgID       string `json:"orgId"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Members     []struct {
+		VDC jsonRefBody `json:"vdcRef"`
+	} `json:"participatingOrgVdcs"`
+	Firewall bool `json:"dfwEnabled"`
+}
+
+// readGroup reads and checks a VDC group; a VDC is in one group at most.
+func (r *request) readGroup(org *Org, old *VDCGroup) (*VDCGroup, error) {
+	var body vdcGroupBody
+	if err := r.document(&body); err != nil {
+		return nil, err
+	}
+	g := &VDCGroup{Name: body.Name, Description: body.Description, Firewall: body.Firewall, Fields: rest(r.body, []string{"localEgress", "universalNetworkingEnabled"})}
+	if old != nil {
+		g.ID, g.Firewall = old.ID, old.Firewall
+	}
+	if g.Name == "" || len(body.Members) == 0 {
+		return nil, badRequest("A data center group needs a name and at least one VDC.")
+	}
+	for _, m := range body.Members {
+		owner, v := r.sim.store.vdc(bare(m.VDC.ID))
+		if v == nil || owner.ID != org.ID {
+			return nil, forbidden("VDC_VIEW", m.VDC.ID)
+		}
+		if in := org.groupOf(v.ID); in != nil && in != old {
+			return nil, badRequest("The VDC %q already participates in the data center group %q.", v.Name, in.Name)
+		}
+		g.VDCs = append(g.VDCs, v.ID)
+	}
+	for i := range org.VDCGroups {
+		if x := &org.VDCGroups[i]; x != old && x.Name == g.Name {
+			return nil, duplicateName(g.Name)
+		}
+	}
+	return g, nil
+}
+
+// groupOf is the group a VDC is in, nil if in none.
+func (o *Org) groupOf(vdc string) *VDCGroup {
+	for g := range o.VDCGroups {
+		if slices.Contains(o.VDCGroups[g].VDCs, vdc) {
+			return &o.VDCGroups[g]
+		}
+	}
+	return nil
+}
+
+func (g *VDCGroup) entity() Entity { return Entity{"vdcGroup", g.ID, g.Name} }
+
+func (r *request) createVDCGroup() (*response, error) {
+	var body vdcGroupBody
+	if err := r.document(&body); err != nil {
+		return nil, err
+	}
+	org := r.sim.store.org(bare(body.OrgID))
+	if org == nil {
+		org = r.sim.store.org(r.tenant())
+	}
+	if org == nil || !r.sees(org.ID) {
+		return nil, forbidden("VDC_GROUP_CREATE", body.OrgID)
+	}
+	g, err := r.readGroup(org, nil)
+	if err != nil {
+		return nil, err
+	}
+	g.ID = r.sim.ids.next("vdcGroup")
+	org.VDCGroups = append(org.VDCGroups, *g)
+	return r.accepted(r.sim.startTask(r, Work{Op: "create vdcGroup", Creates: true}, g.entity(), []string{g.ID})), nil
+}
+
+func (r *request) putVDCGroup() (*response, error) {
+	org, old, err := r.ownGroup()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.sim.busyCheck(old.ID); err != nil {
+		return nil, err
+	}
+	g, err := r.readGroup(org, old)
+	if err != nil {
+		return nil, err
+	}
+	r.sim.keepWithGroup(org, g)
+	*old = *g
+	return r.accepted(r.sim.startTask(r, Work{Op: "update vdcGroup"}, g.entity(), []string{g.ID})), nil
+}
+
+// keepWithGroup moves what belongs to a group from VDCs that leave it to one that stays.
+func (s *Simulator) keepWithGroup(org *Org, g *VDCGroup) {
+	_, home := s.store.vdc(g.VDCs[0])
+	for v := range org.VDCs {
+		from := &org.VDCs[v]
+		if slices.Contains(g.VDCs, from.ID) {
+			continue
+		}
+		for _, n := range from.Networks {
+			if n.Group == g.ID {
+				home.Networks = append(home.Networks, n)
+			}
+		}
+		for _, e := range from.EdgeGateways {
+			if e.Group == g.ID {
+				home.EdgeGateways = append(home.EdgeGateways, e)
+			}
+		}
+		from.Networks = slices.DeleteFunc(from.Networks, func(n Network) bool { return n.Group == g.ID })
+		from.EdgeGateways = slices.DeleteFunc(from.EdgeGateways, func(e EdgeGateway) bool { return e.Group == g.ID })
+	}
+}
+
+func (r *request) deleteVDCGroup() (*response, error) {
+	org, g, err := r.ownGroup()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.sim.busyCheck(g.ID); err != nil {
+		return nil, err
+	}
+	if r.query.get("force") != "true" {
+		if by := r.sim.groupHolds(org, g); by != "" {
+			return nil, inUse("data center group", g.Name, by)
+		}
+	}
+	return r.accepted(r.sim.startTask(r, Work{Op: "delete vdcGroup"}, g.entity(), []string{g.ID})), nil
+}
+
+// groupHolds names something that belongs to a group, empty if nothing does.
+func (s *Simulator) groupHolds(org *Org, g *VDCGroup) string {
+	for v := range org.VDCs {
+		for _, n := range org.VDCs[v].Networks {
+			if n.Group == g.ID {
+				return "network " + n.Name
+			}
+		}
+		for _, e := range org.VDCs[v].EdgeGateways {
+			if e.Group == g.ID {
+				return "edge gateway " + e.Name
+			}
+		}
+	}
+	for _, d := range s.store.documents[groupPath] {
+		if d.parent == g.ID {
+			return "firewall group " + text(d.body, "name")
+		}
+	}
+	return ""
+}
+
+// commitDeleteGroup removes a group; gateways and networks stay with the VDC that kept them.
+func (s *Simulator) commitDeleteGroup(t *Task) error {
+	org, g := s.store.group(t.Owner.ID)
+	if g == nil {
+		return gone("data center group", t.Owner.ID)
+	}
+	id := g.ID
+	for v := range org.VDCs {
+		for n := range org.VDCs[v].Networks {
+			if org.VDCs[v].Networks[n].Group == id {
+				org.VDCs[v].Networks[n].Group = ""
+			}
+		}
+		for e := range org.VDCs[v].EdgeGateways {
+			if org.VDCs[v].EdgeGateways[e].Group == id {
+				org.VDCs[v].EdgeGateways[e].Group = ""
+			}
+		}
+	}
+	for path := range s.store.documents {
+		s.store.documents[path] = slices.DeleteFunc(slices.Clone(s.store.documents[path]), func(d *document) bool { return d.parent == id })
+	}
+	org.VDCGroups = slices.DeleteFunc(org.VDCGroups, func(x VDCGroup) bool { return x.ID == id })
+	return nil
+}
+
+// listCandidates are the VDCs that may be in a group with the one, or in the group, that the filter names.
+func (r *request) listCandidates() (*response, error) {
+	var out []any
+	for _, o := range r.orgs() {
+		if o.ID != r.tenant() && r.tenant() != r.session.OrgID {
+			continue
+		}
+		for v := range o.VDCs {
+			in := o.groupOf(o.VDCs[v].ID)
+			if in != nil && !r.inFilter(in.ID) {
+				continue
+			}
+			m := r.memberJSON(o, &o.VDCs[v])
+			m["id"], m["name"] = URN("vdc", o.VDCs[v].ID), o.VDCs[v].Name
+			out = append(out, m)
+		}
+	}
+	return r.page(out)
+}
+
+func (r *request) inFilter(id string) bool { return bare(r.filterValue("_context")) == id }
