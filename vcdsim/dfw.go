@@ -21,7 +21,7 @@ func dfwSettings() []*setting {
 	return []*setting{
 		{path: dfwPath, kind: "dfwPolicies", title: "Distributed Firewall", place: onGroup, prepare: prepareDFW, show: showDFW},
 		{path: dfwDefaultPath, kind: "dfwPolicy", title: "Distributed Firewall Policy", place: onGroup, show: func(r *request, p place, out map[string]any) {
-			r.policyJSON(p, out)
+			r.dfwPolicyJSON(p, out)
 		}, initial: always(map[string]any{"enabled": true})},
 		{path: dfwRulesPath, kind: "dfwRules", title: "Distributed Firewall Rules", place: onGroup, prepare: prepareDFWRules, show: showDFWRules},
 	}
@@ -61,12 +61,12 @@ func showDFW(r *request, p place, out map[string]any) {
 	out["enabled"], out["defaultPolicy"] = g.Firewall, nil
 	if g.Firewall {
 		policy := map[string]any{"version": map[string]any{"version": 0}}
-		r.policyJSON(p, policy)
+		r.dfwPolicyJSON(p, policy)
 		out["defaultPolicy"] = policy
 	}
 }
 
-func (r *request) policyJSON(p place, out map[string]any) {
+func (r *request) dfwPolicyJSON(p place, out map[string]any) {
 	out["id"], out["name"], out["description"] = r.policyID(p.parent), "Default", ""
 	out["enabled"] = r.policyOn(p.parent)
 }

@@ -17,7 +17,7 @@ func spaceUplinkRoutes(add addRoute) {
 	add("PUT", spaceUplinkPath+"/{id}", (*request).putSpaceUplink, latencyWrite)
 	add("DELETE", spaceUplinkPath+"/{id}", (*request).deleteSpaceUplink, latencyWrite)
 	add("GET", "/cloudapi/"+spaceAssignmentPath, (*request).listSpaceAssignments, latencyCloudAPI)
-	add("GET", "/cloudapi/"+spaceAssignmentPath+"/{id}", func(r *request) (*response, error) { return r.oneOf(r.spaceAssignments()) }, latencyCloudAPI)
+	add("GET", "/cloudapi/"+spaceAssignmentPath+"/{id}", func(r *request) (*response, error) { return r.oneOf(r.spaceAssignments(), "id") }, latencyCloudAPI)
 	add("PUT", "/cloudapi/"+spaceAssignmentPath+"/{id}", (*request).putSpaceAssignment, latencyWrite)
 }
 
@@ -210,7 +210,7 @@ func (r *request) putSpaceAssignment() (*response, error) {
 	if err := r.byProvider("IP_SPACE_MANAGE"); err != nil {
 		return nil, err
 	}
-	if _, err := r.oneOf(r.spaceAssignments()); err != nil {
+	if _, err := r.oneOf(r.spaceAssignments(), "id"); err != nil {
 		return nil, err
 	}
 	body := map[string]any{}
