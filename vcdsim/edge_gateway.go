@@ -102,6 +102,7 @@ func (r *request) edgeJSON(org *Org, vdc *VDC, g *EdgeGateway) map[string]any {
 		},
 	})
 	r.ownedBy(org, vdc, g.Group, out)
+	r.newer("38.0", out, "usingIpSpace", "deploymentMode")
 	return out
 }
 

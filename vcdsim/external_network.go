@@ -119,6 +119,7 @@ func (r *request) externalJSON(e *ExternalNetwork) map[string]any {
 		}}},
 	}
 	maps.Copy(out, e.Fields)
+	r.newer("38.1", out, "natAndFirewallServiceIntention", "networkRouteAdvertisementIntention")
 	if org := s.store.org(e.DedicatedTo); org != nil {
 		out["dedicatedOrg"] = jsonRef("org", org.ID, org.Name)
 	}

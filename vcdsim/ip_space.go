@@ -118,6 +118,7 @@ func (r *request) spaceJSON(p *IPSpace, summary bool) map[string]any {
 		out["ipSpaceExternalScope"] = p.External.String()
 	}
 	maps.Copy(out, p.Fields)
+	r.newer("38.0", out, "defaultGatewayServiceConfig")
 	return out
 }
 

@@ -28,6 +28,7 @@ func (r *request) spaceUplinkJSON(p *IPSpace, u SpaceUplink) map[string]any {
 		"id": URN("ipSpaceUplink", u.ID), "name": u.Name, "description": u.Description, "ipSpaceRef": jsonRef("ipSpace", p.ID, p.Name), "ipSpaceType": p.Type,
 		"status": r.sim.realization(u.ID, false), "externalNetworkRef": nil,
 	})
+	r.newer("38.0", out, "interfaces")
 	if e := r.sim.store.external(u.Network); e != nil {
 		out["externalNetworkRef"] = jsonRef("network", e.ID, e.Name)
 	}

@@ -124,9 +124,7 @@ func listByCursor(c *collection) handler {
 		for _, d := range all[from:min(from+size, len(all))] {
 			values = append(values, c.shown(r, d))
 		}
-		res := jsonOK(map[string]any{
-			"resultTotal": len(all), "pageCount": (len(all) + size - 1) / size, "page": from/size + 1, "pageSize": size, "associations": nil, "values": values,
-		})
+		res := jsonOK(map[string]any{"values": values})
 		if from+size < len(all) {
 			next := fmt.Sprintf("%s%s?cursor=%d&pageSize=%d", r.base(), r.URL.EscapedPath(), from+size, size)
 			res.header = map[string]string{"Link": `<` + next + `>;rel="nextPage";type="application/json";model="NatRules"`}

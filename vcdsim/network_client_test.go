@@ -68,7 +68,7 @@ func (c *client) pool(name string, addresses ...string) string {
 // service is the body of a TCP virtual service.
 func (c *client) service(name, pool, vip string, port int) string {
 	engines := c.values("loadBalancer/serviceEngineGroups/assignments")[0]["serviceEngineGroupRef"].(map[string]any)["id"]
-	return fmt.Sprintf(`{"name":%q,"gatewayRef":{"id":%q},"loadBalancerPoolRef":{"id":%q},"serviceEngineGroupRef":{"id":%q},"virtualIpAddress":%q,
+	return fmt.Sprintf(`{"enabled":true,"name":%q,"gatewayRef":{"id":%q},"loadBalancerPoolRef":{"id":%q},"serviceEngineGroupRef":{"id":%q},"virtualIpAddress":%q,
 "servicePorts":[{"portStart":%d}],"applicationProfile":{"type":"L4"}}`, name, c.gatewayURN(), pool, engines, vip, port)
 }
 

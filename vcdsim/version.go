@@ -56,6 +56,16 @@ func (c *Cell) negotiate(h http.Header) (string, error) {
 	return "", refuse(http.StatusNotAcceptable, "NOT_ACCEPTABLE", "The request has invalid accept header: Unknown API version %s.", asked)
 }
 
+// newer takes fields out of an answer to a client that speaks a version before they were added.
+func (r *request) newer(version string, out map[string]any, fields ...string) {
+	if r.version >= version {
+		return
+	}
+	for _, f := range fields {
+		delete(out, f)
+	}
+}
+
 // highest is the highest API version of the cell that answers.
 func (r *request) highest() string {
 	served := r.cell.served()

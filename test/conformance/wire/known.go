@@ -21,6 +21,7 @@ var tolerances = []tolerance{
 	tolerate(`\w+ /cloudapi/1.0.0/(apiFilters|externalEndpoints)`, "does not know .* on this path", "added in API 37.3"),
 	tolerate(`.* /cloudapi/2.0.0/.*(vdcComputePolicies|computePolicies)`, "/(isVgpuPolicy|pvdcNamedVmGroupsMap|pvdcLogicalVmGroupsMap|policyType): .*not know",
 		"the document has no schema of VdcVmPolicy, the only kind with these fields; its other fields are VdcComputePolicy's"),
+	tolerate(`.* /cloudapi/1.0.0/edgeGateways`, "^/(values/[0-9]+/)?(usingIpSpace|deploymentMode): .*not know", "added to edge gateways in API 38"),
 	tolerate(".*", "'VdcComputePolicyReferences': No matching global declaration", "added to the legacy API in 31, after the last published schemas"),
 }
 
