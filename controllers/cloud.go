@@ -80,6 +80,12 @@ type tasks interface {
 	Forget(key string)
 }
 
+// history tells and ends what others do, too.
+type history interface {
+	History(ctx context.Context, ids ...string) ([]vcd.Task, error)
+	CancelTask(ctx context.Context, id string) error
+}
+
 // A session is what reconcilers need of a vcd.Session.
 type session struct {
 	placements
@@ -89,6 +95,7 @@ type session struct {
 	vms
 	power
 	tasks
+	history
 	leases
 }
 
@@ -102,7 +109,7 @@ func SessionsOf(pool *vcd.Pool) Sessions {
 		if err != nil {
 			return nil, err
 		}
-		return &session{placements: s, policies: s, inventory: s, vApps: s, vms: s, power: s, tasks: s, leases: s}, nil
+		return &session{placements: s, policies: s, inventory: s, vApps: s, vms: s, power: s, tasks: s, history: s, leases: s}, nil
 	}
 }
 

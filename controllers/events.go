@@ -40,6 +40,28 @@ func diskGrown(r events.EventRecorder, m *infrav1.VCDMachine, size string) {
 	happened(r, m, "DiskGrown", "Grew the first disk to "+size+"; its guest has to grow the file system")
 }
 
+// vmGone records that the VM of m, which nobody asked us to delete, is gone.
+func vmGone(r events.EventRecorder, m *infrav1.VCDMachine, vmID string) {
+	r.Eventf(m, nil, corev1.EventTypeWarning, infrav1.VMNotFoundReason, infrav1.VMNotFoundReason, "%s", "VM "+vmID+" is gone from VCD")
+}
+
+// vmBack records that the VM of m, which was declared gone, is there.
+func vmBack(r events.EventRecorder, m *infrav1.VCDMachine, vm vcd.Ref) {
+	happened(r, m, "VMBack", "VM "+vm.Name+" ("+vm.ID+") is there again")
+}
+
+// goneStopped records that nothing of c counts as gone until a person says so.
+func goneStopped(r events.EventRecorder, c *infrav1.VCDCluster) {
+	r.Eventf(c, nil, corev1.EventTypeWarning, infrav1.GoneStoppedReason, infrav1.GoneStoppedReason, "%s",
+		"VMs of several clusters of the site went missing together, so none of this cluster counts as gone: look at VCD. If those that are missing are gone, annotate VCDCluster "+
+			c.Name+" with "+infrav1.GoneAcknowledgedAnnotation+"=true")
+}
+
+// goneAcknowledged records that a person said that missing VMs of c are gone.
+func goneAcknowledged(r events.EventRecorder, c *infrav1.VCDCluster) {
+	happened(r, c, "GoneAcknowledged", "VMs of the cluster that are missing now count as gone: annotation "+infrav1.GoneAcknowledgedAnnotation+" says so")
+}
+
 // vmDeleted records that the VM of m is gone.
 func vmDeleted(r events.EventRecorder, m *infrav1.VCDMachine, vmID string) {
 	happened(r, m, "VMDeleted", "Deleted VM "+vmID)

@@ -51,6 +51,7 @@ func missed(obj client.Object, what, reason string, now time.Time) outcome {
 func seen(obj client.Object) {
 	annotations := obj.GetAnnotations()
 	delete(annotations, infrav1.MissingSinceAnnotation)
+	delete(annotations, infrav1.VMNotFoundSinceAnnotation)
 	obj.SetAnnotations(annotations)
 }
 
@@ -112,7 +113,8 @@ func (s *machineScope) neverCreated(ctx context.Context) (outcome, error) {
 }
 
 // proveGone decides whether a VM that is not seen is gone; id is empty if none is recorded. It is if VCD shows its vApp
-// without it after it was asked to delete it, or if VCD shows what else must be there, twice.
+// without it after it was asked to delete it, or if VCD shows what else must be there, twice, and not too much else is missing.
+// The same holds for a machine that runs and for one that is deleted.
 func (s *machineScope) proveGone(ctx context.Context, id string) (outcome, error) {
 	what := "VM " + s.vcdMachine.Annotations[infrav1.VMNameAnnotation]
 	if id != "" {
@@ -130,14 +132,22 @@ func (s *machineScope) proveGone(ctx context.Context, id string) (outcome, error
 	case shown && s.vcdMachine.Annotations[infrav1.DeleteRequestedAnnotation] != "":
 		return done, nil
 	}
-	return s.lookTwice(ctx, what, shown)
+	if out, err := s.lookTwice(ctx, id, what, shown); err != nil || out != done || id == "" {
+		return out, err
+	}
+	if out, err := s.remembered(ctx, id, what); err != nil || out != done {
+		return out, err
+	}
+	return s.brake(ctx, what)
 }
 
-// lookTwice makes sure that VCD shows the VDC and, if any is known, something of the cluster, twice.
-func (s *machineScope) lookTwice(ctx context.Context, what string, showsVApp bool) (outcome, error) {
+// lookTwice makes sure that VCD shows the VDC and, if any is known, something of the cluster, or how all of it was deleted, twice.
+func (s *machineScope) lookTwice(ctx context.Context, id, what string, showsVApp bool) (outcome, error) {
 	shown, err := showsVDC(ctx, s.session, s.placement.vdc)
 	if err == nil && shown && !showsVApp {
-		shown, err = s.showsSibling(ctx)
+		if shown, err = s.showsSibling(ctx); err == nil && !shown && id != "" {
+			shown, err = s.showsDeletion(ctx, id)
+		}
 	}
 	switch {
 	case err != nil:

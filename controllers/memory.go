@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -51,6 +52,10 @@ type memory struct {
 	row      vcd.VMRecord
 	readNext time.Time
 
+	// announced is when machines of other clusters of the site were made to look because the VM of this one is gone.
+	announced time.Time
+	// unwell is set by another machine: the inventory must be looked at afresh.
+	unwell atomic.Bool
 	// well says whether the last pass found nothing to do.
 	well bool
 

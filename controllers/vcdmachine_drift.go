@@ -71,7 +71,7 @@ func untilNextLook(now time.Time, vdc, uid string) time.Duration {
 // inventoryAge is how old the inventory may be. A machine that is well is content with what was due last, whatever brings it
 // up meanwhile; what our own tasks changed is asked for afresh anyway.
 func (s *machineScope) inventoryAge() time.Duration {
-	if s.memory.well {
+	if s.memory.well && !s.memory.unwell.Swap(false) {
 		return s.now().Sub(lastLook(s.now(), s.placement.vdc.ID))
 	}
 	return inventoryAge

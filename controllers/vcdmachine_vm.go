@@ -18,7 +18,7 @@ const addingVM = "Creating the VM"
 func reconcileVM(ctx context.Context, s *machineScope) (outcome, error) {
 	if s.vmID() != "" {
 		s.watchLease(ctx)
-		return s.reportVM(), nil
+		return s.reportVM(ctx)
 	}
 	if s.adding != done {
 		return s.adding, nil
@@ -34,15 +34,23 @@ func reconcileVM(ctx context.Context, s *machineScope) (outcome, error) {
 }
 
 // reportVM tells of the recorded VM.
-func (s *machineScope) reportVM() outcome {
+func (s *machineScope) reportVM(ctx context.Context) (outcome, error) {
+	m := s.vcdMachine
 	switch {
+	case m.Annotations[infrav1.VMGoneAnnotation] == annotationTrue:
+		return saidGone(), nil
 	case s.record != nil:
-		s.vcdMachine.Status.VM = &infrav1.ResourceReference{Name: s.record.Name, ID: s.record.ID}
-		s.vcdMachine.Status.VApp = &infrav1.ResourceReference{Name: s.record.VApp.Name, ID: s.record.VApp.ID}
+		if m.Annotations[infrav1.VMNotFoundSinceAnnotation] != "" {
+			vmBack(s.Recorder, m, s.record.Ref)
+		}
+		seen(m)
+		s.memory.announced = time.Time{}
+		m.Status.VM = &infrav1.ResourceReference{Name: s.record.Name, ID: s.record.ID}
+		m.Status.VApp = &infrav1.ResourceReference{Name: s.record.VApp.Name, ID: s.record.VApp.ID}
 	case s.vm == nil:
-		return unsure(remedyPoll, infrav1.VMUnverifiedReason, "VM %s is not in VCD's inventory, which proves nothing yet: look for it in VCD", s.vmID())
+		return s.lookForMissing(ctx)
 	}
-	return done
+	return done, nil
 }
 
 // addVM asks for the VM, and for those of the other machines that wait for this vApp.

@@ -42,6 +42,8 @@ const (
 	// GoneAcknowledgedAnnotation on a VCDCluster, set to "true" by a person, says that VMs of the cluster that are missing now are
 	// really gone. The controller replaces the value by the time (RFC 3339).
 	GoneAcknowledgedAnnotation = "infrastructure.cluster.x-k8s.io/gone-acknowledged"
+	// LastGoneAnnotation on a VCDCluster is when the last of several of its VMs that are missing was declared gone (RFC 3339).
+	LastGoneAnnotation = "infrastructure.cluster.x-k8s.io/last-gone-at"
 	// CredentialsAcceptedAnnotation on a VCDCluster is the version of its identity's Secret that last logged in.
 	CredentialsAcceptedAnnotation = "infrastructure.cluster.x-k8s.io/credentials-accepted"
 	// VAppCreatedAnnotation on a VCDCluster, with the value "true", says that VCD was asked to create VMs in its vApp.
