@@ -15,6 +15,8 @@ TIMEOUT ?= 15m
 STACKS ?= 1
 # Ginkgo's flags for make e2e, such as -ginkgo.label-filter=upgrade.
 E2E_FLAGS ?=
+# Flags of make bench for one run instead of all.
+BENCH_FLAGS ?=
 OUT ?= out
 VERSION ?= v2.0.0-dev
 IMAGE ?= ghcr.io/cluster-api-provider-vcd/cluster-api-vcd-controller
@@ -73,6 +75,11 @@ test-stack: stack ## Run the tests in test/ on etcd, kube-apiserver and Cluster 
 .PHONY: e2e
 e2e: stack ## Run Cluster API's shared end-to-end specs on the simulator; E2E_FLAGS are Ginkgo's.
 	cd test && $(GO) test ./e2e -timeout 40m -v -e2e $(E2E_FLAGS)
+
+.PHONY: bench
+bench: stack ## Measure 50 and 100 clusters on the simulator (long); BENCH_FLAGS for a run of your own, such as -setup=machines.
+	cd test && if [[ -n "$(BENCH_FLAGS)" ]]; then $(GO) run ./bench/cmd/bench $(BENCH_FLAGS); else \
+		$(GO) run ./bench/cmd/bench -setup=machines && $(GO) run ./bench/cmd/bench -clusters=50 && $(GO) run ./bench/cmd/bench; fi
 
 .PHONY: conformance
 conformance: ## Run the tests of VMware's own clients against the simulator.

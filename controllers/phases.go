@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
 // object is what phases report on.
@@ -87,9 +89,7 @@ func runPhases[S any](ctx context.Context, obj object, scope S, phases []phase[S
 			setIfMissing(obj, later.condition, infrav1.WaitingForEarlierPhaseReason, "Waiting for "+p.condition)
 		}
 		if err != nil {
-			passed(obj, p.condition, passError)
-			setIfMissing(obj, p.condition, infrav1.InternalErrorReason, "Please check controller logs for errors")
-			return ctrl.Result{}, fmt.Errorf("reconciling %s: %w", p.condition, err)
+			return broken(obj, p.condition, err)
 		}
 		if out.problem && !reported(obj, p.condition, out) {
 			problemFound(recorder, obj, p.condition, out)
@@ -103,6 +103,18 @@ func runPhases[S any](ctx context.Context, obj object, scope S, phases []phase[S
 	}
 	passed(obj, clusterv1.ReadyCondition, passComplete)
 	return ctrl.Result{}, nil
+}
+
+// broken ends a pass in which the phase of a condition failed. That others come first is no failure.
+func broken(obj object, condition string, err error) (ctrl.Result, error) {
+	if errors.Is(err, vcd.ErrLater) {
+		passed(obj, condition, passWaiting)
+		setIfMissing(obj, condition, infrav1.ThrottledReason, "Waiting for a turn to call VCD")
+		return ctrl.Result{RequeueAfter: vcd.RetryAfter(err)}, nil
+	}
+	passed(obj, condition, passError)
+	setIfMissing(obj, condition, infrav1.InternalErrorReason, "Please check controller logs for errors")
+	return ctrl.Result{}, fmt.Errorf("reconciling %s: %w", condition, err)
 }
 
 // admit adds the finalizer and the Paused condition. The helper it returns patches what comes after; it is nil when the
@@ -119,6 +131,11 @@ func admit(ctx context.Context, c client.Client, cluster *clusterv1.Cluster, obj
 		return nil, err
 	}
 	return helper, nil
+}
+
+// caller names the cluster of obj among those that call VCD: they take turns.
+func caller(obj client.Object) string {
+	return obj.GetNamespace() + "/" + obj.GetLabels()[clusterv1.ClusterNameLabel]
 }
 
 // store writes what changed in obj now rather than at the end, and returns the helper for what comes after.

@@ -97,6 +97,7 @@ func (r *VCDClusterReconciler) Reconcile(ctx context.Context, c *infrav1.VCDClus
 	if identified, err := r.identify(ctx, c); identified || err != nil {
 		return ctrl.Result{}, err
 	}
+	ctx = vcd.As(ctx, caller(c))
 	phases := clusterPhases(c)
 	defer func() {
 		rerr = errors.Join(rerr, s.markProvisioned(ctx, phases))

@@ -103,6 +103,7 @@ func (r *VCDMachineReconciler) Reconcile(ctx context.Context, m *infrav1.VCDMach
 	if s.patcher, err = admit(ctx, r.Client, s.cluster, m, infrav1.MachineFinalizer); s.patcher == nil || err != nil {
 		return ctrl.Result{}, err
 	}
+	ctx = vcd.As(ctx, caller(m))
 	phases, aside := machinePhases(m), asidePhases(m)
 	defer func() {
 		s.endTurn()
@@ -307,6 +308,9 @@ func (s *machineScope) settle(what step, doing string) (out outcome, ended bool)
 // may have done what was asked all the same, and only its answer was lost; or it refuses because things are not as we
 // remember them: look.
 func (s *machineScope) refuse(what step, err error, doing string) (outcome, error) {
+	if errors.Is(err, vcd.ErrLater) {
+		return done, err // Nothing was asked.
+	}
 	s.memory.forgetVM()
 	s.session.Invalidate(s.placement.vdc)
 	out, err := refusal(err, doing)

@@ -154,7 +154,7 @@ func (s *machineScope) renewLease(ctx context.Context, id string) {
 		}
 	}
 	switch {
-	case errors.Is(err, vcd.ErrBusy):
+	case errors.Is(err, vcd.ErrBusy), errors.Is(err, vcd.ErrLater):
 		s.renewals.failed(id, "")
 	case err != nil:
 		log.Error(err, "Renewing the lease")

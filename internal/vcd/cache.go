@@ -66,7 +66,7 @@ func lookup[T any](ctx context.Context, c *cache, key string, find func(context.
 		}
 	}
 	result := c.flight.DoChan(key, func() (any, error) {
-		found, err := find(context.WithoutCancel(ctx))
+		found, err := find(forEverybody(context.WithoutCancel(ctx)))
 		if err == nil {
 			c.put(key, found)
 		}

@@ -20,6 +20,9 @@ var (
 	ErrBusy = errors.New("busy")
 	// ErrThrottled means that VCD asked us to slow down; see [RetryAfter].
 	ErrThrottled = errors.New("throttled")
+	// ErrLater means that the call was not made, because a site may not get more calls at the moment and others come first;
+	// see [RetryAfter]. It says nothing of VCD.
+	ErrLater = errors.New("later")
 	// ErrUnauthorized means that the credentials were refused.
 	ErrUnauthorized = errors.New("unauthorized")
 	// ErrInvalid means that the request can never succeed as it is.
@@ -112,13 +115,25 @@ func (e *StatusError) kindOfStatus() error {
 	return ErrUnavailable
 }
 
-// RetryAfter returns how long VCD asked to wait, or 0 if it did not say.
+// RetryAfter returns how long to wait, as VCD asked or because others come first; 0 if nobody said.
 func RetryAfter(err error) time.Duration {
+	if later, ok := errors.AsType[*laterError](err); ok {
+		return later.after
+	}
 	if status, ok := errors.AsType[*StatusError](err); ok {
 		return status.retryAfter
 	}
 	return 0
 }
+
+// A laterError sends somebody away for a while. Its text is always the same.
+type laterError struct{ after time.Duration }
+
+// Error implements error.
+func (e *laterError) Error() string { return "others call VCD first" }
+
+// Unwrap lets [errors.Is] match the sentinel.
+func (e *laterError) Unwrap() error { return ErrLater }
 
 // A LookupError says that an object that a person named cannot be used. It wraps [ErrNotFound] or [ErrInvalid].
 type LookupError struct {

@@ -13,7 +13,7 @@ import (
 )
 
 var allKinds = []error{
-	ErrNotFound, ErrForbidden, ErrBusy, ErrThrottled, ErrUnauthorized, ErrInvalid, ErrQuota, ErrConflict, ErrUnavailable, ErrTLS,
+	ErrNotFound, ErrForbidden, ErrBusy, ErrThrottled, ErrUnauthorized, ErrInvalid, ErrQuota, ErrConflict, ErrUnavailable, ErrTLS, ErrLater,
 }
 
 func TestStatusErrorKind(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 const (
@@ -26,14 +28,14 @@ const (
 // errSlow ends the waiting for a call of somebody else.
 var errSlow = &connectionError{ErrUnavailable, "VCD takes longer than " + patience.String() + " to answer somebody else"}
 
-// A guard keeps a site that hangs from holding up everybody: workers are few, and other sites have work for them. It bounds the
-// calls in flight, and turns others away at once while the site is silent. After an outage, one call at a time finds out
+// A guard keeps a site that hangs from holding up everybody: workers are few, and other sites have work for them. It lets
+// calls take turns, and turns them away at once while the site is silent. After an outage, one call at a time finds out
 // whether it is over.
 type guard struct {
 	site    string
 	clock   Clock
 	timeout time.Duration // of a call
-	slots   chan struct{}
+	turns   *turns
 	// onOutage is told when the site stops answering; nil for nobody.
 	onOutage func()
 
@@ -45,8 +47,9 @@ type guard struct {
 	until    time.Time // nobody calls before
 }
 
-func newGuard(site string, inFlight int, timeout time.Duration, clock Clock) *guard {
-	return &guard{site: site, clock: clock, timeout: timeout, slots: make(chan struct{}, inFlight)}
+func newGuard(site string, opts PoolOptions) *guard {
+	limiter := rate.NewLimiter(rate.Limit(opts.RequestsPerSecond), opts.Burst)
+	return &guard{site: site, clock: opts.Clock, timeout: opts.RequestTimeout, turns: newTurns(limiter, opts.InFlight, opts.Clock)}
 }
 
 // hanging returns why the site is not worth a call at the moment, or nil.
@@ -67,31 +70,17 @@ func (g *guard) hangingLocked(now time.Time) error {
 	return nil
 }
 
-// enter waits for its turn to call the site. Whoever may has to leave, with the reason if there was no answer.
-func (g *guard) enter(ctx context.Context) (leave func(error), err error) {
-	select {
-	case g.slots <- struct{}{}:
-	default:
-		if err := g.wait(ctx); err != nil {
-			return nil, err
-		}
+// enter waits for its turn to call the site, and says what it was held by. Whoever may call has to leave, with the reason if
+// there was no answer.
+func (g *guard) enter(ctx context.Context) (leave func(error), by string, err error) {
+	if by, err = g.turns.take(ctx); err != nil {
+		return nil, by, err
 	}
 	if err := g.begin(); err != nil {
-		<-g.slots
-		return nil, err
+		g.turns.giveBack()
+		return nil, by, err
 	}
-	return g.leave, nil
-}
-
-func (g *guard) wait(ctx context.Context) error {
-	select {
-	case g.slots <- struct{}{}:
-		return nil
-	case <-g.clock.After(patience):
-		return errSlow
-	case <-ctx.Done():
-		return fmt.Errorf("waiting to call %s: %w", g.site, context.Cause(ctx))
-	}
+	return g.leave, by, nil
 }
 
 func (g *guard) begin() error {
@@ -112,7 +101,7 @@ func (g *guard) begin() error {
 }
 
 func (g *guard) leave(err error) {
-	<-g.slots
+	g.turns.giveBack()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.calls--

@@ -128,7 +128,7 @@ func (inv *inventory) begin(now time.Time) (snapshot, []string) {
 
 func (s *Session) takeSnapshot(ctx context.Context, vdc VDC, inv *inventory) snapshot {
 	shot, names := inv.begin(s.opts.Clock.Now())
-	shot.err = s.fillSnapshot(ctx, vdc, names, shot.rows)
+	shot.err = s.fillSnapshot(forEverybody(ctx), vdc, names, shot.rows)
 	if ctx.Err() != nil {
 		return shot // it says something of the caller only: others ask again
 	}

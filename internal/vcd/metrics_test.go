@@ -199,8 +199,8 @@ func TestTheRateLimitIsCounted(t *testing.T) {
 	f.on(opVM, answerVM)
 	registry := prometheus.NewRegistry()
 	s := session(t, f, func(o *PoolOptions) { o.Metrics = registry })
-	s.site.limiter = rate.NewLimiter(2, 1)
-	g.Expect(s.site.limiter.Allow()).To(BeTrue(), "takes what is free")
+	s.site.guard.turns.limiter = rate.NewLimiter(2, 1)
+	g.Expect(s.site.guard.turns.limiter.Allow()).To(BeTrue(), "takes what is free")
 
 	_, err := s.VM(t.Context(), testVM)
 

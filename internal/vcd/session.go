@@ -110,7 +110,7 @@ func (s *Session) renew(ctx context.Context, old token) (token, error) {
 		if err != nil || current.value != "" {
 			return current, err
 		}
-		ctx, cancel := s.site.deadline(context.WithoutCancel(ctx), min(loginTimeout, s.opts.RequestTimeout))
+		ctx, cancel := s.site.deadline(forEverybody(context.WithoutCancel(ctx)), min(loginTimeout, s.opts.RequestTimeout))
 		defer cancel()
 		return s.login(ctx, version)
 	})

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/time/rate"
 )
 
 // API versions this package speaks, inclusive: VMware Cloud Director 10.4.2 to 10.6.
@@ -22,10 +20,9 @@ var (
 	newestAPI = apiVersion{39, 1}
 )
 
-// A site is one VCD installation: its rate limit, and the API version agreed on. All sessions on it share it.
+// A site is one VCD installation: its guard, and the API version agreed on. All sessions on it share it.
 type site struct {
 	base    string // https://host[:port]
-	limiter *rate.Limiter
 	guard   *guard
 	clock   Clock
 	metrics siteMetrics
@@ -37,8 +34,7 @@ type site struct {
 
 func newSite(base string, opts PoolOptions, m *metrics) *site {
 	s := &site{
-		base: base, limiter: rate.NewLimiter(rate.Limit(opts.RequestsPerSecond), opts.Burst), clock: opts.Clock, metrics: m.of(base),
-		guard: newGuard(base, opts.InFlight, opts.RequestTimeout, opts.Clock),
+		base: base, clock: opts.Clock, metrics: m.of(base), guard: newGuard(base, opts),
 	}
 	s.guard.onOutage = s.metrics.outage
 	return s

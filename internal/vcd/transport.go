@@ -2,6 +2,7 @@ package vcd
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -15,6 +16,8 @@ import (
 const (
 	maxBody      = 64 << 20 // of an answer; a VDC with ten thousand VMs is 3 MiB
 	maxErrorBody = 1 << 20
+	// unnamedPause is how long a site is left alone that asks for fewer calls, but does not say for how long.
+	unnamedPause = 2 * time.Second
 )
 
 // A wire carries calls to one site: it waits for the rate limit, bounds time and size, counts, logs, and keeps what a
@@ -63,7 +66,7 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	if "https://"+req.URL.Host != w.site.base {
 		return nil, keepFailure(req, &connectionError{ErrInvalid, "refusing to call another host than " + w.site.base})
 	}
-	if err := w.admit(req.Context()); err != nil {
+	if err := w.admit(); err != nil {
 		return nil, keepFailure(req, err)
 	}
 	leave, err := w.enter(req.Context())
@@ -95,19 +98,24 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// enter waits for a place among the calls in flight.
+// enter waits for the turn of a call.
 func (w *wire) enter(ctx context.Context) (leave func(error), err error) {
 	asked := w.site.clock.Now()
-	leave, err = w.site.guard.enter(ctx)
-	w.site.metrics.waits(heldByInFlight, w.site.clock.Now().Sub(asked))
+	leave, by, err := w.site.guard.enter(ctx)
+	switch {
+	case errors.Is(err, ErrLater):
+		w.site.metrics.held(by)
+	case by != "":
+		w.site.metrics.waits(by, w.site.clock.Now().Sub(asked))
+	}
 	if errors.Is(err, ErrUnavailable) {
 		w.site.metrics.held(heldByOutage)
 	}
 	return leave, err
 }
 
-// admit waits for the rate limit of the site.
-func (w *wire) admit(ctx context.Context) error {
+// admit turns calls away that VCD does not want, or would not answer.
+func (w *wire) admit() error {
 	if err := w.site.guard.hanging(); err != nil {
 		w.site.metrics.held(heldByOutage)
 		return err
@@ -115,15 +123,6 @@ func (w *wire) admit(ctx context.Context) error {
 	if left := w.site.remainingPause(); left > 0 {
 		w.site.metrics.held(heldByVCD)
 		return &StatusError{Status: http.StatusTooManyRequests, Message: "VCD asked to be called less often", retryAfter: left}
-	}
-	asked := time.Now()
-	err := w.site.limiter.Wait(ctx)
-	w.site.metrics.waits(heldByRateLimit, time.Since(asked))
-	if err != nil {
-		if ctx.Err() != nil {
-			return fmt.Errorf("waiting to call %s: %w", w.site.base, context.Cause(ctx))
-		}
-		return &StatusError{Status: http.StatusTooManyRequests, Message: "too many calls are waiting", retryAfter: time.Second}
 	}
 	return nil
 }
@@ -160,9 +159,7 @@ func (w *wire) failure(op string, resp *http.Response, body []byte) error {
 	e := newStatusError(op, resp, body, w.site.clock.Now())
 	if errors.Is(e, ErrThrottled) {
 		w.site.metrics.held(heldByVCD)
-		if e.retryAfter > 0 {
-			w.site.pause(e.retryAfter)
-		}
+		w.site.pause(cmp.Or(e.retryAfter, unnamedPause))
 	}
 	return e
 }

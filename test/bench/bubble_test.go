@@ -151,6 +151,7 @@ func (b *bubble) create(objects ...client.Object) {
 		}
 		obj.SetUID(types.UID(fmt.Sprintf("%T/%s/%s", obj, obj.GetNamespace(), obj.GetName())))
 		b.Expect(b.client.Create(b.ctx, obj)).To(Succeed())
+		synctest.Wait() // A watch of the fake holds a hundred events, and is full then.
 	}
 }
 
@@ -229,6 +230,13 @@ func (b *bubble) ready() (int, string) {
 		}
 	}
 	return n, problem
+}
+
+// machineReady says whether one machine is.
+func (b *bubble) machineReady(name string) bool {
+	m := &infrav1.VCDMachine{}
+	b.Expect(b.client.Get(b.ctx, client.ObjectKey{Namespace: namespace, Name: name}, m)).To(Succeed())
+	return conditions.IsTrue(m, clusterv1.ReadyCondition)
 }
 
 // awaitReady waits until n machines are ready, and returns how long that took. Many are looked at less often.

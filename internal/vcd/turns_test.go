@@ -1,0 +1,173 @@
+package vcd
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"golang.org/x/time/rate"
+)
+
+// newTestTurns lets a call through every 100 ms.
+func newTestTurns(inFlight int) *turns {
+	return newTurns(rate.NewLimiter(10, 1), inFlight, realClock{})
+}
+
+// oneCall takes a turn and gives it back at once.
+func oneCall(ctx context.Context, t *turns) error {
+	_, err := t.take(ctx)
+	if err == nil {
+		t.giveBack()
+	}
+	return err
+}
+
+func TestCallersTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		turns := newTestTurns(8)
+		g.Expect(oneCall(t.Context(), turns)).To(Succeed(), "takes what is free")
+		var mu sync.Mutex
+		var order []string
+		start := func(caller string) {
+			go func() {
+				if oneCall(As(t.Context(), caller), turns) == nil {
+					mu.Lock()
+					defer mu.Unlock()
+					order = append(order, caller)
+				}
+			}()
+			synctest.Wait()
+		}
+
+		for range 4 {
+			start("many")
+		}
+		start("few")
+		start("few")
+		synctest.Wait()
+		time.Sleep(time.Second)
+
+		g.Expect(order).To(Equal([]string{"many", "few", "many", "few", "many", "many"}))
+	})
+}
+
+func TestOneCallerWithManyCallsHoldsUpNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		turns := newTestTurns(8)
+		g.Expect(oneCall(t.Context(), turns)).To(Succeed())
+		results := make(chan error, 200)
+		for range 200 {
+			go func() { results <- oneCall(As(t.Context(), "many"), turns) }()
+		}
+		synctest.Wait()
+
+		g.Expect(results).To(HaveLen(192), "eight wait, nobody else is held up")
+		start := time.Now()
+		g.Expect(oneCall(As(t.Context(), "few"), turns)).To(Succeed())
+		g.Expect(time.Since(start)).To(BeNumerically("<=", 300*time.Millisecond), "one turn of the other comes before")
+
+		var latest time.Duration
+		for range 192 {
+			err := <-results
+			g.Expect(err).To(MatchError(ErrLater))
+			g.Expect(err.Error()).To(Equal("others call VCD first"))
+			g.Expect(RetryAfter(err)).To(And(BeNumerically(">=", soonestLater), BeNumerically("<=", latestLater)))
+			latest = max(latest, RetryAfter(err))
+		}
+		g.Expect(latest).To(BeNumerically(">", latestLater/2), "they do not come back all at once")
+		time.Sleep(time.Minute)
+	})
+}
+
+func TestWorkThatWasBegunIsNotSentAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		turns := newTestTurns(1)
+		ctx := As(t.Context(), "many")
+		g.Expect(oneCall(ctx, turns)).To(Succeed())
+		_, err := turns.take(t.Context()) // holds the only place
+		g.Expect(err).NotTo(HaveOccurred())
+		begun := make(chan error, 2)
+		for range 2 {
+			go func() { begun <- oneCall(ctx, turns) }()
+		}
+		synctest.Wait()
+
+		g.Expect(oneCall(As(t.Context(), "many"), turns)).To(MatchError(ErrLater))
+		g.Expect(begun).To(BeEmpty(), "they wait")
+		turns.giveBack()
+		g.Expect(<-begun).To(Succeed())
+		g.Expect(<-begun).To(Succeed())
+	})
+}
+
+func TestNobodyWaitsLongForAFirstCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		turns := newTestTurns(1)
+		_, err := turns.take(t.Context())
+		g.Expect(err).NotTo(HaveOccurred())
+		start := time.Now()
+
+		g.Expect(oneCall(As(t.Context(), "a"), turns)).To(MatchError(ErrLater))
+		g.Expect(time.Since(start)).To(Equal(shortPatience))
+		g.Expect(oneCall(t.Context(), turns)).To(MatchError(ErrUnavailable))
+		g.Expect(time.Since(start)).To(Equal(shortPatience + patience))
+
+		turns.giveBack()
+		time.Sleep(time.Second)
+		g.Expect(oneCall(As(t.Context(), "a"), turns)).To(Succeed(), "those who gave up are forgotten")
+	})
+}
+
+func TestTheQueuesOfCallersWhoWentAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		turns := newTestTurns(1)
+		_, err := turns.take(t.Context())
+		g.Expect(err).NotTo(HaveOccurred())
+		for n := range 100 {
+			g.Expect(oneCall(As(t.Context(), fmt.Sprint(n)), turns)).To(MatchError(ErrLater))
+		}
+
+		g.Expect(len(turns.queues)).To(BeNumerically("<=", 3))
+	})
+}
+
+func TestALookUpForEverybodyIsNotSentAway(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeVCD(t)
+	f.on("GET /api/query?type=orgVdc", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, `<QueryResultRecords total="1" page="1" pageSize="128"><OrgVdcRecord name="acme-vdc" href="https://x/api/vdc/%s"/></QueryResultRecords>`, uuidOf(testVDC))
+	})
+	f.on("GET /api/query?type=orgVdcStorageProfile", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, `<QueryResultRecords total="0" page="1" pageSize="128"></QueryResultRecords>`)
+	})
+	f.on(opVM, answerVM)
+	clock := newFakeClock()
+	s := session(t, f, func(o *PoolOptions) { o.Clock, o.InFlight = clock, 1 })
+	release := hang(t, f, opVM)
+	go func() { _, _ = s.VM(t.Context(), testVM) }()
+	g.Eventually(func() int { return f.count(opVM) }).Should(Equal(1))
+	go func() { _, _ = s.VM(As(t.Context(), "c1"), testVM) }()
+	g.Eventually(clock.Waiting).Should(Equal(1))
+	found := make(chan error, 1)
+
+	go func() {
+		_, err := s.FindVDC(As(t.Context(), "c1"), "acme-vdc")
+		found <- err
+	}()
+	g.Eventually(clock.Waiting).Should(Equal(3), "whoever asks, and the call itself")
+	_, err := s.VM(As(t.Context(), "c1"), testVM)
+	g.Expect(err).To(MatchError(ErrLater))
+	release()
+
+	g.Eventually(found).Should(Receive(BeNil()))
+}

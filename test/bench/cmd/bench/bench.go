@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/netip"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/workload"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/world"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+const (
+	clusterNamespace = "default"
+	// A page of what clusters are made of is asked for this often: Cluster API and the API server are not to be slowed down
+	// by being watched.
+	lookEvery = 2 * time.Second
+)
+
+// bench is one run.
+type bench struct {
+	options
+
+	out   io.Writer
+	log   *slog.Logger
+	began time.Time
+
+	workloads *workload.Workloads
+	simulator *vcdsim.Simulator
+	world     *world.World
+	client    client.Client
+}
+
+func (b *bench) run(ctx context.Context) error {
+	if err := b.start(ctx); err != nil {
+		return err
+	}
+	b.simulator.ResetCounters()
+	before, err := cpuSeconds()
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := b.createClusters(ctx); err != nil {
+		return err
+	}
+	b.say("all objects are created after %.0f s", time.Since(began).Seconds())
+	machines := b.clusters * (1 + b.workers)
+	if err := b.await(ctx, machines); err != nil {
+		return err
+	}
+	took := time.Since(began)
+	after, err := cpuSeconds()
+	if err != nil {
+		return err
+	}
+	return b.report(took, machines, subtract(after, before))
+}
+
+// start starts the simulator, and a management cluster with this provider in it.
+func (b *bench) start(ctx context.Context) error {
+	config := vcdsim.Config{Model: model(), Profile: b.profile, Seed: 1}
+	opts := world.Options{Dir: b.dir, Out: b.out, Parts: []stack.Part{stack.Core}, ManagerArgs: b.managerArgs}
+	var err error
+	if b.setup == setupFull {
+		if b.workloads, err = workload.New(context.WithoutCancel(ctx), workload.Options{Log: b.log}); err != nil {
+			return fmt.Errorf("starting the pretend clusters: %w", err)
+		}
+		config.Guest, opts.Env, opts.Parts = b.workloads, b.workloads.Env(), nil
+	}
+	if b.profiler != "" {
+		opts.ManagerArgs = append(opts.ManagerArgs, "--profiler-address="+b.profiler)
+	}
+	if b.simulator, err = vcdsim.New(config); err != nil {
+		return fmt.Errorf("preparing the simulator: %w", err)
+	}
+	if err := b.simulator.Start(); err != nil {
+		return fmt.Errorf("starting the simulator: %w", err)
+	}
+	if b.world, err = world.Start(ctx, opts); err != nil {
+		return fmt.Errorf("starting the management cluster: %w", err)
+	}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(corev1.AddToScheme(scheme), clusterv1.AddToScheme(scheme), infrav1.AddToScheme(scheme)); err != nil {
+		return err
+	}
+	access := b.world.RESTConfig()
+	access.QPS, access.Burst = 200, 400
+	b.client, err = client.New(access, client.Options{Scheme: scheme})
+	return err
+}
+
+// model is a tenant with addresses for many machines.
+func model() vcdsim.Model {
+	model := vcdsim.K8sTenant()
+	nodes := &model.Orgs[1].VDCs[0].Networks[0]
+	nodes.Gateway = netip.MustParsePrefix("10.0.0.1/16")
+	nodes.StaticPool = []vcdsim.Range{{From: netip.MustParseAddr("10.0.1.0"), To: netip.MustParseAddr("10.0.99.255")}}
+	nodes.DHCPPool = nil
+	return model
+}
+
+// await waits until all machines are up.
+func (b *bench) await(ctx context.Context, machines int) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, b.timeout, fmt.Errorf("the clusters did not come up within %s", b.timeout))
+	defer cancel()
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	said := time.Now()
+	for {
+		p, err := b.progress(ctx)
+		if err != nil && ctx.Err() == nil {
+			return fmt.Errorf("looking at the clusters: %w", err)
+		}
+		if p.complete(b, machines) {
+			return nil
+		}
+		if time.Since(said) > 20*time.Second {
+			said = time.Now()
+			b.say("%s", p)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %s", context.Cause(ctx), p)
+		case err := <-b.world.Failed():
+			return err
+		case <-ticker.C:
+		}
+	}
+}
+
+// progress is how far the clusters are.
+type progress struct {
+	vms       int // VCDMachines that are ready
+	nodes     int // Machines with a Node
+	available int // Clusters
+	problem   string
+}
+
+// String implements fmt.Stringer.
+func (p progress) String() string {
+	return fmt.Sprintf("VCDMachines ready %d, nodes %d, clusters available %d; %s", p.vms, p.nodes, p.available, p.problem)
+}
+
+func (p progress) complete(b *bench, machines int) bool {
+	if b.setup == setupMachines {
+		return p.vms == machines
+	}
+	return p.vms == machines && p.nodes == machines && p.available == b.clusters
+}
+
+func (b *bench) progress(ctx context.Context) (progress, error) {
+	var p progress
+	vms, machines, clusters := &infrav1.VCDMachineList{}, &clusterv1.MachineList{}, &clusterv1.ClusterList{}
+	for _, list := range []client.ObjectList{vms, machines, clusters} {
+		if err := b.client.List(ctx, list, client.InNamespace(clusterNamespace)); err != nil {
+			return p, err
+		}
+	}
+	for i := range vms.Items {
+		if c := conditions.Get(&vms.Items[i], clusterv1.ReadyCondition); c != nil && c.Status == metav1.ConditionTrue {
+			p.vms++
+		} else if c != nil {
+			p.problem = vms.Items[i].Name + ": " + c.Reason + ": " + c.Message
+		}
+	}
+	for i := range machines.Items {
+		if machines.Items[i].Status.NodeRef.IsDefined() {
+			p.nodes++
+		}
+	}
+	for i := range clusters.Items {
+		if conditions.IsTrue(&clusters.Items[i], clusterv1.AvailableCondition) {
+			p.available++
+		}
+	}
+	return p, nil
+}
+
+// say prints a line with the time since the start.
+func (b *bench) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(b.out, "[%4.0fs] %s\n", time.Since(b.began).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// close takes down whatever is up.
+func (b *bench) close() error {
+	var errs []error
+	if b.world != nil {
+		errs = append(errs, b.world.Stop())
+	}
+	if b.simulator != nil {
+		errs = append(errs, b.simulator.Close())
+	}
+	if b.workloads != nil {
+		errs = append(errs, b.workloads.Close())
+	}
+	return errors.Join(errs...)
+}

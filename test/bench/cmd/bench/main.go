@@ -1,0 +1,97 @@
+// Command bench measures many clusters on one management cluster: how long they take, what the manager needs for it, and
+// which program the time went to. It runs real programs against the simulator on this machine. `make bench` runs it.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack/programs"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+func main() {
+	ctrl.SetLogger(klog.NewKlogr().V(-1))
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := command(ctx, os.Args[1:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
+		_, _ = fmt.Fprintln(os.Stderr, "bench:", err)
+		stop()
+		os.Exit(1) //nolint:gocritic // what is deferred was done
+	}
+}
+
+// What Cluster API does in a run.
+const (
+	// setupFull is all of Cluster API: control planes and workers come from KubeadmControlPlanes and MachineDeployments, and
+	// boot as nodes of pretend clusters in memory.
+	setupFull = "full"
+	// setupMachines is its core only: Machines are made by hand, and nothing boots. It shows the manager without the rest.
+	setupMachines = "machines"
+)
+
+// options are the flags.
+type options struct {
+	setup             string
+	clusters, workers int
+	profile           vcdsim.Profile
+	dir               string
+	timeout           time.Duration
+	profiler          string
+	managerArgs       []string
+}
+
+func command(ctx context.Context, args []string, out io.Writer) error {
+	opts, err := parse(args, out)
+	if err != nil {
+		return err
+	}
+	b := &bench{options: opts, out: out, began: time.Now(), log: slog.New(slog.DiscardHandler)}
+	err = b.run(ctx)
+	return errors.Join(err, b.close())
+}
+
+func parse(args []string, out io.Writer) (options, error) {
+	var opts options
+	cache, err := programs.DefaultCache()
+	if err != nil {
+		return opts, err
+	}
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(out)
+	flags.StringVar(&opts.setup, "setup", setupFull, "full: all of Cluster API, and pretend clusters; machines: its core and bare machines, which shows the manager alone")
+	flags.IntVar(&opts.clusters, "clusters", 100, "number of clusters, at most 200, with one control plane each")
+	flags.IntVar(&opts.workers, "workers", 2, "number of workers of each cluster")
+	profile := flags.String("profile", vcdsim.Instant.Name, "how long the simulated VCD takes: instant, fast (a tenth of a real one) or recorded (as a real one)")
+	flags.StringVar(&opts.dir, "dir", filepath.Join(cache, "bench"), "folder for logs, kubeconfigs and data")
+	flags.DurationVar(&opts.timeout, "timeout", 30*time.Minute, "how long the clusters may take to come up")
+	flags.StringVar(&opts.profiler, "profiler-address", "", "where the manager serves pprof, such as localhost:6060")
+	if err := flags.Parse(args); err != nil {
+		return opts, err
+	}
+	opts.managerArgs = flags.Args()
+	var known bool
+	if opts.profile, known = vcdsim.ProfileByName(*profile); !known {
+		return opts, fmt.Errorf("--profile %s is none of instant, fast and recorded", *profile)
+	}
+	if opts.setup != setupFull && opts.setup != setupMachines {
+		return opts, fmt.Errorf("--setup %s is neither full nor machines", opts.setup)
+	}
+	if opts.clusters < 1 || opts.clusters > 200 || opts.workers < 0 {
+		return opts, fmt.Errorf("--clusters %d, --workers %d: from 1 to 200 clusters, and no fewer workers than none", opts.clusters, opts.workers)
+	}
+	opts.dir, err = filepath.Abs(opts.dir)
+	return opts, err
+}

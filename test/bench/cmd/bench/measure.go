@@ -1,0 +1,136 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// ticksPerSecond is the unit of /proc/PID/stat, the same on every Linux that Go runs on.
+const ticksPerSecond = 100
+
+// ourself is how this process is listed: it is everything that a real installation would not have, or not here.
+const ourself = "bench (simulator, pretend clusters, driver)"
+
+// cpuSeconds returns the processor time of this process and of its children so far, by the name of the program.
+func cpuSeconds() (map[string]float64, error) {
+	used := map[string]float64{}
+	err := children(func(pid int, name string, stat []string) {
+		user, _ := strconv.ParseFloat(stat[11], 64)
+		system, _ := strconv.ParseFloat(stat[12], 64)
+		if pid == os.Getpid() {
+			name = ourself
+		}
+		used[name] += (user + system) / ticksPerSecond
+	})
+	return used, err
+}
+
+// children calls f for this process and each of its children, with its program and the fields of its stat after the name.
+func children(f func(pid int, name string, stat []string)) error {
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return err
+	}
+	for _, path := range stats {
+		content, err := os.ReadFile(path) //nolint:gosec // of the kernel
+		if err != nil {
+			continue // It ended.
+		}
+		begin, end := strings.IndexByte(string(content), '('), strings.LastIndexByte(string(content), ')')
+		fields := strings.Fields(string(content[end+1:]))
+		pid, _ := strconv.Atoi(strings.TrimSpace(string(content[:begin])))
+		if parent, _ := strconv.Atoi(fields[1]); parent != os.Getpid() && pid != os.Getpid() {
+			continue
+		}
+		program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+		if err != nil {
+			continue
+		}
+		f(pid, filepath.Base(program), fields)
+	}
+	return nil
+}
+
+// peakMemory returns the largest resident memory of a program that this process started, in MiB.
+func peakMemory(program string) float64 {
+	var peak float64
+	_ = children(func(pid int, name string, _ []string) {
+		if name != program {
+			return
+		}
+		content, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		for line := range strings.Lines(string(content)) {
+			if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+				kib, _ := strconv.ParseFloat(strings.Fields(value)[0], 64)
+				peak = kib / 1024
+			}
+		}
+	})
+	return peak
+}
+
+func subtract(after, before map[string]float64) map[string]float64 {
+	difference := map[string]float64{}
+	for name, used := range after {
+		difference[name] = used - before[name]
+	}
+	return difference
+}
+
+// managerProgram is the name of this provider's binary.
+const managerProgram = "manager"
+
+// report prints the table, and names the bottleneck.
+func (b *bench) report(took time.Duration, machines int, cpu map[string]float64) error {
+	calls := 0
+	counters := b.simulator.Counters()
+	for _, n := range counters {
+		calls += n
+	}
+	load, _ := os.ReadFile("/proc/loadavg")
+	w := tabwriter.NewWriter(b.out, 0, 0, 2, ' ', 0)
+	line := func(what, format string, args ...any) {
+		_, _ = fmt.Fprintf(w, "%s\t%s\n", what, fmt.Sprintf(format, args...))
+	}
+	line("\nset-up", "%s, profile %s, %d CPUs, load %s", b.setup, b.profile.Name, runtime.NumCPU(), strings.TrimSpace(string(load)))
+	line("clusters, machines", "%d, %d", b.clusters, machines)
+	line("time until all are up", "%.0f s", took.Seconds())
+	line("manager: peak memory", "%.0f MiB", peakMemory(managerProgram))
+	line("manager: processor time", "%.1f s", cpu[managerProgram])
+	line("VCD: calls", "%d, %.1f per machine, %.1f per second", calls, float64(calls)/float64(machines), float64(calls)/took.Seconds())
+	line("VCD: logins", "%d", counters["POST /cloudapi/1.0.0/sessions"])
+	total := 0.0
+	for _, used := range cpu {
+		total += used
+	}
+	busiest := slices.SortedFunc(maps.Keys(cpu), func(a, b string) int { return cmp.Compare(cpu[b], cpu[a]) })
+	line("processors", "%.0f %% busy with the programs below", 100*total/took.Seconds()/float64(runtime.NumCPU()))
+	for _, name := range busiest {
+		line("  "+name, "%.1f s, %.0f %%", cpu[name], 100*cpu[name]/total)
+	}
+	line("bottleneck", "%s", b.bottleneck(busiest[0], total/took.Seconds()/float64(runtime.NumCPU()), float64(calls)/took.Seconds()))
+	return w.Flush()
+}
+
+// bottleneck names what a run waited for most.
+func (b *bench) bottleneck(busiest string, busy, callsPerSecond float64) string {
+	switch {
+	case busy > 0.8:
+		return "the processors, most of all " + busiest
+	case callsPerSecond > 0.8*defaultRate:
+		return fmt.Sprintf("the manager's limit of %d calls per second to a VCD", defaultRate)
+	}
+	return "waiting: polls of tasks, Cluster API's retries, other work on this machine"
+}
+
+// defaultRate is the manager's default of --vcd-requests-per-second.
+const defaultRate = 20

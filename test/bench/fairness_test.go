@@ -1,0 +1,61 @@
+package bench
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+func TestAClusterWithManyMachinesDoesNotStarveAnother(t *testing.T) {
+	inBubble(t, func(c *vcdsim.Config) { c.Profile = vcdsim.Fast }, func(b *bubble) {
+		b.cluster(1, 1)
+		alone := b.awaitReady(1, time.Hour)
+		b.cluster(2, 200, func(c *infrav1.VCDCluster) { c.Spec.VApp.Layout = infrav1.VAppPerMachine })
+		time.Sleep(10 * time.Second)
+		start := time.Now()
+		b.machine("c1", "c1-second")
+
+		beside := b.awaitMachine("c1-second", time.Hour)
+
+		n, _ := b.ready()
+		t.Logf("a machine with its cluster takes %.1f s alone; one beside 200 others %.1f s, when %d machines were ready", alone.Seconds(), beside.Seconds(), n)
+		b.Expect(n).To(BeNumerically("<", 150), "most of the others are not done")
+		b.Expect(beside).To(BeNumerically("<", 2*alone+10*time.Second))
+		b.awaitReady(202, time.Hour)
+		all := time.Since(start)
+		calls := len(b.Requests())
+		t.Logf("200 machines with a vApp each: %.0f s, %d calls", all.Seconds(), calls)
+		b.Expect(float64(calls)).To(BeNumerically(">", 0.6*all.Seconds()*20), "nobody was sent away for longer than it takes to serve the others")
+		b.expectRate(20, 40)
+	})
+}
+
+// awaitMachine waits until a machine is ready, and returns how long that took.
+func (b *bubble) awaitMachine(name string, patience time.Duration) time.Duration {
+	b.t.Helper()
+	start := time.Now()
+	for !b.machineReady(name) {
+		if time.Since(start) > patience {
+			b.t.Fatalf("%s is not ready after %s", name, patience)
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	return time.Since(start)
+}
+
+// expectRate checks that no second had more calls than the rate allows after a burst.
+func (b *bubble) expectRate(perSecond, burst int) {
+	b.t.Helper()
+	perMinute := map[string]int{}
+	for _, r := range b.Requests() {
+		perMinute[r.Time.Truncate(time.Minute).String()]++
+	}
+	for minute, n := range perMinute {
+		b.Expect(n).To(BeNumerically("<=", 60*perSecond+burst), fmt.Sprint(minute))
+	}
+}
