@@ -40,6 +40,7 @@ func TestAHangingSiteHoldsUpFewWorkers(t *testing.T) {
 		}()
 	}
 	g.Eventually(clock.Waiting).Should(Equal(17), "three call, the others wait for them")
+	g.Eventually(func() int { return f.count(opVM) }).Should(Equal(3))
 	clock.Advance(patience)
 
 	for range 17 {
@@ -147,7 +148,7 @@ func TestALoginThatHangsEndsSoonAndHoldsUpOneOnly(t *testing.T) {
 	clock := newFakeClock()
 	f := newFakeVCD(t)
 	hang(t, f, opLogin)
-	pool := NewPool(PoolOptions{Clock: clock, RequestTimeout: 200 * time.Millisecond})
+	pool := NewPool(PoolOptions{Clock: clock, RequestTimeout: 700 * time.Millisecond})
 	start := time.Now()
 
 	_, err := pool.Session(t.Context(), f.config())
@@ -161,12 +162,12 @@ func TestALoginThatHangsEndsSoonAndHoldsUpOneOnly(t *testing.T) {
 		_, err := pool.Session(context.Background(), f.config())
 		probed <- err
 	}()
-	g.Eventually(func() int { return f.count(opLogin) }).Should(Equal(2))
+	g.Eventually(func() int { return f.count(opLogin) }, "5s").Should(Equal(2))
 	before := time.Now()
 	_, err = pool.Session(t.Context(), f.config())
 	g.Expect(err).To(MatchError(ErrUnavailable))
 	g.Expect(time.Since(before)).To(BeNumerically("<", 150*time.Millisecond), "nobody else waits")
-	g.Eventually(probed).Should(Receive(MatchError(ErrUnavailable)))
+	g.Eventually(probed, "5s").Should(Receive(MatchError(ErrUnavailable)))
 }
 
 func TestWhoWaitsForALookupOfSomebodyElseIsPatientForAWhileOnly(t *testing.T) {
