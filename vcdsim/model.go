@@ -60,6 +60,8 @@ type VDC struct {
 	// Policies are the names of the compute policies published to this VDC; the first sizing policy is the default.
 	Policies []string
 	VMQuota  int // 0 is unlimited
+	// Fleet are the VMs that exist from the beginning.
+	Fleet Fleet
 }
 
 // A StorageProfile is a storage policy of a VDC.

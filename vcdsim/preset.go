@@ -4,7 +4,7 @@ import "net/netip"
 
 // Presets by name, for the command line.
 func presets() map[string]func() Model {
-	return map[string]func() Model{"minimal": Minimal, "k8s-tenant": K8sTenant, "ip-spaces": IPSpaces, "vdc-group": VDCGroupTenant}
+	return map[string]func() Model{"minimal": Minimal, "k8s-tenant": K8sTenant, "ip-spaces": IPSpaces, "vdc-group": VDCGroupTenant, "large": Large}
 }
 
 // PresetByName returns a preset model.

@@ -20,9 +20,31 @@ type record struct {
 	attrs    []xmltree.Attr
 	metadata map[string]Metadata
 	links    []*xmltree.Node
+	row      row // of what there may be thousands of: attributes and links are made when they are wanted
+}
+
+// A row makes a record late.
+type row interface {
+	// peek returns an attribute that is cheap to know; references as bare ids.
+	peek(name string) (value string, cheap bool)
+	fill(rec *record)
+}
+
+// complete makes the attributes and links of a record that has none yet.
+func (rec *record) complete() {
+	if rec.row != nil {
+		rec.row.fill(rec)
+		rec.row = nil
+	}
 }
 
 func (rec *record) get(name string) (string, bool) {
+	if rec.row != nil {
+		if value, cheap := rec.row.peek(name); cheap {
+			return value, true
+		}
+		rec.complete()
+	}
 	for _, a := range rec.attrs {
 		if a.Name == name {
 			return a.Value, true
@@ -164,20 +186,33 @@ func (r *request) sortRecords(rows []*record) {
 	if key == "" {
 		key, sign = "id", 1
 	}
-	slices.SortStableFunc(rows, func(a, b *record) int {
+	byKey := func(a, b *record) int {
 		x, ok := a.get(key)
 		y, _ := b.get(key)
 		if !ok && key == "id" {
 			x, _ = a.get("href")
 			y, _ = b.get("href")
 		}
-		if m, err := strconv.Atoi(x); err == nil {
-			if n, err := strconv.Atoi(y); err == nil {
+		if m, ok := whole(x); ok {
+			if n, ok := whole(y); ok {
 				return sign * (m - n)
 			}
 		}
 		return sign * strings.Compare(x, y)
-	})
+	}
+	if slices.IsSortedFunc(rows, byKey) {
+		return // as those of a type with many rows are made
+	}
+	slices.SortStableFunc(rows, byKey)
+}
+
+// whole reads a number that has nothing but digits, which most values are not.
+func whole(s string) (int, bool) {
+	if s == "" || s[0] < '0' || s[0] > '9' || s[len(s)-1] < '0' || s[len(s)-1] > '9' || len(s) > 18 {
+		return 0, false
+	}
+	n, err := strconv.Atoi(s)
+	return n, err == nil
 }
 
 // records cuts the page that was asked for and writes it.
@@ -218,6 +253,7 @@ func (r *request) pageURI(page int) string {
 
 // node writes the row: all attributes, or href and those in fields, which may name metadata too.
 func (rec *record) node(element string, fields []string, links bool) *xmltree.Node {
+	rec.complete()
 	n := xmltree.New(element)
 	withMetadata := false
 	for _, f := range fields {

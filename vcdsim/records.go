@@ -8,37 +8,6 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-func (r *request) vmRecords() []*record {
-	var out []*record
-	A, Opt := xmltree.A, xmltree.Opt
-	for _, vm := range sorted(r.sim.store.vms) {
-		vapp := r.sim.store.vapps[vm.VAppID]
-		if vapp == nil || !r.sees(vapp.OrgID) {
-			continue
-		}
-		vdcName := r.sim.store.vdcName(vapp.VDCID)
-		attrs := []xmltree.Attr{
-			A("name", vm.Name), A("containerName", vapp.Name), A("container", r.href("vapp", vapp.ID)),
-			A("ownerName", r.userName(vapp)), A("owner", r.base()+"/api/admin/user/"+vapp.OwnerID),
-			A("vdc", r.href("vdc", vapp.VDCID)), A("vdcName", vdcName), A("isVAppTemplate", false), A("isDeleted", false),
-			A("guestOs", osName(vm.OS)), A("numberOfCpus", vm.CPUs), A("memoryMB", vm.MemoryMiB), A("status", vm.Status.text()),
-		}
-		if nic := vm.primary(); nic != nil {
-			attrs = append(attrs, Opt("networkName", nic.Network), Opt("network", r.networkHref(vapp, nic.Network)), Opt("ipAddress", nic.Address))
-		}
-		attrs = append(attrs, A("isBusy", r.sim.busy(vm.ID)), A("isDeployed", vm.Deployed), A("isPublished", false),
-			A("catalogName", ""), A("hardwareVersion", hardwareNumber(vm.HardwareVersion)), A("vmToolsStatus", "RUNNING"),
-			A("isInMaintenanceMode", false), A("isAutoNature", false), A("storageProfileName", r.sim.store.profileName(vm.StorageProfileID)),
-			A("gcStatus", gcStatus(vm)), leaseAttr("autoUndeployDate", vapp.Lease.undeploys()), leaseAttr("autoDeleteDate", vapp.Lease.deletes()),
-			A("isAutoUndeployNotified", false), A("isAutoDeleteNotified", false), A("isComputePolicyCompliant", true),
-			Opt("vmSizingPolicyId", URN("vdcComputePolicy", vm.SizingPolicyID)), Opt("vmPlacementPolicyId", URN("vdcComputePolicy", vm.PlacementPolicyID)),
-			A("encrypted", false), A("dateCreated", vm.Created), A("totalStorageAllocatedMb", vm.storage()), A("isExpired", false),
-			A("href", r.href("vm", vm.ID)), A("type", mime("vm")))
-		out = append(out, &record{attrs: kept(attrs), metadata: vm.Metadata, links: r.recordLinks("vm", vm.ID)})
-	}
-	return append(out, r.templateVMRecords()...)
-}
-
 // kept drops the attributes that were left out.
 func kept(attrs []xmltree.Attr) []xmltree.Attr {
 	out := attrs[:0]

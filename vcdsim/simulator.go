@@ -102,6 +102,7 @@ func New(cfg Config) (*Simulator, error) {
 	s.seedProfiles()
 	s.seedBalancers()
 	s.setDefaults(cfg)
+	s.launch()
 	if err := s.addCells(cfg, versions); err != nil {
 		return nil, err
 	}

@@ -239,6 +239,7 @@ type store struct {
 	sessions  map[string]*Session            // by token
 	locks     map[string]string              // entity -> task
 	children  map[string][]*VM               // vApp -> VMs in the order they were made
+	order     []*VM                          // all VMs by id
 	metadata  map[string]map[string]Metadata // of what the model holds, by id
 	documents map[string][]*document         // of cloudapi, by path, oldest first
 	access    map[string]access              // by the id of what is shared
@@ -261,10 +262,17 @@ func newStore(m Model) *store {
 func (s *store) addVM(vm *VM) {
 	s.vms[vm.ID] = vm
 	s.children[vm.VAppID] = append(s.children[vm.VAppID], vm)
+	i, _ := slices.BinarySearchFunc(s.order, vm.ID, vmByID)
+	s.order = slices.Insert(s.order, i, vm)
 }
+
+func vmByID(vm *VM, id string) int { return strings.Compare(vm.ID, id) }
 
 func (s *store) removeVM(vm *VM) {
 	delete(s.vms, vm.ID)
+	if i, found := slices.BinarySearchFunc(s.order, vm.ID, vmByID); found {
+		s.order = slices.Delete(s.order, i, i+1)
+	}
 	s.children[vm.VAppID] = slices.DeleteFunc(slices.Clone(s.children[vm.VAppID]), func(x *VM) bool { return x == vm })
 }
 

@@ -213,15 +213,27 @@ func equal(pattern, have string) bool {
 	return (have == "true" || have == "false") && strings.EqualFold(pattern, have)
 }
 
-var uuid = regexp.MustCompile(`(?:^|[/:\-])([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$`)
-
 // ID returns the UUID a reference ends in, empty if it is not a reference.
 func ID(ref string) string {
-	if m := uuid.FindStringSubmatch(strings.TrimSuffix(ref, "/")); m != nil {
-		return m[1]
+	ref = strings.TrimSuffix(ref, "/")
+	const size = 36
+	if len(ref) < size {
+		return ""
 	}
-	return ""
+	id := ref[len(ref)-size:]
+	if len(ref) > size && !strings.ContainsRune("/:-", rune(ref[len(ref)-size-1])) {
+		return ""
+	}
+	for i := range size {
+		c, dash := id[i], i == 8 || i == 13 || i == 18 || i == 23
+		if dash != (c == '-') || !dash && !isHex(c) {
+			return ""
+		}
+	}
+	return id
 }
+
+func isHex(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' }
 
 func wildcard(pattern, s string) bool {
 	parts := strings.Split(pattern, "*")

@@ -1,0 +1,118 @@
+package vcdsim
+
+import (
+	"fmt"
+	"net/netip"
+)
+
+// A Fleet is a number of equal vApps with equal VMs, made from the VDC's first network and the organisation's first
+// template with VMs. Those that are powered on have their addresses, but no guest was asked to boot in them.
+type Fleet struct {
+	VApps, VMsPerVApp int
+	PoweredOff        bool
+}
+
+// launch makes the fleets of the model.
+func (s *Simulator) launch() {
+	for o := range s.store.model.Orgs {
+		org := &s.store.model.Orgs[o]
+		for v := range org.VDCs {
+			s.launchFleet(org, &org.VDCs[v])
+		}
+	}
+}
+
+// launchFleet makes the fleet of a VDC.
+func (s *Simulator) launchFleet(org *Org, vdc *VDC) {
+	f := vdc.Fleet
+	tpl, source := firstTemplate(org)
+	if f.VApps == 0 || source == nil {
+		return
+	}
+	addresses := poolOf(vdc)
+	for i := range f.VApps {
+		v := &VApp{
+			ID: s.ids.next("vapp"), Name: fmt.Sprintf("%s-vapp-%03d", vdc.Name, i), OrgID: org.ID, VDCID: vdc.ID, Status: Resolved,
+			Deployed: !f.PoweredOff, Created: s.clock.Now(), Metadata: map[string]Metadata{},
+			Lease: Lease{Runtime: org.RuntimeLease, Storage: org.StorageLease},
+		}
+		if len(org.Users) > 0 {
+			v.OwnerID = org.Users[0].ID
+		}
+		if len(vdc.Networks) > 0 {
+			n := &vdc.Networks[0]
+			v.Networks = []VAppNetwork{{ID: s.ids.next("network"), Name: n.Name, ParentID: n.ID, FenceMode: "bridged"}}
+		}
+		s.store.vapps[v.ID] = v
+		for j := range f.VMsPerVApp {
+			vm := s.fleetVM(vdc, v, tpl, source, j)
+			if len(vm.NICs) > 0 {
+				vm.NICs[0].Address = addresses()
+			}
+			s.store.addVM(vm)
+		}
+		s.deployedChanged(v)
+	}
+}
+
+func firstTemplate(org *Org) (*Template, *TemplateVM) {
+	for c := range org.Catalogs {
+		for t := range org.Catalogs[c].Templates {
+			if tpl := &org.Catalogs[c].Templates[t]; len(tpl.VMs) > 0 {
+				return tpl, &tpl.VMs[0]
+			}
+		}
+	}
+	return nil, nil
+}
+
+// poolOf hands out the addresses of the first network's static pools one after the other, then none.
+func poolOf(vdc *VDC) func() string {
+	if len(vdc.Networks) == 0 {
+		return func() string { return "" }
+	}
+	pools := vdc.Networks[0].StaticPool
+	var at netip.Addr
+	return func() string {
+		for len(pools) > 0 {
+			if at = at.Next(); !pools[0].Contains(at) {
+				at = pools[0].From
+			} else if at == pools[0].To {
+				pools = pools[1:]
+			}
+			return at.String()
+		}
+		return ""
+	}
+}
+
+func (s *Simulator) fleetVM(vdc *VDC, v *VApp, tpl *Template, t *TemplateVM, number int) *VM {
+	name := fmt.Sprintf("%s-%03d", v.Name, number)
+	vm := &VM{
+		ID: s.ids.next("vm"), Name: name, VAppID: v.ID, Status: PoweredOn, Deployed: true, Created: s.clock.Now(),
+		OS: t.OS, HardwareVersion: defaultHardware, CPUs: t.CPUs, CoresPerSocket: 1, MemoryMiB: t.MemoryMiB,
+		ExtraConfig: map[string]string{}, Metadata: map[string]Metadata{}, Properties: map[string]string{},
+		Customization: Customization{ComputerName: computerName(name)}, StorageProfileID: vdc.defaultProfile(),
+		SizingPolicyID: s.store.defaultSizing(vdc), TemplateID: tpl.ID, TemplateName: tpl.Name, KubernetesVersion: tpl.KubernetesVersion,
+		Boot: Boot{Generation: 1, Up: true, Hostname: computerName(name)},
+	}
+	if vdc.Fleet.PoweredOff {
+		vm.Status, vm.Deployed, vm.Boot = PoweredOff, false, Boot{}
+	}
+	vm.Disks = templateDisks(t, vm.StorageProfileID)
+	if len(v.Networks) > 0 {
+		vm.NICs = []NIC{{Network: v.Networks[0].Name, MAC: s.ids.mac(), Mode: modePool, Adapter: defaultAdapter, Connected: true}}
+	}
+	return vm
+}
+
+// Large is the tenant for Kubernetes with 10,000 VMs in 100 vApps, on a network of its own size.
+func Large() Model {
+	m := K8sTenant()
+	vdc := &m.Orgs[1].VDCs[0]
+	vdc.Fleet = Fleet{VApps: 100, VMsPerVApp: 100}
+	vdc.Networks[0].Gateway = netip.MustParsePrefix("10.40.0.1/16")
+	vdc.Networks[0].StaticPool = []Range{addresses("10.40.1.0", "10.40.63.255")}
+	vdc.Networks[0].DHCPPool = []Range{addresses("10.40.64.0", "10.40.95.255")}
+	return m
+}

@@ -1,0 +1,130 @@
+package vcdsim_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// largest is how many VMs the measurements are made with.
+const largest = 10000
+
+// A direct calls a simulator without a network.
+type direct struct {
+	sim   *vcdsim.Simulator
+	token string
+}
+
+func newDirect(tb testing.TB) *direct {
+	tb.Helper()
+	sim, err := vcdsim.New(vcdsim.Config{Model: vcdsim.Large(), Seed: 1})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	d := &direct{sim: sim}
+	req := httptest.NewRequest(http.MethodPost, "https://vcd/cloudapi/1.0.0/sessions", nil)
+	req.SetBasicAuth("capvcd@acme", "password")
+	d.token = d.do(req).Header().Get("X-VMWARE-VCLOUD-ACCESS-TOKEN")
+	return d
+}
+
+func (d *direct) do(req *http.Request) *httptest.ResponseRecorder {
+	req.Header.Set("Accept", "application/*;version=37.2")
+	if d.token != "" {
+		req.Header.Set("Authorization", "Bearer "+d.token)
+	}
+	w := httptest.NewRecorder()
+	d.sim.ServeHTTP(w, req)
+	return w
+}
+
+func (d *direct) get(tb testing.TB, path string) []byte {
+	tb.Helper()
+	w := d.do(httptest.NewRequest(http.MethodGet, "https://vcd"+path, nil))
+	if w.Code != http.StatusOK {
+		tb.Fatalf("%s: %d %s", path, w.Code, w.Body)
+	}
+	return w.Body.Bytes()
+}
+
+// pages are the queries that are measured.
+func pages(sim *vcdsim.Simulator) map[string]string {
+	const page = "/api/query?type=vm&pageSize=128"
+	state := sim.State()
+	return map[string]string{
+		"FirstPage":   page,
+		"LastPage":    page + "&page=78",
+		"OfVDC":       page + "&filter=isVAppTemplate==false;vdc==https://vcd/api/vdc/" + state.Model.Orgs[1].VDCs[0].ID + "&sortAsc=id",
+		"OfVApp":      page + "&filter=container==https://vcd/api/vApp/vapp-" + state.VApps[0].ID,
+		"OfNames":     page + "&filter=name==*-07*;status==POWERED_ON&sortAsc=name",
+		"ByAttribute": page + "&filter=numberOfCpus=gt=1",
+	}
+}
+
+func BenchmarkStart10000(b *testing.B) {
+	for b.Loop() {
+		if _, err := vcdsim.New(vcdsim.Config{Model: vcdsim.Large(), Seed: 1}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkQuery10000(b *testing.B) {
+	d := newDirect(b)
+	for name, path := range pages(d.sim) {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				d.get(b, path)
+			}
+		})
+	}
+}
+
+func BenchmarkGetVM10000(b *testing.B) {
+	d := newDirect(b)
+	path := "/api/vApp/vm-" + d.sim.State().VMs[5000].ID
+	b.ResetTimer()
+	for b.Loop() {
+		d.get(b, path)
+	}
+}
+
+func BenchmarkGetVApp10000(b *testing.B) {
+	d := newDirect(b)
+	path := "/api/vApp/vapp-" + d.sim.State().VApps[50].ID
+	b.ResetTimer()
+	for b.Loop() {
+		d.get(b, path)
+	}
+}
+
+// TestTenThousandVMs counts what a page costs in allocations, which are the same on every machine: only the rows that are
+// answered are made. The benchmarks say how long it takes.
+func TestTenThousandVMs(t *testing.T) {
+	g := NewWithT(t)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	d := newDirect(t)
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	used := int64(after.HeapAlloc) - int64(before.HeapAlloc)
+	t.Logf("%d MiB", used>>20)
+
+	g.Expect(d.sim.State().VMs).To(HaveLen(largest))
+	g.Expect(used).To(BeNumerically("<", 100<<20))
+	for name, path := range pages(d.sim) {
+		allocations := testing.AllocsPerRun(3, func() { d.get(t, path) })
+		t.Logf("%s: %.0f allocations", name, allocations)
+		if name != "ByAttribute" { // which every row has to be made for
+			g.Expect(allocations).To(BeNumerically("<", 6*largest), name)
+		}
+	}
+	g.Expect(string(d.get(t, "/api/query?type=vm&pageSize=128&page=79"))).To(ContainSubstring(fmt.Sprintf(`total="%d"`, largest+1)))
+}

@@ -1,0 +1,77 @@
+package vcdsim
+
+import (
+	"strconv"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+// vmRecords are the rows of VMs, by id, then those of templates' VMs.
+func (r *request) vmRecords() []*record {
+	out := make([]*record, 0, len(r.sim.store.order))
+	rows := make([]vmRow, len(r.sim.store.order))
+	records := make([]record, len(rows))
+	for i, vm := range r.sim.store.order {
+		vapp := r.sim.store.vapps[vm.VAppID]
+		if vapp == nil || !r.sees(vapp.OrgID) {
+			continue
+		}
+		rows[i] = vmRow{r: r, vm: vm, vapp: vapp}
+		records[i] = record{metadata: vm.Metadata, row: &rows[i]}
+		out = append(out, &records[i])
+	}
+	return append(out, r.templateVMRecords()...)
+}
+
+// A vmRow is a VM's record to be made.
+type vmRow struct {
+	r    *request
+	vm   *VM
+	vapp *VApp
+}
+
+func (w *vmRow) peek(name string) (string, bool) {
+	switch name {
+	case "id", "href": // in the order of hrefs, VMs come before templates' VMs
+		return w.vm.ID, true
+	case "name":
+		return w.vm.Name, true
+	case "container":
+		return w.vapp.ID, true
+	case "containerName":
+		return w.vapp.Name, true
+	case "vdc":
+		return w.vapp.VDCID, true
+	case "status":
+		return w.vm.Status.text(), true
+	case "isVAppTemplate":
+		return "false", true
+	case "isDeployed":
+		return strconv.FormatBool(w.vm.Deployed), true
+	}
+	return "", false
+}
+
+func (w *vmRow) fill(rec *record) {
+	r, vm, vapp := w.r, w.vm, w.vapp
+	A, Opt := xmltree.A, xmltree.Opt
+	vdcName := r.sim.store.vdcName(vapp.VDCID)
+	attrs := []xmltree.Attr{
+		A("name", vm.Name), A("containerName", vapp.Name), A("container", r.href("vapp", vapp.ID)),
+		A("ownerName", r.userName(vapp)), A("owner", r.base()+"/api/admin/user/"+vapp.OwnerID),
+		A("vdc", r.href("vdc", vapp.VDCID)), A("vdcName", vdcName), A("isVAppTemplate", false), A("isDeleted", false),
+		A("guestOs", osName(vm.OS)), A("numberOfCpus", vm.CPUs), A("memoryMB", vm.MemoryMiB), A("status", vm.Status.text()),
+	}
+	if nic := vm.primary(); nic != nil {
+		attrs = append(attrs, Opt("networkName", nic.Network), Opt("network", r.networkHref(vapp, nic.Network)), Opt("ipAddress", nic.Address))
+	}
+	attrs = append(attrs, A("isBusy", r.sim.busy(vm.ID)), A("isDeployed", vm.Deployed), A("isPublished", false),
+		A("catalogName", ""), A("hardwareVersion", hardwareNumber(vm.HardwareVersion)), A("vmToolsStatus", "RUNNING"),
+		A("isInMaintenanceMode", false), A("isAutoNature", false), A("storageProfileName", r.sim.store.profileName(vm.StorageProfileID)),
+		A("gcStatus", gcStatus(vm)), leaseAttr("autoUndeployDate", vapp.Lease.undeploys()), leaseAttr("autoDeleteDate", vapp.Lease.deletes()),
+		A("isAutoUndeployNotified", false), A("isAutoDeleteNotified", false), A("isComputePolicyCompliant", true),
+		Opt("vmSizingPolicyId", URN("vdcComputePolicy", vm.SizingPolicyID)), Opt("vmPlacementPolicyId", URN("vdcComputePolicy", vm.PlacementPolicyID)),
+		A("encrypted", false), A("dateCreated", vm.Created), A("totalStorageAllocatedMb", vm.storage()), A("isExpired", false),
+		A("href", r.href("vm", vm.ID)), A("type", mime("vm")))
+	rec.attrs, rec.links = kept(attrs), r.recordLinks("vm", vm.ID)
+}
