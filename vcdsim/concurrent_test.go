@@ -39,7 +39,7 @@ func TestConcurrentClients(t *testing.T) {
 				select {
 				case <-stop:
 					return
-				case <-time.After(10*time.Millisecond):
+				case <-time.After(10 * time.Millisecond):
 					watch()
 				}
 			}
