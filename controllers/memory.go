@@ -62,6 +62,10 @@ type memory struct {
 	// waitsSince is when the machine first wanted its VM to be created.
 	waitsSince time.Time
 
+	// cancelled is when VCD was last asked to give up a shutdown that took too long; cancelRefused says that it would not.
+	cancelled     time.Time
+	cancelRefused bool
+
 	failure failure
 }
 

@@ -6,14 +6,11 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
-
-const defaultShutdownTimeout = 60 * time.Second
 
 // deleteVM makes sure that the VM is gone: shut down, power off, detach independent disks, delete.
 func deleteVM(ctx context.Context, s *machineScope) (outcome, error) {
@@ -73,12 +70,14 @@ func (s *machineScope) settleDeletion() (out outcome, gone bool) {
 		{stepPowerOn, "Powering on the VM"},
 		{stepGrow, growingDisk},
 		{stepClear, "Removing bootstrap data"},
-		{stepShutdown, "Shutting down the guest"},
 	} {
 		// Whether these succeeded does not matter: what is there is looked at afresh.
 		if out, _ := s.settle(p.step, p.doing); out.reason == infrav1.TaskRunningReason {
 			return out, false
 		}
+	}
+	if out := s.settleShutdown(); out != done {
+		return out, false
 	}
 	for _, p := range []struct {
 		step  step
@@ -197,7 +196,7 @@ func (s *machineScope) ownershipProblem(vm vcd.VM) outcome {
 // takeDown takes the next step of deleting a VM.
 func (s *machineScope) takeDown(ctx context.Context, vm *vcd.VM) (outcome, error) {
 	if len(vm.Tasks) > 0 {
-		return wait(busyPoll, infrav1.TaskRunningReason, "Waiting for another task on VM %s", vm.Name), nil
+		return s.waitForVM(ctx, vm)
 	}
 	if vm.Status == vcd.StatusPoweredOn {
 		if out, err := s.shutDown(ctx, vm); err != nil || out != done {
@@ -234,39 +233,14 @@ func (s *machineScope) detach(ctx context.Context, vm *vcd.VM, disk vcd.Ref) (ou
 	return s.started(stepDetach, task, err, "Detaching independent disk "+disk.Name)
 }
 
+// started follows what was asked for. What went away meanwhile is looked for afresh.
 func (s *machineScope) started(what step, t vcd.Task, err error, doing string) (outcome, error) {
-	if err != nil {
+	switch {
+	case errors.Is(err, vcd.ErrNotFound):
+		s.session.Invalidate(s.placement.vdc)
+		return wait(busyPoll, infrav1.EntityBusyReason, "%s: it went away meanwhile", doing), nil
+	case err != nil:
 		return s.refuse(what, err, doing)
 	}
 	return s.start(what, t, doing), nil
-}
-
-// shutDown asks the guest to shut down, once, and waits for it until the time is up. The time is counted from a note
-// on the object, so that a restart does not start it again.
-func (s *machineScope) shutDown(ctx context.Context, vm *vcd.VM) (outcome, error) {
-	m := s.vcdMachine
-	timeout := defaultShutdownTimeout
-	if seconds := m.Spec.ShutdownTimeoutSeconds; seconds != nil {
-		timeout = time.Duration(ptr.Deref(seconds, 0)) * time.Second
-	}
-	if timeout == 0 {
-		return done, nil
-	}
-	if asked, err := time.Parse(time.RFC3339, m.Annotations[infrav1.ShutdownRequestedAnnotation]); err == nil {
-		left := asked.Add(timeout).Sub(s.now())
-		if left <= 0 || s.memory.failing(stepShutdown, s.now(), m.Generation) != done {
-			return done, nil
-		}
-		return wait(min(left, busyPoll), infrav1.ShuttingDownReason, "Waiting for the guest to shut down"), nil
-	}
-	ctrl.LoggerFrom(ctx).Info("Shutting down guest", "vm", vm.ID)
-	task, err := s.session.Shutdown(ctx, vm.ID)
-	switch {
-	case errors.Is(err, vcd.ErrInvalid), errors.Is(err, vcd.ErrForbidden):
-		return done, nil // No VMware Tools run in the guest, or the right is missing: power it off.
-	case err != nil:
-		return refusal(err, "Shutting down the guest")
-	}
-	annotate(m, infrav1.ShutdownRequestedAnnotation, s.now().UTC().Format(time.RFC3339))
-	return s.start(stepShutdown, task, "Shutting down the guest"), nil
 }

@@ -68,11 +68,18 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 // newWorldOn makes a world with the latencies of a profile.
 func newWorldOn(t *testing.T, profile vcdsim.Profile, objects ...client.Object) *world {
 	t.Helper()
+	return newWorldWith(t, vcdsim.Config{Profile: profile}, objects...)
+}
+
+// newWorldWith makes a world with a simulator of a configuration.
+func newWorldWith(t *testing.T, config vcdsim.Config, objects ...client.Object) *world {
+	t.Helper()
 	ctrl.SetLogger(logr.Discard())
 	w := &world{WithT: NewWithT(t), ctx: t.Context()}
 	observe, err := record.To(os.Getenv("VCDSIM_RECORD"))
 	w.Expect(err).NotTo(HaveOccurred())
-	sim, err := vcdsim.New(vcdsim.Config{Model: vcdsim.K8sTenant(), Guest: pretendGuest{}, Profile: profile, Observe: observe})
+	config.Model, config.Guest, config.Observe = vcdsim.K8sTenant(), pretendGuest{}, observe
+	sim, err := vcdsim.New(config)
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(sim.Start()).To(Succeed())
 	t.Cleanup(func() { _ = sim.Close() })

@@ -30,7 +30,7 @@ func (s *Session) queryType(kind string) string {
 	}
 	admin := map[string]string{
 		"vm": "adminVM", "vApp": "adminVApp", "orgVdc": "adminOrgVdc", "vAppTemplate": "adminVAppTemplate",
-		"task": "adminTask", "catalog": "adminCatalog", "orgVdcStorageProfile": "adminOrgVdcStorageProfile",
+		"task": "adminTask", "disk": "adminDisk", "catalog": "adminCatalog", "orgVdcStorageProfile": "adminOrgVdcStorageProfile",
 	}
 	if name, ok := admin[kind]; ok {
 		return name

@@ -1,0 +1,52 @@
+package vcd
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/vmware/go-vcloud-director/v2/types/v56"
+)
+
+// maxDiskPages bounds how many pages of disks are read: a server that always offers another one stops us here.
+const maxDiskPages = 100
+
+// A NamedDisk is an independent disk of a VDC.
+type NamedDisk struct {
+	Ref
+
+	Description string // carries the ownership marker
+	Attached    bool   // to some VM
+}
+
+// NamedDisks lists the independent disks of a VDC, whoever they belong to.
+func (s *Session) NamedDisks(ctx context.Context, vdc VDC) ([]NamedDisk, error) {
+	var disks []NamedDisk
+	for page := 1; page <= maxDiskPages; page++ {
+		var found types.QueryResultRecordsType
+		if err := s.queryPage(ctx, "disk", allOf(term{"vdc", s.href(kindVDC, vdc.ID)}), page, "name", &found); err != nil {
+			return nil, fmt.Errorf("listing disks of VDC %s: %w", vdc.Name, err)
+		}
+		records := both(found.DiskRecord, found.AdminDiskRecord)
+		for _, r := range records {
+			disks = append(disks, NamedDisk{
+				Ref: Ref{ID: urnOf(kindDisk, r.HREF), Name: r.Name}, Description: r.Description, Attached: r.IsAttached || r.AttachedVmCount > 0,
+			})
+		}
+		if len(disks) >= int(found.Total) || len(records) == 0 {
+			break
+		}
+	}
+	return disks, nil
+}
+
+// DeleteNamedDisk starts deleting an independent disk, which must not be attached. What is on it is lost.
+func (s *Session) DeleteNamedDisk(ctx context.Context, id string) (Task, error) {
+	return s.start(ctx, http.MethodDelete, pathOf(kindDisk, id), "", nil)
+}
+
+// CancelTask asks VCD to give up a task. It may end all the same, or go on: look at it afterwards.
+func (s *Session) CancelTask(ctx context.Context, id string) error {
+	_, err := s.do(ctx, call{method: http.MethodPost, path: pathOf(kindTask, id) + "/action/cancel"})
+	return err
+}
