@@ -98,6 +98,7 @@ type session struct {
 	tasks
 	history
 	leases
+	namedDisks
 }
 
 // Sessions opens sessions, or returns those that are open.
@@ -110,7 +111,7 @@ func SessionsOf(pool *vcd.Pool) Sessions {
 		if err != nil {
 			return nil, err
 		}
-		return &session{placements: s, policies: s, inventory: s, vApps: s, vms: s, power: s, tasks: s, history: s, leases: s}, nil
+		return &session{placements: s, policies: s, inventory: s, vApps: s, vms: s, power: s, tasks: s, history: s, leases: s, namedDisks: s}, nil
 	}
 }
 

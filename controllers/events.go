@@ -92,9 +92,14 @@ func vAppDeleted(r events.EventRecorder, c *infrav1.VCDCluster, name string) {
 	happened(r, c, "VAppDeleted", "vApp "+name+" is deleted")
 }
 
-// disksLeft records which disks were detached from VMs of c and may still be there.
+// diskDeleted records that an independent disk of c is being deleted, as its policy wishes.
+func diskDeleted(r events.EventRecorder, c *infrav1.VCDCluster, disk vcd.Ref) {
+	happened(r, c, "DiskDeleted", "Deleting independent disk "+diskText(disk))
+}
+
+// disksLeft records which independent disks of c may still be there.
 func disksLeft(r events.EventRecorder, c *infrav1.VCDCluster, disks []string) {
-	happened(r, c, "DisksLeft", "Independent disks are kept. Known are those that were detached from deleted VMs of the cluster, "+
+	happened(r, c, "DisksLeft", "Independent disks are kept. Known are those that are marked as the cluster's, and those that were detached from its VMs, "+
 		"if nobody deleted them since: "+few(disks))
 }
 

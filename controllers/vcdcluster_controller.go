@@ -115,7 +115,12 @@ func (s *clusterScope) markProvisioned(ctx context.Context, phases []phase[*clus
 	}
 	c.Status.Initialization.Provisioned = ptr.To(true)
 	provisionedAfter(c, s.now())
-	helper, err := store(ctx, s.Client, c, s.patcher)
+	return s.save(ctx)
+}
+
+// save stores what phases changed in the object, now rather than at the end.
+func (s *clusterScope) save(ctx context.Context) error {
+	helper, err := store(ctx, s.Client, s.vcdCluster, s.patcher)
 	if err == nil {
 		s.patcher = helper
 	}
@@ -124,10 +129,11 @@ func (s *clusterScope) markProvisioned(ctx context.Context, phases []phase[*clus
 
 func clusterPhases(c *infrav1.VCDCluster) []phase[*clusterScope] {
 	if !c.DeletionTimestamp.IsZero() {
-		return []phase[*clusterScope]{
-			{infrav1.VAppDeletedCondition, deleteClusterVApp},
-			{infrav1.ReleasedCondition, releaseCluster},
+		phases := []phase[*clusterScope]{{infrav1.VAppDeletedCondition, deleteClusterVApp}}
+		if c.Spec.OrphanedDiskPolicy == infrav1.OrphanedDiskDelete {
+			phases = append(phases, phase[*clusterScope]{infrav1.DisksDeletedCondition, deleteClusterDisks})
 		}
+		return append(phases, phase[*clusterScope]{infrav1.ReleasedCondition, releaseCluster})
 	}
 	phases := []phase[*clusterScope]{
 		{infrav1.IdentityReadyCondition, reconcileIdentityReady},

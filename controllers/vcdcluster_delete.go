@@ -103,7 +103,8 @@ func (s *clusterScope) proveGone(ctx context.Context, vdc vcd.VDC, name string) 
 	c := s.vcdCluster
 	if s.ended {
 		vAppDeleted(s.Recorder, c, name)
-		return done, nil
+		delete(c.Annotations, infrav1.VAppCreatedAnnotation) // The proof is seen once only.
+		return done, s.save(ctx)
 	}
 	if c.Annotations[infrav1.VAppCreatedAnnotation] == "" {
 		now := &infrav1.VCDCluster{} // The last machine notes it, and goes at once.
@@ -183,24 +184,12 @@ func releaseCluster(ctx context.Context, s *clusterScope) (outcome, error) {
 			return done, fmt.Errorf("deleting IPAddressClaim %s: %w", key, err)
 		}
 	}
-	if disks := detachedDisks(c); len(disks) > 0 {
+	if disks := s.disksThatStay(ctx); len(disks) > 0 {
 		disksLeft(s.Recorder, c, disks)
 	}
 	s.Drivers.forget(s.cluster)
 	controllerutil.RemoveFinalizer(c, infrav1.ClusterFinalizer)
 	return done, nil
-}
-
-// detachedDisks lists the independent disks that were detached from VMs of c. Who owns them may have deleted them since.
-func detachedDisks(c *infrav1.VCDCluster) []string {
-	var disks []string
-	for key, name := range c.Annotations {
-		if id, ok := strings.CutPrefix(key, infrav1.DetachedDiskAnnotationPrefix); ok {
-			disks = append(disks, name+" (urn:vcloud:disk:"+id+")")
-		}
-	}
-	slices.Sort(disks)
-	return disks
 }
 
 // vdcOf returns the VDC of a cluster, by the id found earlier if there is one.

@@ -62,6 +62,8 @@ const (
 	VMDeletedCondition = "VMDeleted"
 	// VAppDeletedCondition says whether the vApp is gone, if it was this object's alone.
 	VAppDeletedCondition = "VAppDeleted"
+	// DisksDeletedCondition says whether the independent disks of a VCDCluster are gone. It is there if spec.orphanedDiskPolicy is Delete.
+	DisksDeletedCondition = "DisksDeleted"
 	// ReleasedCondition says whether what the object holds in Kubernetes is released. The object goes with it.
 	ReleasedCondition = "Released"
 )

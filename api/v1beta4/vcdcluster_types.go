@@ -82,7 +82,8 @@ type VCDClusterSpec struct {
 	LoadBalancer LoadBalancerSpec `json:"loadBalancer,omitempty,omitzero"`
 
 	// orphanedDiskPolicy says what happens to this cluster's named (independent) disks when the cluster is deleted: Retain keeps
-	// them and lists them in an event; Delete removes those this cluster owns. Mutable in place.
+	// them and lists them in an event; Delete removes those that no VM has and whose description says that they are this cluster's, by our marker
+	// or by nothing but the infraID. Mutable in place.
 	// +optional
 	// +kubebuilder:default=Retain
 	OrphanedDiskPolicy OrphanedDiskPolicy `json:"orphanedDiskPolicy,omitempty"`

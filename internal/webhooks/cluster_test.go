@@ -23,7 +23,6 @@ func TestVCDClusterNotYet(t *testing.T) {
 		{"proxy", func(c *infrav1.VCDCluster) { c.Spec.Proxy.HTTPProxy = "http://proxy:3128" }, []string{"spec.proxy"}, words},
 		{"one-arm load balancing", func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.OneArm = &infrav1.OneArmSpec{} }, []string{"spec.loadBalancer"}, words},
 		{"external subnet", func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.VIPSubnet = "10.0.0.0/24" }, []string{"spec.loadBalancer"}, words},
-		{"deletion of named disks", func(c *infrav1.VCDCluster) { c.Spec.OrphanedDiskPolicy = infrav1.OrphanedDiskDelete }, []string{"spec.orphanedDiskPolicy"}, words},
 		{"runtime defined entity", func(c *infrav1.VCDCluster) { c.Spec.RDE.Mode = infrav1.RDEProject }, []string{"spec.rde"}, words},
 		{"id of a runtime defined entity", func(c *infrav1.VCDCluster) { c.Spec.RDE.ID = "urn:vcloud:entity:x" }, []string{"spec.rde"}, words},
 		{"everything that is implemented", func(*infrav1.VCDCluster) {}, nil, ""},

@@ -51,11 +51,6 @@ var clusterFeatures = []feature[infrav1.VCDClusterSpec]{
 		what:  "load balancing on the edge gateway", instead: "leave it out",
 	},
 	{
-		path:  []string{"orphanedDiskPolicy"},
-		asked: func(s *infrav1.VCDClusterSpec) bool { return s.OrphanedDiskPolicy == infrav1.OrphanedDiskDelete },
-		what:  "deleting named disks", instead: "use Retain and delete them in VCD",
-	},
-	{
 		path: []string{"rde"},
 		asked: func(s *infrav1.VCDClusterSpec) bool {
 			return !isZero(s.RDE) && s.RDE != infrav1.RDESpec{Mode: infrav1.RDENone}
