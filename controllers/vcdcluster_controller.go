@@ -82,6 +82,7 @@ type clusterScope struct {
 	session *session    // set by reconcileIdentityReady
 	vdc     vcd.VDC     // set by reconcileNetwork
 	network vcd.Network // set by reconcileNetwork
+	gone    bool        // the vApp is proved gone, or never was; set by deleteClusterVApp
 	ended   bool        // our own task deleted the vApp; set by deleteClusterVApp
 }
 

@@ -86,7 +86,9 @@ func (s *clusterScope) deleteVApp(ctx context.Context, vdc vcd.VDC, name string)
 	vApp, err := s.session.FindVApp(ctx, vdc, name)
 	switch {
 	case errors.Is(err, vcd.ErrNotFound):
-		return s.proveGone(ctx, vdc, name)
+		out, err := s.proveGone(ctx, vdc, name)
+		s.gone = err == nil && out == done
+		return out, err
 	case err != nil:
 		return refusal(err, "Reading vApp "+name)
 	}

@@ -56,8 +56,8 @@ func (s *clusterScope) ownDisks(ctx context.Context) ([]vcd.NamedDisk, outcome, 
 // else, for the cluster has no VM any more: they stay.
 func deleteClusterDisks(ctx context.Context, s *clusterScope) (outcome, error) {
 	c := s.vcdCluster
-	if c.Spec.InfraID == "" {
-		return done, nil // Nothing carries it.
+	if c.Spec.InfraID == "" || !s.gone {
+		return done, nil // Where VMs may be left, somebody may need the disks: those that are detached just now, too.
 	}
 	disks, out, err := s.ownDisks(ctx)
 	if err != nil || out != done {

@@ -94,6 +94,20 @@ func TestDisksOfADeletedClusterAreDeletedIfWished(t *testing.T) {
 	w.Expect(w.sim.Counters()).To(HaveKeyWithValue(diskDeleteCall, 3))
 }
 
+func TestDisksOfAVAppThatStaysAreKept(t *testing.T) {
+	w := newWorldWithDisks(t, infrav1.OrphanedDiskDelete)
+	w.addForeign(testCluster, "theirs")
+	w.deleteMachine("other")
+	c := w.vcdCluster()
+	annotate(c, infrav1.KeepVAppAnnotation, "true")
+	w.Expect(w.client.Update(w.ctx, c)).To(Succeed())
+
+	w.deleteCluster()
+
+	w.Expect(w.sim.State().Disks).To(HaveLen(6))
+	w.Expect(w.eventTexts()).To(ContainElement(ContainSubstring("DisksLeft")))
+}
+
 func TestClusterIsDeletedThoughItsDisksCannotBeListed(t *testing.T) {
 	w := newWorldWithDisks(t, infrav1.OrphanedDiskRetain)
 	w.deleteMachine("other")

@@ -3,7 +3,6 @@ package controllers
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"k8s.io/utils/ptr"
@@ -77,7 +76,7 @@ func (s *machineScope) waitForVM(ctx context.Context, vm *vcd.VM) (outcome, erro
 	left, asked := s.shutdownLeft()
 	for _, t := range vm.Tasks {
 		switch {
-		case !strings.Contains(strings.ToLower(t.Operation), "shutdown"):
+		case !t.ShutsDown():
 		case !asked: // It was asked for, and the answer got lost.
 			annotate(s.vcdMachine, infrav1.ShutdownRequestedAnnotation, s.now().UTC().Format(time.RFC3339))
 		case left <= 0:

@@ -44,9 +44,3 @@ func (s *Session) NamedDisks(ctx context.Context, vdc VDC) ([]NamedDisk, error) 
 func (s *Session) DeleteNamedDisk(ctx context.Context, id string) (Task, error) {
 	return s.start(ctx, http.MethodDelete, pathOf(kindDisk, id), "", nil)
 }
-
-// CancelTask asks VCD to give up a task. It may end all the same, or go on: look at it afterwards.
-func (s *Session) CancelTask(ctx context.Context, id string) error {
-	_, err := s.do(ctx, call{method: http.MethodPost, path: pathOf(kindTask, id) + "/action/cancel"})
-	return err
-}

@@ -25,6 +25,11 @@ func TestVCDClusterNotYet(t *testing.T) {
 		{"external subnet", func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.VIPSubnet = "10.0.0.0/24" }, []string{"spec.loadBalancer"}, words},
 		{"runtime defined entity", func(c *infrav1.VCDCluster) { c.Spec.RDE.Mode = infrav1.RDEProject }, []string{"spec.rde"}, words},
 		{"id of a runtime defined entity", func(c *infrav1.VCDCluster) { c.Spec.RDE.ID = "urn:vcloud:entity:x" }, []string{"spec.rde"}, words},
+		{"deletion of disks of which nothing proves that they are not needed", func(c *infrav1.VCDCluster) {
+			c.Spec.OrphanedDiskPolicy, c.Spec.VApp.Layout = infrav1.OrphanedDiskDelete, infrav1.VAppPerMachine
+		}, []string{"spec.orphanedDiskPolicy"}, "PerMachine"},
+		{"deletion of disks", func(c *infrav1.VCDCluster) { c.Spec.OrphanedDiskPolicy = infrav1.OrphanedDiskDelete }, nil, ""},
+		{"vApps of machines", func(c *infrav1.VCDCluster) { c.Spec.VApp.Layout = infrav1.VAppPerMachine }, nil, ""},
 		{"everything that is implemented", func(*infrav1.VCDCluster) {}, nil, ""},
 		{"an external cloud controller manager", func(c *infrav1.VCDCluster) { c.Spec.CloudProvider.Mode = infrav1.CloudProviderExternal }, nil, ""},
 		{"an object without defaults", func(c *infrav1.VCDCluster) {
