@@ -73,12 +73,11 @@ type power interface {
 	PowerOff(ctx context.Context, id string) (vcd.Task, error)
 }
 
-// tasks remembers the tasks that we started, and gives them up.
+// tasks remembers the tasks that we started.
 type tasks interface {
 	Follow(key string, t vcd.Task, wake func())
 	Task(key string) (vcd.Task, bool)
 	Forget(key string)
-	CancelTask(ctx context.Context, id string) error
 }
 
 // history tells and ends what others do, too.
