@@ -51,7 +51,7 @@ func TestCallersTakeTurns(t *testing.T) {
 		start("few")
 		start("few")
 		synctest.Wait()
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 
 		g.Expect(order).To(Equal([]string{"many", "few", "many", "few", "many", "many"}))
 	})
@@ -82,7 +82,7 @@ func TestOneCallerWithManyCallsHoldsUpNobody(t *testing.T) {
 			latest = max(latest, RetryAfter(err))
 		}
 		g.Expect(latest).To(BeNumerically(">", latestLater/2), "they do not come back all at once")
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 	})
 }
 
@@ -122,7 +122,7 @@ func TestNobodyWaitsLongForAFirstCall(t *testing.T) {
 		g.Expect(time.Since(start)).To(Equal(shortPatience + patience))
 
 		turns.giveBack()
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		g.Expect(oneCall(As(t.Context(), "a"), turns)).To(Succeed(), "those who gave up are forgotten")
 	})
 }

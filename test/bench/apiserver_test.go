@@ -94,7 +94,7 @@ func (a *apiServer) listWatch(obj runtime.Object) toolscache.ListerWatcher {
 		if err != nil {
 			panic(err)
 		}
-		return list.(client.ObjectList) //nolint:forcetypeassert // all lists are
+		return list.(client.ObjectList)
 	}
 	watchAll := func(ctx context.Context) (watch.Interface, error) {
 		w, err := a.Watch(ctx, newList())

@@ -255,7 +255,7 @@ func (b *bubble) awaitReady(n int, patience time.Duration) time.Duration {
 		if time.Since(start) > patience {
 			b.t.Fatalf("%d of %d machines are ready after %s; %s", got, n, patience, problem)
 		}
-		time.Sleep(every)
+		<-time.After(every)
 	}
 }
 

@@ -23,7 +23,7 @@ func TestASteadyResyncAsksNextToNothingBeside10000VMsOfOthers(t *testing.T) {
 		b.cluster(1, 50)
 		b.awaitReady(50, time.Hour)
 		b.addForeign(10_000)
-		time.Sleep(atRest)
+		<-time.After(atRest)
 
 		b.expectSteady(2 * time.Hour)
 	})
@@ -33,7 +33,7 @@ func TestASteadyResyncOfMachinesWithAVAppEach(t *testing.T) {
 	inBubble(t, func(c *vcdsim.Config) { c.Profile = vcdsim.Fast }, func(b *bubble) {
 		b.cluster(1, 50, func(c *infrav1.VCDCluster) { c.Spec.VApp.Layout = infrav1.VAppPerMachine })
 		b.awaitReady(50, time.Hour)
-		time.Sleep(atRest)
+		<-time.After(atRest)
 
 		b.expectSteady(2 * time.Hour)
 	})
@@ -46,7 +46,7 @@ func (b *bubble) expectSteady(long time.Duration) {
 	many := 0
 	for range long / resync {
 		start := time.Now()
-		time.Sleep(resync)
+		<-time.After(resync)
 		calls := len(b.requests(start))
 		perResync = append(perResync, calls)
 		if calls > steadyCalls {

@@ -16,7 +16,7 @@ func TestAClusterWithManyMachinesDoesNotStarveAnother(t *testing.T) {
 		b.cluster(1, 1)
 		alone := b.awaitReady(1, time.Hour)
 		b.cluster(2, 200, func(c *infrav1.VCDCluster) { c.Spec.VApp.Layout = infrav1.VAppPerMachine })
-		time.Sleep(10 * time.Second)
+		<-time.After(10 * time.Second)
 		start := time.Now()
 		b.machine("c1", "c1-second")
 
@@ -43,7 +43,7 @@ func (b *bubble) awaitMachine(name string, patience time.Duration) time.Duration
 		if time.Since(start) > patience {
 			b.t.Fatalf("%s is not ready after %s", name, patience)
 		}
-		time.Sleep(200 * time.Millisecond)
+		<-time.After(200 * time.Millisecond)
 	}
 	return time.Since(start)
 }

@@ -29,12 +29,12 @@ func TestADayAtRest(t *testing.T) {
 		b.cluster(1, machines)
 		b.cluster(2, 3)
 		b.awaitReady(machines+3, time.Hour)
-		time.Sleep(atRest)
+		<-time.After(atRest)
 		start, before := time.Now(), b.Counters()
 		versions := b.versions()
 		var heap []uint64
 		for range 24 {
-			time.Sleep(time.Hour)
+			<-time.After(time.Hour)
 			heap = append(heap, liveHeap())
 		}
 		calls := map[string]int{}
@@ -65,10 +65,10 @@ func TestLeasesAreKept(t *testing.T) {
 	}, func(b *bubble) {
 		b.cluster(1, 3)
 		b.awaitReady(3, time.Hour)
-		time.Sleep(atRest)
+		<-time.After(atRest)
 		start := time.Now()
 
-		time.Sleep(48 * time.Hour)
+		<-time.After(48 * time.Hour)
 
 		for _, vm := range b.State().VMs {
 			b.Expect(vm.PoweredOn).To(BeTrue(), vm.Name)

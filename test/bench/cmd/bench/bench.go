@@ -171,23 +171,28 @@ func (b *bench) progress(ctx context.Context) (progress, error) {
 		}
 	}
 	for i := range vms.Items {
-		if c := conditions.Get(&vms.Items[i], clusterv1.ReadyCondition); c != nil && c.Status == metav1.ConditionTrue {
+		switch c := conditions.Get(&vms.Items[i], clusterv1.ReadyCondition); {
+		case c == nil:
+		case c.Status == metav1.ConditionTrue:
 			p.vms++
-		} else if c != nil {
+		default:
 			p.problem = vms.Items[i].Name + ": " + c.Reason + ": " + c.Message
 		}
 	}
-	for i := range machines.Items {
-		if machines.Items[i].Status.NodeRef.IsDefined() {
-			p.nodes++
-		}
-	}
-	for i := range clusters.Items {
-		if conditions.IsTrue(&clusters.Items[i], clusterv1.AvailableCondition) {
-			p.available++
-		}
-	}
+	p.nodes = count(machines.Items, func(m *clusterv1.Machine) bool { return m.Status.NodeRef.IsDefined() })
+	p.available = count(clusters.Items, func(c *clusterv1.Cluster) bool { return conditions.IsTrue(c, clusterv1.AvailableCondition) })
 	return p, nil
+}
+
+// count counts the items that are as wanted.
+func count[T any](items []T, wanted func(*T) bool) int {
+	n := 0
+	for i := range items {
+		if wanted(&items[i]) {
+			n++
+		}
+	}
+	return n
 }
 
 // say prints a line with the time since the start.

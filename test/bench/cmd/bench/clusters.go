@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,24 +25,34 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack/programs"
 )
 
+// creators is how many clusters are created at the same time: one after the other, admission would be all that is measured.
+const creators = 8
+
 func (b *bench) createClusters(ctx context.Context) error {
-	template, err := os.ReadFile(filepath.Join(b.world.Root, "templates", "cluster-template.yaml"))
+	template, err := os.ReadFile(filepath.Join(b.world.Root, "templates", "cluster-template.yaml")) //nolint:gosec // A file of the repository.
 	if err != nil {
 		return err
 	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(creators)
 	for n := range b.clusters {
-		objects, err := b.render(template, n)
-		if err != nil {
-			return err
-		}
-		if b.setup == setupMachines {
-			objects = append(withoutOwners(objects), b.bareMachines(n)...)
-		}
-		for _, obj := range objects {
-			obj.SetNamespace(clusterNamespace)
-			if err := b.client.Create(ctx, obj); err != nil {
-				return fmt.Errorf("creating %T %s: %w", obj, obj.GetName(), err)
-			}
+		group.Go(func() error { return b.createCluster(ctx, template, n) })
+	}
+	return group.Wait()
+}
+
+func (b *bench) createCluster(ctx context.Context, template []byte, n int) error {
+	objects, err := b.render(template, n)
+	if err != nil {
+		return err
+	}
+	if b.setup == setupMachines {
+		objects = append(withoutOwners(objects), b.bareMachines(n)...)
+	}
+	for _, obj := range objects {
+		obj.SetNamespace(clusterNamespace)
+		if err := b.client.Create(ctx, obj); err != nil {
+			return fmt.Errorf("creating %T %s: %w", obj, obj.GetName(), err)
 		}
 	}
 	return nil
