@@ -35,6 +35,8 @@ type Org struct {
 	// RuntimeLease and StorageLease are the defaults and the maximum of new vApps; 0 never expires.
 	RuntimeLease time.Duration
 	StorageLease time.Duration
+	// Limits of operations at a time.
+	Limits OperationLimits
 }
 
 // A User can log in to its Org.

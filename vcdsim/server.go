@@ -187,6 +187,11 @@ func (s *Simulator) dispatch(r *request, e endpoint, found route.Result) (*respo
 	}
 	switch found {
 	case route.Found:
+		for _, check := range []func(*request) error{(*request).permitted, (*request).withinLimits} {
+			if err := check(r); err != nil {
+				return nil, err
+			}
+		}
 		return e.handle(r)
 	case route.WrongMethod:
 		s.journal.unknown(r.op)

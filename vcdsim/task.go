@@ -40,6 +40,8 @@ type Task struct {
 	RequestID     string
 	Locks         []string // entities that are busy meanwhile
 	Work          Work
+	Number        int  // counts the tasks, in the order they were asked for
+	Waiting       bool // queued until the organisation's limits let it begin
 	Cell          int  // that runs it; 0 is none in particular
 	Stuck         bool // a fault rule keeps it from ending
 }
@@ -103,12 +105,16 @@ func (s *Simulator) startTask(r *request, w Work, owner Entity, locks []string) 
 		t.OrgID, t.RequestID, t.Cell = r.session.OrgID, r.id, r.cell.number
 		t.UserID, t.UserName = r.session.UserID, r.session.User
 	}
+	t.Number = s.ids.count["task"]
+	t.Waiting = w.Op != opCreateEntity && !s.mayRun(t)
 	s.store.tasks[t.ID] = t
 	for _, id := range locks {
 		s.store.locks[id] = t.ID
 	}
 	s.trimTasks()
-	s.finishAfter(t, d)
+	if !t.Waiting {
+		s.finishAfter(t, d)
+	}
 	return t
 }
 
@@ -153,6 +159,8 @@ func (s *Simulator) end(t *Task, status TaskStatus, err *Refusal) {
 			delete(s.store.locks, id)
 		}
 	}
+	t.Waiting = false
+	s.admit(t.OrgID)
 }
 
 // trimTasks forgets the oldest finished tasks.

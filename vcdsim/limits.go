@@ -1,0 +1,96 @@
+package vcdsim
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+)
+
+// OperationLimits are what an organisation's users may have done at a time; 0 is unlimited. What is more than may run waits
+// in the state queued; what is more than may wait is refused.
+type OperationLimits struct {
+	PerUser       int
+	PerOrg        int
+	QueuedPerUser int
+	QueuedPerOrg  int
+}
+
+const codeLimit = "OPERATION_LIMITS_EXCEEDED"
+
+// load counts the tasks of a user and of an organisation that run, and that wait.
+type load struct{ user, org, queuedUser, queuedOrg int }
+
+func (s *Simulator) load(orgID, userID string) load {
+	var n load
+	for _, t := range s.store.tasks {
+		if t.done() || t.OrgID != orgID || t.Work.Op == opCreateEntity {
+			continue
+		}
+		own := 0
+		if t.UserID == userID {
+			own = 1
+		}
+		if t.Waiting {
+			n.queuedOrg, n.queuedUser = n.queuedOrg+1, n.queuedUser+own
+		} else {
+			n.org, n.user = n.org+1, n.user+own
+		}
+	}
+	return n
+}
+
+func reached(limit, have int) bool { return limit > 0 && have >= limit }
+
+// withinLimits refuses a write of a user whose operations, running and queued, are all that the organisation allows.
+func (r *request) withinLimits() error {
+	if r.session == nil || r.Method == http.MethodGet {
+		return nil
+	}
+	org := r.sim.store.org(r.session.OrgID)
+	if org == nil || org.Limits == (OperationLimits{}) {
+		return nil
+	}
+	l, n := org.Limits, r.sim.load(org.ID, r.session.UserID)
+	if reached(l.PerUser, n.user) && reached(l.QueuedPerUser, n.queuedUser) {
+		return refuse(http.StatusBadRequest, codeLimit,
+			"The maximum number of operations that the user %q may have queued, %d, is reached.", r.session.User, l.QueuedPerUser)
+	}
+	if reached(l.PerOrg, n.org) && reached(l.QueuedPerOrg, n.queuedOrg) {
+		return refuse(http.StatusBadRequest, codeLimit,
+			"The maximum number of operations that the organization %q may have queued, %d, is reached.", org.Name, l.QueuedPerOrg)
+	}
+	return nil
+}
+
+// mayRun says whether a task, which is not counted yet, is within the limits.
+func (s *Simulator) mayRun(t *Task) bool {
+	org := s.store.org(t.OrgID)
+	if org == nil || org.Limits == (OperationLimits{}) {
+		return true
+	}
+	n := s.load(t.OrgID, t.UserID)
+	return !reached(org.Limits.PerUser, n.user) && !reached(org.Limits.PerOrg, n.org)
+}
+
+// admit lets the oldest tasks of an organisation that wait begin, as far as the limits allow.
+func (s *Simulator) admit(orgID string) {
+	org := s.store.org(orgID)
+	if org == nil || org.Limits == (OperationLimits{}) {
+		return
+	}
+	var waiting []*Task
+	for _, t := range s.store.tasks {
+		if t.Waiting && !t.done() && t.OrgID == orgID {
+			waiting = append(waiting, t)
+		}
+	}
+	slices.SortFunc(waiting, func(a, b *Task) int { return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.Number, b.Number)) })
+	for _, t := range waiting {
+		if s.mayRun(t) {
+			t.Waiting = false
+			took := t.Due.Sub(t.Started)
+			t.Due = s.clock.Now().Add(took)
+			s.finishAfter(t, took)
+		}
+	}
+}
