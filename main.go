@@ -35,8 +35,8 @@ import (
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
-// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions;customresourcedefinitions/status,verbs=update;patch,resourceNames=vcdclusters.infrastructure.cluster.x-k8s.io;vcdclustertemplates.infrastructure.cluster.x-k8s.io;vcdmachines.infrastructure.cluster.x-k8s.io;vcdmachinetemplates.infrastructure.cluster.x-k8s.io;vcdidentities.infrastructure.cluster.x-k8s.io;vcdclusteridentities.infrastructure.cluster.x-k8s.io;vcdfailuredomains.infrastructure.cluster.x-k8s.io;vcddeploymentzones.infrastructure.cluster.x-k8s.io
-// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdclustertemplates;vcdmachinetemplates;vcdfailuredomains;vcddeploymentzones,verbs=get;list;watch;patch;update
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions;customresourcedefinitions/status,verbs=patch,resourceNames=vcdclusters.infrastructure.cluster.x-k8s.io;vcdclustertemplates.infrastructure.cluster.x-k8s.io;vcdmachines.infrastructure.cluster.x-k8s.io;vcdmachinetemplates.infrastructure.cluster.x-k8s.io;vcdidentities.infrastructure.cluster.x-k8s.io;vcdclusteridentities.infrastructure.cluster.x-k8s.io;vcdfailuredomains.infrastructure.cluster.x-k8s.io;vcddeploymentzones.infrastructure.cluster.x-k8s.io
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdclustertemplates;vcdmachinetemplates;vcdfailuredomains;vcddeploymentzones,verbs=get;list;patch
 
 const (
 	defaultNamespace = "capvcd-system"

@@ -79,7 +79,7 @@ func run(m *testing.M) int {
 		return complain(err)
 	}
 	house.crew = crew{house.Manager, sharedLabel}
-	code := m.Run()
+	code := auditRights(m.Run())
 	if code != 0 {
 		fmt.Fprintln(os.Stderr, "Logs are kept in", house.LogDir())
 		return code

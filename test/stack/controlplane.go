@@ -62,7 +62,11 @@ func (s *Stack) tryControlPlane(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	api, err := s.run(programs.KubeAPIServer, s.apiServerArgs(etcdURL, ports[2]))
+	audit, err := s.auditArgs()
+	if err != nil {
+		return errors.Join(err, etcd.Kill())
+	}
+	api, err := s.run(programs.KubeAPIServer, append(s.apiServerArgs(etcdURL, ports[2]), audit...))
 	if err != nil {
 		return errors.Join(err, etcd.Kill())
 	}

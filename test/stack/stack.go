@@ -52,6 +52,8 @@ type Options struct {
 	Env []string
 	// Variables fill in ${NAME} in the components of the parts, such as EXP_MACHINE_TAINT_PROPAGATION: "true".
 	Variables map[string]string
+	// AuditNamespace is whose service accounts' requests are logged; empty for none.
+	AuditNamespace string
 }
 
 // Stack is a running management cluster.
@@ -65,6 +67,8 @@ type Stack struct {
 	clients  kubernetes.Interface
 	unlock   func()
 	failed   chan error
+
+	auditNamespace string
 
 	base []*process.Process // In the order they were started.
 
@@ -89,7 +93,7 @@ func Start(ctx context.Context, opts Options) (*Stack, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Stack{dir: dir, out: opts.Out, programs: set, failed: make(chan error, 16)}
+	s := &Stack{dir: dir, out: opts.Out, programs: set, failed: make(chan error, 16), auditNamespace: opts.AuditNamespace}
 	if err := s.claim(); err != nil {
 		return nil, err
 	}

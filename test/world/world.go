@@ -15,6 +15,9 @@ import (
 // Version is what the inventory says of this provider.
 const Version = "v2.0.0"
 
+// Namespace is where this provider is installed. What its service accounts ask the API server for is audited.
+const Namespace = "capvcd-system"
+
 // Options say what to start and where.
 type Options struct {
 	// Dir holds everything; one world at a time can use it.
@@ -62,7 +65,7 @@ func Start(ctx context.Context, opts Options) (*World, error) {
 		return nil, err
 	}
 	w.Stack, err = stack.Start(ctx, stack.Options{
-		Dir: dir, Out: opts.Out, Parts: opts.Parts, Env: opts.Env, Variables: opts.Variables,
+		Dir: dir, Out: opts.Out, Parts: opts.Parts, Env: opts.Env, Variables: opts.Variables, AuditNamespace: Namespace,
 	})
 	if err != nil {
 		return nil, err

@@ -1,0 +1,148 @@
+package integration
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/audit"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/world"
+)
+
+const lists = "API servers that cannot stream lists to those who watch are asked for lists"
+
+// unusedRights are those that these tests need not use, and why the manager has them all the same.
+var unusedRights = []audit.Allowance{
+	{
+		Verbs: []string{"list"}, Resources: []string{"secrets", "namespaces"}, Why: lists,
+	},
+	{
+		Verbs: []string{"list"}, Group: "apiextensions.k8s.io", Resources: []string{"customresourcedefinitions"}, Why: lists,
+	},
+	{
+		Verbs: []string{"list"}, Group: "cluster.x-k8s.io", Resources: []string{"clusters", "machines"}, Why: lists,
+	},
+	{
+		Verbs: []string{"list"}, Group: "ipam.cluster.x-k8s.io", Resources: []string{"ipaddressclaims", "ipaddresses"}, Why: lists,
+	},
+	{
+		Verbs: []string{"list"}, Group: "infrastructure.cluster.x-k8s.io",
+		Resources: []string{"vcdclusters", "vcdmachines", "vcdmachinetemplates", "vcdidentities", "vcdclusteridentities"}, Why: lists,
+	},
+	{
+		Verbs: []string{"watch"}, Resources: []string{"namespaces"},
+		Why: "only an identity that selects namespaces by label needs them; TestANamespaceThatIsNotAllowedIsLookedAtAgain in controllers",
+	},
+	{
+		Verbs: []string{"update"}, Resources: []string{"secrets"},
+		Why: "a kube-vip Secret that somebody changed is put right; tested in controllers",
+	},
+	{
+		Verbs: []string{"patch"}, Group: "events.k8s.io", Resources: []string{"events"},
+		Why: "an event that repeats within minutes is counted up",
+	},
+	{
+		Verbs: []string{"patch"}, Resources: []string{"events"},
+		Why: "so is that of a manager that becomes the working one again",
+	},
+	{
+		Verbs: []string{"patch"}, Group: "apiextensions.k8s.io", Resources: []string{"customresourcedefinitions/status"},
+		Why: "Cluster API's migrator, after a release that changes the stored version",
+	},
+	{
+		Verbs: []string{"get", "list", "patch"}, Group: "infrastructure.cluster.x-k8s.io",
+		Resources: []string{"vcdclustertemplates", "vcdmachinetemplates", "vcdfailuredomains", "vcddeploymentzones"},
+		Why:       "Cluster API's migrator, after a release that changes the stored version",
+	},
+	{
+		Verbs: []string{"patch"}, Group: "infrastructure.cluster.x-k8s.io",
+		Resources: []string{"vcdclusteridentities", "vcdclusteridentities/status", "vcdmachinetemplates/status"},
+		Why:       "the controllers of these kinds are tested in controllers, and the second one's in end-to-end tests",
+	},
+	{
+		Verbs: []string{"update"}, Group: "infrastructure.cluster.x-k8s.io",
+		Resources: []string{"vcdclusters/finalizers", "vcdmachines/finalizers", "vcdidentities/finalizers", "vcdclusteridentities/finalizers"},
+		Why:       "asked for inside the API server, when we set blockOwnerDeletion: OwnerReferencesPermissionEnforcement is on here",
+	},
+}
+
+// auditRights holds what the manager asked for against the role it is shipped with: nothing may have been denied, and after all
+// tests no right may be unused without a reason.
+func auditRights(code int) int {
+	requests, err := readAudit(house.AuditLog())
+	if err != nil {
+		return complain(err)
+	}
+	rights, err := shippedRights(house.Components)
+	if err != nil {
+		return complain(err)
+	}
+	found := audit.Compare(requests, "system:serviceaccount:"+world.Namespace+":capvcd-manager", rights)
+	for _, denied := range found.Denied {
+		code = complain(fmt.Errorf("the manager may not %s", denied))
+	}
+	if code != 0 || !everythingRan() {
+		return code
+	}
+	left, stale := audit.Excuse(found.Unused, rights, unusedRights)
+	for _, right := range left {
+		code = complain(fmt.Errorf("nobody used the right to %s: take it away, use it in a test, or say in unusedRights why it is there", right))
+	}
+	for _, a := range stale {
+		code = complain(fmt.Errorf("unusedRights excuses %v %v of %q, which nobody has", a.Verbs, a.Resources, a.Group))
+	}
+	fmt.Fprintf(os.Stderr, "The manager made %d requests to the API server; %d rights, none denied, %d unused for a reason\n",
+		found.Requests, len(rights), len(found.Unused)-len(left))
+	return code
+}
+
+// everythingRan says whether no test was left out.
+func everythingRan() bool {
+	return flag.Lookup("test.run").Value.String() == "" && flag.Lookup("test.skip").Value.String() == ""
+}
+
+func readAudit(path string) ([]audit.Request, error) {
+	log, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = log.Close() }()
+	return audit.Read(log)
+}
+
+// shippedRights are those of the ClusterRole and the Role in the components.
+func shippedRights(components []byte) ([]audit.Right, error) {
+	var rights []audit.Right
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(components), 4096)
+	for {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(object)
+		if errors.Is(err, io.EOF) {
+			return rights, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !strings.HasSuffix(object.GetKind(), "Role") {
+			continue
+		}
+		role := &rbacv1.ClusterRole{} // a Role has the same rules
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, role); err != nil {
+			return nil, err
+		}
+		more, err := audit.RightsOf(role.Rules)
+		if err != nil {
+			return nil, err
+		}
+		rights = append(rights, more...)
+	}
+}

@@ -1,0 +1,148 @@
+package integration
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+// TestManagersProtectWhatTheyServeAndElectALeader runs a manager as it is shipped: with leader election, and metrics by HTTPS
+// for those who may get them.
+func TestManagersProtectWhatTheyServeAndElectALeader(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	m := newCrew(t, "elected", "--leader-elect=true", "--insecure-diagnostics=false")
+	site := strings.TrimSuffix(strings.Replace(m.MetricsURL(), "http:", "https:", 1), "/metrics")
+	roles := applyRoles(t)
+	nobody, prometheus, person := token(t, "nobody", ""), token(t, "prometheus", "capvcd-metrics-reader"), token(t, "person", "capvcd-debugger")
+
+	g.Expect(roles).To(ContainElements("capvcd-metrics-reader", "capvcd-debugger"))
+	for _, tt := range []struct {
+		who, token, method, path string
+		status                   int
+	}{
+		{"somebody without a token", "", http.MethodGet, "/metrics", 401},
+		{"somebody without rights", nobody, http.MethodGet, "/metrics", 403},
+		{"somebody without rights", nobody, http.MethodGet, "/debug/pprof/", 403},
+		{"Prometheus", prometheus, http.MethodPut, "/debug/vcd-wire-log", 403},
+		{"Prometheus", prometheus, http.MethodGet, "/metrics", 200},
+		{"a person", person, http.MethodPut, "/debug/vcd-wire-log?for=1m", 200},
+		{"a person", person, http.MethodGet, "/debug/vcd-wire-log", 200},
+		{"a person", person, http.MethodDelete, "/debug/vcd-wire-log", 200},
+		{"a person", person, http.MethodGet, "/debug/pprof/cmdline", 200},
+	} {
+		status, _ := ask(t, tt.token, tt.method, site+tt.path)
+		g.Expect(status).To(Equal(tt.status), "%s: %s %s", tt.who, tt.method, tt.path)
+	}
+	g.Eventually(func() string {
+		_, metrics := ask(t, prometheus, http.MethodGet, site+"/metrics")
+		return metrics
+	}, patience, "200ms").Should(And(
+		ContainSubstring(`leader_election_master_status{name="controller-leader-election-capvcd"} 1`),
+		ContainSubstring(`controller_runtime_max_concurrent_reconciles{controller="vcdmachine"} 20`),
+		ContainSubstring("capvcd_longest_deletion_seconds{"),
+	))
+}
+
+// applyRoles applies the roles for people and Prometheus as they are shipped, and returns their names.
+func applyRoles(t *testing.T) []string {
+	t.Helper()
+	g := NewWithT(t)
+	content, err := os.ReadFile(filepath.Join(house.Root, "config", "monitoring", "metrics_reader.yaml"))
+	g.Expect(err).NotTo(HaveOccurred())
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096)
+	var names []string
+	for {
+		role := &unstructured.Unstructured{}
+		if err := decoder.Decode(role); errors.Is(err, io.EOF) {
+			return names
+		}
+		g.Expect(house.Apply(t.Context(), *role)).To(Succeed())
+		names = append(names, role.GetName())
+	}
+}
+
+// token makes a service account with a role, and returns a token of it.
+func token(t *testing.T, name, role string) string {
+	t.Helper()
+	g := NewWithT(t)
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
+	g.Expect(house.client.Create(t.Context(), account)).To(Succeed())
+	t.Cleanup(func() { _ = house.client.Delete(context.Background(), account) })
+	if role != "" {
+		binding := &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: name, Namespace: account.Namespace}},
+		}
+		g.Expect(house.client.Create(t.Context(), binding)).To(Succeed())
+		t.Cleanup(func() { _ = house.client.Delete(context.Background(), binding) })
+	}
+	request := &authenticationv1.TokenRequest{}
+	g.Expect(house.client.SubResource("token").Create(t.Context(), account, request)).To(Succeed())
+	return request.Status.Token
+}
+
+// ask makes a request to what signs its certificate itself.
+func ask(t *testing.T, token, method, url string) (int, string) {
+	t.Helper()
+	g := NewWithT(t)
+	request, err := http.NewRequestWithContext(t.Context(), method, url, http.NoBody)
+	g.Expect(err).NotTo(HaveOccurred())
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	c := &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // as Prometheus does
+	}}
+	response, err := c.Do(request)
+	g.Expect(err).NotTo(HaveOccurred())
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	g.Expect(err).NotTo(HaveOccurred())
+	return response.StatusCode, string(body)
+}
+
+func TestAVirtualIPFromAPool(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	pool := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "ipam.cluster.x-k8s.io/v1alpha2", "kind": "InClusterIPPool",
+		"metadata": map[string]any{"name": "vips", "namespace": s.namespace},
+		"spec":     map[string]any{"addresses": []any{"192.168.100.201-192.168.100.203"}, "prefix": int64(24)},
+	}}
+	s.create(pool)
+	c := s.cluster("pooled", func(c *infrav1.VCDCluster) {
+		c.Spec.Endpoint.KubeVIP.Address = ""
+		c.Spec.Endpoint.KubeVIP.PoolRef = &infrav1.IPPoolReference{APIGroup: "ipam.cluster.x-k8s.io", Kind: "InClusterIPPool", Name: "vips"}
+	})
+
+	s.ready(c)
+
+	s.g.Expect(c.Spec.ControlPlaneEndpoint.Host).To(HavePrefix("192.168.100.20"))
+	s.deleteCluster("pooled")
+	claims := &ipamv1.IPAddressClaimList{}
+	s.g.Eventually(func() ([]ipamv1.IPAddressClaim, error) {
+		err := house.client.List(t.Context(), claims, client.InNamespace(s.namespace))
+		return claims.Items, err
+	}, patience).Should(BeEmpty())
+}
