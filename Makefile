@@ -62,7 +62,7 @@ manifests: ## Write the files of a release to out/release/VERSION.
 ##@ Test
 
 .PHONY: test
-test: test-unit test-stack ## Run all tests: units, and those against real API servers and the simulator.
+test: test-unit test-stack test-monitoring ## Run all tests: units, and those against real API servers and the simulator.
 
 .PHONY: test-unit
 test-unit: ## Run the tests of the root module; WHAT chooses packages.
@@ -71,6 +71,10 @@ test-unit: ## Run the tests of the root module; WHAT chooses packages.
 .PHONY: test-stack
 test-stack: stack ## Run the tests in test/ on etcd, kube-apiserver and Cluster API; WHAT_STACK chooses packages.
 	cd test && $(GO) test -p $(STACKS) -timeout $(TIMEOUT) $(GO_TEST_FLAGS) $(WHAT_STACK)
+
+.PHONY: test-monitoring
+test-monitoring: ## Hold dashboard and alerts against the real metrics, with Prometheus' own parser and engine.
+	cd test/monitoring && $(GO) test -timeout $(TIMEOUT) ./...
 
 .PHONY: e2e
 e2e: stack ## Run Cluster API's shared end-to-end specs on the simulator; E2E_FLAGS are Ginkgo's.

@@ -22,3 +22,16 @@ tool crd-ref-docs --config=hack/api-reference/config.yaml --renderer=markdown \
 # Metrics, conditions and flags; what the API has words for only.
 go test ./docs -run TestGenerated -update
 go test ./internal/webhooks -run NotYet -update
+# The alerts as the operator of Prometheus wants them.
+{
+	cat <<-'EOF'
+		# Made from alerts.yaml by `make generate`.
+		apiVersion: monitoring.coreos.com/v1
+		kind: PrometheusRule
+		metadata:
+		  name: capvcd
+		  namespace: capvcd-system
+		spec:
+	EOF
+	sed -e '/^#/d' -e 's/^\(.\)/  \1/' config/monitoring/alerts.yaml
+} >config/monitoring/prometheusrule.yaml

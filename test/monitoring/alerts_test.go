@@ -1,0 +1,172 @@
+package monitoring
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/promqltest"
+	"github.com/prometheus/prometheus/storage"
+)
+
+// step is the distance between samples and evaluations.
+const step = time.Minute
+
+// fires says whether the alert fires at a time: its expression gave something at every evaluation of the time it must last.
+func fires(t *testing.T, engine *promql.Engine, samples storage.Storage, r rule, at time.Duration) bool {
+	t.Helper()
+	g := NewWithT(t)
+	lasts, err := model.ParseDuration(r.For)
+	g.Expect(err).NotTo(HaveOccurred())
+	for ago := time.Duration(0); ago <= time.Duration(lasts); ago += step {
+		query, err := engine.NewInstantQuery(context.WithoutCancel(t.Context()), samples, nil, r.Expr, time.Unix(0, 0).UTC().Add(at-ago))
+		g.Expect(err).NotTo(HaveOccurred())
+		result := query.Exec(t.Context())
+		g.Expect(result.Err).NotTo(HaveOccurred())
+		vector, err := result.Vector()
+		g.Expect(err).NotTo(HaveOccurred())
+		query.Close()
+		if len(vector) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// A story is what is measured in three hours, in Prometheus' notation for samples, and which alert it is about.
+type story struct {
+	alert, name string
+	series      []string
+	fires       bool
+}
+
+var stories = []story{
+	{"CAPVCDManagerAbsent", "nobody is scraped", []string{`up 1x180`}, true},
+	{"CAPVCDManagerAbsent", "a manager is", []string{`controller_runtime_max_concurrent_reconciles{controller="vcdmachine"} 20x180`}, false},
+	{"CAPVCDNoLeader", "one of two works", []string{
+		`leader_election_master_status{name="controller-leader-election-capvcd",pod="a"} 0x180`,
+		`leader_election_master_status{name="controller-leader-election-capvcd",pod="b"} 1x180`,
+	}, false},
+	{"CAPVCDNoLeader", "none of two works", []string{
+		`leader_election_master_status{name="controller-leader-election-capvcd",pod="a"} 0x180`,
+		`leader_election_master_status{name="controller-leader-election-capvcd",pod="b"} 0x180`,
+	}, true},
+	{"CAPVCDReconcileErrors", "an error now and then", []string{`capvcd_passes_total{kind="VCDMachine",condition="VMCreated",outcome="error"} 0+0.1x180`}, false},
+	{"CAPVCDReconcileErrors", "errors all the time", []string{`capvcd_passes_total{kind="VCDMachine",condition="VMCreated",outcome="error"} 0+4x180`}, true},
+	{"CAPVCDReconcileErrors", "much work without errors", []string{`capvcd_passes_total{kind="VCDMachine",condition="Ready",outcome="complete"} 0+400x180`}, false},
+	{"CAPVCDQueueLong", "a queue that is worked off", []string{`workqueue_depth{name="vcdmachine",priority="0"} 300-10x30 0x150`}, false},
+	{"CAPVCDQueueLong", "two queues of one name that stay", []string{
+		`workqueue_depth{name="vcdmachine",priority="0"} 60x180`, `workqueue_depth{name="vcdmachine",priority="-100"} 60x180`,
+	}, true},
+	{"CAPVCDWebhookCertificateUnreadable", "it was once, long ago", []string{`certwatcher_read_certificate_errors_total 0x10 1x170`}, false},
+	{"CAPVCDWebhookCertificateUnreadable", "it is", []string{`certwatcher_read_certificate_errors_total 0+1x180`}, true},
+	{"CAPVCDSiteDown", "one of two is, for the working manager", []string{
+		`capvcd_vcd_site_up{site="a"} 1x180`, `capvcd_vcd_site_up{site="b"} 1x120 0x60`,
+	}, true},
+	{"CAPVCDSiteDown", "it hiccups", []string{`capvcd_vcd_site_up{site="a"} 1 1 1 1 0 0 1x175`}, false},
+	{"CAPVCDCallsFail", "a fifth does", []string{
+		`capvcd_vcd_calls_total{site="a",operation="x",status="ok"} 0+80x180`,
+		`capvcd_vcd_calls_total{site="a",operation="x",status="unavailable"} 0+20x180`,
+	}, true},
+	{"CAPVCDCallsFail", "VCD says no, which is an answer", []string{
+		`capvcd_vcd_calls_total{site="a",operation="x",status="ok"} 0+80x180`,
+		`capvcd_vcd_calls_total{site="a",operation="x",status="forbidden"} 0+80x180`,
+	}, false},
+	{"CAPVCDCallsSlow", "eight seconds each", []string{
+		`capvcd_vcd_calls_total{site="a",operation="x",status="ok"} 0+10x180`, `capvcd_vcd_call_seconds_total{site="a"} 0+80x180`,
+	}, true},
+	{"CAPVCDCallsSlow", "a third of a second each", []string{
+		`capvcd_vcd_calls_total{site="a",operation="x",status="ok"} 0+30x180`, `capvcd_vcd_call_seconds_total{site="a"} 0+10x180`,
+	}, false},
+	{"CAPVCDThrottled", "VCD says so", []string{`capvcd_vcd_throttled_total{site="a",by="vcd"} 0+6x180`}, true},
+	{"CAPVCDThrottled", "only we do", []string{`capvcd_vcd_throttled_total{site="a",by="rate_limit"} 0+60x180`}, false},
+	{"CAPVCDOwnLimit", "five workers wait at all times", []string{`capvcd_vcd_wait_seconds_total{site="a",by="rate_limit"} 0+300x180`}, true},
+	{"CAPVCDOwnLimit", "now and then somebody waits", []string{`capvcd_vcd_wait_seconds_total{site="a",by="in_flight"} 0+10x180`}, false},
+	{"CAPVCDCredentialsRefused", "one identity's are", []string{`capvcd_vcd_credentials_refused{site="a"} 0x100 1x80`}, true},
+	{"CAPVCDCredentialsRefused", "none are", []string{`capvcd_vcd_credentials_refused{site="a"} 0x180`}, false},
+	{"CAPVCDInventoryOld", "the site answers all else", []string{
+		`capvcd_vcd_inventory_age_seconds{site="a"} 0+60x180`, `capvcd_vcd_site_up{site="a"} 1x180`,
+	}, true},
+	{"CAPVCDInventoryOld", "the site is down, which another alert says", []string{
+		`capvcd_vcd_inventory_age_seconds{site="a"} 0+60x180`, `capvcd_vcd_site_up{site="a"} 0x180`,
+	}, false},
+	{"CAPVCDTasksFail", "one in an hour", []string{`capvcd_vcd_tasks_total{site="a",operation="vappDeploy",result="failure"} 0x60 1x60 2x60`}, false},
+	{"CAPVCDTasksFail", "again and again", []string{`capvcd_vcd_tasks_total{site="a",operation="vappDeploy",result="failure"} 0+0.2x180`}, true},
+	{"CAPVCDTasksStuck", "two run, and none ends", []string{
+		`capvcd_vcd_tasks_running{site="a"} 2x180`, `capvcd_vcd_tasks_total{site="a",operation="vappDeploy",result="success"} 7x180`,
+	}, true},
+	{"CAPVCDTasksStuck", "none has ever ended", []string{`capvcd_vcd_tasks_running{site="a"} 2x180`}, true},
+	{"CAPVCDTasksStuck", "a busy site", []string{
+		`capvcd_vcd_tasks_running{site="a"} 2x180`, `capvcd_vcd_tasks_total{site="a",operation="vappDeploy",result="success"} 0+1x180`,
+	}, false},
+	{"CAPVCDClusterNotReady", "nobody may log in", []string{conditions("VCDCluster", "Ready", "False", "CredentialsRefused", "1x180")}, true},
+	{"CAPVCDClusterNotReady", "it waits for its pool", []string{conditions("VCDCluster", "Ready", "False", "AddressClaimed", "1x180")}, false},
+	{"CAPVCDClusterNotReady", "it is", []string{conditions("VCDCluster", "Ready", "True", "Ready", "1x180")}, false},
+	{"CAPVCDMachineNotReady", "somebody powered two off", []string{conditions("VCDMachine", "Ready", "False", "VMPoweredOff", "0x100 2x80")}, true},
+	{"CAPVCDMachineNotReady", "VCD does not tell", []string{conditions("VCDMachine", "Ready", "Unknown", "SiteUnreachable", "2x180")}, true},
+	{"CAPVCDMachineNotReady", "they come up", []string{
+		conditions("VCDMachine", "Ready", "False", "TaskRunning", "2x180"), conditions("VCDMachine", "Ready", "Unknown", "WaitingForEarlierPhase", "2x180"),
+	}, false},
+	{"CAPVCDMachineNotReady", "another condition is not true", []string{conditions("VCDMachine", "LeaseUnlimited", "False", "LeaseLimited", "2x180")}, false},
+	{"CAPVCDMachineWaits", "for one task all the time", []string{conditions("VCDMachine", "Ready", "False", "TaskRunning", "1x180")}, true},
+	{"CAPVCDMachineWaits", "half an hour", []string{conditions("VCDMachine", "Ready", "False", "TaskRunning", "0x150 1x30")}, false},
+	{"CAPVCDHandsOff", "two VMs of one mark", []string{conditions("VCDMachine", "VMCreated", "False", "DuplicateMarker", "1x180")}, true},
+	{"CAPVCDHandsOff", "none", []string{conditions("VCDMachine", "VMCreated", "True", "Ready", "9x180")}, false},
+	{"CAPVCDUnverified", "one VM", []string{conditions("VCDMachine", "Ready", "Unknown", "VMUnverified", "0x120 1x60")}, true},
+	{"CAPVCDUnverified", "for a minute, while it is proved", []string{conditions("VCDMachine", "VMDeleted", "False", "VMUnverified", "0x177 1x3")}, false},
+	{"CAPVCDGoneStopped", "a site forgot them all", []string{conditions("VCDMachine", "Ready", "Unknown", "GoneStopped", "0x170 9x10")}, true},
+	{"CAPVCDGoneStopped", "one VM is not seen", []string{conditions("VCDMachine", "Ready", "Unknown", "VMUnverified", "1x180")}, false},
+	{"CAPVCDMachineGone", "one is", []string{conditions("VCDMachine", "Ready", "False", "VMNotFound", "0x100 1x80")}, true},
+	{"CAPVCDMachineGone", "none is", []string{conditions("VCDMachine", "Ready", "True", "Ready", "3x180")}, false},
+	{"CAPVCDDrift", "somebody renamed one", []string{conditions("VCDMachine", "VMAsSpecified", "False", "VMRenamed", "1x180")}, true},
+	{"CAPVCDDrift", "all are as they were made", []string{conditions("VCDMachine", "VMAsSpecified", "True", "Ready", "3x180")}, false},
+	{"CAPVCDDeletionStuck", "for two hours", []string{`capvcd_longest_deletion_seconds{kind="VCDMachine"} 0x60 0+60x120`}, true},
+	{"CAPVCDDeletionStuck", "one after the other, quickly", []string{`capvcd_longest_deletion_seconds{kind="VCDMachine"} 0 60 120 0 60 120 0x174`}, false},
+	{"CAPVCDLeaseLimited", "it is", []string{conditions("VCDMachine", "LeaseUnlimited", "False", "LeaseLimited", "3x180")}, true},
+	{"CAPVCDLeaseLimited", "it is not there", []string{conditions("VCDMachine", "Ready", "True", "Ready", "3x180")}, false},
+	{"CAPVCDProvisioningSlow", "most take long", []string{
+		`capvcd_provisioning_duration_seconds_bucket{kind="VCDMachine",le="1800"} 0+1x180`, `capvcd_provisioning_duration_seconds_bucket{kind="VCDMachine",le="3600"} 0+9x180`,
+		`capvcd_provisioning_duration_seconds_bucket{kind="VCDMachine",le="+Inf"} 0+10x180`,
+	}, true},
+	{"CAPVCDProvisioningSlow", "five minutes", []string{
+		`capvcd_provisioning_duration_seconds_bucket{kind="VCDMachine",le="300"} 0+10x180`, `capvcd_provisioning_duration_seconds_bucket{kind="VCDMachine",le="+Inf"} 0+10x180`,
+	}, false},
+}
+
+func conditions(kind, condition, status, reason, values string) string {
+	return fmt.Sprintf("capvcd_conditions{kind=%q,condition=%q,status=%q,reason=%q} %s", kind, condition, status, reason, values)
+}
+
+// TestAlertsFireWhenTheyShould tells stories to Prometheus' engine.
+func TestAlertsFireWhenTheyShould(t *testing.T) {
+	rules := map[string]rule{}
+	for _, r := range readAlerts(t) {
+		rules[r.Alert] = r
+	}
+	engine := promqltest.NewTestEngine(t, false, 0, promqltest.DefaultMaxSamplesPerQuery)
+	told := map[string]map[bool]bool{}
+	for _, s := range stories {
+		if told[s.alert] == nil {
+			told[s.alert] = map[bool]bool{}
+		}
+		told[s.alert][s.fires] = true
+		t.Run(s.alert+": "+s.name, func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(rules).To(HaveKey(s.alert))
+			load := "load 1m\n"
+			for _, series := range s.series {
+				load += "  " + series + "\n"
+			}
+			samples := promqltest.LoadedStorage(t, load)
+
+			g.Expect(fires(t, engine, samples, rules[s.alert], 3*time.Hour)).To(Equal(s.fires))
+		})
+	}
+	for name := range rules {
+		NewWithT(t).Expect(told[name]).To(HaveLen(2), "%s needs a story in which it fires and one in which it does not", name)
+	}
+}
