@@ -8,13 +8,19 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"github.com/spf13/pflag"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/cluster-api/util/contract"
@@ -37,14 +43,20 @@ var variable = regexp.MustCompile(`\$\{[A-Z_]+:=([^}]+)\}`)
 // render builds infrastructure-components.yaml.
 func render(t *testing.T) (objects []*unstructured.Unstructured, text string) {
 	t.Helper()
+	return renderFolder(t, "default")
+}
+
+// renderFolder builds a folder of config.
+func renderFolder(t *testing.T, folder string) (objects []*unstructured.Unstructured, text string) {
+	t.Helper()
 	g := NewWithT(t)
-	cmd := exec.CommandContext(t.Context(), "go", "tool", "-modfile=../tools.mod", "kustomize", "build", "default")
+	cmd := exec.CommandContext(t.Context(), "go", "tool", "-modfile=../tools.mod", "kustomize", "build", folder)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
 		if strings.Contains(stderr.String(), "Error: ") {
-			t.Fatalf("kustomize build config/default: %s", stderr.String())
+			t.Fatalf("kustomize build config/%s: %s", folder, stderr.String())
 		}
 		t.Skipf("kustomize cannot be run here: %v %s", err, stderr.String())
 	}
@@ -80,6 +92,15 @@ func only[T any](t *testing.T, objects []*unstructured.Unstructured, kind string
 	typed := new(T)
 	g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(found[0].Object, typed, true)).To(Succeed())
 	return typed
+}
+
+func named(objects []*unstructured.Unstructured, name string) *unstructured.Unstructured {
+	for _, object := range objects {
+		if object.GetName() == name {
+			return object
+		}
+	}
+	return nil
 }
 
 func TestComponents(t *testing.T) {
@@ -133,7 +154,8 @@ func TestComponents(t *testing.T) {
 		g := NewWithT(t)
 		config := only[admissionregistrationv1.ValidatingWebhookConfiguration](t, objects, "ValidatingWebhookConfiguration")
 		service := ofKind(objects, "Service")[0].GetName()
-		certificate := ofKind(objects, "Certificate")[0]
+		certificate := named(ofKind(objects, "Certificate"), "capvcd-serving-cert")
+		g.Expect(certificate).ToNot(BeNil())
 		g.Expect(config.Annotations).To(HaveKeyWithValue("cert-manager.io/inject-ca-from", namespace+"/"+certificate.GetName()))
 		names, _, err := unstructured.NestedStringSlice(certificate.Object, "spec", "dnsNames")
 		g.Expect(err).ToNot(HaveOccurred())
@@ -146,6 +168,59 @@ func TestComponents(t *testing.T) {
 		g.Expect(err).ToNot(HaveOccurred())
 		deployment := only[appsv1.Deployment](t, objects, "Deployment")
 		g.Expect(deployment.Spec.Template.Spec.Volumes[0].Secret.SecretName).To(Equal(secret))
+	})
+
+	t.Run("the certificate is renewed in time, by an authority that stays", func(t *testing.T) {
+		g := NewWithT(t)
+		issuers := map[string]string{"capvcd-serving-cert": "capvcd-webhook-ca-issuer", "capvcd-webhook-ca": "capvcd-selfsigned-issuer"}
+		for _, certificate := range ofKind(objects, "Certificate") {
+			name, _, err := unstructured.NestedString(certificate.Object, "spec", "issuerRef", "name")
+			g.Expect(err).ToNot(HaveOccurred())
+			g.Expect(name).To(Equal(issuers[certificate.GetName()]), certificate.GetName())
+			g.Expect(named(ofKind(objects, "Issuer"), name)).ToNot(BeNil())
+			g.Expect(2 * span(t, certificate, "renewBefore")).To(BeNumerically("<", span(t, certificate, "duration")))
+		}
+		issuer := named(ofKind(objects, "Issuer"), "capvcd-webhook-ca-issuer")
+		secret, _, err := unstructured.NestedString(issuer.Object, "spec", "ca", "secretName")
+		g.Expect(err).ToNot(HaveOccurred())
+		g.Expect(secret).To(Equal("capvcd-webhook-ca"))
+	})
+
+	t.Run("only what serves something can be reached at the manager", func(t *testing.T) {
+		g := NewWithT(t)
+		policy := only[networkingv1.NetworkPolicy](t, objects, "NetworkPolicy")
+		pod := only[appsv1.Deployment](t, objects, "Deployment").Spec.Template
+		selector, err := metav1.LabelSelectorAsSelector(&policy.Spec.PodSelector)
+		g.Expect(err).ToNot(HaveOccurred())
+		g.Expect(selector.Matches(labels.Set(pod.Labels))).To(BeTrue())
+		g.Expect(policy.Spec.PolicyTypes).To(ConsistOf(networkingv1.PolicyTypeIngress))
+		var open, served []string
+		for _, rule := range policy.Spec.Ingress {
+			for _, port := range rule.Ports {
+				open = append(open, port.Port.String())
+			}
+		}
+		for _, port := range pod.Spec.Containers[0].Ports {
+			served = append(served, port.Name)
+		}
+		g.Expect(open).To(ConsistOf(served))
+	})
+
+	t.Run("several managers are kept apart, and one is left when nodes are drained", func(t *testing.T) {
+		g := NewWithT(t)
+		deployment := only[appsv1.Deployment](t, objects, "Deployment")
+		budget := only[policyv1.PodDisruptionBudget](t, objects, "PodDisruptionBudget")
+		g.Expect(budget.Spec.MaxUnavailable.IntValue()).To(Equal(1))
+		selectors := []*metav1.LabelSelector{budget.Spec.Selector}
+		for _, spread := range deployment.Spec.Template.Spec.TopologySpreadConstraints {
+			selectors = append(selectors, spread.LabelSelector)
+		}
+		g.Expect(selectors).To(HaveLen(3))
+		for _, s := range selectors {
+			selector, err := metav1.LabelSelectorAsSelector(s)
+			g.Expect(err).ToNot(HaveOccurred())
+			g.Expect(selector.Matches(labels.Set(deployment.Spec.Template.Labels))).To(BeTrue())
+		}
 	})
 
 	t.Run("the manager's role has no wildcard and is bound to the manager", func(t *testing.T) {
@@ -176,6 +251,35 @@ func TestComponents(t *testing.T) {
 			"VCDIdentity": moveChildrenToo, "VCDFailureDomain": moveLabel, "VCDDeploymentZone": moveLabel,
 		}), "what clusterctl move takes along by itself")
 	})
+}
+
+// span reads a duration of a certificate.
+func span(t *testing.T, certificate *unstructured.Unstructured, field string) time.Duration {
+	t.Helper()
+	g := NewWithT(t)
+	text, _, err := unstructured.NestedString(certificate.Object, "spec", field)
+	g.Expect(err).ToNot(HaveOccurred())
+	d, err := time.ParseDuration(text)
+	g.Expect(err).ToNot(HaveOccurred())
+	return d
+}
+
+func TestMonitoringFindsTheManager(t *testing.T) {
+	g := NewWithT(t)
+	objects, _ := renderFolder(t, "monitoring")
+	components, _ := render(t)
+	pod := only[appsv1.Deployment](t, components, "Deployment").Spec.Template
+
+	service := only[corev1.Service](t, objects, "Service")
+
+	g.Expect(service.Namespace).To(Equal(namespace))
+	g.Expect(labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(pod.Labels))).To(BeTrue())
+	g.Expect(pod.Spec.Containers[0].Ports).To(ContainElement(HaveField("Name", service.Spec.Ports[0].TargetPort.StrVal)))
+	monitor := ofKind(objects, "ServiceMonitor")[0]
+	selected, _, err := unstructured.NestedStringMap(monitor.Object, "spec", "selector", "matchLabels")
+	g.Expect(err).ToNot(HaveOccurred())
+	g.Expect(labels.SelectorFromSet(selected).Matches(labels.Set(service.Labels))).To(BeTrue())
+	g.Expect(named(ofKind(objects, "ConfigMap"), "capvcd-dashboard").GetLabels()).To(HaveKey("grafana_dashboard"))
 }
 
 func moveLabels(object *unstructured.Unstructured) string {
