@@ -98,6 +98,8 @@ type session struct {
 	history
 	leases
 	namedDisks
+
+	version string // of the Secret that it was opened with
 }
 
 // Sessions opens sessions, or returns those that are open.

@@ -16,6 +16,7 @@ type creation struct {
 	machine types.NamespacedName // the VCDMachine
 	spec    vcd.VMSpec
 	alone   bool // failed in company: others must not suffer from it
+	first   bool // VCD was never asked for it before; set by company
 
 	follow func(step, vcd.Task) // called when the request that creates the VM was accepted
 	wake   func()

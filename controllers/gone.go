@@ -125,8 +125,8 @@ func (s *machineScope) proveGone(ctx context.Context, id string) (outcome, error
 		return refusal(err, "Reading vApp "+s.vAppName())
 	}
 	shown := err == nil && s.isOurs(vApp)
-	switch {
-	case shown && slices.ContainsFunc(vApp.VMs, func(vm vcd.Ref) bool { return vm.ID == id }):
+	switch holds := slices.ContainsFunc(vApp.VMs, func(vm vcd.Ref) bool { return vm.ID == id }); {
+	case shown && holds:
 		seen(s.vcdMachine)
 		return unsure(remedyPoll, infrav1.VMUnverifiedReason, "vApp %s holds %s, which VCD does not show: grant its user access to it", vApp.Name, what), nil
 	case shown && s.vcdMachine.Annotations[infrav1.DeleteRequestedAnnotation] != "":
@@ -135,6 +135,11 @@ func (s *machineScope) proveGone(ctx context.Context, id string) (outcome, error
 	if out, err := s.lookTwice(ctx, id, what, shown); err != nil || out != done || id == "" {
 		return out, err
 	}
+	return s.mayBeGone(ctx, id, what)
+}
+
+// mayBeGone asks, of a recorded VM that was not seen twice, whether something else may be wrong: with VCD, or with the site.
+func (s *machineScope) mayBeGone(ctx context.Context, id, what string) (outcome, error) {
 	if out, err := s.remembered(ctx, id, what); err != nil || out != done {
 		return out, err
 	}

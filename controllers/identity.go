@@ -216,6 +216,7 @@ func (i Identities) open(ctx context.Context, sessions Sessions, c *infrav1.VCDC
 	if err != nil || out != done {
 		return nil, out, err
 	}
+	l.config.Accepted = c.Annotations[infrav1.CredentialsAcceptedAnnotation] == l.config.Version
 	s, err := sessions(ctx, l.config)
 	if err != nil {
 		out, err := loginProblem(err, l.config.Site, l.name)
@@ -224,5 +225,6 @@ func (i Identities) open(ctx context.Context, sessions Sessions, c *infrav1.VCDC
 		}
 		return nil, out, err
 	}
+	s.version = l.config.Version
 	return s, done, nil
 }

@@ -187,6 +187,9 @@ func reconcileIdentityReady(ctx context.Context, s *clusterScope) (outcome, erro
 		return out, err
 	}
 	s.session = opened
+	if c := s.vcdCluster; c.Annotations[infrav1.CredentialsAcceptedAnnotation] != opened.version {
+		annotate(c, infrav1.CredentialsAcceptedAnnotation, opened.version)
+	}
 	return done, nil
 }
 

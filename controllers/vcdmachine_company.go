@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -35,7 +36,8 @@ func (s *machineScope) company(ctx context.Context, suits func(creation) bool) (
 		if !mine && (!ok || marker.Cluster != s.vcdCluster.Spec.InfraID || !suits(c)) {
 			continue
 		}
-		switch err := s.noteCreation(ctx, c, at); {
+		var err error
+		switch c.first, err = s.noteCreation(ctx, c, at); {
 		case err == nil:
 			company = append(company, c)
 		case mine:
@@ -48,12 +50,21 @@ func (s *machineScope) company(ctx context.Context, suits func(creation) bool) (
 	return company, nil
 }
 
-// noteCreation stores on the VCDMachine of c when VCD was asked to create its VM. It fails if that is another object of
-// the same name by now.
-func (s *machineScope) noteCreation(ctx context.Context, c creation, at string) error {
+// noteCreation stores on the VCDMachine of c when VCD was asked to create its VM, and says whether that is for the first time.
+// It fails if that is another object of the same name by now.
+func (s *machineScope) noteCreation(ctx context.Context, c creation, at string) (first bool, err error) {
+	m := &infrav1.VCDMachine{}
+	if err := s.Live.Get(ctx, c.machine, m); err != nil {
+		return false, fmt.Errorf("getting VCDMachine %s: %w", c.machine, err)
+	}
+	return m.Annotations[infrav1.CreationRequestedAnnotation] == "", s.patchCreation(ctx, c, at)
+}
+
+// patchCreation stores when VCD was asked to create the VM of c; nil is never.
+func (s *machineScope) patchCreation(ctx context.Context, c creation, at any) error {
 	note, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid":         c.key,
-		"annotations": map[string]string{infrav1.CreationRequestedAnnotation: at},
+		"annotations": map[string]any{infrav1.CreationRequestedAnnotation: at},
 	}})
 	if err != nil {
 		return fmt.Errorf("noting a creation: %w", err)
@@ -64,6 +75,22 @@ func (s *machineScope) noteCreation(ctx context.Context, c creation, at string) 
 		return fmt.Errorf("noting on VCDMachine %s that its VM is asked for: %w", c.machine, err)
 	}
 	return nil
+}
+
+// withdraw takes back that VCD was asked to create VMs if it refused for sure: who deletes such a machine need not look twice
+// for what never was. What was asked for before may still come.
+func (s *machineScope) withdraw(ctx context.Context, company []creation, err error) {
+	sure := errors.Is(err, vcd.ErrInvalid) || errors.Is(err, vcd.ErrQuota) || errors.Is(err, vcd.ErrForbidden) || errors.Is(err, vcd.ErrBusy)
+	for _, c := range company {
+		if !sure || !c.first {
+			continue
+		}
+		if err := s.patchCreation(ctx, c, nil); err != nil {
+			ctrl.LoggerFrom(ctx).Info("Keeping the note of a creation that VCD refused", "reason", err.Error())
+		} else if c.key == s.key() {
+			delete(s.vcdMachine.Annotations, infrav1.CreationRequestedAnnotation)
+		}
+	}
 }
 
 // specs returns the VMs of machines.

@@ -25,10 +25,15 @@ func (s *machineScope) growDisk(ctx context.Context, made *madeVM) (outcome, err
 			return refusal(err, "Reading VM "+s.record.Name)
 		}
 	}
-	vm := s.memory.full
-	if wished <= made.DiskMiB || vm == nil {
+	if wished <= made.DiskMiB || s.memory.full == nil {
 		return done, nil
 	}
+	return s.growDiskTo(ctx, wished, made)
+}
+
+// growDiskTo asks for a first disk of a size, unless it has it.
+func (s *machineScope) growDiskTo(ctx context.Context, wished int64, made *madeVM) (outcome, error) {
+	vm := s.memory.full
 	switch has := firstDisk(*vm); {
 	case has.SizeMiB == wished:
 		made.DiskMiB = wished

@@ -199,6 +199,7 @@ func (s *machineScope) compose(ctx context.Context, name, doing string) (outcome
 	spec := vcd.VAppSpec{Name: name, Description: marker.String(), Networks: s.networkRefs(), VMs: specs(ours)}
 	_, task, err := s.session.ComposeVApp(ctx, s.placement.vdc, spec)
 	if err != nil {
+		s.withdraw(ctx, ours, err)
 		return s.refuse(stepCompose, err, doing)
 	}
 	s.followAll(stepCompose, task, ours)

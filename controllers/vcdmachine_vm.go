@@ -69,6 +69,7 @@ func (s *machineScope) addVM(ctx context.Context) (outcome, error) {
 	ctrl.LoggerFrom(ctx).Info("Creating VMs", "vApp", s.vApp.Name, "vms", len(ours))
 	task, err := s.session.AddVMs(ctx, s.vApp.ID, specs(ours))
 	if err != nil {
+		s.withdraw(ctx, ours, err)
 		return s.refuse(stepAdd, err, addingVM)
 	}
 	s.followAll(stepAdd, task, ours)

@@ -66,10 +66,11 @@ func (s *Session) Org() string { return s.config.Org }
 // Site returns the address of the site, https://host[:port].
 func (s *Session) Site() string { return s.site.base }
 
-func (s *Session) setVersion(version string) {
+func (s *Session) setVersion(version string, accepted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.version = version
+	s.worked = s.worked || accepted
 }
 
 func (s *Session) touch() {

@@ -106,7 +106,7 @@ func (p *Pool) Session(ctx context.Context, config Config) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.setVersion(config.Version)
+	s.setVersion(config.Version, config.Accepted)
 	s.touch()
 	if err := s.site.guard.hanging(); err != nil {
 		return nil, err

@@ -39,6 +39,9 @@ type Config struct {
 	// Version distinguishes revisions of the same credentials (a Secret's resourceVersion): one wrong
 	// password is tried once per Version.
 	Version string
+	// Accepted says that VCD accepted these credentials before, in another life of the process: if it refuses them now, they
+	// may be right again later.
+	Accepted bool
 }
 
 // A VDC is an organisation virtual data center with what a plan needs to know about it.
