@@ -129,19 +129,29 @@ func (s *Simulator) restoreGuests(old *store) {
 			delete(s.queues, vm.ID)
 		}
 	}
+	if s.guest == nil {
+		return
+	}
 	for _, vm := range sorted(s.store.vms) {
-		was := old.vms[vm.ID]
-		same := was != nil && was.Status == vm.Status && was.Boot.Generation == vm.Boot.Generation
-		switch {
-		case same || s.guest == nil:
-		case vm.Status == PoweredOn && vm.Boot.Due.IsZero():
-			if was != nil {
-				vm.Boot.Generation = max(vm.Boot.Generation, was.Boot.Generation)
-				s.tellGuest(vm.ID, Guest.PowerOff)
-			}
-			s.boot(vm)
-		case was != nil && was.Status == PoweredOn:
+		s.restoreGuest(vm, old.vms[vm.ID])
+	}
+}
+
+// restoreGuest lets the guest of one VM follow; was is the VM before, nil if there was none.
+func (s *Simulator) restoreGuest(vm, was *VM) {
+	if was != nil {
+		if was.Status == vm.Status && was.Boot.Generation == vm.Boot.Generation {
+			return
+		}
+		if was.Status == PoweredOn {
 			s.tellGuest(vm.ID, Guest.PowerOff)
 		}
 	}
+	if vm.Status != PoweredOn || !vm.Boot.Due.IsZero() {
+		return // off, or an alarm boots it
+	}
+	if was != nil {
+		vm.Boot.Generation = max(vm.Boot.Generation, was.Boot.Generation)
+	}
+	s.boot(vm)
 }

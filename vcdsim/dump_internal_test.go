@@ -83,6 +83,8 @@ func fillValue(v reflect.Value, seed *int, depth int) {
 		v.SetInt(int64(*seed % 100))
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		v.SetUint(uint64(*seed % 100))
+	default:
+		panic("a " + v.Type().String() + " in the store")
 	}
 }
 

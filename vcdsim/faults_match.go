@@ -77,34 +77,32 @@ func (f *Fault) covers(operation string) bool {
 
 // Validate says what is wrong with a rule: it could not match, or has nothing to do.
 func (f *Fault) Validate() error {
+	_, badGlob := path.Match(f.Operation, "")
 	var errs []error
-	if _, err := path.Match(f.Operation, ""); err != nil {
-		errs = append(errs, fmt.Errorf("operation %q: %w", f.Operation, err))
-	}
-	if f.Probability < 0 || f.Probability > 1 {
-		errs = append(errs, fmt.Errorf("probability %v is not between 0 and 1", f.Probability))
-	}
-	if f.Skip < 0 || f.Count < 0 || f.Cell < 0 || f.Delay < 0 || f.SlowBody < 0 {
-		errs = append(errs, errors.New("skip, count, cell, delay and slowBody are not negative"))
-	}
-	if f.Status != 0 && (f.Status < 200 || f.Status > 599) {
-		errs = append(errs, fmt.Errorf("status %d is not one of HTTP", f.Status))
-	}
-	if !slices.Contains([]BusyText{"", BusyTenant, BusyProvider}, f.Busy) {
-		errs = append(errs, fmt.Errorf("busy %q is not tenant or provider", f.Busy))
-	}
-	if !slices.Contains([]BodyKind{"", BodyXML, BodyJSON, BodyHTML, BodyEmpty}, f.Body) {
-		errs = append(errs, fmt.Errorf("body %q is not xml, json, html or empty", f.Body))
-	}
-	if !f.acts() {
-		errs = append(errs, errors.New("it says nothing that happens: status, busy, hang, dropBefore, dropAfter, delay …"))
+	for _, rule := range []struct {
+		broken bool
+		says   string
+		value  any
+	}{
+		{badGlob != nil, "operation %q: syntax error in pattern", f.Operation},
+		{f.Probability < 0 || f.Probability > 1, "probability %v is not between 0 and 1", f.Probability},
+		{min(f.Skip, f.Count, f.Cell) < 0, "%d is negative: skip, count and cell cannot be", min(f.Skip, f.Count, f.Cell)},
+		{min(f.Delay, f.SlowBody) < 0, "%s is negative: delay and slowBody cannot be", min(f.Delay, f.SlowBody)},
+		{f.Status != 0 && (f.Status < 200 || f.Status > 599), "status %d is not one of HTTP", f.Status},
+		{!slices.Contains([]BusyText{"", BusyTenant, BusyProvider}, f.Busy), "busy %q is not tenant or provider", f.Busy},
+		{!slices.Contains([]BodyKind{"", BodyXML, BodyJSON, BodyHTML, BodyEmpty}, f.Body), "body %q is not xml, json, html or empty", f.Body},
+		{!f.acts(), "it says nothing that happens, such as %s", "status, busy, hang, dropBefore, dropAfter or delay"},
+	} {
+		if rule.broken {
+			errs = append(errs, fmt.Errorf(rule.says, rule.value))
+		}
 	}
 	return errors.Join(errs...)
 }
 
 func (f *Fault) acts() bool {
-	return f.ofTasks() || f.Hang || f.DropBefore || f.DropAfter || f.Truncate || f.EndSession || f.RevokeToken ||
-		f.Delay > 0 || f.SlowBody > 0 || f.Status != 0 || f.Busy != ""
+	acts := slices.Contains([]bool{f.ofTasks(), f.Hang, f.DropBefore, f.DropAfter, f.Truncate, f.EndSession, f.RevokeToken}, true)
+	return acts || f.Delay > 0 || f.SlowBody > 0 || f.Status != 0 || f.Busy != ""
 }
 
 // plainFault is a Fault without its methods.
@@ -131,7 +129,7 @@ func (f Fault) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements json.Unmarshaler; unknown fields are errors.
-func (f *Fault) UnmarshalJSON(data []byte) error { //nolint:recvcheck // a value must marshal, too
+func (f *Fault) UnmarshalJSON(data []byte) error {
 	var in faultJSON
 	dec := json.NewDecoder(strings.NewReader(string(data)))
 	dec.DisallowUnknownFields()

@@ -175,7 +175,7 @@ func TestFaultsInJSON(t *testing.T) {
 		`{"probability": 2, "hang": true}`:            "probability 2 is not between",
 		`{"busy": "very"}`:                            `busy "very" is not`,
 		`{"body": "pdf", "status": 500}`:              `body "pdf" is not`,
-		`{"count": -1, "hang": true}`:                 "are not negative",
+		`{"count": -1, "hang": true}`:                 "-1 is negative",
 		`{"operation": "GET /api/org", "entity": ""}`: "it says nothing that happens",
 	} {
 		var f vcdsim.Fault

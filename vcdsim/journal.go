@@ -85,7 +85,7 @@ func (j *journal) since(n, most int) ([]Request, int) {
 	defer j.mu.Unlock()
 	all := j.ordered()
 	fresh := min(max(j.total-n, 0), most, len(all))
-	return all[len(all)-fresh:], j.total
+	return append([]Request{}, all[len(all)-fresh:]...), j.total
 }
 
 func (j *journal) byStatus() map[outcome]int {

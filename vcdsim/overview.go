@@ -9,7 +9,7 @@ import (
 )
 
 // An overview is what the page shows: bounded, however large the site is.
-type overview struct {
+type overview struct { // lists are never null
 	Clock     clockJSON      `json:"clock"`
 	URL       string         `json:"url"`
 	Cells     []CellStatus   `json:"cells"`
@@ -81,7 +81,7 @@ func (r *request) getOverview() (*response, error) {
 		since = 0
 	}
 	s := r.sim
-	out := overview{Clock: s.clockJSON(), URL: s.URL(), Cells: s.cellStatuses(), Unknown: s.Unhandled()}
+	out := overview{Clock: s.clockJSON(), URL: s.URL(), Cells: s.cellStatuses(), Unknown: append([]string{}, s.Unhandled()...)}
 	out.Requests, out.Last = s.journal.since(since, shownRequests)
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -73,14 +73,13 @@ const maxBody = 16 << 20
 
 // ServeHTTP answers a request at the site's address, by the cell whose turn it is.
 func (s *Simulator) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
-	s.serve(w, hr, nil, true)
+	s.serve(w, hr, nil, true) //nolint:contextcheck // the request has it
 }
 
-// serve answers a request: fault, session, version, handler under the lock, fault again, answer.
+// serve answers a request at the address of the site or of a cell.
 func (s *Simulator) serve(w http.ResponseWriter, hr *http.Request, cell *Cell, atSite bool) {
-	started := time.Now()
 	match, found := s.routes.Find(hr.Method, hr.URL.EscapedPath())
-	r := &request{Request: hr, sim: s, cell: cell, vars: match.Vars, op: match.Operation, query: parseQuery(hr.URL.RawQuery), started: started}
+	r := &request{Request: hr, sim: s, cell: cell, vars: match.Vars, op: match.Operation, query: parseQuery(hr.URL.RawQuery), started: time.Now()}
 	if strings.HasSuffix(r.op, " /api/query") {
 		r.op += " type=" + r.query.get("type")
 	}
@@ -96,6 +95,11 @@ func (s *Simulator) serve(w http.ResponseWriter, hr *http.Request, cell *Cell, a
 		dropIf(status == 0)
 		return
 	}
+	s.serveVCD(w, r, match, found)
+}
+
+// serveVCD answers a request to VCD: fault, session, version, handler under the lock, fault again, answer.
+func (s *Simulator) serveVCD(w http.ResponseWriter, r *request, match route.Match[endpoint], found route.Result) {
 	fault := s.faultFor(r)
 	if fault != nil && !s.pause(r, fault.Delay) {
 		panic(http.ErrAbortHandler)
@@ -106,18 +110,18 @@ func (s *Simulator) serve(w http.ResponseWriter, hr *http.Request, cell *Cell, a
 		return
 	}
 	s.revoke(r, fault)
-	body, err := io.ReadAll(io.LimitReader(hr.Body, maxBody))
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
 	if err != nil {
 		return
 	}
 	r.body = body
 	s.enter(Arrived, r, 0)
-	if !s.delay(hr, match.Value.latency) {
+	if !s.delay(r.Request, match.Value.latency) {
 		return
 	}
 	res := s.answer(r, match, found)
 	s.journal.add(s.entry(r, res.status))
-	s.log.Debug("Request", "method", hr.Method, "path", hr.URL.Path, "status", res.status, "took", time.Since(started))
+	s.log.Debug("Request", "method", r.Method, "path", r.URL.Path, "status", res.status, "took", time.Since(r.started))
 	s.enter(Worked, r, res.status)
 	dropIf(fault.dropsAfter())
 	s.write(w, r, res, fault)

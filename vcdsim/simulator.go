@@ -173,7 +173,7 @@ func (s *Simulator) Start() error {
 		if c.door == nil {
 			continue
 		}
-		own := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, c, false) })
+		own := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, c, false) }) //nolint:contextcheck // the request has it
 		if err := c.door.open(s.ctx, "127.0.0.1:0", own, s.log); err != nil {
 			return errors.Join(err, s.Close())
 		}

@@ -6,7 +6,7 @@ const EVERY = 1000; // milliseconds between two looks
 const KEEP = 300; // requests that are kept
 
 const byId = (id) => document.getElementById(id);
-const state = { last: 0, requests: [], paused: false, filter: '', open: new Map(), seen: 0 };
+const state = { last: 0, requests: [], paused: false, filter: '', open: new Map(), refiltered: false, seen: 0 };
 
 function el(name, options, ...children) {
   const node = document.createElement(name);
@@ -94,7 +94,8 @@ function vAppNode(v, open) {
 
 function showInventory(o) {
   const box = byId('vapps');
-  for (const d of box.querySelectorAll('details')) state.open.set(d.dataset.id, d.open);
+  if (!state.refiltered) for (const d of box.querySelectorAll('details')) state.open.set(d.dataset.id, d.open);
+  state.refiltered = false;
   const focused = document.activeElement && box.contains(document.activeElement) ? document.activeElement.closest('details').dataset.id : null;
   const few = o.vApps.length <= 8;
   const nodes = o.vApps.map((v) => vAppNode(v, state.open.has(v.id) ? state.open.get(v.id) : few || state.filter !== ''));
@@ -140,7 +141,7 @@ function requestRow(r) {
     el('td', { class: 'time', text: r.time.slice(11, 19) }),
     el('td', { class: 'tag' }, badge(r.status === 0 ? 'no answer' : String(r.status), kindOfAnswer(r.status))),
     el('td', { class: 'path', text: r.method + ' ' + decoded(r.path) }),
-    el('td', { text: (r.user || '') + (r.cell > 1 ? ' (cell ' + r.cell + ')' : '') }));
+    el('td', { class: 'user', text: (r.user || '') + (r.cell > 1 ? ' (cell ' + r.cell + ')' : '') }));
 }
 
 function showRequests() {
@@ -169,9 +170,11 @@ function problem(text) {
 }
 
 async function look() {
+  const asked = state.filter;
   const answer = await fetch('/_sim/overview?since=' + state.last + '&filter=' + encodeURIComponent(state.filter), { cache: 'no-store' });
   if (!answer.ok) throw new Error((await answer.json()).error || answer.statusText);
   const o = await answer.json();
+  if (asked !== state.filter) return; // a newer look is under way
   remember(o);
   showHeader(o);
   showInventory(o);
@@ -202,7 +205,7 @@ byId('pause').addEventListener('click', () => {
   byId('pause').textContent = state.paused ? 'Paused' : 'Pause';
   round();
 });
-byId('filter').addEventListener('input', () => { state.filter = byId('filter').value.trim(); round(); });
+byId('filter').addEventListener('input', () => { state.filter = byId('filter').value.trim(); state.open.clear(); state.refiltered = true; round(); });
 byId('show').addEventListener('change', showRequests);
 document.addEventListener('visibilitychange', round);
 round();
