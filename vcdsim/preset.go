@@ -1,11 +1,18 @@
 package vcdsim
 
-import "net/netip"
+import (
+	"maps"
+	"net/netip"
+	"slices"
+)
 
 // Presets by name, for the command line.
 func presets() map[string]func() Model {
 	return map[string]func() Model{"minimal": Minimal, "k8s-tenant": K8sTenant, "ip-spaces": IPSpaces, "vdc-group": VDCGroupTenant, "large": Large}
 }
+
+// PresetNames are the names of the presets, sorted.
+func PresetNames() []string { return slices.Sorted(maps.Keys(presets())) }
 
 // PresetByName returns a preset model.
 func PresetByName(name string) (Model, bool) {

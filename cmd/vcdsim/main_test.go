@@ -4,37 +4,96 @@ import (
 	"bytes"
 	"context"
 	"flag"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gbytes"
+	"sigs.k8s.io/yaml"
 )
 
-func TestItRunsUntilInterrupted(t *testing.T) {
+// runFor runs the program until f returns.
+func runFor(t *testing.T, args []string, f func(g *WithT, out *gbytes.Buffer)) {
+	t.Helper()
 	g := NewWithT(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	out, ca := gbytes.NewBuffer(), filepath.Join(t.TempDir(), "ca.pem")
-	ended := make(chan error, 1)
-	go func() {
-		ended <- run(ctx, []string{"--addr", "127.0.0.1:0", "--ca-file", ca}, out, out)
-	}()
-	g.Eventually(out).WithTimeout(5 * time.Second).Should(gbytes.Say(`VCD_SITE=https://127.0.0.1:[1-9]`))
-	g.Eventually(out).Should(gbytes.Say(`VCD_API_TOKEN=capvcd-api-token`))
-	g.Expect(os.ReadFile(ca)).To(HavePrefix("-----BEGIN CERTIFICATE-----"))
-
+	defer cancel()
+	out, ended := gbytes.NewBuffer(), make(chan error, 1)
+	go func() { ended <- run(ctx, append(args, "--listen", "127.0.0.1:0"), out, out) }()
+	g.Eventually(out).WithTimeout(20 * time.Second).Should(gbytes.Say(`# What happens is shown at https://127.0.0.1:[1-9][0-9]*/_sim/`))
+	f(g, out)
 	cancel()
-	g.Eventually(ended).WithTimeout(5 * time.Second).Should(Receive(BeNil()))
+	g.Eventually(ended).WithTimeout(20 * time.Second).Should(Receive(BeNil()))
 }
 
-func TestPrintConfig(t *testing.T) {
+func TestItRunsUntilInterrupted(t *testing.T) {
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	runFor(t, []string{"--ca-file", ca}, func(g *WithT, out *gbytes.Buffer) {
+		g.Expect(os.ReadFile(ca)).To(HavePrefix("-----BEGIN CERTIFICATE-----"))
+		text := string(out.Contents())
+		g.Expect(text).To(MatchRegexp(`VCD_SITE=https://127.0.0.1:[1-9]`))
+		for _, part := range []string{"VCD_API_TOKEN=capvcd-api-token", `provider "vcd" {`, "kind: VCDIdentity", "sysOrg: System", "export VCD_ORGANIZATION_VDC_NETWORK=nodes"} {
+			g.Expect(text).To(ContainSubstring(part))
+		}
+	})
+}
+
+func TestTheStateIsKeptInAFile(t *testing.T) {
+	state, ca := filepath.Join(t.TempDir(), "state.json"), filepath.Join(t.TempDir(), "ca.pem")
+	args := []string{"--state", state, "--ca-file", ca, "--preset", "k8s-tenant", "--cells", "2", "--clock", "manual"}
+	runFor(t, args, func(g *WithT, out *gbytes.Buffer) {
+		g.Expect(string(out.Contents())).To(MatchRegexp(`# cell 2: https://127.0.0.1:[1-9]`))
+	})
 	g := NewWithT(t)
+	info, err := os.Stat(state)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(info.Mode().Perm()).To(Equal(os.FileMode(0o600)), "it holds passwords")
+	first, err := os.ReadFile(state)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(os.WriteFile(state, bytes.Replace(first, []byte("capvcd-api-token"), []byte("another-token"), 1), 0o600)).To(Succeed())
+
+	runFor(t, append(args, "--preset", "minimal"), func(g *WithT, out *gbytes.Buffer) {
+		g.Expect(string(out.Contents())).To(ContainSubstring("VCD_API_TOKEN=another-token"), "the file, not the preset")
+	})
+	g.Expect(os.WriteFile(state, []byte("{}"), 0o600)).To(Succeed())
 	var out bytes.Buffer
-	g.Expect(run(t.Context(), []string{"--print-config", "--preset", "minimal", "--ca-file", "ca.pem"}, &out, &out)).To(Succeed())
-	g.Expect(out.String()).To(HavePrefix("VCD_SITE=https://127.0.0.1:8443\nVCD_CA_FILE=ca.pem\n"))
-	g.Expect(out.String()).To(ContainSubstring("VCD_ORG=acme\nVCD_USERNAME=admin\nVCD_PASSWORD=password\n"))
+	g.Expect(run(t.Context(), args, &out, &out)).To(MatchError(ContainSubstring("it is none of vcdsim")))
+}
+
+func TestPrint(t *testing.T) {
+	show := func(g *WithT, args ...string) string {
+		var out bytes.Buffer
+		g.Expect(run(t.Context(), append(args, "--ca-file", "ca.pem"), &out, &out)).To(Succeed())
+		return out.String()
+	}
+	for _, preset := range []string{"minimal", "k8s-tenant", "ip-spaces", "vdc-group", "large"} {
+		t.Run(preset, func(t *testing.T) {
+			g := NewWithT(t)
+			for _, name := range configNames() {
+				text := show(g, "--preset", preset, "--print", name)
+				g.Expect(text).To(ContainSubstring("https://127.0.0.1:8443"), name)
+				g.Expect(text).NotTo(ContainSubstring("<no value>"), name)
+			}
+			var config struct {
+				Provider struct{ URL, User, SysOrg string }
+				VCD      struct{ Org, VDC string }
+			}
+			g.Expect(yaml.UnmarshalStrict([]byte(show(g, "--preset", preset, "--print", "govcd")), &map[string]any{})).To(Succeed())
+			g.Expect(yaml.Unmarshal([]byte(show(g, "--preset", preset, "--print", "govcd")), &config)).To(Succeed())
+			g.Expect(config.VCD.Org).To(Equal("acme"))
+			g.Expect(config.Provider.SysOrg).To(Equal("System"))
+			u, err := url.Parse(config.Provider.URL)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(u.Path).To(Equal("/api"))
+			for _, doc := range strings.Split(show(g, "--preset", preset, "--print", "identity"), "---\n") {
+				g.Expect(yaml.UnmarshalStrict([]byte(doc), &map[string]any{})).To(Succeed(), doc)
+			}
+		})
+	}
 }
 
 func TestBadFlags(t *testing.T) {
@@ -42,11 +101,15 @@ func TestBadFlags(t *testing.T) {
 		name, message string
 		args          []string
 	}{
-		{"an unknown preset", `preset "huge" is not one of`, []string{"--preset", "huge"}},
+		{"an unknown preset", `preset "huge" is not one of ip-spaces, k8s-tenant, large, minimal, vdc-group`, []string{"--preset", "huge"}},
 		{"an unknown profile", `profile "warp" is not one of`, []string{"--profile", "warp"}},
 		{"an unknown version", `API version "1.0" is not one of`, []string{"--version", "1.0"}},
 		{"an argument", `unexpected argument "x"`, []string{"x"}},
-		{"an address that cannot be", "listening on", []string{"--addr", "256.0.0.1:1"}},
+		{"a clock that is none", `clock "cuckoo" is not real, manual or a number`, []string{"--clock", "cuckoo"}},
+		{"a configuration that is none", `--print "xml" is not one of capi, env, govcd, identity, terraform`, []string{"--print", "xml"}},
+		{"an address that cannot be", "listening on", []string{"--listen", "256.0.0.1:1"}},
+		{"a public address that is none", "is no URL", []string{"--public-url", "x"}},
+		{"two at once", "profile \"warp\" is not one of instant, fast, recorded\nclock", []string{"--profile", "warp", "--clock", "0"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -60,5 +123,5 @@ func TestHelp(t *testing.T) {
 	var out bytes.Buffer
 	g.Expect(run(t.Context(), []string{"--help"}, &out, &out)).To(MatchError(flag.ErrHelp))
 	g.Expect(out.String()).To(ContainSubstring("Examples:"))
-	g.Expect(out.String()).To(ContainSubstring("-print-config"))
+	g.Expect(out.String()).To(ContainSubstring("-control-token"))
 }

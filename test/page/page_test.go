@@ -61,8 +61,7 @@ func browse(t *testing.T, mods ...func(*vcdsim.Config)) *visit {
 	t.Cleanup(func() { v.Expect(v.sim.Close()).To(Succeed()) })
 
 	allocated, cancelAllocator := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(browser), chromedp.NoSandbox, chromedp.Flag("ignore-certificate-errors", true), chromedp.WindowSize(1280, 900),
-		chromedp.UserDataDir(t.TempDir()))...)
+		chromedp.ExecPath(browser), chromedp.NoSandbox, chromedp.Flag("ignore-certificate-errors", true), chromedp.WindowSize(1280, 900))...)
 	t.Cleanup(cancelAllocator)
 	ctx, cancel := chromedp.NewContext(allocated)
 	t.Cleanup(func() { _ = chromedp.Cancel(ctx); cancel() })

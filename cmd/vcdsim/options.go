@@ -1,0 +1,132 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+const usage = `vcdsim simulates VMware Cloud Director over HTTPS, with its tasks, refusals and latencies.
+
+Usage:
+  vcdsim [flags]
+
+It prints where it listens, how to log in and configuration to paste, and runs until Ctrl-C. Its page shows what
+happens: https://127.0.0.1:8443/_sim/
+
+Examples:
+  vcdsim                                        a Kubernetes tenant at https://127.0.0.1:8443
+  vcdsim --preset large --profile recorded      10,000 VMs, latencies of a real VCD
+  vcdsim --clock 60                             an hour in a minute; --clock manual stands until /_sim/clock moves it
+  vcdsim --state site.json                      goes on where it was stopped, and writes the file when it ends
+  vcdsim --cells 2                              two cells behind a balancer
+  vcdsim --print terraform                      only Terraform's configuration, then exit
+
+Control API (only from this machine, or with --control-token): faults, cells, clock, dump, restore, metrics:
+  curl -k https://127.0.0.1:8443/_sim/faults -d '{"operation": "GET /api/vApp/vm", "count": 3, "status": 503}'
+  curl -k https://127.0.0.1:8443/_sim/clock -d '{"advance": "1h"}'
+
+Flags:
+`
+
+type options struct {
+	preset, listen, profile, version, caFile, clock, state string
+	publicURL, controlToken, print                         string
+	seed                                                   int64
+	cells                                                  int
+	verbose, anyGuest                                      bool
+}
+
+func parse(args []string, out io.Writer) (options, error) {
+	var o options
+	fs := flag.NewFlagSet("vcdsim", flag.ContinueOnError)
+	fs.SetOutput(out)
+	fs.Usage = func() {
+		_, _ = io.WriteString(out, usage) // nowhere to report to
+		fs.PrintDefaults()
+	}
+	fs.StringVar(&o.preset, "preset", "k8s-tenant", "what exists at the start: "+strings.Join(vcdsim.PresetNames(), ", "))
+	fs.StringVar(&o.listen, "listen", "127.0.0.1:8443", "address to listen on; port 0 picks a free one")
+	fs.StringVar(&o.profile, "profile", "fast", "how long things take: instant, fast (a tenth) or recorded")
+	fs.StringVar(&o.version, "version", string(vcdsim.Version106), "highest API version: 37.3 (VCD 10.4), 38.1 (10.5) or 39.0 (10.6)")
+	fs.StringVar(&o.clock, "clock", "real", "real, manual, or how many times as fast as real: 60 makes an hour of a minute")
+	fs.StringVar(&o.state, "state", "", "file to restore at the start, if it is there, and to dump to at the end; it holds all passwords")
+	fs.StringVar(&o.caFile, "ca-file", "", "where to write the CA certificate (default: vcdsim-ca.pem in the temporary directory)")
+	fs.Int64Var(&o.seed, "seed", 1, "ids, MAC addresses, jitter and chances follow from it")
+	fs.IntVar(&o.cells, "cells", 1, "servers; of several each has an address of its own, and --listen is a balancer's")
+	fs.StringVar(&o.publicURL, "public-url", "", "what hrefs begin with (default: the address that was asked)")
+	fs.StringVar(&o.controlToken, "control-token", "", "token of the control API, which then also answers other machines")
+	fs.StringVar(&o.print, "print", "", "print one configuration and exit: "+strings.Join(configNames(), ", "))
+	fs.BoolVar(&o.anyGuest, "any-guest", false, "let every VM come up, whatever its guestinfo says")
+	fs.BoolVar(&o.verbose, "v", false, "log every request")
+	if err := fs.Parse(args); err != nil {
+		return o, err
+	}
+	if fs.NArg() > 0 {
+		return o, fmt.Errorf("unexpected argument %q; see --help", fs.Arg(0))
+	}
+	o.caFile = cmp.Or(o.caFile, filepath.Join(os.TempDir(), "vcdsim-ca.pem"))
+	if _, ok := configurations()[o.print]; o.print != "" && !ok {
+		return o, fmt.Errorf("--print %q is not one of %s", o.print, strings.Join(configNames(), ", "))
+	}
+	return o, nil
+}
+
+// config is what the flags say, or every flag that is wrong.
+func (o options) config(logs io.Writer) (vcdsim.Config, error) {
+	model, ok := vcdsim.PresetByName(o.preset)
+	var errs []error
+	if !ok {
+		errs = append(errs, fmt.Errorf("preset %q is not one of %s", o.preset, strings.Join(vcdsim.PresetNames(), ", ")))
+	}
+	profile, ok := vcdsim.ProfileByName(o.profile)
+	if !ok {
+		errs = append(errs, fmt.Errorf("profile %q is not one of instant, fast, recorded", o.profile))
+	}
+	clock, err := o.newClock()
+	level := slog.LevelInfo
+	if o.verbose {
+		level = slog.LevelDebug
+	}
+	return vcdsim.Config{
+		Model: model, Profile: profile, Seed: o.seed, Clock: clock, Addr: o.listen, Version: vcdsim.Version(o.version),
+		Cells: o.cells, PublicURL: o.publicURL, ControlToken: o.controlToken,
+		Guest: o.guest(), Log: slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: level})),
+	}, errors.Join(append(errs, err)...)
+}
+
+func (o options) newClock() (*vcdsim.SimClock, error) {
+	switch o.clock {
+	case "real":
+		return vcdsim.NewClock(1), nil
+	case "manual":
+		return vcdsim.NewManualClock(time.Now()), nil
+	}
+	rate, err := strconv.ParseFloat(o.clock, 64)
+	if err != nil || rate <= 0 || rate > 100_000 {
+		return nil, fmt.Errorf("clock %q is not real, manual or a number up to 100000", o.clock)
+	}
+	return vcdsim.NewClock(rate), nil
+}
+
+// guest is what runs in the VMs.
+func (o options) guest() vcdsim.Guest {
+	if o.anyGuest {
+		return nil
+	}
+	return reader{}
+}
+
+func configNames() []string { return slices.Sorted(maps.Keys(configurations())) }

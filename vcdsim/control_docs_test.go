@@ -1,0 +1,59 @@
+package vcdsim
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+var update = flag.Bool("update", false, "write docs/reference/vcdsim-control-api.md")
+
+const controlPage = `# vcdsim's control API
+
+What a test or a person can do to a [vcdsim](../guides/vcdsim.md) that runs. It is no part of VCD. All paths begin with ` + "`/_sim`" + `;
+bodies and answers are JSON; an error is ` + "`{\"error\": \"…\"}`" + ` with status 400, 401, 403 or 404. This page is made from the
+table that serves: ` + "`go test ./vcdsim -run ControlPage -update`" + ` writes it.
+
+| Call | Does | Body |
+|---|---|---|
+%s
+## Fault rules
+
+A rule has what it matches, how often it applies, and what happens; the fields are those of ` + "`vcdsim.Fault`" + `. Durations
+are written as ` + "`1m30s`" + `. At least one field must say what happens.
+
+| Field | Type |
+|---|---|
+%s`
+
+func TestControlPageIsWhatTheTableSays(t *testing.T) {
+	g := NewWithT(t)
+	var calls, fields strings.Builder
+	for _, c := range controlAPI() {
+		body := ""
+		if c.Body != "" {
+			body = "`" + c.Body + "`"
+		}
+		fmt.Fprintf(&calls, "| `%s %s%s` | %s | %s |\n", c.Method, controlPath, c.Path, c.Does, body)
+	}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[faultJSON]()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name != "" && name != "-" {
+			fmt.Fprintf(&fields, "| `%s` | %s |\n", name, strings.ReplaceAll(f.Type.String(), "vcdsim.", ""))
+		}
+	}
+	page := fmt.Sprintf(controlPage, calls.String(), fields.String())
+	file := filepath.Join("..", "docs", "reference", "vcdsim-control-api.md")
+	if *update {
+		g.Expect(os.WriteFile(file, []byte(page), 0o600)).To(Succeed())
+	}
+	written, err := os.ReadFile(file)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(written)).To(Equal(page), "run: go test ./vcdsim -run ControlPage -update")
+}
