@@ -14,7 +14,7 @@ import (
 )
 
 // healing is how long a mended mistake may take to be seen: what is mended in VCD is looked for once a minute.
-const healing = "150s"
+const healing = "5m"
 
 // A mistake is wrong input to a cluster with a machine, and how a person mends it.
 type mistake struct {
@@ -169,6 +169,7 @@ func TestBadInputIsToldAndHeals(t *testing.T) {
 				HavePrefix("False "+tt.reason), ContainSubstring(tt.names)))
 			s.g.Eventually(func() []string { return s.events(told) }, patience, "100ms").Should(ContainElement(And(
 				HavePrefix("Warning "+tt.reason), ContainSubstring(tt.names))))
+			s.sound()
 			s.g.Expect(s.State().VMs).To(BeEmpty(), "something was made of bad input")
 			s.g.Expect(s.State().VApps).To(BeEmpty(), "something was made of bad input")
 

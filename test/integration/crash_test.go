@@ -25,7 +25,7 @@ const (
 func TestKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	random := seeded(t)
-	s := newSiteOf(t, newCrew(t, "killed", quickPoll), func(c *vcdsim.Config) { c.Profile = vcdsim.Profile{Name: "brisk", Scale: 0.03} })
+	s := newSiteOf(t, newCrew(t, "killed", quickPoll), func(c *vcdsim.Config) { c.Profile = brisk })
 	c := s.cluster("crash")
 	s.ready(c)
 	seen := s.witness()

@@ -21,9 +21,13 @@ import (
 )
 
 const (
-	patience = 2 * time.Minute
+	patience = 5 * time.Minute
+	ages     = 10 * time.Minute // for whole clusters, or while managers die
 	vip      = "192.168.100.200"
 )
+
+// brisk is quick, but slow enough for tasks to be seen running.
+var brisk = vcdsim.Profile{Name: "brisk", Scale: 0.03}
 
 // A site is a simulated VCD with a namespace whose objects live in it.
 type site struct {
@@ -33,6 +37,23 @@ type site struct {
 	g         *WithT
 	namespace string
 	crew      crew
+	front     *front // before the simulator; nil if there is none
+}
+
+// URL is where the site is found.
+func (s *site) URL() string {
+	if s.front != nil {
+		return s.front.URL
+	}
+	return s.Simulator.URL()
+}
+
+// CA is who signed the site's certificate.
+func (s *site) CA() []byte {
+	if s.front != nil {
+		return s.front.ca()
+	}
+	return s.Simulator.CA()
 }
 
 // newSite starts a simulator and makes a namespace with an identity for it, which the shared manager looks after.
@@ -43,6 +64,14 @@ func newSite(t *testing.T, mods ...func(*vcdsim.Config)) *site {
 
 // newSiteOf is newSite with a manager of the caller's.
 func newSiteOf(t *testing.T, c crew, mods ...func(*vcdsim.Config)) *site {
+	t.Helper()
+	s := newBareSite(t, c, mods...)
+	s.identify()
+	return s
+}
+
+// newBareSite is newSiteOf without an identity.
+func newBareSite(t *testing.T, c crew, mods ...func(*vcdsim.Config)) *site {
 	t.Helper()
 	g := NewWithT(t)
 	observe, err := record.To(os.Getenv("VCDSIM_RECORD"))
@@ -62,17 +91,22 @@ func newSiteOf(t *testing.T, c crew, mods ...func(*vcdsim.Config)) *site {
 	g.Expect(house.client.Create(t.Context(), ns)).To(Succeed())
 	s := &site{Simulator: sim, t: t, g: g, namespace: ns.Name, crew: c}
 	t.Cleanup(s.removeAll)
+	return s
+}
+
+// identify makes the identity.
+func (s *site) identify() {
+	s.t.Helper()
 	s.create(&corev1.Secret{
 		ObjectMeta: s.meta("vcd"),
 		StringData: map[string]string{
-			infrav1.SecretUsername: "capvcd", infrav1.SecretPassword: s.password(), infrav1.SecretCABundle: string(sim.CA()),
+			infrav1.SecretUsername: "capvcd", infrav1.SecretPassword: s.password(), infrav1.SecretCABundle: string(s.CA()),
 		},
 	})
 	s.create(&infrav1.VCDIdentity{
 		ObjectMeta: s.meta("vcd"),
-		Spec:       infrav1.VCDIdentitySpec{Site: sim.URL(), SecretRef: infrav1.LocalSecretReference{Name: "vcd"}},
+		Spec:       infrav1.VCDIdentitySpec{Site: s.URL(), SecretRef: infrav1.LocalSecretReference{Name: "vcd"}},
 	})
-	return s
 }
 
 // password is the one of the seeded user.
@@ -164,10 +198,11 @@ func (s *site) get(obj client.Object) error {
 	return house.client.Get(s.t.Context(), client.ObjectKeyFromObject(obj), obj)
 }
 
-// ready waits until an object's Ready condition is True.
+// ready waits until an object's Ready condition is True, and all of ours in the namespace are sound.
 func (s *site) ready(obj conditioned) {
 	s.t.Helper()
 	s.g.Eventually(func() (string, error) { return s.state(obj, clusterv1.ReadyCondition) }, patience, "50ms").Should(HavePrefix("True"))
+	s.sound()
 }
 
 // conditioned is an object with conditions.

@@ -1,0 +1,99 @@
+package integration
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"regexp"
+	"strconv"
+	"sync/atomic"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// A mood is how a front treats queries for VMs.
+type mood int32
+
+const (
+	honest   mood = iota
+	empty         // 200, and nothing in it
+	shifting      // one row a page, and what is read moves on by one row between the pages
+)
+
+// A front stands before a simulator and tampers with its answers, as a VCD does whose database or rights are not what they were.
+type front struct {
+	*httptest.Server
+
+	mood atomic.Int32
+}
+
+// newFront puts a front before a site. Objects made from then on go to it.
+func (s *site) newFront(t *testing.T) *front {
+	t.Helper()
+	roots := x509.NewCertPool()
+	s.g.Expect(roots.AppendCertsFromPEM(s.Simulator.CA())).To(BeTrue())
+	target, err := url.Parse(s.Simulator.URL())
+	s.g.Expect(err).NotTo(HaveOccurred())
+	f := &front{}
+	f.Server = httptest.NewTLSServer(&httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			r.Out.Host = r.In.Host
+			f.ask(r.Out.URL)
+		},
+		ModifyResponse: f.answer,
+		Transport:      &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, DisableCompression: true},
+	})
+	t.Cleanup(f.Close)
+	s.front = f
+	return f
+}
+
+func (f *front) ca() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: f.Certificate().Raw})
+}
+
+func (f *front) set(m mood) { f.mood.Store(int32(m)) }
+
+func isVMQuery(u *url.URL) bool {
+	return u.Path == "/api/query" && u.Query().Get("type") == "vm"
+}
+
+// ask shifts the pages.
+func (f *front) ask(u *url.URL) {
+	if mood(f.mood.Load()) != shifting || !isVMQuery(u) {
+		return
+	}
+	q := u.Query()
+	page, _ := strconv.Atoi(q.Get("page")) // The first, if it is not said.
+	q.Set("page", strconv.Itoa(max(1, page-1)))
+	q.Set("pageSize", "1")
+	u.RawQuery = q.Encode()
+}
+
+var (
+	vmRecord = regexp.MustCompile(`(?s)<VMRecord\b[^>]*?(/>|>.*?</VMRecord>)`)
+	totalOf  = regexp.MustCompile(`total="\d+"`)
+)
+
+// answer empties the list.
+func (f *front) answer(res *http.Response) error {
+	if mood(f.mood.Load()) != empty || !isVMQuery(res.Request.URL) || res.StatusCode != http.StatusOK {
+		return nil
+	}
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		return err
+	}
+	body = totalOf.ReplaceAll(vmRecord.ReplaceAll(body, nil), []byte(`total="0"`))
+	res.Body, res.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	res.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	return nil
+}
