@@ -4,6 +4,7 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -19,6 +20,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/workload"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/world"
 )
 
@@ -27,8 +29,9 @@ import (
 var house struct {
 	*world.World
 
-	client client.Client
-	crew   crew // looks after the objects of most tests
+	client    client.Client
+	workloads *workload.Workloads // the pretend guests of whole clusters
+	crew      crew                // looks after the objects of most tests
 }
 
 // A crew is a manager and the label of what it looks after: who kills one must not disturb others.
@@ -41,7 +44,7 @@ type crew struct {
 const (
 	sharedLabel = "shared"
 	// tests is how many run at a time. Mostly they wait.
-	tests = "40"
+	tests = "20"
 )
 
 func TestMain(m *testing.M) {
@@ -63,15 +66,18 @@ func run(m *testing.M) int {
 	}
 	log.SetLogger(klog.Background())
 	ctx := context.Background()
+	if house.workloads, err = workload.New(ctx, workload.Options{}); err != nil {
+		return complain(err)
+	}
 	house.World, err = world.Start(ctx, world.Options{
-		Dir: dir, Out: os.Stderr, Parts: []stack.Part{stack.Core, stack.IPAM},
+		Dir: dir, Out: os.Stderr, Env: house.workloads.Env(),
 		ManagerArgs: []string{"--watch-filter=" + sharedLabel, "--v=5"}, // Canaries are looked for in the most talkative log.
 	})
 	if err != nil {
 		return complain(err)
 	}
 	defer func() {
-		if err := house.Stop(); err != nil {
+		if err := errors.Join(house.Stop(), house.workloads.Close()); err != nil {
 			complain(err)
 		}
 	}()

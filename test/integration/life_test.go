@@ -1,0 +1,215 @@
+package integration
+
+import (
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	utilyaml "sigs.k8s.io/cluster-api/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/providerid"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack/programs"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// lives counts the whole clusters of all tests: each has an endpoint and VM ids of its own, because their pretend nodes live
+// together.
+var lives atomic.Int64
+
+// A life is a whole cluster, of the template that is shipped: control plane and workers on two NICs each, whose VMs become nodes.
+type life struct {
+	*site
+
+	name, endpoint string
+	controlPlanes  int
+	workers        int
+}
+
+// newLife prepares a site for a whole cluster.
+func newLife(t *testing.T, c crew, workers int, mods ...func(*vcdsim.Config)) *life {
+	t.Helper()
+	number := lives.Add(1)
+	l := &life{name: fmt.Sprintf("life-%d", number), endpoint: fmt.Sprintf("192.168.100.%d", 200+number), controlPlanes: 1, workers: workers}
+	l.site = newSiteOf(t, c, append([]func(*vcdsim.Config){func(c *vcdsim.Config) {
+		c.Profile, c.Seed, c.Guest = brisk, number, house.workloads
+		vdc := &c.Model.Orgs[1].VDCs[0]
+		backup := vdc.Networks[1]
+		backup.Name, backup.Description = "backup", "Backup traffic"
+		vdc.Networks = append(vdc.Networks, backup)
+	}}, mods...)...)
+	return l
+}
+
+// born creates the objects of the cluster and waits until it is up.
+func (l *life) born() {
+	l.t.Helper()
+	for _, object := range l.manifest() {
+		l.create(object)
+	}
+	l.up()
+}
+
+// manifest is the shipped template with the values of this life.
+func (l *life) manifest() []*unstructured.Unstructured {
+	l.t.Helper()
+	template, err := os.ReadFile(filepath.Join(house.Root, "templates", "cluster-template.yaml"))
+	l.g.Expect(err).NotTo(HaveOccurred())
+	encode := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+	values := map[string]string{
+		"CLUSTER_NAME": l.name, "KUBERNETES_VERSION": programs.KubernetesVersion, "CONTROL_PLANE_ENDPOINT_IP": l.endpoint,
+		"CONTROL_PLANE_MACHINE_COUNT": fmt.Sprint(l.controlPlanes), "WORKER_MACHINE_COUNT": fmt.Sprint(l.workers),
+		"VCD_SITE": l.URL(), "VCD_ORGANIZATION": "acme", "VCD_ORGANIZATION_VDC": "acme-vdc", "VCD_ORGANIZATION_VDC_NETWORK": "nodes",
+		"VCD_CATALOG": "kubernetes", "VCD_TEMPLATE_NAME": "ubuntu-2404-kube-" + programs.KubernetesVersion,
+		"VCD_CONTROL_PLANE_SIZING_POLICY": "small", "VCD_WORKER_SIZING_POLICY": "small",
+		"VCD_USERNAME_B64": encode("capvcd"), "VCD_PASSWORD_B64": encode(l.password()), "VCD_CA_BUNDLE_B64": encode(string(l.CA())),
+	}
+	filled, err := yamlprocessor.NewSimpleProcessor().Process(template, func(name string) (string, error) { return values[name], nil })
+	l.g.Expect(err).NotTo(HaveOccurred())
+	objects, err := utilyaml.ToUnstructured(filled)
+	l.g.Expect(err).NotTo(HaveOccurred())
+	out := make([]*unstructured.Unstructured, 0, len(objects))
+	for i := range objects {
+		objects[i].SetNamespace(l.namespace)
+		l.adapt(&objects[i])
+		out = append(out, &objects[i])
+	}
+	return out
+}
+
+// adapt gives machines the label of the crew, a second network, and a health check that may replace the only worker.
+func (l *life) adapt(object *unstructured.Unstructured) {
+	l.t.Helper()
+	put := func(value any, path ...string) {
+		l.g.Expect(unstructured.SetNestedField(object.Object, value, path...)).To(Succeed())
+	}
+	switch object.GetKind() {
+	case "KubeadmControlPlane":
+		put(l.crew.label, "spec", "machineTemplate", "metadata", "labels", clusterv1.WatchLabel)
+	case "MachineDeployment":
+		put(l.crew.label, "spec", "template", "metadata", "labels", clusterv1.WatchLabel)
+	case "MachineHealthCheck":
+		put("100%", "spec", "remediation", "triggerIf", "unhealthyLessThanOrEqualTo")
+	case "VCDMachineTemplate":
+		second := "storage"
+		if strings.HasSuffix(object.GetName(), "-md-0") {
+			second = "backup" // The vApp does not have it yet when the workers come.
+		}
+		l.g.Expect(unstructured.SetNestedSlice(object.Object, []any{
+			map[string]any{"addressSource": "Pool"}, map[string]any{"name": second, "addressSource": "Pool"},
+		}, "spec", "template", "spec", "networks")).To(Succeed())
+	}
+}
+
+// up waits until all machines are ready nodes, and there is nothing else in VCD.
+func (l *life) up() {
+	l.t.Helper()
+	want := l.controlPlanes + l.workers
+	l.g.Eventually(func(g Gomega) {
+		machines := l.machines()
+		g.Expect(machines).To(HaveLen(want))
+		for i := range machines {
+			g.Expect(conditions.IsTrue(&machines[i], clusterv1.ReadyCondition)).To(BeTrue(), "%s is not ready: %v", machines[i].Name, machines[i].Status.Conditions)
+		}
+		g.Expect(l.State().VMs).To(HaveLen(want))
+	}, ages, "250ms").Should(Succeed())
+	l.sound()
+}
+
+// machines lists the cluster's Machines, with those that go.
+func (l *life) machines(mods ...client.ListOption) []clusterv1.Machine {
+	list := &clusterv1.MachineList{}
+	l.g.Expect(house.client.List(l.t.Context(), list, append(mods, client.InNamespace(l.namespace))...)).To(Succeed())
+	return list.Items
+}
+
+func (l *life) deployment() *clusterv1.MachineDeployment {
+	return &clusterv1.MachineDeployment{ObjectMeta: l.meta(l.name + "-md-0")}
+}
+
+// patch merges a patch into an object; a webhook may be away for a moment.
+func (l *life) patch(obj client.Object, patch string) {
+	l.t.Helper()
+	l.g.Eventually(func() error {
+		return house.client.Patch(l.t.Context(), obj, client.RawPatch(types.MergePatchType, []byte(patch)))
+	}, patience, "250ms").Should(Succeed())
+}
+
+// scale changes the number of workers.
+func (l *life) scale(workers int) {
+	l.t.Helper()
+	l.workers = workers
+	l.patch(l.deployment(), fmt.Sprintf(`{"spec":{"replicas":%d}}`, workers))
+	l.up()
+}
+
+// roll replaces the workers by those of a new template.
+func (l *life) roll(name string, change func(*infrav1.VCDMachineSpec)) {
+	l.t.Helper()
+	old := &infrav1.VCDMachineTemplate{ObjectMeta: l.meta(l.name + "-md-0")}
+	l.g.Expect(l.get(old)).To(Succeed())
+	next := &infrav1.VCDMachineTemplate{ObjectMeta: l.meta(name), Spec: *old.Spec.DeepCopy()}
+	change(&next.Spec.Template.Spec)
+	l.create(next)
+	before := l.State().VMs
+	l.patch(l.deployment(), fmt.Sprintf(`{"spec":{"template":{"spec":{"infrastructureRef":{"name":%q}}}}}`, name))
+	l.g.Eventually(func(g Gomega) {
+		for i := range l.State().VMs {
+			vm := &l.State().VMs[i]
+			g.Expect(strings.Contains(vm.Name, "md-0") && contains(before, vm.ID)).To(BeFalse(), "%s is of the old template", vm.Name)
+		}
+	}, ages, "250ms").Should(Succeed())
+	l.up()
+}
+
+func contains(vms []vcdsim.VM, id string) bool {
+	for i := range vms {
+		if vms[i].ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// aWorker is a worker and the id of its VM.
+func (l *life) aWorker() (worker *clusterv1.Machine, vm string) {
+	l.t.Helper()
+	workers := l.machines(client.HasLabels{clusterv1.MachineDeploymentNameLabel})
+	l.g.Expect(workers).NotTo(BeEmpty())
+	m := &infrav1.VCDMachine{ObjectMeta: l.meta(workers[0].Spec.InfrastructureRef.Name)}
+	l.g.Expect(l.get(m)).To(Succeed())
+	id, err := providerid.Parse(m.Spec.ProviderID)
+	l.g.Expect(err).NotTo(HaveOccurred())
+	return &workers[0], strings.TrimPrefix(id, "urn:vcloud:vm:")
+}
+
+// repair stops a worker's VM behind our back and has the MachineHealthCheck replace it.
+func (l *life) repair() {
+	l.t.Helper()
+	broken, vm := l.aWorker()
+	l.Edit(func(e *vcdsim.Editor) { e.PowerOff(e.VM(vm)) })
+	l.patch(broken, fmt.Sprintf(`{"metadata":{"annotations":{%q:""}}}`, clusterv1.RemediateMachineAnnotation))
+	l.g.Eventually(func() error { return l.get(broken) }, ages, "250ms").ShouldNot(Succeed(), "%s is still there", broken.Name)
+	l.up()
+}
+
+// die deletes the cluster and waits until nothing is left of it.
+func (l *life) die() {
+	l.t.Helper()
+	cluster := &clusterv1.Cluster{ObjectMeta: l.meta(l.name)}
+	l.g.Expect(house.client.Delete(l.t.Context(), cluster)).To(Succeed())
+	l.g.Eventually(func() bool { return client.IgnoreNotFound(l.get(cluster)) == nil && l.get(cluster) != nil }, ages, "250ms").Should(BeTrue())
+	l.empty()
+	l.g.Expect(l.machines()).To(BeEmpty())
+}

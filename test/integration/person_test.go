@@ -1,0 +1,68 @@
+package integration
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"net/http"
+	"strings"
+
+	. "github.com/onsi/gomega"
+)
+
+// A person works in VCD by hand.
+type person struct {
+	site  *site
+	http  *http.Client
+	token string
+}
+
+func (s *site) person() *person {
+	s.t.Helper()
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(s.CA())
+	p := &person{site: s, http: &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true,
+	}}}
+	p.token = p.post("/cloudapi/1.0.0/sessions", "").Get("X-VMWARE-VCLOUD-ACCESS-TOKEN")
+	s.g.Expect(p.token).NotTo(BeEmpty())
+	return p
+}
+
+// post asks for something that VCD must accept, and returns the header of its answer.
+func (p *person) post(path, body string) http.Header {
+	s := p.site
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.URL()+path, strings.NewReader(body))
+	s.g.Expect(err).NotTo(HaveOccurred())
+	req.Header.Set("Accept", "application/*+json;version=39.0")
+	if p.token == "" {
+		req.SetBasicAuth("admin@acme", "password")
+	} else {
+		req.Header.Set("Authorization", "Bearer "+p.token)
+		req.Header.Set("Accept", "application/*+xml;version=39.0")
+		req.Header.Set("Content-Type", "application/*+xml")
+	}
+	res, err := p.http.Do(req)
+	s.g.Expect(err).NotTo(HaveOccurred())
+	answer, err := io.ReadAll(res.Body)
+	s.g.Expect(err).NotTo(HaveOccurred())
+	s.g.Expect(res.Body.Close()).To(Succeed())
+	s.g.Expect(res.StatusCode).To(BeNumerically("<", http.StatusMultipleChoices), "%s", answer)
+	return res.Header
+}
+
+const vcloud = `xmlns="http://www.vmware.com/vcloud/v1.5"`
+
+// attachDisk gives a worker an independent disk, as a CSI driver does.
+func (l *life) attachDisk() {
+	l.t.Helper()
+	_, vm := l.aWorker()
+	p, state := l.person(), l.State()
+	p.post("/api/vdc/"+state.VApps[0].VDCID+"/disk", `<DiskCreateParams `+vcloud+`><Disk name="data" sizeMb="1024"/></DiskCreateParams>`)
+	l.g.Eventually(func() bool { return len(l.State().Disks) == 1 && l.State().Disks[0].Status == 1 }, patience).Should(BeTrue())
+	disk := l.State().Disks[0].ID
+	p.post("/api/vApp/vm-"+vm+"/disk/action/attach",
+		`<DiskAttachOrDetachParams `+vcloud+`><Disk href="`+l.URL()+`/api/disk/`+disk+`"/></DiskAttachOrDetachParams>`)
+	l.g.Eventually(func() string { return l.State().Disks[0].AttachedTo }, patience).Should(Equal(vm))
+}

@@ -1,0 +1,34 @@
+package integration
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// TestAHealthCheckReplacesWhatWeReport: a MachineHealthCheck acts on what we say of a VM, without any word from the node.
+func TestAHealthCheckReplacesWhatWeReport(t *testing.T) {
+	t.Parallel()
+	l := newLife(t, house.crew, 1)
+	l.born()
+	check := &clusterv1.MachineHealthCheck{ObjectMeta: l.meta(l.name + "-md-0")}
+	l.patch(check, `{"spec":{"checks":{"unhealthyMachineConditions":[{"type":"InfrastructureReady","status":"False","timeoutSeconds":1}]}}}`)
+	broken, vm := l.aWorker()
+
+	l.Edit(func(e *vcdsim.Editor) { e.PowerOff(e.VM(vm)) })
+
+	m := &infrav1.VCDMachine{ObjectMeta: l.meta(broken.Spec.InfrastructureRef.Name)}
+	l.g.Eventually(func() (string, error) {
+		l.look(m)
+		return l.state(m, clusterv1.ReadyCondition)
+	}, patience, "1s").Should(HavePrefix("False " + infrav1.VMPoweredOffReason))
+	l.g.Eventually(func() (bool, error) { return !broken.DeletionTimestamp.IsZero(), l.get(broken) }, patience, "100ms").Should(BeTrue())
+	l.patch(check, `{"spec":{"checks":{"unhealthyMachineConditions":null}}}`) // Who takes its place is not ready at once.
+	l.g.Eventually(func() error { return l.get(broken) }, ages, "250ms").ShouldNot(Succeed())
+	l.up()
+	l.die()
+}
