@@ -169,6 +169,8 @@ func templateProblem(err error, spec infrav1.VCDMachineSpec) (outcome, error) {
 	switch {
 	case ok && lookup.Kind == "catalog":
 		return lookupProblem(err, infrav1.CatalogNotFoundReason, "correct spec.catalog, or share the catalog with the organisation")
+	case errors.Is(err, vcd.ErrAmbiguous):
+		return lookupProblem(err, infrav1.TemplateInvalidReason, "put the URN of the one you mean in spec.template")
 	case errors.Is(err, vcd.ErrInvalid):
 		return lookupProblem(err, infrav1.TemplateInvalidReason, "name a template with a VM in spec.template, or repair template "+spec.Template)
 	}

@@ -11,7 +11,7 @@ const adminCatalogType = "application/vnd.vmware.admin.catalog+xml"
 
 func (r *request) ownCatalog() (shelf, error) {
 	sh, ok := r.sim.store.catalog(bare(r.vars["id"]))
-	if !ok || !r.sees(sh.org.ID) {
+	if !ok || !r.reads(sh) || r.Method != http.MethodGet && !r.sees(sh.org.ID) {
 		return shelf{}, forbidden("CATALOG_VIEW", r.vars["id"])
 	}
 	return sh, nil

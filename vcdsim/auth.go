@@ -35,6 +35,15 @@ func (r *request) sees(orgID string) bool {
 	return r.session.provider() || r.session.OrgID == orgID
 }
 
+// reads says whether the caller may see what is in a catalog: that of the own organisation, or one that is shared with it.
+func (r *request) reads(sh shelf) bool {
+	if r.sees(sh.org.ID) {
+		return true
+	}
+	own := r.sim.store.org(r.session.OrgID)
+	return own != nil && slices.Contains(sh.catalog.SharedWith, own.Name)
+}
+
 func openRoutes(add addRoute) {
 	add("GET", "/api/versions", (*request).getVersions, latencyOrgList)
 	add("POST", "/cloudapi/1.0.0/sessions", (*request).login, latencyLogin)

@@ -69,7 +69,7 @@ func (r *request) ownerNode(id, name string) *xmltree.Node {
 
 func (r *request) ownTemplate() (shelf, *Template, error) {
 	sh, t := r.sim.store.template(bare(r.vars["id"]))
-	if t == nil || !r.sees(sh.org.ID) {
+	if t == nil || !r.reads(sh) {
 		return shelf{}, nil, forbidden("VAPP_TEMPLATE_VIEW", r.vars["id"])
 	}
 	return sh, t, nil
@@ -128,7 +128,7 @@ func section(href, kind string) []xmltree.Attr {
 
 func (r *request) getTemplateVM() (*response, error) {
 	sh, t, vm := r.sim.store.templateVM(bare(r.vars["id"]))
-	if vm == nil || !r.sees(sh.org.ID) {
+	if vm == nil || !r.reads(sh) {
 		return nil, forbidden("VAPP_TEMPLATE_VIEW", r.vars["id"])
 	}
 	return xmlOK(r.templateVMNode(sh.vdcOf(t), t, vm, true)), nil

@@ -97,7 +97,7 @@ func (r *request) sourced(vdc *VDC, v *VApp, item *xmltree.Node) ([]*VM, error) 
 			sources = append(sources, &tpl.VMs[i])
 		}
 	}
-	if !r.sees(sh.org.ID) {
+	if !r.reads(sh) {
 		return nil, forbidden("VAPP_TEMPLATE_INSTANTIATE", id)
 	}
 	if tpl.Status != int(PoweredOff) {

@@ -152,6 +152,8 @@ type Catalog struct {
 	Created     time.Time // the zero value is when the model began
 	// StorageProfiles are the ids of those it keeps its items on; none is any.
 	StorageProfiles []string
+	// SharedWith are the names of other organisations that may read it and use its templates.
+	SharedWith []string
 }
 
 // A Template is a vApp template with its catalog item.

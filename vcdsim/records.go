@@ -200,7 +200,7 @@ func (r *request) profileRecords() []*record {
 func (r *request) ownShelves() []shelf {
 	var out []shelf
 	for _, sh := range r.sim.store.shelves() {
-		if r.sees(sh.org.ID) {
+		if r.reads(sh) {
 			out = append(out, sh)
 		}
 	}

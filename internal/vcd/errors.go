@@ -27,6 +27,8 @@ var (
 	ErrUnauthorized = errors.New("unauthorized")
 	// ErrInvalid means that the request can never succeed as it is.
 	ErrInvalid = errors.New("invalid request")
+	// ErrAmbiguous means that several objects have the name that a person gave.
+	ErrAmbiguous = errors.New("ambiguous name")
 	// ErrQuota means that a quota or the capacity of a VDC is used up.
 	ErrQuota = errors.New("quota exceeded")
 	// ErrConflict means that something of that name exists already.
@@ -135,13 +137,13 @@ func (e *laterError) Error() string { return "others call VCD first" }
 // Unwrap lets [errors.Is] match the sentinel.
 func (e *laterError) Unwrap() error { return ErrLater }
 
-// A LookupError says that an object that a person named cannot be used. It wraps [ErrNotFound] or [ErrInvalid].
+// A LookupError says that an object that a person named cannot be used. It wraps [ErrNotFound], [ErrInvalid] or [ErrAmbiguous].
 type LookupError struct {
 	Kind   string // what was looked for: "VDC", "network", "template", …
 	Name   string
 	In     string // where: "VDC acme-vdc", "catalog kubernetes"; may be empty
 	Reason string // empty: there is none of that name
-	Err    error  // ErrNotFound or ErrInvalid
+	Err    error  // ErrNotFound, ErrInvalid or ErrAmbiguous
 }
 
 // Error implements error.

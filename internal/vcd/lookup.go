@@ -106,8 +106,8 @@ func only(kind, nameOrURN, in string, hits []Ref) (Ref, error) {
 		return exact[0], nil
 	}
 	return Ref{}, &LookupError{
-		Kind: kind, Name: nameOrURN, In: in, Err: ErrInvalid,
-		Reason: fmt.Sprintf("exists %d times; refer to it by its URN", len(exact)),
+		Kind: kind, Name: nameOrURN, In: in, Err: ErrAmbiguous,
+		Reason: fmt.Sprintf("exists %d times", len(exact)),
 	}
 }
 
