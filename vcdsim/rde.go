@@ -25,7 +25,7 @@ func entityRoutes(add addRoute) {
 	add("DELETE", base+"/{id}", (*request).deleteEntity, latencyWrite)
 	add("POST", base+"/{id}/resolve", (*request).resolveEntity, latencyWrite)
 	add("GET", base+"/types/{vendor}/{nss}/{version}", (*request).listEntities, latencyCloudAPI)
-	add("GET", base+"/{id}/accessControls", (*request).listEntityAccess, latencyCloudAPI)
+	grantRoutes(add)
 	for path, kind := range map[string]string{"interfaces": "interface", "entityTypes": "type"} {
 		b := behaviours{path: path, kind: kind}
 		list := "/cloudapi/1.0.0/" + path + "/{id}/behaviors"
@@ -186,14 +186,8 @@ func (r *request) deleteEntity() (*response, error) {
 		return nil, refuse(http.StatusBadRequest, "RDE_ENTITY_NOT_RESOLVED", "The entity %s is not resolved.", d.id())
 	}
 	r.sim.store.documents[entitiesPath] = slices.DeleteFunc(slices.Clone(r.sim.store.documents[entitiesPath]), func(x *document) bool { return x == d })
+	delete(r.sim.store.documents, entitiesPath+"/"+d.id()+"/accessControls")
 	return &response{status: http.StatusNoContent}, nil
-}
-
-func (r *request) listEntityAccess() (*response, error) {
-	if _, err := r.entityByID(); err != nil {
-		return nil, err
-	}
-	return r.page(nil)
 }
 
 // behaviours are what an interface declares and a type overrides.

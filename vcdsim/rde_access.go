@@ -1,0 +1,121 @@
+package vcdsim
+
+import (
+	"net/http"
+	"slices"
+)
+
+// grants are the access controls of entities, or of entity types: who may do what with one. They are kept and shown; who
+// sees an entity is decided by its organisation alone.
+type grants struct {
+	path string
+	find func(*request) (*document, error)
+}
+
+func grantRoutes(add addRoute) {
+	for _, g := range []grants{
+		{entitiesPath, (*request).entityByID},
+		{typesPath, func(r *request) (*document, error) { return r.rdeType(r.vars["id"]) }},
+	} {
+		base := "/cloudapi/" + g.path + "/{id}/accessControls"
+		add("GET", base, g.list, latencyCloudAPI)
+		add("POST", base, g.create, latencyWrite)
+		add("GET", base+"/{grant}", g.get, latencyCloudAPI)
+		add("PUT", base+"/{grant}", g.put, latencyWrite)
+		add("DELETE", base+"/{grant}", g.remove, latencyWrite)
+	}
+}
+
+// of returns what is shared, and the key of its grants.
+func (g grants) of(r *request) (*document, string, error) {
+	d, err := g.find(r)
+	if err != nil {
+		return nil, "", err
+	}
+	return d, g.path + "/" + d.id() + "/accessControls", nil
+}
+
+func (g grants) list(r *request) (*response, error) {
+	_, key, err := g.of(r)
+	if err != nil {
+		return nil, err
+	}
+	var out []any
+	for _, d := range r.sim.store.documents[key] {
+		out = append(out, d.body)
+	}
+	return r.page(out)
+}
+
+// read takes a grant from the body; what the server decides is not the caller's.
+func (g grants) read(r *request, of *document) (map[string]any, error) {
+	body := map[string]any{}
+	if err := r.document(&body); err != nil {
+		return nil, err
+	}
+	for _, field := range []string{"grantType", "accessLevelId"} {
+		if text(body, field) == "" {
+			return nil, badRequest("The field %s must not be empty.", field)
+		}
+	}
+	body["objectId"], body["tenant"] = of.id(), jsonRef("org", r.session.OrgID, r.session.Org)
+	return body, nil
+}
+
+func (g grants) create(r *request) (*response, error) {
+	of, key, err := g.of(r)
+	if err != nil {
+		return nil, err
+	}
+	body, err := g.read(r, of)
+	if err != nil {
+		return nil, err
+	}
+	body["id"] = URN("accessControl", r.sim.ids.next("accessControl"))
+	r.sim.addDocument(key, r.session.OrgID, body)
+	return &response{status: http.StatusCreated, json: body}, nil
+}
+
+func (g grants) one(r *request) (of, grant *document, key string, err error) {
+	of, key, err = g.of(r)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	for _, d := range r.sim.store.documents[key] {
+		if bare(d.id()) == bare(r.vars["grant"]) {
+			return of, d, key, nil
+		}
+	}
+	return nil, nil, "", forbidden("ACCESS_CONTROL_VIEW", r.vars["grant"])
+}
+
+func (g grants) get(r *request) (*response, error) {
+	_, d, _, err := g.one(r)
+	if err != nil {
+		return nil, err
+	}
+	return jsonOK(d.body), nil
+}
+
+func (g grants) put(r *request) (*response, error) {
+	of, d, _, err := g.one(r)
+	if err != nil {
+		return nil, err
+	}
+	body, err := g.read(r, of)
+	if err != nil {
+		return nil, err
+	}
+	body["id"] = d.id()
+	d.body = body
+	return jsonOK(body), nil
+}
+
+func (g grants) remove(r *request) (*response, error) {
+	_, d, key, err := g.one(r)
+	if err != nil {
+		return nil, err
+	}
+	r.sim.store.documents[key] = slices.DeleteFunc(slices.Clone(r.sim.store.documents[key]), func(x *document) bool { return x == d })
+	return &response{status: http.StatusNoContent}, nil
+}
