@@ -74,15 +74,16 @@ func poolOf(vdc *VDC) func() string {
 	pools := vdc.Networks[0].StaticPool
 	var at netip.Addr
 	return func() string {
-		for len(pools) > 0 {
-			if at = at.Next(); !pools[0].Contains(at) {
-				at = pools[0].From
-			} else if at == pools[0].To {
-				pools = pools[1:]
-			}
-			return at.String()
+		if len(pools) == 0 {
+			return ""
 		}
-		return ""
+		if at = at.Next(); !at.IsValid() || !pools[0].Contains(at) {
+			at = pools[0].From
+		}
+		if at == pools[0].To {
+			pools = pools[1:]
+		}
+		return at.String()
 	}
 }
 

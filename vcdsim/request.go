@@ -35,10 +35,13 @@ func parseQuery(raw string) values {
 
 func (v values) get(key string) string { return v[key] }
 
+// maxNumber is the highest number a parameter can mean: pages times their size stay numbers.
+const maxNumber = 1 << 30
+
 // number returns a positive parameter, or the fallback.
 func (v values) number(key string, fallback int) int {
 	if n, err := strconv.Atoi(v[key]); err == nil && n > 0 {
-		return n
+		return min(n, maxNumber)
 	}
 	return fallback
 }
