@@ -135,9 +135,9 @@ func Compare(requests []Request, user string, rights []Right) Finding {
 		}
 		if !r.Denied {
 			used[r.Right] = true
-			any := r.Right
-			any.Name = ""
-			used[any] = true
+			unnamed := r.Right
+			unnamed.Name = ""
+			used[unnamed] = true
 		}
 	}
 	for _, right := range rights {
