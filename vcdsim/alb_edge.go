@@ -88,20 +88,28 @@ func prepareAssignment(r *request, body map[string]any, old *document) error {
 	if dedicated && (body["maxVirtualServices"] != nil || body["minVirtualServices"] != nil) {
 		return badRequest("The number of virtual services cannot be set for a service engine group with the reservation type DEDICATED.")
 	}
-	reserved := number(body["minVirtualServices"])
-	for _, d := range r.sim.store.assignments(engines.id(), "") {
+	if number(body["minVirtualServices"]) > number(body["maxVirtualServices"]) {
+		return badRequest("The least number of virtual services is greater than the most.")
+	}
+	return r.sim.assignable(engines, g, old, number(body["minVirtualServices"]))
+}
+
+// assignable refuses to assign a group of service engines twice to a gateway, a dedicated one to two, or more of it than there is.
+func (s *Simulator) assignable(engines *document, g *EdgeGateway, old *document, reserved int) error {
+	name := text(engines.body, "name")
+	for _, d := range s.store.assignments(engines.id(), "") {
 		switch {
 		case d == old:
 			continue
 		case d.parent == g.ID:
-			return duplicateName(text(engines.body, "name"))
-		case dedicated:
-			return badRequest("The service engine group %q is dedicated to another edge gateway.", text(engines.body, "name"))
+			return duplicateName(name)
+		case text(engines.body, "reservationType") == "DEDICATED":
+			return badRequest("The service engine group %q is dedicated to another edge gateway.", name)
 		}
 		reserved += number(d.body["minVirtualServices"])
 	}
-	if reserved > maxServices(engines) || number(body["minVirtualServices"]) > number(body["maxVirtualServices"]) {
-		return badRequest("The service engine group %q cannot hold so many virtual services.", text(engines.body, "name"))
+	if reserved > maxServices(engines) {
+		return badRequest("The service engine group %q cannot hold so many virtual services.", name)
 	}
 	return nil
 }

@@ -51,41 +51,68 @@ func preparePool(r *request, body map[string]any, old *document) error {
 	if a := text(body, "algorithm"); !slices.Contains(poolAlgorithms, a) {
 		return badRequest("The load balancer algorithm %q is invalid.", a)
 	}
-	if id := refID(body, "memberGroupRef"); id != "" {
-		ref, err := r.reference(groupPath, "FIREWALL_GROUP_VIEW", id)
-		if err != nil {
-			return err
-		}
-		if body["memberGroupRef"] = ref; len(poolMembers(body)) > 0 {
-			return badRequest("A pool has either members or a member group.")
-		}
-	} else {
-		body["memberGroupRef"] = nil
+	if err := r.poolGroup(body); err != nil {
+		return err
 	}
-	for _, m := range poolMembers(body) {
-		if _, err := netip.ParseAddr(text(m, "ipAddress")); err != nil {
-			return badRequest("The IP address %q is invalid.", text(m, "ipAddress"))
-		}
-		for k, v := range map[string]any{"enabled": true, "ratio": 1, "port": body["defaultPort"]} {
-			if m[k] == nil {
-				m[k] = v
-			}
-		}
+	if err := settleMembers(body); err != nil {
+		return err
 	}
-	monitors, _ := body["healthMonitors"].([]any)
-	for _, m := range monitors {
-		if m, ok := m.(map[string]any); ok {
-			if !slices.Contains([]string{"HTTP", "HTTPS", "TCP", "UDP", "PING"}, text(m, "type")) {
-				return badRequest("The health monitor type %q is invalid.", text(m, "type"))
-			}
-			m["name"], m["systemDefined"] = "System-"+text(m, "type"), true
-		}
+	if err := settleMonitors(body); err != nil {
+		return err
 	}
 	profile, _ := body["persistenceProfile"].(map[string]any)
 	if profile != nil && text(profile, "type") != "" && text(profile, "name") == "" {
 		profile["name"] = text(profile, "type")
 	}
 	return r.knownCertificates(members(body, "caCertificateRefs"))
+}
+
+// poolGroup completes the reference to the group whose addresses are the members.
+func (r *request) poolGroup(body map[string]any) error {
+	id := refID(body, "memberGroupRef")
+	if id == "" {
+		body["memberGroupRef"] = nil
+		return nil
+	}
+	ref, err := r.reference(groupPath, "FIREWALL_GROUP_VIEW", id)
+	if err != nil {
+		return err
+	}
+	if body["memberGroupRef"] = ref; len(poolMembers(body)) > 0 {
+		return badRequest("A pool has either members or a member group.")
+	}
+	return nil
+}
+
+func settleMembers(body map[string]any) error {
+	for _, m := range poolMembers(body) {
+		if _, err := netip.ParseAddr(text(m, "ipAddress")); err != nil {
+			return badRequest("The IP address %q is invalid.", text(m, "ipAddress"))
+		}
+		complete(m, map[string]any{"enabled": true, "ratio": 1, "port": body["defaultPort"]})
+	}
+	return nil
+}
+
+// complete sets the fields that are missing.
+func complete(body, defaults map[string]any) {
+	for k, v := range defaults {
+		if body[k] == nil || body[k] == "" {
+			body[k] = v
+		}
+	}
+}
+
+func settleMonitors(body map[string]any) error {
+	monitors, _ := body["healthMonitors"].([]any)
+	for _, x := range monitors {
+		m, ok := x.(map[string]any)
+		if !ok || !slices.Contains([]string{"HTTP", "HTTPS", "TCP", "UDP", "PING"}, text(m, "type")) {
+			return badRequest("The health monitor type %q is invalid.", text(m, "type"))
+		}
+		m["name"], m["systemDefined"] = "System-"+text(m, "type"), true
+	}
+	return nil
 }
 
 // poolMembers are the members of a pool as objects.
@@ -100,25 +127,25 @@ func poolMembers(body map[string]any) []map[string]any {
 	return out
 }
 
-// yes reads a switch that is on unless it says false.
-func yes(body map[string]any, field string) bool {
-	on, ok := body[field].(bool)
+// enabled says whether something is on, as it is unless it says otherwise.
+func enabled(body map[string]any) bool {
+	on, ok := body["enabled"].(bool)
 	return on || !ok
 }
 
 // enabledMembers counts the members a pool may send to.
-func (s *Simulator) enabledMembers(d *document) (enabled, all int) {
+func (s *Simulator) enabledMembers(d *document) (on, all int) {
 	if g := s.store.document(groupPath, refID(d.body, "memberGroupRef")); g != nil {
 		n := len(setAddresses(g))
 		return n, n
 	}
 	for _, m := range poolMembers(d.body) {
 		all++
-		if yes(m, "enabled") {
-			enabled++
+		if enabled(m) {
+			on++
 		}
 	}
-	return enabled, all
+	return on, all
 }
 
 // servicesOf are the virtual services that send to a pool.
@@ -133,11 +160,11 @@ func (s *store) servicesOf(pool string) []*document {
 }
 
 // health is that of a pool or virtual service: it takes the load balancer a while to know.
-func (s *Simulator) health(d *document, enabled bool, members int) string {
+func (s *Simulator) health(d *document, members int) string {
 	switch {
 	case d.since.IsZero() || s.clock.Now().Sub(d.since) < s.profile.scaled(durationHealth):
 		return statePending
-	case !enabled:
+	case !enabled(d.body):
 		return "DISABLED"
 	case members == 0:
 		return "DOWN"
@@ -146,11 +173,11 @@ func (s *Simulator) health(d *document, enabled bool, members int) string {
 }
 
 func showPool(r *request, d *document, out map[string]any) {
-	enabled, all := r.sim.enabledMembers(d)
-	health := r.sim.health(d, yes(d.body, "enabled"), enabled)
+	on, all := r.sim.enabledMembers(d)
+	health := r.sim.health(d, on)
 	up := 0
 	if health == "UP" {
-		up = enabled
+		up = on
 	}
 	refs := []any{}
 	for _, vs := range r.sim.store.servicesOf(d.id()) {
@@ -160,7 +187,7 @@ func showPool(r *request, d *document, out map[string]any) {
 		health, up = "UNAVAILABLE", 0 // nothing sends to it, so nothing looks after it
 	}
 	out["status"], out["healthStatus"], out["healthMessage"] = r.sim.realization(bare(d.id()), d.failed), health, healthMessages[health]
-	out["memberCount"], out["enabledMemberCount"], out["upMemberCount"], out["virtualServiceRefs"] = all, enabled, up, refs
+	out["memberCount"], out["enabledMemberCount"], out["upMemberCount"], out["virtualServiceRefs"] = all, on, up, refs
 	var shown []any
 	for _, m := range poolMembers(d.body) {
 		shown = append(shown, memberJSON(m, health))
@@ -180,7 +207,7 @@ func memberJSON(m map[string]any, health string) map[string]any {
 			out[k] = v
 		}
 	}
-	if !yes(m, "enabled") {
+	if !enabled(m) {
 		out["healthStatus"] = "DISABLED"
 	}
 	return out

@@ -26,11 +26,21 @@ func providerPlace(r *request, _ map[string]any) (place, error) {
 func controllerCollection() *collection {
 	return &collection{
 		path: controllerPath, kind: "loadBalancerController", right: "LOAD_BALANCER_CONTROLLER", title: "Load Balancer Controller", unique: []string{"name"},
-		required: []string{"name", "url"}, hidden: []string{"password"}, place: providerPlace, defaults: map[string]any{"description": "", "licenseType": "ENTERPRISE", "version": "22.1.5"},
+		required: []string{"name", "url"}, hidden: []string{"password"}, place: providerPlace, prepare: keepPassword, show: func(_ *request, _ *document, out map[string]any) { out["password"] = hiddenPassword }, defaults: map[string]any{"description": "", "licenseType": "ENTERPRISE", "version": "22.1.5"},
 		free: func(r *request, d *document) error {
 			return r.sim.usedIn(cloudPath, "load balancer controller", d, "loadBalancerCloudBacking", "loadBalancerControllerRef")
 		},
 	}
+}
+
+// hiddenPassword stands for a password in answers; who sends it back does not change it.
+const hiddenPassword = "******"
+
+func keepPassword(_ *request, body map[string]any, old *document) error {
+	if p := text(body, "password"); old != nil && (p == "" || p == hiddenPassword) {
+		body["password"] = old.body["password"]
+	}
+	return nil
 }
 
 func cloudCollection() *collection {
@@ -124,7 +134,7 @@ func (r *request) listImportableEngines() (*response, error) {
 	if r.sim.store.document(cloudPath, r.filterValue("_context")) == nil {
 		return nil, forbidden("LOAD_BALANCER_CLOUD_VIEW", r.filterValue("_context"))
 	}
-	return r.page([]any{map[string]any{
+	return r.cursorPage([]any{map[string]any{
 		"id": "serviceenginegroup-" + r.sim.ids.named("albEngines", importableEngines), "displayName": importableEngines, "haMode": "ELASTIC_N_PLUS_M_BUFFER",
 	}})
 }

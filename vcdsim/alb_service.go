@@ -51,15 +51,7 @@ func prepareService(r *request, body map[string]any, old *document) error {
 	if err := r.serviceCertificate(body, kind); err != nil {
 		return err
 	}
-	if err := r.freeVIP(body, old, g); err != nil {
-		return err
-	}
-	for _, f := range []string{"virtualIpAddress", "ipv6VirtualIpAddress"} {
-		if err := r.ownedFloating(g.ID, text(body, f)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.freeVIP(body, old, g)
 }
 
 // servicePorts completes and checks the ports.
@@ -70,27 +62,28 @@ func servicePorts(body map[string]any) error {
 	}
 	for _, p := range ports {
 		m, _ := p.(map[string]any)
-		from, ok := m["portStart"].(float64)
-		if !ok || from < 1 || from > 65535 {
-			return badRequest("The service port is invalid.")
+		if err := servicePort(m); err != nil {
+			return err
 		}
-		if to, ok := m["portEnd"].(float64); !ok || to < from {
-			m["portEnd"] = from
-		}
-		if m["sslEnabled"] == nil {
-			m["sslEnabled"] = false
-		}
-		tcp, ok := m["tcpUdpProfile"].(map[string]any)
-		if !ok {
-			tcp = map[string]any{"type": "TCP_PROXY"}
-			m["tcpUdpProfile"] = tcp
-		}
-		name, ok := tcpProfiles[text(tcp, "type")]
-		if !ok {
-			return badRequest("The TCP/UDP profile type %q is invalid.", text(tcp, "type"))
-		}
-		tcp["name"], tcp["systemDefined"] = name, true
 	}
+	return nil
+}
+
+func servicePort(m map[string]any) error {
+	from, ok := m["portStart"].(float64)
+	if !ok || from < 1 || from > 65535 {
+		return badRequest("The service port is invalid.")
+	}
+	if to, ok := m["portEnd"].(float64); !ok || to < from {
+		m["portEnd"] = from
+	}
+	complete(m, map[string]any{"sslEnabled": false, "tcpUdpProfile": map[string]any{"type": "TCP_PROXY"}})
+	tcp, _ := m["tcpUdpProfile"].(map[string]any)
+	name, ok := tcpProfiles[text(tcp, "type")]
+	if !ok {
+		return badRequest("The TCP/UDP profile type %q is invalid.", text(tcp, "type"))
+	}
+	tcp["name"], tcp["systemDefined"] = name, true
 	return nil
 }
 
@@ -130,13 +123,16 @@ func (r *request) freeVIP(body map[string]any, old *document, g *EdgeGateway) er
 		if _, err := netip.ParseAddr(vip); err != nil {
 			return badRequest("The IP address %q is invalid.", vip)
 		}
+		if err := r.ownedFloating(g.ID, vip); err != nil {
+			return err
+		}
 	}
-	for _, d := range r.sim.store.documents[servicePath] {
-		if d == old || d.parent != g.ID {
+	for _, d := range r.sim.store.on(g.ID, servicePath) {
+		if d == old || !portsMeet(body, d.body) {
 			continue
 		}
 		for _, vip := range virtualIPs(d.body) {
-			if slices.Contains(vips, vip) && portsMeet(body, d.body) {
+			if slices.Contains(vips, vip) {
 				return refuse(400, codeBadRequest, "The virtual IP address %s is already used with the same port by the virtual service %q.", vip, text(d.body, "name"))
 			}
 		}
@@ -186,10 +182,10 @@ func portRanges(body map[string]any) []portRange {
 
 func showService(r *request, d *document, out map[string]any) {
 	members := 0
-	if pool := r.sim.store.document(poolPath, refID(d.body, "loadBalancerPoolRef")); pool != nil && yes(pool.body, "enabled") {
+	if pool := r.sim.store.document(poolPath, refID(d.body, "loadBalancerPoolRef")); pool != nil && enabled(pool.body) {
 		members, _ = r.sim.enabledMembers(pool)
 	}
-	health := r.sim.health(d, yes(d.body, "enabled"), members)
+	health := r.sim.health(d, members)
 	out["status"], out["healthStatus"] = r.sim.realization(bare(d.id()), d.failed), health
 	out["healthMessage"], out["detailedHealthMessage"] = healthMessages[health], healthMessages[health]
 }

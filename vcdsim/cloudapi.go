@@ -22,14 +22,10 @@ func (r *request) page(items []any) (*response, error) { return r.pageIgnoring(i
 
 // pageIgnoring answers a list whose handler has already decided what some attributes of the filter ask.
 func (r *request) pageIgnoring(items []any, decided []string) (*response, error) {
-	filter, err := fiql.Parse(r.query.get("filter"))
+	items, err := r.filtered(items, decided)
 	if err != nil {
-		return nil, badRequest("The filter %q is invalid: %s", r.query.get("filter"), err)
+		return nil, err
 	}
-	items = slices.DeleteFunc(items, func(item any) bool {
-		return !filter.Match(func(t fiql.Term) bool { return slices.Contains(decided, t.Attr) || holds(t, item) })
-	})
-	r.sort(items)
 	size := min(r.query.number("pageSize", defaultPage), maxPage)
 	page := r.query.number("page", 1)
 	pages := (len(items) + size - 1) / size
@@ -45,6 +41,19 @@ func (r *request) pageIgnoring(items []any, decided []string) (*response, error)
 		res.header = map[string]string{"Link": fmt.Sprintf(`<%s>;rel="nextPage";type="application/json";model="Page"`, r.nextPage(page+1))}
 	}
 	return res, nil
+}
+
+// filtered are the items that the filter leaves, as they are to be sorted.
+func (r *request) filtered(items []any, decided []string) ([]any, error) {
+	filter, err := fiql.Parse(r.query.get("filter"))
+	if err != nil {
+		return nil, badRequest("The filter %q is invalid: %s", r.query.get("filter"), err)
+	}
+	items = slices.DeleteFunc(items, func(item any) bool {
+		return !filter.Match(func(t fiql.Term) bool { return slices.Contains(decided, t.Attr) || holds(t, item) })
+	})
+	r.sort(items)
+	return items, nil
 }
 
 func (r *request) nextPage(page int) string {

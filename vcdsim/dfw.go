@@ -49,7 +49,7 @@ func prepareDFW(r *request, body map[string]any) error {
 func (r *request) policyOn(group string) bool {
 	for _, d := range r.sim.store.documents[dfwDefaultPath] {
 		if d.parent == group {
-			return yes(d.body, "enabled")
+			return enabled(d.body)
 		}
 	}
 	return true
@@ -96,15 +96,19 @@ func showDFWRules(r *request, p place, out map[string]any) {
 
 // defaultRule is the rule every policy begins with.
 func (r *request) defaultRule(group string) map[string]any {
+	name := group
+	if _, g := r.sim.store.group(group); g != nil {
+		name = g.Name
+	}
 	return map[string]any{
-		"id": r.sim.ids.named("dfwRule", group), "name": "Default_VdcGroup_" + group, "description": "", "comments": "", "action": "ALLOW", "actionValue": "ALLOW", "enabled": true,
+		"id": r.sim.ids.named("dfwRule", group), "name": "Default_VdcGroup_" + name, "description": "", "comments": "", "action": "ALLOW", "actionValue": "ALLOW", "enabled": true,
 		"logging": false, "direction": "IN_OUT", "ipProtocol": "IPV4_IPV6", "sourceFirewallGroups": nil, "destinationFirewallGroups": nil,
 		"applicationPortProfiles": nil, "networkContextProfiles": nil, "version": map[string]any{"version": 0},
 	}
 }
 
 // dfwRules are the rules of the group in the path, with the setting they are in.
-func (r *request) dfwRules() (*setting, place, []any, error) {
+func (r *request) dfwRules() (*setting, []any, error) {
 	all := dfwSettings()
 	x := all[len(all)-1]
 	p, err := x.place(r)
@@ -112,12 +116,12 @@ func (r *request) dfwRules() (*setting, place, []any, error) {
 		err = r.knownPolicy()
 	}
 	if err != nil {
-		return nil, p, nil, err
+		return nil, nil, err
 	}
 	body, _ := x.now(r, p)
 	x.show(r, p, body)
 	values, _ := body["values"].([]any)
-	return x, p, values, nil
+	return x, values, nil
 }
 
 func (r *request) ruleIndex(values []any) (int, error) {
@@ -132,7 +136,7 @@ func (r *request) ruleIndex(values []any) (int, error) {
 }
 
 func (r *request) getDFWRule() (*response, error) {
-	_, _, values, err := r.dfwRules()
+	_, values, err := r.dfwRules()
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +148,7 @@ func (r *request) getDFWRule() (*response, error) {
 }
 
 func (r *request) putDFWRule() (*response, error) {
-	x, _, values, err := r.dfwRules()
+	x, values, err := r.dfwRules()
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +167,7 @@ func (r *request) putDFWRule() (*response, error) {
 }
 
 func (r *request) deleteDFWRule() (*response, error) {
-	x, _, values, err := r.dfwRules()
+	x, values, err := r.dfwRules()
 	if err != nil {
 		return nil, err
 	}

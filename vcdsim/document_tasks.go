@@ -71,11 +71,7 @@ func (c *collection) checked(r *request, body map[string]any, old *document) (pl
 	if err != nil {
 		return p, err
 	}
-	for k, v := range c.defaults {
-		if body[k] == nil || body[k] == "" {
-			body[k] = v
-		}
-	}
+	complete(body, c.defaults)
 	if c.prepare != nil {
 		if err := c.prepare(r, body, old); err != nil {
 			return p, err

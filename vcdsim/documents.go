@@ -1,7 +1,6 @@
 package vcdsim
 
 import (
-	"cmp"
 	"maps"
 	"net/http"
 	"slices"
@@ -175,11 +174,7 @@ func (c *collection) create(r *request) (*response, error) {
 	if err := c.accept(r, body, nil); err != nil {
 		return nil, err
 	}
-	for k, v := range c.defaults {
-		if body[k] == nil || body[k] == "" {
-			body[k] = v
-		}
-	}
+	complete(body, c.defaults)
 	if c.newID != nil {
 		body["id"] = c.newID(body)
 	} else {
@@ -202,12 +197,19 @@ func (c *collection) accept(r *request, body map[string]any, old *document) erro
 			return badRequest("The field %s must not be empty.", field)
 		}
 	}
-	key := func(b map[string]any) string {
-		var parts []string
-		for _, field := range c.unique {
-			parts = append(parts, text(b, field))
-		}
-		return strings.Join(parts, "\x00")
+	if err := c.notTwice(r, body, old); err != nil {
+		return err
+	}
+	if c.check != nil {
+		return c.check(r, body)
+	}
+	return nil
+}
+
+// notTwice refuses what is there already, in the same place.
+func (c *collection) notTwice(r *request, body map[string]any, old *document) error {
+	if len(c.unique) == 0 {
+		return nil
 	}
 	parent := ""
 	if c.place != nil {
@@ -218,14 +220,34 @@ func (c *collection) accept(r *request, body map[string]any, old *document) erro
 		parent = p.parent
 	}
 	for _, d := range c.visible(r) {
-		if d != old && len(c.unique) > 0 && d.parent == parent && key(d.body) == key(body) {
-			return duplicateName(text(body, cmp.Or(c.unique[0], "name")))
+		if d != old && d.parent == parent && c.key(d.body) == c.key(body) {
+			return duplicateName(text(body, c.unique[0]))
 		}
 	}
-	if c.check != nil {
-		return c.check(r, body)
-	}
 	return nil
+}
+
+// key is what no two documents may share.
+func (c *collection) key(body map[string]any) string {
+	var parts []string
+	for _, field := range c.unique {
+		parts = append(parts, text(body, field))
+	}
+	return strings.Join(parts, "\x00")
+}
+
+// carry takes what a PUT does not change from the document it replaces.
+func (c *collection) carry(d *document, body map[string]any) {
+	for _, field := range slices.Concat(c.fixed, []string{"id"}) {
+		if d.body[field] != nil {
+			body[field] = d.body[field]
+		}
+	}
+	for _, field := range c.hidden {
+		if body[field] == nil && d.body[field] != nil {
+			body[field] = d.body[field]
+		}
+	}
 }
 
 func (c *collection) put(r *request) (*response, error) {
@@ -240,16 +262,7 @@ func (c *collection) put(r *request) (*response, error) {
 	if err := r.document(&body); err != nil {
 		return nil, err
 	}
-	for _, field := range slices.Concat(c.fixed, []string{"id"}) {
-		if d.body[field] != nil {
-			body[field] = d.body[field]
-		}
-	}
-	for _, field := range c.hidden {
-		if body[field] == nil && d.body[field] != nil {
-			body[field] = d.body[field]
-		}
-	}
+	c.carry(d, body)
 	if c.title != "" {
 		return c.putByTask(r, d, body)
 	}

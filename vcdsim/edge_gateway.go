@@ -164,38 +164,33 @@ func rest(raw []byte, fields []string) map[string]any {
 }
 
 // readEdge reads and checks a gateway that comes in; old is what it replaces, nil for a new one.
-func (r *request) readEdge(raw []byte, old *EdgeGateway) (*Org, *VDC, *EdgeGateway, error) {
+func (r *request) readEdge(old *EdgeGateway) (*VDC, *EdgeGateway, error) {
 	var body edgeBody
-	if err := json.Unmarshal(raw, &body); err != nil {
-		return nil, nil, nil, badRequest("The request body is not valid JSON: %s", err)
+	if err := r.document(&body); err != nil {
+		return nil, nil, err
 	}
-	org, vdc, group, err := r.ownerOf(owner(body.OwnerRef, body.OrgVdc))
+	_, vdc, group, err := r.ownerOf(owner(body.OwnerRef, body.OrgVdc))
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
-	g := &EdgeGateway{Name: body.Name, Description: body.Description, Group: group, Fields: rest(raw, edgeFields)}
-	if g.Name == "" {
-		return nil, nil, nil, badRequest("The field name must not be empty.")
+	g := &EdgeGateway{Name: body.Name, Description: body.Description, Group: group, Fields: rest(r.body, edgeFields)}
+	if g.Name == "" || len(body.Uplinks) == 0 {
+		return nil, nil, badRequest("An edge gateway must have a name and an uplink.")
 	}
 	if old != nil {
 		g.ID, g.LoadBalancer = old.ID, old.LoadBalancer
 	}
-	for i := range vdc.EdgeGateways {
-		if x := &vdc.EdgeGateways[i]; x.Name == g.Name && x.ID != g.ID {
-			return nil, nil, nil, duplicateName(g.Name)
-		}
-	}
-	if len(body.Uplinks) == 0 {
-		return nil, nil, nil, badRequest("An edge gateway must have an uplink.")
+	if slices.ContainsFunc(vdc.EdgeGateways, func(x EdgeGateway) bool { return x.Name == g.Name && x.ID != g.ID }) {
+		return nil, nil, duplicateName(g.Name)
 	}
 	for i, u := range body.Uplinks {
 		uplink, err := r.sim.readUplink(u, old, i == 0)
 		if err != nil {
-			return nil, nil, nil, err
+			return nil, nil, err
 		}
 		g.Uplinks = append(g.Uplinks, uplink)
 	}
-	return org, vdc, g, r.sim.keepsUsed(old, g)
+	return vdc, g, r.sim.keepsUsed(old, g)
 }
 
 // ownerOf finds the VDC that a reference means, or the first of a VDC group, with the id of the group.
@@ -217,7 +212,7 @@ func (r *request) createEdge() (*response, error) {
 	if err := r.byProvider("GATEWAY_CREATE"); err != nil {
 		return nil, err
 	}
-	_, vdc, g, err := r.readEdge(r.body, nil)
+	vdc, g, err := r.readEdge(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -237,7 +232,7 @@ func (r *request) putEdge() (*response, error) {
 	if err := r.sim.busyCheck(g.ID); err != nil {
 		return nil, err
 	}
-	_, to, next, err := r.readEdge(r.body, g)
+	to, next, err := r.readEdge(g)
 	if err != nil {
 		return nil, err
 	}
@@ -300,8 +295,6 @@ func (s *Simulator) commitDeleteEdge(t *Task) error {
 	}
 	id := g.ID
 	vdc.EdgeGateways = slices.DeleteFunc(vdc.EdgeGateways, func(x EdgeGateway) bool { return x.ID == id })
-	for path := range s.store.documents {
-		s.store.documents[path] = slices.DeleteFunc(slices.Clone(s.store.documents[path]), func(d *document) bool { return d.parent == id })
-	}
+	s.forgetOn(id)
 	return nil
 }

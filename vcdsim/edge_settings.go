@@ -21,15 +21,15 @@ func gatewaySettings() []*setting {
 			"snatRuleExternalIpAddress": nil, "snatRuleEnabled": false,
 		})},
 		{path: gw + "dhcpForwarder", kind: "edgeDhcpForwarder", title: "DHCP Forwarder", place: onGateway, initial: always(map[string]any{"enabled": false, "dhcpServers": nil})},
-		{path: gw + "slaacProfile", kind: "edgeSlaacProfile", title: "SLAAC Profile", place: onGateway, initial: always(map[string]any{
+		{path: gw + "slaacProfile", kind: "edgeSlaacProfile", title: "SLAAC Profile", plain: true, place: onGateway, prepare: prepareSLAAC, initial: always(map[string]any{
 			"enabled": false, "mode": "DISABLED", "dnsConfig": map[string]any{"domainNames": nil, "dnsServerIpv6Addresses": nil},
 		})},
-		{path: gw + "qos", kind: "edgeQos", title: "QoS", place: onGateway, prepare: prepareQoS, initial: always(map[string]any{"ingressProfile": nil, "egressProfile": nil})},
-		{path: gw + "routing/advertisement", kind: "routeAdvertisement", title: "Route Advertisement", place: onGateway, initial: always(map[string]any{"enable": false, "subnets": nil})},
+		{path: gw + "qos", kind: "edgeQos", title: "QoS", plain: true, place: onGateway, prepare: prepareQoS, initial: always(map[string]any{"ingressProfile": nil, "egressProfile": nil})},
+		{path: gw + "routing/advertisement", kind: "routeAdvertisement", title: "Route Advertisement", plain: true, place: onGateway, initial: always(map[string]any{"enable": false, "subnets": nil})},
 		{path: gw + "routing/bgp", kind: "edgeBgp", title: "BGP Configuration", place: onGateway, prepare: prepareBGP, initial: always(map[string]any{
 			"enabled": false, "ecmp": false, "localASNumber": nil, "gracefulRestart": nil,
 		})},
-		{path: gw + "firewall/rules", kind: "edgeFirewall", title: "Firewall Rules", place: onGateway, prepare: prepareRules("userDefinedRules"), show: showEdgeRules},
+		edgeFirewall(),
 		{path: gw + "loadBalancer", kind: "edgeLoadBalancer", title: "Load Balancer", place: onGateway, prepare: prepareBalancer, show: showBalancer},
 	}
 }
@@ -43,6 +43,21 @@ func prepareDNS(r *request, body map[string]any) error {
 	for _, z := range append([]any{body["defaultForwarderZone"]}, zones...) {
 		if m, ok := z.(map[string]any); ok && text(m, "id") == "" {
 			m["id"] = r.sim.ids.next("dnsForwarderZone")
+		}
+	}
+	return nil
+}
+
+// prepareSLAAC fills lists that are left out: they are shown empty.
+func prepareSLAAC(_ *request, body map[string]any) error {
+	dns, ok := body["dnsConfig"].(map[string]any)
+	if !ok {
+		dns = map[string]any{}
+		body["dnsConfig"] = dns
+	}
+	for _, f := range []string{"domainNames", "dnsServerIpv6Addresses"} {
+		if dns[f] == nil {
+			dns[f] = []any{}
 		}
 	}
 	return nil
@@ -82,7 +97,7 @@ func onlyVersions(_ *request, d *document, out map[string]any) {
 // gatewayCollection are the documents of a gateway below a path, with bare ids and versions.
 func gatewayCollection(path, kind, title string, required ...string) *collection {
 	return &collection{
-		path: "1.0.0/edgeGateways/{gateway}/" + path, kind: kind, right: "GATEWAY", title: title, within: "gateway", bare: true, required: required,
+		path: "1.0.0/edgeGateways/{gateway}/" + path, kind: kind, right: "GATEWAY", title: title, within: "gateway", bare: true, cursor: true, required: required,
 		place: func(r *request, _ map[string]any) (place, error) { return onGateway(r) }, show: onlyVersions,
 		prepare: func(_ *request, body map[string]any, old *document) error { return sameVersion(body, old) },
 	}
@@ -90,6 +105,7 @@ func gatewayCollection(path, kind, title string, required ...string) *collection
 
 func routeCollection() *collection {
 	c := gatewayCollection("routing/staticRoutes", "staticRoute", "Static Route", "name", "networkCidr")
+	c.show = nil
 	c.unique, c.defaults = []string{"name"}, map[string]any{"description": "", "systemOwned": false}
 	return c
 }

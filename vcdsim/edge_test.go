@@ -56,7 +56,7 @@ func TestNoAddressIsGivenToTwoGateways(t *testing.T) {
 		{"addresses that are not in the pool", `{"gateway":"203.0.113.1","prefixLength":24,"ipRanges":{"values":[{"startAddress":"203.0.113.3","endAddress":"203.0.113.4"}]}}`, "not within the static IP pool"},
 		{"addresses of another subnet", `{"gateway":"203.0.113.1","prefixLength":24,"ipRanges":{"values":[{"startAddress":"198.51.100.3","endAddress":"198.51.100.4"}]}}`, "is invalid"},
 		{"more than there are", `{"gateway":"203.0.113.1","prefixLength":24,"autoAllocateIpRanges":true,"totalIpCount":52}`, "not enough free IP addresses"},
-		{"an unknown subnet", `{"gateway":"203.0.113.2","prefixLength":24}`, "has no subnet with the gateway"},
+		{"a gateway that is none", `{"gateway":"here","prefixLength":24}`, `"here" is invalid`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			message := c.refused(http.MethodPost, cloudAPI+"edgeGateways", c.edgeBody("third", tc.subnet), 400, "BAD_REQUEST")

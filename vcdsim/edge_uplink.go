@@ -84,42 +84,61 @@ func (s *Simulator) settleUplink(external *ExternalNetwork, u *Uplink, old *Edge
 
 func (s *Simulator) readUplinkSubnet(external *ExternalNetwork, in uplinkSubnetBody, old *EdgeGateway) (UplinkSubnet, error) {
 	var out UplinkSubnet
-	gateway, err := netip.ParseAddr(in.Gateway)
+	subnet, err := external.subnet(in.Gateway)
 	if err != nil {
-		return out, badRequest("The IP address %q is invalid.", in.Gateway)
+		return out, err
 	}
-	for _, sub := range external.Subnets {
-		if sub.Gateway.Addr() == gateway {
-			out.Gateway = sub.Gateway
-		}
-	}
-	if !out.Gateway.IsValid() {
-		return out, badRequest("The external network %q has no subnet with the gateway %s.", external.Name, gateway)
-	}
+	out.Gateway = subnet.Gateway
 	if out.Addresses, err = in.IPRanges.ranges(out.Gateway); err != nil {
 		return out, err
 	}
-	taken, pool := s.handedOut(external.ID, old), external.pool(out.Gateway)
+	var primary []Range
+	if in.PrimaryIP != "" {
+		if primary, err = (jsonRanges{[]jsonRange{{StartAddress: in.PrimaryIP}}}).ranges(out.Gateway); err != nil {
+			return out, err
+		}
+		out.Primary = primary[0].From
+	}
+	taken := s.handedOut(external.ID, old)
 	if in.Auto && in.Total != nil {
-		if out.Addresses, err = resized(external, old.addressesOf(external.ID, out.Gateway), pool, taken, *in.Total); err != nil {
+		own := merged(append(old.addressesOf(external.ID, out.Gateway), primary...))
+		if out.Addresses, err = resized(external, own, subnet.Pool, taken, *in.Total); err != nil {
 			return out, err
 		}
 	}
-	if in.PrimaryIP != "" {
-		if out.Primary, err = netip.ParseAddr(in.PrimaryIP); err != nil {
-			return out, badRequest("The IP address %q is invalid.", in.PrimaryIP)
+	if !within(primary, out.Addresses) {
+		out.Addresses = merged(append(out.Addresses, primary...))
+	}
+	return out, available(external, out.Addresses, subnet.Pool, taken)
+}
+
+// available refuses addresses that are not in the pool or that another gateway has.
+func available(external *ExternalNetwork, addresses, pool, taken []Range) error {
+	switch {
+	case !within(addresses, pool):
+		return badRequest("The IP ranges are not within the static IP pool of the external network %q.", external.Name)
+	case overlap(addresses, taken):
+		return badRequest("The IP ranges overlap with addresses that are already allocated to another edge gateway.")
+	}
+	return nil
+}
+
+// subnet finds the subnet with a gateway. VCD takes no offence at one the network does not have, as go-vcloud-director's
+// tests show: what it means is then the first.
+func (e *ExternalNetwork) subnet(gateway string) (ExternalSubnet, error) {
+	a, err := netip.ParseAddr(gateway)
+	if err != nil {
+		return ExternalSubnet{}, badRequest("The IP address %q is invalid.", gateway)
+	}
+	for _, s := range e.Subnets {
+		if s.Gateway.Addr() == a {
+			return s, nil
 		}
-		if !inRanges(out.Addresses, out.Primary) {
-			out.Addresses = merged(append(out.Addresses, Range{out.Primary, out.Primary}))
-		}
 	}
-	if !within(out.Addresses, pool) {
-		return out, badRequest("The IP ranges are not within the static IP pool of the external network %q.", external.Name)
+	if len(e.Subnets) == 0 {
+		return ExternalSubnet{}, badRequest("The external network %q has no subnet with the gateway %s.", e.Name, a)
 	}
-	if overlap(out.Addresses, taken) {
-		return out, badRequest("The IP ranges overlap with addresses that are already allocated to another edge gateway.")
-	}
-	return out, nil
+	return e.Subnets[0], nil
 }
 
 // resized is how many addresses a gateway asks for: its own as far as they go, then further ones.

@@ -17,13 +17,6 @@ type usedAddress struct {
 // usedBy are the addresses a gateway uses of its uplinks, sorted, each once per category.
 func (s *Simulator) usedBy(g *EdgeGateway) []usedAddress {
 	var out []usedAddress
-	note := func(text, category string, by Entity) {
-		for _, a := range parseAddresses(text) {
-			if network, ok := s.outside(g, a); ok {
-				out = append(out, usedAddress{a, category, network, by})
-			}
-		}
-	}
 	for _, u := range g.Uplinks {
 		for _, sub := range u.Subnets {
 			if sub.Primary.IsValid() {
@@ -31,27 +24,38 @@ func (s *Simulator) usedBy(g *EdgeGateway) []usedAddress {
 			}
 		}
 	}
-	for _, d := range s.store.documents[natPath] {
-		if d.parent != g.ID {
-			continue
-		}
+	for _, d := range s.store.on(g.ID, natPath) {
 		category := "DNAT"
 		if strings.HasSuffix(text(d.body, "type"), "SNAT") {
 			category = "SNAT"
 		}
-		note(text(d.body, "externalAddresses"), category, Entity{"natRule", d.id(), text(d.body, "name")})
+		out = append(out, s.uses(g, text(d.body, "externalAddresses"), category, Entity{"natRule", d.id(), text(d.body, "name")})...)
 	}
-	for _, d := range s.store.documents[servicePath] {
-		if d.parent == g.ID {
-			by := Entity{"loadBalancerVirtualService", bare(d.id()), text(d.body, "name")}
-			note(text(d.body, "virtualIpAddress"), "Load_Balancer", by)
-			note(text(d.body, "ipv6VirtualIpAddress"), "Load_Balancer", by)
+	for _, d := range s.store.on(g.ID, servicePath) {
+		for _, vip := range virtualIPs(d.body) {
+			out = append(out, s.uses(g, vip, "Load_Balancer", Entity{"loadBalancerVirtualService", bare(d.id()), text(d.body, "name")})...)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b usedAddress) int {
 		return a.address.Compare(b.address)
 	})
 	return slices.CompactFunc(out, func(a, b usedAddress) bool { return a.address == b.address && a.category == b.category })
+}
+
+// on are the documents of a path that belong to something.
+func (s *store) on(parent, path string) []*document {
+	return slices.DeleteFunc(slices.Clone(s.documents[path]), func(d *document) bool { return d.parent != parent })
+}
+
+// uses are the addresses in a text that are to outside.
+func (s *Simulator) uses(g *EdgeGateway, text, category string, by Entity) []usedAddress {
+	var out []usedAddress
+	for _, a := range parseAddresses(text) {
+		if network, ok := s.outside(g, a); ok {
+			out = append(out, usedAddress{a, category, network, by})
+		}
+	}
+	return out
 }
 
 // outside finds the external network whose address this is.

@@ -53,33 +53,43 @@ func (r *request) readExternal(old *ExternalNetwork) (*ExternalNetwork, error) {
 	} else if err := r.readBacking(e, body); err != nil {
 		return nil, err
 	}
-	for i := range r.sim.store.model.ExternalNetworks {
-		if x := &r.sim.store.model.ExternalNetworks[i]; x.ID != e.ID && strings.EqualFold(x.Name, e.Name) {
-			return nil, duplicateName(e.Name)
-		}
-	}
-	for _, v := range body.Subnets.Values {
-		gateway, err := netip.ParseAddr(v.Gateway)
-		if err != nil {
-			return nil, badRequest("The IP address %q is invalid.", v.Gateway)
-		}
-		s := ExternalSubnet{Gateway: netip.PrefixFrom(gateway, v.PrefixLength), Disabled: v.Enabled != nil && !*v.Enabled}
-		if s.Pool, err = v.IPRanges.ranges(s.Gateway); err != nil {
-			return nil, err
-		}
-		e.Subnets = append(e.Subnets, s)
-	}
 	if e.Name == "" {
 		return nil, badRequest("The field name must not be empty.")
 	}
+	if slices.ContainsFunc(r.sim.store.model.ExternalNetworks, func(x ExternalNetwork) bool { return x.ID != e.ID && strings.EqualFold(x.Name, e.Name) }) {
+		return nil, duplicateName(e.Name)
+	}
+	if err := e.readSubnets(body); err != nil {
+		return nil, err
+	}
+	return e, r.sim.keepsHandedOut(e)
+}
+
+// keepsHandedOut refuses to take addresses away that gateways have.
+func (s *Simulator) keepsHandedOut(e *ExternalNetwork) error {
 	var pools []Range
-	for _, s := range e.Subnets {
-		pools = append(pools, s.Pool...)
+	for _, sub := range e.Subnets {
+		pools = append(pools, sub.Pool...)
 	}
-	if old != nil && !within(r.sim.handedOut(e.ID, nil), pools) {
-		return nil, badRequest("Addresses of the external network %q are allocated to edge gateways and cannot be removed.", e.Name)
+	if e.ID != "" && !within(s.handedOut(e.ID, nil), pools) {
+		return badRequest("Addresses of the external network %q are allocated to edge gateways and cannot be removed.", e.Name)
 	}
-	return e, nil
+	return nil
+}
+
+func (e *ExternalNetwork) readSubnets(body externalBody) error {
+	for _, v := range body.Subnets.Values {
+		gateway, err := netip.ParseAddr(v.Gateway)
+		if err != nil {
+			return badRequest("The IP address %q is invalid.", v.Gateway)
+		}
+		s := ExternalSubnet{Gateway: netip.PrefixFrom(gateway, v.PrefixLength), Disabled: v.Enabled != nil && !*v.Enabled}
+		if s.Pool, err = v.IPRanges.ranges(s.Gateway); err != nil {
+			return err
+		}
+		e.Subnets = append(e.Subnets, s)
+	}
+	return nil
 }
 
 func (r *request) readBacking(e *ExternalNetwork, body externalBody) error {

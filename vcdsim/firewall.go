@@ -2,6 +2,8 @@ package vcdsim
 
 import "slices"
 
+const edgeRulesPath = "1.0.0/edgeGateways/{gateway}/firewall/rules"
+
 // prepareRules gives the rules of a firewall ids and completes what they refer to. Who leaves versions out is not asked
 // for them.
 func prepareRules(field string) func(*request, map[string]any) error {
@@ -38,11 +40,17 @@ func (r *request) prepareRule(rule map[string]any) error {
 	if rule["action"] = action; action == "REJECT" {
 		rule["action"] = nil // older clients know no REJECT
 	}
-	for k, v := range map[string]any{"enabled": true, "logging": false, "direction": "IN_OUT", "ipProtocol": "IPV4_IPV6"} {
-		if rule[k] == nil || rule[k] == "" {
-			rule[k] = v
-		}
+	complete(rule, map[string]any{"enabled": true, "logging": false, "direction": "IN_OUT", "ipProtocol": "IPV4_IPV6"})
+	version := 0
+	if v, ok := rule["version"].(map[string]any); ok && v["version"] != nil {
+		version = number(v["version"]) + 1
 	}
+	rule["version"] = map[string]any{"version": version}
+	return r.ruleReferences(rule)
+}
+
+// ruleReferences completes what a rule refers to.
+func (r *request) ruleReferences(rule map[string]any) error {
 	for field, path := range map[string]string{"sourceFirewallGroups": groupPath, "destinationFirewallGroups": groupPath, "applicationPortProfiles": profilePath} {
 		refs, _ := rule[field].([]any)
 		for i, x := range refs {
@@ -53,14 +61,33 @@ func (r *request) prepareRule(rule map[string]any) error {
 			refs[i] = ref
 		}
 	}
-	version := 0
-	if v, ok := rule["version"].(map[string]any); ok {
-		if n, ok := v["version"].(float64); ok {
-			version = int(n) + 1
-		}
-	}
-	rule["version"] = map[string]any{"version": version}
 	return nil
+}
+
+func firewallRoutes(add addRoute) {
+	add("DELETE", "/cloudapi/1.0.0/edgeGateways/{gateway}/firewall/rules/{rule}", (*request).deleteEdgeRule, latencyWrite)
+}
+
+func edgeFirewall() *setting {
+	return &setting{
+		path: edgeRulesPath, kind: "edgeFirewall", title: "Firewall Rules", place: onGateway, prepare: prepareRules("userDefinedRules"), show: showEdgeRules,
+	}
+}
+
+// deleteEdgeRule removes one rule of a gateway's firewall.
+func (r *request) deleteEdgeRule() (*response, error) {
+	p, err := onGateway(r)
+	if err != nil {
+		return nil, err
+	}
+	x := edgeFirewall()
+	body, _ := x.now(r, p)
+	rules, _ := body["userDefinedRules"].([]any)
+	i, err := r.ruleIndex(rules)
+	if err != nil {
+		return nil, err
+	}
+	return x.change(r, map[string]any{"userDefinedRules": slices.Delete(slices.Clone(rules), i, i+1)})
 }
 
 func showEdgeRules(r *request, p place, out map[string]any) {
@@ -78,7 +105,7 @@ func showEdgeRules(r *request, p place, out map[string]any) {
 
 // freeOfRules refuses to delete what a firewall rule refers to in one of some fields.
 func (s *Simulator) freeOfRules(kind string, d *document, fields ...string) error {
-	for _, x := range []struct{ path, field string }{{"1.0.0/edgeGateways/{gateway}/firewall/rules", "userDefinedRules"}, {dfwRulesPath, "values"}} {
+	for _, x := range []struct{ path, field string }{{edgeRulesPath, "userDefinedRules"}, {dfwRulesPath, "values"}} {
 		for _, doc := range s.store.documents[x.path] {
 			rules, _ := doc.body[x.field].([]any)
 			for _, item := range rules {

@@ -45,9 +45,7 @@ func groupPlace(r *request, body map[string]any) (place, error) {
 
 func prepareGroup(r *request, body map[string]any, old *document) error {
 	if old != nil {
-		for _, field := range []string{"ownerRef", "edgeGatewayRef"} {
-			body[field] = old.body[field]
-		}
+		body["ownerRef"], body["edgeGatewayRef"] = old.body["ownerRef"], old.body["edgeGatewayRef"]
 	}
 	kind := text(body, "typeValue")
 	if kind == "" || kind == "STATIC_MEMBERS" {
@@ -60,11 +58,14 @@ func prepareGroup(r *request, body map[string]any, old *document) error {
 	if body["type"] = kind; kind == groupDynamic {
 		body["type"] = nil
 	}
-	if kind == groupIPSet {
-		for _, a := range strs(body["ipAddresses"]) {
-			if len(parseAddresses(a)) == 0 {
-				return badRequest("The IP address %q is invalid.", a)
-			}
+	return r.groupContent(body)
+}
+
+// groupContent checks the addresses and networks of a group.
+func (r *request) groupContent(body map[string]any) error {
+	for _, a := range strs(body["ipAddresses"]) {
+		if len(parseAddresses(a)) == 0 {
+			return badRequest("The IP address %q is invalid.", a)
 		}
 	}
 	for _, id := range members(body, "members") {

@@ -1,5 +1,7 @@
 package vcdsim
 
+import "slices"
+
 // fillNetworks gives what belongs to networks its ids and turns the names a model may use into ids.
 func (i *ids) fillNetworks(m *Model) {
 	byName := map[string]string{}
@@ -52,10 +54,7 @@ func (v *VDC) resolveGroups(groups map[string]string) {
 
 // fillGateways also gives a VDC that has routed networks and no gateway one.
 func (i *ids) fillGateways(v *VDC, external map[string]string) {
-	routed := false
-	for _, n := range v.Networks {
-		routed = routed || n.Type == Routed && n.Edge == ""
-	}
+	routed := slices.ContainsFunc(v.Networks, func(n Network) bool { return n.Type == Routed && n.Edge == "" })
 	if routed && len(v.EdgeGateways) == 0 {
 		v.EdgeGateways = []EdgeGateway{{Name: v.Name + "-gateway"}}
 	}

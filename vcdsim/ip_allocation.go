@@ -29,27 +29,37 @@ type allocationRequest struct {
 // candidates are the free values that fit a request, in order, as many as it wants.
 func (p *IPSpace) candidates(q allocationRequest) []string {
 	var out []string
-	want := func(value string) bool {
-		free := !slices.ContainsFunc(p.Allocations, func(a IPAllocation) bool { return a.Type == q.Type && a.Value == value })
-		if free && (q.Value == "" || q.Value == value) {
+	p.values(q, func(value string) bool {
+		taken := slices.ContainsFunc(p.Allocations, func(a IPAllocation) bool { return a.Type == q.Type && a.Value == value })
+		if !taken && (q.Value == "" || q.Value == value) {
 			out = append(out, value)
 		}
 		return len(out) < q.Quantity
-	}
-	if q.Type == FloatingIP {
-		for _, r := range p.Ranges {
-			for a := r.From; r.Contains(a) && want(a.String()); a = a.Next() {
-				continue
+	})
+	return out
+}
+
+// values calls f with everything the space has of what is asked for, until it says stop.
+func (p *IPSpace) values(q allocationRequest, f func(value string) bool) {
+	if q.Type == IPPrefix {
+		for _, x := range p.Prefixes {
+			more := true
+			if x.First.Bits() == q.PrefixLength {
+				x.each(func(n netip.Prefix) bool { more = f(n.String()); return more })
+			}
+			if !more {
+				return
 			}
 		}
-		return out[:min(len(out), q.Quantity)]
+		return
 	}
-	for _, x := range p.Prefixes {
-		if q.Value != "" || x.First.Bits() == q.PrefixLength {
-			x.each(func(n netip.Prefix) bool { return want(n.String()) })
+	for _, r := range p.Ranges {
+		for a := r.From; r.Contains(a); a = a.Next() {
+			if !f(a.String()) {
+				return
+			}
 		}
 	}
-	return out[:min(len(out), q.Quantity)]
 }
 
 // quota is how many floating IPs, or prefixes of a length, an organisation may have; -1 is unlimited.
@@ -84,13 +94,7 @@ func (s *Simulator) choose(p *IPSpace, orgID string, q allocationRequest) ([]str
 		}
 		q.PrefixLength = prefix.Bits()
 	}
-	own := 0
-	for _, a := range p.Allocations {
-		if a.Type == q.Type && a.OrgID == orgID && (q.Type == FloatingIP || strings.HasSuffix(a.Value, "/"+strconv.Itoa(q.PrefixLength))) {
-			own++
-		}
-	}
-	if limit := s.quota(p, orgID, q); limit >= 0 && own+q.Quantity > limit {
+	if limit := s.quota(p, orgID, q); limit >= 0 && p.held(orgID, q)+q.Quantity > limit {
 		return nil, refuse(http.StatusBadRequest, "QUOTA_EXCEEDED", "The quota of %d for %s in the IP space %q would be exceeded.", limit, q.Type, p.Name)
 	}
 	got := p.candidates(q)
@@ -98,6 +102,17 @@ func (s *Simulator) choose(p *IPSpace, orgID string, q allocationRequest) ([]str
 		return nil, badRequest("The IP space %q does not have enough free values of type %s.", p.Name, q.Type)
 	}
 	return got, nil
+}
+
+// held counts what an organisation already has of the kind it asks for.
+func (p *IPSpace) held(orgID string, q allocationRequest) int {
+	n := 0
+	for _, a := range p.Allocations {
+		if a.Type == q.Type && a.OrgID == orgID && (q.Type == FloatingIP || strings.HasSuffix(a.Value, "/"+strconv.Itoa(q.PrefixLength))) {
+			n++
+		}
+	}
+	return n
 }
 
 func (r *request) allocate() (*response, error) {
@@ -319,17 +334,22 @@ func (r *request) suggest() (*response, error) {
 			if family != "" && !slices.ContainsFunc(p.Ranges, func(x Range) bool { return x.From.Is4() == (family == "IPV4") }) {
 				continue
 			}
-			unused := []any{}
-			for i := range p.Allocations {
-				a := &p.Allocations[i]
-				if state, _ := r.sim.usage(a); a.Type == FloatingIP && a.OrgID == org.ID && state == UsageFree {
-					unused = append(unused, a.Value)
-				}
-			}
-			out = append(out, map[string]any{"ipSpaceRef": jsonRef("ipSpace", p.ID, p.Name), "unusedValues": unused})
+			out = append(out, map[string]any{"ipSpaceRef": jsonRef("ipSpace", p.ID, p.Name), "unusedValues": r.sim.unused(p, org.ID)})
 		}
 	}
 	return r.pageIgnoring(out, []string{"gatewayId", "ipType"})
+}
+
+// unused are the floating IPs that an organisation has of a space and does not use.
+func (s *Simulator) unused(p *IPSpace, orgID string) []any {
+	out := []any{}
+	for i := range p.Allocations {
+		a := &p.Allocations[i]
+		if state, _ := s.usage(a); a.Type == FloatingIP && a.OrgID == orgID && state == UsageFree {
+			out = append(out, a.Value)
+		}
+	}
+	return out
 }
 
 // ownedFloating refuses an address of an IP Space that the gateway's organisation has not allocated.

@@ -40,30 +40,43 @@ func (r *request) readSpace(old *IPSpace) (*IPSpace, error) {
 	if body.Ranges.Quota != nil {
 		p.RangeQuota = *body.Ranges.Quota
 	}
-	if old != nil {
-		p.ID, p.Type, p.OrgID, p.Uplinks, p.Allocations = old.ID, old.Type, old.OrgID, old.Uplinks, old.Allocations
-	} else if p.Type == SpacePrivate {
-		org := r.sim.store.org(bare(body.OrgRef.ID))
-		if org == nil || !r.sees(org.ID) {
-			return nil, forbidden("ORG_VIEW", body.OrgRef.ID)
-		}
-		p.OrgID = org.ID
+	if err := r.spaceOwner(p, old, body.OrgRef.ID); err != nil {
+		return nil, err
 	}
 	if p.Name == "" || !slices.Contains([]string{SpacePublic, SpaceShared, SpacePrivate}, p.Type) {
 		return nil, badRequest("An IP space needs a name and a valid type.")
 	}
-	for i := range r.sim.store.model.IPSpaces {
-		if x := &r.sim.store.model.IPSpaces[i]; x.ID != p.ID && x.Name == p.Name && x.OrgID == p.OrgID {
-			return nil, duplicateName(p.Name)
-		}
+	if slices.ContainsFunc(r.sim.store.model.IPSpaces, func(x IPSpace) bool { return x.ID != p.ID && x.Name == p.Name && x.OrgID == p.OrgID }) {
+		return nil, duplicateName(p.Name)
 	}
+	return p, p.readContent(body)
+}
+
+func (p *IPSpace) readContent(body spaceBody) error {
 	if err := p.readScopes(body); err != nil {
-		return nil, err
+		return err
 	}
 	if err := p.readRanges(body); err != nil {
-		return nil, err
+		return err
 	}
-	return p, p.keepsAllocated()
+	return p.keepsAllocated()
+}
+
+// spaceOwner takes over whose a space is from the old one, or finds the organisation of a new private one.
+func (r *request) spaceOwner(p, old *IPSpace, orgID string) error {
+	if old != nil {
+		p.ID, p.Type, p.OrgID, p.Uplinks, p.Allocations = old.ID, old.Type, old.OrgID, old.Uplinks, old.Allocations
+		return nil
+	}
+	if p.Type != SpacePrivate {
+		return nil
+	}
+	org := r.sim.store.org(bare(orgID))
+	if org == nil || !r.sees(org.ID) {
+		return forbidden("ORG_VIEW", orgID)
+	}
+	p.OrgID = org.ID
+	return nil
 }
 
 func (p *IPSpace) readScopes(body spaceBody) error {
@@ -90,23 +103,13 @@ func (p *IPSpace) readScopes(body spaceBody) error {
 // readRanges reads ranges and prefixes: all lie in the internal scope, and none overlaps another.
 func (p *IPSpace) readRanges(body spaceBody) error {
 	var taken []Range
-	add := func(r Range) error {
-		inside := slices.ContainsFunc(p.Internal, func(x netip.Prefix) bool { return x.Masked().Contains(r.From) && x.Masked().Contains(r.To) })
-		if !inside || overlap(taken, []Range{r}) {
-			return badRequest("The IP range %s-%s is outside of the internal scope of the IP space or overlaps with another.", r.From, r.To)
-		}
-		taken = append(taken, r)
-		return nil
-	}
 	for _, v := range body.Ranges.Ranges {
 		got, err := jsonRanges{[]jsonRange{{v.From, v.To}}}.ranges(netip.Prefix{})
 		if err != nil {
 			return err
 		}
-		if err := add(got[0]); err != nil {
-			return err
-		}
 		p.Ranges = append(p.Ranges, got[0])
+		taken = append(taken, got[0])
 	}
 	for _, group := range body.Prefixes {
 		for _, v := range group.Sequences {
@@ -117,10 +120,19 @@ func (p *IPSpace) readRanges(body spaceBody) error {
 			x := PrefixPool{First: netip.PrefixFrom(from, v.Bits), Count: v.Count, Quota: group.Quota}
 			last := from
 			x.each(func(q netip.Prefix) bool { last = lastOf(q); return true })
-			if err := add(Range{x.First.Masked().Addr(), last}); err != nil {
-				return err
-			}
 			p.Prefixes = append(p.Prefixes, x)
+			taken = append(taken, Range{x.First.Masked().Addr(), last})
+		}
+	}
+	return p.fits(taken)
+}
+
+// fits refuses ranges that are outside of the internal scope or overlap.
+func (p *IPSpace) fits(taken []Range) error {
+	for i, r := range taken {
+		inside := slices.ContainsFunc(p.Internal, func(x netip.Prefix) bool { return x.Masked().Contains(r.From) && x.Masked().Contains(r.To) })
+		if !inside || overlap(taken[:i], []Range{r}) {
+			return badRequest("The IP range %s-%s is outside of the internal scope of the IP space or overlaps with another.", r.From, r.To)
 		}
 	}
 	return nil

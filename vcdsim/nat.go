@@ -3,6 +3,7 @@ package vcdsim
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 )
@@ -30,10 +31,8 @@ func natCollection() *collection {
 // prepareNAT settles the type, which has an old and a new name, and checks addresses, profile and version.
 func prepareNAT(r *request, body map[string]any, old *document) error {
 	kind := text(body, "type")
-	if old == nil || kind == "" || text(body, "ruleType") != "" && text(body, "ruleType") != text(old.body, "ruleType") {
-		if t := text(body, "ruleType"); t != "" {
-			kind = t
-		}
+	if t := text(body, "ruleType"); t != "" && (old == nil || kind == "" || t != text(old.body, "ruleType")) {
+		kind = t
 	}
 	if !slices.Contains(natTypes, kind) {
 		return badRequest("The NAT rule type %q is invalid.", kind)
@@ -42,11 +41,26 @@ func prepareNAT(r *request, body map[string]any, old *document) error {
 	if kind == "REFLEXIVE" {
 		body["ruleType"] = nil
 	}
-	needs := map[string][]string{
-		"DNAT": {"externalAddresses", "internalAddresses"}, "SNAT": {"externalAddresses"},
-		"NO_DNAT": {"externalAddresses"}, "NO_SNAT": {"internalAddresses"}, "REFLEXIVE": {"externalAddresses", "internalAddresses"},
-	}[kind]
-	for _, field := range needs {
+	if err := natAddresses(body, kind); err != nil {
+		return err
+	}
+	if err := r.natProfile(body); err != nil {
+		return err
+	}
+	if err := sameVersion(body, old); err != nil {
+		return err
+	}
+	return r.ownedFloating(r.vars["gateway"], text(body, "externalAddresses"))
+}
+
+// natNeeds are the fields that rules of each type must have.
+var natNeeds = map[string][]string{
+	"DNAT": {"externalAddresses", "internalAddresses"}, "SNAT": {"externalAddresses"},
+	"NO_DNAT": {"externalAddresses"}, "NO_SNAT": {"internalAddresses"}, "REFLEXIVE": {"externalAddresses", "internalAddresses"},
+}
+
+func natAddresses(body map[string]any, kind string) error {
+	for _, field := range natNeeds[kind] {
 		if text(body, field) == "" {
 			return badRequest("The field %s must not be empty for a NAT rule of type %s.", field, kind)
 		}
@@ -56,22 +70,21 @@ func prepareNAT(r *request, body map[string]any, old *document) error {
 			return badRequest("The IP address %q is invalid.", a)
 		}
 	}
-	if err := natPort(body); err != nil {
-		return err
-	}
-	if id := refID(body, "applicationPortProfile"); id != "" {
-		ref, err := r.reference(profilePath, "APPLICATION_PORT_PROFILE_VIEW", id)
-		if err != nil {
-			return err
-		}
-		body["applicationPortProfile"] = ref
-	} else {
+	return natPort(body)
+}
+
+// natProfile completes the reference to the application port profile.
+func (r *request) natProfile(body map[string]any) error {
+	id := refID(body, "applicationPortProfile")
+	if id == "" {
 		body["applicationPortProfile"] = nil
+		return nil
 	}
-	if err := sameVersion(body, old); err != nil {
-		return err
+	ref, err := r.reference(profilePath, "APPLICATION_PORT_PROFILE_VIEW", id)
+	if err == nil {
+		body["applicationPortProfile"] = ref
 	}
-	return r.ownedFloating(r.vars["gateway"], text(body, "externalAddresses"))
+	return err
 }
 
 func natPort(body map[string]any) error {
@@ -107,28 +120,39 @@ func (r *request) reference(path, operation, id string) (map[string]any, error) 
 	return map[string]any{"id": d.id(), "name": text(d.body, "name")}, nil
 }
 
-// listByCursor answers a list as the NAT API does: no filter, no page numbers, and the next page behind a cursor.
+// listByCursor answers a list of what a gateway or network has, the next page behind a cursor. NAT rules cannot be filtered.
 func listByCursor(c *collection) handler {
 	return func(r *request) (*response, error) {
-		if _, _, _, err := r.edge(r.vars["gateway"]); err != nil {
+		if _, err := c.place(r, nil); err != nil {
 			return nil, err
 		}
-		if r.query.get("filter") != "" {
+		if c.path == natPath && r.query.get("filter") != "" {
 			return nil, badRequest("Filtering is not supported here.")
 		}
-		from, _ := strconv.Atoi(r.query.get("cursor"))
-		all := c.placed(r)
-		size := min(r.query.number("pageSize", defaultPage), maxPage)
-		from = min(max(from, 0), len(all))
-		values := []any{}
-		for _, d := range all[from:min(from+size, len(all))] {
-			values = append(values, c.shown(r, d))
+		var out []any
+		for _, d := range c.placed(r) {
+			out = append(out, c.shown(r, d))
 		}
-		res := jsonOK(map[string]any{"values": values})
-		if from+size < len(all) {
-			next := fmt.Sprintf("%s%s?cursor=%d&pageSize=%d", r.base(), r.URL.EscapedPath(), from+size, size)
-			res.header = map[string]string{"Link": `<` + next + `>;rel="nextPage";type="application/json";model="NatRules"`}
-		}
-		return res, nil
+		return r.cursorPage(out)
 	}
+}
+
+// cursorPage answers a list that does not say how long it is; terms of the filter on some attributes are decided already.
+func (r *request) cursorPage(items []any, decided ...string) (*response, error) {
+	items, err := r.filtered(items, decided)
+	if err != nil {
+		return nil, err
+	}
+	from, _ := strconv.Atoi(r.query.get("cursor"))
+	size := min(r.query.number("pageSize", defaultPage), maxPage)
+	from = min(max(from, 0), len(items))
+	res := jsonOK(map[string]any{"values": append([]any{}, items[from:min(from+size, len(items))]...)})
+	if from+size < len(items) {
+		next := fmt.Sprintf("%s%s?cursor=%d&pageSize=%d", r.base(), r.URL.EscapedPath(), from+size, size)
+		if filter := r.query.get("filter"); filter != "" {
+			next += "&filter=" + url.QueryEscape(filter)
+		}
+		res.header = map[string]string{"Link": `<` + next + `>;rel="nextPage";type="application/json";model="Page"`}
+	}
+	return res, nil
 }

@@ -47,8 +47,9 @@ func fenceMode(n *Network) string {
 		return "isolated"
 	case Opaque:
 		return "bridged"
+	default:
+		return "natRouted"
 	}
-	return "natRouted"
 }
 
 func (r *request) getNetwork() (*response, error) {
@@ -131,6 +132,9 @@ func (r *request) networkJSON(org *Org, vdc *VDC, n *Network) map[string]any {
 			kind = k
 		}
 		out["connection"] = map[string]any{"routerRef": jsonRef("gateway", g.ID, g.Name), "connectionType": kind, "connectionTypeValue": kind, "connected": true}
+		if kind == "NON_DISTRIBUTED" {
+			out["connection"] = map[string]any{"routerRef": jsonRef("gateway", g.ID, g.Name), "connectionTypeValue": kind, "connected": true} // the older field does not know it
+		}
 	}
 	return out
 }

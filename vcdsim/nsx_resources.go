@@ -40,6 +40,7 @@ func resourceRoutes(add addRoute) {
 	for kind, name := range segmentProfiles {
 		add("GET", path+kind, func(r *request) (*response, error) { return r.listSegmentProfiles(kind, name) }, latencyCloudAPI)
 	}
+	add("GET", "/api/admin/extension/nsxtManagers/{id}", (*request).getManager, latencyLegacy)
 	add("GET", "/network/orgvdcnetworks/importableswitches", (*request).listSwitches, latencyCloudAPI)
 	add("GET", "/cloudapi/1.0.0/networkContextProfiles", (*request).listContextProfiles, latencyCloudAPI)
 }
@@ -91,24 +92,20 @@ func (r *request) listRouters() (*response, error) {
 	var out []any
 	for _, b := range r.sim.externalBackings() {
 		if b.kind != BackingSegment && r.sim.freeBacking(b) {
-			var parent any
-			if b.kind == BackingVRF {
-				parent = map[string]any{"id": r.sim.ids.named("backing", "tier0"), "name": "tier0"}
-			}
-			out = append(out, map[string]any{"id": b.id, "displayName": b.name, "description": "", "parentTier0Ref": parent})
+			out = append(out, map[string]any{"id": b.id, "displayName": b.name, "description": ""})
 		}
 	}
-	return r.page(out)
+	return r.cursorPage(out)
 }
 
 func (r *request) listEdgeClusters() (*response, error) {
-	return r.pageIgnoring([]any{map[string]any{
+	return r.cursorPage([]any{map[string]any{
 		"id": r.sim.ids.named("edgeCluster", edgeCluster), "name": edgeCluster, "description": "", "nodeCount": 2, "nodeType": "EDGE_NODE", "deploymentType": "VIRTUAL_MACHINE",
-	}}, []string{"orgVdcId", "vdcGroupId", "pvdcId"})
+	}}, "orgVdcId", "vdcGroupId", "pvdcId")
 }
 
 func (r *request) listQoS() (*response, error) {
-	return r.page([]any{map[string]any{
+	return r.cursorPage([]any{map[string]any{
 		"id": r.sim.ids.named("qosProfile", qosProfile), "displayName": qosProfile, "description": "", "burstSize": 10000, "committedBandwidth": 100, "excessAction": "DROP",
 		"nsxTManagerRef": jsonRef("nsxtmanager", r.sim.ids.named("nsxtmanager", providerNetworks), providerNetworks),
 	}})
@@ -120,16 +117,20 @@ func (r *request) listInterfaces() (*response, error) {
 	if e == nil || !r.session.provider() {
 		return nil, forbidden("EXTERNAL_NETWORK_VIEW", r.filterValue("externalNetworkId"))
 	}
-	return r.pageIgnoring([]any{map[string]any{
+	return r.cursorPage([]any{map[string]any{
 		"id": r.sim.ids.named("interface", e.backing()), "name": "uplink-1", "displayName": "uplink-1", "description": "", "interfaceType": "EXTERNAL",
-	}}, []string{"externalNetworkId"})
+	}}, "externalNetworkId")
 }
 
 func (r *request) listSegmentProfiles(kind, name string) (*response, error) {
-	return r.pageIgnoring([]any{map[string]any{
-		"id": r.sim.ids.named(kind, name), "displayName": name, "description": "",
-		"nsxTManagerRef": jsonRef("nsxtmanager", r.sim.ids.named("nsxtmanager", providerNetworks), providerNetworks),
-	}}, []string{"orgVdcId", "vdcGroupId"})
+	var out []any
+	for _, n := range []string{"default-" + name, name} {
+		out = append(out, map[string]any{
+			"id": r.sim.ids.named(kind, n), "displayName": n, "description": "",
+			"nsxTManagerRef": jsonRef("nsxtmanager", r.sim.ids.named("nsxtmanager", providerNetworks), providerNetworks),
+		})
+	}
+	return r.cursorPage(out, "orgVdcId", "vdcGroupId")
 }
 
 // listSwitches are the segments that can be imported, a plain list outside of cloudapi.
@@ -156,13 +157,14 @@ func (s *Simulator) imported(segment string) bool {
 }
 
 // contextProfiles are some of the applications NSX recognises.
-var contextProfiles = []string{"AMQP", "DNS", "HTTP", "HTTP2", "SSH", "SSL"}
+var contextProfiles = []string{
+	"ACTIVDIR", "AMQP", "APACHE", "BITTRNT", "CIFS", "CITRIX", "CVS", "DHCP", "DIAMETER", "DNS", "EPIC", "FIX", "FTP", "GIT",
+	"GITHUB", "GTALK", "HTTP", "HTTP2", "ICQ", "IMAP", "KERBEROS", "LDAP", "MAXDB", "MMS", "MONGODB", "MSSQL", "MYSQL", "NFS",
+	"NNTP", "NTBIOSNS", "NTP", "OCSP", "ORACLE", "PCOIP", "POP3", "POSTGRES", "RADIUS", "RDP", "RTCP", "RTP", "RTSP", "SIP", "SMTP",
+	"SNMP", "SOCKS", "SSH", "SSL", "SVN", "SYSLOG", "TACACS", "TELNET", "TFTP", "TNS", "VNC", "WINS", "XMPP",
+}
 
 func (r *request) listContextProfiles() (*response, error) {
-	context := r.filterValue("_context")
-	if context == "" {
-		return nil, badRequest("The filter _context is required.")
-	}
 	var out []any
 	for _, name := range contextProfiles {
 		out = append(out, map[string]any{
@@ -183,6 +185,39 @@ func (r *request) managerRecords() []*record {
 		A("name", providerNetworks), A("url", "https://"+providerNetworks+".example"), A("username", "admin"), A("vc", ""),
 		A("href", r.base()+"/api/admin/extension/nsxtManagers/"+id), A("type", "application/vnd.vmware.admin.nsxTmanager+xml"),
 	}}}
+}
+
+func (r *request) poolRecords() []*record {
+	if !r.session.provider() {
+		return nil
+	}
+	A := xmltree.A
+	return []*record{{attrs: []xmltree.Attr{
+		A("name", providerPool), A("isBusy", false), A("networkPoolType", 4),
+		A("href", r.base()+"/api/admin/extension/networkPool/"+r.sim.poolID()), A("type", "application/vnd.vmware.admin.networkPool+xml"),
+	}}}
+}
+
+// getManager shows the NSX manager, which this part of the old API does in JSON.
+func (r *request) getManager() (*response, error) {
+	id := r.sim.ids.named("nsxtmanager", providerNetworks)
+	if !r.session.provider() || bare(r.vars["id"]) != id {
+		return nil, forbidden("NSXT_MANAGER_VIEW", r.vars["id"])
+	}
+	return jsonOK(map[string]any{
+		"id": URN("nsxtmanager", id), "name": providerNetworks, "description": "", "href": r.base() + r.URL.Path, "type": "application/vnd.vmware.admin.nsxTmanager+json",
+		"url": "https://" + providerNetworks + ".example", "username": "admin", "version": "4.1.2", "deploymentType": "UNIFIED", "networkProviderScope": scopeOfVDCs,
+		"globalManager": false, "link": []any{}, "otherAttributes": map[string]any{}, "vCloudExtension": []any{},
+	}), nil
+}
+
+// templateDefaults are the templates of networks whose VDC says nothing.
+func templateDefaults() *setting {
+	return &setting{
+		path: "1.0.0/segmentProfileTemplates/default", kind: "segmentProfileTemplateDefault", title: "Default Segment Profile Template", plain: true,
+		place:   func(r *request) (place, error) { return place{}, r.byProvider("SEGMENT_PROFILE_TEMPLATE_MANAGE") },
+		initial: always(map[string]any{"vappNetworkSegmentProfileTemplateRef": nil, "vdcNetworkSegmentProfileTemplateRef": nil}),
+	}
 }
 
 // templateCollection are the segment profile templates.

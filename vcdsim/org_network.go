@@ -59,21 +59,12 @@ func (r *request) readNetwork(old *Network) (*VDC, *Network, error) {
 		return nil, nil, err
 	}
 	n := &Network{Name: body.Name, Description: body.Description, Type: body.Type, Group: group, Fields: rest(r.body, networkFields)}
-	if old != nil {
-		n.ID, n.Type, n.DHCPPool, n.DHCP = old.ID, old.Type, old.DHCPPool, old.DHCP
-		for _, f := range []string{"backingNetworkId", "backingNetworkType", "segmentProfiles", "segmentProfileTemplateRef"} {
-			if n.Fields[f] == nil && old.Fields[f] != nil {
-				n.Fields[f] = old.Fields[f]
-			}
-		}
-	}
+	n.replaces(old)
 	if n.Name == "" {
 		return nil, nil, badRequest("The field name must not be empty.")
 	}
-	for i := range vdc.Networks {
-		if x := &vdc.Networks[i]; x.ID != n.ID && x.Name == n.Name && x.Group == n.Group {
-			return nil, nil, duplicateName(n.Name)
-		}
+	if slices.ContainsFunc(vdc.Networks, func(x Network) bool { return x.ID != n.ID && x.Name == n.Name && x.Group == n.Group }) {
+		return nil, nil, duplicateName(n.Name)
 	}
 	if err := r.readConnection(org, n, body); err != nil {
 		return nil, nil, err
@@ -82,6 +73,19 @@ func (r *request) readNetwork(old *Network) (*VDC, *Network, error) {
 		return nil, nil, err
 	}
 	return vdc, n, r.sim.subnetFits(org, n, old)
+}
+
+// replaces takes what does not change from an old network, if there is one.
+func (n *Network) replaces(old *Network) {
+	if old == nil {
+		return
+	}
+	n.ID, n.Type, n.DHCPPool, n.DHCP = old.ID, old.Type, old.DHCPPool, old.DHCP
+	for _, f := range []string{"backingNetworkId", "backingNetworkType", "segmentProfiles", "segmentProfileTemplateRef"} {
+		if n.Fields[f] == nil && old.Fields[f] != nil {
+			n.Fields[f] = old.Fields[f]
+		}
+	}
 }
 
 // readConnection finds what a network stands on: a gateway, an imported segment, or nothing.
@@ -138,17 +142,9 @@ func (n *Network) readSubnets(values []orgSubnetBody) error {
 		return badRequest("A network has one subnet, or one for IPv4 and one for IPv6.")
 	}
 	for i, v := range values {
-		gateway, err := netip.ParseAddr(v.Gateway)
-		if err != nil || v.PrefixLength < 1 || v.PrefixLength >= gateway.BitLen() {
-			return badRequest("The subnet %s/%d is invalid.", v.Gateway, v.PrefixLength)
-		}
-		prefix := netip.PrefixFrom(gateway, v.PrefixLength)
-		pool, err := v.IPRanges.ranges(prefix)
+		prefix, pool, err := v.read()
 		if err != nil {
 			return err
-		}
-		if inRanges(pool, gateway) {
-			return badRequest("The static IP pool contains the gateway's address %s.", gateway)
 		}
 		if i == 1 {
 			n.Second = &SecondSubnet{prefix, pool}
@@ -162,6 +158,20 @@ func (n *Network) readSubnets(values []orgSubnetBody) error {
 		}
 	}
 	return nil
+}
+
+// read reads the gateway with the length of the subnet, and the static pool.
+func (v orgSubnetBody) read() (netip.Prefix, []Range, error) {
+	gateway, err := netip.ParseAddr(v.Gateway)
+	if err != nil || v.PrefixLength < 1 || v.PrefixLength >= gateway.BitLen() {
+		return netip.Prefix{}, nil, badRequest("The subnet %s/%d is invalid.", v.Gateway, v.PrefixLength)
+	}
+	prefix := netip.PrefixFrom(gateway, v.PrefixLength)
+	pool, err := v.IPRanges.ranges(prefix)
+	if err == nil && inRanges(pool, gateway) {
+		err = badRequest("The static IP pool contains the gateway's address %s.", gateway)
+	}
+	return prefix, pool, err
 }
 
 // subnetFits refuses a subnet that overlaps with another behind the same gateway, and one without an address in use.
@@ -205,16 +215,16 @@ func (r *request) createOrgNetwork() (*response, error) {
 }
 
 // freeNetwork finds the network in the path and refuses when it or its gateway is busy.
-func (r *request) freeNetwork() (*Org, *VDC, *Network, error) {
-	org, vdc, n, err := r.ownNetwork()
+func (r *request) freeNetwork() (*VDC, *Network, error) {
+	_, vdc, n, err := r.ownNetwork()
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
-	return org, vdc, n, r.sim.busyCheck(n.locks()...)
+	return vdc, n, r.sim.busyCheck(n.locks()...)
 }
 
 func (r *request) putOrgNetwork() (*response, error) {
-	_, from, old, err := r.freeNetwork()
+	from, old, err := r.freeNetwork()
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +241,7 @@ func (r *request) putOrgNetwork() (*response, error) {
 }
 
 func (r *request) deleteOrgNetwork() (*response, error) {
-	_, _, n, err := r.freeNetwork()
+	_, n, err := r.freeNetwork()
 	if err != nil {
 		return nil, err
 	}
@@ -275,7 +285,7 @@ func (r *request) getSegmentProfiles() (*response, error) {
 }
 
 func (r *request) putSegmentProfiles() (*response, error) {
-	_, _, n, err := r.freeNetwork()
+	_, n, err := r.freeNetwork()
 	if err != nil {
 		return nil, err
 	}

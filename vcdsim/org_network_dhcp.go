@@ -30,27 +30,32 @@ func (r *request) getDHCP() (*response, error) {
 		})
 	}
 	out := map[string]any{"enabled": len(pools) > 0, "leaseTime": nil, "dhcpPools": pools, "mode": nil, "ipAddress": nil, "dnsServers": []any{}}
-	if d := n.DHCP; d != nil {
-		out["enabled"] = !d.Disabled
-		if d.DNS != nil {
-			out["dnsServers"] = d.DNS
-		}
-		if d.Mode != "" {
-			out["mode"] = d.Mode
-		}
-		if d.Address != "" {
-			out["ipAddress"] = d.Address
-		}
-		if d.Lease > 0 {
-			out["leaseTime"] = d.Lease
-		}
+	if n.DHCP != nil {
+		n.DHCP.show(out)
 	}
 	return jsonOK(out), nil
 }
 
+// show adds what is set.
+func (d *NetworkDHCP) show(out map[string]any) {
+	out["enabled"] = !d.Disabled
+	if d.DNS != nil {
+		out["dnsServers"] = d.DNS
+	}
+	if d.Mode != "" {
+		out["mode"] = d.Mode
+	}
+	if d.Address != "" {
+		out["ipAddress"] = d.Address
+	}
+	if d.Lease > 0 {
+		out["leaseTime"] = d.Lease
+	}
+}
+
 // putDHCP sets how a network hands out addresses: by its gateway, by a server on the network, or by relaying to others.
 func (r *request) putDHCP() (*response, error) {
-	_, _, n, err := r.freeNetwork()
+	_, n, err := r.freeNetwork()
 	if err != nil {
 		return nil, err
 	}
@@ -65,6 +70,16 @@ func (r *request) putDHCP() (*response, error) {
 	case n.Type != Routed && (d.Mode == "" || d.Mode == "EDGE") && !d.Disabled:
 		return nil, badRequest("The DHCP mode EDGE needs a routed network.")
 	}
+	pools, err := n.readDHCPPools(body)
+	if err != nil {
+		return nil, err
+	}
+	n.DHCP, n.DHCPPool = d, pools
+	return r.accepted(r.sim.startTask(r, Work{Op: "update orgVdcNetwork"}, n.entity(), n.locks())), nil
+}
+
+// readDHCPPools reads the pools, none of which overlaps another or the static one.
+func (n *Network) readDHCPPools(body dhcpBody) ([]Range, error) {
 	var pools []Range
 	for _, p := range body.Pools {
 		subnet := n.Gateway
@@ -80,12 +95,11 @@ func (r *request) putDHCP() (*response, error) {
 		}
 		pools = append(pools, got[0])
 	}
-	n.DHCP, n.DHCPPool = d, pools
-	return r.accepted(r.sim.startTask(r, Work{Op: "update orgVdcNetwork"}, n.entity(), n.locks())), nil
+	return pools, nil
 }
 
 func (r *request) deleteDHCP() (*response, error) {
-	_, _, n, err := r.freeNetwork()
+	_, n, err := r.freeNetwork()
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +112,7 @@ func (r *request) deleteDHCP() (*response, error) {
 // bindingCollection are the addresses that the DHCP server of a network keeps for a MAC address.
 func bindingCollection() *collection {
 	return &collection{
-		path: bindingPath, kind: "dhcpBinding", right: "ORG_VDC_NETWORK", title: "DHCP Binding", within: "network", bare: true,
+		path: bindingPath, kind: "dhcpBinding", right: "ORG_VDC_NETWORK", title: "DHCP Binding", within: "network", bare: true, cursor: true,
 		required: []string{"name", "macAddress", "ipAddress"}, unique: []string{"ipAddress"},
 		place: func(r *request, _ map[string]any) (place, error) {
 			org, _, n := r.sim.store.network(bare(r.vars["network"]))

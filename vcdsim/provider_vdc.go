@@ -15,7 +15,8 @@ const (
 func providerRoutes(add addRoute) {
 	add("GET", "/api/admin/providervdc/{id}", func(r *request) (*response, error) { return r.getProviderVDC(false) }, latencyLegacy)
 	add("GET", "/api/admin/extension/providervdc/{id}", func(r *request) (*response, error) { return r.getProviderVDC(true) }, latencyLegacy)
-	add("GET", "/cloudapi/1.0.0/networkPools/networkPoolSummaries", (*request).listPools, latencyCloudAPI)
+	add("GET", "/cloudapi/1.0.0/networkPools/networkPoolSummaries", func(r *request) (*response, error) { return r.page(r.pools()) }, latencyCloudAPI)
+	add("GET", "/cloudapi/1.0.0/networkPools/{id}", func(r *request) (*response, error) { return r.oneOf(r.pools(), "id") }, latencyCloudAPI)
 	add("GET", "/cloudapi/1.0.0/virtualCenters", (*request).listCenters, latencyCloudAPI)
 	add("GET", "/cloudapi/1.0.0/virtualCenters/{id}", func(r *request) (*response, error) { return r.oneOf(r.centers(), "vcId") }, latencyCloudAPI)
 }
@@ -107,7 +108,7 @@ func (r *request) providerRecords() []*record {
 	rec := &record{attrs: []xmltree.Attr{
 		A("name", providerVDC), A("status", "READY"), A("isBusy", false), A("isDeleted", false), A("isEnabled", true),
 		A("numberOfDatastores", 1), A("numberOfStorageProfiles", len(r.sim.providerProfiles())), A("numberOfVdcs", vdcs),
-		A("href", r.base()+"/api/admin/extension/providervdc/"+id), A("type", "application/vnd.vmware.admin.vmwprovidervdc+xml"),
+		A("href", r.base()+"/api/admin/providervdc/"+id), A("type", "application/vnd.vmware.admin.providervdc+xml"),
 	}}
 	for _, name := range []string{
 		"cpuAllocationMhz", "cpuLimitMhz", "cpuUsedMhz", "memoryAllocationMB", "memoryLimitMB", "memoryUsedMB", "storageAllocationMB", "storageLimitMB", "storageUsedMB",
@@ -185,14 +186,14 @@ func (r *request) vappNetworkRecords() []*record {
 	return out
 }
 
-func (r *request) listPools() (*response, error) {
-	if err := r.byProvider("NETWORK_POOL_VIEW"); err != nil {
-		return nil, err
+func (r *request) pools() []any {
+	if !r.session.provider() {
+		return nil
 	}
-	return r.page([]any{map[string]any{
+	return []any{map[string]any{
 		"id": URN("networkPool", r.sim.poolID()), "name": providerPool, "description": "", "poolType": "GENEVE", "status": "REALIZED", "promiscuousMode": false,
 		"managingOwnerRef": jsonRef("nsxtmanager", r.sim.ids.named("nsxtmanager", providerNetworks), providerNetworks), "totalBackingsCount": 0, "usedBackingsCount": 0,
-	}})
+	}}
 }
 
 func (r *request) centers() []any {

@@ -97,6 +97,7 @@ var queryTypes = map[string]queryType{
 		(*request).providerProfileRecords,
 	},
 	"edgeGateway": {"EdgeGatewayRecord", "", "name vdc orgVdcName numberOfExtNetworks numberOfOrgNetworks isBusy gatewayStatus haStatus", (*request).gatewayRecords},
+	"networkPool": {"NetworkPoolRecord", "", "name isBusy networkPoolType", (*request).poolRecords},
 	"nsxTManager": {"NsxTManagerRecord", "", "name url username vc", (*request).managerRecords},
 	"vAppNetwork": {"VAppNetworkRecord", "AdminVAppNetworkRecord", "name vApp vAppName isBusy isLinked linkNetworkName gateway netmask", (*request).vappNetworkRecords},
 	"media": {"MediaRecord", "AdminMediaRecord", "ownerName catalogName catalog catalogItem isPublished name vdc vdcName org creationDate isBusy storageB " +

@@ -21,27 +21,35 @@ type jsonRanges struct {
 func (j jsonRanges) ranges(subnet netip.Prefix) ([]Range, error) {
 	var out []Range
 	for _, v := range j.Values {
-		from, err := netip.ParseAddr(v.StartAddress)
+		r, err := v.read()
 		if err != nil {
-			return nil, badRequest("The IP address %q is invalid.", v.StartAddress)
+			return nil, err
 		}
-		to, err := netip.ParseAddr(v.EndAddress)
-		if err != nil && v.EndAddress != "" {
-			return nil, badRequest("The IP address %q is invalid.", v.EndAddress)
-		}
-		if v.EndAddress == "" {
-			to = from
-		}
-		r := Range{from, to}
-		if to.Less(from) || subnet.IsValid() && (!subnet.Masked().Contains(from) || !subnet.Masked().Contains(to)) {
-			return nil, badRequest("The IP range %s-%s is invalid: it is not within the subnet %s.", from, to, subnet.Masked())
+		if r.To.Less(r.From) || subnet.IsValid() && (!subnet.Masked().Contains(r.From) || !subnet.Masked().Contains(r.To)) {
+			return nil, badRequest("The IP range %s-%s is invalid: it is not within the subnet %s.", r.From, r.To, subnet.Masked())
 		}
 		if overlap(out, []Range{r}) {
-			return nil, badRequest("The IP range %s-%s overlaps with another IP range.", from, to)
+			return nil, badRequest("The IP range %s-%s overlaps with another IP range.", r.From, r.To)
 		}
 		out = append(out, r)
 	}
 	return out, nil
+}
+
+// read reads the ends; without a second it is one address.
+func (j jsonRange) read() (Range, error) {
+	from, err := netip.ParseAddr(j.StartAddress)
+	if err != nil {
+		return Range{}, badRequest("The IP address %q is invalid.", j.StartAddress)
+	}
+	if j.EndAddress == "" {
+		return Range{from, from}, nil
+	}
+	to, err := netip.ParseAddr(j.EndAddress)
+	if err != nil {
+		return Range{}, badRequest("The IP address %q is invalid.", j.EndAddress)
+	}
+	return Range{from, to}, nil
 }
 
 func rangesJSON(ranges []Range) map[string]any {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -176,13 +177,16 @@ func (s *Simulator) answer(r *request, match route.Match[endpoint], found route.
 	return res
 }
 
+// unversioned are the paths where requests need no version.
+var unversioned = []string{"/api/versions", "/oauth/", "/network/"}
+
 func (s *Simulator) dispatch(r *request, e endpoint, found route.Result) (*response, error) {
 	if !e.open || found != route.Found {
 		if err := s.authenticate(r); err != nil {
 			return nil, err
 		}
 	}
-	if !strings.HasPrefix(r.URL.Path, "/api/versions") && !strings.HasPrefix(r.URL.Path, "/oauth/") {
+	if !slices.ContainsFunc(unversioned, func(p string) bool { return strings.HasPrefix(r.URL.Path, p) }) {
 		version, err := r.cell.negotiate(r.Header)
 		if err != nil {
 			return nil, err

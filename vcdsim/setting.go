@@ -13,12 +13,13 @@ type setting struct {
 	prepare func(r *request, body map[string]any) error
 	show    func(r *request, p place, out map[string]any)
 	list    bool // GET answers the values page by page
+	plain   bool // it has no version
 }
 
 // settings are all of them.
 func settings() []*setting {
 	out := append(gatewaySettings(), policySettings()...)
-	return append(out, dfwSettings()...)
+	return append(out, append(dfwSettings(), vdcNetworkProfile(), templateDefaults())...)
 }
 
 func settingRoutes(add addRoute) {
@@ -51,7 +52,9 @@ func (x *setting) get(r *request) (*response, error) {
 		values, _ := out["values"].([]any)
 		return r.page(append([]any{}, values...))
 	}
-	out["version"] = map[string]any{"version": version}
+	if !x.plain {
+		out["version"] = map[string]any{"version": version}
+	}
 	if x.show != nil {
 		x.show(r, p, out)
 	}
@@ -95,15 +98,19 @@ func (x *setting) change(r *request, body map[string]any) (*response, error) {
 }
 
 func (x *setting) commit(s *Simulator, t *Task) error {
+	x.keep(s, place{orgID: t.Work.Name, parent: t.Work.Document}, maps.Clone(t.Work.Body))
+	return nil
+}
+
+func (x *setting) keep(s *Simulator, p place, body map[string]any) {
 	for _, d := range s.store.documents[x.path] {
-		if d.parent == t.Work.Document {
-			d.body = maps.Clone(t.Work.Body)
+		if d.parent == p.parent {
+			d.body = body
 			d.version++
-			return nil
+			return
 		}
 	}
-	s.addDocument(x.path, t.Work.Name, maps.Clone(t.Work.Body)).parent = t.Work.Document
-	return nil
+	s.addDocument(x.path, p.orgID, body).parent = p.parent
 }
 
 // networkOperations are the operations on what belongs to networks and is not a document.
@@ -125,6 +132,7 @@ func networkOperations() map[string]operation {
 		{"ipSpaceUplink", "IP Space Uplink", (*Simulator).commitDeleteSpaceUplink},
 		{"ipSpaceAllocation", "IP Space Allocation", (*Simulator).commitRelease},
 		{"vdcGroup", "Data Center Group", (*Simulator).commitDeleteGroup},
+		{"vdc", "Virtual Datacenter", (*Simulator).commitDeleteVDC},
 	} {
 		out["create "+x.kind] = networkOperation("create", x.kind, x.title, nothing)
 		out["update "+x.kind] = networkOperation("update", x.kind, x.title, nothing)
@@ -166,4 +174,6 @@ func networkingRoutes(add addRoute) {
 	spaceRoutes(add)
 	vdcGroupRoutes(add)
 	dfwRoutes(add)
+	firewallRoutes(add)
+	vdcChangeRoutes(add)
 }

@@ -255,6 +255,9 @@ func (r *request) taskNode(t *Task, root bool) *xmltree.Node {
 }
 
 func (t *Task) details() string {
+	if t.Error == nil && t.Work.Op == "create "+bindingPath {
+		return t.Work.Document // clients have no other way to learn the id
+	}
 	if t.Error == nil {
 		return ""
 	}

@@ -70,7 +70,7 @@ func (r *request) vdcContent(n *xmltree.Node, org *Org, v *VDC) {
 		r.link("orgVdcNetworks", "/api/admin/vdc/"+v.ID+"/networks", "application/vnd.vmware.vcloud.query.records+xml"),
 		r.link("down", path+"/vmAffinityRules/", mime("vmaffinityrules")),
 		r.link("add", path+"/vmAffinityRules/", mime("vmaffinityrule")),
-		xmltree.T("Description", v.Description), xmltree.T("AllocationModel", "Flex"),
+		xmltree.T("Description", v.Description), r.tasksNode(v.ID), xmltree.T("AllocationModel", "Flex"),
 		xmltree.New("ComputeCapacity", capacity("Cpu", "MHz"), capacity("Memory", "MB")),
 		r.resourceEntities(org, v), r.availableNetworks(v), r.hardwareVersions(v.ID),
 		xmltree.T("NicQuota", 0), xmltree.T("NetworkQuota", 1000), xmltree.T("UsedNetworkCount", len(v.Networks)),
@@ -207,7 +207,8 @@ func (r *request) getVDCJSON() (*response, error) {
 }
 
 func (r *request) getCapabilities() (*response, error) {
-	if _, _, err := r.ownVDC(); err != nil {
+	_, _, err := r.ownVDC()
+	if _, _, asGroup := r.ownGroup(); err != nil && asGroup != nil {
 		return nil, err
 	}
 	return r.page([]any{

@@ -13,6 +13,7 @@ func vdcGroupRoutes(add addRoute) {
 	add("GET", vdcGroupPath+"/{id}", (*request).getVDCGroup, latencyCloudAPI)
 	add("PUT", vdcGroupPath+"/{id}", (*request).putVDCGroup, latencyWrite)
 	add("DELETE", vdcGroupPath+"/{id}", (*request).deleteVDCGroup, latencyWrite)
+	add("GET", vdcGroupPath+"/{id}/capabilities", (*request).getCapabilities, latencyCloudAPI)
 	add("GET", vdcGroupPath+"/networkingCandidateVdcs", (*request).listCandidates, latencyCloudAPI)
 }
 
@@ -60,7 +61,7 @@ const scopeOfVDCs = "provider" // network provider scope: all VDCs are on one NS
 func (r *request) memberJSON(org *Org, v *VDC) map[string]any {
 	return map[string]any{
 		"vdcRef": jsonRef("vdc", v.ID, v.Name), "siteRef": jsonRef("site", r.sim.ids.named("site", "local"), "local"), "orgRef": jsonRef("org", org.ID, org.Name),
-		"networkProviderScope": scopeOfVDCs, "faultDomainTag": scopeOfVDCs, "status": stateRealized, "localOrg": true, "remoteOrg": false,
+		"networkProviderScope": scopeOfVDCs, "faultDomainTag": scopeOfVDCs, "status": stateRealized,
 	}
 }
 
@@ -132,22 +133,29 @@ func (r *request) readGroup(org *Org, old *VDCGroup) (*VDCGroup, error) {
 	if g.Name == "" || len(body.Members) == 0 {
 		return nil, badRequest("A data center group needs a name and at least one VDC.")
 	}
+	if slices.ContainsFunc(org.VDCGroups, func(x VDCGroup) bool { return x.ID != g.ID && x.Name == g.Name }) {
+		return nil, duplicateName(g.Name)
+	}
 	for _, m := range body.Members {
-		owner, v := r.sim.store.vdc(bare(m.VDC.ID))
-		if v == nil || owner.ID != org.ID {
-			return nil, forbidden("VDC_VIEW", m.VDC.ID)
-		}
-		if in := org.groupOf(v.ID); in != nil && in != old {
-			return nil, badRequest("The VDC %q already participates in the data center group %q.", v.Name, in.Name)
+		v, err := r.sim.candidate(org, old, bare(m.VDC.ID))
+		if err != nil {
+			return nil, err
 		}
 		g.VDCs = append(g.VDCs, v.ID)
 	}
-	for i := range org.VDCGroups {
-		if x := &org.VDCGroups[i]; x != old && x.Name == g.Name {
-			return nil, duplicateName(g.Name)
-		}
-	}
 	return g, nil
+}
+
+// candidate finds a VDC of an organisation that is in no other group.
+func (s *Simulator) candidate(org *Org, group *VDCGroup, id string) (*VDC, error) {
+	owner, v := s.store.vdc(id)
+	if v == nil || owner.ID != org.ID {
+		return nil, forbidden("VDC_VIEW", id)
+	}
+	if in := org.groupOf(v.ID); in != nil && in != group {
+		return nil, badRequest("The VDC %q already participates in the data center group %q.", v.Name, in.Name)
+	}
+	return v, nil
 }
 
 // groupOf is the group a VDC is in, nil if in none.
@@ -280,9 +288,7 @@ func (s *Simulator) commitDeleteGroup(t *Task) error {
 			}
 		}
 	}
-	for path := range s.store.documents {
-		s.store.documents[path] = slices.DeleteFunc(slices.Clone(s.store.documents[path]), func(d *document) bool { return d.parent == id })
-	}
+	s.forgetOn(id)
 	org.VDCGroups = slices.DeleteFunc(org.VDCGroups, func(x VDCGroup) bool { return x.ID == id })
 	return nil
 }
@@ -301,6 +307,8 @@ func (r *request) listCandidates() (*response, error) {
 			}
 			m := r.memberJSON(o, &o.VDCs[v])
 			m["id"], m["name"] = URN("vdc", o.VDCs[v].ID), o.VDCs[v].Name
+			delete(m, "vdcRef")
+			delete(m, "status")
 			out = append(out, m)
 		}
 	}

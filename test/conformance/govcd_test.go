@@ -133,7 +133,9 @@ func addNSX(m *vcdsim.Model) {
 		}}}}
 	}
 	acme := &m.Orgs[1]
-	acme.Catalogs[0].Templates[0].VDC = "acme-nsxt"
+	acme.Catalogs[0].Templates = append(acme.Catalogs[0].Templates, vcdsim.Template{
+		Name: "nsxt-node", Description: "Ubuntu 24.04 with Kubernetes 1.36.3", VDC: "acme-nsxt", VMs: []vcdsim.TemplateVM{templateVM("node")},
+	})
 	m.ExternalNetworks = append(m.ExternalNetworks, provider)
 	m.ServiceEngineGroups = nil
 	first := &acme.VDCs[0]
@@ -173,7 +175,7 @@ func govcdConfig(url string) object {
 			"org": "acme", "vdc": "acme-vdc",
 			"catalog": object{
 				"name": "kubernetes", "nsxtBackedCatalogName": "kubernetes", "description": "Node images",
-				"catalogItem": "ubuntu-2404-kube-v1.36.3", "nsxtCatalogItem": "ubuntu-2404-kube-v1.36.3",
+				"catalogItem": "ubuntu-2404-kube-v1.36.3", "nsxtCatalogItem": "nsxt-node",
 				"catalogItemWithEfiSupport": "ubuntu-2404-kube-v1.36.3", "catalogItemDescription": "Ubuntu 24.04 with Kubernetes 1.36.3",
 				"catalogItemWithMultiVms": "three-vms", "vmNameInMultiVmItem": "second",
 			},

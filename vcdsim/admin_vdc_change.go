@@ -1,0 +1,152 @@
+package vcdsim
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+func vdcChangeRoutes(add addRoute) {
+	add("POST", "/api/admin/org/{id}/vdcsparams", (*request).createVDC, latencyWrite)
+	add("DELETE", "/api/vdc/{id}", (*request).deleteVDC, latencyWrite)
+	add("DELETE", "/api/admin/vdc/{id}", (*request).deleteVDC, latencyWrite)
+}
+
+func (v *VDC) entity() Entity { return Entity{"vdc", v.ID, v.Name} }
+
+// createVDC makes a VDC on the one provider VDC. What it may use of that is not simulated.
+func (r *request) createVDC() (*response, error) {
+	if err := r.byProvider("VDC_CREATE"); err != nil {
+		return nil, err
+	}
+	org, err := r.ownOrg()
+	if err != nil {
+		return nil, err
+	}
+	tree, err := r.tree()
+	if err != nil {
+		return nil, err
+	}
+	v := VDC{Name: tree.Attr("name"), Description: tree.Str("Description"), Policies: []string{"System Default"}}
+	if v.Name == "" || bare(tree.At("ProviderVdcReference").Attr("href")) != r.sim.providerID() {
+		return nil, badRequest("A VDC needs a name and a provider VDC.")
+	}
+	if slices.ContainsFunc(org.VDCs, func(x VDC) bool { return x.Name == v.Name }) {
+		return nil, duplicateName(v.Name)
+	}
+	if tree.Bool("IncludeMemoryOverhead") && tree.Str("ResourceGuaranteedMemory") == "" {
+		return nil, badRequest("The guaranteed share of memory is missing.")
+	}
+	quota, _ := tree.Int("VmQuota")
+	v.VMQuota = int(quota)
+	v.ID = r.sim.ids.next("vdc")
+	r.readProfiles(&v, tree)
+	org.VDCs = append(org.VDCs, v)
+	r.sim.startTask(r, Work{Op: "create vdc", Creates: true}, v.entity(), []string{v.ID})
+	r.vars["id"] = v.ID
+	res, err := r.getAdminVDC()
+	if err == nil {
+		res.status = http.StatusCreated
+	}
+	return res, err
+}
+
+// readProfiles gives a VDC the storage profiles of the provider that are asked for.
+func (r *request) readProfiles(v *VDC, tree *xmltree.Node) {
+	for _, p := range tree.All("VdcStorageProfile") {
+		for _, name := range r.sim.providerProfiles() {
+			if r.sim.ids.named("providerVdcStorageProfile", name) == bare(p.At("ProviderVdcStorageProfile").Attr("href")) {
+				limit, _ := p.Int("Limit")
+				v.StorageProfiles = append(v.StorageProfiles, StorageProfile{ID: r.sim.ids.next("vdcstorageProfile"), Name: name, Default: p.Bool("Default"), LimitMiB: limit})
+			}
+		}
+	}
+}
+
+// deleteVDC removes a VDC; by force and with what is in it.
+func (r *request) deleteVDC() (*response, error) {
+	if err := r.byProvider("VDC_DELETE"); err != nil {
+		return nil, err
+	}
+	org, v, err := r.ownVDC()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.sim.busyCheck(v.ID); err != nil {
+		return nil, err
+	}
+	if g := org.groupOf(v.ID); g != nil {
+		return nil, inUse("VDC", v.Name, "data center group "+g.Name)
+	}
+	if r.query.get("recursive") != "true" {
+		if by := r.sim.vdcHolds(v); by != "" {
+			return nil, inUse("VDC", v.Name, by)
+		}
+	}
+	return r.accepted(r.sim.startTask(r, Work{Op: "delete vdc"}, v.entity(), []string{v.ID})), nil
+}
+
+// vdcHolds names something in a VDC, empty if there is nothing.
+func (s *Simulator) vdcHolds(v *VDC) string {
+	for _, vapp := range sorted(s.store.vapps) {
+		if vapp.VDCID == v.ID {
+			return "vApp " + vapp.Name
+		}
+	}
+	switch {
+	case len(v.Networks) > 0:
+		return "network " + v.Networks[0].Name
+	case len(v.EdgeGateways) > 0:
+		return "edge gateway " + v.EdgeGateways[0].Name
+	}
+	return ""
+}
+
+func (s *Simulator) commitDeleteVDC(t *Task) error {
+	org, v := s.store.vdc(t.Owner.ID)
+	if v == nil {
+		return gone("VDC", t.Owner.ID)
+	}
+	for _, vapp := range sorted(s.store.vapps) {
+		if vapp.VDCID == v.ID {
+			s.removeVApp(vapp)
+		}
+	}
+	for _, g := range v.EdgeGateways {
+		s.forgetOn(g.ID)
+	}
+	id := v.ID
+	org.VDCs = slices.DeleteFunc(org.VDCs, func(x VDC) bool { return x.ID == id })
+	return nil
+}
+
+// forgetOn removes the documents that belong to something.
+func (s *Simulator) forgetOn(parent string) {
+	for path := range s.store.documents {
+		s.store.documents[path] = slices.DeleteFunc(slices.Clone(s.store.documents[path]), func(d *document) bool { return d.parent == parent })
+	}
+}
+
+// vdcNetworkProfile is what a VDC uses of NSX.
+func vdcNetworkProfile() *setting {
+	return &setting{
+		path: "1.0.0/vdcs/{vdc}/networkProfile", kind: "vdcNetworkProfile", title: "VDC Network Profile", plain: true,
+		place: func(r *request) (place, error) {
+			org, v := r.sim.store.vdc(bare(r.vars["vdc"]))
+			if v == nil || !r.sees(org.ID) {
+				return place{}, forbidden("VDC_VIEW", r.vars["vdc"])
+			}
+			return place{org.ID, v.ID, []string{v.ID}}, nil
+		},
+		initial: always(map[string]any{
+			"primaryEdgeCluster": nil, "secondaryEdgeCluster": nil, "servicesEdgeCluster": nil, "vdcNetworkSegmentProfileTemplateRef": nil,
+			"vappNetworkSegmentProfileTemplateRef": nil,
+		}),
+		show: func(_ *request, _ place, out map[string]any) {
+			if m, ok := out["servicesEdgeCluster"].(map[string]any); ok && text(m, "backingId") != "" {
+				out["servicesEdgeCluster"] = map[string]any{"backingId": m["backingId"], "edgeClusterRef": map[string]any{"name": edgeCluster, "id": m["backingId"]}}
+			}
+		},
+	}
+}
