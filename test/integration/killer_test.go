@@ -72,7 +72,7 @@ func (k *killer) holds(m vcdsim.Moment, r vcdsim.Request) chan struct{} {
 	switch {
 	case k.now == "" || k.now != k.flow || k.killed[m][w]:
 		return nil
-	case m == vcdsim.Worked && !(accepted && k.killed[vcdsim.Arrived][w]):
+	case m == vcdsim.Worked && (!accepted || !k.killed[vcdsim.Arrived][w]):
 		return nil
 	}
 	k.killed[m][w] = true
