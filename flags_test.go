@@ -26,7 +26,8 @@ func TestTheManagerEndsBeforeItBegins(t *testing.T) {
 		{"a word that is no flag", []string{"start"}, 2, "", []string{`"start"`}},
 		{
 			"everything that is wrong, at once",
-			[]string{"--vcd-burst=0", "--sync-period=-1s", "--logging-format=xml"}, 2, "",
+			[]string{"--vcd-burst=0", "--sync-period=-1s", "--logging-format=xml"},
+			2, "",
 			[]string{"--vcd-burst", "--sync-period", "Unsupported log format"},
 		},
 	}

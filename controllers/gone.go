@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -116,23 +117,27 @@ func (s *machineScope) neverCreated(ctx context.Context) (outcome, error) {
 // without it after it was asked to delete it, or if VCD shows what else must be there, twice, and not too much else is missing.
 // The same holds for a machine that runs and for one that is deleted.
 func (s *machineScope) proveGone(ctx context.Context, id string) (outcome, error) {
-	what := "VM " + s.vcdMachine.Annotations[infrav1.VMNameAnnotation]
-	if id != "" {
-		what = "VM " + id
-	}
+	what := "VM " + cmp.Or(id, s.vcdMachine.Annotations[infrav1.VMNameAnnotation])
 	vApp, err := s.session.FindVApp(ctx, s.placement.vdc, s.vAppName())
 	if err != nil && !invisible(err) {
 		return refusal(err, "Reading vApp "+s.vAppName())
 	}
 	shown := err == nil && s.isOurs(vApp)
-	switch holds := slices.ContainsFunc(vApp.VMs, func(vm vcd.Ref) bool { return vm.ID == id }); {
-	case shown && holds:
-		seen(s.vcdMachine)
-		return unsure(remedyPoll, infrav1.VMUnverifiedReason, "vApp %s holds %s, which VCD does not show: grant its user access to it", vApp.Name, what), nil
-	case shown && s.vcdMachine.Annotations[infrav1.DeleteRequestedAnnotation] != "":
-		return done, nil
+	if shown {
+		if slices.ContainsFunc(vApp.VMs, func(vm vcd.Ref) bool { return vm.ID == id }) {
+			seen(s.vcdMachine)
+			return unsure(remedyPoll, infrav1.VMUnverifiedReason, "vApp %s holds %s, which VCD does not show: grant its user access to it", vApp.Name, what), nil
+		}
+		if s.vcdMachine.Annotations[infrav1.DeleteRequestedAnnotation] != "" {
+			return done, nil
+		}
 	}
-	if out, err := s.lookTwice(ctx, id, what, shown); err != nil || out != done || id == "" {
+	return s.proveUnseen(ctx, id, what, shown)
+}
+
+// proveUnseen looks twice, and asks of a recorded VM whether something else may be wrong.
+func (s *machineScope) proveUnseen(ctx context.Context, id, what string, showsVApp bool) (outcome, error) {
+	if out, err := s.lookTwice(ctx, id, what, showsVApp); err != nil || out != done || id == "" {
 		return out, err
 	}
 	return s.mayBeGone(ctx, id, what)

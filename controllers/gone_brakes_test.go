@@ -10,7 +10,7 @@ import (
 
 var noon = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 
-// missingFor returns VMs of a cluster that are missing for so many minutes, named 0, 1, 2 …
+// missingFor returns VMs of a cluster that are missing for so many minutes, numbered from 0.
 func missingFor(cluster string, minutes ...int) []missingVM {
 	var all []missingVM
 	for i, m := range minutes {

@@ -79,14 +79,8 @@ func reconcileBootstrapInjected(ctx context.Context, s *machineScope) (outcome, 
 	if out != done {
 		return out, nil
 	}
-	if ended && s.vm != nil { // VCD did all that was asked, or the task would have failed.
-		if s.vm.ExtraConfig == nil {
-			s.vm.ExtraConfig = map[string]string{}
-		}
-		s.vm.ExtraConfig[guestinfo.KeyMetadata] = "written"
-		if len(s.vm.Disks) > 0 && s.memory.askedDiskMiB > 0 {
-			s.vm.Disks[0].SizeMiB = s.memory.askedDiskMiB
-		}
+	if ended && s.vm != nil {
+		s.injected()
 	}
 	if out, err := s.readVM(ctx); err != nil || out != done {
 		return out, err
@@ -98,6 +92,17 @@ func reconcileBootstrapInjected(ctx context.Context, s *machineScope) (outcome, 
 		return fail(remedyPoll, infrav1.PoweredOnEarlyReason, "VM %s was powered on before it had its bootstrap data: power it off in VCD", s.vm.Name), nil
 	}
 	return s.inject(ctx, doing)
+}
+
+// injected notes that VCD did all that was asked, or the task would have failed.
+func (s *machineScope) injected() {
+	if s.vm.ExtraConfig == nil {
+		s.vm.ExtraConfig = map[string]string{}
+	}
+	s.vm.ExtraConfig[guestinfo.KeyMetadata] = "written"
+	if len(s.vm.Disks) > 0 && s.memory.askedDiskMiB > 0 {
+		s.vm.Disks[0].SizeMiB = s.memory.askedDiskMiB
+	}
 }
 
 func (s *machineScope) inject(ctx context.Context, doing string) (outcome, error) {

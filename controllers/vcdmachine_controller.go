@@ -118,8 +118,8 @@ func (r *VCDMachineReconciler) Reconcile(ctx context.Context, m *infrav1.VCDMach
 		res = soonest(res, more)
 	}
 	s.memory.well = err == nil && complete(m, slices.Concat(phases, aside))
-	if err == nil && s.again > 0 && (res.RequeueAfter == 0 || s.again < res.RequeueAfter) {
-		res.RequeueAfter = s.again
+	if err == nil {
+		res = soonest(res, ctrl.Result{RequeueAfter: s.again})
 	}
 	return res, err
 }

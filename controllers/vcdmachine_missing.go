@@ -43,7 +43,7 @@ func saidGone() outcome {
 func (s *machineScope) remembered(ctx context.Context, id, what string) (outcome, error) {
 	since, err := time.Parse(time.RFC3339, s.vcdMachine.Annotations[infrav1.PoweredOnAnnotation])
 	if err != nil || s.now().Sub(since) > tasksKept {
-		return done, nil
+		return done, nil //nolint:nilerr // Without the time it is an old one.
 	}
 	tasks, err := s.history(ctx, id)
 	if err != nil {

@@ -238,6 +238,7 @@ func TestVAppDeletedByHand(t *testing.T) {
 		reason string
 	}{
 		{"is proved by VCD's log of tasks", func(t *testing.T, w *world) {
+			t.Helper()
 			admin := w.admin(t)
 			vApp := "urn:vcloud:vapp:" + w.sim.State().VApps[0].ID
 			for _, vm := range w.sim.State().VMs {

@@ -55,7 +55,10 @@ func TestShutdownThatHangsIsGivenUp(t *testing.T) {
 		fault   vcdsim.Fault
 	}{
 		{"by the manager that asked for it", func(*testing.T, *world) {}, vcdsim.Fault{Operation: "none"}},
-		{"by one that was started since", func(t *testing.T, w *world) { w.restart(t, events.NewFakeRecorder(100)) }, vcdsim.Fault{Operation: "none"}},
+		{"by one that was started since", func(t *testing.T, w *world) {
+			t.Helper()
+			w.restart(t, events.NewFakeRecorder(100))
+		}, vcdsim.Fault{Operation: "none"}},
 		{"by one whose request was answered in vain", func(*testing.T, *world) {}, vcdsim.Fault{Operation: shutdownCall, DropAfter: true, Count: 1}},
 	}
 	for _, tt := range tests {

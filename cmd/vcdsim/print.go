@@ -1,6 +1,7 @@
 package main
 
 import (
+	"embed"
 	"encoding/base64"
 	"fmt"
 	"io"
@@ -41,15 +42,21 @@ func newSite(m vcdsim.Model, url, caFile string) site {
 	if len(s.VDC.EdgeGateways) > 0 {
 		s.EdgeGateway = s.VDC.EdgeGateways[0].Name
 	}
-	for _, c := range s.Org.Catalogs {
-		if s.Catalog == "" {
-			s.Catalog = c.Name
+	s.Catalog, s.Template = image(s.Org.Catalogs)
+	return s
+}
+
+// image returns the names of the first template and its catalog; without any template, of the first catalog.
+func image(catalogs []vcdsim.Catalog) (catalog, template string) {
+	for _, c := range catalogs {
+		if catalog == "" {
+			catalog = c.Name
 		}
-		if s.Template == "" && len(c.Templates) > 0 {
-			s.Catalog, s.Template = c.Name, c.Templates[0].Name
+		if len(c.Templates) > 0 {
+			return c.Name, c.Templates[0].Name
 		}
 	}
-	return s
+	return catalog, ""
 }
 
 // Base64 is for values that clusterctl takes so.
@@ -63,109 +70,26 @@ func (s site) Token() string {
 	return s.User.APITokens[0]
 }
 
-// configurations are what other programs read, by name.
-func configurations() map[string]string {
-	return map[string]string{
-		"env": `VCD_SITE={{.URL}}
-VCD_CA_FILE={{.CAFile}}
-{{- range $org := .AllOrgs}}{{range .Users}}
+// files hold what other programs read.
+//
+//go:embed configurations/*.tmpl
+var files embed.FS
 
-# {{.FullName}} ({{.Role}})
-VCD_ORG={{$org.Name}}
-VCD_USERNAME={{.Name}}
-VCD_PASSWORD={{.Password}}
-{{- range .APITokens}}
-VCD_API_TOKEN={{.}}
-{{- end}}{{end}}{{end}}
-`,
-		"capi": `# Variables of this project's cluster templates: source them, then clusterctl generate cluster.
-export VCD_SITE={{.URL}}
-export VCD_CA_BUNDLE_B64="$(base64 < {{.CAFile}} | tr -d '\n')"
-export VCD_ORGANIZATION={{.Org.Name}}
-export VCD_ORGANIZATION_VDC={{.VDC.Name}}
-export VCD_ORGANIZATION_VDC_NETWORK={{.Network}}
-export VCD_CATALOG={{.Catalog}}
-export VCD_TEMPLATE_NAME={{.Template}}
-{{if .Token}}export VCD_API_TOKEN_B64={{.Base64 .Token}}{{else}}export VCD_USERNAME_B64={{.Base64 .User.Name}}
-export VCD_PASSWORD_B64={{.Base64 .User.Password}}{{end}}
-`,
-		"identity": `# A VCDIdentity with its Secret: kubectl apply -f -
-# Add the CA: kubectl create secret generic vcdsim --from-file=ca.crt={{.CAFile}} … or paste it below as ca.crt.
-apiVersion: v1
-kind: Secret
-metadata:
-  name: vcdsim
-stringData:
-{{- if .Token}}
-  apiToken: {{.Token}}
-{{- else}}
-  username: {{.User.Name}}
-  password: {{.User.Password}}
-{{- end}}
----
-apiVersion: infrastructure.cluster.x-k8s.io/v1beta4
-kind: VCDIdentity
-metadata:
-  name: vcdsim
-spec:
-  site: {{.URL}}
-  secretRef:
-    name: vcdsim
-`,
-		"terraform": `# Terraform's provider for VCD
-provider "vcd" {
-  url                  = "{{.URL}}/api"
-  org                  = "{{.Org.Name}}"
-  vdc                  = "{{.VDC.Name}}"
-  user                 = "{{.Admin.Name}}"
-  password             = "{{.Admin.Password}}"
-  auth_type            = "integrated"
-  allow_unverified_ssl = true # or SSL_CERT_FILE={{.CAFile}}
-}
-`,
-		"govcd": `# Configuration of go-vcloud-director's tests: GOVCD_CONFIG names this file
-provider:
-  user: {{.System.Name}}
-  password: {{.System.Password}}
-  url: {{.URL}}/api
-  sysOrg: System
-  maxRetryTimeout: 60
-tenants:
-  - user: {{.Admin.Name}}
-    password: {{.Admin.Password}}
-    sysOrg: {{.Org.Name}}
-vcd:
-  org: {{.Org.Name}}
-  vdc: {{.VDC.Name}}
-{{- if .Catalog}}
-  catalog:
-    name: {{.Catalog}}
-{{- if .Template}}
-    catalogItem: {{.Template}}
-    nsxtCatalogItem: {{.Template}}
-{{- end}}{{end}}
-{{- if .Network}}
-  network:
-    network1: {{.Network}}
-{{- end}}
-{{- with .VDC.StorageProfiles}}
-  storageProfile:
-    storageProfile1: {{(index . 0).Name}}
-{{- if gt (len .) 1}}
-    storageProfile2: {{(index . 1).Name}}
-{{- end}}{{end}}
-  nsxt:
-    vdc: {{.VDC.Name}}
-{{- if .EdgeGateway}}
-    edgeGateway: {{.EdgeGateway}}
-{{- end}}
-{{- if .Network}}
-    routedNetwork: {{.Network}}
-{{- end}}
-logging:
-  enabled: false
-`,
+// configurations are the files, by name without the ending.
+func configurations() map[string]string {
+	all := map[string]string{}
+	entries, err := files.ReadDir("configurations")
+	for _, entry := range entries {
+		var content []byte
+		if content, err = files.ReadFile("configurations/" + entry.Name()); err != nil {
+			break
+		}
+		all[strings.TrimSuffix(entry.Name(), ".tmpl")] = string(content)
 	}
+	if err != nil {
+		panic(err) // The files are part of the program.
+	}
+	return all
 }
 
 func show(w io.Writer, configuration string, s site) error {

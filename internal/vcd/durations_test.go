@@ -9,7 +9,7 @@ import (
 
 func TestWhenATaskIsExpectedToEnd(t *testing.T) {
 	start := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
-	after := func(d time.Duration) time.Time { return start.Add(d) }
+	after := start.Add
 	tests := []struct {
 		name     string
 		took     []time.Duration

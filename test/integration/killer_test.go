@@ -69,10 +69,9 @@ func (k *killer) holds(m vcdsim.Moment, r vcdsim.Request) chan struct{} {
 	if accepted && k.now != "" {
 		k.writes[k.now] = append(k.writes[k.now], w)
 	}
-	switch {
-	case k.now == "" || k.now != k.flow || k.killed[m][w]:
-		return nil
-	case m == vcdsim.Worked && (!accepted || !k.killed[vcdsim.Arrived][w]):
+	running := k.now != "" && k.now == k.flow
+	due := m == vcdsim.Arrived || accepted && k.killed[vcdsim.Arrived][w]
+	if !running || !due || k.killed[m][w] {
 		return nil
 	}
 	k.killed[m][w] = true

@@ -112,7 +112,7 @@ func ask(t *testing.T, token, method, url string) (int, string) {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	c := &http.Client{Transport: &http.Transport{
-		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // as Prometheus does
+		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // as Prometheus does
 	}}
 	response, err := c.Do(request)
 	g.Expect(err).NotTo(HaveOccurred())

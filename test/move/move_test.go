@@ -149,7 +149,6 @@ func (s *scene) killedMove(from, to house, seen func() bool) {
 	s.t.Helper()
 	ctx, cancel := context.WithCancel(s.t.Context())
 	defer cancel()
-	//nolint:gosec // Our own program.
 	cmd := exec.CommandContext(ctx, from.Bin(programs.Clusterctl), "move", "--namespace="+namespace,
 		"--kubeconfig="+from.Kubeconfig(), "--to-kubeconfig="+to.Kubeconfig(), "--config="+filepath.Join(from.Dir(), "clusterctl", "clusterctl.yaml"))
 	cmd.Env = append(cmd.Environ(), "CLUSTERCTL_DISABLE_VERSIONCHECK=true")

@@ -42,7 +42,7 @@ type house struct {
 func newScene(t *testing.T) *scene {
 	t.Helper()
 	s := &scene{WithT: NewWithT(t), t: t}
-	dir, err := os.MkdirTemp("", "move-")
+	dir, err := os.MkdirTemp("", "move-") //nolint:usetesting // Logs outlive a test that fails.
 	s.Expect(err).NotTo(HaveOccurred())
 	s.site, err = site.Start(t.Context(), dir, vcdsim.K8sTenant())
 	s.Expect(err).NotTo(HaveOccurred())

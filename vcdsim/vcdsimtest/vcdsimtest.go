@@ -9,21 +9,21 @@ import (
 
 // Start starts a simulator that is closed when the test ends; what goes wrong ends the test. The model of a zero Config is
 // vcdsim.K8sTenant.
-func Start(t testing.TB, cfg vcdsim.Config) *vcdsim.Simulator {
-	t.Helper()
+func Start(tb testing.TB, cfg vcdsim.Config) *vcdsim.Simulator {
+	tb.Helper()
 	if len(cfg.Model.Orgs) == 0 {
 		cfg.Model = vcdsim.K8sTenant()
 	}
 	sim, err := vcdsim.New(cfg)
 	if err != nil {
-		t.Fatalf("making a simulator: %v", err)
+		tb.Fatalf("making a simulator: %v", err)
 	}
 	if err := sim.Start(); err != nil {
-		t.Fatalf("starting a simulator: %v", err)
+		tb.Fatalf("starting a simulator: %v", err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := sim.Close(); err != nil {
-			t.Errorf("closing a simulator: %v", err)
+			tb.Errorf("closing a simulator: %v", err)
 		}
 	})
 	return sim

@@ -224,13 +224,26 @@ func ID(ref string) string {
 	if len(ref) > size && !strings.ContainsRune("/:-", rune(ref[len(ref)-size-1])) {
 		return ""
 	}
-	for i := range size {
-		c, dash := id[i], i == 8 || i == 13 || i == 18 || i == 23
-		if dash != (c == '-') || !dash && !isHex(c) {
-			return ""
-		}
+	if !isUUID(id) {
+		return ""
 	}
 	return id
+}
+
+func isUUID(s string) bool {
+	for i := range len(s) {
+		switch i {
+		case 8, 13, 18, 23:
+			if s[i] != '-' {
+				return false
+			}
+		default:
+			if !isHex(s[i]) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func isHex(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' }

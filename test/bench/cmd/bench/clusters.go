@@ -29,7 +29,7 @@ import (
 const creators = 8
 
 func (b *bench) createClusters(ctx context.Context) error {
-	template, err := os.ReadFile(filepath.Join(b.world.Root, "templates", "cluster-template.yaml")) //nolint:gosec // A file of the repository.
+	template, err := os.ReadFile(filepath.Join(b.world.Root, "templates", "cluster-template.yaml"))
 	if err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ func peakMemory(program string) float64 {
 		if name != program {
 			return
 		}
-		content, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) //nolint:gosec // of the kernel
+		content, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 		for line := range strings.Lines(string(content)) {
 			if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
 				kib, _ := strconv.ParseFloat(strings.Fields(value)[0], 64)
