@@ -130,7 +130,7 @@ func (r *request) deleteCatalog() (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(sh.catalog.Templates) > 0 && r.query.get("recursive") != "true" {
+	if len(sh.catalog.Templates)+len(sh.catalog.Media) > 0 && r.query.get("recursive") != "true" {
 		return nil, badRequest("The catalog %q is not empty.", sh.catalog.Name)
 	}
 	id, name := sh.catalog.ID, sh.catalog.Name

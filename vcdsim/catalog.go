@@ -1,6 +1,8 @@
 package vcdsim
 
 import (
+	"net/http"
+	"slices"
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
@@ -9,6 +11,7 @@ import (
 func catalogRoutes(add addRoute) {
 	add("GET", "/api/catalog/{id}", (*request).getCatalog, latencyLegacy)
 	add("GET", "/api/catalogItem/{id}", (*request).getCatalogItem, latencyLegacy)
+	add("DELETE", "/api/catalogItem/{id}", (*request).deleteCatalogItem, latencyWrite)
 	add("GET", "/api/vAppTemplate/vappTemplate-{id}", (*request).getTemplate, latencyVApp)
 	add("GET", "/api/vAppTemplate/vm-{id}", (*request).getTemplateVM, latencyVM)
 }
@@ -41,12 +44,13 @@ func (r *request) catalogContent(n *xmltree.Node, sh shelf) {
 	n.Add([]*xmltree.Node{
 		r.link("down", "/api/catalog/"+c.ID+"/metadata", mime("metadata")),
 		r.link("add", "/api/catalog/"+c.ID+"/catalogItems", mime("catalogitem")),
+		r.link("add", "/api/catalog/"+c.ID+"/action/upload", mime("media")),
 		xmltree.T("Description", c.Description),
 	})
 	items := xmltree.New("CatalogItems")
-	for _, t := range c.Templates {
-		items.Add(xmltree.New("CatalogItem", xmltree.A("href", r.href("catalogitem", t.ItemID)), xmltree.A("id", t.ItemID),
-			xmltree.A("name", t.Name), xmltree.A("type", mime("catalogitem"))))
+	for _, i := range sh.items() {
+		items.Add(xmltree.New("CatalogItem", xmltree.A("href", r.href("catalogitem", i.id)), xmltree.A("id", i.id),
+			xmltree.A("name", i.of.Name), xmltree.A("type", mime("catalogitem"))))
 	}
 	n.Add([]*xmltree.Node{
 		r.owner(sh.org.Users), items, xmltree.T("IsPublished", false), xmltree.T("DateCreated", c.created()), xmltree.T("VersionNumber", 1),
@@ -76,18 +80,52 @@ func (r *request) ownTemplate() (shelf, *Template, error) {
 }
 
 func (r *request) getCatalogItem() (*response, error) {
-	sh, t, err := r.ownTemplate()
+	n, err := r.itemNode(bare(r.vars["id"]))
 	if err != nil {
 		return nil, err
 	}
-	n := r.entity("CatalogItem", "catalogitem", t.ItemID, t.Name, xmltree.A("size", 0))
-	n.Add([]*xmltree.Node{
-		r.link("up", "/api/catalog/"+sh.catalog.ID, mime("catalog")),
-		r.link("down", "/api/catalogItem/"+t.ItemID+"/metadata", mime("metadata")),
-		xmltree.T("Description", t.Description), r.ref("Entity", Entity{Kind: "vapptemplate", ID: t.ID, Name: t.Name}),
-		xmltree.T("DateCreated", created()), xmltree.T("VersionNumber", 1),
-	})
 	return xmlOK(n), nil
+}
+
+func (r *request) itemNode(id string) (*xmltree.Node, error) {
+	i, found := r.sim.store.item(id)
+	if !found || !r.reads(i.shelf) {
+		return nil, forbidden("CATALOG_ITEM_VIEW", id)
+	}
+	path := "/api/catalogItem/" + i.id
+	n := r.entity("CatalogItem", "catalogitem", i.id, i.of.Name, xmltree.A("size", 0))
+	n.Add([]*xmltree.Node{
+		r.link("up", "/api/catalog/"+i.catalog.ID, mime("catalog")), r.link("down", path+"/metadata", mime("metadata")),
+		r.link("edit", path, mime("catalogitem")), r.link("remove", path, ""),
+		xmltree.T("Description", i.description), r.ref("Entity", i.of), xmltree.T("DateCreated", i.created), xmltree.T("VersionNumber", 1),
+	})
+	return n, nil
+}
+
+// deleteCatalogItem takes an item away with what it stands for.
+func (r *request) deleteCatalogItem() (*response, error) {
+	i, found := r.sim.store.item(bare(r.vars["id"]))
+	if !found || !r.sees(i.org.ID) {
+		return nil, forbidden("CATALOG_ITEM_VIEW", r.vars["id"])
+	}
+	if _, m := r.sim.store.media(i.of.ID); m != nil {
+		if err := r.removableMedia(m); err != nil {
+			return nil, err
+		}
+		r.sim.removeMedia(m.ID)
+		return &response{status: http.StatusNoContent}, nil
+	}
+	if err := r.sim.busyCheck(i.of.ID); err != nil {
+		return nil, err
+	}
+	r.sim.removeTemplate(i.of.ID)
+	return &response{status: http.StatusNoContent}, nil
+}
+
+func (s *Simulator) removeTemplate(id string) {
+	if sh, t := s.store.template(id); t != nil {
+		sh.catalog.Templates = slices.DeleteFunc(slices.Clone(sh.catalog.Templates), func(x Template) bool { return x.ID == id })
+	}
 }
 
 func (r *request) getTemplate() (*response, error) {

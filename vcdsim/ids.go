@@ -72,6 +72,14 @@ func (i *ids) fill(m *Model) {
 
 func (i *ids) fillCatalog(c *Catalog, org string, set func(id *string, kind, name string)) {
 	set(&c.ID, "catalog", org+"/"+c.Name)
+	for n := range c.Media {
+		m := &c.Media[n]
+		set(&m.ID, "media", c.ID+m.Name)
+		set(&m.ItemID, "catalogitem", c.ID+m.Name)
+		if m.Status == Unresolved && m.Upload == "" {
+			m.Status = Resolved
+		}
+	}
 	for t := range c.Templates {
 		tpl := &c.Templates[t]
 		set(&tpl.ID, "vapptemplate", c.ID+tpl.Name)

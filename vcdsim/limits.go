@@ -23,7 +23,7 @@ type load struct{ user, org, queuedUser, queuedOrg int }
 func (s *Simulator) load(orgID, userID string) load {
 	var n load
 	for _, t := range s.store.tasks {
-		if t.done() || t.OrgID != orgID || t.Work.Op == opCreateEntity {
+		if t.done() || t.OrgID != orgID || awaits(t.Work.Op) {
 			continue
 		}
 		own := 0

@@ -1,6 +1,9 @@
 package vcdsim
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 func (s *store) org(id string) *Org {
 	for i := range s.model.Orgs {
@@ -170,6 +173,45 @@ func (s *store) templateVM(id string) (shelf, *Template, *TemplateVM) {
 		}
 	}
 	return shelf{}, nil, nil
+}
+
+// A shelfItem is a catalog item with what it stands for.
+type shelfItem struct {
+	shelf
+
+	id          string
+	of          Entity
+	vdc         *VDC
+	status      string
+	description string
+	created     time.Time
+}
+
+// items are the items of a catalog, templates first.
+func (sh shelf) items() []shelfItem {
+	var out []shelfItem
+	for i := range sh.catalog.Templates {
+		t := &sh.catalog.Templates[i]
+		e := Entity{Kind: "vapptemplate", ID: t.ID, Name: t.Name}
+		out = append(out, shelfItem{sh, t.ItemID, e, sh.vdcOf(t), templateStatus(t), t.Description, created()})
+	}
+	for i := range sh.catalog.Media {
+		m := &sh.catalog.Media[i]
+		out = append(out, shelfItem{sh, m.ItemID, m.entity(), sh.vdcOf(&Template{VDC: m.VDC}), mediaStatus(m), m.Description, m.created()})
+	}
+	return out
+}
+
+// item finds a catalog item.
+func (s *store) item(id string) (shelfItem, bool) {
+	for _, sh := range s.shelves() {
+		for _, i := range sh.items() {
+			if i.id == id {
+				return i, true
+			}
+		}
+	}
+	return shelfItem{}, false
 }
 
 // vdcOf is the VDC that stores a template.

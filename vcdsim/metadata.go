@@ -117,6 +117,9 @@ func (s *store) shelved(kind, id string) (*Org, string) {
 		}
 		return nil, ""
 	}
+	if sh, m := s.media(id); m != nil {
+		return sh.org, m.Name
+	}
 	if sh, t := s.template(id); t != nil {
 		return sh.org, t.Name
 	}

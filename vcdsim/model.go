@@ -149,6 +149,7 @@ type Catalog struct {
 	Name        string
 	Description string
 	Templates   []Template
+	Media       []Media
 	Created     time.Time // the zero value is when the model began
 	// StorageProfiles are the ids of those it keeps its items on; none is any.
 	StorageProfiles []string
@@ -241,7 +242,7 @@ func (n *Network) clone() {
 }
 
 func (c *Catalog) clone() {
-	c.Templates, c.StorageProfiles = slices.Clone(c.Templates), slices.Clone(c.StorageProfiles)
+	c.Templates, c.StorageProfiles, c.Media = slices.Clone(c.Templates), slices.Clone(c.StorageProfiles), slices.Clone(c.Media)
 	for i := range c.Templates {
 		t := &c.Templates[i]
 		t.VMs = slices.Clone(t.VMs)

@@ -58,6 +58,7 @@ const (
 	durationGuestBoot  = 45 * time.Second // guess
 	durationGuestWrite = 3 * time.Second
 	durationGateway    = 5 * time.Second  // NAT rules, pools, virtual services; others are guesses
+	durationImport     = 5 * time.Second  // guess: from the last byte of an upload on
 	durationHealth     = 15 * time.Second // guess: until a virtual service is known to be up
 )
 

@@ -135,9 +135,6 @@ func (r *request) providerProfileRecords() []*record {
 	return out
 }
 
-// noRecords are the rows of what the simulator does not have.
-func (r *request) noRecords() []*record { return nil }
-
 // gatewayRecords are the edge gateways.
 func (r *request) gatewayRecords() []*record {
 	A := xmltree.A

@@ -101,7 +101,7 @@ var queryTypes = map[string]queryType{
 	"nsxTManager": {"NsxTManagerRecord", "", "name url username vc", (*request).managerRecords},
 	"vAppNetwork": {"VAppNetworkRecord", "AdminVAppNetworkRecord", "name vApp vAppName isBusy isLinked linkNetworkName gateway netmask", (*request).vappNetworkRecords},
 	"media": {"MediaRecord", "AdminMediaRecord", "ownerName catalogName catalog catalogItem isPublished name vdc vdcName org creationDate isBusy storageB " +
-		"owner status storageProfileName isInCatalog isIso isVdcEnabled", (*request).noRecords},
+		"owner status storageProfileName isInCatalog isIso isVdcEnabled", (*request).mediaRecords},
 }
 
 // adminTypes are other names for the same rows.

@@ -214,7 +214,7 @@ func (r *request) catalogRecords() []*record {
 		out = append(out, &record{links: r.recordLinks("catalog", sh.catalog.ID), attrs: []xmltree.Attr{
 			A("name", sh.catalog.Name), A("description", sh.catalog.Description), A("isPublished", false), A("isShared", true),
 			A("creationDate", sh.catalog.created()), A("orgName", sh.org.Name), A("org", r.href("org", sh.org.ID)), A("ownerName", "system"),
-			A("numberOfVAppTemplates", len(sh.catalog.Templates)), A("numberOfMedia", 0), A("publishSubscriptionType", "UNPUBLISHED"),
+			A("numberOfVAppTemplates", len(sh.catalog.Templates)), A("numberOfMedia", len(sh.catalog.Media)), A("publishSubscriptionType", "UNPUBLISHED"),
 			A("version", 1), A("status", "READY"), A("isLocal", true), A("href", r.href("catalog", sh.catalog.ID)), A("type", mime("catalog")),
 		}})
 	}
@@ -223,20 +223,22 @@ func (r *request) catalogRecords() []*record {
 
 func (r *request) itemRecords() []*record {
 	var out []*record
-	A := xmltree.A
 	for _, sh := range r.ownShelves() {
-		for i := range sh.catalog.Templates {
-			t := &sh.catalog.Templates[i]
-			v := sh.vdcOf(t)
-			out = append(out, &record{links: r.recordLinks("catalogitem", t.ItemID), attrs: []xmltree.Attr{
-				A("entity", r.href("vapptemplate", t.ID)), A("entityName", t.Name), A("entityType", "vapptemplate"),
-				A("catalog", r.href("catalog", sh.catalog.ID)), A("catalogName", sh.catalog.Name), A("ownerName", "system"), A("isPublished", false),
-				A("vdc", r.href("vdc", v.ID)), A("vdcName", v.Name), A("isVdcEnabled", true), A("creationDate", created()), A("isExpired", false),
-				A("status", templateStatus(t)), A("name", t.Name), A("href", r.href("catalogitem", t.ItemID)), A("type", mime("catalogitem")),
-			}})
+		for _, i := range sh.items() {
+			out = append(out, r.itemRecord(i))
 		}
 	}
 	return out
+}
+
+func (r *request) itemRecord(i shelfItem) *record {
+	A := xmltree.A
+	return &record{links: r.recordLinks("catalogitem", i.id), attrs: []xmltree.Attr{
+		A("entity", r.href(i.of.Kind, i.of.ID)), A("entityName", i.of.Name), A("entityType", i.of.Kind),
+		A("catalog", r.href("catalog", i.catalog.ID)), A("catalogName", i.catalog.Name), A("ownerName", "system"), A("isPublished", false),
+		A("vdc", r.href("vdc", i.vdc.ID)), A("vdcName", i.vdc.Name), A("isVdcEnabled", true), A("creationDate", i.created), A("isExpired", false),
+		A("status", i.status), A("name", i.of.Name), A("href", r.href("catalogitem", i.id)), A("type", mime("catalogitem")),
+	}}
 }
 
 func templateStatus(t *Template) string {

@@ -18,6 +18,8 @@ const (
 	rightDiskDelete    = "Disk: Delete"
 	rightCatalogCreate = "Catalog: Create / Delete a Catalog"
 	rightCatalogEdit   = "Catalog: Edit Properties"
+	rightMediaUpload   = "vApp Template / Media: Create / Upload"
+	rightMediaEdit     = "vApp Template / Media: Edit"
 	rightRoleWrite     = "Role: Create, Edit, Delete, or Copy"
 )
 
@@ -51,6 +53,9 @@ var needs = []need{
 	{http.MethodPost, "/api/admin/org/catalogs", "", rightCatalogCreate, "CATALOG_CREATE"},
 	{http.MethodDelete, "/api/admin/catalog", "/catalog", rightCatalogCreate, "CATALOG_DELETE"},
 	{"", "/api/admin/catalog", "", rightCatalogEdit, "CATALOG_UPDATE"},
+	{"", "/api/catalog/action/upload", "", rightMediaUpload, "CATALOG_UPLOAD_MEDIA"},
+	{"", "/api/media", "", rightMediaEdit, "MEDIA_EDIT"},
+	{"", "/api/catalogItem", "", rightCatalogEdit, "CATALOG_ITEM_EDIT"},
 	{"", "/cloudapi/1.0.0/roles", "", rightRoleWrite, "ROLE_MANAGE"},
 }
 
@@ -62,7 +67,7 @@ func (n *need) fits(method, path string) bool {
 var roleRights = map[string][]string{
 	"Catalog Author": {
 		rightVAppCreate, rightVAppDelete, rightVAppEdit, rightVAppPower, rightVMEdit, rightDiskCreate, rightDiskEdit, rightDiskDelete,
-		rightCatalogCreate, rightCatalogEdit,
+		rightCatalogCreate, rightCatalogEdit, rightMediaUpload, rightMediaEdit,
 	},
 	"vApp Author":                {rightVAppCreate, rightVAppDelete, rightVAppEdit, rightVAppPower, rightVMEdit, rightDiskCreate, rightDiskEdit, rightDiskDelete},
 	"vApp User":                  {rightVAppDelete, rightVAppEdit, rightVAppPower, rightVMEdit},

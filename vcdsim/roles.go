@@ -47,6 +47,7 @@ var rights = []right{
 	{"Catalog: Create / Delete a Catalog", "Catalog", "MODIFY", []string{"Catalog: View Private and Shared Catalogs"}},
 	{"vApp Template / Media: View", "vApp Template", "VIEW", nil},
 	{"vApp Template / Media: Edit", "vApp Template", "MODIFY", []string{"vApp Template / Media: View"}},
+	{rightMediaUpload, "vApp Template", "MODIFY", []string{"vApp Template / Media: View"}},
 	{"vApp: Create / Reconfigure", "vApp", "MODIFY", []string{"vApp: View VM metrics"}},
 	{"vApp: View VM metrics", "vApp", "VIEW", nil},
 	{"vApp: Delete", "vApp", "MODIFY", nil},

@@ -35,7 +35,7 @@ type response struct {
 	status      int
 	xml         *xmltree.Node
 	json        any
-	raw         []byte // of the control API
+	raw         []byte // of the control API, or a download
 	contentType string
 	header      map[string]string
 }
@@ -60,8 +60,9 @@ func (s *Simulator) addRoutes() {
 		s.routes.Add(method, pattern, endpoint{handle: h, latency: latency, open: true})
 	}
 	openRoutes(open)
+	uploadRoutes(open)
 	for _, group := range []func(addRoute){
-		sessionRoutes, taskRoutes, orgRoutes, adminRoutes, vdcRoutes, networkRoutes, policyRoutes, catalogRoutes, queryRoutes,
+		sessionRoutes, taskRoutes, orgRoutes, adminRoutes, vdcRoutes, mediaRoutes, networkRoutes, policyRoutes, catalogRoutes, queryRoutes,
 		vappRoutes, vmRoutes, diskRoutes, metadataRoutes, documentRoutes, entityRoutes, adminOrgRoutes, providerRoutes,
 		policyAdminRoutes, accessRoutes, tokenRoutes, networkingRoutes,
 	} {
@@ -178,7 +179,7 @@ func (s *Simulator) answer(r *request, match route.Match[endpoint], found route.
 }
 
 // unversioned are the paths where requests need no version.
-var unversioned = []string{"/api/versions", "/oauth/", "/network/"}
+var unversioned = []string{"/api/versions", "/oauth/", "/network/", "/transfer/"}
 
 func (s *Simulator) dispatch(r *request, e endpoint, found route.Result) (*response, error) {
 	if !e.open || found != route.Found {
@@ -218,6 +219,9 @@ func (s *Simulator) write(w http.ResponseWriter, r *request, res *response, faul
 	case res.xml != nil:
 		_ = res.xml.Write(&buf) // a bytes.Buffer does not fail
 		h.Set("Content-Type", r.xmlType(res))
+	case res.raw != nil:
+		buf.Write(res.raw)
+		h.Set("Content-Type", res.contentType)
 	case res.json != nil:
 		if err := json.NewEncoder(&buf).Encode(res.json); err != nil {
 			s.log.Error("Encoding a response", "error", err)

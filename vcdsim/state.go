@@ -48,6 +48,7 @@ type State struct {
 	VApps    []VApp
 	VMs      []VM
 	Disks    []Disk
+	Uploads  []Upload
 	Tasks    []Task
 	Sessions []Session
 	// Metadata is that of what the model holds, by bare id; that of vApps, VMs and disks is with them.
@@ -124,6 +125,7 @@ type VM struct {
 	Disks           []VMDisk
 	NICs            []NIC
 	PrimaryNIC      int
+	MediaID         string // in the drive
 	ExtraConfig     map[string]string
 	Metadata        map[string]Metadata
 	Properties      map[string]string // product section
@@ -241,6 +243,7 @@ type store struct {
 	children  map[string][]*VM               // vApp -> VMs in the order they were made
 	order     []*VM                          // all VMs by id
 	metadata  map[string]map[string]Metadata // of what the model holds, by id
+	uploads   map[string]*Upload             // by id
 	documents map[string][]*document         // of cloudapi, by path, oldest first
 	access    map[string]access              // by the id of what is shared
 	clients   []*apiClient
@@ -254,7 +257,7 @@ func newStore(m Model) *store {
 		model: m,
 		vapps: map[string]*VApp{}, vms: map[string]*VM{}, disks: map[string]*Disk{},
 		tasks: map[string]*Task{}, sessions: map[string]*Session{}, locks: map[string]string{}, children: map[string][]*VM{},
-		metadata: map[string]map[string]Metadata{}, documents: map[string][]*document{},
+		metadata: map[string]map[string]Metadata{}, documents: map[string][]*document{}, uploads: map[string]*Upload{},
 		access: map[string]access{}, alarms: map[int]alarm{},
 	}
 }

@@ -39,6 +39,9 @@ type APIClient struct {
 
 // snapshotDocuments copies what is neither vApp, VM, disk, task nor session.
 func (s *store) snapshotDocuments(out *State) {
+	for _, u := range sorted(s.uploads) {
+		out.Uploads = append(out.Uploads, u.clone())
+	}
 	out.Metadata = map[string]map[string]Metadata{}
 	for id, m := range s.metadata {
 		out.Metadata[id] = maps.Clone(m)

@@ -106,7 +106,7 @@ func (s *Simulator) startTask(r *request, w Work, owner Entity, locks []string) 
 		t.UserID, t.UserName = r.session.UserID, r.session.User
 	}
 	t.Number = s.ids.count["task"]
-	t.Waiting = w.Op != opCreateEntity && !s.mayRun(t)
+	t.Waiting = !awaits(w.Op) && !s.mayRun(t)
 	s.store.tasks[t.ID] = t
 	for _, id := range locks {
 		s.store.locks[id] = t.ID
@@ -120,10 +120,14 @@ func (s *Simulator) startTask(r *request, w Work, owner Entity, locks []string) 
 
 // finishAfter ends the task when its time has come: at once, but after the answer is made, when that is now.
 func (s *Simulator) finishAfter(t *Task, d time.Duration) {
-	if t.Work.Op == opCreateEntity {
+	if awaits(t.Work.Op) {
 		t.Status = TaskRunning
 		return
 	}
+	s.finishIn(t, d)
+}
+
+func (s *Simulator) finishIn(t *Task, d time.Duration) {
 	if d <= 0 {
 		s.pending = append(s.pending, func() { s.finish(t.ID) })
 		return

@@ -88,6 +88,18 @@ func (r *request) diskItems(element string, vm *VM) []*xmltree.Node {
 	return out
 }
 
+// driveItem is the CD drive, which VCD shows when something is in it.
+func (r *request) driveItem(element string, vm *VM) *xmltree.Node {
+	_, m := r.sim.store.media(vm.MediaID)
+	if m == nil {
+		return nil
+	}
+	return item(element, fields{
+		"AddressOnParent": 0, "AutomaticAllocation": true, "Description": "CD/DVD Drive", "ElementName": "CD/DVD Drive 1",
+		"HostResource": xmltree.T("rasd:HostResource", m.Name), "InstanceID": 3000, "ResourceSubType": "vmware.cdrom.iso", "ResourceType": 15,
+	})
+}
+
 func (r *request) cpuItem(element string, vm *VM) *xmltree.Node {
 	href := r.href("vm", vm.ID) + "/virtualHardwareSection/cpu"
 	n := item(element, fields{
@@ -129,7 +141,7 @@ func (r *request) hardwareSection(vm *VM, root bool) *xmltree.Node {
 		n.Add(nicItem("ovf:Item", vm, nic))
 	}
 	n.Add(r.diskItems("ovf:Item", vm))
-	n.Add([]*xmltree.Node{r.cpuItem("ovf:Item", vm), r.memoryItem("ovf:Item", vm)})
+	n.Add([]*xmltree.Node{r.driveItem("ovf:Item", vm), r.cpuItem("ovf:Item", vm), r.memoryItem("ovf:Item", vm)})
 	for _, key := range slices.Sorted(maps.Keys(vm.ExtraConfig)) {
 		n.Add(xmltree.New("vmw:ExtraConfig", A("vmw:key", key), A("vmw:value", vm.ExtraConfig[key]), A("ovf:required", false)))
 	}

@@ -110,6 +110,7 @@ func govcdModel() vcdsim.Model {
 		Name: "three-vms", Description: "A template of three VMs",
 		VMs: []vcdsim.TemplateVM{templateVM("first"), templateVM("second"), templateVM("third")},
 	})
+	acme.Catalogs[0].Media = []vcdsim.Media{{Name: "installer", Description: "An ISO image", Size: 1 << 20}}
 	addNSX(&m)
 	return m
 }
@@ -192,7 +193,7 @@ func govcdConfig(url string) object {
 			"ovaMultiVmPath": "../test-resources/vapp_with_3_vms.ova", "ovaWithoutSizePath": "../test-resources/template_without_vmdk_size.ova",
 			"ovfPath": "../test-resources/test_vapp_template_ovf/descriptor.ovf",
 		},
-		"media": object{"mediaPath": "../test-resources/test.iso", "mediaUdfTypePath": "../test-resources/udf_test.iso"},
+		"media": object{"mediaName": "installer", "nsxtBackedMediaName": "installer", "mediaPath": "../test-resources/test.iso", "mediaUdfTypePath": "../test-resources/udf_test.iso"},
 	}
 }
 

@@ -1,0 +1,185 @@
+package vcdsim
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+// An Upload is a transfer of files for a catalog item. It stays while the item does, for downloads.
+type Upload struct {
+	ID       string
+	Entity   Entity
+	Task     string // that waits for the bytes
+	Files    []UploadFile
+	Download bool // whether the files can be read
+}
+
+// An UploadFile is a file of a transfer.
+type UploadFile struct {
+	Name     string
+	Size     int64 // -1 is not known before it comes
+	Received int64
+	Content  Content // empty of files over 64 MiB, whose bytes are only counted
+}
+
+// Content are the bytes of a file.
+type Content []byte
+
+// MarshalText writes the bytes in base64.
+func (c Content) MarshalText() ([]byte, error) {
+	return base64.StdEncoding.AppendEncode(nil, c), nil
+}
+
+// UnmarshalText reads base64.
+func (c *Content) UnmarshalText(text []byte) error {
+	out, err := base64.StdEncoding.AppendDecode(nil, text)
+	if err != nil {
+		return fmt.Errorf("reading content: %w", err)
+	}
+	*c = out
+	return nil
+}
+
+// maxContent is how much of a file is kept.
+const maxContent = 64 << 20
+
+// uploadRoutes need no session: who knows a transfer link may use it.
+func uploadRoutes(add addRoute) {
+	add("PUT", "/transfer/{upload}/{file}", (*request).putFile, latencyWrite)
+	add("GET", "/transfer/{upload}/{file}", (*request).getFile, latencyLegacy)
+}
+
+// newUpload begins a transfer with a task that ends when the bytes are there.
+func (r *request) newUpload(e Entity, files ...UploadFile) *Upload {
+	u := &Upload{ID: r.sim.ids.next("transfer"), Entity: e, Files: files}
+	r.sim.store.uploads[u.ID] = u
+	u.Task = r.sim.startTask(r, Work{Op: opUpload, Document: u.ID}, e, []string{e.ID}).ID
+	return u
+}
+
+func (f *UploadFile) done() bool { return f.Size >= 0 && f.Received >= f.Size }
+
+// filesNode shows the files of a transfer with their links, nil when there is nothing to transfer.
+func (r *request) filesNode(id string) *xmltree.Node {
+	u := r.sim.store.uploads[id]
+	if u == nil || !r.sim.busy(u.Entity.ID) && !u.Download {
+		return nil
+	}
+	rel := "upload:default"
+	if u.Download {
+		rel = "download:default"
+	}
+	n := xmltree.New("Files")
+	for _, f := range u.Files {
+		n.Add(xmltree.New("File", xmltree.A("size", f.Size), xmltree.A("bytesTransferred", f.Received), xmltree.A("name", f.Name),
+			r.link(rel, "/transfer/"+u.ID+"/"+f.Name, "")))
+	}
+	return n
+}
+
+func (r *request) transfer() (*Upload, *UploadFile, error) {
+	if u := r.sim.store.uploads[r.vars["upload"]]; u != nil {
+		for i := range u.Files {
+			if u.Files[i].Name == r.vars["file"] {
+				return u, &u.Files[i], nil
+			}
+		}
+	}
+	return nil, nil, refuse(http.StatusNotFound, codeNotFound, "There is no resource at %s.", r.URL.Path)
+}
+
+// putFile takes a file, or the part of it that Content-Range names. A part may come again; none may be left out.
+func (r *request) putFile() (*response, error) {
+	u, f, err := r.transfer()
+	if err != nil {
+		return nil, err
+	}
+	if r.ContentLength > int64(len(r.body)) {
+		return nil, refuse(http.StatusRequestEntityTooLarge, "BAD_REQUEST", "A part of a file has at most %d bytes.", maxBody)
+	}
+	if !r.sim.busy(u.Entity.ID) {
+		return nil, badRequest("The transfer of %q has ended.", u.Entity.Name)
+	}
+	from, total := int64(0), int64(len(r.body))
+	if h := r.Header.Get("Content-Range"); h != "" {
+		var to int64
+		if _, err := fmt.Sscanf(h, "bytes %d-%d/%d", &from, &to, &total); err != nil || to-from+1 != int64(len(r.body)) {
+			return nil, badRequest("The range %q is invalid.", h)
+		}
+	}
+	if from < 0 || from > f.Received {
+		return nil, refuse(http.StatusRequestedRangeNotSatisfiable, "BAD_REQUEST", "The file %q lacks the bytes before %d.", f.Name, from)
+	}
+	f.take(from, total, r.body)
+	r.sim.uploaded(u)
+	return &response{status: http.StatusOK}, nil
+}
+
+func (f *UploadFile) take(from, total int64, part []byte) {
+	if f.Size < 0 {
+		f.Size = total
+	}
+	end := from + int64(len(part))
+	switch {
+	case end > maxContent:
+		f.Content = nil
+	case from <= int64(len(f.Content)):
+		f.Content = append(f.Content[:from:from], part...)
+	}
+	f.Received = max(f.Received, end)
+}
+
+// uploaded lets the task of a transfer end when all files are there.
+func (s *Simulator) uploaded(u *Upload) {
+	for i := range u.Files {
+		if !u.Files[i].done() {
+			return
+		}
+	}
+	if t := s.store.tasks[u.Task]; t != nil && !t.done() {
+		d := s.profile.scaled(durationImport)
+		t.Due = s.clock.Now().Add(d)
+		s.finishIn(t, d)
+	}
+}
+
+// commitUpload makes what was uploaded usable.
+func (s *Simulator) commitUpload(t *Task) error {
+	u := s.store.uploads[t.Work.Document]
+	if u == nil {
+		return gone("transfer", t.Work.Document)
+	}
+	if _, m := s.store.media(u.Entity.ID); m != nil {
+		m.Status = Resolved
+	}
+	return nil
+}
+
+// undoUpload takes back what was promised.
+func (s *Simulator) undoUpload(t *Task) { s.removeMedia(t.Owner.ID) }
+
+// getFile is a download.
+func (r *request) getFile() (*response, error) {
+	u, f, err := r.transfer()
+	if err != nil {
+		return nil, err
+	}
+	if !u.Download || int64(len(f.Content)) != f.Size {
+		return nil, refuse(http.StatusNotFound, codeNotFound, "There is no resource at %s.", r.URL.Path)
+	}
+	return &response{status: http.StatusOK, raw: f.Content, contentType: "application/octet-stream"}, nil
+}
+
+// clone copies a transfer.
+func (u *Upload) clone() Upload {
+	c := *u
+	c.Files = append([]UploadFile{}, u.Files...)
+	for i := range c.Files {
+		c.Files[i].Content = Content(strings.Clone(string(c.Files[i].Content)))
+	}
+	return c
+}
