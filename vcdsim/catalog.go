@@ -2,7 +2,6 @@ package vcdsim
 
 import (
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
@@ -45,6 +44,8 @@ func (r *request) catalogContent(n *xmltree.Node, sh shelf) {
 		r.link("down", "/api/catalog/"+c.ID+"/metadata", mime("metadata")),
 		r.link("add", "/api/catalog/"+c.ID+"/catalogItems", mime("catalogitem")),
 		r.link("add", "/api/catalog/"+c.ID+"/action/upload", mime("media")),
+		r.link("add", "/api/catalog/"+c.ID+"/action/upload", mime("uploadVAppTemplateParams")),
+		r.link("add", "/api/catalog/"+c.ID+"/action/captureVApp", mime("captureVAppParams")),
 		xmltree.T("Description", c.Description),
 	})
 	items := xmltree.New("CatalogItems")
@@ -122,12 +123,6 @@ func (r *request) deleteCatalogItem() (*response, error) {
 	return &response{status: http.StatusNoContent}, nil
 }
 
-func (s *Simulator) removeTemplate(id string) {
-	if sh, t := s.store.template(id); t != nil {
-		sh.catalog.Templates = slices.DeleteFunc(slices.Clone(sh.catalog.Templates), func(x Template) bool { return x.ID == id })
-	}
-}
-
 func (r *request) getTemplate() (*response, error) {
 	sh, t, err := r.ownTemplate()
 	if err != nil {
@@ -136,14 +131,14 @@ func (r *request) getTemplate() (*response, error) {
 	vdc := sh.vdcOf(t)
 	path := "/api/vAppTemplate/vappTemplate-" + t.ID
 	n := r.entity("VAppTemplate", "vapptemplate", t.ID, t.Name,
-		xmltree.A("goldMaster", false), xmltree.A("ovfDescriptorUploaded", true), xmltree.A("status", t.Status))
+		xmltree.A("goldMaster", t.GoldMaster), xmltree.A("ovfDescriptorUploaded", r.described(t)), xmltree.A("status", t.Status))
 	n.Add([]*xmltree.Node{
 		r.link("up", "/api/vdc/"+vdc.ID, mime("vdc")), r.link("catalogItem", "/api/catalogItem/"+t.ItemID, mime("catalogitem")),
 		r.link("remove", path, ""), r.link("edit", path, mime("vapptemplate")),
 		r.link("enable", path+"/action/enableDownload", ""), r.link("ovf", path+"/ovf", "text/xml"),
 		r.link("down", path+"/owner", mime("owner")), r.link("down", path+"/metadata", mime("metadata")),
 		r.link("down", path+"/productSections/", mime("productSections")),
-		xmltree.T("Description", t.Description), r.owner(sh.org.Users),
+		xmltree.T("Description", t.Description), r.tasksNode(t.ID), r.filesNode(t.Upload), r.owner(sh.org.Users),
 	})
 	children := xmltree.New("Children")
 	for i := range t.VMs {
@@ -157,6 +152,12 @@ func (r *request) getTemplate() (*response, error) {
 		xmltree.T("ovf:Info", "VApp template customization section"), xmltree.T("CustomizeOnInstantiate", true)))
 	n.Add(xmltree.T("DateCreated", created()))
 	return xmlOK(n), nil
+}
+
+// described says whether the descriptor of a template is there.
+func (r *request) described(t *Template) bool {
+	u := r.sim.store.uploads[t.Upload]
+	return u == nil || u.Files[0].done()
 }
 
 // section are the attributes of an OVF section.

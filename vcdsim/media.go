@@ -83,6 +83,8 @@ func (r *request) upload() (*response, error) {
 	switch tree.Name {
 	case "Media":
 		return r.uploadMedia(sh, tree)
+	case "UploadVAppTemplateParams":
+		return r.uploadTemplate(sh, tree)
 	default:
 		return nil, badRequest("Bad request - %q cannot be uploaded.", tree.Name)
 	}

@@ -169,6 +169,8 @@ type Template struct {
 	Status            int
 	VMs               []TemplateVM
 	KubernetesVersion string
+	GoldMaster        bool
+	Upload            string // id of the transfer it came by
 }
 
 // A TemplateVM is a VM inside a template.

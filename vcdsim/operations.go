@@ -61,10 +61,6 @@ const (
 	opUpdateDisk  = "updateDisk"
 	opDeleteDisk  = "deleteDisk"
 	opMetadata    = "metadata"
-	opInsertMedia = "insertMedia"
-	opEjectMedia  = "ejectMedia"
-	opDeleteMedia = "deleteMedia"
-	opUpload      = "upload" // runs until the bytes are there
 	// opCreateEntity runs until the entity is resolved.
 	opCreateEntity = "createEntity"
 	// opDone stands for what is done when its task begins: administration, mostly.
@@ -75,16 +71,6 @@ const cloneSpread = 0.3
 
 // awaits says whether an operation takes no time of its own: something else ends it.
 func awaits(op string) bool { return op == opCreateEntity || op == opUpload }
-
-// catalogOperations are those on catalog items and the drives they are inserted in.
-func catalogOperations() map[string]operation {
-	return map[string]operation{
-		opInsertMedia: {"vappInsertCdFloppy", "VAPP_INSERT_CD_FLOPPY", "Inserting media into Virtual Machine", durationReconfig, 0, (*Simulator).commitMedia, nil},
-		opEjectMedia:  {"vappEjectCdFloppy", "VAPP_EJECT_CD_FLOPPY", "Ejecting media from Virtual Machine", durationReconfig, 0, (*Simulator).commitMedia, nil},
-		opDeleteMedia: {"vdcDeleteMedia", "VDC_DELETE_MEDIA", "Deleting Media", durationDelete, 0, (*Simulator).commitDeleteMedia, nil},
-		opUpload:      {"vdcUploadOvfContents", "VDC_UPLOAD_OVF_CONTENTS", "Importing", 0, 0, (*Simulator).commitUpload, (*Simulator).undoUpload},
-	}
-}
 
 // operations describes every operation by its key.
 func operations() map[string]operation {

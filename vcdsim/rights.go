@@ -20,6 +20,7 @@ const (
 	rightCatalogEdit   = "Catalog: Edit Properties"
 	rightMediaUpload   = "vApp Template / Media: Create / Upload"
 	rightMediaEdit     = "vApp Template / Media: Edit"
+	rightCatalogAdd    = "Catalog: Add vApp from My Cloud"
 	rightRoleWrite     = "Role: Create, Edit, Delete, or Copy"
 )
 
@@ -54,6 +55,8 @@ var needs = []need{
 	{http.MethodDelete, "/api/admin/catalog", "/catalog", rightCatalogCreate, "CATALOG_DELETE"},
 	{"", "/api/admin/catalog", "", rightCatalogEdit, "CATALOG_UPDATE"},
 	{"", "/api/catalog/action/upload", "", rightMediaUpload, "CATALOG_UPLOAD_MEDIA"},
+	{"", "/api/catalog/action/captureVApp", "", rightCatalogAdd, "VAPP_CAPTURE"},
+	{"", "/api/vAppTemplate/vappTemplate", "", rightMediaEdit, "VAPP_TEMPLATE_EDIT"},
 	{"", "/api/media", "", rightMediaEdit, "MEDIA_EDIT"},
 	{"", "/api/catalogItem", "", rightCatalogEdit, "CATALOG_ITEM_EDIT"},
 	{"", "/cloudapi/1.0.0/roles", "", rightRoleWrite, "ROLE_MANAGE"},
@@ -67,7 +70,7 @@ func (n *need) fits(method, path string) bool {
 var roleRights = map[string][]string{
 	"Catalog Author": {
 		rightVAppCreate, rightVAppDelete, rightVAppEdit, rightVAppPower, rightVMEdit, rightDiskCreate, rightDiskEdit, rightDiskDelete,
-		rightCatalogCreate, rightCatalogEdit, rightMediaUpload, rightMediaEdit,
+		rightCatalogCreate, rightCatalogEdit, rightCatalogAdd, rightMediaUpload, rightMediaEdit,
 	},
 	"vApp Author":                {rightVAppCreate, rightVAppDelete, rightVAppEdit, rightVAppPower, rightVMEdit, rightDiskCreate, rightDiskEdit, rightDiskDelete},
 	"vApp User":                  {rightVAppDelete, rightVAppEdit, rightVAppPower, rightVMEdit},

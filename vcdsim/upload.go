@@ -115,6 +115,9 @@ func (r *request) putFile() (*response, error) {
 		return nil, refuse(http.StatusRequestedRangeNotSatisfiable, "BAD_REQUEST", "The file %q lacks the bytes before %d.", f.Name, from)
 	}
 	f.take(from, total, r.body)
+	if err := u.describe(); err != nil {
+		return nil, err
+	}
 	r.sim.uploaded(u)
 	return &response{status: http.StatusOK}, nil
 }
@@ -156,11 +159,21 @@ func (s *Simulator) commitUpload(t *Task) error {
 	if _, m := s.store.media(u.Entity.ID); m != nil {
 		m.Status = Resolved
 	}
+	if _, tpl := s.store.template(u.Entity.ID); tpl != nil {
+		ovf, err := xmltree.Parse(u.Files[0].Content)
+		if err != nil {
+			return badRequest("The OVF descriptor is invalid.")
+		}
+		tpl.VMs, tpl.Status = ovfVMs(ovf, s.ids.next), int(PoweredOff)
+	}
 	return nil
 }
 
 // undoUpload takes back what was promised.
-func (s *Simulator) undoUpload(t *Task) { s.removeMedia(t.Owner.ID) }
+func (s *Simulator) undoUpload(t *Task) {
+	s.removeMedia(t.Owner.ID)
+	s.removeTemplate(t.Owner.ID)
+}
 
 // getFile is a download.
 func (r *request) getFile() (*response, error) {

@@ -79,7 +79,11 @@ func (r *request) create(op string) (*response, error) {
 	}
 	w := Work{Op: op, VApp: v.ID, VMs: ids, PowerOn: tree.Attr("powerOn") == "true"}
 	r.sim.startTask(r, w, v.entity(), r.sim.vappLocks(v))
-	return &response{status: http.StatusCreated, xml: r.vappNode(v), header: map[string]string{"Location": r.href("vapp", v.ID)}}, nil
+	return r.createdVApp(v), nil
+}
+
+func (r *request) createdVApp(v *VApp) *response {
+	return &response{status: http.StatusCreated, xml: r.vappNode(v), header: map[string]string{"Location": r.href("vapp", v.ID)}}
 }
 
 func (r *request) addVMs(vms []*VM) []string {

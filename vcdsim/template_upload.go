@@ -1,0 +1,307 @@
+package vcdsim
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+// descriptorFile is what an OVF descriptor is called in a transfer.
+const descriptorFile = "descriptor.ovf"
+
+func templateRoutes(add addRoute) {
+	add("PUT", "/api/vAppTemplate/vappTemplate-{id}", (*request).putTemplate, latencyWrite)
+	add("DELETE", "/api/vAppTemplate/vappTemplate-{id}", (*request).deleteTemplate, latencyWrite)
+	add("POST", "/api/catalog/{id}/action/captureVApp", (*request).captureVApp, latencyWrite)
+	add("POST", "/api/vdc/{id}/action/cloneVApp", (*request).cloneVApp, latencyWrite)
+}
+
+func (t *Template) entity() Entity { return Entity{Kind: "vapptemplate", ID: t.ID, Name: t.Name} }
+
+// uploadTemplate promises a template. Its descriptor comes first and says which files come then.
+func (r *request) uploadTemplate(sh shelf, tree *xmltree.Node) (*response, error) {
+	if tree.Attr("sourceHref") != "" {
+		return nil, badRequest("The source %q cannot be reached.", tree.Attr("sourceHref"))
+	}
+	t := r.newTemplate(tree)
+	t.Upload = r.newUpload(t.entity(), UploadFile{Name: descriptorFile, Size: -1}).ID
+	sh.catalog.Templates = append(sh.catalog.Templates, t)
+	return r.createdItem(t.ItemID)
+}
+
+func (r *request) newTemplate(tree *xmltree.Node) Template {
+	return Template{
+		ID: r.sim.ids.next("vapptemplate"), ItemID: r.sim.ids.next("catalogitem"), Name: tree.Attr("name"), Description: tree.Str("Description"),
+	}
+}
+
+// describe adds the files of a descriptor that has come to its transfer.
+func (u *Upload) describe() error {
+	if u.Entity.Kind != "vapptemplate" || len(u.Files) > 1 || !u.Files[0].done() {
+		return nil
+	}
+	ovf, err := xmltree.Parse(u.Files[0].Content)
+	if err != nil || ovf.Name != "Envelope" {
+		return badRequest("The OVF descriptor is invalid.")
+	}
+	for _, f := range ovf.At("References").All("File") {
+		size, err := strconv.ParseInt(f.Attr("size"), 10, 64)
+		if err != nil || size < 0 {
+			size = -1
+		}
+		u.Files = append(u.Files, UploadFile{Name: f.Attr("href"), Size: size})
+	}
+	return nil
+}
+
+// ovfVMs are the VMs an OVF descriptor has.
+func ovfVMs(ovf *xmltree.Node, next func(kind string) string) []TemplateVM {
+	capacity := map[string]int64{}
+	for _, d := range ovf.At("DiskSection").All("Disk") {
+		n, _ := strconv.ParseInt(d.Attr("capacity"), 10, 64) // 0 for what is not a number
+		capacity[d.Attr("diskId")] = n * ovfUnit(d.Attr("capacityAllocationUnits")) >> 20
+	}
+	var out []TemplateVM
+	for _, s := range append(ovf.All("VirtualSystem"), ovf.At("VirtualSystemCollection").All("VirtualSystem")...) {
+		vm := TemplateVM{ID: next("vm"), Name: orElse(s.Str("Name"), s.Attr("id")), OS: s.At("OperatingSystemSection").Attr("osType"), CPUs: 1}
+		for _, item := range s.At("VirtualHardwareSection").All("Item") {
+			vm.read(item, capacity)
+		}
+		out = append(out, vm)
+	}
+	return out
+}
+
+// read takes over a hardware item of a descriptor.
+func (vm *TemplateVM) read(item *xmltree.Node, capacity map[string]int64) {
+	quantity, _ := item.Int("VirtualQuantity")
+	switch item.Str("ResourceType") {
+	case "3":
+		vm.CPUs = quantity
+	case "4":
+		vm.MemoryMiB = quantity
+	case "10":
+		vm.NICs++
+	case "17":
+		host := item.Str("HostResource")
+		vm.DisksMiB = append(vm.DisksMiB, capacity[host[strings.LastIndex(host, "/")+1:]])
+	}
+}
+
+// ovfUnit reads the unit of a capacity, as "byte * 2^20".
+func ovfUnit(unit string) int64 {
+	_, power, found := strings.Cut(unit, "2^")
+	n, err := strconv.Atoi(strings.TrimSpace(power))
+	if !found || err != nil || n < 0 || n > 40 {
+		return 1
+	}
+	return 1 << n
+}
+
+// idleTemplate finds the template in the path for a write.
+func (r *request) idleTemplate() (shelf, *Template, error) {
+	sh, t, err := r.ownTemplate()
+	if err != nil {
+		return shelf{}, nil, err
+	}
+	if !r.sees(sh.org.ID) {
+		return shelf{}, nil, forbidden("VAPP_TEMPLATE_EDIT", t.ID)
+	}
+	return sh, t, r.sim.busyCheck(t.ID)
+}
+
+// putTemplate changes name, description and whether the template is a golden master.
+func (r *request) putTemplate() (*response, error) {
+	sh, t, err := r.idleTemplate()
+	if err != nil {
+		return nil, err
+	}
+	tree, err := r.tree()
+	if err != nil {
+		return nil, err
+	}
+	if name := tree.Attr("name"); name != t.Name {
+		if err := sh.catalog.freeItemName(name); err != nil {
+			return nil, err
+		}
+		t.Name = name
+	}
+	if tree.At("Description") != nil {
+		t.Description = tree.Str("Description")
+	}
+	if g := tree.Attr("goldMaster"); g != "" {
+		t.GoldMaster = g == "true"
+	}
+	return r.done(t.entity()), nil
+}
+
+func (r *request) deleteTemplate() (*response, error) {
+	_, t, err := r.idleTemplate()
+	if err != nil {
+		return nil, err
+	}
+	w := Work{Op: opDeleteTemplate, Document: t.ID}
+	return r.accepted(r.sim.startTask(r, w, t.entity(), []string{t.ID})), nil
+}
+
+func (s *Simulator) commitDeleteTemplate(t *Task) error {
+	s.removeTemplate(t.Work.Document)
+	return nil
+}
+
+func (s *Simulator) removeTemplate(id string) {
+	if sh, t := s.store.template(id); t != nil {
+		delete(s.store.uploads, t.Upload)
+		sh.catalog.Templates = slices.DeleteFunc(slices.Clone(sh.catalog.Templates), func(x Template) bool { return x.ID == id })
+	}
+}
+
+// captureVApp makes a template of a vApp, in the place of another when TargetCatalogItem names one.
+func (r *request) captureVApp() (*response, error) {
+	sh, err := r.ownCatalog()
+	if err != nil {
+		return nil, err
+	}
+	tree, v, err := r.sourceVApp()
+	if err != nil {
+		return nil, err
+	}
+	w := Work{Op: opCapture, VApp: v.ID}
+	if target := tree.At("TargetCatalogItem"); target != nil {
+		i, found := r.sim.store.item(bare(target.Attr("href")))
+		if !found || i.catalog.ID != sh.catalog.ID || i.of.Kind != "vapptemplate" {
+			return nil, forbidden("CATALOG_ITEM_VIEW", bare(target.Attr("href")))
+		}
+		w.Remove = []string{i.of.ID}
+	} else if err := sh.catalog.freeItemName(tree.Attr("name")); err != nil {
+		return nil, err
+	}
+	if len(r.sim.store.vmsOf(v.ID)) == 0 {
+		return nil, badRequest("The vApp %q does not contain any VMs.", v.Name)
+	}
+	t := r.newTemplate(tree)
+	if _, vdc := r.sim.store.vdc(v.VDCID); vdc != nil {
+		t.VDC = vdc.Name
+	}
+	for _, vm := range r.sim.store.vmsOf(v.ID) {
+		t.VMs = append(t.VMs, r.captured(vm))
+		t.KubernetesVersion = orElse(t.KubernetesVersion, vm.KubernetesVersion)
+	}
+	sh.catalog.Templates = append(sh.catalog.Templates, t)
+	w.Document = t.ID
+	return r.accepted(r.sim.startTask(r, w, t.entity(), append(r.sim.vappLocks(v), t.ID))), nil
+}
+
+// captured is a VM as a template has it, without its independent disks.
+func (r *request) captured(vm *VM) TemplateVM {
+	out := TemplateVM{ID: r.sim.ids.next("vm"), Name: vm.Name, OS: vm.OS, CPUs: vm.CPUs, MemoryMiB: vm.MemoryMiB, NICs: len(vm.NICs)}
+	for _, d := range vm.Disks {
+		if d.DiskID == "" {
+			out.DisksMiB = append(out.DisksMiB, d.SizeMiB)
+		}
+	}
+	return out
+}
+
+// sourceVApp reads a request to copy a vApp, which must be idle.
+func (r *request) sourceVApp() (*xmltree.Node, *VApp, error) {
+	tree, err := r.tree()
+	if err != nil {
+		return nil, nil, err
+	}
+	v, err := r.vappByID(bare(tree.At("Source").Attr("href")))
+	if err != nil {
+		return nil, nil, err
+	}
+	if v.Status == Unresolved || v.Status == FailedCreation {
+		return nil, nil, badRequest("The vApp %q is not resolved.", v.Name)
+	}
+	return tree, v, r.sim.vappFree(v)
+}
+
+func (s *Simulator) commitCapture(t *Task) error {
+	_, tpl := s.store.template(t.Work.Document)
+	if tpl == nil {
+		return gone("vAppTemplate", t.Work.Document)
+	}
+	tpl.Status = int(PoweredOff)
+	for _, id := range t.Work.Remove {
+		s.removeTemplate(id)
+	}
+	return nil
+}
+
+func (s *Simulator) undoCapture(t *Task) { s.removeTemplate(t.Work.Document) }
+
+// cloneVApp copies a vApp with its VMs, under new ids and with new addresses; IsSourceDelete makes it a move.
+func (r *request) cloneVApp() (*response, error) {
+	org, vdc, err := r.ownVDC()
+	if err != nil {
+		return nil, err
+	}
+	tree, source, err := r.sourceVApp()
+	if err != nil {
+		return nil, err
+	}
+	v, err := r.newVApp(org, vdc, tree)
+	if err != nil {
+		return nil, err
+	}
+	w := Work{Op: opClone, VApp: v.ID, PowerOn: tree.Attr("powerOn") != "false"}
+	if tree.Bool("IsSourceDelete") {
+		if r.sim.store.running(source) {
+			return nil, badRequest("The requested operation could not be executed on vApp %q. Stop the vApp and try again.", source.Name)
+		}
+		w.Document = source.ID
+	}
+	if len(v.Networks) == 0 {
+		v.Networks = slices.Clone(source.Networks)
+		for i := range v.Networks {
+			v.Networks[i].ID = r.sim.ids.next("network")
+		}
+	}
+	vms := r.clonedVMs(source, v)
+	if err := r.checkQuota(vdc, len(vms)); err != nil {
+		return nil, err
+	}
+	r.sim.store.vapps[v.ID] = v
+	w.VMs = r.addVMs(vms)
+	r.sim.startTask(r, w, v.entity(), append(r.sim.vappLocks(v), r.sim.vappLocks(source)...))
+	return r.createdVApp(v), nil
+}
+
+func (r *request) clonedVMs(source, v *VApp) []*VM {
+	var out []*VM
+	for _, vm := range r.sim.store.vmsOf(source.ID) {
+		c := vm.clone()
+		c.ID, c.VAppID, c.Status, c.Deployed, c.Created = r.sim.ids.next("vm"), v.ID, Unresolved, false, v.Created
+		c.Boot, c.PoweredOn, c.MediaID, c.Metadata = Boot{}, false, "", map[string]Metadata{}
+		c.Disks = slices.DeleteFunc(c.Disks, func(d VMDisk) bool { return d.DiskID != "" })
+		for i := range c.NICs {
+			n := &c.NICs[i]
+			n.MAC, n.Lease = r.sim.ids.mac(), ""
+			if n.Mode != modeManual {
+				n.Address = ""
+			}
+			if v.network(n.Network) == nil {
+				n.Network, n.Mode, n.Address, n.Connected = "none", modeNone, "", false
+			}
+		}
+		out = append(out, &c)
+	}
+	return out
+}
+
+// commitClone makes the copy real and, of a move, deletes the source.
+func (s *Simulator) commitClone(t *Task) error {
+	w := t.Work
+	if err := s.commitCompose(t); err != nil {
+		return err
+	}
+	if v := s.store.vapps[w.Document]; v != nil {
+		s.removeVApp(v)
+	}
+	return nil
+}
