@@ -114,7 +114,7 @@ func TestEveryFieldOfTheStoreIsInTheDump(t *testing.T) {
 
 // shownAs says where State shows a field of the store.
 var shownAs = map[string]string{
-	"model": "Model", "vapps": "VApps", "vms": "VMs", "children": "VMs", "order": "VMs", "disks": "Disks", "uploads": "Uploads", "tasks": "Tasks", "locks": "Tasks",
+	"model": "Model", "vapps": "VApps", "vms": "VMs", "children": "VMs", "order": "VMs", "disks": "Disks", "uploads": "Uploads", "affinity": "Affinity", "tasks": "Tasks", "locks": "Tasks",
 	"sessions": "Sessions", "metadata": "Metadata", "documents": "Documents", "access": "Access", "clients": "APIClients",
 	"alarms": "Tasks", "alarmCount": "",
 }

@@ -26,7 +26,8 @@ type Work struct {
 	Metadata map[string]Metadata
 	Forget   []string // metadata keys to remove
 	DiskSpec *Disk
-	Describe *string // new description
+	Affinity *AffinityRule // what a rule becomes
+	Describe *string       // new description
 
 	// Of what cloudapi keeps as JSON.
 

@@ -1,6 +1,6 @@
 package vcdsim
 
-// Operations on catalog items and copies.
+// Operations on catalog items, copies, affinity rules and snapshots.
 const (
 	opInsertMedia    = "insertMedia"
 	opEjectMedia     = "ejectMedia"
@@ -9,9 +9,15 @@ const (
 	opDeleteTemplate = "deleteTemplate"
 	opCapture        = "capture"
 	opClone          = "clone"
+	opCreateAffinity = "createAffinity"
+	opUpdateAffinity = "updateAffinity"
+	opDeleteAffinity = "deleteAffinity"
+	opCreateSnapshot = "createSnapshot"
+	opRevertSnapshot = "revertSnapshot"
+	opRemoveSnapshot = "removeSnapshot"
 )
 
-// catalogOperations are those on catalog items, the drives they are inserted in and copies.
+// catalogOperations are those on catalog items, the drives they are inserted in, copies, affinity rules and snapshots.
 func catalogOperations() map[string]operation {
 	return map[string]operation{
 		opInsertMedia:    {"vappInsertCdFloppy", "VAPP_INSERT_CD_FLOPPY", "Inserting media into Virtual Machine", durationReconfig, 0, (*Simulator).commitMedia, nil},
@@ -21,5 +27,11 @@ func catalogOperations() map[string]operation {
 		opDeleteTemplate: {"vdcDeleteTemplate", "VDC_DELETE_TEMPLATE", "Deleting Virtual Application Template", durationDelete, 0, (*Simulator).commitDeleteTemplate, nil},
 		opCapture:        {"vdcCaptureTemplate", "VDC_CAPTURE_TEMPLATE", "Capturing Virtual Application Template", durationRecompose, cloneSpread, (*Simulator).commitCapture, (*Simulator).undoCapture},
 		opClone:          {"vdcCopyVapp", "VDC_COPY_VAPP", "Copying Virtual Application", durationRecompose, cloneSpread, (*Simulator).commitClone, (*Simulator).undoCompose},
+		opCreateAffinity: {"vdcCreateVmAffinityRule", "VDC_CREATE_VM_AFFINITY_RULE", "Creating affinity rule", durationReconfig, 0, (*Simulator).commitAffinity, nil},
+		opUpdateAffinity: {"vdcUpdateVmAffinityRule", "VDC_UPDATE_VM_AFFINITY_RULE", "Updating affinity rule", durationReconfig, 0, (*Simulator).commitAffinity, nil},
+		opDeleteAffinity: {"vdcDeleteVmAffinityRule", "VDC_DELETE_VM_AFFINITY_RULE", "Deleting affinity rule", durationReconfig, 0, (*Simulator).commitAffinity, nil},
+		opCreateSnapshot: {"vappCreateSnapshot", "VAPP_CREATE_SNAPSHOT", "Creating snapshot of", durationReconfig, 0, (*Simulator).commitSnapshot, nil},
+		opRevertSnapshot: {"vappRevertToCurrentSnapshot", "VAPP_REVERT_SNAPSHOT", "Reverting to snapshot of", durationReconfig, 0, (*Simulator).commitSnapshot, nil},
+		opRemoveSnapshot: {"vappRemoveAllSnapshots", "VAPP_REMOVE_SNAPSHOT", "Removing snapshot of", durationReconfig, 0, (*Simulator).commitSnapshot, nil},
 	}
 }

@@ -21,6 +21,8 @@ const (
 	rightMediaUpload   = "vApp Template / Media: Create / Upload"
 	rightMediaEdit     = "vApp Template / Media: Edit"
 	rightCatalogAdd    = "Catalog: Add vApp from My Cloud"
+	rightSnapshot      = "vApp: Snapshot Operations"
+	rightAffinity      = "Organization vDC: VM-VM Affinity Edit"
 	rightRoleWrite     = "Role: Create, Edit, Delete, or Copy"
 )
 
@@ -36,6 +38,11 @@ type need struct {
 
 // needs, the first that fits decides.
 var needs = []need{
+	{"", "/api/vApp/", "/action/createSnapshot", rightSnapshot, "VAPP_CREATE_SNAPSHOT"},
+	{"", "/api/vApp/", "/action/revertToCurrentSnapshot", rightSnapshot, "VAPP_REVERT_SNAPSHOT"},
+	{"", "/api/vApp/", "/action/removeAllSnapshots", rightSnapshot, "VAPP_REMOVE_SNAPSHOT"},
+	{"", "/api/vdc/vmAffinityRules", "", rightAffinity, "VAPP_VM_EDIT_AFFINITY_RULE"},
+	{"", "/api/vmAffinityRule", "", rightAffinity, "VAPP_VM_EDIT_AFFINITY_RULE"},
 	{"", "/api/vdc/action/", "", rightVAppCreate, "VDC_COMPOSE_VAPP"},
 	{"", "/api/vApp/vapp/action/recomposeVApp", "", rightVAppCreate, "VDC_RECOMPOSE_VAPP"},
 	{"", "/api/vApp/vapp/action/deploy", "", rightVAppPower, "VAPP_DEPLOY"},
@@ -70,10 +77,10 @@ func (n *need) fits(method, path string) bool {
 var roleRights = map[string][]string{
 	"Catalog Author": {
 		rightVAppCreate, rightVAppDelete, rightVAppEdit, rightVAppPower, rightVMEdit, rightDiskCreate, rightDiskEdit, rightDiskDelete,
-		rightCatalogCreate, rightCatalogEdit, rightCatalogAdd, rightMediaUpload, rightMediaEdit,
+		rightSnapshot, rightCatalogCreate, rightCatalogEdit, rightCatalogAdd, rightMediaUpload, rightMediaEdit,
 	},
-	"vApp Author":                {rightVAppCreate, rightVAppDelete, rightVAppEdit, rightVAppPower, rightVMEdit, rightDiskCreate, rightDiskEdit, rightDiskDelete},
-	"vApp User":                  {rightVAppDelete, rightVAppEdit, rightVAppPower, rightVMEdit},
+	"vApp Author":                {rightVAppCreate, rightVAppDelete, rightVAppEdit, rightVAppPower, rightVMEdit, rightDiskCreate, rightDiskEdit, rightDiskDelete, rightSnapshot},
+	"vApp User":                  {rightVAppDelete, rightVAppEdit, rightVAppPower, rightVMEdit, rightSnapshot},
 	"Console Access Only":        {},
 	"Defer to Identity Provider": {},
 }

@@ -56,6 +56,8 @@ var rights = []right{
 	{"vApp: Edit VM CPU", "vApp", "MODIFY", nil},
 	{"vApp: Edit VM Memory", "vApp", "MODIFY", nil},
 	{"vApp: Edit VM Network", "vApp", "MODIFY", nil},
+	{rightSnapshot, "vApp", "MODIFY", nil},
+	{rightAffinity, "Organization VDC", "MODIFY", nil},
 	{"vApp: Power Operations", "vApp", "MODIFY", nil},
 	{"vApp: Preserve ExtraConfig Elements during OVF Import and Export", "vApp", "MODIFY", nil},
 	{"vApp: Allow All Extra Config", "vApp", "MODIFY", nil},

@@ -51,6 +51,9 @@ func TestDocumentsAreValid(t *testing.T) {
 	c.as("admin")
 	media := c.sim.URL() + c.iso("tools", "0123456789")
 	c.ok(http.MethodPost, vm+"/media/action/insertMedia", `<MediaInsertOrEjectParams `+xmlns+`><Media href="`+media+`"/></MediaInsertOrEjectParams>`)
+	second := c.vm(vapp, "second")
+	rule := c.ok(http.MethodPost, c.vdc()+"/vmAffinityRules/", c.affinity("apart", "Anti-Affinity", true, vm, second)).xml.At("Owner").Attr("href")
+	c.ok(http.MethodPost, second+"/action/createSnapshot", "")
 	uploading := c.promise("unfinished", 10)
 	unfinished := c.promiseTemplate("unfinished-template")
 	task := c.call(http.MethodPost, vapp+"/action/recomposeVApp", recompose(c.item("busy", nic("DHCP", ""), ""))).xml.Attr("href")
@@ -62,7 +65,7 @@ func TestDocumentsAreValid(t *testing.T) {
 		"network": "/api/network/" + m.VDCs[0].Networks[0].ID, "vapp-network": c.get(vapp).xml.At("NetworkConfigSection", "NetworkConfig").All("Link")[1].Attr("href"),
 		"storage-profile": "/api/vdcStorageProfile/" + m.VDCs[0].StorageProfiles[0].ID, "catalog": "/api/catalog/" + m.Catalogs[0].ID,
 		"catalog-item": "/api/catalogItem/" + template.ItemID, "template": "/api/vAppTemplate/vappTemplate-" + template.ID,
-		"media": media, "media-item": "/api/catalogItem/" + m.Catalogs[0].Media[0].ItemID, "q-media": "/api/query?type=media", "uploading": uploading, "uploading-template": unfinished,
+		"media": media, "media-item": "/api/catalogItem/" + m.Catalogs[0].Media[0].ItemID, "q-media": "/api/query?type=media", "rule": rule, "rules": c.vdc() + "/vmAffinityRules/", "snapshot": second + "/snapshotSection", "uploading": uploading, "uploading-template": unfinished,
 		"disk": disk, "attached": disk + "/attachedVms",
 		"network-config": vapp + "/networkConfigSection", "lease": vapp + "/leaseSettingsSection", "vapp-metadata": vapp + "/metadata", "metadata-value": vapp + "/metadata/k",
 		"nics": vm + "/networkConnectionSection", "customization": vm + "/guestCustomizationSection", "hardware": vm + "/virtualHardwareSection",

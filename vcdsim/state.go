@@ -49,6 +49,7 @@ type State struct {
 	VMs      []VM
 	Disks    []Disk
 	Uploads  []Upload
+	Affinity []AffinityRule
 	Tasks    []Task
 	Sessions []Session
 	// Metadata is that of what the model holds, by bare id; that of vApps, VMs and disks is with them.
@@ -126,6 +127,7 @@ type VM struct {
 	NICs            []NIC
 	PrimaryNIC      int
 	MediaID         string // in the drive
+	Snapshot        *Snapshot
 	ExtraConfig     map[string]string
 	Metadata        map[string]Metadata
 	Properties      map[string]string // product section
@@ -226,6 +228,7 @@ func (v *VApp) clone() VApp {
 func (v *VM) clone() VM {
 	c := *v
 	c.PoweredOn = v.Status == PoweredOn
+	c.Snapshot = v.Snapshot.clone()
 	c.Disks, c.NICs = slices.Clone(v.Disks), slices.Clone(v.NICs)
 	c.ExtraConfig, c.Metadata, c.Properties = maps.Clone(v.ExtraConfig), maps.Clone(v.Metadata), maps.Clone(v.Properties)
 	return c
@@ -243,6 +246,7 @@ type store struct {
 	children  map[string][]*VM               // vApp -> VMs in the order they were made
 	order     []*VM                          // all VMs by id
 	metadata  map[string]map[string]Metadata // of what the model holds, by id
+	affinity  map[string]*AffinityRule       // by id
 	uploads   map[string]*Upload             // by id
 	documents map[string][]*document         // of cloudapi, by path, oldest first
 	access    map[string]access              // by the id of what is shared
@@ -258,7 +262,8 @@ func newStore(m Model) *store {
 		vapps: map[string]*VApp{}, vms: map[string]*VM{}, disks: map[string]*Disk{},
 		tasks: map[string]*Task{}, sessions: map[string]*Session{}, locks: map[string]string{}, children: map[string][]*VM{},
 		metadata: map[string]map[string]Metadata{}, documents: map[string][]*document{}, uploads: map[string]*Upload{},
-		access: map[string]access{}, alarms: map[int]alarm{},
+		affinity: map[string]*AffinityRule{},
+		access:   map[string]access{}, alarms: map[int]alarm{},
 	}
 }
 

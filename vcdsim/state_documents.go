@@ -39,6 +39,9 @@ type APIClient struct {
 
 // snapshotDocuments copies what is neither vApp, VM, disk, task nor session.
 func (s *store) snapshotDocuments(out *State) {
+	for _, a := range sorted(s.affinity) {
+		out.Affinity = append(out.Affinity, a.clone())
+	}
 	for _, u := range sorted(s.uploads) {
 		out.Uploads = append(out.Uploads, u.clone())
 	}

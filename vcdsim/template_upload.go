@@ -277,7 +277,7 @@ func (r *request) clonedVMs(source, v *VApp) []*VM {
 	for _, vm := range r.sim.store.vmsOf(source.ID) {
 		c := vm.clone()
 		c.ID, c.VAppID, c.Status, c.Deployed, c.Created = r.sim.ids.next("vm"), v.ID, Unresolved, false, v.Created
-		c.Boot, c.PoweredOn, c.MediaID, c.Metadata = Boot{}, false, "", map[string]Metadata{}
+		c.Boot, c.PoweredOn, c.MediaID, c.Snapshot, c.Metadata = Boot{}, false, "", nil, map[string]Metadata{}
 		c.Disks = slices.DeleteFunc(c.Disks, func(d VMDisk) bool { return d.DiskID != "" })
 		for i := range c.NICs {
 			n := &c.NICs[i]

@@ -79,6 +79,11 @@ func (r *request) vmLinks(vm *VM) []*xmltree.Node {
 	add("media:ejectMedia", "/media/action/ejectMedia", "mediaInsertOrEjectParams")
 	add("disk:attach", "/disk/action/attach", "diskAttachOrDetachParams")
 	add("disk:detach", "/disk/action/detach", "diskAttachOrDetachParams")
+	add("snapshot:create", "/action/createSnapshot", "createSnapshotParams")
+	if vm.Snapshot != nil {
+		add("snapshot:revertToCurrent", "/action/revertToCurrentSnapshot", "")
+		add("snapshot:removeAll", "/action/removeAllSnapshots", "")
+	}
 	add("customizeAtNextPowerOn", "/action/customizeAtNextPowerOn", "")
 	out = append(out, r.link("reconfigureVm", path+"/action/reconfigureVm", mime("vm"), vm.Name))
 	return append(out, r.link("up", "/api/vApp/vapp-"+vm.VAppID, mime("vapp")))
@@ -98,7 +103,7 @@ func (r *request) vmNode(vm *VM, root bool) *xmltree.Node {
 	n.Add(r.vmLinks(vm))
 	n.Add([]*xmltree.Node{
 		T("Description", vm.Description), r.tasksNode(vm.ID), r.hardwareSection(vm, false), r.osSection(vm), r.connectionSection(vm, false),
-		r.customizationSection(vm, false), r.productSection(vm), r.runtimeSection(vm), r.specSection(vm), T("DateCreated", vm.Created),
+		r.customizationSection(vm, false), r.productSection(vm), r.runtimeSection(vm), r.snapshotSection(vm, false), r.specSection(vm), T("DateCreated", vm.Created),
 		T("VAppScopedLocalId", r.sim.ids.named("local", vm.ID)),
 		xmltree.New("VmCapabilities", section(r.href("vm", vm.ID)+"/vmCapabilities/", "vmCapabilitiesSection")[:2],
 			T("MemoryHotAddEnabled", true), T("CpuHotAddEnabled", true)),

@@ -1,0 +1,87 @@
+package vcdsim_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// affinity is the document of a rule.
+func (c *client) affinity(name, polarity string, enabled bool, vms ...string) string {
+	var refs strings.Builder
+	for _, vm := range vms {
+		fmt.Fprintf(&refs, `<VmReference href="%s"/>`, c.sim.URL()+vm)
+	}
+	return fmt.Sprintf(`<VmAffinityRule %s><Name>%s</Name><IsEnabled>%t</IsEnabled><IsMandatory>true</IsMandatory><Polarity>%s</Polarity><VmReferences>%s</VmReferences></VmAffinityRule>`,
+		xmlns, name, enabled, polarity, &refs)
+}
+
+func TestAffinityRules(t *testing.T) {
+	c := start(t, manual)
+	c.as("admin")
+	vapp := c.vapp("cluster")
+	a, b, d := c.vm(vapp, "a"), c.vm(vapp, "b"), c.vm(vapp, "d")
+	rules := c.vdc() + "/vmAffinityRules/"
+	rule := c.ok(http.MethodPost, rules, c.affinity("apart", "Anti-Affinity", true, a, b)).xml.At("Owner").Attr("href")
+	c.Expect(c.get(rules).xml.All("VmAffinityRule")).To(HaveLen(1))
+
+	for _, tc := range []struct {
+		name, body string
+		status     int
+	}{
+		{"no name", c.affinity("", "Affinity", true, a, b), 400},
+		{"an unknown polarity", c.affinity("x", "Sometimes", true, a, b), 400},
+		{"one VM", c.affinity("x", "Affinity", true, a), 400},
+		{"a VM twice", c.affinity("x", "Affinity", true, a, a), 400},
+		{"a VM that does not exist", c.affinity("x", "Affinity", true, a, "/api/vApp/vm-11111111-2222-3333-4444-555555555555"), 403},
+		{"together what another rule keeps apart", c.affinity("x", "Affinity", true, a, b, d), 400},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			NewWithT(t).Expect(c.call(http.MethodPost, rules, tc.body).status).To(Equal(tc.status))
+		})
+	}
+
+	c.ok(http.MethodPut, rule, c.affinity("renamed", "Anti-Affinity", false, b, d))
+	x := c.get(rule).xml
+	c.Expect([]string{x.Str("Name"), x.Str("IsEnabled"), x.Str("IsMandatory")}).To(Equal([]string{"renamed", "false", "true"}))
+	c.ok(http.MethodPost, rules, c.affinity("together", "Affinity", true, b, d))
+	c.ok(http.MethodDelete, d, "")
+	c.Expect(c.get(rule).xml.At("VmReferences").All("VmReference")).To(HaveLen(1), "the other VM is gone")
+
+	c.as("capvcd")
+	c.refused(http.MethodDelete, rule, "", 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
+	c.as("admin")
+	c.ok(http.MethodDelete, rule, "")
+	c.refused(http.MethodGet, rule, "", 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
+	c.Expect(c.sim.State().Affinity).To(HaveLen(1))
+}
+
+func TestSnapshots(t *testing.T) {
+	c := start(t, manual)
+	c.as("admin")
+	vapp := c.vapp("cluster")
+	vm := c.vm(vapp, "node")
+	memory := func() string { return c.get(vm + "/virtualHardwareSection/memory").xml.Str("VirtualQuantity") }
+	before := memory()
+	c.refused(http.MethodPost, vm+"/action/revertToCurrentSnapshot", "", 400, "BAD_REQUEST")
+	c.ok(http.MethodPost, vm+"/action/createSnapshot", `<CreateSnapshotParams `+xmlns+` memory="false"/>`)
+	c.Expect(c.get(vm + "/snapshotSection").xml.At("Snapshot").Attr("poweredOn")).To(Equal("false"))
+
+	hw := c.get(vm + "/virtualHardwareSection/memory").body
+	c.ok(http.MethodPut, vm+"/virtualHardwareSection/memory", strings.Replace(string(hw), "VirtualQuantity>"+before, "VirtualQuantity>8192", 1))
+	c.ok(http.MethodPost, vm+"/power/action/powerOn", "")
+	c.Expect(memory()).To(Equal("8192"))
+	c.ok(http.MethodPost, vm+"/action/revertToCurrentSnapshot", "")
+	c.Expect(memory()).To(Equal(before))
+	c.Expect(c.get(vm).xml.Attr("status")).To(Equal("8"), "its memory is not in the snapshot")
+
+	c.ok(http.MethodPost, vm+"/power/action/powerOn", "")
+	c.ok(http.MethodPost, vapp+"/action/createSnapshot", `<CreateSnapshotParams `+xmlns+` memory="true"/>`)
+	c.ok(http.MethodPost, vapp+"/action/revertToCurrentSnapshot", "")
+	c.Expect(c.get(vm).xml.Attr("status")).To(Equal("4"))
+	c.ok(http.MethodPost, vapp+"/action/removeAllSnapshots", "")
+	c.Expect(c.get(vm + "/snapshotSection").xml.At("Snapshot")).To(BeNil())
+}

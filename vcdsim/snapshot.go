@@ -1,0 +1,150 @@
+package vcdsim
+
+import (
+	"maps"
+	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+// A Snapshot is what a VM was at a time; a VM has one at most.
+type Snapshot struct {
+	Created        time.Time
+	PoweredOn      bool // whether its memory is in it
+	CPUs           int64
+	CoresPerSocket int64
+	MemoryMiB      int64
+	ExtraConfig    map[string]string
+	SizeMiB        int64
+}
+
+func snapshotRoutes(add addRoute) {
+	for action, op := range map[string]string{
+		"createSnapshot": opCreateSnapshot, "revertToCurrentSnapshot": opRevertSnapshot, "removeAllSnapshots": opRemoveSnapshot,
+	} {
+		add("POST", "/api/vApp/vm-{vm}/action/"+action, func(r *request) (*response, error) { return r.snapshotVM(op) }, latencyWrite)
+		add("POST", "/api/vApp/vapp-{vapp}/action/"+action, func(r *request) (*response, error) { return r.snapshotVApp(op) }, latencyWrite)
+	}
+	add("GET", "/api/vApp/vm-{vm}/snapshotSection", (*request).getSnapshot, latencyLegacy)
+}
+
+func (s *Snapshot) clone() *Snapshot {
+	if s == nil {
+		return nil
+	}
+	c := *s
+	c.ExtraConfig = maps.Clone(s.ExtraConfig)
+	return &c
+}
+
+func (r *request) snapshotSection(vm *VM, root bool) *xmltree.Node {
+	n := xmltree.New("SnapshotSection")
+	if root {
+		n.Add(namespaces())
+	}
+	n.Add(section(r.href("vm", vm.ID)+"/snapshotSection", "snapshotSection"))
+	n.Add(xmltree.T("ovf:Info", "Snapshot information section"))
+	if s := vm.Snapshot; s != nil {
+		n.Add(xmltree.New("Snapshot", xmltree.A("created", s.Created), xmltree.A("poweredOn", s.PoweredOn), xmltree.A("size", s.SizeMiB<<20)))
+	}
+	return n
+}
+
+func (r *request) getSnapshot() (*response, error) {
+	vm, err := r.ownVM()
+	if err != nil {
+		return nil, err
+	}
+	return xmlOK(r.snapshotSection(vm, true)), nil
+}
+
+// snapshotWork refuses what cannot be done and reads whether memory is asked for.
+func (r *request) snapshotWork(op string, vms []*VM) (Work, error) {
+	w := Work{Op: op}
+	for _, vm := range vms {
+		if vm.Status == Unresolved || vm.Status == FailedCreation {
+			return Work{}, badRequest("The requested operation could not be executed since VM %q is not resolved.", vm.Name)
+		}
+		if op == opRevertSnapshot && vm.Snapshot == nil {
+			return Work{}, badRequest("The VM %q has no snapshot.", vm.Name)
+		}
+		for _, d := range vm.Disks {
+			if op == opCreateSnapshot && d.DiskID != "" {
+				return Work{}, badRequest("A snapshot of VM %q cannot be made: an independent disk is attached to it.", vm.Name)
+			}
+		}
+		w.VMs = append(w.VMs, vm.ID)
+	}
+	if op == opCreateSnapshot && len(r.body) > 0 {
+		tree, err := r.tree()
+		if err != nil {
+			return Work{}, err
+		}
+		w.PowerOn = tree.Attr("memory") == "true"
+	}
+	return w, nil
+}
+
+func (r *request) snapshotVM(op string) (*response, error) {
+	vm, err := r.idleVM()
+	if err != nil {
+		return nil, err
+	}
+	w, err := r.snapshotWork(op, []*VM{vm})
+	if err != nil {
+		return nil, err
+	}
+	return r.startVM(vm, w)
+}
+
+func (r *request) snapshotVApp(op string) (*response, error) {
+	v, err := r.idleVApp()
+	if err != nil {
+		return nil, err
+	}
+	w, err := r.snapshotWork(op, r.sim.store.vmsOf(v.ID))
+	if err != nil {
+		return nil, err
+	}
+	w.VApp = v.ID
+	return r.accepted(r.sim.startTask(r, w, v.entity(), r.sim.vappLocks(v))), nil
+}
+
+func (s *Simulator) commitSnapshot(t *Task) error {
+	for _, id := range t.Work.VMs {
+		vm := s.store.vms[id]
+		if vm == nil {
+			return gone("vm", id)
+		}
+		switch t.Work.Op {
+		case opCreateSnapshot:
+			vm.Snapshot = vm.snapshot(s.clock.Now(), t.Work.PowerOn)
+		case opRevertSnapshot:
+			s.revert(vm)
+		default:
+			vm.Snapshot = nil
+		}
+	}
+	s.deployedChanged(s.store.vapps[t.Work.VApp])
+	return nil
+}
+
+func (vm *VM) snapshot(now time.Time, memory bool) *Snapshot {
+	return &Snapshot{
+		Created: now, PoweredOn: memory && vm.Status == PoweredOn, CPUs: vm.CPUs, CoresPerSocket: vm.CoresPerSocket, MemoryMiB: vm.MemoryMiB,
+		ExtraConfig: maps.Clone(vm.ExtraConfig), SizeMiB: vm.storage(),
+	}
+}
+
+// revert brings a VM back to its snapshot; without memory in it the VM is off then.
+func (s *Simulator) revert(vm *VM) {
+	x := vm.Snapshot.clone()
+	if x == nil {
+		return
+	}
+	s.setPower(vm, PoweredOff)
+	vm.CPUs, vm.CoresPerSocket, vm.MemoryMiB, vm.ExtraConfig = x.CPUs, x.CoresPerSocket, x.MemoryMiB, x.ExtraConfig
+	if x.PoweredOn {
+		s.setPower(vm, PoweredOn)
+	}
+}
