@@ -46,7 +46,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := restore(sim, o.state); err != nil {
+	if err := restore(sim, o.state); err != nil { //nolint:contextcheck // Guests have no context before the start.
 		return err
 	}
 	if err := sim.Start(); err != nil {
