@@ -59,8 +59,8 @@ func readLease(section *xmltree.Node, lease Lease, org *Org) Lease {
 // newVMs reads the sourced items. The VMs are not in the store yet; the caller adds them when the whole request is right.
 func (r *request) newVMs(vdc *VDC, v *VApp, tree *xmltree.Node) ([]*VM, error) {
 	var out []*VM
-	for _, item := range tree.All("SourcedItem") {
-		vms, err := r.sourced(vdc, v, item)
+	for _, item := range append(tree.All("SourcedItem"), tree.All("CreateItem")...) {
+		vms, err := r.itemVMs(vdc, v, item)
 		if err != nil {
 			return nil, err
 		}
@@ -73,6 +73,15 @@ func (r *request) newVMs(vdc *VDC, v *VApp, tree *xmltree.Node) ([]*VM, error) {
 		}
 	}
 	return out, r.checkQuota(vdc, len(out))
+}
+
+// itemVMs makes the VMs of one item, which has a source or says itself what the VM is.
+func (r *request) itemVMs(vdc *VDC, v *VApp, item *xmltree.Node) ([]*VM, error) {
+	if item.Name == "SourcedItem" {
+		return r.sourced(vdc, v, item)
+	}
+	vm, err := r.newRawVM(vdc, v, item)
+	return []*VM{vm}, err
 }
 
 func (r *request) checkQuota(vdc *VDC, more int) error {

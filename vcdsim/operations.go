@@ -247,7 +247,12 @@ func (s *Simulator) commitDeleteVM(t *Task) error {
 		return gone("vm", t.Work.VM)
 	}
 	s.deleteVM(vm)
-	s.deployedChanged(s.store.vapps[vm.VAppID])
+	v := s.store.vapps[vm.VAppID]
+	if v != nil && v.AutoNature {
+		s.removeVApp(v)
+		return nil
+	}
+	s.deployedChanged(v)
 	return nil
 }
 

@@ -114,7 +114,7 @@ func (r *request) vappRecords() []*record {
 			A("name", v.Name), A("vdc", r.href("vdc", v.VDCID)), A("vdcName", vdcName), A("isPublic", false), A("isEnabled", true),
 			A("isBusy", r.sim.busy(v.ID)), A("creationDate", v.Created), A("status", r.sim.store.status(v).text()),
 			A("ownerName", r.userName(v)), A("isDeployed", r.sim.store.deployed(v)), A("isInMaintenanceMode", false),
-			A("isAutoNature", false), A("isExpired", false), A("numberOfVMs", len(vms)), A("numberOfCpus", cpus),
+			A("isAutoNature", v.AutoNature), A("isExpired", false), A("numberOfVMs", len(vms)), A("numberOfCpus", cpus),
 			A("cpuAllocationMhz", cpus*1000), A("memoryAllocationMB", memory), A("storageKB", storage*1024), A("isVdcEnabled", true),
 			leaseAttr("autoUndeployDate", v.Lease.undeploys()), leaseAttr("autoDeleteDate", v.Lease.deletes()),
 			A("description", v.Description), A("href", r.href("vapp", v.ID)), A("type", mime("vapp")),

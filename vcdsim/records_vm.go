@@ -67,7 +67,7 @@ func (w *vmRow) fill(rec *record) {
 	}
 	attrs = append(attrs, A("isBusy", r.sim.busy(vm.ID)), A("isDeployed", vm.Deployed), A("isPublished", false),
 		A("catalogName", ""), A("hardwareVersion", hardwareNumber(vm.HardwareVersion)), A("vmToolsStatus", "RUNNING"),
-		A("isInMaintenanceMode", false), A("isAutoNature", false), A("storageProfileName", r.sim.store.profileName(vm.StorageProfileID)),
+		A("isInMaintenanceMode", false), A("isAutoNature", vapp.AutoNature), A("storageProfileName", r.sim.store.profileName(vm.StorageProfileID)),
 		A("gcStatus", gcStatus(vm)), leaseAttr("autoUndeployDate", vapp.Lease.undeploys()), leaseAttr("autoDeleteDate", vapp.Lease.deletes()),
 		A("isAutoUndeployNotified", false), A("isAutoDeleteNotified", false), A("isComputePolicyCompliant", true),
 		Opt("vmSizingPolicyId", URN("vdcComputePolicy", vm.SizingPolicyID)), Opt("vmPlacementPolicyId", URN("vdcComputePolicy", vm.PlacementPolicyID)),

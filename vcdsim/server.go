@@ -62,7 +62,7 @@ func (s *Simulator) addRoutes() {
 	openRoutes(open)
 	uploadRoutes(open)
 	for _, group := range []func(addRoute){
-		sessionRoutes, taskRoutes, orgRoutes, adminRoutes, vdcRoutes, mediaRoutes, templateRoutes, affinityRoutes, snapshotRoutes, networkRoutes, policyRoutes, catalogRoutes, queryRoutes,
+		sessionRoutes, taskRoutes, orgRoutes, adminRoutes, vdcRoutes, mediaRoutes, templateRoutes, affinityRoutes, snapshotRoutes, standaloneRoutes, networkRoutes, policyRoutes, catalogRoutes, queryRoutes,
 		vappRoutes, vmRoutes, diskRoutes, metadataRoutes, documentRoutes, entityRoutes, adminOrgRoutes, providerRoutes,
 		policyAdminRoutes, accessRoutes, tokenRoutes, networkingRoutes,
 	} {

@@ -71,6 +71,7 @@ type VApp struct {
 	Deployed    bool
 	Created     time.Time
 	Networks    []VAppNetwork
+	AutoNature  bool // of a standalone VM, with which it goes
 	Lease       Lease
 	Metadata    map[string]Metadata
 }

@@ -1,0 +1,122 @@
+package vcdsim
+
+import (
+	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+func standaloneRoutes(add addRoute) {
+	add("POST", "/api/vdc/{id}/action/createVm", func(r *request) (*response, error) { return r.standalone("CreateVm") }, latencyWrite)
+	add("POST", "/api/vdc/{id}/action/instantiateVmFromTemplate", func(r *request) (*response, error) {
+		return r.standalone("SourcedVmTemplateItem")
+	}, latencyWrite)
+}
+
+// standalone makes a VM in a vApp of its own, which goes with it. The element says whether the VM is new or from a template.
+func (r *request) standalone(element string) (*response, error) {
+	org, vdc, err := r.ownVDC()
+	if err != nil {
+		return nil, err
+	}
+	tree, err := r.tree()
+	if err != nil {
+		return nil, err
+	}
+	item := tree.At(element)
+	if item == nil {
+		return nil, badRequest("Bad request - %s is missing.", element)
+	}
+	v := &VApp{
+		ID: r.sim.ids.next("vapp"), OrgID: org.ID, VDCID: vdc.ID, OwnerID: r.session.UserID, Status: Unresolved, AutoNature: true,
+		Created: r.sim.clock.Now(), Metadata: map[string]Metadata{}, Lease: Lease{Runtime: org.RuntimeLease, Storage: org.StorageLease},
+	}
+	vms, err := r.standaloneVMs(vdc, v, tree, item)
+	if err != nil {
+		return nil, err
+	}
+	v.Name = vms[0].Name + "-" + v.ID
+	if d := tree.Str("Description"); d != "" {
+		vms[0].Description = d
+	}
+	r.sim.store.vapps[v.ID] = v
+	w := Work{Op: opComposeVMs, VApp: v.ID, VMs: r.addVMs(vms), PowerOn: tree.Attr("powerOn") == "true"}
+	return r.accepted(r.sim.startTask(r, w, v.entity(), r.sim.vappLocks(v))), nil
+}
+
+// standaloneVMs makes the only VM of v, and the networks of v as its NICs want them.
+func (r *request) standaloneVMs(vdc *VDC, v *VApp, tree, item *xmltree.Node) ([]*VM, error) {
+	params := item.At("VmTemplateInstantiationParams")
+	if params != nil {
+		params.Name = "InstantiationParams"
+	}
+	section := item.At("NetworkConnectionSection")
+	if section == nil {
+		section = params.At("NetworkConnectionSection")
+	}
+	r.bridge(vdc, v, section)
+	if item.Name == "CreateVm" {
+		vm, err := r.newRawVM(vdc, v, item)
+		if err != nil {
+			return nil, err
+		}
+		return []*VM{vm}, r.checkQuota(vdc, 1)
+	}
+	if policy := tree.At("ComputePolicy"); policy != nil {
+		item.Add(policy)
+	}
+	vms, err := r.sourced(vdc, v, item)
+	if err != nil {
+		return nil, err
+	}
+	if len(vms) != 1 {
+		return nil, badRequest("The source of a standalone VM has to be one VM.")
+	}
+	return vms, r.checkQuota(vdc, 1)
+}
+
+// bridge connects a vApp to the networks of the VDC that a section names.
+func (r *request) bridge(vdc *VDC, v *VApp, section *xmltree.Node) {
+	for _, c := range section.All("NetworkConnection") {
+		i := slices.IndexFunc(vdc.Networks, func(n Network) bool { return n.Name == c.Attr("network") })
+		if i >= 0 && v.network(vdc.Networks[i].Name) == nil {
+			n := vdc.Networks[i]
+			v.Networks = append(v.Networks, VAppNetwork{ID: r.sim.ids.next("network"), Name: n.Name, ParentID: n.ID, FenceMode: "bridged"})
+		}
+	}
+}
+
+// newRawVM makes a VM that comes from no template.
+func (r *request) newRawVM(vdc *VDC, v *VApp, item *xmltree.Node) (*VM, error) {
+	name := item.Attr("name")
+	if err := checkName("VM", name); err != nil {
+		return nil, err
+	}
+	spec := item.At("VmSpecSection")
+	vm := &VM{
+		ID: r.sim.ids.next("vm"), Name: name, Description: item.Str("Description"), VAppID: v.ID, Status: Unresolved, Created: r.sim.clock.Now(),
+		OS: orElse(spec.Str("OsType"), "otherLinux64Guest"), HardwareVersion: orElse(spec.Str("HardwareVersion"), defaultHardware),
+		CPUs: 1, CoresPerSocket: 1, MemoryMiB: 512, ExtraConfig: map[string]string{}, Metadata: map[string]Metadata{},
+		Properties: map[string]string{}, Customization: Customization{ComputerName: computerName(name)},
+	}
+	if err := r.choosePolicies(vdc, vm, item); err != nil {
+		return nil, err
+	}
+	if err := r.readSpec(vm, item, &vmChange{}); err != nil {
+		return nil, err
+	}
+	if err := readCustomization(item.At("GuestCustomizationSection"), &vm.Customization); err != nil {
+		return nil, err
+	}
+	if image := item.At("BootImage"); image != nil {
+		_, m, err := r.mediaByID(image.Attr("href"))
+		if err != nil {
+			return nil, err
+		}
+		vm.MediaID = m.ID
+	}
+	if section := item.At("NetworkConnectionSection"); section != nil {
+		return vm, r.readNICs(v, vm, section)
+	}
+	return vm, nil
+}

@@ -1,0 +1,54 @@
+package vcdsim_test
+
+import (
+	"net/http"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+const rawVM = `<VmSpecSection Modified="true"><ovf:Info/><OsType>debian10Guest</OsType><NumCpus>2</NumCpus><NumCoresPerSocket>1</NumCoresPerSocket>` +
+	`<MemoryResourceMb><Configured>1024</Configured></MemoryResourceMb><DiskSection><DiskSettings><SizeMb>2048</SizeMb></DiskSettings></DiskSection>` +
+	`<HardwareVersion>vmx-18</HardwareVersion></VmSpecSection>`
+
+func TestStandaloneVMs(t *testing.T) {
+	c := start(t, manual)
+	m := c.model()
+	nics := `<NetworkConnectionSection><ovf:Info/><PrimaryNetworkConnectionIndex>0</PrimaryNetworkConnectionIndex><NetworkConnection network="` +
+		m.VDCs[0].Networks[0].Name + `"><NetworkConnectionIndex>0</NetworkConnectionIndex><IsConnected>true</IsConnected>` +
+		`<IpAddressAllocationMode>POOL</IpAddressAllocationMode></NetworkConnection></NetworkConnectionSection>`
+	source := c.sim.URL() + "/api/vAppTemplate/vm-" + m.Catalogs[0].Templates[0].VMs[0].ID
+	for _, tc := range []struct {
+		name, action, body string
+	}{
+		{"a new VM", "createVm", `<CreateVmParams ` + xmlns + ` name="vm" powerOn="true"><CreateVm name="vm">` + rawVM + nics + `</CreateVm></CreateVmParams>`},
+		{"from a template", "instantiateVmFromTemplate", `<InstantiateVmTemplateParams ` + xmlns + ` name="vm" powerOn="true"><SourcedVmTemplateItem><Source href="` +
+			source + `"/><VmGeneralParams><Name>vm</Name></VmGeneralParams><VmTemplateInstantiationParams>` + nics +
+			`</VmTemplateInstantiationParams></SourcedVmTemplateItem></InstantiateVmTemplateParams>`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := NewWithT(t)
+			vapp := c.ok(http.MethodPost, c.vdc()+"/action/"+tc.action, tc.body).xml.At("Owner").Attr("href")
+			g.Expect(c.records("type=vApp&filter=isAutoNature==true")).To(HaveLen(1))
+			vm := c.get(vapp).xml.At("Children", "Vm")
+			g.Expect(vm.Attr("name")).To(Equal("vm"))
+			g.Expect(vm.Attr("status")).To(Equal("4"))
+			g.Expect(vm.At("NetworkConnectionSection", "NetworkConnection").Str("IpAddress")).NotTo(BeEmpty())
+
+			c.ok(http.MethodPost, vm.Attr("href")+"/action/undeploy", `<UndeployVAppParams `+xmlns+`/>`)
+			c.ok(http.MethodDelete, vm.Attr("href"), "")
+			g.Expect(c.records("type=vApp")).To(BeEmpty(), "the vApp goes with its VM")
+		})
+	}
+	c.refused(http.MethodPost, c.vdc()+"/action/createVm", `<CreateVmParams `+xmlns+`/>`, 400, "BAD_REQUEST")
+	c.refused(http.MethodPost, c.vdc()+"/action/createVm", `<CreateVmParams `+xmlns+`><CreateVm/></CreateVmParams>`, 400, "BAD_REQUEST")
+}
+
+func TestAVMThatComesFromNoTemplateIsAddedToAVApp(t *testing.T) {
+	c := start(t)
+	vapp := c.vapp("cluster")
+	c.ok(http.MethodPost, vapp+"/action/recomposeVApp", `<RecomposeVAppParams `+xmlns+`><CreateItem name="raw">`+rawVM+`</CreateItem></RecomposeVAppParams>`)
+	vm := c.state("raw")
+	c.Expect([]any{vm.OS, vm.HardwareVersion, vm.CPUs, vm.MemoryMiB, vm.Disks[0].SizeMiB}).To(Equal([]any{"debian10Guest", "vmx-18", int64(2), int64(1024), int64(2048)}))
+	c.refused(http.MethodPost, vapp+"/action/recomposeVApp", `<RecomposeVAppParams `+xmlns+`><CreateItem name="raw">`+rawVM+`</CreateItem></RecomposeVAppParams>`, 400, "DUPLICATE_NAME")
+}
