@@ -108,15 +108,8 @@ func (r *request) readAffinity(a *AffinityRule) error {
 		return badRequest("The polarity %q is invalid.", a.Polarity)
 	}
 	for _, refs := range tree.All("VmReferences") {
-		for _, ref := range refs.All("VmReference") {
-			vm, err := r.vmByID(bare(ref.Attr("href")))
-			if err != nil || r.sim.store.vapps[vm.VAppID].VDCID != a.VDCID {
-				return forbidden("VAPP_VM_EDIT_AFFINITY_RULE", bare(ref.Attr("href")))
-			}
-			if slices.Contains(a.VMs, vm.ID) {
-				return badRequest("The VM %q is named twice.", vm.Name)
-			}
-			a.VMs = append(a.VMs, vm.ID)
+		if err := r.readMembers(a, refs); err != nil {
+			return err
 		}
 	}
 	if len(a.VMs) < 2 {
@@ -125,23 +118,43 @@ func (r *request) readAffinity(a *AffinityRule) error {
 	return r.freeOfRules(a)
 }
 
+// readMembers adds the VMs of a list to a rule.
+func (r *request) readMembers(a *AffinityRule, refs *xmltree.Node) error {
+	for _, ref := range refs.All("VmReference") {
+		vm, err := r.vmByID(bare(ref.Attr("href")))
+		if err != nil || r.sim.store.vapps[vm.VAppID].VDCID != a.VDCID {
+			return forbidden("VAPP_VM_EDIT_AFFINITY_RULE", bare(ref.Attr("href")))
+		}
+		if slices.Contains(a.VMs, vm.ID) {
+			return badRequest("The VM %q is named twice.", vm.Name)
+		}
+		a.VMs = append(a.VMs, vm.ID)
+	}
+	return nil
+}
+
 // freeOfRules refuses VMs that are to be together by one rule and apart by another.
 func (r *request) freeOfRules(a *AffinityRule) error {
 	for _, o := range sorted(r.sim.store.affinity) {
 		if o.ID == a.ID || !o.Enabled || !a.Enabled || o.Polarity == a.Polarity {
 			continue
 		}
-		shared := 0
-		for _, id := range o.VMs {
-			if slices.Contains(a.VMs, id) {
-				shared++
-			}
-		}
-		if shared > 1 {
+		if shared(a.VMs, o.VMs) > 1 {
 			return badRequest("The affinity rule %q conflicts with the rule %q.", a.Name, o.Name)
 		}
 	}
 	return nil
+}
+
+// shared counts what two lists have in common.
+func shared(a, b []string) int {
+	n := 0
+	for _, x := range a {
+		if slices.Contains(b, x) {
+			n++
+		}
+	}
+	return n
 }
 
 func (r *request) createAffinityRule() (*response, error) {

@@ -2,6 +2,7 @@ package vcdsim
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
@@ -62,16 +63,8 @@ func (r *request) getSnapshot() (*response, error) {
 func (r *request) snapshotWork(op string, vms []*VM) (Work, error) {
 	w := Work{Op: op}
 	for _, vm := range vms {
-		if vm.Status == Unresolved || vm.Status == FailedCreation {
-			return Work{}, badRequest("The requested operation could not be executed since VM %q is not resolved.", vm.Name)
-		}
-		if op == opRevertSnapshot && vm.Snapshot == nil {
-			return Work{}, badRequest("The VM %q has no snapshot.", vm.Name)
-		}
-		for _, d := range vm.Disks {
-			if op == opCreateSnapshot && d.DiskID != "" {
-				return Work{}, badRequest("A snapshot of VM %q cannot be made: an independent disk is attached to it.", vm.Name)
-			}
+		if err := vm.snapshots(op); err != nil {
+			return Work{}, err
 		}
 		w.VMs = append(w.VMs, vm.ID)
 	}
@@ -83,6 +76,19 @@ func (r *request) snapshotWork(op string, vms []*VM) (Work, error) {
 		w.PowerOn = tree.Attr("memory") == "true"
 	}
 	return w, nil
+}
+
+// snapshots refuses an operation on snapshots that the VM's state rules out.
+func (vm *VM) snapshots(op string) error {
+	switch {
+	case vm.Status == Unresolved || vm.Status == FailedCreation:
+		return badRequest("The requested operation could not be executed since VM %q is not resolved.", vm.Name)
+	case op == opRevertSnapshot && vm.Snapshot == nil:
+		return badRequest("The VM %q has no snapshot.", vm.Name)
+	case op == opCreateSnapshot && slices.ContainsFunc(vm.Disks, func(d VMDisk) bool { return d.DiskID != "" }):
+		return badRequest("A snapshot of VM %q cannot be made: an independent disk is attached to it.", vm.Name)
+	}
+	return nil
 }
 
 func (r *request) snapshotVM(op string) (*response, error) {

@@ -168,16 +168,11 @@ func (r *request) captureVApp() (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := Work{Op: opCapture, VApp: v.ID}
-	if target := tree.At("TargetCatalogItem"); target != nil {
-		i, found := r.sim.store.item(bare(target.Attr("href")))
-		if !found || i.catalog.ID != sh.catalog.ID || i.of.Kind != "vapptemplate" {
-			return nil, forbidden("CATALOG_ITEM_VIEW", bare(target.Attr("href")))
-		}
-		w.Remove = []string{i.of.ID}
-	} else if err := sh.catalog.freeItemName(tree.Attr("name")); err != nil {
+	replaced, err := r.captureTarget(sh, tree)
+	if err != nil {
 		return nil, err
 	}
+	w := Work{Op: opCapture, VApp: v.ID, Remove: replaced}
 	if len(r.sim.store.vmsOf(v.ID)) == 0 {
 		return nil, badRequest("The vApp %q does not contain any VMs.", v.Name)
 	}
@@ -192,6 +187,19 @@ func (r *request) captureVApp() (*response, error) {
 	sh.catalog.Templates = append(sh.catalog.Templates, t)
 	w.Document = t.ID
 	return r.accepted(r.sim.startTask(r, w, t.entity(), append(r.sim.vappLocks(v), t.ID))), nil
+}
+
+// captureTarget is the template whose place a capture takes, if it takes one.
+func (r *request) captureTarget(sh shelf, tree *xmltree.Node) ([]string, error) {
+	target := tree.At("TargetCatalogItem")
+	if target == nil {
+		return nil, sh.catalog.freeItemName(tree.Attr("name"))
+	}
+	i, found := r.sim.store.item(bare(target.Attr("href")))
+	if !found || i.catalog.ID != sh.catalog.ID || i.of.Kind != "vapptemplate" {
+		return nil, forbidden("CATALOG_ITEM_VIEW", bare(target.Attr("href")))
+	}
+	return []string{i.of.ID}, r.sim.busyCheck(i.of.ID)
 }
 
 // captured is a VM as a template has it, without its independent disks.
