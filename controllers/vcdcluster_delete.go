@@ -110,7 +110,7 @@ func (s *clusterScope) proveGone(ctx context.Context, vdc vcd.VDC, name string) 
 	}
 	if c.Annotations[infrav1.VAppCreatedAnnotation] == "" {
 		now := &infrav1.VCDCluster{} // The last machine notes it, and goes at once.
-		if err := s.Live.Get(ctx, client.ObjectKeyFromObject(c), now); err != nil {
+		if err := s.Live.Get(ctx, client.ObjectKeyFromObject(c), now); client.IgnoreNotFound(err) != nil {
 			return done, fmt.Errorf("getting VCDCluster %s: %w", c.Name, err)
 		}
 		if now.Annotations[infrav1.VAppCreatedAnnotation] == "" {

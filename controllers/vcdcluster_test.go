@@ -5,6 +5,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -285,4 +286,24 @@ func TestClusterIdentityIsForTheNamespacesItNames(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAPassOnAVCDClusterThatIsGoneAlreadyIsNoError(t *testing.T) {
+	w := newWorld(t)
+	w.eventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.Expect(w.client.Delete(w.ctx, w.vcdCluster())).To(Succeed())
+	stale := w.vcdCluster()
+	w.eventuallyGone(stale)
+
+	_, err := w.cluster.Reconcile(w.ctx, stale)
+
+	w.Expect(err).NotTo(HaveOccurred())
+}
+
+func (w *world) eventuallyGone(c *infrav1.VCDCluster) {
+	w.Eventually(func(g Gomega) {
+		_, err := w.reconcileCluster()
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(apierrors.IsNotFound(w.client.Get(w.ctx, client.ObjectKeyFromObject(c), &infrav1.VCDCluster{}))).To(BeTrue())
+	}, "10s", "5ms").Should(Succeed())
 }
