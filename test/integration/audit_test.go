@@ -47,6 +47,10 @@ var unusedRights = []audit.Allowance{
 		Why: "a kube-vip Secret that somebody changed is put right; tested in controllers",
 	},
 	{
+		Verbs: []string{"delete"}, Resources: []string{"secrets"},
+		Why: "asked for inside the API server, when an identity takes its Secret: OwnerReferencesPermissionEnforcement is on here",
+	},
+	{
 		Verbs: []string{"patch"}, Group: "events.k8s.io", Resources: []string{"events"},
 		Why: "an event that repeats within minutes is counted up",
 	},
