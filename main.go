@@ -95,7 +95,7 @@ func run(ctx context.Context, o *options.Options) (rerr error) {
 			return fmt.Errorf("registering metrics: %w", err)
 		}
 	}
-	if err := setUp(ctx, mgr, o, controllers.SessionsOf(pool)); err != nil {
+	if err := setUp(ctx, mgr, o, pool); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)
@@ -112,11 +112,16 @@ func newScheme() *runtime.Scheme {
 }
 
 // setUp registers everything that the manager runs.
-func setUp(ctx context.Context, mgr manager.Manager, o *options.Options, sessions controllers.Sessions) error {
+func setUp(ctx context.Context, mgr manager.Manager, o *options.Options, pool *vcd.Pool) error {
 	c, live, recorder := mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("capvcd-controller-manager")
 	identities := controllers.Identities{Client: c, Live: live, Namespace: o.ManagerNamespace}
-	identity := &controllers.VCDIdentityReconciler{Client: c, Identities: identities, Recorder: recorder, WatchFilterValue: o.WatchFilter}
-	clusterIdentity := &controllers.VCDClusterIdentityReconciler{Client: c, Identities: identities, Recorder: recorder, WatchFilterValue: o.WatchFilter}
+	sessions := controllers.SessionsOf(pool)
+	identity := &controllers.VCDIdentityReconciler{
+		Client: c, Identities: identities, Logout: pool.Logout, Recorder: recorder, WatchFilterValue: o.WatchFilter,
+	}
+	clusterIdentity := &controllers.VCDClusterIdentityReconciler{
+		Client: c, Identities: identities, Logout: pool.Logout, Recorder: recorder, WatchFilterValue: o.WatchFilter,
+	}
 	drivers := controllers.NewDrivers(controllers.WorkloadsOf(c))
 	cluster := &controllers.VCDClusterReconciler{
 		Client: c, Live: live, Identities: identities, Sessions: sessions, Recorder: recorder, WatchFilterValue: o.WatchFilter, Drivers: drivers,

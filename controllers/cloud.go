@@ -105,6 +105,9 @@ type session struct {
 // Sessions opens sessions, or returns those that are open.
 type Sessions func(context.Context, vcd.Config) (*session, error)
 
+// Logout ends the sessions of credentials at a site, without waiting.
+type Logout func(context.Context, vcd.Config)
+
 // SessionsOf returns the sessions of pool.
 func SessionsOf(pool *vcd.Pool) Sessions {
 	return func(ctx context.Context, config vcd.Config) (*session, error) {

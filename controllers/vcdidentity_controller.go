@@ -32,6 +32,7 @@ import (
 type VCDIdentityReconciler struct {
 	Client           client.Client
 	Identities       Identities
+	Logout           Logout // nil: sessions end when nobody used them for a while
 	Recorder         events.EventRecorder
 	WatchFilterValue string
 
@@ -42,6 +43,7 @@ type VCDIdentityReconciler struct {
 type VCDClusterIdentityReconciler struct {
 	Client           client.Client
 	Identities       Identities
+	Logout           Logout // nil: sessions end when nobody used them for a while
 	Recorder         events.EventRecorder
 	WatchFilterValue string
 }
@@ -76,7 +78,7 @@ func (r *VCDIdentityReconciler) Reconcile(ctx context.Context, i *infrav1.VCDIde
 	}
 	return reconcileIdentity(ctx, r.Client, &identityScope{
 		obj: i, spec: i.Spec, namespace: i.Namespace, kind: infrav1.NamespacedIdentity,
-		client: r.Client, metadata: cmp.Or(r.metadata, client.Reader(r.Client)), identities: r.Identities, recorder: r.Recorder,
+		client: r.Client, metadata: cmp.Or(r.metadata, client.Reader(r.Client)), identities: r.Identities, logout: r.Logout, recorder: r.Recorder,
 	})
 }
 
@@ -87,7 +89,7 @@ func (r *VCDClusterIdentityReconciler) Reconcile(ctx context.Context, i *infrav1
 	}
 	return reconcileIdentity(ctx, r.Client, &identityScope{
 		obj: i, spec: i.Spec.VCDIdentitySpec, namespace: r.Identities.Namespace, kind: infrav1.ClusterIdentity,
-		client: r.Client, metadata: r.Identities.Live, identities: r.Identities, recorder: r.Recorder,
+		client: r.Client, metadata: r.Identities.Live, identities: r.Identities, logout: r.Logout, recorder: r.Recorder,
 	})
 }
 
@@ -100,6 +102,7 @@ type identityScope struct {
 	client     client.Client
 	metadata   client.Reader // of Secrets; the cache may lack the namespace of cluster-scoped identities' Secrets
 	identities Identities
+	logout     Logout
 	recorder   events.EventRecorder
 }
 

@@ -56,9 +56,20 @@ func (s *identityScope) releaseCurrentSecret(ctx context.Context) error {
 	if used {
 		s.disown(secret)
 	} else {
+		s.logOut(ctx, secret)
 		controllerutil.RemoveFinalizer(secret, infrav1.SecretFinalizer)
 	}
 	return client.IgnoreNotFound(s.patchSecret(ctx, secret, before))
+}
+
+// logOut ends the sessions of the identity, which nobody will use any more.
+func (s *identityScope) logOut(ctx context.Context, secret *corev1.Secret) {
+	if s.logout == nil {
+		return
+	}
+	config := configFor(s.spec, secret)
+	config.Site = s.spec.Site
+	s.logout(ctx, config)
 }
 
 // othersUse says whether another identity refers to the Secret. One that is deleted does as long as it owns the Secret.

@@ -98,7 +98,7 @@ func (w *world) restart(t *testing.T, recorder events.EventRecorder) {
 	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
 	identities := Identities{Client: w.client, Live: w.client, Namespace: "capvcd-system"}
 	sessions := SessionsOf(pool)
-	w.identity = &VCDIdentityReconciler{Client: w.client, Identities: identities, Recorder: recorder}
+	w.identity = &VCDIdentityReconciler{Client: w.client, Identities: identities, Logout: pool.Logout, Recorder: recorder}
 	drivers := NewDrivers(func(context.Context, client.ObjectKey) (client.Reader, error) {
 		if w.workload == nil {
 			return nil, errors.New("no route to host")

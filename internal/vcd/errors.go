@@ -85,6 +85,7 @@ var kindByStatus = map[int]error{
 	http.StatusUnauthorized:    ErrUnauthorized,
 	http.StatusForbidden:       ErrForbidden,
 	http.StatusNotFound:        ErrNotFound,
+	http.StatusNotAcceptable:   ErrUnavailable, // cells do not agree on an API version: they are being upgraded
 	http.StatusGone:            ErrNotFound,
 	http.StatusRequestTimeout:  ErrUnavailable,
 	http.StatusConflict:        ErrConflict,

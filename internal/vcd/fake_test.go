@@ -78,6 +78,8 @@ type fakeVCD struct {
 
 	mu        sync.Mutex
 	versions  []string
+	cells     [][]string // versions of the cells that calls are handed round; nil: one cell
+	turn      int
 	loginURL  string
 	passwords map[string]string // by user
 	valid     map[string]bool   // tokens
@@ -154,6 +156,13 @@ func (f *fakeVCD) setVersions(versions ...string) {
 	f.versions = versions
 }
 
+// setCells makes calls go to cells in turn, each with versions of its own.
+func (f *fakeVCD) setCells(cells ...[]string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.cells = cells
+}
+
 func (f *fakeVCD) setPassword(value string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -165,13 +174,17 @@ func (f *fakeVCD) serve(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	f.calls = append(f.calls, op)
 	f.headers = append(f.headers, r.Header.Clone())
+	if len(f.cells) > 0 {
+		f.versions = f.cells[f.turn%len(f.cells)]
+		f.turn++
+	}
 	handler := f.handlers[op]
 	f.mu.Unlock()
 	open := op == "GET /api/versions" || strings.HasPrefix(op, opLogin) || strings.Contains(op, "/oauth/")
 	switch {
 	case !open && !f.authenticated(r):
 		w.WriteHeader(http.StatusUnauthorized)
-	case !open && !f.accepts(r):
+	case op != "GET /api/versions" && !f.accepts(r):
 		xmlError(w, http.StatusNotAcceptable, "NOT_ACCEPTABLE", "The request has invalid accept header: Unknown API version")
 	case handler != nil:
 		handler(w, r)

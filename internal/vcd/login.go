@@ -37,18 +37,13 @@ func (c Config) identity() (org, user string) {
 
 // login asks for a token, by API token if there is one, else by user name and password.
 func login(ctx context.Context, transport http.RoundTripper, s *site, config Config) (token, error) {
-	version, err := s.negotiate(ctx, transport)
-	if err != nil {
-		return token{}, err
-	}
 	request := loginByPassword
 	if config.Credentials.APIToken != "" {
 		request = loginByAPIToken
 	}
-	org, _ := config.identity()
-	t, err := request(ctx, transport, s, config, version)
+	t, err := loginAgreed(ctx, transport, s, config, request)
 	if err != nil {
-		return token{}, fmt.Errorf("logging in to organization %s of %s: %w", org, s.base, loginFailure(err))
+		return token{}, err
 	}
 	now := s.clock.Now()
 	switch {
@@ -60,6 +55,29 @@ func login(ctx context.Context, transport http.RoundTripper, s *site, config Con
 		t.expires = t.expires.Add(-min(5*time.Minute, t.expires.Sub(now)/10))
 	}
 	return t, nil
+}
+
+// A loginRequest asks for a token in an API version.
+type loginRequest func(ctx context.Context, transport http.RoundTripper, s *site, config Config, version string) (token, error)
+
+// loginAgreed asks for a token in a version that the cell that answers takes: another may have agreed on it.
+func loginAgreed(ctx context.Context, transport http.RoundTripper, s *site, config Config, request loginRequest) (token, error) {
+	org, _ := config.identity()
+	for agreements := maxAgreements; ; agreements-- {
+		version, err := s.negotiate(ctx, transport)
+		if err != nil {
+			return token{}, err
+		}
+		t, err := request(ctx, transport, s, config, version)
+		switch {
+		case err == nil:
+			return t, nil
+		case agreements > 0 && refusesVersion(err):
+			s.refuseVersion(version)
+		default:
+			return token{}, fmt.Errorf("logging in to organization %s of %s: %w", org, s.base, loginFailure(err))
+		}
+	}
 }
 
 func loginByPassword(ctx context.Context, transport http.RoundTripper, s *site, config Config, version string) (token, error) {

@@ -41,8 +41,11 @@ func (s *Session) refuse(version string, err error) {
 	s.refused[version] = refusal{err: err, until: s.opts.Clock.Now().Add(wait)}
 }
 
-// errVersionRefused says that the site no longer takes the API version that was agreed on.
-var errVersionRefused = &connectionError{ErrUnavailable, "the API version is no longer accepted"}
+// refusesVersion says whether VCD, or one of its cells, does not take the API version of a call.
+func refusesVersion(err error) bool {
+	status, ok := errors.AsType[*StatusError](err)
+	return ok && status.Status == http.StatusNotAcceptable
+}
 
 // loginFailure says what the failure of a login means. A login that ends in "not found" or "forbidden" must never look as if
 // the object of the call that needed the login were gone.
@@ -51,8 +54,6 @@ func loginFailure(err error) error {
 	switch {
 	case !ok, errors.Is(err, ErrUnavailable), errors.Is(err, ErrThrottled), errors.Is(err, ErrBusy):
 		return err
-	case status.Status == http.StatusNotAcceptable:
-		return errVersionRefused
 	case status.refusesCredentials():
 		return &StatusError{Status: http.StatusUnauthorized, Operation: status.Operation, Message: "the credentials were refused"}
 	case status.Code == "" && status.Message == "":

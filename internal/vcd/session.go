@@ -40,6 +40,7 @@ type Session struct {
 	refusals  int                // since they were last accepted
 	loggingIn bool
 	outage    outage
+	lost      outage // holds back logins while VCD forgets sessions that it has just begun
 	used      time.Time
 }
 
@@ -146,20 +147,17 @@ func (s *Session) beginLogin(old token) (token, string, error) {
 	if err := s.refused[s.version].at(now); err != nil {
 		return token{}, "", err
 	}
-	if now.Before(s.outage.until) {
-		return token{}, "", s.outage.err
+	for _, o := range []outage{s.outage, s.lost} {
+		if now.Before(o.until) {
+			return token{}, "", o.err
+		}
 	}
 	s.loggingIn = true
 	return token{}, s.version, nil
 }
 
 func (s *Session) login(ctx context.Context, version string) (token, error) {
-	agreed := s.site.agreedVersion()
 	t, err := login(ctx, s.wire, s.site, s.config)
-	if err != nil && agreed != "" && s.site.agreedVersion() == agreed && errors.Is(err, errVersionRefused) {
-		s.site.dropVersion(agreed)
-		t, err = login(ctx, s.wire, s.site, s.config)
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.current, s.loggingIn = t, false
@@ -195,7 +193,8 @@ func (s *Session) close(ctx context.Context) error {
 }
 
 // authTransport is the session as the transport of the SDK's client: it adds credentials, logs in again once when they
-// are refused, and agrees on another API version once when VCD no longer takes the one in use.
+// are refused, and agrees on another API version when VCD, or one of its cells, no longer takes the one in use. Calls that
+// are refused so have done nothing, so they can be made again.
 type authTransport Session
 
 // RoundTrip implements http.RoundTripper.
@@ -208,25 +207,51 @@ func (a *authTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, keepFailure(req, err)
 	}
-	version := s.site.agreedVersion()
-	resp, err := s.send(req, t, version)
-	switch {
-	case err != nil:
-		return nil, err
-	case resp.StatusCode == http.StatusUnauthorized:
-		if t, err = s.renew(req.Context(), t); err != nil {
+	for logins, agreements := 1, maxAgreements; ; {
+		version, err := s.site.negotiate(req.Context(), s.wire)
+		if err != nil {
 			return nil, keepFailure(req, err)
 		}
-	case resp.StatusCode == http.StatusNotAcceptable:
-		s.site.dropVersion(version)
-		if version, err = s.site.negotiate(req.Context(), s.wire); err != nil {
-			return nil, keepFailure(req, err)
+		resp, err := s.send(req, t, version)
+		switch {
+		case err != nil:
+			return nil, err
+		case resp.StatusCode == http.StatusUnauthorized && logins == 0:
+			return nil, keepFailure(req, s.forgotten(t))
+		case resp.StatusCode == http.StatusUnauthorized:
+			logins--
+			if t, err = s.renew(req.Context(), t); err != nil {
+				return nil, keepFailure(req, err)
+			}
+		case resp.StatusCode == http.StatusNotAcceptable && agreements > 0:
+			agreements--
+			s.site.refuseVersion(version)
+		default:
+			s.remembered()
+			return resp, nil
 		}
-	default:
-		return resp, nil
+		_ = keepFailure(req, nil) // forgets the answer
 	}
-	_ = keepFailure(req, nil) // forgets the first answer
-	return s.send(req, t, version)
+}
+
+// forgotten notes that VCD did not know a token that it had just given, and returns what that means: not that the credentials
+// are refused. Cells that are restarted one after the other do so.
+func (s *Session) forgotten(t token) error {
+	err := &connectionError{ErrUnavailable, s.site.base + " forgets sessions that it has just begun"}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current.value == t.value {
+		s.current = token{}
+		s.lost.again(err, s.opts.Clock.Now())
+	}
+	return err
+}
+
+// remembered notes that VCD knew the token of a call.
+func (s *Session) remembered() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lost = outage{}
 }
 
 // send makes one attempt. Requests built here can always be sent again: their bodies are in memory.

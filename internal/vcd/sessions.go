@@ -101,7 +101,7 @@ func (p *Pool) currentWireLog() func(Exchange) {
 // Session returns the session for config, logging in if there is none that works. Credentials that were refused are not
 // tried again before config.Version changes, or in a while if they worked before. A site that hangs is unavailable at once.
 func (p *Pool) Session(ctx context.Context, config Config) (*Session, error) {
-	p.evictIdle(context.WithoutCancel(ctx))
+	p.evictIdle(ctx)
 	s, err := p.sessionFor(config)
 	if err != nil {
 		return nil, err
@@ -190,17 +190,39 @@ func (p *Pool) evictIdle(ctx context.Context) {
 	inUse := map[*site]bool{}
 	defer func() { maps.DeleteFunc(p.sites, func(_ string, s *site) bool { return !inUse[s] }) }()
 	for key, s := range p.sessions {
-		if !s.usedBefore(deadline) {
-			inUse[s.site] = true
+		if s.usedBefore(deadline) {
+			p.drop(ctx, key)
 		} else {
-			delete(p.sessions, key)
-			go func() {
-				ctx, cancel := context.WithTimeout(ctx, p.opts.RequestTimeout)
-				defer cancel()
-				_ = s.close(ctx) // VCD ends idle sessions by itself, too
-			}()
+			inUse[s.site] = true
 		}
 	}
+}
+
+// Logout logs out the sessions of the credentials and site of config, in whichever organisation they work: nobody needs
+// them any more. Sessions whose tasks are followed are kept: others have the same credentials. It does not wait for VCD.
+func (p *Pool) Logout(ctx context.Context, config Config) {
+	base, err := parseSite(config.Site)
+	if err != nil {
+		return // it has no sessions
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for key, s := range p.sessions {
+		if s.site.base == base && s.config.Credentials == config.Credentials && s.tasks.running() == 0 {
+			p.drop(ctx, key)
+		}
+	}
+}
+
+// drop forgets a session and logs it out in the background. The lock is held.
+func (p *Pool) drop(ctx context.Context, key sessionKey) {
+	s := p.sessions[key]
+	delete(p.sessions, key)
+	go func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.opts.RequestTimeout)
+		defer cancel()
+		_ = s.close(ctx) // VCD ends idle sessions by itself, too
+	}()
 }
 
 // Close logs all sessions out and stops following tasks. Keys that are followed are not woken.

@@ -221,6 +221,33 @@ func TestAnOutageAtLoginIsRememberedForAMoment(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
+func TestSessionsThatAreForgottenAtOnceAreNoRefusal(t *testing.T) {
+	g := NewWithT(t)
+	clock := newFakeClock()
+	f := newFakeVCD(t)
+	f.on(opVM, answerVM)
+	s := session(t, f, func(o *PoolOptions) { o.Clock = clock })
+	f.expire()
+	f.on(opLogin, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set(tokenHeader, "canary-forgotten") })
+
+	for range 10 {
+		_, err := s.VM(t.Context(), testVM)
+		g.Expect(err).To(MatchError(ErrUnavailable))
+		g.Expect(err).NotTo(MatchError(ErrUnauthorized))
+	}
+	g.Expect(f.count(opLogin)).To(Equal(2), "one at first and one more")
+	for range 12 {
+		clock.Advance(5 * time.Second)
+		_, err := s.VM(t.Context(), testVM)
+		g.Expect(err).To(MatchError(ErrUnavailable))
+	}
+	g.Expect(f.count(opLogin)).To(BeNumerically("<=", 2+2*9), "less and less often")
+
+	f.on(opLogin, nil)
+	clock.Advance(time.Minute)
+	g.Expect(s.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"))
+}
+
 func TestTokensAreReplacedBeforeTheyExpire(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()

@@ -2,22 +2,13 @@ package vcd
 
 import (
 	"context"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
-)
-
-// API versions this package speaks, inclusive: VMware Cloud Director 10.4.2 to 10.6.
-var (
-	oldestAPI = apiVersion{37, 2}
-	newestAPI = apiVersion{39, 1}
 )
 
 // A site is one VCD installation: its guard, and the API version agreed on. All sessions on it share it.
@@ -28,13 +19,15 @@ type site struct {
 	metrics siteMetrics
 
 	mu      sync.Mutex
-	version string    // agreed API version; empty until asked for
-	paused  time.Time // VCD asked for no calls before
+	version string               // agreed API version; empty until asked for
+	refused map[string]time.Time // versions that a cell refused: until when they are avoided
+	paused  time.Time            // VCD asked for no calls before
 }
 
 func newSite(base string, opts PoolOptions, m *metrics) *site {
 	s := &site{
 		base: base, clock: opts.Clock, metrics: m.of(base), guard: newGuard(base, opts),
+		refused: map[string]time.Time{},
 	}
 	s.guard.onOutage = s.metrics.outage
 	return s
@@ -85,15 +78,6 @@ func (s *site) agreedVersion() string {
 	return s.version
 }
 
-// dropVersion forgets the agreed version if it is still the one that was refused.
-func (s *site) dropVersion(refused string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.version == refused {
-		s.version = ""
-	}
-}
-
 // negotiate agrees on an API version, by one call for all sessions of the site. The LoginUrl that VCD offers beside
 // each version is not looked at: credentials go to the configured site only.
 func (s *site) negotiate(ctx context.Context, transport http.RoundTripper) (string, error) {
@@ -112,61 +96,9 @@ func (s *site) negotiate(ctx context.Context, transport http.RoundTripper) (stri
 	if err != nil {
 		return "", fmt.Errorf("asking %s for its API versions: %w", s.base, err)
 	}
-	version, err := chooseVersion(body)
+	version, err := s.agree(body)
 	if err != nil {
 		return "", fmt.Errorf("agreeing on an API version with %s: %w", s.base, err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.version = version
 	return version, nil
 }
-
-// chooseVersion takes the oldest version that both sides speak, so that the same wire format is used everywhere.
-func chooseVersion(document []byte) (string, error) {
-	var offered struct {
-		Versions []struct {
-			Version string `xml:"Version"`
-		} `xml:"VersionInfo"`
-	}
-	if err := xml.Unmarshal(document, &offered); err != nil {
-		return "", &connectionError{ErrUnavailable, "the list of API versions is not an answer of VCD"}
-	}
-	var usable []apiVersion
-	var names []string
-	for _, v := range offered.Versions {
-		names = append(names, v.Version)
-		parsed, ok := parseAPIVersion(v.Version)
-		if ok && parsed.compare(oldestAPI) >= 0 && parsed.compare(newestAPI) <= 0 {
-			usable = append(usable, parsed)
-		}
-	}
-	if len(usable) == 0 {
-		return "", &LookupError{
-			Kind: "API version", Name: oldestAPI.String() + " to " + newestAPI.String(), Err: ErrInvalid,
-			Reason: "is not offered by this VCD, which speaks: " + strings.Join(names, ", "),
-		}
-	}
-	return slices.MinFunc(usable, apiVersion.compare).String(), nil
-}
-
-// An apiVersion is a version of VCD's API, such as 37.2.
-type apiVersion struct{ major, minor int }
-
-// parseAPIVersion refuses alpha versions.
-func parseAPIVersion(s string) (apiVersion, bool) {
-	first, second, ok := strings.Cut(s, ".")
-	major, err1 := strconv.Atoi(first)
-	minor, err2 := strconv.Atoi(second)
-	return apiVersion{major, minor}, ok && err1 == nil && err2 == nil
-}
-
-func (v apiVersion) compare(o apiVersion) int {
-	if v.major != o.major {
-		return v.major - o.major
-	}
-	return v.minor - o.minor
-}
-
-// String returns the version as VCD writes it.
-func (v apiVersion) String() string { return fmt.Sprintf("%d.%d", v.major, v.minor) }

@@ -1,0 +1,286 @@
+package vcd_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// newCells is a target of two cells behind a balancer; nothing is known of it to the client but the balancer's address.
+func newCells(t *testing.T, mods ...func(*vcdsim.Config)) *target {
+	t.Helper()
+	g := NewWithT(t)
+	config := vcdsim.Config{Model: vcdsim.K8sTenant(), Profile: vcdsim.Instant, Seed: 1, Cells: 2}
+	for _, mod := range mods {
+		mod(&config)
+	}
+	sim, err := vcdsim.New(config)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(sim.Start()).To(Succeed())
+	t.Cleanup(func() { g.Expect(sim.Close()).To(Succeed()) })
+	to := &target{
+		sim: sim, vdc: "acme-vdc", network: "nodes", catalog: "kubernetes", template: "ubuntu-2404-kube-v1.36.3", sizing: "small", placement: "rack-a",
+		config: vcd.Config{
+			Site: sim.URL(), Org: "acme", CABundle: sim.CA(), Version: "1",
+			Credentials: vcd.Credentials{Username: "capvcd", Password: "password"},
+		},
+	}
+	to.pool = vcd.NewPool(vcd.PoolOptions{TaskPoll: 5 * time.Millisecond, LookupTTL: time.Nanosecond, RequestsPerSecond: 1000, Burst: 1000})
+	t.Cleanup(func() { g.Expect(to.pool.Close(context.WithoutCancel(t.Context()))).To(Succeed()) })
+	return to
+}
+
+// taskTime is longer than tasks take.
+const taskTime = 5 * time.Minute
+
+// slowly makes tasks last until the returned clock is moved; so does nothing else.
+func slowly(clock *vcdsim.SimClock) func(*vcdsim.Config) {
+	return func(c *vcdsim.Config) { c.Profile, c.Clock = vcdsim.Recorded, clock }
+}
+
+// logins is how many logins were let in.
+func (to *target) logins() int {
+	n := 0
+	for _, r := range to.sim.Requests() {
+		if r.Operation == "POST /cloudapi/1.0.0/sessions" && r.Status == http.StatusOK {
+			n++
+		}
+	}
+	return n
+}
+
+func TestCallsGoOnWhileCellsChange(t *testing.T) {
+	tests := []struct {
+		name    string
+		change  func(g *WithT, to *target, cell *vcdsim.Cell)
+		refused bool // a call may be refused, because the balancer does not know better
+		logins  int  // at most
+	}{
+		{"a cell is stopped", func(_ *WithT, _ *target, c *vcdsim.Cell) { c.Stop() }, false, 2},
+		{"a cell crashes and the balancer does not notice", func(_ *WithT, _ *target, c *vcdsim.Cell) { c.Crash() }, true, 2},
+		{"a cell is restarted", func(_ *WithT, _ *target, c *vcdsim.Cell) { c.Restart(0) }, false, 2},
+		{"a cell is in maintenance", func(_ *WithT, _ *target, c *vcdsim.Cell) { c.Maintain(true) }, true, 1},
+		{"a cell is upgraded", func(g *WithT, _ *target, c *vcdsim.Cell) { g.Expect(c.Upgrade(vcdsim.Version106)).To(Succeed()) }, false, 1},
+		{"the balancer has a new certificate", func(g *WithT, to *target, _ *vcdsim.Cell) {
+			g.Expect(to.sim.RenewCertificate(false)).To(Succeed())
+		}, false, 1},
+		{"cells have new certificates", func(g *WithT, _ *target, c *vcdsim.Cell) { g.Expect(c.RenewCertificate(true)).To(Succeed()) }, false, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			to := newCells(t, func(c *vcdsim.Config) { c.Version = vcdsim.Version104 })
+			s := to.session(t)
+			p := to.plan(t, s, "x")
+			for _, cell := range to.sim.Cells() {
+				tt.change(g, to, cell)
+				for range 6 {
+					_, err := s.VMs(t.Context(), p.vdc, "x", 0)
+					if tt.refused && err != nil {
+						g.Expect(err).To(MatchError(vcd.ErrUnavailable))
+						continue
+					}
+					g.Expect(err).NotTo(HaveOccurred())
+				}
+				cell.Maintain(false)
+				cell.Start()
+			}
+			g.Eventually(func() error {
+				_, err := s.VMs(t.Context(), p.vdc, "x", 0)
+				return err
+			}, "3s", "20ms").Should(Succeed())
+			g.Expect(to.logins()).To(BeNumerically("<=", 2*tt.logins))
+		})
+	}
+}
+
+func TestTasksAreFollowedWhileCellsChange(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(to *target, cell *vcdsim.Cell)
+	}{
+		{"one cell after the other is restarted", func(_ *target, c *vcdsim.Cell) { c.Restart(0) }},
+		{"one cell after the other is in maintenance", func(_ *target, c *vcdsim.Cell) { c.Maintain(true) }},
+		{"one cell after the other crashes", func(_ *target, c *vcdsim.Cell) { c.Crash() }},
+		{"sessions end", func(to *target, _ *vcdsim.Cell) { to.sim.Edit(func(e *vcdsim.Editor) { e.ExpireSessions() }) }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			clock := vcdsim.NewManualClock(time.Now())
+			to := newCells(t, slowly(clock), func(c *vcdsim.Config) {
+				assume := vcdsim.DefaultAssumptions()
+				assume.CellStopAbortsTasks = false
+				c.Assumptions = &assume
+			})
+			s, task := to.composing(t)
+			woken := make(chan struct{})
+			s.Follow("m", task, func() { close(woken) })
+
+			for _, cell := range to.sim.Cells() {
+				tt.change(to, cell)
+				asked := to.asked()
+				g.Eventually(to.asked, "3s", "1ms").Should(BeNumerically(">", asked+1), "it is asked for again")
+				cell.Maintain(false)
+				cell.Start()
+			}
+			clock.Advance(taskTime)
+
+			g.Eventually(woken, "3s", "5ms").Should(BeClosed())
+			ended, _ := s.Task("m")
+			g.Expect(ended.State).To(Equal(vcd.TaskSucceeded), "%v", ended.Err)
+			g.Expect(to.logins()).To(BeNumerically("<=", 3), "one at first, and one for each cell")
+			g.Expect(to.sim.State().VApps).To(HaveLen(1))
+		})
+	}
+}
+
+func TestATaskThatEndedWithItsCellIsToldOf(t *testing.T) {
+	g := NewWithT(t)
+	clock := vcdsim.NewManualClock(time.Now())
+	to := newCells(t, slowly(clock))
+	s, task := to.composing(t)
+	woken := make(chan struct{})
+	s.Follow("m", task, func() { close(woken) })
+
+	for _, cell := range to.sim.Cells() {
+		cell.Restart(0)
+	}
+
+	g.Eventually(woken, "3s", "5ms").Should(BeClosed())
+	ended, _ := s.Task("m")
+	g.Expect(ended.State).To(Equal(vcd.TaskFailed))
+	g.Expect(ended.Err).To(MatchError(ContainSubstring("its cell was stopped")))
+}
+
+// composing starts the creation of a vApp with a VM.
+func (to *target) composing(t *testing.T) (*vcd.Session, vcd.Task) {
+	t.Helper()
+	s := to.session(t)
+	p := to.plan(t, s, "x")
+	_, task, err := s.ComposeVApp(t.Context(), p.vdc, vcd.VAppSpec{Name: "x", Networks: []vcd.Ref{p.network.Ref}, VMs: []vcd.VMSpec{p.spec}})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return s, task
+}
+
+// asked counts the requests at the balancer, answered or not.
+func (to *target) asked() int { return len(to.sim.Requests()) }
+
+func TestTheAddressInHrefsIsNeverCalled(t *testing.T) {
+	g := NewWithT(t)
+	var strayed atomic.Int32
+	public := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { strayed.Add(1) }))
+	t.Cleanup(public.Close)
+	to := newCells(t, func(c *vcdsim.Config) { c.PublicURL = public.URL })
+	s := to.session(t)
+	p := to.plan(t, s, "cost-0")
+
+	vApp, task, err := s.ComposeVApp(t.Context(), p.vdc, vcd.VAppSpec{Name: "cost", Networks: []vcd.Ref{p.network.Ref}, VMs: []vcd.VMSpec{p.spec}})
+	await(t, s, task, err)
+	finish(t, s, p, "cost-0")
+	vApp, err = s.VApp(t.Context(), vApp.ID)
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, remove := range []func(context.Context, string) (vcd.Task, error){s.PowerOff, s.DeleteVM} {
+		task, err = remove(t.Context(), vApp.VMs[0].ID)
+		await(t, s, task, err)
+	}
+	removeVApp(t, s, vApp.ID)
+
+	g.Expect(to.sim.State().VApps).To(BeEmpty())
+	g.Expect(strayed.Load()).To(BeZero())
+	g.Expect(to.logins()).To(Equal(1))
+}
+
+func TestCredentialsThatAreReplacedWhileATaskIsFollowed(t *testing.T) {
+	tests := []struct {
+		name     string
+		old, new vcd.Credentials
+	}{
+		{"a password", vcd.Credentials{Username: "capvcd", Password: "password"}, vcd.Credentials{Username: "capvcd", Password: "fresh"}},
+		{"an API token", vcd.Credentials{APIToken: "capvcd-api-token"}, vcd.Credentials{APIToken: "fresh"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			to := newCells(t, slowly(vcdsim.NewManualClock(time.Now())))
+			to.config.Credentials = tt.old
+			old, task := to.composing(t)
+			woken := make(chan struct{})
+			old.Follow("m", task, func() { close(woken) })
+
+			to.sim.Edit(func(e *vcdsim.Editor) {
+				e.SetPassword("acme", "capvcd", "fresh")
+				e.SetAPITokens("acme", "capvcd", "fresh")
+				e.ExpireSessions()
+			})
+
+			g.Eventually(woken, "3s", "5ms").Should(BeClosed(), "who follows the task looks for itself")
+			unknown, _ := old.Task("m")
+			g.Expect(unknown.State).To(Equal(vcd.TaskUnknown))
+			_, err := old.FindVDC(t.Context(), to.vdc)
+			g.Expect(err).To(MatchError(vcd.ErrUnauthorized))
+			g.Expect(to.refusedLogins()).To(Equal(1), "the old ones are tried once")
+
+			to.config.Credentials, to.config.Version = tt.new, "2"
+			vdc, err := to.session(t).FindVDC(t.Context(), to.vdc)
+			g.Expect(err).NotTo(HaveOccurred())
+			vApp, err := to.session(t).FindVApp(t.Context(), vdc, "x")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(vApp.Tasks).To(ConsistOf(HaveField("ID", task.ID)), "the new session finds the task")
+		})
+	}
+}
+
+// refusedLogins is how many logins were refused.
+func (to *target) refusedLogins() int {
+	n := 0
+	for _, r := range to.sim.Requests() {
+		if r.Method == http.MethodPost && (r.Operation == "POST /cloudapi/1.0.0/sessions" || r.Operation == "POST /oauth/tenant/token") && r.Status >= 400 {
+			n++
+		}
+	}
+	return n
+}
+
+func TestSessionsOfCredentialsThatNobodyUsesAreLoggedOut(t *testing.T) {
+	g := NewWithT(t)
+	to := newCells(t, slowly(vcdsim.NewManualClock(time.Now())))
+	to.session(t)
+	provider := to.config
+	provider.Credentials = vcd.Credentials{Username: "System/administrator", Password: "password"}
+	for _, org := range []string{"acme", "System"} {
+		provider.Org = org
+		_, err := to.pool.Session(t.Context(), provider)
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	users := func() []string {
+		var names []string
+		for _, s := range to.sim.State().Sessions {
+			names = append(names, s.User)
+		}
+		return names
+	}
+	g.Expect(users()).To(ConsistOf("capvcd", "administrator", "administrator"))
+
+	provider.Org, provider.Version = "", "another"
+	to.pool.Logout(t.Context(), provider)
+
+	g.Eventually(users, "3s", "5ms").Should(ConsistOf("capvcd"), "in whichever organisation they worked")
+
+	s, task := to.composing(t)
+	s.Follow("m", task, nil)
+	to.pool.Logout(t.Context(), to.config)
+	g.Expect(to.session(t)).To(BeIdenticalTo(s), "somebody waits for a task")
+	s.Forget("m")
+	to.pool.Logout(t.Context(), to.config)
+	g.Eventually(users, "3s", "5ms").Should(BeEmpty())
+	g.Expect(to.session(t)).NotTo(BeIdenticalTo(s), "who needs it logs in again")
+}
