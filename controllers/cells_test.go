@@ -63,6 +63,7 @@ func TestClusterIsMadeWhileCellsAreRestartedOneAfterTheOther(t *testing.T) {
 			restarts, seen := 0, 0
 
 			w.Eventually(func(g Gomega) {
+				w.clock.Add(int64(time.Second))                // nobody waits long because of a call that was cut off
 				if n := w.writes(); n > seen && restarts < 4 { // something was begun just now
 					seen = n
 					w.sim.Cells()[restarts%2].Restart(0)
@@ -105,7 +106,8 @@ func TestCredentialsAreRotatedWhileAMachineIsCreated(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorldOn(t, quick, testMachine("m1")...)
+			clock := vcdsim.NewManualClock(time.Now()) // stands still until the credentials have changed
+			w := newWorldWith(t, vcdsim.Config{Profile: quick, Clock: clock}, testMachine("m1")...)
 			w.writeSecret(tt.old)
 			w.eventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 			for w.writes() == 0 {
@@ -127,6 +129,7 @@ func TestCredentialsAreRotatedWhileAMachineIsCreated(t *testing.T) {
 				w.Expect(err).NotTo(HaveOccurred())
 				w.rotate("fresh")
 			}
+			clock.SetRate(1)
 
 			w.eventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 			w.eventuallyMachine("m1", clusterv1.ReadyCondition, infrav1.ReadyReason)

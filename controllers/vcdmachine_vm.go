@@ -119,6 +119,14 @@ func (s *machineScope) cleanUpVM(ctx context.Context, vm vcd.VM) (outcome, error
 	if out := s.vAppProblem(vApp); out != done {
 		return out, nil
 	}
+	// The task may have ended well since the VM was read.
+	now, err := s.session.VM(ctx, vm.ID)
+	if err != nil {
+		return refusal(err, "Reading VM "+vm.Name)
+	}
+	if len(now.Tasks) > 0 || !failedCreation(now.Status) {
+		return wait(busyPoll, infrav1.EntityBusyReason, "VM %s was created just now", vm.Name), nil
+	}
 	task, err := s.session.DeleteVM(ctx, vm.ID)
 	if err != nil {
 		return s.refuse(stepCleanUp, err, "Removing VM "+vm.Name+", whose creation failed")

@@ -213,17 +213,19 @@ func (a *authTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, keepFailure(req, err)
 		}
 		resp, err := s.send(req, t, version)
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, err
-		case resp.StatusCode == http.StatusUnauthorized && logins == 0:
-			return nil, keepFailure(req, s.forgotten(t))
-		case resp.StatusCode == http.StatusUnauthorized:
-			logins--
-			if t, err = s.renew(req.Context(), t); err != nil {
+		}
+		switch resp.StatusCode {
+		case http.StatusUnauthorized:
+			if t, err = s.another(req.Context(), t, logins); err != nil {
 				return nil, keepFailure(req, err)
 			}
-		case resp.StatusCode == http.StatusNotAcceptable && agreements > 0:
+			logins--
+		case http.StatusNotAcceptable:
+			if agreements == 0 {
+				return resp, nil
+			}
 			agreements--
 			s.site.refuseVersion(version)
 		default:
@@ -232,6 +234,14 @@ func (a *authTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		_ = keepFailure(req, nil) // forgets the answer
 	}
+}
+
+// another returns a token in place of one that VCD does not know, if there is a login left for the call.
+func (s *Session) another(ctx context.Context, t token, logins int) (token, error) {
+	if logins == 0 {
+		return token{}, s.forgotten(t)
+	}
+	return s.renew(ctx, t)
 }
 
 // forgotten notes that VCD did not know a token that it had just given, and returns what that means: not that the credentials
