@@ -48,7 +48,7 @@ func (w *world) after(d time.Duration, names ...string) {
 			_, err := w.reconcileMachine(name)
 			w.Expect(err).NotTo(HaveOccurred())
 		}
-		time.Sleep(5 * time.Millisecond) // Tasks of the simulator end.
+		<-time.After(5 * time.Millisecond) // Tasks of the simulator end.
 	}
 }
 
