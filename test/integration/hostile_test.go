@@ -36,10 +36,10 @@ func hostage(t *testing.T) (*site, *front, []*infrav1.VCDMachine) {
 	return s, f, machines
 }
 
-// look makes the manager look at a machine now.
-func (s *site) look(m *infrav1.VCDMachine) {
+// look makes the manager look at an object now.
+func (s *site) look(obj client.Object) {
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{"test.example.com/look":%q}}}`, time.Now().Format(time.RFC3339Nano))
-	err := house.client.Patch(s.t.Context(), m.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch)))
+	err := house.client.Patch(s.t.Context(), obj.DeepCopyObject().(client.Object), client.RawPatch(types.MergePatchType, []byte(patch)))
 	s.g.Expect(client.IgnoreNotFound(err)).To(Succeed())
 }
 
