@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -32,6 +33,13 @@ func TestManagersProtectWhatTheyServeAndElectALeader(t *testing.T) {
 	g := NewWithT(t)
 	m := newCrew(t, "elected", "--leader-elect=true", "--insecure-diagnostics=false")
 	site := strings.TrimSuffix(strings.Replace(m.MetricsURL(), "http:", "https:", 1), "/metrics")
+	g.Eventually(func() error { // A manager is ready before it serves metrics.
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(site, "https://"))
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	}, patience, "100ms").Should(Succeed())
 	roles := applyRoles(t)
 	nobody, prometheus, person := token(t, "nobody", ""), token(t, "prometheus", "capvcd-metrics-reader"), token(t, "person", "capvcd-debugger")
 
