@@ -124,8 +124,18 @@ func (r *request) dfwRules() (*setting, []any, error) {
 	return x, values, nil
 }
 
-func (r *request) ruleIndex(values []any) (int, error) {
-	i := slices.IndexFunc(values, func(v any) bool {
+// dfwRule finds the rule in the path among its policy's.
+func (r *request) dfwRule() (x *setting, values []any, at int, err error) {
+	if x, values, err = r.dfwRules(); err != nil {
+		return nil, nil, 0, err
+	}
+	at, err = r.ruleIndex(values)
+	return x, values, at, err
+}
+
+// ruleIndex finds the rule in the path among rules of any firewall.
+func (r *request) ruleIndex(rules []any) (int, error) {
+	i := slices.IndexFunc(rules, func(v any) bool {
 		m, _ := v.(map[string]any)
 		return text(m, "id") == r.vars["rule"]
 	})
@@ -136,23 +146,15 @@ func (r *request) ruleIndex(values []any) (int, error) {
 }
 
 func (r *request) getDFWRule() (*response, error) {
-	_, values, err := r.dfwRules()
+	_, values, at, err := r.dfwRule()
 	if err != nil {
 		return nil, err
 	}
-	i, err := r.ruleIndex(values)
-	if err != nil {
-		return nil, err
-	}
-	return jsonOK(values[i]), nil
+	return jsonOK(values[at]), nil
 }
 
 func (r *request) putDFWRule() (*response, error) {
-	x, values, err := r.dfwRules()
-	if err != nil {
-		return nil, err
-	}
-	i, err := r.ruleIndex(values)
+	x, values, at, err := r.dfwRule()
 	if err != nil {
 		return nil, err
 	}
@@ -162,18 +164,14 @@ func (r *request) putDFWRule() (*response, error) {
 	}
 	rule["id"] = r.vars["rule"]
 	values = slices.Clone(values)
-	values[i] = rule
+	values[at] = rule
 	return x.change(r, map[string]any{"values": values})
 }
 
 func (r *request) deleteDFWRule() (*response, error) {
-	x, values, err := r.dfwRules()
+	x, values, at, err := r.dfwRule()
 	if err != nil {
 		return nil, err
 	}
-	i, err := r.ruleIndex(values)
-	if err != nil {
-		return nil, err
-	}
-	return x.change(r, map[string]any{"values": slices.Delete(slices.Clone(values), i, i+1)})
+	return x.change(r, map[string]any{"values": slices.Delete(slices.Clone(values), at, at+1)})
 }

@@ -2,7 +2,9 @@ package vcdsim
 
 import (
 	"maps"
+	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -16,6 +18,11 @@ type Request struct {
 	Status    int       `json:"status"` // 0 when the connection was dropped
 	User      string    `json:"user,omitempty"`
 	Cell      int       `json:"cell,omitempty"` // that answered
+}
+
+// Changes says whether the request asks for something in VCD to be changed. Logging in and out does not.
+func (r Request) Changes() bool {
+	return r.Method != http.MethodGet && !strings.Contains(r.Path, "/session") && !strings.HasPrefix(r.Path, "/oauth/")
 }
 
 // maxJournal is how many requests are remembered.

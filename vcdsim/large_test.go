@@ -87,20 +87,19 @@ func BenchmarkQuery10000(b *testing.B) {
 }
 
 func BenchmarkGetVM10000(b *testing.B) {
-	d := newDirect(b)
-	path := "/api/vApp/vm-" + d.sim.State().VMs[5000].ID
-	b.ResetTimer()
-	for b.Loop() {
-		d.get(b, path)
-	}
+	benchmarkGet(b, func(s vcdsim.State) string { return "/api/vApp/vm-" + s.VMs[5000].ID })
 }
 
 func BenchmarkGetVApp10000(b *testing.B) {
+	benchmarkGet(b, func(s vcdsim.State) string { return "/api/vApp/vapp-" + s.VApps[50].ID })
+}
+
+func benchmarkGet(b *testing.B, path func(vcdsim.State) string) {
+	b.Helper()
 	d := newDirect(b)
-	path := "/api/vApp/vapp-" + d.sim.State().VApps[50].ID
-	b.ResetTimer()
-	for b.Loop() {
-		d.get(b, path)
+	at := path(d.sim.State())
+	for b.Loop() { // which starts the clock
+		d.get(b, at)
 	}
 }
 

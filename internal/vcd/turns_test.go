@@ -50,8 +50,8 @@ func TestCallersTakeTurns(t *testing.T) {
 		}
 		start("few")
 		start("few")
-		synctest.Wait()
 		<-time.After(time.Second)
+		synctest.Wait()
 
 		g.Expect(order).To(Equal([]string{"many", "few", "many", "few", "many", "many"}))
 	})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -263,7 +262,7 @@ func (b *bubble) awaitReady(n int, patience time.Duration) time.Duration {
 func (b *bubble) writes(since time.Time) []string {
 	var writes []string
 	for _, r := range b.requests(since) {
-		if r.Method != "GET" && !strings.Contains(r.Path, "session") {
+		if r.Changes() {
 			writes = append(writes, r.Operation)
 		}
 	}

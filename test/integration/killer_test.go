@@ -46,7 +46,7 @@ func watchOver(l *life, flow string) *killer {
 // gate holds the writes that are to be somebody's last.
 func (k *killer) gate(_ context.Context, m vcdsim.Moment, r vcdsim.Request) bool {
 	k.witness.look(k.life.State())
-	if r.Method == http.MethodGet || strings.Contains(r.Path, "session") {
+	if !r.Changes() {
 		return true
 	}
 	release := k.holds(m, r)

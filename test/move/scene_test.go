@@ -3,7 +3,6 @@ package move
 import (
 	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -90,7 +89,7 @@ func (s *scene) vms() []string {
 func (s *scene) writes(since int) []string {
 	var writes []string
 	for _, r := range s.site.Simulator.Requests()[since:] {
-		if r.Method != "GET" && !strings.Contains(r.Path, "session") {
+		if r.Changes() {
 			writes = append(writes, r.Operation)
 		}
 	}
