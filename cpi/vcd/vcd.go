@@ -1,0 +1,5 @@
+// Package vcd is the backend of the cloud controller manager for VMware Cloud Director.
+package vcd
+
+// ProviderName is the name of the provider, and the scheme of provider IDs. It is that of VMware's CPI.
+const ProviderName = "vmware-cloud-director"
