@@ -1,0 +1,154 @@
+package lb
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+)
+
+// A Family is a family of IP addresses.
+type Family string
+
+// Families.
+const (
+	IPv4 Family = "IPv4"
+	IPv6 Family = "IPv6"
+)
+
+// FamilyOf returns the family of an address.
+func FamilyOf(a netip.Addr) Family {
+	if a.Unmap().Is4() {
+		return IPv4
+	}
+	return IPv6
+}
+
+// A Range is a range of addresses, both ends included. The zero Range holds none.
+type Range struct{ First, Last netip.Addr }
+
+// Contains says whether an address is in the range.
+func (r Range) Contains(a netip.Addr) bool {
+	return r.First.IsValid() && a.Is4() == r.First.Is4() && !a.Less(r.First) && !r.Last.Less(a)
+}
+
+// Desired is what a load balancer should be.
+type Desired struct {
+	Owner Owner
+	// Absent asks for everything of the owner to be removed. Of the rest only Intent and Published then matter, as proof of ownership.
+	Absent bool
+	// Families the load balancer has an address of, the one of the pool members first; at least one.
+	Families []Family
+	// Requested are addresses asked for by name, one for each family at most.
+	Requested []netip.Addr
+	// Intent are the addresses that were written down on the Service before their first use ([Plan.Intent]).
+	Intent []netip.Addr
+	// Published are the addresses in the status of the Service: proof of whose objects without a marker are.
+	Published []netip.Addr
+	// Namesake says that another Service of the cluster has the same name, in another namespace: what is known by this name only, may be
+	// that one's.
+	Namesake bool
+	// Share is a key; Services that name the same one may have one address together, if their ports differ. Empty: never.
+	Share string
+	// Internal asks for addresses inside the organisation: from Subnet, else from OneArm, never translated.
+	Internal bool
+	// Subnet limits from where addresses are chosen. The zero Prefix does not.
+	Subnet netip.Prefix
+	// OneArm puts virtual services on addresses of this range, reached through DNAT rules; nil puts them on the addresses themselves.
+	OneArm *Range
+	// Listeners, each with another Key.
+	Listeners []Listener
+	// Members are the addresses of the nodes, of all families, each once.
+	Members []netip.Addr
+	// Sticky sends a client to the same node again.
+	Sticky bool
+	// SourceRanges are the only ones that may reach the load balancer; empty lets everybody.
+	SourceRanges []netip.Prefix
+	// PreserveClientIP lets nodes see the addresses of clients.
+	PreserveClientIP bool
+	// EngineGroup is the name of the service engine group; empty takes any with room.
+	EngineGroup string
+	// Algorithm of the pools, in VCD's words; empty leaves it as it is, in new pools ROUND_ROBIN.
+	Algorithm string
+}
+
+// A Protocol is a transport protocol.
+type Protocol string
+
+// Protocols.
+const (
+	TCP Protocol = "TCP"
+	UDP Protocol = "UDP"
+)
+
+// An Application is what a virtual service understands of what it passes on.
+type Application string
+
+// Applications, in VCD's words.
+const (
+	L4    Application = "L4"
+	L4TLS Application = "L4_TLS"
+	HTTP  Application = "HTTP"
+	HTTPS Application = "HTTPS"
+)
+
+// TLS says whether the application ends TLS at the load balancer, which takes a certificate.
+func (a Application) TLS() bool { return a == L4TLS || a == HTTPS }
+
+// A Listener is one port of a load balancer.
+type Listener struct {
+	// Name is that of the Service's port; it may be empty and may change.
+	Name        string
+	Protocol    Protocol
+	Application Application
+	// Port that clients use, and the one of the nodes.
+	Port, NodePort int
+	// Certificate for applications that end TLS; the zero value for others.
+	Certificate Certificate
+	Health      Health
+}
+
+// Key identifies the listener among those of its owner: by what clients see, so that a change of the port's name changes nothing.
+func (l Listener) Key() string { return key(l.Protocol, l.Port) }
+
+func key(p Protocol, port int) string { return fmt.Sprintf("%s-%d", strings.ToLower(string(p)), port) }
+
+// A Certificate is one of the organisation's library by its alias, or one to be put there.
+type Certificate struct {
+	// Alias in the library. Empty for one to be imported.
+	Alias string
+	// Chain and Key are PEM, for a certificate to be imported. The key is never part of a text or a hash that leaves the plan.
+	Chain, Key string
+	// Source says to people where the certificate is from.
+	Source string
+}
+
+// A Monitor is how a pool finds out which members work, in VCD's words.
+type Monitor string
+
+// Monitors.
+const (
+	MonitorNone  Monitor = "NONE"
+	MonitorTCP   Monitor = "TCP"
+	MonitorUDP   Monitor = "UDP"
+	MonitorPing  Monitor = "PING"
+	MonitorHTTP  Monitor = "HTTP"
+	MonitorHTTPS Monitor = "HTTPS"
+)
+
+// Health is how the members of a pool are probed.
+type Health struct {
+	// Monitor; the zero value leaves the choice to the plan: TCP for TCP, UDP for UDP.
+	Monitor Monitor
+	// Port to probe instead of the node port, with Path; 0 for the node port.
+	Port int
+	Path string
+	// Interval between probes; 0 leaves it to VCD.
+	Interval time.Duration
+}
+
+// Compare orders listeners by what identifies them.
+func (l Listener) Compare(other Listener) int {
+	return cmp.Or(cmp.Compare(l.Port, other.Port), cmp.Compare(l.Protocol, other.Protocol))
+}

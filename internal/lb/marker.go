@@ -1,0 +1,130 @@
+package lb
+
+import (
+	"strings"
+)
+
+const (
+	// markerWord begins a marker. It is the word on virtual machines and vApps, too: one search finds all that is a cluster's.
+	markerWord = "cluster-api-provider-vcd"
+
+	// maxDescription is how long a description may be on every kind of object.
+	maxDescription = 255
+)
+
+// A Marker says whose an object is. It stands in the object's description from the very request that creates it.
+type Marker struct {
+	Owner Owner
+	// Listener is the key of the listener that the object serves ([Listener.Key]); empty for what serves all of them.
+	Listener string
+	// Share is the key under which the owner lets other Services use its address; empty if it does not.
+	Share string
+	// Wrote is a short hash of what was last written into the object, of what lists do not show; empty if lists show all.
+	// Of an object that was not read in full it says whether it is as wanted.
+	Wrote string
+}
+
+// String returns the marker as it stands in a description. When it would be too long, it leaves the name of the Service out.
+func (m Marker) String() string {
+	s := m.words(true)
+	if len(s) > maxDescription {
+		s = m.words(false)
+	}
+	return s
+}
+
+func (m Marker) words(named bool) string {
+	words := []string{markerWord, "cluster=" + m.Owner.Cluster}
+	add := func(key, value string) {
+		if value != "" {
+			words = append(words, key+value)
+		}
+	}
+	if named && m.Owner.Name != "" {
+		words = append(words, "service="+m.Owner.Namespace+"/"+m.Owner.Name)
+	}
+	add("uid=", m.Owner.UID)
+	add("port=", m.Listener)
+	add("share=", m.Share)
+	add("wrote=", m.Wrote)
+	return strings.Join(words, " ")
+}
+
+// ParseMarker finds the marker in a description; people may write before and after it. It reports false when there is none, when it is
+// that of a machine, or when there are two of different owners: what claims two owners has none.
+func ParseMarker(description string) (Marker, bool) {
+	words := strings.Fields(description)
+	var found Marker
+	ok := false
+	for i, word := range words {
+		if word != markerWord {
+			continue
+		}
+		m, isOurs := parseWords(words[i+1:])
+		switch {
+		case !isOurs:
+			return Marker{}, false
+		case ok && !m.Owner.Is(found.Owner):
+			return Marker{}, false
+		}
+		found, ok = m, true
+	}
+	return found, ok
+}
+
+// parseWords reads the words after the first one of a marker, up to the first that is not of it.
+func parseWords(words []string) (Marker, bool) {
+	var m Marker
+	for _, word := range words {
+		key, value, ok := strings.Cut(word, "=")
+		if !ok {
+			break
+		}
+		switch key {
+		case "cluster":
+			m.Owner.Cluster = value
+		case "service":
+			m.Owner.Namespace, m.Owner.Name, _ = strings.Cut(value, "/")
+		case "uid":
+			m.Owner.UID = value
+		case "port":
+			m.Listener = value
+		case "share":
+			m.Share = value
+		case "wrote":
+			m.Wrote = value
+		default:
+			return Marker{}, false
+		}
+	}
+	return m, m.Owner.Cluster != ""
+}
+
+// Describe puts the marker in a description that may hold words of people, in place of the marker that is there.
+func Describe(old string, m Marker) string {
+	var kept []string
+	words := strings.Fields(old)
+	for i := 0; i < len(words); i++ {
+		if words[i] != markerWord {
+			kept = append(kept, words[i])
+			continue
+		}
+		for i+1 < len(words) && markerKey(words[i+1]) {
+			i++
+		}
+	}
+	s := strings.Join(append([]string{m.String()}, kept...), " ")
+	if len(s) > maxDescription {
+		return m.String()
+	}
+	return s
+}
+
+func markerKey(word string) bool {
+	key, _, ok := strings.Cut(word, "=")
+	switch key {
+	case "cluster", "service", "uid", "port", "share", "wrote":
+		return ok
+	}
+	return false
+}

@@ -1,0 +1,224 @@
+package lb
+
+import "net/netip"
+
+// Facts are things about a gateway that not every plan needs to know; each costs requests. A plan that lacks some says so
+// ([Plan.Needs]); whoever runs it observes again.
+type Facts uint
+
+// Facts.
+const (
+	// Addresses: Gateway.Ranges, Gateway.Used, Gateway.Spaces.
+	Addresses Facts = 1 << iota
+	// EngineGroups: Gateway.Groups.
+	EngineGroups
+	// Certificates: Observed.Certificates. Who may not look into the library has put nothing there: then it is known to be empty.
+	Certificates
+	// Forwardings: Observed.Rules, Observed.Profiles, and the NAT rules in Observed.Taken.
+	Forwardings
+	// Firewall: Observed.Firewall.
+	Firewall
+	// FullPools: the owner's pools were all read in full.
+	FullPools
+)
+
+// Has says whether all of the asked facts are known.
+func (f Facts) Has(asked Facts) bool { return f&asked == asked }
+
+// A Query says what to observe.
+type Query struct {
+	Owner Owner
+	// Facts to learn besides the virtual services, pools, sets and claims, which always are observed.
+	Facts Facts
+	// Fresh asks for what was read after the query was made; else something a little older will do.
+	Fresh bool
+}
+
+// A State is where VCD is with an object.
+type State string
+
+// States.
+const (
+	Realized State = "REALIZED"
+	// Pending is what VCD is working on.
+	Pending State = "PENDING"
+	// Failed is what VCD has given up on (REALIZATION_FAILED).
+	Failed State = "FAILED"
+)
+
+// Observed is what there is of an owner, complete, and what of the gateway its plan depends on. Objects of the owner are there also when
+// half-built, pending or failed, and those whose name alone says that they may be its ([OldName]).
+type Observed struct {
+	// Known facts. What is not known is empty below.
+	Known   Facts
+	Gateway Gateway
+
+	Services     []VirtualService
+	Pools        []Pool
+	Sets         []Set // of the whole cluster
+	Claims       []Claim
+	Rules        []Rule
+	Profiles     []Profile
+	Certificates []CertificateItem // the owner's, and those of nobody: people's
+	Firewall     []FirewallRule
+
+	// Taken is what others have on the gateway, of this cluster too.
+	Taken []Use
+	// Others says that other Services of the cluster have something on the gateway.
+	Others bool
+}
+
+// A Gateway is an edge gateway.
+type Gateway struct {
+	ID, Name string
+	// Ranges are the external addresses that the gateway has for itself, of all uplinks.
+	Ranges []Range
+	// Used are the external addresses that VCD lists as used, by the owner too.
+	Used []UsedAddress
+	// Spaces are the IP Spaces whose floating IPs the gateway can use; empty without IP Spaces.
+	Spaces []Space
+	// Groups are the service engine groups assigned to the gateway.
+	Groups []EngineGroup
+}
+
+// A UsedAddress is an address that VCD lists as used, for what, in VCD's words (PRIMARY_IP, SNAT, DNAT, Load_Balancer, …).
+type UsedAddress struct {
+	Address  netip.Addr
+	Category string
+}
+
+// A Space is an IP Space.
+type Space struct {
+	ID, Name string
+	// Ranges of its floating IPs.
+	Ranges []Range
+	// Free are some that could be allocated, in order.
+	Free []netip.Addr
+}
+
+// An EngineGroup is a service engine group assigned to the gateway.
+type EngineGroup struct {
+	ID, Name string
+	// Deployed virtual services, and how many are allowed.
+	Deployed, Max int
+}
+
+// An Object is what all objects have.
+type Object struct {
+	ID, Name, Description string
+	State                 State
+}
+
+// A VirtualService as lists show it.
+type VirtualService struct {
+	Object
+	Enabled bool
+	// VIPs are its addresses, one for each family at most.
+	VIPs        []netip.Addr
+	Protocol    Protocol
+	Port        int
+	SSL         bool
+	Application Application
+	// Certificate is the reference to it; Name is its alias.
+	Certificate Ref
+	Pool        Ref
+	EngineGroup Ref
+	Transparent bool
+	// Health in VCD's words (UP, DOWN, …), and its message.
+	Health, HealthMessage string
+}
+
+// A Pool as lists show it; with Full also what only the pool itself shows.
+type Pool struct {
+	Object
+	Enabled bool
+	// Services that send to it.
+	Services []Ref
+	Health   string
+
+	// Full says that what follows was read.
+	Full      bool
+	NodePort  int
+	Members   []netip.Addr
+	Group     Ref
+	Monitors  []Monitor
+	Sticky    bool
+	Algorithm string
+}
+
+// A Set is an IP set; with Full also its addresses.
+type Set struct {
+	Object
+	Full    bool
+	Members []netip.Addr
+}
+
+// A Claim is a floating IP that the organisation has allocated from an IP Space of the gateway: the owner's, those nobody has
+// marked, and those of others, whose values are not free.
+type Claim struct {
+	ID, Description string
+	Space           Ref
+	Value           netip.Addr
+	// Used says that VCD, or a person by hand, lists it as used; ours that are marked as used by hand are.
+	Used bool
+}
+
+// A Rule is a DNAT rule.
+type Rule struct {
+	Object
+	Enabled            bool
+	External, Internal netip.Addr
+	ExternalPort       int
+	Profile            Ref
+}
+
+// A Profile is an application port profile of the organisation.
+type Profile struct {
+	Object
+	Protocol Protocol
+	Port     int
+}
+
+// A CertificateItem is one in the certificate library; Name is its alias.
+type CertificateItem struct{ Object }
+
+// A FirewallRule is a rule of the gateway's firewall.
+type FirewallRule struct {
+	Object
+	Enabled bool
+}
+
+// A Use is something of another owner on an address of the gateway.
+type Use struct {
+	Address netip.Addr
+	// Protocol and Port; an empty Protocol stands for all, 0 for all ports.
+	Protocol Protocol
+	Port     int
+	Kind     Kind
+	Name     string
+	// Marker of the object; the zero value if it is nobody's of this cluster.
+	Marker Marker
+}
+
+// A Ref refers to an object. In a step the ID may be empty: then Name is that of an object which an earlier step creates or which is there.
+type Ref struct{ ID, Name string }
+
+// Capabilities are what the gateway, the version of the API and the rights of the user allow.
+type Capabilities struct {
+	// SharedVIP: several virtual services may have one address (VCD 10.4 and later).
+	SharedVIP bool
+	// MemberSets: the members of a pool may be an IP set.
+	MemberSets bool
+	// PreserveClientIP: virtual services may be transparent.
+	PreserveClientIP bool
+	// IPv6: virtual services may have IPv6 addresses.
+	IPv6 bool
+	// L4TLS: layer 4 with TLS, which takes an Enterprise licence; false only if that is known.
+	L4TLS bool
+	// SourceRanges: rules of the firewall may be created and deleted one by one, and this is switched on.
+	SourceRanges bool
+	// HealthPort: a monitor may probe another port than the members'.
+	HealthPort bool
+	// MaxMembers of a pool without an IP set; 0 has no limit.
+	MaxMembers int
+}
