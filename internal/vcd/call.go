@@ -26,11 +26,18 @@ type call struct {
 	query       string
 	contentType string
 	body        []byte
-	json        bool // the JSON API
+	json        bool   // the JSON API
+	ifMatch     string // ETag of the version that may be replaced; empty for any
 }
 
 // do sends a call through the SDK's client and returns the body of the answer.
 func (s *Session) do(ctx context.Context, c call) ([]byte, error) {
+	_, body, err := s.exchange(ctx, c)
+	return body, err
+}
+
+// exchange is do with the header of the answer.
+func (s *Session) exchange(ctx context.Context, c call) (http.Header, []byte, error) {
 	address := s.sdk.VCDHREF
 	address.Path = c.path
 	var body io.Reader
@@ -46,23 +53,26 @@ func (s *Session) do(ctx context.Context, c call) ([]byte, error) {
 	if c.contentType != "" {
 		req.Header.Set("Content-Type", c.contentType)
 	}
+	if c.ifMatch != "" {
+		req.Header.Set("If-Match", c.ifMatch)
+	}
 	if err := s.addTenant(ctx, c, req); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	ctx, keeper := withFailureKeeper(ctx)
 	resp, err := sdk.Http.Do(req.WithContext(ctx))
 	if err != nil {
 		if keeper.err != nil {
-			return nil, keeper.err
+			return nil, nil, keeper.err
 		}
-		return nil, &connectionError{ErrUnavailable, s.site.base + " cannot be reached: " + rootCause(err)}
+		return nil, nil, &connectionError{ErrUnavailable, s.site.base + " cannot be reached: " + rootCause(err)}
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode >= http.StatusMultipleChoices && keeper.err != nil {
-		return nil, keeper.err
+		return nil, nil, keeper.err
 	}
 	answer, err := io.ReadAll(resp.Body)
-	return answer, err //nolint:wrapcheck // in memory by now
+	return resp.Header, answer, err //nolint:wrapcheck // in memory by now
 }
 
 // addTenant says which organisation a provider's session works in; a tenant's session has only one.

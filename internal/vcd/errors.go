@@ -33,6 +33,8 @@ var (
 	ErrQuota = errors.New("quota exceeded")
 	// ErrConflict means that something of that name exists already.
 	ErrConflict = errors.New("name in use")
+	// ErrChanged means that somebody changed the object after it was read; read it again.
+	ErrChanged = errors.New("changed meanwhile")
 	// ErrUnavailable means that VCD could not be reached, did not answer in time or failed inside.
 	ErrUnavailable = errors.New("unavailable")
 	// ErrTLS means that the certificate of the site is not trusted.
@@ -77,19 +79,22 @@ func (e *StatusError) Is(target error) bool { return target == e.kind() }
 var kindByCode = map[string]error{
 	"BUSY_ENTITY":                     ErrBusy,
 	"DUPLICATE_NAME":                  ErrConflict,
+	"OBJECT_VERSION_MISMATCH":         ErrChanged,
 	"ACCESS_TO_RESOURCE_IS_FORBIDDEN": ErrForbidden,
 	"RESOURCE_NOT_FOUND":              ErrNotFound,
 }
 
 var kindByStatus = map[int]error{
-	http.StatusUnauthorized:    ErrUnauthorized,
-	http.StatusForbidden:       ErrForbidden,
-	http.StatusNotFound:        ErrNotFound,
-	http.StatusNotAcceptable:   ErrUnavailable, // cells do not agree on an API version: they are being upgraded
-	http.StatusGone:            ErrNotFound,
-	http.StatusRequestTimeout:  ErrUnavailable,
-	http.StatusConflict:        ErrConflict,
-	http.StatusTooManyRequests: ErrThrottled,
+	http.StatusUnauthorized:   ErrUnauthorized,
+	http.StatusForbidden:      ErrForbidden,
+	http.StatusNotFound:       ErrNotFound,
+	http.StatusNotAcceptable:  ErrUnavailable, // cells do not agree on an API version: they are being upgraded
+	http.StatusGone:           ErrNotFound,
+	http.StatusRequestTimeout: ErrUnavailable,
+	http.StatusConflict:       ErrConflict,
+
+	http.StatusPreconditionFailed: ErrChanged,
+	http.StatusTooManyRequests:    ErrThrottled,
 }
 
 func (e *StatusError) kind() error {

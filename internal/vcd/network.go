@@ -84,6 +84,9 @@ func (s *Session) dhcpPools(ctx context.Context, n Ref) ([]AddressRange, error) 
 
 func network(n *types.OpenApiOrgVdcNetwork, dhcp []AddressRange) Network {
 	found := Network{Ref: Ref{ID: n.ID, Name: n.Name}}
+	if n.Connection != nil && isURN(n.Connection.RouterRef.ID) {
+		found.EdgeGateway = Ref{ID: n.Connection.RouterRef.ID, Name: n.Connection.RouterRef.Name}
+	}
 	for _, values := range n.Subnets.Values {
 		gateway, err := netip.ParseAddr(values.Gateway)
 		if err != nil {

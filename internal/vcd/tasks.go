@@ -1,6 +1,7 @@
 package vcd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -253,12 +254,39 @@ func (f *follower) poll(ctx context.Context, ids []string) error {
 	}
 	for _, id := range ids {
 		state, known := states[id]
-		if known && state.State == TaskFailed && state.Err == nil {
+		switch {
+		case known && state.State == TaskFailed && state.Err == nil:
 			state.Err = f.session.whyFailed(ctx, id)
+		case known && state.State == TaskSucceeded && state.Owner == "" && f.asked(id):
+			if state, err = f.session.readTask(ctx, id, state); err != nil {
+				return err
+			}
 		}
 		f.settle(id, state, known)
 	}
 	return nil
+}
+
+// asked says whether somebody who follows a task does not know what it works on, and wants to.
+func (f *follower) asked(id string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, t := range f.followed {
+		if t.task.ID == id && t.task.asks && t.task.Owner == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// readTask reads what a task that succeeded worked on and what came of it. If VCD has dropped the task meanwhile, nobody will
+// ever know more than before.
+func (s *Session) readTask(ctx context.Context, id string, known Task) (Task, error) {
+	states, err := s.readTasks(ctx, []string{id})
+	if read, ok := states[id]; ok {
+		return read, err
+	}
+	return known, err
 }
 
 // queryTasks asks for the states of tasks by one call. The reasons of failures are not among them.
@@ -309,7 +337,7 @@ func (f *follower) settle(id string, state Task, known bool) {
 		now := t.task
 		if known {
 			t.misses = 0
-			state.Owner = t.task.Owner
+			state.Owner = cmp.Or(t.task.Owner, state.Owner)
 			if state.Operation == "" {
 				state.Operation = t.task.Operation
 			}
@@ -377,7 +405,10 @@ func (s *Session) taskFrom(t *types.Task) Task {
 		task.ID = urnOf(kindTask, t.HREF)
 	}
 	if t.Owner != nil {
-		task.Owner = urnOf("", t.Owner.HREF)
+		task.Owner = urnOf("", cmp.Or(t.Owner.ID, t.Owner.HREF))
+	}
+	if t.Result != nil {
+		task.Result = t.Result.ResultContent.Text
 	}
 	if task.State == TaskFailed {
 		task.Err = failureOf(t)

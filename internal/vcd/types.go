@@ -64,6 +64,8 @@ type Network struct {
 	Ref
 
 	Subnets []Subnet
+	// EdgeGateway is the gateway that a routed network is connected to, in its VDC or VDC group; zero if there is none.
+	EdgeGateway Ref
 }
 
 // A Subnet is one subnet of a network.
@@ -258,7 +260,11 @@ type Task struct {
 	Owner     string // URN of the entity it works on
 	State     TaskState
 	Progress  int
-	Err       error // why it failed; wraps a sentinel
+	Err       error  // why it failed; wraps a sentinel
+	Result    string // what VCD says came of it, for those created by the JSON API: a JSON document, mostly empty
 	Started   time.Time
 	Ended     time.Time
+
+	// asks says that who started it wants to know what it worked on: the JSON API only says where the task is.
+	asks bool
 }

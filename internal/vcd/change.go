@@ -1,0 +1,133 @@
+package vcd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+const jsonType = "application/json"
+
+// startJSON sends a call of the JSON API that starts a task. What to send may be nil. The task tells, when it has ended, what
+// it worked on: so the creation of something tells its id.
+func (s *Session) startJSON(ctx context.Context, method, path string, what any) (Task, error) {
+	c := call{method: method, path: path, json: true}
+	if what != nil {
+		body, err := encodeJSON(what)
+		if err != nil {
+			return Task{}, fmt.Errorf("writing a request: %w", err)
+		}
+		c.body, c.contentType = body, jsonType
+	}
+	header, body, err := s.exchange(ctx, c)
+	if err != nil {
+		return Task{}, err
+	}
+	location := header.Get("Location")
+	if id := urnOf(kindTask, location); id != "" && strings.Contains(location, "/task/") {
+		return Task{ID: id, State: TaskRunning, asks: method == http.MethodPost}, nil
+	}
+	// VCD did it at once.
+	var made struct {
+		ID string `json:"id"`
+	}
+	_ = json.Unmarshal(body, &made) //nolint:errchkjson // an empty answer says nothing
+	return Task{State: TaskSucceeded, Owner: made.ID}, nil
+}
+
+// An object is a JSON object as VCD wrote it, to change fields of it and give it back with all others as they came.
+type object map[string]json.RawMessage
+
+func (s *Session) object(ctx context.Context, path string) (object, error) {
+	var o object
+	if err := s.getJSON(ctx, path, "", &o); err != nil {
+		return nil, err
+	}
+	if o == nil {
+		return nil, &connectionError{ErrUnavailable, "the answer is not JSON of VCD"}
+	}
+	return o, nil
+}
+
+// set gives a field a value, and says whether that is another one than before.
+func (o object) set(field string, value any) bool {
+	raw, err := json.Marshal(value)
+	if err != nil || sameJSON(o[field], raw) {
+		return false
+	}
+	o[field] = raw
+	return true
+}
+
+// sameJSON compares values, not how they are written. Nothing, null, and what is empty are the same.
+func sameJSON(a, b json.RawMessage) bool {
+	x, y := canonical(a), canonical(b)
+	return bytes.Equal(x, y)
+}
+
+func canonical(raw json.RawMessage) []byte {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	var value any
+	if decoder.Decode(&value) != nil {
+		return nil
+	}
+	out, err := json.Marshal(value)
+	if err != nil {
+		return nil
+	}
+	switch string(out) {
+	case "null", `""`, "[]", "{}":
+		return nil
+	}
+	return out
+}
+
+// textOf is a field that holds text.
+func (o object) textOf(field string) string {
+	var text string
+	_ = json.Unmarshal(o[field], &text) //nolint:errchkjson // what is no text is none
+	return text
+}
+
+// change reads an object, lets edit change it and writes it back. If edit changes nothing, nothing is written, and the task
+// that is returned has succeeded already.
+func (s *Session) change(ctx context.Context, path string, edit func(object) (bool, error)) (Task, error) {
+	o, err := s.object(ctx, path)
+	if err != nil {
+		return Task{}, err
+	}
+	changed, err := edit(o)
+	if err != nil || !changed {
+		return Task{State: TaskSucceeded, Owner: o.textOf("id")}, err
+	}
+	task, err := s.startJSON(ctx, http.MethodPut, path, o)
+	if task.Owner == "" {
+		task.Owner = o.textOf("id")
+	}
+	return task, err
+}
+
+// A wireRef is how the JSON API writes a reference.
+type wireRef struct {
+	ID   string `json:"id,omitempty"`
+	Name string `json:"name,omitempty"`
+}
+
+func (r *wireRef) ref() Ref {
+	if r == nil {
+		return Ref{}
+	}
+	return Ref{ID: r.ID, Name: r.Name}
+}
+
+// refTo is a reference to an object by its URN; nil, which stands for none, if there is no URN.
+func refTo(urn string) *wireRef {
+	if urn == "" {
+		return nil
+	}
+	return &wireRef{ID: urn}
+}

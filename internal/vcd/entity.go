@@ -1,0 +1,73 @@
+package vcd
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+)
+
+const entitiesPath = "/cloudapi/1.0.0/entities/"
+
+// An Entity is a runtime defined entity.
+type Entity struct {
+	Ref
+
+	Type    string // URN of its type
+	State   string // PRE_CREATED, RESOLVED or RESOLUTION_ERROR
+	ETag    string // of this version
+	Content json.RawMessage
+	raw     object
+}
+
+// Entity reads a runtime defined entity by its URN. Its content is as VCD wrote it. It takes a right on the entity's type.
+func (s *Session) Entity(ctx context.Context, id string) (Entity, error) {
+	header, body, err := s.exchange(ctx, call{method: http.MethodGet, path: entitiesPath + url.PathEscape(id), json: true})
+	if err != nil {
+		return Entity{}, fmt.Errorf("reading entity %s: %w", id, err)
+	}
+	entity, err := entityFrom(body)
+	if err != nil {
+		return Entity{}, fmt.Errorf("reading entity %s: %w", id, err)
+	}
+	entity.ETag = header.Get("ETag")
+	return entity, nil
+}
+
+func entityFrom(body []byte) (Entity, error) {
+	var raw object
+	if err := decodeJSON(body, &raw); err != nil {
+		return Entity{}, err
+	}
+	return Entity{
+		Ref: Ref{ID: raw.textOf("id"), Name: raw.textOf("name")}, Type: raw.textOf("entityType"), State: raw.textOf("state"),
+		Content: raw["entity"], raw: raw,
+	}, nil
+}
+
+// UpdateEntity writes the content of an entity that was read, unless somebody has changed it since: then the error wraps
+// [ErrChanged]. What VCD wrote beside the content goes back as it came. It returns the new version.
+func (s *Session) UpdateEntity(ctx context.Context, read Entity, content json.RawMessage) (Entity, error) {
+	o := object{}
+	for field, value := range read.raw {
+		o[field] = value
+	}
+	o["entity"] = content
+	body, err := encodeJSON(o)
+	if err != nil {
+		return Entity{}, fmt.Errorf("writing entity %s: %w", read.ID, err)
+	}
+	header, answer, err := s.exchange(ctx, call{
+		method: http.MethodPut, path: entitiesPath + url.PathEscape(read.ID), json: true, contentType: jsonType, body: body, ifMatch: read.ETag,
+	})
+	if err != nil {
+		return Entity{}, fmt.Errorf("writing entity %s: %w", read.ID, err)
+	}
+	written, err := entityFrom(answer)
+	if err != nil {
+		return Entity{}, fmt.Errorf("writing entity %s: %w", read.ID, err)
+	}
+	written.ETag = header.Get("ETag")
+	return written, nil
+}

@@ -1,0 +1,38 @@
+package vcd
+
+import (
+	"context"
+	"errors"
+)
+
+// Features are what the API version agreed on with a site lets a load balancer be made of. A right may still be missing.
+type Features struct {
+	SharedVIP          bool // several virtual services with one address and different ports: API 37.0, VCD 10.4.0
+	IPv6VIP            bool // virtual services with an IPv6 address: API 37.0, VCD 10.4.0
+	TransparentMode    bool // virtual services that keep the address of the client: API 37.1, VCD 10.4.1
+	MemberGroups       bool // pools whose members are those of an IP set: API 37.1, VCD 10.4.1
+	IPSpaces           bool // gateways with addresses from IP Spaces: API 37.1, VCD 10.4.1
+	AllocateByValue    bool // asking an IP Space for one certain address: API 37.2, VCD 10.4.2
+	SingleFirewallRule bool // creating a firewall rule of a gateway without the others: API 38.1, VCD 10.5.1
+}
+
+// Features returns what the API version agreed on with the site allows; it makes a call only if there is none yet.
+func (s *Session) Features(ctx context.Context) (Features, error) {
+	text, err := s.site.negotiate(ctx, s.wire)
+	if err != nil {
+		return Features{}, err
+	}
+	version, ok := parseAPIVersion(text)
+	if !ok {
+		return Features{}, errors.New("the agreed API version " + text + " is none")
+	}
+	return featuresOf(version), nil
+}
+
+func featuresOf(version apiVersion) Features {
+	since := func(major, minor int) bool { return version.compare(apiVersion{major, minor}) >= 0 }
+	return Features{
+		SharedVIP: since(37, 0), IPv6VIP: since(37, 0), TransparentMode: since(37, 1), MemberGroups: since(37, 1),
+		IPSpaces: since(37, 1), AllocateByValue: since(37, 2), SingleFirewallRule: since(38, 1),
+	}
+}

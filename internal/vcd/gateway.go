@@ -1,0 +1,199 @@
+package vcd
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"net/url"
+)
+
+const gatewaysPath = "/cloudapi/1.0.0/edgeGateways/"
+
+// A Realization says how far NSX has made what VCD was asked for.
+type Realization string
+
+// States of what NSX makes.
+const (
+	Pending           Realization = "PENDING"
+	Configuring       Realization = "CONFIGURING"
+	Realized          Realization = "REALIZED"
+	RealizationFailed Realization = "REALIZATION_FAILED"
+)
+
+// A Gateway is an edge gateway with its ways to outside.
+type Gateway struct {
+	Ref
+
+	Status Realization
+	Owner  Ref // the VDC or VDC group it serves
+	// UsesIPSpaces says that its addresses come from IP Spaces; else they are those of its uplinks.
+	UsesIPSpaces bool
+	Uplinks      []Uplink
+}
+
+// An Uplink connects an edge gateway to a network to outside.
+type Uplink struct {
+	Network      Ref
+	UsesIPSpaces bool
+	Subnets      []UplinkSubnet
+}
+
+// An UplinkSubnet is what a gateway has of a subnet to outside.
+type UplinkSubnet struct {
+	Prefix  netip.Prefix
+	Gateway netip.Addr
+	Primary netip.Addr // the gateway's own address; zero if it is in another subnet
+	Enabled bool
+	Ranges  []AddressRange
+}
+
+// A UsedAddress is an address to outside that something on a gateway uses.
+type UsedAddress struct {
+	Address  netip.Addr
+	Category string // PRIMARY_IP, DNAT, SNAT, Load_Balancer …
+}
+
+// An EngineGroup is a service engine group that a gateway may put virtual services on.
+type EngineGroup struct {
+	Ref // of the group, not of its assignment
+
+	Max      int // virtual services that the gateway may have on it; 0 is unknown
+	Deployed int // virtual services that the gateway has on it
+}
+
+type wireGateway struct {
+	ID           string      `json:"id"`
+	Name         string      `json:"name"`
+	Status       Realization `json:"status"`
+	OwnerRef     *wireRef    `json:"ownerRef"`
+	OrgVdc       *wireRef    `json:"orgVdc"`
+	UsingIPSpace bool        `json:"usingIpSpace"`
+	Uplinks      []struct {
+		ID           string `json:"uplinkId"`
+		Name         string `json:"uplinkName"`
+		UsingIPSpace bool   `json:"usingIpSpace"`
+		Subnets      *struct {
+			Values []wireUplinkSubnet `json:"values"`
+		} `json:"subnets"`
+	} `json:"edgeGatewayUplinks"`
+}
+
+type wireUplinkSubnet struct {
+	Gateway      string `json:"gateway"`
+	PrefixLength int    `json:"prefixLength"`
+	Enabled      *bool  `json:"enabled"`
+	PrimaryIP    string `json:"primaryIp"`
+	IPRanges     *struct {
+		Values []struct {
+			Start string `json:"startAddress"`
+			End   string `json:"endAddress"`
+		} `json:"values"`
+	} `json:"ipRanges"`
+}
+
+// Gateway reads an edge gateway by its URN. It takes the right to view gateways; that an uplink uses IP Spaces is told since
+// VCD 10.4.1.
+func (s *Session) Gateway(ctx context.Context, id string) (Gateway, error) {
+	var doc wireGateway
+	if err := s.getJSON(ctx, gatewaysPath+url.PathEscape(id), "", &doc); err != nil {
+		return Gateway{}, fmt.Errorf("reading edge gateway %s: %w", id, err)
+	}
+	return doc.gateway(), nil
+}
+
+func (w *wireGateway) gateway() Gateway {
+	g := Gateway{Ref: Ref{ID: w.ID, Name: w.Name}, Status: w.Status, Owner: w.OwnerRef.ref(), UsesIPSpaces: w.UsingIPSpace}
+	if g.Owner.ID == "" {
+		g.Owner = w.OrgVdc.ref()
+	}
+	for _, u := range w.Uplinks {
+		uplink := Uplink{Network: Ref{ID: u.ID, Name: u.Name}, UsesIPSpaces: u.UsingIPSpace}
+		if u.Subnets != nil {
+			for _, v := range u.Subnets.Values {
+				if subnet, ok := v.subnet(); ok {
+					uplink.Subnets = append(uplink.Subnets, subnet)
+				}
+			}
+		}
+		g.UsesIPSpaces = g.UsesIPSpaces || u.UsingIPSpace
+		g.Uplinks = append(g.Uplinks, uplink)
+	}
+	return g
+}
+
+func (w *wireUplinkSubnet) subnet() (UplinkSubnet, bool) {
+	gateway, err := netip.ParseAddr(w.Gateway)
+	if err != nil {
+		return UplinkSubnet{}, false
+	}
+	prefix, err := gateway.Prefix(w.PrefixLength)
+	if err != nil {
+		return UplinkSubnet{}, false
+	}
+	subnet := UplinkSubnet{Prefix: prefix, Gateway: gateway, Enabled: w.Enabled == nil || *w.Enabled, Primary: parseAddr(w.PrimaryIP)}
+	if w.IPRanges != nil {
+		for _, r := range w.IPRanges.Values {
+			subnet.Ranges = appendRange(subnet.Ranges, r.Start, r.End)
+		}
+	}
+	return subnet, true
+}
+
+// parseAddr reads an address; the zero one if there is none.
+func parseAddr(text string) netip.Addr {
+	addr, err := netip.ParseAddr(text)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return addr.Unmap()
+}
+
+type wireUsed struct {
+	Address  string   `json:"ipAddress"`
+	Category string   `json:"category"`
+	Network  *wireRef `json:"networkRef"`
+}
+
+// UsedAddresses lists the addresses to outside that are used on a gateway, one line for each use. It takes the right to view
+// gateways.
+func (s *Session) UsedAddresses(ctx context.Context, gateway string) ([]UsedAddress, error) {
+	l := listing{path: gatewaysPath + url.PathEscape(gateway) + "/usedIpAddresses", what: "used addresses"}
+	lines, err := listAll(ctx, s, l, func(w wireUsed) string { return w.Network.ref().ID + " " + w.Address + " " + w.Category })
+	if err != nil {
+		return nil, fmt.Errorf("listing used addresses of edge gateway %s: %w", gateway, err)
+	}
+	var used []UsedAddress
+	for _, line := range lines {
+		if addr := parseAddr(line.Address); addr.IsValid() {
+			used = append(used, UsedAddress{Address: addr, Category: line.Category})
+		}
+	}
+	return used, nil
+}
+
+type wireAssignment struct {
+	ID       string   `json:"id"`
+	Group    *wireRef `json:"serviceEngineGroupRef"`
+	Gateway  *wireRef `json:"gatewayRef"`
+	Max      int      `json:"maxVirtualServices"`
+	Deployed int      `json:"numDeployedVirtualServices"`
+}
+
+// EngineGroups lists the service engine groups assigned to a gateway. It takes the right to view load balancers of gateways.
+func (s *Session) EngineGroups(ctx context.Context, gateway string) ([]EngineGroup, error) {
+	l := listing{
+		path: "/cloudapi/1.0.0/loadBalancer/serviceEngineGroups/assignments", what: "service engine groups",
+		terms: []term{{"gatewayRef.id", gateway}},
+	}
+	lines, err := listAll(ctx, s, l, func(w wireAssignment) string { return w.ID })
+	if err != nil {
+		return nil, fmt.Errorf("listing service engine groups of edge gateway %s: %w", gateway, err)
+	}
+	var groups []EngineGroup
+	for _, line := range lines {
+		if line.Gateway.ref().ID == gateway {
+			groups = append(groups, EngineGroup{Ref: line.Group.ref(), Max: line.Max, Deployed: line.Deployed})
+		}
+	}
+	return groups, nil
+}

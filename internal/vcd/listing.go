@@ -1,0 +1,168 @@
+package vcd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// maxPages bounds how many pages of one list are read: a server that always offers another one stops us here.
+const maxPages = 400
+
+// A listing is a list of the JSON API.
+type listing struct {
+	path  string
+	what  string // for people
+	terms []term // values that a filter cannot carry are left out: whoever lists compares again
+	sort  string // field by which pages are cut; empty where VCD knows none
+}
+
+func (l listing) query(page int) string {
+	var terms []term
+	for _, t := range l.terms {
+		if !strings.ContainsAny(t.value, fiqlMeta) {
+			terms = append(terms, t)
+		}
+	}
+	filter := ""
+	if len(terms) > 0 {
+		filter = jsonFilter(terms...)
+	}
+	return params("page", strconv.Itoa(page), "pageSize", strconv.Itoa(pageSize), "sortAsc", l.sort, "filter", filter)
+}
+
+// listAll reads all pages of a list. What comes and goes between two pages would be seen twice or never: such an answer is
+// thrown away, asked for once more, and then given up.
+func listAll[T any](ctx context.Context, s *Session, l listing, id func(T) string) ([]T, error) {
+	for range 2 {
+		items, complete, err := listOnce(ctx, s, l, id)
+		if err != nil || complete {
+			return items, err
+		}
+	}
+	return nil, &connectionError{ErrUnavailable, "the list of " + l.what + " changed while it was read"}
+}
+
+func listOnce[T any](ctx context.Context, s *Session, l listing, id func(T) string) ([]T, bool, error) {
+	var items []T
+	seen := map[string]bool{}
+	total := 0
+	for page := 1; page <= maxPages; page++ {
+		var found struct {
+			ResultTotal *int `json:"resultTotal"`
+			Values      []T  `json:"values"`
+		}
+		if err := s.getJSON(ctx, l.path, l.query(page), &found); err != nil {
+			return nil, false, err
+		}
+		if found.ResultTotal == nil {
+			return nil, false, &connectionError{ErrUnavailable, "the list of " + l.what + " does not say how long it is"}
+		}
+		if page == 1 {
+			total = *found.ResultTotal
+		}
+		if !unseen(seen, found.Values, id) {
+			return nil, false, nil
+		}
+		items = append(items, found.Values...)
+		switch {
+		case *found.ResultTotal != total || len(items) > total:
+			return nil, false, nil
+		case len(items) == total:
+			return items, true, nil
+		case len(found.Values) == 0:
+			return nil, false, nil
+		}
+	}
+	return nil, false, nil
+}
+
+// unseen notes items, and says whether none was there before.
+func unseen[T any](seen map[string]bool, items []T, id func(T) string) bool {
+	for _, item := range items {
+		if seen[id(item)] {
+			return false
+		}
+		seen[id(item)] = true
+	}
+	return true
+}
+
+// nextCursor finds where a list goes on that has cursors instead of pages.
+var nextCursor = regexp.MustCompile(`<([^<>]*)>\s*;[^,]*rel="?nextPage"?`)
+
+// listByCursor reads a list that does not say how long it is, as far as its cursors lead.
+func listByCursor[T any](ctx context.Context, s *Session, l listing, id func(T) string) ([]T, error) {
+	for range 2 {
+		items, complete, err := listByCursorOnce(ctx, s, l, id)
+		if err != nil || complete {
+			return items, err
+		}
+	}
+	return nil, &connectionError{ErrUnavailable, "the list of " + l.what + " changed while it was read"}
+}
+
+func listByCursorOnce[T any](ctx context.Context, s *Session, l listing, id func(T) string) ([]T, bool, error) {
+	var items []T
+	seen := map[string]bool{}
+	cursor := ""
+	for range maxPages {
+		query := params("pageSize", strconv.Itoa(pageSize), "cursor", url.QueryEscape(cursor))
+		header, body, err := s.exchange(ctx, call{method: http.MethodGet, path: l.path, query: query, json: true})
+		if err != nil {
+			return nil, false, err
+		}
+		var found struct {
+			Values []T `json:"values"`
+		}
+		if err := decodeJSON(body, &found); err != nil {
+			return nil, false, err
+		}
+		if !unseen(seen, found.Values, id) {
+			return nil, false, nil
+		}
+		items = append(items, found.Values...)
+		if cursor = cursorIn(header); cursor == "" {
+			return items, true, nil
+		}
+	}
+	return nil, false, nil
+}
+
+// cursorIn takes the cursor of the next page out of the links of an answer; empty if this was the last one. Of the link, only
+// the cursor is used: it decides nothing about where the next call goes.
+func cursorIn(header http.Header) string {
+	for _, link := range header.Values("Link") {
+		match := nextCursor.FindStringSubmatch(link)
+		if match == nil {
+			continue
+		}
+		if next, err := url.Parse(match[1]); err == nil {
+			return next.Query().Get("cursor")
+		}
+	}
+	return ""
+}
+
+func decodeJSON(body []byte, into any) error {
+	if err := json.Unmarshal(body, into); err != nil {
+		return &connectionError{ErrUnavailable, "the answer is not JSON of VCD"}
+	}
+	return nil
+}
+
+// encodeJSON writes values as they are: what VCD wrote into an object that we change goes back as it came.
+func encodeJSON(what any) ([]byte, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(what); err != nil {
+		return nil, err //nolint:wrapcheck // values of our own
+	}
+	return out.Bytes(), nil
+}
