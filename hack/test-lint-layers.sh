@@ -24,6 +24,7 @@ internal/guestinfo/x k8s.io/client-go/kubernetes                 pure
 internal/kubevip     sigs.k8s.io/controller-runtime              pure
 internal/kubevip/x   $module/controllers                         pure
 internal/providerid  $module/internal/vcd                        pure
+addons               k8s.io/client-go/kubernetes                 pure
 vcdsim               $module/internal/vcd                        sim
 vcdsim/guest         $module/internal/vcd                        sim
 cmd/vcdsim           $module/internal/vcd                        sim

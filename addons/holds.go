@@ -1,0 +1,73 @@
+package addons
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// Holds says whether an object in a cluster has everything that a rendered one wishes for. What the API server or others added
+// does not matter; a list must be as it is wished, but for lists of things with names, which may hold others, too.
+func Holds(actual, wished map[string]any) bool {
+	return holds(actual, wished)
+}
+
+func holds(actual, wished any) bool {
+	switch want := wished.(type) {
+	case nil:
+		return actual == nil
+	case map[string]any:
+		have, _ := actual.(map[string]any)
+		for key := range want {
+			if !holds(have[key], want[key]) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		have, _ := actual.([]any)
+		return holdsList(have, want)
+	}
+	return equal(actual, wished)
+}
+
+func holdsList(have, want []any) bool {
+	named := true
+	for _, element := range want {
+		named = named && nameOf(element) != ""
+	}
+	if !named && len(have) != len(want) {
+		return false
+	}
+	for i, element := range want {
+		if !holds(pick(have, i, nameOf(element)), element) {
+			return false
+		}
+	}
+	return true
+}
+
+// pick returns the element of that name, or of that place if there is no name.
+func pick(list []any, i int, name string) any {
+	for _, element := range list {
+		if name != "" && nameOf(element) == name {
+			return element
+		}
+	}
+	if name == "" && i < len(list) {
+		return list[i]
+	}
+	return nil
+}
+
+func nameOf(element any) string {
+	content, _ := element.(map[string]any)
+	name, _ := content["name"].(string)
+	return name
+}
+
+// equal compares plain values; numbers are the same whatever Go holds them in.
+func equal(a, b any) bool {
+	left, leftErr := json.Marshal(a)
+	right, rightErr := json.Marshal(b)
+	return leftErr == nil && rightErr == nil && bytes.Equal(left, right)
+}

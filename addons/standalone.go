@@ -1,0 +1,125 @@
+package addons
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// RegistryPlaceholder is what a container service extension replaces by the registry of its site.
+const RegistryPlaceholder = "__REGISTRY__"
+
+// airgapProject is the folder of images in the registry of a container service extension.
+const airgapProject = "vmware-cloud-director"
+
+// AirgapTemplateName is the name by which a container service extension finds the manifest in its carrier image.
+const AirgapTemplateName = "cloud-director-ccm-crs-airgap.yaml.template"
+
+// AirgapImage is the image that the airgap template names, as it is found in the registry of a site that mirrors it.
+func AirgapImage(version string) string {
+	return RegistryPlaceholder + "/" + airgapProject + "/" + Repository + ":" + version
+}
+
+// AirgapTemplate renders the manifest for clusters of a container service extension without internet: the stand-alone one, whose
+// registry is still to be filled in. Configuration, credentials and the id of the cluster are further resources of its cluster resource set.
+func AirgapTemplate(version string) ([]byte, error) {
+	return CCM{Image: AirgapImage(version), Replicas: 1}.YAML()
+}
+
+// A File is a manifest of a release.
+type File struct {
+	Name    string
+	Content []byte
+}
+
+// The files of a stand-alone installation, named as CPI's.
+const (
+	// ManifestName has account, rights and Deployment: it is all that an upgrade of CPI 1.6.1 applies.
+	ManifestName = "cloud-director-ccm.yaml"
+	// CRSManifestName is the same, for the ClusterResourceSet of a management cluster.
+	CRSManifestName = "cloud-director-ccm-crs.yaml"
+	// ConfigMapFile has the configuration.
+	ConfigMapFile = "vcloud-configmap.yaml"
+	// CredentialsFile has what is logged in with.
+	CredentialsFile = "vcloud-basic-auth.yaml"
+	// ClusterIDFile has the id of the cluster.
+	ClusterIDFile = "vcloud-clusterid-secret.yaml"
+)
+
+// StandAlone renders the manifests of a release for clusters that no manager of this project owns. What is written in capitals in them is to
+// be filled in.
+func StandAlone(image string) ([]File, error) {
+	manifest, err := CCM{Image: image, Replicas: 1}.YAML()
+	if err != nil {
+		return nil, err
+	}
+	files := []File{{ManifestName, manifest}, {CRSManifestName, manifest}}
+	for _, f := range []struct {
+		name, comment string
+		render        func() ([]byte, error)
+	}{
+		{ConfigMapFile, configComment, standAloneConfig},
+		{CredentialsFile, credentialsComment, func() ([]byte, error) { return []byte(credentialsManifest), nil }},
+		{ClusterIDFile, clusterIDComment, func() ([]byte, error) { return []byte(clusterIDManifest), nil }},
+	} {
+		content, err := f.render()
+		if err != nil {
+			return nil, fmt.Errorf("rendering %s: %w", f.name, err)
+		}
+		files = append(files, File{f.name, append([]byte(comment(f.comment)), content...)})
+	}
+	return files, nil
+}
+
+const (
+	configComment = `The configuration of the cloud controller manager. A ConfigMap that CPI made stays as it is: its keys are understood.
+VCD_HOST: the URL of VMware Cloud Director, such as https://vcd.example.com.
+ORG, VDC, NETWORK: names of the organisation, of the organisation VDC, and of the routed network of the nodes.
+VAPP: the name of the vApp with the nodes.`
+	credentialsComment = `What the cloud controller manager logs in to VMware Cloud Director with: an API token in refreshToken, or username and password.
+Leave the others empty. They are read again when they change. Never use a system administrator.`
+	clusterIDComment = `The id that marks what the cloud controller manager makes in VMware Cloud Director: it must be unique there, and stay the same for the life
+of the cluster. With CAPVCD it is status.infraId of the VCDCluster, otherwise any UUID.`
+
+	credentialsManifest = `apiVersion: v1
+kind: Secret
+metadata:
+  name: vcloud-basic-auth
+  namespace: kube-system
+type: Opaque
+stringData:
+  username: ""
+  password: ""
+  refreshToken: "API_TOKEN"
+`
+	clusterIDManifest = `apiVersion: v1
+kind: Secret
+metadata:
+  name: vcloud-clusterid-secret
+  namespace: kube-system
+type: Opaque
+stringData:
+  clusterid: "CLUSTER_ID"
+`
+)
+
+func standAloneConfig() ([]byte, error) {
+	config, err := Config{
+		VCD:          VCDConfig{Host: "VCD_HOST", Org: "ORG", VDC: "VDC"},
+		LoadBalancer: LoadBalancerConfig{Network: "NETWORK"},
+		VApp:         "VAPP",
+	}.YAML()
+	if err != nil {
+		return nil, err
+	}
+	object, err := ConfigMap(config)
+	if err != nil {
+		return nil, err
+	}
+	return Marshal([]unstructured.Unstructured{object})
+}
+
+func comment(text string) string {
+	return "# " + strings.ReplaceAll(text, "\n", "\n# ") + "\n"
+}

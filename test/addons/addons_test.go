@@ -1,0 +1,194 @@
+// Package addons_test applies the manifests of the cloud controller manager to a real kube-apiserver, with kubectl, as people do: to an empty
+// cluster, and over VMware's CPI 1.6.1.
+package addons_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"slices"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack"
+)
+
+const image = "registry.example.com/cloud-provider-for-cloud-director:v2.0.0"
+
+// A cluster is an API server, of which every test has one object set for itself in turn.
+type cluster struct {
+	*WithT
+	*stack.Stack
+
+	t *testing.T
+}
+
+func TestStandAloneManifests(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts an API server; left out by -short")
+	}
+	g := NewWithT(t)
+	s, err := stack.Start(t.Context(), stack.Options{Dir: t.TempDir(), Out: t.Output(), Parts: []stack.Part{}})
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { g.Expect(s.Stop()).To(Succeed()) })
+	for _, test := range []struct {
+		name string
+		run  func(cluster)
+	}{
+		{"install in an empty cluster, with the rights that are needed and no more", installs},
+		{"leave Pod Security nothing to refuse but the network of the host", isRestricted},
+		{"upgrade a CPI 1.6.1 that kubectl applied", upgradesApplied},
+		{"upgrade a CPI 1.6.1 that a ClusterResourceSet created", upgradesCreated},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(cluster{NewWithT(t), s, t}) })
+	}
+}
+
+// manifest is one file of a release.
+func (c cluster) manifest(name string) []byte {
+	files, err := addons.StandAlone(image)
+	c.Expect(err).NotTo(HaveOccurred())
+	i := slices.IndexFunc(files, func(f addons.File) bool { return f.Name == name })
+	c.Expect(i).To(BeNumerically(">=", 0), name)
+	return files[i].Content
+}
+
+func (c cluster) kubectl(manifest []byte, args ...string) {
+	out, err := c.Kubectl(c.t.Context(), bytes.NewReader(manifest), append(args, "--validate=strict", "-f", "-")...)
+	c.Expect(err).NotTo(HaveOccurred(), string(out))
+}
+
+func (c cluster) remove(manifest []byte) {
+	out, err := c.Kubectl(c.t.Context(), bytes.NewReader(manifest), "delete", "--ignore-not-found", "-f", "-")
+	c.Expect(err).NotTo(HaveOccurred(), string(out))
+}
+
+func (c cluster) deployment() *appsv1.Deployment {
+	d := &appsv1.Deployment{}
+	c.Expect(c.Client().Get(c.t.Context(), client.ObjectKey{Namespace: addons.Namespace, Name: addons.DeploymentName}, d)).To(Succeed())
+	return d
+}
+
+func installs(c cluster) {
+	for _, name := range []string{addons.ManifestName, addons.ConfigMapFile, addons.CredentialsFile, addons.ClusterIDFile} {
+		manifest := c.manifest(name)
+		c.kubectl(manifest, "apply")
+		defer c.remove(manifest)
+	}
+	c.Expect(c.holdsAll(c.manifest(addons.ManifestName))).To(BeTrue(), "what is read back has all that was applied")
+
+	for _, allowed := range []authorizationv1.ResourceAttributes{
+		{Verb: "update", Resource: "nodes"}, {Verb: "patch", Resource: "nodes", Subresource: "status"}, {Verb: "delete", Resource: "nodes"},
+		{Verb: "watch", Resource: "services"}, {Verb: "patch", Resource: "services", Subresource: "status"},
+		{Verb: "create", Resource: "events", Namespace: "default"}, {Verb: "get", Resource: "secrets", Namespace: "shop", Name: "tls"},
+		{Verb: "update", Group: "coordination.k8s.io", Resource: "leases", Namespace: "kube-system", Name: "cloud-controller-manager"},
+		{Verb: "update", Resource: "secrets", Namespace: "kube-system", Name: "vcloud-basic-auth"},
+	} {
+		c.Expect(c.may(allowed)).To(BeTrue(), "%v", allowed)
+	}
+	for _, forbidden := range []authorizationv1.ResourceAttributes{
+		{Verb: "list", Resource: "secrets", Namespace: "kube-system"}, {Verb: "update", Resource: "secrets", Namespace: "shop", Name: "tls"},
+		{Verb: "get", Resource: "configmaps", Namespace: "kube-system"}, {Verb: "create", Resource: "nodes"}, {Verb: "delete", Resource: "services"},
+		{Verb: "create", Resource: "serviceaccounts", Subresource: "token", Namespace: "kube-system"}, {Verb: "list", Resource: "pods"},
+		{Verb: "update", Group: "coordination.k8s.io", Resource: "leases", Namespace: "kube-system", Name: "kube-scheduler"},
+	} {
+		c.Expect(c.may(forbidden)).To(BeFalse(), "%v", forbidden)
+	}
+}
+
+// holdsAll says whether the API server keeps what a manifest wishes, as the manager looks at it.
+func (c cluster) holdsAll(manifest []byte) bool {
+	wished, err := addons.Parse(manifest)
+	c.Expect(err).NotTo(HaveOccurred())
+	for _, w := range wished {
+		actual := &unstructured.Unstructured{}
+		actual.SetGroupVersionKind(w.GroupVersionKind())
+		c.Expect(c.Client().Get(c.t.Context(), client.ObjectKeyFromObject(&w), actual)).To(Succeed())
+		if !addons.Holds(actual.Object, w.Object) {
+			c.t.Logf("%s %s is %v", w.GetKind(), w.GetName(), actual.Object)
+			return false
+		}
+	}
+	return true
+}
+
+// may says what the service account of the cloud controller manager may do.
+func (c cluster) may(what authorizationv1.ResourceAttributes) bool {
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: "system:serviceaccount:kube-system:cloud-controller-manager", Groups: []string{"system:serviceaccounts"}, ResourceAttributes: &what,
+	}}
+	scheme := runtime.NewScheme()
+	c.Expect(authorizationv1.AddToScheme(scheme)).To(Succeed())
+	reviewer, err := client.New(c.RESTConfig(), client.Options{Scheme: scheme})
+	c.Expect(err).NotTo(HaveOccurred())
+	c.Expect(reviewer.Create(c.t.Context(), review)).To(Succeed())
+	return review.Status.Allowed
+}
+
+func isRestricted(c cluster) {
+	const namespace = "restricted"
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{
+		"pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/enforce-version": "latest",
+	}}}
+	c.Expect(c.Client().Create(c.t.Context(), ns)).To(Succeed())
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cloud-controller-manager"}}
+	c.Expect(c.Client().Create(c.t.Context(), account)).To(Succeed())
+	objects, err := addons.Parse(c.manifest(addons.ManifestName))
+	c.Expect(err).NotTo(HaveOccurred())
+	deployment := objects[slices.IndexFunc(objects, func(u unstructured.Unstructured) bool { return u.GetKind() == "Deployment" })]
+	raw, err := json.Marshal(deployment.Object)
+	c.Expect(err).NotTo(HaveOccurred())
+	d := &appsv1.Deployment{}
+	c.Expect(json.Unmarshal(raw, d)).To(Succeed())
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ccm"}, Spec: d.Spec.Template.Spec}
+	pod.Spec.PriorityClassName = "" // Its name belongs to kube-system.
+
+	c.Expect(c.Client().Create(c.t.Context(), pod.DeepCopy())).To(MatchError(MatchRegexp(
+		`violates PodSecurity "restricted:latest": host namespaces \(hostNetwork=true\), hostPort \([^)]*\)$`)))
+
+	pod.Spec.HostNetwork, pod.Spec.Containers[0].Ports = false, nil
+	c.Expect(c.Client().Create(c.t.Context(), pod)).To(Succeed())
+}
+
+func upgradesApplied(c cluster) { c.upgrades("apply") }
+func upgradesCreated(c cluster) { c.upgrades("create") }
+
+// upgrades puts CPI 1.6.1 in place and applies ours over it: everything that it is known by stays, what it had of its own goes.
+func (c cluster) upgrades(verb string) {
+	old, err := os.ReadFile("testdata/cpi-1.6.1.yaml")
+	c.Expect(err).NotTo(HaveOccurred())
+	c.kubectl(old, verb)
+	defer c.remove(old)
+	before := c.deployment()
+
+	c.kubectl(c.manifest(addons.ManifestName), "apply")
+
+	after := c.deployment()
+	c.Expect(after.UID).To(Equal(before.UID), "it is the same Deployment")
+	c.Expect(c.holdsAll(c.manifest(addons.ManifestName))).To(BeTrue())
+	pod := after.Spec.Template.Spec
+	c.Expect(pod.Containers).To(HaveLen(1))
+	c.Expect(pod.Containers[0].Command).To(Equal([]string{addons.Binary}), "without its arguments")
+	c.Expect(pod.Containers[0].VolumeMounts).To(HaveLen(2))
+	if verb == "apply" {
+		c.Expect(pod.Volumes).To(HaveLen(2)) // Otherwise nobody knows who wished for the old ones, which nothing mounts.
+	}
+	c.Expect(pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution).To(BeNil())
+	c.Expect(pod.Tolerations).To(HaveLen(6))
+	c.Expect(c.may(authorizationv1.ResourceAttributes{Verb: "list", Resource: "secrets"})).To(BeFalse(), "its rights are gone")
+	config := &corev1.ConfigMap{}
+	c.Expect(c.Client().Get(c.t.Context(), client.ObjectKey{Namespace: addons.Namespace, Name: addons.ConfigMapName}, config)).To(Succeed())
+	c.Expect(config.Data[addons.ConfigKey]).To(ContainSubstring("enableVirtualServiceSharedIP"), "the immutable configuration stays")
+
+	c.kubectl(c.manifest(addons.ManifestName), "apply")
+	c.Expect(c.deployment().ResourceVersion).To(Equal(after.ResourceVersion), "a second time changes nothing")
+}
