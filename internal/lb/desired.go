@@ -141,10 +141,10 @@ const (
 type Health struct {
 	// Monitor; the zero value leaves the choice to the plan: TCP for TCP, UDP for UDP.
 	Monitor Monitor
-	// Port to probe instead of the node port, with Path; 0 for the node port.
+	// Port to probe instead of the node port, with Path; 0 for the node port. Takes [Capabilities.HealthPort].
 	Port int
 	Path string
-	// Interval between probes; 0 leaves it to VCD.
+	// Interval between probes; 0 leaves it to VCD. Takes [Capabilities.HealthPort].
 	Interval time.Duration
 }
 

@@ -12,11 +12,26 @@ const (
 	maxDescription = 255
 )
 
+// Via is how clients get to a virtual service.
+type Via string
+
+// Ways.
+const (
+	// ViaItself is directly on its address.
+	ViaItself Via = ""
+	// ViaNAT is through a DNAT rule.
+	ViaNAT Via = "nat"
+	// ViaInside is directly on an address inside the organisation.
+	ViaInside Via = "inside"
+)
+
 // A Marker says whose an object is. It stands in the object's description from the very request that creates it.
 type Marker struct {
 	Owner Owner
 	// Listener is the key of the listener that the object serves ([Listener.Key]); empty for what serves all of them.
 	Listener string
+	// Via says how clients get to a virtual service, as long as that is not directly on its address.
+	Via Via
 	// Share is the key under which the owner lets other Services use its address; empty if it does not.
 	Share string
 	// Wrote is a short hash of what was last written into the object, of what lists do not show; empty if lists show all.
@@ -45,6 +60,7 @@ func (m Marker) words(named bool) string {
 	}
 	add("uid=", m.Owner.UID)
 	add("port=", m.Listener)
+	add("via=", string(m.Via))
 	add("share=", m.Share)
 	add("wrote=", m.Wrote)
 	return strings.Join(words, " ")
@@ -72,32 +88,31 @@ func ParseMarker(description string) (Marker, bool) {
 	return found, ok
 }
 
-// parseWords reads the words after the first one of a marker, up to the first that is not of it.
+// parseWords reads the words after the first one of a marker, up to the first that is not of it. The marker of a machine is none.
 func parseWords(words []string) (Marker, bool) {
 	var m Marker
 	for _, word := range words {
-		key, value, ok := strings.Cut(word, "=")
-		if !ok {
-			break
-		}
-		switch key {
-		case "cluster":
-			m.Owner.Cluster = value
-		case "service":
-			m.Owner.Namespace, m.Owner.Name, _ = strings.Cut(value, "/")
-		case "uid":
-			m.Owner.UID = value
-		case "port":
-			m.Listener = value
-		case "share":
-			m.Share = value
-		case "wrote":
-			m.Wrote = value
-		default:
+		key, value, _ := strings.Cut(word, "=")
+		field, known := markerFields[key]
+		if key == "machine" {
 			return Marker{}, false
 		}
+		if !known {
+			break
+		}
+		field(&m, value)
 	}
 	return m, m.Owner.Cluster != ""
+}
+
+var markerFields = map[string]func(m *Marker, value string){
+	"cluster": func(m *Marker, v string) { m.Owner.Cluster = v },
+	"service": func(m *Marker, v string) { m.Owner.Namespace, m.Owner.Name, _ = strings.Cut(v, "/") },
+	"uid":     func(m *Marker, v string) { m.Owner.UID = v },
+	"port":    func(m *Marker, v string) { m.Listener = v },
+	"via":     func(m *Marker, v string) { m.Via = Via(v) },
+	"share":   func(m *Marker, v string) { m.Share = v },
+	"wrote":   func(m *Marker, v string) { m.Wrote = v },
 }
 
 // Describe puts the marker in a description that may hold words of people, in place of the marker that is there.
@@ -121,10 +136,7 @@ func Describe(old string, m Marker) string {
 }
 
 func markerKey(word string) bool {
-	key, _, ok := strings.Cut(word, "=")
-	switch key {
-	case "cluster", "service", "uid", "port", "share", "wrote":
-		return ok
-	}
-	return false
+	key, _, _ := strings.Cut(word, "=")
+	_, known := markerFields[key]
+	return known
 }

@@ -141,7 +141,7 @@ type Pool struct {
 	NodePort  int
 	Members   []netip.Addr
 	Group     Ref
-	Monitors  []Monitor
+	Probes    []Health // Port, Path and Interval only with [Capabilities.HealthPort]
 	Sticky    bool
 	Algorithm string
 }
@@ -217,7 +217,7 @@ type Capabilities struct {
 	L4TLS bool
 	// SourceRanges: rules of the firewall may be created and deleted one by one, and this is switched on.
 	SourceRanges bool
-	// HealthPort: a monitor may probe another port than the members'.
+	// HealthPort: a monitor may have settings of its own: a port, a path, an interval.
 	HealthPort bool
 	// MaxMembers of a pool without an IP set; 0 has no limit.
 	MaxMembers int

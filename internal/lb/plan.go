@@ -142,8 +142,8 @@ type PoolSpec struct {
 	// Group is the IP set whose addresses are the members, or Members are listed; the other one is empty.
 	Group   Ref
 	Members []netip.Addr
-	// Monitors, all of them; an update keeps what it finds of the same type.
-	Monitors []Monitor
+	// Probes, all of them, none of type NONE; an update keeps the settings of what it finds of the same type.
+	Probes []Health
 	// Sticky sets persistence by client address; else such persistence is removed and any other kept.
 	Sticky bool
 	// Algorithm; empty leaves it, a new pool gets ROUND_ROBIN.
@@ -179,12 +179,12 @@ type RuleSpec struct {
 	Profile            Ref
 }
 
-// A FirewallSpec is a rule that lets sources reach the load balancer, or, with no Sources, keeps everybody else away; the driver puts those with
-// Sources before the other. Rules are created and deleted, never updated.
+// A FirewallSpec is a rule on one address and protocol: it lets Sources reach the load balancer, or, without Sources, keeps everybody away. A new
+// rule comes before all that are there: plans create the one that keeps away first. Rules are created and deleted, never updated.
 type FirewallSpec struct {
-	Description  string
-	Family       Family
-	Sources      []netip.Prefix
-	Destinations []netip.Addr
-	Ports        []PortStatus // Protocol and Port
+	Description string
+	Sources     []netip.Prefix
+	Destination netip.Addr
+	Protocol    Protocol
+	Ports       []int
 }
