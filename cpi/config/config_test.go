@@ -1,0 +1,199 @@
+package config
+
+import (
+	"bytes"
+	"encoding/pem"
+	"errors"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+)
+
+// legacy is the file that VMware's manifests ship, filled in.
+const legacy = `
+vcd:
+  host: https://vcd.example.com/
+  org: acme
+  vdc: acme-vdc
+loadbalancer:
+  oneArm:
+    startIP: "192.168.8.2"
+    endIP: "192.168.8.100"
+  ports:
+    http: 80
+    https: 443
+  network: nodes
+  vipSubnet: 10.11.12.0/24
+  enableVirtualServiceSharedIP: false
+  certAlias: web
+clusterid: urn:vcloud:entity:vmware:capvcdCluster:5f0c8d4e-7d2a-4a53-9c3b-1b1f6f0c2d11
+vAppName: cluster-a
+`
+
+const minimal = `
+vcd: {host: https://vcd.example.com, org: acme, vdc: acme-vdc}
+loadbalancer: {network: nodes}
+clusterid: c1
+`
+
+func parse(file string) (Config, error) {
+	return Parse([]byte(file), Environment{ReadFile: func(string) ([]byte, error) { return nil, errors.New("no such file") }})
+}
+
+func TestLegacyFile(t *testing.T) {
+	g := NewWithT(t)
+
+	c, err := parse(legacy)
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(c.Site).To(Equal("https://vcd.example.com"))
+	g.Expect(c.VDCs).To(Equal([]string{"acme-vdc"}))
+	g.Expect(c.Balancer.OneArm).To(Equal(&Range{netip.MustParseAddr("192.168.8.2"), netip.MustParseAddr("192.168.8.100")}))
+	g.Expect(c.Balancer.VIPSubnet).To(Equal(netip.MustParsePrefix("10.11.12.0/24")))
+	g.Expect(c.Balancer.Certificate).To(Equal("web"))
+	g.Expect(c.Nodes.VApps).To(Equal([]string{"cluster-a"}))
+	g.Expect(c.RDE.ID).To(HaveSuffix("5f0c8d4e-7d2a-4a53-9c3b-1b1f6f0c2d11"))
+	g.Expect(c.Warnings).To(ConsistOf(
+		ContainSubstring("loadbalancer.ports.http (line 11) does nothing"), ContainSubstring("loadbalancer.ports.https"),
+		ContainSubstring("enableVirtualServiceSharedIP")))
+}
+
+func TestEveryKeyIsRead(t *testing.T) {
+	g := NewWithT(t)
+	server := httptest.NewTLSServer(nil)
+	defer server.Close()
+	var ca bytes.Buffer
+	g.Expect(pem.Encode(&ca, &pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})).To(Succeed())
+
+	c, err := Parse([]byte(`
+vcd:
+  host: https://vcd.example.com/api
+  org: acme
+  vdcs: [vdc-b]
+  userOrg: users
+  caBundleFile: /etc/ca.pem
+  serviceAccountSecret: ccm-token
+  requestsPerSecond: 2.5
+  burst: 5
+  inFlight: 3
+  requestTimeout: 20s
+loadbalancer:
+  network: nodes
+  ipSpace: public
+  engineGroup: seg
+  algorithm: ROUND_ROBIN
+  sourceRanges: true
+  includeControlPlane: true
+  class: example.com/vcd
+  classOnly: true
+  driftInterval: 5m
+  gateways:
+    - name: inside
+      edgeGateway: edge-2
+      oneArm: {startIP: 10.0.0.1, endIP: 10.0.0.1}
+    - {name: outside, network: dmz, vipSubnet: 10.9.0.0/16}
+nodes:
+  vApps: [a, b]
+  vAppNamePrefix: cluster-
+  region: north
+  maxAge: 1m
+  zones:
+    - {name: zone-a, region: south, vdc: vdc-a}
+    - {name: zone-b, vdc: vdc-a, placementPolicy: rack-2}
+  addresses:
+    families: [IPv6, IPv4]
+    internal: {nics: [1], cidrs: [10.0.0.0/8, "fd00::/8"]}
+    external: {exclude: [10.0.0.0/8]}
+rde: {id: "urn:vcloud:entity:vmware:capvcdCluster:1"}
+`), Environment{ClusterID: "from-env\n", ReadFile: func(string) ([]byte, error) { return ca.Bytes(), nil }})
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(c.ClusterID).To(Equal("from-env"))
+	g.Expect(c.VDCs).To(Equal([]string{"vdc-b", "vdc-a"}))
+	g.Expect(c.CABundle).To(Equal(ca.Bytes()))
+	g.Expect(c.Login).To(Equal(Login{"ccm-token"}))
+	g.Expect(c.Requests).To(Equal(Requests{2.5, 5, 3, 20 * time.Second}))
+	one := netip.MustParseAddr("10.0.0.1")
+	g.Expect(c.Balancer).To(Equal(Balancer{
+		Gateway: Gateway{Network: "nodes", IPSpace: "public"},
+		Gateways: []Gateway{
+			{Name: "inside", Edge: "edge-2", OneArm: &Range{one, one}},
+			{Name: "outside", Network: "dmz", VIPSubnet: netip.MustParsePrefix("10.9.0.0/16")},
+		},
+		EngineGroup: "seg", Algorithm: "ROUND_ROBIN", SourceRanges: true, IncludeControlPlane: true,
+		Class: "example.com/vcd", ClassOnly: true, Drift: 5 * time.Minute,
+	}))
+	g.Expect(c.Nodes).To(Equal(Nodes{
+		VApps: []string{"a", "b"}, VAppPrefix: "cluster-", Region: "north", MaxAge: time.Minute,
+		Zones:    []Zone{{Name: "zone-a", Region: "south", VDC: "vdc-a"}, {Name: "zone-b", VDC: "vdc-a", PlacementPolicy: "rack-2"}},
+		Families: []Family{IPv6, IPv4},
+		Internal: Selection{NICs: []int{1}, CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}},
+		External: Selection{Exclude: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
+	}))
+}
+
+func TestProblems(t *testing.T) {
+	tests := []struct {
+		name string
+		file string
+		want []string // all that is said, and nothing else
+	}{
+		{"all that is missing is said at once", "{}", []string{"vcd.host: is missing", "vcd.org: is missing", "vcd.vdc: is missing", "clusterid: is missing", "loadbalancer.network: is missing"}},
+		{"a cluster without load balancers needs no network and no id", "vcd: {host: https://h, org: o, vdc: v}\nloadbalancer: {enabled: false}", nil},
+		{"a key that there is not", minimal + "nodes: {zonez: []}\n", []string{"nodes.zonez (line 5): is no key"}},
+		{"a key in another spelling", minimal + "nodes: {vappnameprefix: x}\n", []string{"nodes.vAppNamePrefix may be meant"}},
+		{"a key in the place where it was long ago", minimal + "network: x\n", []string{"loadbalancer.gateways[…].network or loadbalancer.network may be meant"}},
+		{"a key that is there twice", minimal + "vAppName: a\nvAppName: b\n", []string{"vAppName (line 6): is there twice"}},
+		{"a value in place of a section", minimal + "nodes: x\n", []string{"nodes (line 5): must hold keys and values"}},
+		{"a section in place of a value", minimal + "vAppName: {}\n", []string{"vAppName (line 5): must be a single value"}},
+		{"a value in place of a list", minimal + "nodes: {vApps: x}\n", []string{"nodes.vApps (line 5): must be a list"}},
+		{"values of the wrong kind", minimal + "nodes: {maxAge: soon, addresses: {internal: {nics: [a, 1], cidrs: [10.0.0.1]}, families: [IPv5]}}\n", []string{"nodes.maxAge", "nics (line 5): element 1", "cidrs (line 5): element 1", `"IPv5"`}},
+		{"http is refused", "vcd: {host: http://h, org: o, vdc: v}\nloadbalancer: {enabled: no}", []string{"https only"}},
+		{"a password in the address is not repeated", "vcd: {host: https://u:pw@h, org: o, vdc: v}\nloadbalancer: {enabled: no}", []string{"without user"}},
+		{"a certificate file that cannot be read", strings.Replace(minimal, "vdc: acme-vdc", "vdc: v, caBundleFile: /x", 1), []string{"vcd.caBundleFile (line 2): cannot be read"}},
+		{"certificates that are none", strings.Replace(minimal, "vdc: acme-vdc", "vdc: v, caBundle: x", 1), []string{"no certificate"}},
+		{"zones that contradict each other", minimal + "nodes: {zones: [{name: a, vdc: v}, {name: -, vdc: v}, {name: c}]}\n", []string{"zones[1].name", "zones[1].vdc", "zones[2].vdc"}},
+		{"an id that cannot be a marker", strings.Replace(minimal, "c1", "two words", 1), []string{"clusterid (line 4)"}},
+		{"one-arm ranges", strings.Replace(minimal, "network: nodes", "network: n, oneArm: {startIP: 10.0.0.9, endIP: 10.0.0.1}, gateways: [{name: x, network: n, oneArm: {startIP: 10.0.0.1}}]", 1), []string{"loadbalancer.oneArm.endIP (line 3): is 10.0.0.1, which is before", "gateways[0].oneArm.endIP: is missing"}},
+		{"gateways that cannot be told apart", strings.Replace(minimal, "network: nodes", "network: n, edgeGateway: e, gateways: [{name: x, network: n}, {name: x}, {network: n}]", 1), []string{"edgeGateway (line 3)", "gateways[1].name", "gateways[1].network", "gateways[2].name"}},
+		{"a class that nobody can have", strings.Replace(minimal, "network: nodes", "network: n, classOnly: true, algorithm: best", 1), []string{"classOnly", "algorithm"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+
+			_, err := parse(tt.file)
+
+			said := ""
+			if err != nil {
+				said = err.Error()
+			}
+			g.Expect(strings.Count(said, "\n")+min(1, len(said))).To(Equal(len(tt.want)), said)
+			for _, want := range tt.want {
+				g.Expect(said).To(ContainSubstring(want))
+			}
+			g.Expect(said).NotTo(ContainSubstring("u:pw"))
+		})
+	}
+}
+
+func TestNoRuntimeDefinedEntity(t *testing.T) {
+	for name, file := range map[string]string{
+		"an id that says so":     strings.Replace(minimal, "c1", "NO_RDE_1234", 1),
+		"a section that says so": strings.Replace(legacy, "vAppName", "rde: {enabled: false}\nvAppName", 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+
+			c, err := parse(file)
+
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(c.RDE.ID).To(BeEmpty())
+			g.Expect(c.ClusterID).NotTo(BeEmpty())
+		})
+	}
+}

@@ -1,0 +1,89 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+)
+
+// A volume is a directory as kubelet mounts a Secret.
+type volume struct {
+	dir string
+	n   int
+}
+
+func (v *volume) write(t *testing.T, files map[string]string) {
+	t.Helper()
+	g := NewWithT(t)
+	v.n++
+	data := filepath.Join(v.dir, fmt.Sprintf("..%d", v.n))
+	g.Expect(os.Mkdir(data, 0o700)).To(Succeed())
+	for name, content := range files {
+		g.Expect(os.WriteFile(filepath.Join(data, name), []byte(content), 0o600)).To(Succeed())
+		_ = os.Symlink(filepath.Join("..data", name), filepath.Join(v.dir, name))
+	}
+	g.Expect(os.Symlink(filepath.Base(data), filepath.Join(v.dir, "..tmp"))).To(Succeed())
+	g.Expect(os.Rename(filepath.Join(v.dir, "..tmp"), filepath.Join(v.dir, "..data"))).To(Succeed())
+}
+
+func TestCredentials(t *testing.T) {
+	tests := []struct {
+		name  string
+		org   string
+		files map[string]string
+		want  Credentials
+		wrong string
+	}{
+		{"a user with a password", "", map[string]string{"username": "u\n", "password": "p\n"}, Credentials{Username: "u", Password: "p"}, ""},
+		{"a user of another organisation", "", map[string]string{"username": "system/administrator", "password": "p"}, Credentials{Username: "system/administrator", Password: "p"}, ""},
+		{"the organisation of the user is added", "users", map[string]string{"username": "u", "password": "p"}, Credentials{Username: "users/u", Password: "p"}, ""},
+		{"a token needs no user", "users", map[string]string{"refreshToken": "t\n"}, Credentials{Username: "users/", APIToken: "t"}, ""},
+		{"empty files count as none", "", map[string]string{"username": "u", "password": "p", "refreshToken": ""}, Credentials{Username: "u", Password: "p"}, ""},
+		{"nothing", "", nil, Credentials{}, "neither a refreshToken nor"},
+		{"a user without a password", "", map[string]string{"username": "u"}, Credentials{}, "neither a refreshToken nor"},
+		{"too many slashes", "", map[string]string{"username": "a/b/c", "password": "hunter2"}, Credentials{}, "more than one slash"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			v := &volume{dir: t.TempDir()}
+			v.write(t, tt.files)
+
+			c, err := NewKeyring(v.dir, Config{UserOrg: tt.org}, time.Now).Current()
+
+			if tt.wrong != "" {
+				g.Expect(err).To(MatchError(And(ContainSubstring(tt.wrong), ContainSubstring(v.dir), Not(ContainSubstring("hunter2")))))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			c.Version = ""
+			g.Expect(c == tt.want).To(BeTrue(), "%s %s", c.Username, tt.want.Username)
+		})
+	}
+}
+
+func TestCredentialsThatChangeAreReadAgain(t *testing.T) {
+	g := NewWithT(t)
+	v, now := &volume{dir: t.TempDir()}, time.Now()
+	v.write(t, map[string]string{"username": "u", "password": "old"})
+	keyring := NewKeyring(v.dir, Config{}, func() time.Time { return now })
+	first, err := keyring.Current()
+	g.Expect(err).NotTo(HaveOccurred())
+
+	v.write(t, map[string]string{"username": "u"})
+	now = now.Add(rereadAfter)
+	_, err = keyring.Current()
+	g.Expect(err).To(MatchError(ContainSubstring("neither")))
+
+	v.write(t, map[string]string{"username": "u", "password": "new"})
+	now = now.Add(rereadAfter)
+	healed, err := keyring.Current()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(healed.Password).To(Equal("new"))
+	g.Expect(healed.Version).NotTo(Equal(first.Version))
+	g.Expect(fmt.Sprintf("%v %+v %#v", healed, healed, healed)).NotTo(ContainSubstring("new"))
+}
