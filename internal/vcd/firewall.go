@@ -33,7 +33,7 @@ type wireRule struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	Comments    string `json:"comments"`
-	Enabled     bool   `json:"enabled"`
+	Active      bool   `json:"active"`
 	Action      string `json:"actionValue"`
 }
 
@@ -56,7 +56,7 @@ func (s *Session) FirewallRules(ctx context.Context, gateway string) ([]Firewall
 	}
 	rules := make([]FirewallRule, len(lines))
 	for i, w := range lines {
-		rules[i] = FirewallRule{ID: w.ID, Name: w.Name, Description: w.Comments, Enabled: w.Enabled, Action: w.Action}
+		rules[i] = FirewallRule{ID: w.ID, Name: w.Name, Description: w.Comments, Enabled: w.Active, Action: w.Action}
 		if rules[i].Description == "" {
 			rules[i].Description = w.Description
 		}
@@ -76,10 +76,10 @@ func (s *Session) CreateFirewallRule(ctx context.Context, gateway string, spec F
 		ports[i] = fmt.Sprint(p)
 	}
 	task, err := s.startJSON(ctx, http.MethodPost, rulesPath(gateway, ""), map[string]any{
-		"name": spec.Name, "comments": spec.Description, "enabled": true, "actionValue": spec.Action, "direction": "IN_OUT", "ipProtocol": "IPV4_IPV6",
+		"name": spec.Name, "comments": spec.Description, "active": true, "actionValue": spec.Action, "direction": "IN_OUT", "ipProtocol": "IPV4_IPV6",
 		"sourceFirewallIpAddresses": sources, "destinationFirewallIpAddresses": []string{spec.Destination.String()},
-		"rawPortProtocols": []map[string]any{{"protocol": spec.Protocol, "destinationPorts": ports}},
-		"rulePosition":     map[string]any{"rulePosition": "TOP"},
+		"rawPortProtocols": []any{map[string]any{"layer4Item": map[string]any{"protocol": spec.Protocol, "destinationPorts": ports}}},
+		"relativePosition": map[string]any{"rulePosition": "TOP"},
 	})
 	if err != nil {
 		return Task{}, fmt.Errorf("creating firewall rule %s: %w", spec.Name, err)

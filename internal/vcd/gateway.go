@@ -197,3 +197,28 @@ func (s *Session) EngineGroups(ctx context.Context, gateway string) ([]EngineGro
 	}
 	return groups, nil
 }
+
+// BalancerSettings are how the load balancer of a gateway is set up.
+type BalancerSettings struct {
+	Enabled bool
+	// Premium says that the feature set is the larger one, which L4TLS takes.
+	Premium bool
+	// Transparent says that virtual services may keep the address of the client (VCD 10.4.1).
+	Transparent bool
+}
+
+// BalancerSettings reads how the load balancer of a gateway is set up, which is the provider's to change. It takes the right
+// "Gateway: View Load Balancer" (VCD 10.2; the feature set is told since 10.4).
+func (s *Session) BalancerSettings(ctx context.Context, gateway string) (BalancerSettings, error) {
+	var doc struct {
+		Enabled     bool   `json:"enabled"`
+		FeatureSet  string `json:"supportedFeatureSet"`
+		Transparent *bool  `json:"transparentModeEnabled"`
+	}
+	if err := s.getJSON(ctx, gatewaysPath+url.PathEscape(gateway)+"/loadBalancer", "", &doc); err != nil {
+		return BalancerSettings{}, fmt.Errorf("reading the load balancer of edge gateway %s: %w", gateway, err)
+	}
+	return BalancerSettings{
+		Enabled: doc.Enabled, Premium: doc.FeatureSet != "STANDARD", Transparent: doc.Transparent != nil && *doc.Transparent,
+	}, nil
+}
