@@ -113,7 +113,11 @@ func (r *request) knownCertificates(ids []string) error {
 	return nil
 }
 
-// freeVIP refuses an address and port that another virtual service of the gateway listens on.
+// sharedVIP is the API version, VCD 10.4's, since which virtual services may share an address.
+const sharedVIP = "37.0"
+
+// freeVIP refuses an address that the gateway does not have, and an address and port that another virtual service of it
+// listens on. Before VCD 10.4 no address has two virtual services, whatever their ports.
 func (r *request) freeVIP(body map[string]any, old *document, g *EdgeGateway) error {
 	vips := virtualIPs(body)
 	if len(vips) == 0 {
@@ -123,21 +127,29 @@ func (r *request) freeVIP(body map[string]any, old *document, g *EdgeGateway) er
 		if _, err := netip.ParseAddr(vip); err != nil {
 			return badRequest("The IP address %q is invalid.", vip)
 		}
-		if err := r.ownedFloating(g.ID, vip); err != nil {
+		if err := r.ownAddress(g.ID, vip); err != nil {
 			return err
 		}
 	}
+	shared := r.highest() >= sharedVIP
 	for _, d := range r.sim.store.on(g.ID, servicePath) {
-		if d == old || !portsMeet(body, d.body) {
+		if d == old || shared && !portsMeet(body, d.body) {
 			continue
 		}
 		for _, vip := range virtualIPs(d.body) {
 			if slices.Contains(vips, vip) {
-				return refuse(400, codeBadRequest, "The virtual IP address %s is already used with the same port by the virtual service %q.", vip, text(d.body, "name"))
+				return takenVIP(vip, text(d.body, "name"), shared)
 			}
 		}
 	}
 	return nil
+}
+
+func takenVIP(vip, by string, shared bool) error {
+	if shared {
+		return badRequest("The virtual IP address %s is already used with the same port by the virtual service %q.", vip, by)
+	}
+	return badRequest("The virtual IP address %s is already used by the virtual service %q.", vip, by)
 }
 
 func virtualIPs(body map[string]any) []string {

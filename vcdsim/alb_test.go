@@ -102,3 +102,46 @@ func TestALoadBalancerIsDisabledOnlyWhenItIsEmpty(t *testing.T) {
 	c.Expect(c.refused(http.MethodPost, cloudAPI+"loadBalancer/pools", fmt.Sprintf(`{"name":"p","gatewayRef":{"id":%q}}`, c.gatewayURN()), 400, "BAD_REQUEST")).
 		To(ContainSubstring("not enabled"))
 }
+
+func TestAnAddressIsSharedSinceVCD104(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		version vcdsim.Version
+		shared  bool
+	}{
+		{"10.3.3", vcdsim.Version103, false},
+		{"10.4.2", vcdsim.Version1042, true},
+		{"10.6", vcdsim.Version106, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := start(t, func(cfg *vcdsim.Config) { cfg.Version = tc.version })
+			pool := c.pool("api", "192.168.100.11")
+			c.make("loadBalancer/virtualServices", c.service("http", pool, "203.0.113.20", 80))
+			if tc.shared {
+				c.make("loadBalancer/virtualServices", c.service("https", pool, "203.0.113.20", 443))
+				return
+			}
+			c.Expect(c.refused(http.MethodPost, cloudAPI+"loadBalancer/virtualServices", c.service("https", pool, "203.0.113.20", 443), 400, "BAD_REQUEST")).
+				To(ContainSubstring(`203.0.113.20 is already used by the virtual service "http"`))
+			c.make("loadBalancer/virtualServices", c.service("https", pool, "203.0.113.21", 443))
+		})
+	}
+}
+
+func TestAddressesToOutsideMustBeTheGateways(t *testing.T) {
+	c := start(t)
+	pool := c.pool("api", "192.168.100.11")
+	for _, address := range []string{"203.0.113.100", "203.0.113.2"} {
+		c.Expect(c.refused(http.MethodPost, cloudAPI+"loadBalancer/virtualServices", c.service("x", pool, address, 80), 400, "BAD_REQUEST")).
+			To(ContainSubstring("is not allocated to the edge gateway"))
+		c.Expect(c.refused(http.MethodPost, cloudAPI+c.natPath(), dnat("x", address, "192.168.100.5", ""), 400, "BAD_REQUEST")).
+			To(ContainSubstring("is not allocated to the edge gateway"))
+	}
+	c.make("loadBalancer/virtualServices", c.service("primary", pool, "203.0.113.10", 80))
+	c.make("loadBalancer/virtualServices", c.service("internal", pool, "192.168.8.2", 80))
+
+	assume := vcdsim.DefaultAssumptions()
+	assume.UplinkAddressMustBeOwn = false
+	lax := start(t, func(cfg *vcdsim.Config) { cfg.Assumptions = &assume })
+	lax.make(lax.natPath(), dnat("x", "203.0.113.100", "192.168.100.5", ""))
+}

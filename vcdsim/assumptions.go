@@ -49,6 +49,9 @@ type Assumptions struct {
 	// SpaceAddressMustBeAllocated: a NAT rule or virtual service may use an address of an IP Space only if the organisation
 	// has it allocated as a floating IP.
 	SpaceAddressMustBeAllocated bool
+	// UplinkAddressMustBeOwn: a NAT rule or virtual service may use an address in a subnet of the gateway's external network
+	// only if it is among those the gateway was given.
+	UplinkAddressMustBeOwn bool
 	// ManualUseBlocksRelease: an allocation of an IP Space that is marked USED_MANUAL is not released until that is taken
 	// back.
 	ManualUseBlocksRelease bool
@@ -75,6 +78,7 @@ func DefaultAssumptions() Assumptions {
 		CellStopEndsSessions:        true,
 		CellStopAbortsTasks:         true,
 		SpaceAddressMustBeAllocated: true,
+		UplinkAddressMustBeOwn:      true,
 		ManualUseBlocksRelease:      true,
 	}
 }

@@ -2,6 +2,7 @@ package vcdsim_test
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -23,9 +24,10 @@ import (
 type client struct {
 	*WithT
 
-	sim   *vcdsim.Simulator
-	http  *http.Client
-	token string
+	sim     *vcdsim.Simulator
+	http    *http.Client
+	token   string
+	version string // of the API; empty is 37.2
 }
 
 // An answer is a response that was read.
@@ -45,6 +47,9 @@ func start(t *testing.T, mods ...func(*vcdsim.Config)) *client {
 		m(&cfg)
 	}
 	c := &client{WithT: NewWithT(t)}
+	if cfg.Version == vcdsim.Version103 {
+		c.version = string(cfg.Version) // which does not know what is newer
+	}
 	observe, err := record.To(os.Getenv("VCDSIM_RECORD"))
 	c.Expect(err).NotTo(HaveOccurred())
 	cfg.Observe = observe
@@ -85,7 +90,7 @@ func (c *client) request(method, path, body string) *http.Request {
 	}
 	req, err := http.NewRequest(method, path, strings.NewReader(body))
 	c.Expect(err).NotTo(HaveOccurred())
-	req.Header.Set("Accept", "application/*;version=37.2")
+	req.Header.Set("Accept", "application/*;version="+cmp.Or(c.version, "37.2"))
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}

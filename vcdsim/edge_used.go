@@ -109,3 +109,51 @@ func (r *request) listUsed() (*response, error) {
 	}
 	return r.page(out)
 }
+
+// ownAddress refuses addresses to outside that the gateway's organisation has not allocated from an IP Space, or that its
+// gateway does not have of its external network. Addresses to inside are anybody's.
+func (r *request) ownAddress(gateway, text string) error {
+	org, _, g, err := r.edge(gateway)
+	if err != nil {
+		return err
+	}
+	for _, a := range parseAddresses(text) {
+		for _, u := range g.Uplinks {
+			if err := r.sim.allocatedTo(org, u, a); err != nil {
+				return err
+			}
+			if err := r.sim.suballocatedTo(u, a); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// allocatedTo refuses an address of an IP Space that the organisation has not allocated.
+func (s *Simulator) allocatedTo(org *Org, u Uplink, a netip.Addr) error {
+	if !s.assume.SpaceAddressMustBeAllocated {
+		return nil
+	}
+	for _, p := range s.spacesOf(u.Network) {
+		if inRanges(p.Ranges, a) && !slices.ContainsFunc(p.Allocations, func(x IPAllocation) bool {
+			return x.OrgID == org.ID && x.Type == FloatingIP && x.Value == a.String()
+		}) {
+			return badRequest("The IP address %s is not allocated to the organization from the IP space %q.", a, p.Name)
+		}
+	}
+	return nil
+}
+
+// suballocatedTo refuses an address in a subnet of the external network that is not among the gateway's own.
+func (s *Simulator) suballocatedTo(u Uplink, a netip.Addr) error {
+	if !s.assume.UplinkAddressMustBeOwn {
+		return nil
+	}
+	for _, sub := range u.Subnets {
+		if sub.Gateway.Masked().Contains(a) && a != sub.Primary && !inRanges(sub.Addresses, a) {
+			return badRequest("The IP address %s is not allocated to the edge gateway.", a)
+		}
+	}
+	return nil
+}

@@ -351,23 +351,3 @@ func (s *Simulator) unused(p *IPSpace, orgID string) []any {
 	}
 	return out
 }
-
-// ownedFloating refuses an address of an IP Space that the gateway's organisation has not allocated.
-func (r *request) ownedFloating(gateway, text string) error {
-	org, _, g, err := r.edge(gateway)
-	if err != nil || !r.sim.assume.SpaceAddressMustBeAllocated {
-		return err
-	}
-	for _, a := range parseAddresses(text) {
-		for _, u := range g.Uplinks {
-			for _, p := range r.sim.spacesOf(u.Network) {
-				if inRanges(p.Ranges, a) && !slices.ContainsFunc(p.Allocations, func(x IPAllocation) bool {
-					return x.OrgID == org.ID && x.Type == FloatingIP && x.Value == a.String()
-				}) {
-					return badRequest("The IP address %s is not allocated to the organization from the IP space %q.", a, p.Name)
-				}
-			}
-		}
-	}
-	return nil
-}

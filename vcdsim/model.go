@@ -32,6 +32,8 @@ type Org struct {
 	VDCGroups   []VDCGroup
 	// Certificates are put into the library when the model begins.
 	Certificates []Certificate
+	// Roles are further roles than VCD's own, made when the model begins.
+	Roles []Role
 	// RuntimeLease and StorageLease are the defaults and the maximum of new vApps; 0 never expires.
 	RuntimeLease time.Duration
 	StorageLease time.Duration
@@ -49,6 +51,14 @@ type User struct {
 	Disabled  bool
 	Details   UserDetails
 	APITokens []string
+}
+
+// A Role is what its users may do. Reading an organisation's own objects takes no right, except what belongs to edge
+// gateways, certificates and IP Spaces.
+type Role struct {
+	Name        string
+	Description string
+	Rights      []string // as VCD's API names them; those the simulator does not know are only kept
 }
 
 // A VDC is an organisation virtual data center.
@@ -208,7 +218,7 @@ func (m Model) clone() Model {
 		for j := range o.Catalogs {
 			o.Catalogs[j].clone()
 		}
-		o.VDCGroups, o.Certificates = slices.Clone(o.VDCGroups), slices.Clone(o.Certificates)
+		o.VDCGroups, o.Certificates, o.Roles = slices.Clone(o.VDCGroups), slices.Clone(o.Certificates), slices.Clone(o.Roles)
 		for j := range o.VDCGroups {
 			o.VDCGroups[j].clone()
 		}

@@ -50,7 +50,7 @@ func prepareNAT(r *request, body map[string]any, old *document) error {
 	if err := sameVersion(body, old); err != nil {
 		return err
 	}
-	return r.ownedFloating(r.vars["gateway"], text(body, "externalAddresses"))
+	return r.ownAddress(r.vars["gateway"], text(body, "externalAddresses"))
 }
 
 // natNeeds are the fields that rules of each type must have.

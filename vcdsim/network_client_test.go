@@ -78,6 +78,13 @@ func dnat(name, external, internal, more string) string {
 
 func (c *client) natPath() string { return "edgeGateways/" + c.gatewayURN() + "/nat/rules" }
 
+// body reads a JSON object.
+func (c *client) body(text string) map[string]any {
+	out := map[string]any{}
+	c.Expect(json.Unmarshal([]byte(text), &out)).To(Succeed())
+	return out
+}
+
 // with changes fields of an object as it was read, for a PUT.
 func with(object map[string]any, changes map[string]any) string {
 	for k, v := range changes {

@@ -58,7 +58,7 @@ func (r *request) getOrg() (*response, error) {
 }
 
 // builds are the releases as VCD describes itself.
-var builds = map[string]string{"37.3": "10.4.3.22308993", "38.1": "10.5.1.22812800", "39.0": "10.6.0.24056521"}
+var builds = map[string]string{"36.3": "10.3.3.19610875", "37.2": "10.4.2.21954589", "37.3": "10.4.3.22308993", "38.1": "10.5.1.22812800", "39.0": "10.6.0.24056521"}
 
 func (r *request) getAdmin() (*response, error) {
 	highest := r.highest()

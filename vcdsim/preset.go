@@ -1,26 +1,52 @@
 package vcdsim
 
 import (
-	"maps"
 	"net/netip"
-	"slices"
 )
 
-// Presets by name, for the command line.
-func presets() map[string]func() Model {
-	return map[string]func() Model{"minimal": Minimal, "k8s-tenant": K8sTenant, "ip-spaces": IPSpaces, "vdc-group": VDCGroupTenant, "large": Large}
+// A Preset is a model that has a name, for the command line.
+type Preset struct {
+	Name        string
+	Description string // what is in it, a sentence
+	Model       func() Model
+}
+
+// Presets are all of them, by name.
+func Presets() []Preset {
+	return []Preset{
+		{
+			"cloud-provider", "The tenant of k8s-tenant with everything a cloud controller manager can use: dual stack, two service engine groups, certificates, " +
+				"clients' addresses preserved, and a second gateway whose addresses are an IP Space's.", CloudProvider,
+		},
+		{"ip-spaces", "The tenant of k8s-tenant, whose gateway has floating IPs of an IP Space in place of a block of addresses.", IPSpaces},
+		{
+			"k8s-tenant", "An organisation ready for Kubernetes clusters: networks with pools, policies, a node image, an edge gateway with a block of addresses and " +
+				"load balancing, and users with just the rights they need.", K8sTenant,
+		},
+		{"large", "10,000 VMs in 1,250 vApps.", Large},
+		{"minimal", "One organisation with one VDC, an administrator and an empty catalog.", Minimal},
+		{"two-gateways", "The tenant of k8s-tenant with a second edge gateway, and a network behind it.", TwoGateways},
+		{"vdc-group", "The tenant of k8s-tenant with a second VDC and a data center group of both, which has the gateway and the networks.", VDCGroupTenant},
+	}
 }
 
 // PresetNames are the names of the presets, sorted.
-func PresetNames() []string { return slices.Sorted(maps.Keys(presets())) }
+func PresetNames() []string {
+	var out []string
+	for _, p := range Presets() {
+		out = append(out, p.Name)
+	}
+	return out
+}
 
 // PresetByName returns a preset model.
 func PresetByName(name string) (Model, bool) {
-	f, ok := presets()[name]
-	if !ok {
-		return Model{}, false
+	for _, p := range Presets() {
+		if p.Name == name {
+			return p.Model(), true
+		}
 	}
-	return f(), true
+	return Model{}, false
 }
 
 // Minimal is one organisation with one VDC, an administrator and an empty catalog.
@@ -38,9 +64,16 @@ func Minimal() Model {
 	}}, Policies: []ComputePolicy{{Name: "System Default"}}}
 }
 
-// K8sTenant is an organisation ready for Kubernetes clusters: user capvcd with an API token, networks with pools,
-// sizing and placement policies, two storage profiles and a catalog with a node image. The addresses .200 to .250
-// of network nodes are in no pool, for virtual IPs.
+// Roles of K8sTenant.
+const (
+	RoleClusterAuthor = "Kubernetes Cluster Author"
+	RoleCloudProvider = "Kubernetes Cloud Provider"
+)
+
+// K8sTenant is an organisation ready for Kubernetes clusters: users capvcd, for Cluster API, and ccm, for cloud controller
+// managers, each with an API token and a role of its own; networks with pools, sizing and placement policies, two storage
+// profiles and a catalog with a node image; an edge gateway with a block of addresses and load balancing. The addresses
+// .200 to .250 of network nodes are in no pool, for virtual IPs.
 func K8sTenant() Model {
 	return Model{
 		Orgs: []Org{system(), {
@@ -49,9 +82,17 @@ func K8sTenant() Model {
 			Users: []User{
 				{Name: "admin", Password: "password", FullName: "Administrator", Role: "Organization Administrator"},
 				{
-					Name: "capvcd", Password: "password", FullName: "Cluster API", Role: "vApp Author",
+					Name: "capvcd", Password: "password", FullName: "Cluster API", Role: RoleClusterAuthor,
 					APITokens: []string{"capvcd-api-token"},
 				},
+				{
+					Name: "ccm", Password: "password", FullName: "Cloud controller manager", Role: RoleCloudProvider,
+					APITokens: []string{"ccm-api-token"},
+				},
+			},
+			Roles: []Role{
+				{Name: RoleClusterAuthor, Description: "Makes Kubernetes clusters", Rights: RightsOfClusterAuthor()},
+				{Name: RoleCloudProvider, Description: "Serves a Kubernetes cluster from inside", Rights: RightsOfCloudProvider()},
 			},
 			VDCs:     []VDC{k8sVDC()},
 			Catalogs: []Catalog{k8sCatalog()},

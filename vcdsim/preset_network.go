@@ -1,6 +1,14 @@
 package vcdsim
 
-import "net/netip"
+import (
+	"crypto/ed25519"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net/netip"
+	"time"
+)
 
 // internet is an external network with a block of addresses.
 func internet() ExternalNetwork {
@@ -57,4 +65,81 @@ func VDCGroupTenant() Model {
 		acme.VDCs[0].Networks[n].Group = "acme-group"
 	}
 	return m
+}
+
+// TwoGateways is K8sTenant with a second edge gateway, acme-vdc-gateway-2, that has 90 more addresses of the internet and a
+// load balancer, and the network nodes-2 behind it.
+func TwoGateways() Model {
+	m := K8sTenant()
+	vdc := &m.Orgs[1].VDCs[0]
+	second := k8sGateway()
+	second.Name, second.Description = "acme-vdc-gateway-2", "To the internet, too"
+	own := addresses("203.0.113.100", "203.0.113.189")
+	second.Uplinks[0].Subnets[0].Addresses, second.Uplinks[0].Subnets[0].Primary = []Range{own}, own.From
+	vdc.EdgeGateways = append(vdc.EdgeGateways, second)
+	vdc.Networks = append(vdc.Networks, secondNodes(second.Name))
+	return m
+}
+
+func secondNodes(gateway string) Network {
+	return Network{
+		Name: "nodes-2", Description: "Kubernetes nodes behind the second gateway", Type: Routed, Edge: gateway,
+		Gateway:    netip.MustParsePrefix("192.168.110.1/24"),
+		DNS:        []netip.Addr{netip.MustParseAddr("192.168.110.1")},
+		StaticPool: []Range{addresses("192.168.110.10", "192.168.110.99")},
+	}
+}
+
+// CloudProvider is K8sTenant with everything a cloud controller manager can use: the internet and the network nodes have
+// IPv6, too (2001:db8::/64 and fd00:100::/64); virtual services can preserve their clients' addresses; a second service
+// engine group, small, holds two of them; the library has the certificates tls and tls-other; and a second gateway,
+// acme-vdc-gateway-spaces, has its addresses from the IP Space public, with the network nodes-2 behind it.
+func CloudProvider() Model {
+	m := K8sTenant()
+	acme := &m.Orgs[1]
+	vdc := &acme.VDCs[0]
+	outside := netip.MustParsePrefix("2001:db8::1/64")
+	m.ExternalNetworks[0].Subnets = append(m.ExternalNetworks[0].Subnets, ExternalSubnet{Gateway: outside, Pool: []Range{addresses("2001:db8::10", "2001:db8::ff")}})
+	m.ExternalNetworks = append(m.ExternalNetworks, ExternalNetwork{Name: "internet-spaces", Description: "To outside", BackingName: "tier0-spaces", UsesSpaces: true})
+	m.IPSpaces = []IPSpace{PublicSpace("public", "internet-spaces")}
+	m.ServiceEngineGroups = append(m.ServiceEngineGroups, ServiceEngineGroup{Name: "small", MaxService: 2})
+	first := &vdc.EdgeGateways[0]
+	first.Uplinks[0].Subnets = append(first.Uplinks[0].Subnets, UplinkSubnet{Gateway: outside, Addresses: []Range{addresses("2001:db8::10", "2001:db8::4f")}})
+	first.LoadBalancer = &LoadBalancer{Enabled: true, Groups: []string{"engines", "small"}, Fields: map[string]any{"transparentModeEnabled": true}}
+	vdc.EdgeGateways = append(vdc.EdgeGateways, EdgeGateway{
+		Name: "acme-vdc-gateway-spaces", Description: "To the internet, with addresses of an IP Space",
+		Uplinks:      []Uplink{{Network: "internet-spaces"}},
+		LoadBalancer: &LoadBalancer{Enabled: true, Groups: []string{"engines"}},
+	})
+	vdc.Networks[0].Second = &SecondSubnet{
+		Gateway: netip.MustParsePrefix("fd00:100::1/64"), StaticPool: []Range{addresses("fd00:100::10", "fd00:100::ff")},
+	}
+	vdc.Networks = append(vdc.Networks, secondNodes("acme-vdc-gateway-spaces"))
+	acme.Certificates = []Certificate{NewCertificate("tls"), NewCertificate("tls-other")}
+	return m
+}
+
+// NewCertificate makes a certificate for a library, of the host that its alias is, below example.com. The same alias gives
+// the same certificate: it proves nothing to anybody.
+func NewCertificate(alias string) Certificate {
+	seed := make([]byte, ed25519.SeedSize)
+	copy(seed, alias)
+	key := ed25519.NewKeyFromSeed(seed)
+	host := alias + ".example.com"
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host},
+		NotBefore: time.Date(2020, time.January, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(2120, time.January, 1, 0, 0, 0, 0, time.UTC),
+	}
+	der, err := x509.CreateCertificate(nil, template, template, key.Public(), key)
+	if err != nil {
+		panic(err) // of the arguments above
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		panic(err)
+	}
+	block := func(kind string, data []byte) string {
+		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data}))
+	}
+	return Certificate{Alias: alias, PEM: block("CERTIFICATE", der), Key: block("PRIVATE KEY", private)}
 }

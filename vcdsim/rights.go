@@ -1,6 +1,7 @@
 package vcdsim
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -26,51 +27,51 @@ const (
 	rightRoleWrite     = "Role: Create, Edit, Delete, or Copy"
 )
 
-// A need is a right that a write takes. It is coarse: one right for a whole request, whatever the body changes, and reading
-// takes none but to be of the organisation.
+// A need are rights of which a request takes one. It is coarse: for a whole request, whatever the body changes. Reading
+// takes none but to be of the organisation, except where a need says so.
 type need struct {
 	method    string // empty: any but GET
 	under     string // what the operation, without ids, begins with
 	end       string // and ends with
-	right     string
+	rights    []string
 	operation string // as the refusal names it
 }
 
 // needs, the first that fits decides.
 var needs = []need{
-	{"", "/api/vApp/", "/action/createSnapshot", rightSnapshot, "VAPP_CREATE_SNAPSHOT"},
-	{"", "/api/vApp/", "/action/revertToCurrentSnapshot", rightSnapshot, "VAPP_REVERT_SNAPSHOT"},
-	{"", "/api/vApp/", "/action/removeAllSnapshots", rightSnapshot, "VAPP_REMOVE_SNAPSHOT"},
-	{"", "/api/vdc/vmAffinityRules", "", rightAffinity, "VAPP_VM_EDIT_AFFINITY_RULE"},
-	{"", "/api/vmAffinityRule", "", rightAffinity, "VAPP_VM_EDIT_AFFINITY_RULE"},
-	{"", "/api/vdc/action/", "", rightVAppCreate, "VDC_COMPOSE_VAPP"},
-	{"", "/api/vApp/vapp/action/recomposeVApp", "", rightVAppCreate, "VDC_RECOMPOSE_VAPP"},
-	{"", "/api/vApp/vapp/action/deploy", "", rightVAppPower, "VAPP_DEPLOY"},
-	{"", "/api/vApp/vapp/action/undeploy", "", rightVAppPower, "VAPP_UNDEPLOY"},
-	{"", "/api/vApp/vm/action/deploy", "", rightVAppPower, "VAPP_DEPLOY"},
-	{"", "/api/vApp/vm/action/undeploy", "", rightVAppPower, "VAPP_UNDEPLOY"},
-	{"", "/api/vApp/vapp/power/", "", rightVAppPower, "VAPP_POWER"},
-	{"", "/api/vApp/vm/power/", "", rightVAppPower, "VAPP_POWER"},
-	{http.MethodDelete, "/api/vApp/vapp", "/vapp", rightVAppDelete, "VDC_DELETE_VAPP"},
-	{http.MethodDelete, "/api/vApp/vm", "/vm", rightVAppDelete, "VAPP_DELETE_VM"},
-	{"", "/api/vApp/vm", "", rightVMEdit, "VAPP_UPDATE_VM"},
-	{"", "/api/vApp/vapp", "", rightVAppEdit, "VDC_UPDATE_VAPP"},
-	{http.MethodPost, "/api/vdc/disk", "", rightDiskCreate, "VDC_CREATE_DISK"},
-	{http.MethodDelete, "/api/disk", "/disk", rightDiskDelete, "VDC_DELETE_DISK"},
-	{"", "/api/disk", "", rightDiskEdit, "VDC_UPDATE_DISK"},
-	{http.MethodPost, "/api/admin/org/catalogs", "", rightCatalogCreate, "CATALOG_CREATE"},
-	{http.MethodDelete, "/api/admin/catalog", "/catalog", rightCatalogCreate, "CATALOG_DELETE"},
-	{"", "/api/admin/catalog", "", rightCatalogEdit, "CATALOG_UPDATE"},
-	{"", "/api/catalog/action/upload", "", rightMediaUpload, "CATALOG_UPLOAD_MEDIA"},
-	{"", "/api/catalog/action/captureVApp", "", rightCatalogAdd, "VAPP_CAPTURE"},
-	{"", "/api/vAppTemplate/vappTemplate", "", rightMediaEdit, "VAPP_TEMPLATE_EDIT"},
-	{"", "/api/media", "", rightMediaEdit, "MEDIA_EDIT"},
-	{"", "/api/catalogItem", "", rightCatalogEdit, "CATALOG_ITEM_EDIT"},
-	{"", "/cloudapi/1.0.0/roles", "", rightRoleWrite, "ROLE_MANAGE"},
+	{"", "/api/vApp/", "/action/createSnapshot", []string{rightSnapshot}, "VAPP_CREATE_SNAPSHOT"},
+	{"", "/api/vApp/", "/action/revertToCurrentSnapshot", []string{rightSnapshot}, "VAPP_REVERT_SNAPSHOT"},
+	{"", "/api/vApp/", "/action/removeAllSnapshots", []string{rightSnapshot}, "VAPP_REMOVE_SNAPSHOT"},
+	{"", "/api/vdc/vmAffinityRules", "", []string{rightAffinity}, "VAPP_VM_EDIT_AFFINITY_RULE"},
+	{"", "/api/vmAffinityRule", "", []string{rightAffinity}, "VAPP_VM_EDIT_AFFINITY_RULE"},
+	{"", "/api/vdc/action/", "", []string{rightVAppCreate}, "VDC_COMPOSE_VAPP"},
+	{"", "/api/vApp/vapp/action/recomposeVApp", "", []string{rightVAppCreate}, "VDC_RECOMPOSE_VAPP"},
+	{"", "/api/vApp/vapp/action/deploy", "", []string{rightVAppPower}, "VAPP_DEPLOY"},
+	{"", "/api/vApp/vapp/action/undeploy", "", []string{rightVAppPower}, "VAPP_UNDEPLOY"},
+	{"", "/api/vApp/vm/action/deploy", "", []string{rightVAppPower}, "VAPP_DEPLOY"},
+	{"", "/api/vApp/vm/action/undeploy", "", []string{rightVAppPower}, "VAPP_UNDEPLOY"},
+	{"", "/api/vApp/vapp/power/", "", []string{rightVAppPower}, "VAPP_POWER"},
+	{"", "/api/vApp/vm/power/", "", []string{rightVAppPower}, "VAPP_POWER"},
+	{http.MethodDelete, "/api/vApp/vapp", "/vapp", []string{rightVAppDelete}, "VDC_DELETE_VAPP"},
+	{http.MethodDelete, "/api/vApp/vm", "/vm", []string{rightVAppDelete}, "VAPP_DELETE_VM"},
+	{"", "/api/vApp/vm", "", []string{rightVMEdit}, "VAPP_UPDATE_VM"},
+	{"", "/api/vApp/vapp", "", []string{rightVAppEdit}, "VDC_UPDATE_VAPP"},
+	{http.MethodPost, "/api/vdc/disk", "", []string{rightDiskCreate}, "VDC_CREATE_DISK"},
+	{http.MethodDelete, "/api/disk", "/disk", []string{rightDiskDelete}, "VDC_DELETE_DISK"},
+	{"", "/api/disk", "", []string{rightDiskEdit}, "VDC_UPDATE_DISK"},
+	{http.MethodPost, "/api/admin/org/catalogs", "", []string{rightCatalogCreate}, "CATALOG_CREATE"},
+	{http.MethodDelete, "/api/admin/catalog", "/catalog", []string{rightCatalogCreate}, "CATALOG_DELETE"},
+	{"", "/api/admin/catalog", "", []string{rightCatalogEdit}, "CATALOG_UPDATE"},
+	{"", "/api/catalog/action/upload", "", []string{rightMediaUpload}, "CATALOG_UPLOAD_MEDIA"},
+	{"", "/api/catalog/action/captureVApp", "", []string{rightCatalogAdd}, "VAPP_CAPTURE"},
+	{"", "/api/vAppTemplate/vappTemplate", "", []string{rightMediaEdit}, "VAPP_TEMPLATE_EDIT"},
+	{"", "/api/media", "", []string{rightMediaEdit}, "MEDIA_EDIT"},
+	{"", "/api/catalogItem", "", []string{rightCatalogEdit}, "CATALOG_ITEM_EDIT"},
+	{"", "/cloudapi/1.0.0/roles", "", []string{rightRoleWrite}, "ROLE_MANAGE"},
 }
 
 func (n *need) fits(method, path string) bool {
-	return (n.method == "" || n.method == method) && strings.HasPrefix(path, n.under) && strings.HasSuffix(path, n.end)
+	return (n.method == method || n.method == "" && method != http.MethodGet) && strings.HasPrefix(path, n.under) && strings.HasSuffix(path, n.end)
 }
 
 // roleRights are the rights of the roles VCD comes with, of those that are checked. The administrators' roles have all.
@@ -85,34 +86,52 @@ var roleRights = map[string][]string{
 	"Defer to Identity Provider": {},
 }
 
-// permitted refuses a write that the caller's role has no right to, in the words VCD has for what does not exist.
+// permitted refuses a request that the caller's role has no right to, in the words VCD has for what does not exist.
 func (r *request) permitted() error {
-	if r.session == nil || r.Method == http.MethodGet || r.session.provider() {
+	if r.session == nil || r.session.provider() {
 		return nil
 	}
 	_, path, _ := strings.Cut(r.op, " ")
-	for i := range needs {
-		if n := &needs[i]; n.fits(r.Method, path) {
-			if r.hasRight(n.right) {
-				return nil
+	for _, list := range [][]need{needs, networkNeeds} {
+		for i := range list {
+			if n := &list[i]; n.fits(r.Method, path) {
+				return r.permittedBy(n)
 			}
-			return refuse(http.StatusForbidden, codeForbidden,
-				"Either you need some or all of the following rights [%s] to perform operations [%s] for %s or the target entity is invalid.",
-				n.right, n.operation, r.URL.Path)
 		}
 	}
 	return nil
 }
 
-// hasRight looks at the caller's role: one that somebody made has the rights it was given, one that nobody knows has all.
+func (r *request) permittedBy(n *need) error {
+	if slices.ContainsFunc(n.rights, r.hasRight) {
+		return nil
+	}
+	return refuse(http.StatusForbidden, codeForbidden,
+		"Either you need some or all of the following rights [%s] to perform operations [%s] for %s or the target entity is invalid.",
+		strings.Join(n.rights, ", "), n.operation, cmp.Or(r.vars["id"], r.vars["gateway"], r.URL.Path))
+}
+
+// hasRight looks at the caller's role: one that somebody made has the rights it was given and what they imply, one that
+// nobody knows has all.
 func (r *request) hasRight(name string) bool {
 	if have, builtIn := roleRights[r.session.Role]; builtIn {
 		return slices.Contains(have, name)
 	}
 	for _, d := range r.sim.store.documents[rolesPath] {
 		if readOnly, _ := d.body["readOnly"].(bool); d.orgID == r.session.OrgID && text(d.body, "name") == r.session.Role && !readOnly {
-			return slices.Contains(d.refs["rights"], r.rightURN(name))
+			return slices.ContainsFunc(rightsWith(name), func(right string) bool { return slices.Contains(d.refs["rights"], r.rightURN(right)) })
 		}
 	}
 	return true
+}
+
+// rightsWith are a right and those that imply it.
+func rightsWith(name string) []string {
+	out := []string{name}
+	for _, x := range rights {
+		if slices.Contains(x.implied, name) {
+			out = append(out, x.name)
+		}
+	}
+	return out
 }

@@ -36,11 +36,19 @@ var rights = []right{
 	{"Organization Network: View", "Organization Network", "VIEW", nil},
 	{"Organization vDC: View", "Organization VDC", "VIEW", nil},
 	{"Organization vDC Compute Policy: View", "Organization VDC", "VIEW", nil},
-	{"Organization vDC Gateway: View", "Gateway", "VIEW", nil},
-	{"Organization vDC Gateway: View Load Balancer", "Gateway", "VIEW", nil},
-	{"Organization vDC Gateway: Configure Load Balancer", "Gateway", "MODIFY", []string{"Organization vDC Gateway: View Load Balancer"}},
-	{"Organization vDC Gateway: View NAT", "Gateway", "VIEW", nil},
-	{"Organization vDC Gateway: Configure NAT", "Gateway", "MODIFY", []string{"Organization vDC Gateway: View NAT"}},
+	{rightEdgeView, "Gateway", "VIEW", nil},
+	{rightBalancerView, "Gateway", "VIEW", nil},
+	{rightBalancerConfigure, "Gateway", "MODIFY", []string{rightBalancerView}},
+	{rightNATView, "Gateway", "VIEW", nil},
+	{rightNATConfigure, "Gateway", "MODIFY", []string{rightNATView}},
+	{rightFirewallView, "Gateway", "VIEW", nil},
+	{rightFirewallConfigure, "Gateway", "MODIFY", []string{rightFirewallView}},
+	{rightDFWConfigure, "Distributed Firewall", "MODIFY", nil},
+	{rightCertificateView, "Certificate Library", "VIEW", nil},
+	{rightCertificateManage, "Certificate Library", "MODIFY", []string{rightCertificateView}},
+	{rightSpaceAllocate, "IP Spaces", "MODIFY", nil},
+	{rightSpaceView, "IP Spaces", "VIEW", nil},
+	{rightSpaceManage, "IP Spaces", "MODIFY", []string{rightSpaceView}},
 	{"Catalog: View Private and Shared Catalogs", "Catalog", "VIEW", nil},
 	{"Catalog: Add vApp from My Cloud", "Catalog", "MODIFY", []string{"Catalog: View Private and Shared Catalogs", "vApp Template / Media: View", "vApp Template / Media: Edit"}},
 	{"Catalog: Edit Properties", "Catalog", "MODIFY", []string{"Catalog: View Private and Shared Catalogs"}},
@@ -263,6 +271,14 @@ func (s *Simulator) seedRoles(org *Org) {
 	}
 	for _, name := range names {
 		s.addDocument(rolesPath, org.ID, s.roleBody("role", name))
+	}
+	for _, role := range org.Roles {
+		body := s.roleBody("role", role.Name)
+		body["description"], body["readOnly"] = role.Description, false
+		d := s.addDocument(rolesPath, org.ID, body)
+		for _, name := range role.Rights {
+			d.refs["rights"] = append(d.refs["rights"], URN("right", s.ids.named("right", name)))
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
@@ -14,17 +15,27 @@ type Version string
 
 // The releases that are simulated.
 const (
-	Version104 Version = "37.3" // VCD 10.4.3
-	Version105 Version = "38.1" // VCD 10.5.1
-	Version106 Version = "39.0" // VCD 10.6
+	Version103  Version = "36.3" // VCD 10.3.3: an address is one virtual service's only, and there are no IP Spaces
+	Version1042 Version = "37.2" // VCD 10.4.2
+	Version104  Version = "37.3" // VCD 10.4.3
+	Version105  Version = "38.1" // VCD 10.5.1
+	Version106  Version = "39.0" // VCD 10.6
 )
+
+// Versions are the releases that are simulated, oldest first.
+func Versions() []Version {
+	return []Version{Version103, Version1042, Version104, Version105, Version106}
+}
+
+// Release is the release of VCD, with its build.
+func (v Version) Release() string { return builds[string(v)] }
 
 var apiVersions = []string{
 	"35.0", "35.1", "35.2", "35.3", "36.0", "36.1", "36.2", "36.3", "37.0", "37.1", "37.2", "37.3", "38.0", "38.1", "39.0",
 }
 
 // oldest is the lowest version each release still serves.
-var oldest = map[Version]string{Version104: "35.0", Version105: "36.0", Version106: "37.0"}
+var oldest = map[Version]string{Version103: "35.0", Version1042: "35.0", Version104: "35.0", Version105: "36.0", Version106: "37.0"}
 
 func (v Version) list() ([]string, error) {
 	if v == "" {
@@ -32,9 +43,17 @@ func (v Version) list() ([]string, error) {
 	}
 	low, ok := oldest[v]
 	if !ok {
-		return nil, fmt.Errorf("API version %q is not one of %s, %s, %s", v, Version104, Version105, Version106)
+		return nil, fmt.Errorf("API version %q is not one of %s", v, join(Versions(), ", "))
 	}
 	return apiVersions[slices.Index(apiVersions, low) : slices.Index(apiVersions, string(v))+1], nil
+}
+
+func join(versions []Version, separator string) string {
+	var out []string
+	for _, v := range versions {
+		out = append(out, string(v))
+	}
+	return strings.Join(out, separator)
 }
 
 var acceptVersion = regexp.MustCompile(`version=([0-9a-z.\-]+)`)

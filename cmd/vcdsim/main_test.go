@@ -14,6 +14,8 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gbytes"
 	"sigs.k8s.io/yaml"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
 // runFor runs the program until f returns.
@@ -70,7 +72,7 @@ func TestPrint(t *testing.T) {
 		g.Expect(run(t.Context(), append(args, "--ca-file", "ca.pem"), &out, &out)).To(Succeed())
 		return out.String()
 	}
-	for _, preset := range []string{"minimal", "k8s-tenant", "ip-spaces", "vdc-group", "large"} {
+	for _, preset := range vcdsim.PresetNames() {
 		t.Run(preset, func(t *testing.T) {
 			g := NewWithT(t)
 			for _, name := range configNames() {
@@ -101,7 +103,7 @@ func TestBadFlags(t *testing.T) {
 		name, message string
 		args          []string
 	}{
-		{"an unknown preset", `preset "huge" is not one of ip-spaces, k8s-tenant, large, minimal, vdc-group`, []string{"--preset", "huge"}},
+		{"an unknown preset", `preset "huge" is not one of cloud-provider, ip-spaces, k8s-tenant, large, minimal, two-gateways, vdc-group`, []string{"--preset", "huge"}},
 		{"an unknown profile", `profile "warp" is not one of`, []string{"--profile", "warp"}},
 		{"an unknown version", `API version "1.0" is not one of`, []string{"--version", "1.0"}},
 		{"an argument", `unexpected argument "x"`, []string{"x"}},

@@ -60,7 +60,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	fs.StringVar(&o.preset, "preset", "k8s-tenant", "what exists at the start: "+strings.Join(vcdsim.PresetNames(), ", "))
 	fs.StringVar(&o.listen, "listen", "127.0.0.1:8443", "address to listen on; port 0 picks a free one")
 	fs.StringVar(&o.profile, "profile", "fast", "how long things take: instant, fast (a tenth) or recorded")
-	fs.StringVar(&o.version, "version", string(vcdsim.Version106), "highest API version: 37.3 (VCD 10.4), 38.1 (10.5) or 39.0 (10.6)")
+	fs.StringVar(&o.version, "version", string(vcdsim.Version106), "highest API version: 36.3 (VCD 10.3.3), 37.2 (10.4.2), 37.3 (10.4.3), 38.1 (10.5.1) or 39.0 (10.6)")
 	fs.StringVar(&o.clock, "clock", "real", "real, manual, or how many times as fast as real: 60 makes an hour of a minute")
 	fs.StringVar(&o.state, "state", "", "file to restore at the start, if it is there, and to dump to at the end; it holds all passwords")
 	fs.StringVar(&o.caFile, "ca-file", "", "where to write the CA certificate (default: vcdsim-ca.pem in the temporary directory)")

@@ -17,7 +17,7 @@ type site struct {
 	AllOrgs           []vcdsim.Org
 	Org               vcdsim.Org
 	VDC               vcdsim.VDC
-	User              vcdsim.User // for clients: the last of the organisation
+	User              vcdsim.User // for clients: the second of the organisation, or its only one
 	Admin             vcdsim.User // its first
 	System            vcdsim.User
 	Network           string // these are empty if there is none
@@ -33,7 +33,7 @@ func newSite(m vcdsim.Model, url, caFile string) site {
 			s.System = org.Users[0]
 		case s.Org.Name == "" && len(org.Users) > 0 && len(org.VDCs) > 0:
 			s.Org, s.VDC = org, org.VDCs[0]
-			s.Admin, s.User = org.Users[0], org.Users[len(org.Users)-1]
+			s.Admin, s.User = org.Users[0], org.Users[min(1, len(org.Users)-1)]
 		}
 	}
 	if len(s.VDC.Networks) > 0 {
