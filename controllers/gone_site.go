@@ -9,19 +9,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
 )
+
+// announcedFor is how long a machine that counts as gone waits for those of other clusters of the site to look, too.
+const announcedFor = 15 * time.Second
 
 // A siteView is what is missing on the site of a machine.
 type siteView struct {
 	clusters []infrav1.VCDCluster // of the site, but the machine's own
-	missing  []missingVM
-	mine     []missingVM // of the machine's own cluster
+	missing  []gone.Missing
+	mine     []gone.Missing // of the machine's own cluster
 	others   []infrav1.VCDMachine
 	n        int // machines of the cluster that have, or had, a VM
 }
 
 // lookAround returns what is missing on the machine's site. All of it stands on objects: a restart forgets nothing.
-func (s *machineScope) lookAround(ctx context.Context, me missingVM) (siteView, error) {
+func (s *machineScope) lookAround(ctx context.Context, me gone.Missing) (siteView, error) {
 	clusters, machines := &infrav1.VCDClusterList{}, &infrav1.VCDMachineList{}
 	if err := s.Client.List(ctx, clusters); err != nil {
 		return siteView{}, fmt.Errorf("listing VCDClusters: %w", err)
@@ -29,7 +33,7 @@ func (s *machineScope) lookAround(ctx context.Context, me missingVM) (siteView, 
 	if err := s.Client.List(ctx, machines); err != nil {
 		return siteView{}, fmt.Errorf("listing VCDMachines: %w", err)
 	}
-	view := siteView{missing: []missingVM{me}, mine: []missingVM{me}, n: 1}
+	view := siteView{missing: []gone.Missing{me}, mine: []gone.Missing{me}, n: 1}
 	onSite, site := map[string]bool{}, normalSite(s.vcdCluster.Spec.Site)
 	for _, c := range clusters.Items {
 		if normalSite(c.Spec.Site) != site {
@@ -43,7 +47,7 @@ func (s *machineScope) lookAround(ctx context.Context, me missingVM) (siteView, 
 	for _, m := range machines.Items {
 		cluster := m.Namespace + "/" + m.Labels[clusterv1.ClusterNameLabel]
 		if onSite[cluster] && m.Spec.ProviderID != "" && m.UID != s.vcdMachine.UID {
-			view.add(m, cluster, me.cluster)
+			view.add(m, cluster, me.Cluster)
 		}
 	}
 	return view, nil
@@ -67,13 +71,13 @@ func (v *siteView) add(m infrav1.VCDMachine, cluster, mine string) {
 }
 
 // missingOf reads from the notes on a machine whether its VM is missing. One that a person declared gone is accounted for.
-func missingOf(m *infrav1.VCDMachine, cluster string) (missingVM, bool) {
-	found := missingVM{cluster: cluster, name: m.Name}
+func missingOf(m *infrav1.VCDMachine, cluster string) (gone.Missing, bool) {
+	found := gone.Missing{Cluster: cluster, Name: m.Name}
 	var err error
-	if found.since, err = time.Parse(time.RFC3339, m.Annotations[infrav1.MissingSinceAnnotation]); err != nil {
+	if found.Since, err = time.Parse(time.RFC3339, m.Annotations[infrav1.MissingSinceAnnotation]); err != nil {
 		return found, false
 	}
-	found.gone, _ = time.Parse(time.RFC3339, m.Annotations[infrav1.VMNotFoundSinceAnnotation]) // the zero time if it was not
+	found.Gone, _ = time.Parse(time.RFC3339, m.Annotations[infrav1.VMNotFoundSinceAnnotation]) // the zero time if it was not
 	return found, m.Annotations[infrav1.VMGoneAnnotation] != annotationTrue
 }
 
@@ -82,7 +86,7 @@ func missingOf(m *infrav1.VCDMachine, cluster string) (missingVM, bool) {
 func (s *machineScope) brake(ctx context.Context, what string) (outcome, error) {
 	m := s.vcdMachine
 	me, ok := missingOf(m, m.Namespace+"/"+clusterName(s.vcdCluster, s.cluster))
-	if !ok || !me.gone.IsZero() {
+	if !ok || !me.Gone.IsZero() {
 		return done, nil
 	}
 	view, err := s.lookAround(ctx, me)
@@ -96,7 +100,7 @@ func (s *machineScope) brake(ctx context.Context, what string) (outcome, error) 
 		return unsure(left, infrav1.VMUnverifiedReason, "%s is not seen: waiting for what is found out about other clusters of the site", what), nil
 	}
 	last, _ := time.Parse(time.RFC3339, s.vcdCluster.Annotations[infrav1.LastGoneAnnotation]) // the zero time if there is none
-	if left := heldBack(s.now(), me, view.mine, view.n, last); left > 0 {
+	if left := gone.HeldBack(s.now(), me, view.mine, view.n, last); left > 0 {
 		return unsure(min(left, remedyPoll), infrav1.GoneHeldBackReason,
 			"%s is not seen, as are more than a third of the cluster's %d VMs: they count as gone after ten minutes, one by one. If this one is, annotate the VCDMachine with %s=true",
 			what, view.n, infrav1.VMGoneAnnotation), nil
@@ -130,14 +134,14 @@ func (s *machineScope) announce(view siteView) time.Duration {
 
 // stopOnSite stops everything on a site where VMs of several clusters went missing together, until a person says that they are
 // gone. The stop stands on the VCDCluster, and so does its end.
-func (s *machineScope) stopOnSite(ctx context.Context, me missingVM, view siteView, what string) (outcome, error) {
+func (s *machineScope) stopOnSite(ctx context.Context, me gone.Missing, view siteView, what string) (outcome, error) {
 	c := s.vcdCluster
 	acknowledged, err := s.acknowledge(ctx)
-	if err != nil || !me.since.After(acknowledged) {
+	if err != nil || !me.Since.After(acknowledged) {
 		return done, err
 	}
 	if c.Annotations[infrav1.GoneStoppedAnnotation] == "" {
-		if !missingTogether(s.now(), me.cluster, acknowledged, view.missing) && !stoppedElsewhere(view.clusters, acknowledged) {
+		if !gone.Together(s.now(), me.Cluster, acknowledged, view.missing) && !stoppedElsewhere(view.clusters, acknowledged) {
 			return done, nil
 		}
 		goneStopped(s.Recorder, c)

@@ -1,4 +1,4 @@
-package controllers
+package gone
 
 import (
 	"fmt"
@@ -11,18 +11,18 @@ import (
 var noon = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 
 // missingFor returns VMs of a cluster that are missing for so many minutes, numbered from 0.
-func missingFor(cluster string, minutes ...int) []missingVM {
-	var all []missingVM
+func missingFor(cluster string, minutes ...int) []Missing {
+	var all []Missing
 	for i, m := range minutes {
-		all = append(all, missingVM{cluster: cluster, name: fmt.Sprint(i), since: noon.Add(-time.Duration(m) * time.Minute)})
+		all = append(all, Missing{Cluster: cluster, Name: fmt.Sprint(i), Since: noon.Add(-time.Duration(m) * time.Minute)})
 	}
 	return all
 }
 
 // goneFor says that some of all were declared gone so many minutes ago.
-func goneFor(minutes int, all []missingVM, which ...int) []missingVM {
+func goneFor(minutes int, all []Missing, which ...int) []Missing {
 	for _, i := range which {
-		all[i].gone = noon.Add(-time.Duration(minutes) * time.Minute)
+		all[i].Gone = noon.Add(-time.Duration(minutes) * time.Minute)
 	}
 	return all
 }
@@ -31,7 +31,7 @@ func TestHeldBack(t *testing.T) {
 	tests := []struct {
 		name    string
 		n       int
-		missing []missingVM
+		missing []Missing
 		me      int
 		last    time.Time
 		left    time.Duration
@@ -54,7 +54,7 @@ func TestHeldBack(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
 
-			left := heldBack(noon, tt.missing[tt.me], tt.missing, tt.n, tt.last)
+			left := HeldBack(noon, tt.missing[tt.me], tt.missing, tt.n, tt.last)
 
 			g.Expect(left).To(Equal(tt.left))
 		})
@@ -62,8 +62,8 @@ func TestHeldBack(t *testing.T) {
 }
 
 func TestMissingTogether(t *testing.T) {
-	all := func(of ...[]missingVM) []missingVM {
-		var all []missingVM
+	all := func(of ...[]Missing) []Missing {
+		var all []Missing
 		for _, m := range of {
 			all = append(all, m...)
 		}
@@ -71,7 +71,7 @@ func TestMissingTogether(t *testing.T) {
 	}
 	tests := []struct {
 		name         string
-		missing      []missingVM
+		missing      []Missing
 		acknowledged time.Time
 		stops        bool
 	}{
@@ -89,7 +89,7 @@ func TestMissingTogether(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
 
-			g.Expect(missingTogether(noon, "a", tt.acknowledged, tt.missing)).To(Equal(tt.stops))
+			g.Expect(Together(noon, "a", tt.acknowledged, tt.missing)).To(Equal(tt.stops))
 		})
 	}
 }
