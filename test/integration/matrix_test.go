@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/killer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -35,9 +36,9 @@ func flows() []flow {
 // at the same time. One more life, in which nobody is killed, says which writes there are.
 func TestCrashMatrix(t *testing.T) {
 	t.Parallel()
-	var undisturbed *killer
+	var undisturbed *killer.Killer
 	var mu sync.Mutex
-	disturbed := map[string]*killer{}
+	disturbed := map[string]*killer.Killer{}
 	t.Run("lives", func(t *testing.T) {
 		t.Run("nobody is killed", func(t *testing.T) {
 			t.Parallel()
@@ -60,34 +61,36 @@ func TestCrashMatrix(t *testing.T) {
 	g, cells := NewWithT(t), 0
 	for _, f := range flows() {
 		k := disturbed[f.name]
-		expected, own := count(undisturbed.writes[f.name]), count(k.writes[f.name])
+		expected, own := count(undisturbed.Writes(f.name)), count(k.Writes(f.name))
 		g.Expect(own).To(HaveLen(len(expected)), "%s: operations of the life with kills and of the one without", f.name)
 		for _, op := range slices.Sorted(maps.Keys(expected)) {
-			before, after := k.kills(vcdsim.Arrived, op), k.kills(vcdsim.Worked, op)
+			before, after := k.Kills(vcdsim.Arrived, op), k.Kills(vcdsim.Worked, op)
 			t.Logf("%-10s %-50s undisturbed: %d, killed before: %d, killed after: %d", f.name, op, expected[op], before, after)
 			g.Expect(before).To(BeNumerically(">=", expected[op]), "%s before %s", f.name, op)
 			g.Expect(after).To(BeNumerically(">=", expected[op]), "%s after %s", f.name, op)
 			cells += before + after
 		}
-		for _, w := range k.writes[f.name] {
-			g.Expect(k.killed[vcdsim.Arrived]).To(HaveKey(w), "in %s, nobody was killed before it", f.name)
-			g.Expect(k.killed[vcdsim.Worked]).To(HaveKey(w), "in %s, nobody was killed after it", f.name)
+		for _, w := range k.Writes(f.name) {
+			g.Expect(k.Killed(vcdsim.Arrived, w)).To(BeTrue(), "in %s, nobody was killed before %v", f.name, w)
+			g.Expect(k.Killed(vcdsim.Worked, w)).To(BeTrue(), "in %s, nobody was killed after %v", f.name, w)
 		}
 	}
 	t.Logf("%d times the manager died at a write", cells)
 }
 
 // live lives through flows, and is killed in one of them. The cluster is deleted at the end.
-func live(l *life, fatal string, flows ...flow) *killer {
+func live(l *life, fatal string, flows ...flow) *killer.Killer {
 	l.t.Helper()
-	k := watchOver(l, fatal)
+	seen := &witness{marked: map[string]map[string]bool{}}
+	k := killer.New(l.t, killer.Options{Victim: l.crew, Flow: fatal, Look: func() { seen.look(l.State()) }})
+	l.SetGate(k.Gate)
 	for _, f := range flows {
 		if f.name == "delete" {
 			l.attachDisk()
 		}
-		k.during(f.name, func() { f.do(l) })
+		k.During(f.name, func() { f.do(l) })
 	}
-	l.g.Expect(k.witness.duplicates()).To(BeEmpty())
+	l.g.Expect(seen.duplicates()).To(BeEmpty())
 	return k
 }
 
@@ -102,21 +105,10 @@ func needed(name string) []flow {
 	return out
 }
 
-// kills is how many writes of an operation the manager was killed at.
-func (k *killer) kills(m vcdsim.Moment, operation string) int {
-	n := 0
-	for w := range k.killed[m] {
-		if w.operation == operation {
-			n++
-		}
-	}
-	return n
-}
-
-func count(writes []write) map[string]int {
+func count(writes []killer.Write) map[string]int {
 	out := map[string]int{}
 	for _, w := range writes {
-		out[w.operation]++
+		out[w.Operation]++
 	}
 	return out
 }
