@@ -13,7 +13,7 @@ type Machines interface {
 	Snapshot(ctx context.Context, maxAge time.Duration) ([]Machine, error)
 	// Get returns one machine with all that is known of it, by its provider ID; it asks the cloud. It fails with [ErrGone] if
 	// the cloud shows everything that must be there but this machine, and with [ErrUnknown] if it may only be that we are not
-	// shown it. Whoever removes something because of ErrGone looks twice: see [Gone].
+	// shown it. Whoever removes something because of ErrGone looks twice, a minute apart.
 	Get(ctx context.Context, providerID string) (Machine, error)
 }
 
@@ -32,6 +32,8 @@ type Machine struct {
 	NICs       []NIC
 	// Complete says that NICs holds all of them. Otherwise it holds what the snapshot tells, and Get tells the others.
 	Complete bool
+	// Doubtful says that the machine may be another cluster's: it was found by what others may have, too. Get knows.
+	Doubtful bool
 	// Revision changes when what Get tells may have changed.
 	Revision string
 

@@ -204,8 +204,10 @@ type NIC struct {
 	MAC     string
 	Mode    AddressMode
 	Address string // what VCD assigned or saw; empty while unknown
-	Primary bool
-	Adapter string // VMXNET3 …
+	// Secondary is the address of the other family, where a NIC has one; empty otherwise.
+	Secondary string
+	Primary   bool
+	Adapter   string // VMXNET3 …
 }
 
 // A Disk is a disk of a VM. Independent ("named") disks outlive the VM and are never deleted with it.

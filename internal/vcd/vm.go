@@ -79,7 +79,7 @@ func nicsFrom(section *types.NetworkConnectionSection) []NIC {
 	for _, c := range section.NetworkConnection {
 		nics = append(nics, NIC{
 			Index: c.NetworkConnectionIndex, Network: c.Network, MAC: c.MACAddress, Mode: AddressMode(c.IPAddressAllocationMode),
-			Address: c.IPAddress, Primary: c.NetworkConnectionIndex == section.PrimaryNetworkConnectionIndex,
+			Address: c.IPAddress, Secondary: c.SecondaryIpAddress, Primary: c.NetworkConnectionIndex == section.PrimaryNetworkConnectionIndex,
 			Adapter: c.NetworkAdapterType,
 		})
 	}

@@ -1,0 +1,140 @@
+package cpi
+
+import (
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// An AddressPolicy says which addresses of a machine are told of its Node. The zero value tells the primary NIC's.
+type AddressPolicy struct {
+	Internal Selection
+	External Selection
+	IPv4     int // place of the family, from 1; 0 for both: whatever there is, IPv4 first
+	IPv6     int
+}
+
+// A Selection chooses addresses of a machine.
+type Selection struct {
+	NICs    []int          // by index; empty: all
+	CIDRs   []netip.Prefix // empty: any
+	Exclude []netip.Prefix
+}
+
+func (s Selection) empty() bool { return len(s.NICs) == 0 && len(s.CIDRs) == 0 && len(s.Exclude) == 0 }
+
+// enough says whether what a snapshot tells of a machine is enough to say its addresses: given are those that its kubelet
+// was started with.
+func (p AddressPolicy) enough(m Machine, given []netip.Addr) bool {
+	if m.Complete {
+		return true
+	}
+	if !p.Internal.empty() || !p.External.empty() || p.IPv6 > 0 {
+		return false
+	}
+	known := chosen(m, Selection{})
+	return !slices.ContainsFunc(given, func(a netip.Addr) bool { return !slices.Contains(known, a) })
+}
+
+// addressesOf returns the addresses to be told of a machine, always in the same order: internal, external, name. An address
+// that kubelet was given is told, too, if it is the machine's.
+func (p AddressPolicy) addressesOf(m Machine, given []netip.Addr) []corev1.NodeAddress {
+	internal := chosen(m, p.Internal)
+	if p.Internal.empty() {
+		internal = chosen(Machine{NICs: primary(m)}, Selection{})
+	}
+	for _, a := range chosen(m, Selection{}) {
+		if slices.Contains(given, a) && !slices.Contains(internal, a) {
+			internal = append(internal, a)
+		}
+	}
+	var external []netip.Addr
+	if !p.External.empty() {
+		external = chosen(m, p.External)
+	}
+	var out []corev1.NodeAddress
+	for _, a := range p.inOrder(internal) {
+		out = append(out, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: a.String()})
+	}
+	for _, a := range p.inOrder(external) {
+		out = append(out, corev1.NodeAddress{Type: corev1.NodeExternalIP, Address: a.String()})
+	}
+	if len(out) == 0 {
+		return nil // nothing is known yet: those that the Node has stay
+	}
+	return append(out, corev1.NodeAddress{Type: corev1.NodeHostName, Address: m.Name})
+}
+
+// inOrder returns the addresses of wanted families, family by family.
+func (p AddressPolicy) inOrder(all []netip.Addr) []netip.Addr {
+	first, second := netip.Addr.Is4, netip.Addr.Is6
+	if p.IPv6 > 0 && (p.IPv4 == 0 || p.IPv6 < p.IPv4) {
+		first, second = second, first
+	}
+	var out []netip.Addr
+	for _, family := range []func(netip.Addr) bool{first, second} {
+		for _, a := range all {
+			if family(a) && p.wants(a) && !slices.Contains(out, a) {
+				out = append(out, a)
+			}
+		}
+	}
+	return out
+}
+
+func (p AddressPolicy) wants(a netip.Addr) bool {
+	switch {
+	case p.IPv4 == 0 && p.IPv6 == 0:
+		return true
+	case a.Is4():
+		return p.IPv4 > 0
+	}
+	return p.IPv6 > 0
+}
+
+// primary returns the primary NIC of a machine, or the first if none is.
+func primary(m Machine) []NIC {
+	for _, nic := range m.NICs {
+		if nic.Primary {
+			return []NIC{nic}
+		}
+	}
+	return m.NICs[:min(1, len(m.NICs))]
+}
+
+// chosen returns the addresses that a selection chooses: by NIC in the order of the selection, else the primary NIC's first.
+func chosen(m Machine, s Selection) []netip.Addr {
+	nics := slices.Clone(m.NICs)
+	place := func(n NIC) int {
+		switch {
+		case len(s.NICs) > 0:
+			return slices.Index(s.NICs, n.Index)
+		case n.Primary:
+			return -1
+		}
+		return n.Index
+	}
+	slices.SortStableFunc(nics, func(a, b NIC) int { return place(a) - place(b) })
+	var out []netip.Addr
+	for _, nic := range nics {
+		if len(s.NICs) > 0 && place(nic) < 0 {
+			continue
+		}
+		for _, a := range nic.Addresses {
+			if usable(a) && (len(s.CIDRs) == 0 || within(s.CIDRs, a)) && !within(s.Exclude, a) {
+				out = append(out, a)
+			}
+		}
+	}
+	return out
+}
+
+func within(cidrs []netip.Prefix, a netip.Addr) bool {
+	return slices.ContainsFunc(cidrs, func(c netip.Prefix) bool { return c.Contains(a) })
+}
+
+// usable says whether others can reach a machine by an address.
+func usable(a netip.Addr) bool {
+	return a.IsValid() && !a.IsUnspecified() && !a.IsLoopback() && !a.IsLinkLocalUnicast() && !a.IsMulticast()
+}

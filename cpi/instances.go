@@ -1,0 +1,262 @@
+package cpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/record"
+	cloudprovider "k8s.io/cloud-provider"
+	cloudapi "k8s.io/cloud-provider/api"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// defaultMaxAge is how old what is known of machines may be, unless somebody says otherwise.
+	defaultMaxAge = 30 * time.Second
+	// freshAge is how old it may be for a Node whose machine is not in it.
+	freshAge = 10 * time.Second
+)
+
+// InstanceOptions are what [Instances] are made of.
+type InstanceOptions struct {
+	Name      string // of the provider, and the scheme of its provider IDs
+	Machines  Machines
+	Addresses AddressPolicy
+	MaxAge    time.Duration // of what is known of machines; 0: 30 s
+	Nodes     corelisters.NodeLister
+	Recorder  record.EventRecorder
+	Clock     clock.PassiveClock // nil: real time
+}
+
+// Instances answer for Nodes.
+type Instances struct {
+	opts  InstanceOptions
+	guard *guard
+
+	mu      sync.Mutex
+	details map[string]Machine // by provider ID: what Get told last
+}
+
+var _ cloudprovider.InstancesV2 = (*Instances)(nil)
+
+// NewInstances returns what answers for Nodes.
+func NewInstances(opts InstanceOptions) *Instances {
+	if opts.MaxAge == 0 {
+		opts.MaxAge = defaultMaxAge
+	}
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
+	}
+	return &Instances{opts: opts, guard: newGuard(opts), details: map[string]Machine{}}
+}
+
+// InstanceExists says whether the machine of a Node exists. It says no only if that is proved: everything else is an error, or
+// none of our business.
+func (i *Instances) InstanceExists(ctx context.Context, node *corev1.Node) (bool, error) {
+	if !i.ours(node) {
+		return true, nil // Another cloud's, or nothing to prove anything by.
+	}
+	machine, all, err := i.find(ctx, node)
+	switch {
+	case err != nil:
+		return false, err
+	case machine != nil:
+		i.guard.seen(machine.ProviderID)
+		return true, nil
+	}
+	return i.guard.exists(ctx, node, all)
+}
+
+// InstanceShutdown says whether the machine of a Node is powered off.
+func (i *Instances) InstanceShutdown(ctx context.Context, node *corev1.Node) (bool, error) {
+	if i.foreign(node) {
+		return false, nil
+	}
+	machine, _, err := i.find(ctx, node)
+	if err != nil || machine == nil {
+		return false, err
+	}
+	return machine.Power == PowerOff, nil
+}
+
+// InstanceMetadata says what the cloud knows of a Node; nothing, without an error, if the Node is another cloud's.
+func (i *Instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+	if i.foreign(node) {
+		return nil, nil //nolint:nilnil // that is how a provider says that a Node is not its own
+	}
+	machine, _, err := i.find(ctx, node)
+	switch {
+	case err != nil:
+		return nil, err
+	case machine == nil && node.Spec.ProviderID == "":
+		return nil, fmt.Errorf("node %s has no provider ID, and no machine of the cluster has its name", node.Name)
+	case machine == nil:
+		return nil, fmt.Errorf("machine %s of node %s is not seen", node.Spec.ProviderID, node.Name)
+	}
+	given := givenAddresses(node)
+	detailed, err := i.detailed(ctx, *machine, given)
+	if err != nil {
+		return nil, err
+	}
+	addresses := i.opts.Addresses.addressesOf(detailed, given)
+	if len(addresses) == 0 && uninitialized(node) {
+		return nil, fmt.Errorf("machine %s has no address yet that may be told of node %s", machine.Name, node.Name)
+	}
+	return &cloudprovider.InstanceMetadata{
+		ProviderID: machine.ProviderID, NodeAddresses: addresses, InstanceType: machine.Type, Zone: machine.Zone, Region: machine.Region,
+		AdditionalLabels: machine.Labels,
+	}, nil
+}
+
+// ours says whether a Node has a provider ID of this cloud.
+func (i *Instances) ours(node *corev1.Node) bool {
+	return strings.HasPrefix(canonical(node.Spec.ProviderID), i.opts.Name+"://")
+}
+
+// foreign says whether a Node has a provider ID of another cloud.
+func (i *Instances) foreign(node *corev1.Node) bool { return node.Spec.ProviderID != "" && !i.ours(node) }
+
+// canonical returns a provider ID in the form in which two can be compared.
+func canonical(providerID string) string { return strings.ToLower(strings.TrimSpace(providerID)) }
+
+// find returns the machine of a Node, or nil, and all machines that were looked through. A snapshot without it is asked for
+// anew, unless it is new.
+func (i *Instances) find(ctx context.Context, node *corev1.Node) (*Machine, []Machine, error) {
+	for _, age := range []time.Duration{i.opts.MaxAge, min(freshAge, i.opts.MaxAge)} {
+		all, err := i.opts.Machines.Snapshot(ctx, age)
+		if err != nil {
+			return nil, nil, fmt.Errorf("reading the machines of the cluster: %w", err)
+		}
+		i.forget(all)
+		machine, err := i.match(ctx, node, all)
+		if machine != nil || err != nil || age <= freshAge {
+			return machine, all, err
+		}
+	}
+	return nil, nil, nil
+}
+
+func (i *Instances) match(ctx context.Context, node *corev1.Node, all []Machine) (*Machine, error) {
+	if node.Spec.ProviderID != "" {
+		for _, m := range all {
+			if canonical(m.ProviderID) == canonical(node.Spec.ProviderID) {
+				m.ProviderID = node.Spec.ProviderID // as it is written there: it cannot be changed
+				return &m, nil
+			}
+		}
+		return nil, nil //nolint:nilnil // there is none
+	}
+	return i.matchName(ctx, node, all)
+}
+
+// matchName finds the machine of a Node that does not say which it is, among those that are certainly the cluster's own.
+func (i *Instances) matchName(ctx context.Context, node *corev1.Node, all []Machine) (*Machine, error) {
+	var found []Machine
+	for _, m := range all {
+		if m.Name != node.Name {
+			continue
+		}
+		if m.Doubtful {
+			known, err := i.read(ctx, m)
+			if err != nil {
+				return nil, err
+			}
+			if known.Doubtful {
+				continue
+			}
+		}
+		found = append(found, m)
+	}
+	switch len(found) {
+	case 0:
+		return nil, nil //nolint:nilnil // there is none
+	case 1:
+		return &found[0], nil
+	}
+	return nil, fmt.Errorf("node %s has no provider ID, and %d machines of the cluster have its name", node.Name, len(found))
+}
+
+// detailed returns a machine with as much as it takes to say its addresses.
+func (i *Instances) detailed(ctx context.Context, m Machine, given []netip.Addr) (Machine, error) {
+	if i.opts.Addresses.enough(m, given) {
+		return m, nil
+	}
+	return i.read(ctx, m)
+}
+
+// read returns all that is known of a machine. It is asked for once, and again when the snapshot says that it may have
+// changed, or while its addresses are not known.
+func (i *Instances) read(ctx context.Context, m Machine) (Machine, error) {
+	i.mu.Lock()
+	known, ok := i.details[canonical(m.ProviderID)]
+	i.mu.Unlock()
+	if ok && known.Revision == m.Revision && slices.ContainsFunc(known.NICs, func(n NIC) bool { return len(n.Addresses) > 0 }) {
+		return known, nil
+	}
+	known, err := i.opts.Machines.Get(ctx, m.ProviderID)
+	if err != nil {
+		return Machine{}, fmt.Errorf("reading machine %s: %w", m.Name, err)
+	}
+	known.Revision = m.Revision
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.details[canonical(m.ProviderID)] = known
+	return known, nil
+}
+
+// forget drops what was read of machines that are no more.
+func (i *Instances) forget(all []Machine) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if len(i.details) <= len(all) {
+		return
+	}
+	there := map[string]bool{}
+	for _, m := range all {
+		there[canonical(m.ProviderID)] = true
+	}
+	for id := range i.details {
+		if !there[id] {
+			delete(i.details, id)
+		}
+	}
+}
+
+// givenAddresses returns the addresses that the kubelet of a Node was started with.
+func givenAddresses(node *corev1.Node) []netip.Addr {
+	var out []netip.Addr
+	for s := range strings.SplitSeq(node.Annotations[cloudapi.AnnotationAlphaProvidedIPAddr], ",") {
+		if a, err := netip.ParseAddr(strings.TrimSpace(s)); err == nil {
+			out = append(out, a.Unmap())
+		}
+	}
+	return out
+}
+
+func uninitialized(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == cloudapi.TaintExternalCloudProvider })
+}
+
+// knownIDs returns the provider IDs of this cloud that Nodes have.
+func knownIDs(nodes corelisters.NodeLister, name string) ([]string, error) {
+	all, err := nodes.List(labels.Everything())
+	if err != nil {
+		return nil, errors.New("listing nodes")
+	}
+	var ids []string
+	for _, node := range all {
+		if id := canonical(node.Spec.ProviderID); strings.HasPrefix(id, name+"://") {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}

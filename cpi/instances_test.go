@@ -1,0 +1,307 @@
+package cpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	cloudapi "k8s.io/cloud-provider/api"
+	testingclock "k8s.io/utils/clock/testing"
+)
+
+// A cloud is a pretend cloud with the Nodes of a cluster.
+type cloud struct {
+	all         []Machine
+	full        map[string]Machine
+	gone        error // what Get says of machines that are not in full
+	err         error // of everything
+	reads, gets int
+
+	nodes  cache.Indexer
+	clock  *testingclock.FakePassiveClock
+	events *record.FakeRecorder
+}
+
+func (c *cloud) Snapshot(context.Context, time.Duration) ([]Machine, error) {
+	c.reads++
+	return c.all, c.err
+}
+
+func (c *cloud) Get(_ context.Context, id string) (Machine, error) {
+	c.gets++
+	if m, ok := c.full[canonical(id)]; ok || c.err != nil {
+		return m, c.err
+	}
+	return Machine{}, c.gone
+}
+
+func newCloud(machines ...Machine) *cloud {
+	return &cloud{
+		all: machines, full: map[string]Machine{}, gone: ErrGone, clock: testingclock.NewFakePassiveClock(time.Now()),
+		nodes: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}), events: record.NewFakeRecorder(100),
+	}
+}
+
+func (c *cloud) instances(mods ...func(*InstanceOptions)) *Instances {
+	o := InstanceOptions{Name: "test", Machines: c, Nodes: corelisters.NewNodeLister(c.nodes), Recorder: c.events, Clock: c.clock}
+	for _, mod := range mods {
+		mod(&o)
+	}
+	return NewInstances(o)
+}
+
+func (c *cloud) node(id string, mods ...func(*corev1.Node)) *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-" + id}, Spec: corev1.NodeSpec{ProviderID: "test://" + id}}
+	for _, mod := range mods {
+		mod(n)
+	}
+	_ = c.nodes.Add(n)
+	return n
+}
+
+func (c *cloud) pass(d time.Duration) { c.clock.SetTime(c.clock.Now().Add(d)) }
+
+func nameless(n *corev1.Node) { n.Spec.ProviderID = "" }
+
+func machine(id string, mods ...func(*Machine)) Machine {
+	m := Machine{ProviderID: "test://" + id, Name: "node-" + id, Power: PowerOn, Type: "large", Zone: "a", Region: "r", Revision: "1", NICs: []NIC{nic(0, "10.0.0.1")}}
+	m.NICs[0].Primary = true
+	for _, mod := range mods {
+		mod(&m)
+	}
+	return m
+}
+
+func nic(index int, addresses ...string) NIC {
+	n := NIC{Index: index}
+	for _, a := range addresses {
+		n.Addresses = append(n.Addresses, netip.MustParseAddr(a))
+	}
+	return n
+}
+
+func TestMetadata(t *testing.T) {
+	g, c := NewWithT(t), newCloud(machine("1", func(m *Machine) { m.Labels = map[string]string{"example.com/rack": "7"} }))
+	i := c.instances()
+
+	m, err := i.InstanceMetadata(t.Context(), c.node("1"))
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(m.ProviderID).To(Equal("test://1"))
+	g.Expect([]string{m.InstanceType, m.Zone, m.Region}).To(Equal([]string{"large", "a", "r"}))
+	g.Expect(m.AdditionalLabels).To(HaveKeyWithValue("example.com/rack", "7"))
+	g.Expect(m.NodeAddresses).To(Equal([]corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.1"}, {Type: corev1.NodeHostName, Address: "node-1"}}))
+	g.Expect(c.gets).To(BeZero())
+}
+
+func TestWhoseANodeIs(t *testing.T) {
+	doubtful := func(m *Machine) { m.Doubtful = true }
+	g, c := NewWithT(t), newCloud(machine("1"), machine("Two", doubtful), machine("3", doubtful), machine("4"), machine("5", func(m *Machine) { m.Name = "node-4" }))
+	c.full["test://two"], c.full["test://3"] = machine("Two"), machine("3", doubtful)
+	i := c.instances()
+
+	foreign := c.node("x", func(n *corev1.Node) { n.Spec.ProviderID = "static://x" })
+	g.Expect(i.InstanceMetadata(t.Context(), foreign)).To(BeNil())
+	g.Expect(i.InstanceExists(t.Context(), foreign)).To(BeTrue())
+	g.Expect(i.InstanceShutdown(t.Context(), foreign)).To(BeFalse())
+	g.Expect(c.reads).To(BeZero(), "another cloud's Node is nobody's question")
+
+	found, err := i.InstanceMetadata(t.Context(), c.node("1", nameless))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(found.ProviderID).To(Equal("test://1"), "a Node without a provider ID is found by its name")
+	found, err = i.InstanceMetadata(t.Context(), c.node("Two", nameless))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(found.ProviderID).To(Equal("test://Two"), "also where only the machine itself says whose it is")
+	_, err = i.InstanceMetadata(t.Context(), c.node("3", nameless))
+	g.Expect(err).To(MatchError(ContainSubstring("no machine of the cluster has its name")), "but not another cluster's")
+	_, err = i.InstanceMetadata(t.Context(), c.node("4", nameless))
+	g.Expect(err).To(MatchError(ContainSubstring("2 machines of the cluster have its name")))
+	g.Expect(i.InstanceExists(t.Context(), c.node("none", nameless))).To(BeTrue(), "nothing proves that a Node without a provider ID is gone")
+
+	kept, err := i.InstanceMetadata(t.Context(), c.node("x", func(n *corev1.Node) { n.Spec.ProviderID = "TEST://tWo " }))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(kept.ProviderID).To(Equal("TEST://tWo "), "a provider ID stays as it is written")
+}
+
+func TestShutdown(t *testing.T) {
+	for power, want := range map[Power]bool{PowerOn: false, PowerOff: true, PowerUnknown: false} {
+		t.Run(string(power), func(t *testing.T) {
+			g, c := NewWithT(t), newCloud(machine("1", func(m *Machine) { m.Power = power; m.NICs = nil }))
+
+			g.Expect(c.instances().InstanceShutdown(t.Context(), c.node("1"))).To(Equal(want))
+		})
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	two := machine("1", func(m *Machine) {
+		m.Complete = true
+		m.NICs = []NIC{nic(0, "10.0.0.1", "fd00::1"), nic(1, "192.168.0.1", "169.254.0.1"), nic(2, "203.0.113.1")}
+		m.NICs[1].Primary = true
+	})
+	any4, any6 := netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")
+	tests := []struct {
+		name   string
+		policy AddressPolicy
+		given  string
+		want   string
+	}{
+		{"the primary NIC's, whatever its place", AddressPolicy{}, "", "InternalIP=192.168.0.1"},
+		{"what kubelet was given, too", AddressPolicy{}, "10.0.0.1,fd00::1", "InternalIP=192.168.0.1 InternalIP=10.0.0.1 InternalIP=fd00::1"},
+		{"but not what is not the machine's", AddressPolicy{}, "10.0.0.9", "InternalIP=192.168.0.1"},
+		{"those of NICs, in their order", AddressPolicy{Internal: Selection{NICs: []int{2, 0}}}, "", "InternalIP=203.0.113.1 InternalIP=10.0.0.1 InternalIP=fd00::1"},
+		{"those of networks", AddressPolicy{Internal: Selection{CIDRs: []netip.Prefix{any6, any4}}}, "", "InternalIP=10.0.0.1 InternalIP=fd00::1"},
+		{"IPv6 first", AddressPolicy{Internal: Selection{NICs: []int{0}}, IPv6: 1, IPv4: 2}, "", "InternalIP=fd00::1 InternalIP=10.0.0.1"},
+		{"IPv6 only", AddressPolicy{Internal: Selection{NICs: []int{0}}, IPv6: 1}, "", "InternalIP=fd00::1"},
+		{"all but some", AddressPolicy{Internal: Selection{Exclude: []netip.Prefix{any4, any6}}}, "", "InternalIP=192.168.0.1 InternalIP=203.0.113.1"},
+		{"external ones", AddressPolicy{External: Selection{NICs: []int{2}}}, "", "InternalIP=192.168.0.1 ExternalIP=203.0.113.1"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g, c := NewWithT(t), newCloud(two)
+			i := c.instances(func(o *InstanceOptions) { o.Addresses = tt.policy })
+
+			m, err := i.InstanceMetadata(t.Context(), c.node("1", func(n *corev1.Node) {
+				n.Annotations = map[string]string{cloudapi.AnnotationAlphaProvidedIPAddr: tt.given}
+			}))
+
+			g.Expect(err).NotTo(HaveOccurred())
+			said := ""
+			for _, a := range m.NodeAddresses[:len(m.NodeAddresses)-1] {
+				said += fmt.Sprintf("%s=%s ", a.Type, a.Address)
+			}
+			g.Expect(said).To(Equal(tt.want + " "))
+		})
+	}
+}
+
+func TestAMachineIsReadOnlyWhenItsPrimaryAddressIsNotEnough(t *testing.T) {
+	g, c := NewWithT(t), newCloud(machine("1"))
+	c.full["test://1"] = machine("1", func(m *Machine) {
+		m.Complete = true
+		m.NICs = append(m.NICs, nic(1, "192.168.0.1"))
+	})
+	i, node := c.instances(), c.node("1", func(n *corev1.Node) {
+		n.Annotations = map[string]string{cloudapi.AnnotationAlphaProvidedIPAddr: "192.168.0.1"}
+	})
+
+	for range 3 {
+		m, err := i.InstanceMetadata(t.Context(), node)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(m.NodeAddresses).To(ContainElement(HaveField("Address", "192.168.0.1")))
+	}
+	g.Expect(c.gets).To(Equal(1), "once")
+
+	c.all[0].Revision = "2"
+	_, err := i.InstanceMetadata(t.Context(), node)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(c.gets).To(Equal(2), "and when it may have changed")
+}
+
+func TestAMachineWithoutAnAddress(t *testing.T) {
+	g, c := NewWithT(t), newCloud(machine("1", func(m *Machine) { m.NICs = nil }))
+	i := c.instances()
+
+	_, err := i.InstanceMetadata(t.Context(), c.node("1", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: cloudapi.TaintExternalCloudProvider}} }))
+	g.Expect(err).To(MatchError(ContainSubstring("no address yet")), "a new Node waits for one")
+
+	m, err := i.InstanceMetadata(t.Context(), c.node("1"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(m.NodeAddresses).To(BeEmpty(), "others keep theirs")
+}
+
+func TestGoneIsProvedTwice(t *testing.T) {
+	g, c := NewWithT(t), newCloud(machine("1"), machine("2"), machine("3"))
+	i := c.instances()
+	node := c.node("0")
+	for n := 1; n <= 3; n++ {
+		c.node(fmt.Sprint(n))
+	}
+	exists := func() error {
+		found, err := i.InstanceExists(t.Context(), node)
+		g.Expect(found).To(BeFalse())
+		return err
+	}
+
+	g.Expect(exists()).To(MatchError(ContainSubstring("in a minute either")))
+	g.Expect(c.events.Events).To(Receive(ContainSubstring("MachineNotSeen")))
+	c.pass(30 * time.Second)
+	g.Expect(exists()).To(HaveOccurred())
+	g.Expect(c.gets).To(Equal(1), "nobody is asked before it is time")
+
+	c.pass(31 * time.Second)
+	c.gone = ErrUnknown
+	g.Expect(exists()).To(MatchError(ErrUnknown), "a second look that proves nothing begins it again")
+	c.gone = ErrGone
+	g.Expect(exists()).To(MatchError(ContainSubstring("in a minute either")))
+	c.pass(61 * time.Second)
+	g.Expect(exists()).NotTo(HaveOccurred(), "two looks a minute apart do")
+}
+
+func TestAMachineThatComesBack(t *testing.T) {
+	g, c := NewWithT(t), newCloud(machine("1"))
+	i, node := c.instances(), c.node("0")
+	_, err := i.InstanceExists(t.Context(), node)
+	g.Expect(err).To(HaveOccurred())
+	c.pass(61 * time.Second)
+
+	c.full["test://0"] = machine("0")
+	g.Expect(i.InstanceExists(t.Context(), node)).To(BeTrue())
+
+	delete(c.full, "test://0")
+	_, err = i.InstanceExists(t.Context(), node)
+	g.Expect(err).To(MatchError(ContainSubstring("in a minute either")), "it begins anew")
+}
+
+func TestManyAtOnceAreHeldBack(t *testing.T) {
+	g, c := NewWithT(t), newCloud()
+	i := c.instances()
+	var nodes []*corev1.Node
+	for n := range 6 {
+		nodes = append(nodes, c.node(fmt.Sprint(n)))
+	}
+	c.all = []Machine{machine("3"), machine("4"), machine("5")}
+	deleted := func() int {
+		n := 0
+		for _, node := range nodes[:3] {
+			if exists, err := i.InstanceExists(t.Context(), node); err == nil && !exists {
+				n++
+				_ = c.nodes.Delete(node)
+				node.Spec.ProviderID = "static://deleted"
+			}
+		}
+		return n
+	}
+
+	g.Expect(deleted()).To(BeZero())
+	c.pass(2 * time.Minute)
+	g.Expect(deleted()).To(BeZero(), "three of six went missing together")
+	g.Expect(c.events.Events).To(HaveLen(6))
+	c.pass(9 * time.Minute)
+	g.Expect(deleted()).To(Equal(1), "after ten minutes the first goes")
+	g.Expect(deleted()).To(BeZero())
+	c.pass(61 * time.Second)
+	g.Expect(deleted()).To(Equal(1), "and the others one by one")
+}
+
+func TestAnOutageDeletesNothing(t *testing.T) {
+	g, c := NewWithT(t), newCloud()
+	i, node := c.instances(), c.node("0")
+	c.err = errors.New("no answer")
+
+	for range 5 {
+		exists, err := i.InstanceExists(t.Context(), node)
+		g.Expect(err).To(MatchError(ContainSubstring("no answer")))
+		g.Expect(exists).To(BeFalse())
+		c.pass(10 * time.Minute)
+	}
+}

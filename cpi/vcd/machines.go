@@ -1,0 +1,256 @@
+package vcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/providerid"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// rememberVDCs is how long the ids of VDCs that were found by name are believed.
+const rememberVDCs = time.Hour
+
+// MachineOptions say which VMs are the cluster's, and what is told of them.
+type MachineOptions struct {
+	Session   func(context.Context) (*vcd.Session, error)
+	ClusterID string   // whose marker the cluster's VMs carry; empty: none
+	VDCs      []string // names or URNs
+	VApps     []string // names of vApps that hold VMs of the cluster only
+	Prefix    string   // what names of vApps with VMs of the cluster begin with
+	Zones     []Zone
+	Region    string             // of VMs that no zone is for
+	Nodes     func() Nodes       // what Nodes say; nil: nothing
+	Clock     clock.PassiveClock // nil: real time
+}
+
+// Nodes are what Nodes say of machines.
+type Nodes struct {
+	ProviderIDs []string
+	Nameless    []string // names of Nodes without a provider ID
+}
+
+// A Zone is a failure domain.
+type Zone struct {
+	Name, Region    string
+	VDC             string // name or URN
+	PlacementPolicy string // name or URN; empty: the whole VDC
+}
+
+// Machines are the VMs of the cluster.
+type Machines struct {
+	opts MachineOptions
+
+	mu       sync.Mutex // held while VCD is asked: all who want to know wait for one answer
+	started  time.Time  // when VCD was asked for what follows
+	machines []cpi.Machine
+	asked    vcd.Search
+	vdcs     []vcd.VDC
+	found    time.Time             // when vdcs were
+	policies map[string]vcd.Policy // by URN; without a name: not shown
+	homes    map[string]string     // URNs of VDCs by URN of the VM
+}
+
+var _ cpi.Machines = (*Machines)(nil)
+
+// NewMachines returns the VMs of the cluster.
+func NewMachines(opts MachineOptions) *Machines {
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
+	}
+	if opts.Nodes == nil {
+		opts.Nodes = func() Nodes { return Nodes{} }
+	}
+	return &Machines{opts: opts, policies: map[string]vcd.Policy{}, homes: map[string]string{}}
+}
+
+// Snapshot returns the VMs of the cluster as they were at most maxAge ago.
+func (m *Machines) Snapshot(ctx context.Context, maxAge time.Duration) ([]cpi.Machine, error) {
+	since := m.opts.Clock.Now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.started.IsZero() && !m.started.Before(since.Add(-maxAge)) {
+		return slices.Clone(m.machines), nil
+	}
+	started := m.opts.Clock.Now()
+	session, err := m.opts.Session(ctx)
+	if err != nil {
+		return nil, err
+	}
+	vdcs, err := m.findVDCs(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	records, err := session.SearchVMs(ctx, vdcs, m.search())
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it says what failed
+	}
+	machines := make([]cpi.Machine, 0, len(records))
+	for _, record := range records {
+		machine, err := m.machine(ctx, session, record)
+		if err != nil {
+			return nil, err
+		}
+		machines = append(machines, machine)
+	}
+	m.keep(started, records, machines)
+	return slices.Clone(machines), nil
+}
+
+func (m *Machines) keep(started time.Time, records []vcd.VMRecord, machines []cpi.Machine) {
+	m.started, m.machines = started, machines
+	for _, record := range records {
+		m.homes[record.ID] = record.VDC.ID
+	}
+}
+
+func (m *Machines) search() vcd.Search {
+	search := vcd.Search{VApps: m.opts.VApps, Prefix: m.opts.Prefix}
+	nodes := m.opts.Nodes()
+	for _, id := range nodes.ProviderIDs {
+		if urn, err := providerid.Parse(strings.ToLower(id)); err == nil {
+			search.IDs = append(search.IDs, urn)
+		}
+	}
+	known := map[string]bool{}
+	for _, machine := range m.machines {
+		known[machine.Name] = true
+	}
+	for _, name := range nodes.Nameless {
+		if !known[name] || len(m.opts.VApps) == 0 && m.opts.Prefix == "" {
+			search.Names = append(search.Names, name)
+		}
+	}
+	return search
+}
+
+// findVDCs finds the VDCs that may hold VMs of the cluster.
+func (m *Machines) findVDCs(ctx context.Context, session *vcd.Session) ([]vcd.VDC, error) {
+	now := m.opts.Clock.Now()
+	if len(m.vdcs) > 0 && now.Sub(m.found) < rememberVDCs {
+		return m.vdcs, nil
+	}
+	var vdcs []vcd.VDC
+	for _, name := range m.opts.VDCs {
+		vdc, err := session.FindVDC(ctx, name)
+		if err != nil {
+			return nil, fmt.Errorf("finding VDC %s: %w", name, err)
+		}
+		if !slices.ContainsFunc(vdcs, func(v vcd.VDC) bool { return v.ID == vdc.ID }) {
+			vdcs = append(vdcs, vdc)
+		}
+	}
+	m.vdcs, m.found = vdcs, now
+	return vdcs, nil
+}
+
+// machine says what a row of the inventory tells of a VM.
+func (m *Machines) machine(ctx context.Context, session *vcd.Session, r vcd.VMRecord) (cpi.Machine, error) {
+	placement, err := m.policy(ctx, r.VDC, r.PlacementPolicyID, session.FindPlacementPolicy)
+	if err != nil {
+		return cpi.Machine{}, err
+	}
+	sizing, err := m.policy(ctx, r.VDC, r.SizingPolicyID, session.FindSizingPolicy)
+	if err != nil {
+		return cpi.Machine{}, err
+	}
+	zone := m.zoneOf(r.VDC, placement.Ref)
+	inVDC := slices.ContainsFunc(m.vdcs, func(v vcd.VDC) bool { return v.ID == r.VDC.ID })
+	machine := cpi.Machine{
+		ProviderID: providerid.Format(r.ID), Name: r.Name, Power: powerOf(r.Status), Zone: zone.Name, Region: zone.Region,
+		Type:     typeOf(sizing, r.CPUs, r.MemoryMiB),
+		Doubtful: !inVDC || !slices.Contains(m.opts.VApps, r.VApp.Name),
+		Revision: strings.Join([]string{r.Name, r.Status.String(), r.PrimaryAddress, r.PrimaryNetwork, r.VApp.ID}, "|"),
+	}
+	if a, err := netip.ParseAddr(r.PrimaryAddress); err == nil {
+		machine.NICs = []cpi.NIC{{Network: r.PrimaryNetwork, Primary: true, Addresses: []netip.Addr{a.Unmap()}}}
+	}
+	return machine, nil
+}
+
+// typeOf is the instance type of a VM: the sizing policy that made its size, or else that.
+func typeOf(policy vcd.Policy, cpus, memoryMiB int64) string {
+	if label := labelValue(policy.Name); label != "" && policy.CPUs+policy.MemoryMiB > 0 {
+		return label
+	}
+	if cpus == 0 || memoryMiB == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%dcpu-%dmib", cpus, memoryMiB)
+}
+
+// policy returns what a URN of a policy names; nothing where the user may not see it. It is asked for once.
+func (m *Machines) policy(
+	ctx context.Context, vdc vcd.Ref, id string, find func(context.Context, vcd.VDC, string) (vcd.Policy, error),
+) (vcd.Policy, error) {
+	if id == "" {
+		return vcd.Policy{}, nil
+	}
+	if policy, ok := m.policies[id]; ok {
+		return policy, nil
+	}
+	policy, err := find(ctx, vcd.VDC{Ref: vdc}, id)
+	if err != nil && !hidden(err) && !errors.Is(err, vcd.ErrInvalid) {
+		return vcd.Policy{}, fmt.Errorf("finding the policies of VDC %s: %w", vdc.Name, err)
+	}
+	m.policies[id] = policy
+	return policy, nil
+}
+
+// zoneOf returns the zone of VMs in a place: the configured one that says most of it, or else the VDC.
+func (m *Machines) zoneOf(vdc, policy vcd.Ref) Zone {
+	whole := Zone{Name: labelValue(vdc.Name), Region: m.opts.Region}
+	for _, zone := range m.opts.Zones {
+		if !names(zone.VDC, vdc) {
+			continue
+		}
+		if zone.Region == "" {
+			zone.Region = m.opts.Region
+		}
+		switch {
+		case zone.PlacementPolicy == "":
+			whole = zone
+		case names(zone.PlacementPolicy, policy):
+			return zone
+		}
+	}
+	return whole
+}
+
+// names says whether a name or URN is that of something.
+func names(nameOrURN string, of vcd.Ref) bool {
+	return nameOrURN != "" && (nameOrURN == of.Name || strings.EqualFold(nameOrURN, of.ID))
+}
+
+func powerOf(status vcd.Status) cpi.Power {
+	switch status {
+	case vcd.StatusPoweredOn:
+		return cpi.PowerOn
+	case vcd.StatusPoweredOff, vcd.StatusSuspended, vcd.StatusPartiallySuspended:
+		return cpi.PowerOff
+	}
+	return cpi.PowerUnknown
+}
+
+// labelValue turns a name into the value of a label: what cannot be in one becomes a hyphen.
+func labelValue(name string) string {
+	allowed := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-'
+	}
+	value := strings.Map(func(r rune) rune {
+		if allowed(r) {
+			return r
+		}
+		return '-'
+	}, strings.TrimSpace(name))
+	return strings.Trim(value[:min(63, len(value))], "-_.")
+}

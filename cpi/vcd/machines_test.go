@@ -1,0 +1,290 @@
+package vcd
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/config"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/vcdsimtest"
+)
+
+// A site is a simulated VCD with VMs in vApps acme-vdc-vapp-000 and so on, and what the backend needs to see it.
+type site struct {
+	*WithT
+
+	sim      *vcdsim.Simulator
+	sessions *Sessions
+	keys     config.Credentials
+	clock    *testingclock.FakePassiveClock
+}
+
+func newSite(t *testing.T, vApps, each int) *site {
+	t.Helper()
+	model := vcdsim.K8sTenant()
+	model.Orgs[1].VDCs[0].Fleet = vcdsim.Fleet{VApps: vApps, VMsPerVApp: each}
+	s := &site{WithT: NewWithT(t), sim: vcdsimtest.Start(t, vcdsim.Config{Model: model}), clock: testingclock.NewFakePassiveClock(time.Now())}
+	pool := vcd.NewPool(vcd.PoolOptions{RequestsPerSecond: 1000, Burst: 1000})
+	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
+	s.keys = config.Credentials{Username: "ccm", Password: "password", Version: "1"}
+	s.sessions = NewSessions(pool, config.Config{Site: s.sim.URL(), Org: "acme", CABundle: s.sim.CA()}, func() (config.Credentials, error) { return s.keys, nil })
+	return s
+}
+
+func (s *site) machines(mods ...func(*MachineOptions)) *Machines {
+	o := MachineOptions{Session: s.sessions.Session, ClusterID: "c1", VDCs: []string{"acme-vdc"}, Clock: s.clock}
+	for _, mod := range mods {
+		mod(&o)
+	}
+	return NewMachines(o)
+}
+
+func inVApps(names ...string) func(*MachineOptions) { return func(o *MachineOptions) { o.VApps = names } }
+
+// vm returns what the simulator knows of a VM.
+func (s *site) vm(name string) vcdsim.VM {
+	for _, vm := range s.sim.State().VMs {
+		if vm.Name == name {
+			return vm
+		}
+	}
+	panic("there is no VM " + name)
+}
+
+func (s *site) providerID(name string) string {
+	return ProviderName + "://urn:vcloud:vm:" + strings.TrimPrefix(s.vm(name).ID, "urn:vcloud:vm:")
+}
+
+func (s *site) nodes(names ...string) func(*MachineOptions) {
+	ids := []string{}
+	for _, name := range names {
+		ids = append(ids, s.providerID(name))
+	}
+	return func(o *MachineOptions) { o.Nodes = func() Nodes { return Nodes{ProviderIDs: ids} } }
+}
+
+func (s *site) queries() int {
+	n := 0
+	for call, times := range s.sim.Counters() {
+		if strings.HasPrefix(call, "GET /api/query type=vm") {
+			n += times
+		}
+	}
+	return n
+}
+
+func namesOf(machines []cpi.Machine) []string {
+	var out []string
+	for _, m := range machines {
+		out = append(out, m.Name)
+	}
+	return out
+}
+
+func TestSnapshotFindsTheClustersOwn(t *testing.T) {
+	s := newSite(t, 3, 2)
+	for _, tt := range []struct {
+		name    string
+		options []func(*MachineOptions)
+		want    []string
+	}{
+		{"in the vApps of the configuration", []func(*MachineOptions){inVApps("acme-vdc-vapp-001")}, []string{"acme-vdc-vapp-001-000", "acme-vdc-vapp-001-001"}},
+		{"in vApps whose names begin alike", []func(*MachineOptions){func(o *MachineOptions) { o.Prefix = "acme-vdc-vapp-00" }}, []string{
+			"acme-vdc-vapp-000-000", "acme-vdc-vapp-000-001", "acme-vdc-vapp-001-000", "acme-vdc-vapp-001-001", "acme-vdc-vapp-002-000", "acme-vdc-vapp-002-001",
+		}},
+		{"anywhere, by the provider IDs of Nodes", []func(*MachineOptions){s.nodes("acme-vdc-vapp-002-001")}, []string{"acme-vdc-vapp-002-001"}},
+		{"anywhere, by the names of Nodes", []func(*MachineOptions){func(o *MachineOptions) {
+			o.Nodes = func() Nodes { return Nodes{Nameless: []string{"acme-vdc-vapp-000-001"}} }
+		}}, []string{"acme-vdc-vapp-000-001"}},
+		{"nothing, if nothing is known", nil, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+
+			machines, err := s.machines(tt.options...).Snapshot(t.Context(), time.Minute)
+
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(namesOf(machines)).To(Equal(tt.want))
+		})
+	}
+}
+
+func TestSnapshotTells(t *testing.T) {
+	s := newSite(t, 1, 2)
+	s.sim.Edit(func(e *vcdsim.Editor) {
+		large, rack := "", ""
+		for _, p := range e.Model.Policies {
+			switch p.Name {
+			case "large":
+				large = p.ID
+			case "rack-a":
+				rack = p.ID
+			}
+		}
+		first := e.VM("acme-vdc-vapp-000-000")
+		first.SizingPolicyID, first.PlacementPolicyID = large, rack
+		e.PowerOff(e.VM("acme-vdc-vapp-000-001"))
+	})
+	m := s.machines(inVApps("acme-vdc-vapp-000"), func(o *MachineOptions) {
+		o.Zones = []Zone{{Name: "all", VDC: "acme-vdc"}, {Name: "rack", Region: "south", VDC: "acme-vdc", PlacementPolicy: "rack-a"}}
+		o.Region = "north"
+	})
+
+	machines, err := m.Snapshot(t.Context(), time.Minute)
+
+	s.Expect(err).NotTo(HaveOccurred())
+	one, two := machines[0], machines[1]
+	s.Expect(one.ProviderID).To(Equal(s.providerID("acme-vdc-vapp-000-000")))
+	s.Expect([]string{one.Type, one.Zone, one.Region, string(one.Power)}).To(Equal([]string{"large", "rack", "south", "on"}))
+	s.Expect(one.NICs).To(Equal([]cpi.NIC{{Network: "nodes", Primary: true, Addresses: []netip.Addr{netip.MustParseAddr(s.vm(one.Name).NICs[0].Address)}}}))
+	s.Expect(one.Doubtful).To(BeFalse())
+	s.Expect([]string{two.Zone, two.Region, string(two.Power)}).To(Equal([]string{"all", "north", "off"}))
+	s.Expect(two.Type).To(Equal(fmt.Sprintf("%dcpu-%dmib", s.vm(two.Name).CPUs, s.vm(two.Name).MemoryMiB)))
+}
+
+func TestOneQueryForAllWhoAskInTime(t *testing.T) {
+	s := newSite(t, 1, 3)
+	m := s.machines(inVApps("acme-vdc-vapp-000"))
+
+	for range 100 {
+		_, err := m.Snapshot(t.Context(), time.Minute)
+		s.Expect(err).NotTo(HaveOccurred())
+	}
+	s.Expect(s.queries()).To(Equal(1))
+
+	s.clock.SetTime(s.clock.Now().Add(61 * time.Second))
+	_, err := m.Snapshot(t.Context(), time.Minute)
+	s.Expect(err).NotTo(HaveOccurred())
+	s.Expect(s.queries()).To(Equal(2))
+}
+
+func TestGet(t *testing.T) {
+	s := newSite(t, 1, 3)
+	id, name := s.providerID("acme-vdc-vapp-000-000"), "acme-vdc-vapp-000-000"
+	s.sim.Edit(func(e *vcdsim.Editor) {
+		vm := e.VM(name)
+		vm.Description = vcd.Marker{Cluster: "c1", Machine: "m"}.String()
+		vm.NICs = append(vm.NICs, vcdsim.NIC{Index: 1, Network: "storage", Mode: "MANUAL", Address: "fd00::7", Connected: true, MAC: "00:50:56:00:00:99"})
+	})
+	m := s.machines(inVApps("acme-vdc-vapp-000"))
+
+	machine, err := m.Get(t.Context(), strings.ToUpper(id[len(ProviderName):])) // no provider ID
+	s.Expect(err).To(MatchError(cpi.ErrUnknown))
+	s.Expect(machine).To(BeZero())
+
+	machine, err = m.Get(t.Context(), " "+id+"\n")
+	s.Expect(err).NotTo(HaveOccurred())
+	s.Expect(machine.Complete).To(BeTrue())
+	s.Expect(machine.Doubtful).To(BeFalse(), "it has the cluster's marker")
+	s.Expect(machine.NICs[1]).To(Equal(cpi.NIC{Index: 1, Network: "storage", Addresses: []netip.Addr{netip.MustParseAddr("fd00::7")}}))
+	machine, err = m.Get(t.Context(), s.providerID("acme-vdc-vapp-000-001"))
+	s.Expect(err).NotTo(HaveOccurred())
+	s.Expect(machine.Doubtful).To(BeTrue(), "it has none")
+}
+
+func TestWhatALookProves(t *testing.T) {
+	lost := func(s *site) string {
+		id := s.providerID("acme-vdc-vapp-000-000")
+		s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVM(e.VM("acme-vdc-vapp-000-000")) })
+		return id
+	}
+	tests := []struct {
+		name string
+		do   func(*site) string
+		want error
+	}{
+		{"a VM is gone when its VDC and another VM are shown", lost, cpi.ErrGone},
+		{"it may not be when no other VM is shown", func(s *site) string {
+			id := lost(s)
+			s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVM(e.VM("acme-vdc-vapp-000-001")) })
+			return id
+		}, cpi.ErrUnknown},
+		{"a user who may not read VMs proves nothing", func(s *site) string {
+			s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/vApp/*", Status: 403})
+			return s.providerID("acme-vdc-vapp-000-000")
+		}, cpi.ErrUnknown},
+		{"nor does one who is not shown them either", func(s *site) string {
+			s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/vApp/*", Status: 403})
+			return lost(s)
+		}, cpi.ErrUnknown},
+		{"a VM in another vApp is there", func(s *site) string {
+			s.sim.Edit(func(e *vcdsim.Editor) {
+				e.MoveVM(e.VM("acme-vdc-vapp-000-000"), e.CopyVApp(e.VApp("acme-vdc-vapp-000"), "other"))
+			})
+			return s.providerID("acme-vdc-vapp-000-000")
+		}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newSite(t, 1, 2)
+			m := s.machines(inVApps("acme-vdc-vapp-000"))
+			_, err := m.Snapshot(t.Context(), time.Minute)
+			s.Expect(err).NotTo(HaveOccurred())
+			id := tt.do(s)
+
+			_, err = m.Get(t.Context(), id)
+
+			if tt.want == nil {
+				s.Expect(err).NotTo(HaveOccurred())
+			} else {
+				s.Expect(err).To(MatchError(tt.want))
+			}
+		})
+	}
+}
+
+func TestAnOutageProvesNothing(t *testing.T) {
+	s := newSite(t, 1, 2)
+	m := s.machines(inVApps("acme-vdc-vapp-000"))
+	id := s.providerID("acme-vdc-vapp-000-000")
+	_, err := m.Snapshot(t.Context(), time.Minute)
+	s.Expect(err).NotTo(HaveOccurred())
+	s.Expect(s.sim.Close()).To(Succeed())
+
+	_, err = m.Get(t.Context(), id)
+
+	s.Expect(err).To(And(HaveOccurred(), Not(MatchError(cpi.ErrGone))))
+	s.clock.SetTime(s.clock.Now().Add(time.Hour))
+	_, err = m.Snapshot(t.Context(), time.Minute)
+	s.Expect(err).To(HaveOccurred())
+}
+
+func TestCredentialsThatChangeEndTheOldSession(t *testing.T) {
+	s := newSite(t, 1, 2)
+	m := s.machines(inVApps("acme-vdc-vapp-000"))
+	_, err := m.Snapshot(t.Context(), 0)
+	s.Expect(err).NotTo(HaveOccurred())
+
+	s.keys = config.Credentials{Username: "ccm", Password: "wrong", Version: "2"}
+	s.clock.SetTime(s.clock.Now().Add(time.Second))
+	_, err = m.Snapshot(t.Context(), 0)
+	s.Expect(err).To(MatchError(vcd.ErrUnauthorized))
+	s.Expect(s.sessions.Problem()).To(MatchError(vcd.ErrUnauthorized))
+	s.Expect(err.Error()).NotTo(ContainSubstring("wrong"))
+
+	s.keys = config.Credentials{Username: "ccm", APIToken: "ccm-api-token", Version: "3"}
+	_, err = m.Snapshot(t.Context(), 0)
+	s.Expect(err).NotTo(HaveOccurred())
+	s.Expect(s.sessions.Problem()).NotTo(HaveOccurred())
+	s.Eventually(func() int { return s.sim.Counters()["DELETE /api/session"] }, "5s").Should(Equal(1))
+}
+
+func TestLabelValues(t *testing.T) {
+	for name, want := range map[string]string{
+		"large": "large", "Development Internal": "Development-Internal", "Größe 2": "Gr--e-2", " -a- ": "a", "": "",
+		strings.Repeat("a", 62) + "-b": strings.Repeat("a", 62),
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(labelValue(name)).To(Equal(want))
+		})
+	}
+}

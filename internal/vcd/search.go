@@ -1,0 +1,112 @@
+package vcd
+
+import (
+	"context"
+	"slices"
+	"strings"
+)
+
+// A Search says which VMs are meant: those that any of its fields says.
+type Search struct {
+	VApps  []string // names of vApps in the VDCs
+	Prefix string   // what names of vApps in the VDCs begin with; empty: none
+	Names  []string // of VMs in the VDCs
+	IDs    []string // URNs of VMs anywhere in the organisation
+}
+
+// SearchVMs returns the VMs that a search means, sorted by name: all of them, or an error. It asks by as few queries as fit
+// into addresses of a sensible length; VMs that were found in the VDCs are not asked for by their URN again.
+func (s *Session) SearchVMs(ctx context.Context, vdcs []VDC, search Search) ([]VMRecord, error) {
+	found := map[string]VMRecord{}
+	filters, err := s.filtersInVDCs(vdcs, search)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.collectVMs(ctx, filters, found); err != nil {
+		return nil, err
+	}
+	missing := slices.DeleteFunc(slices.Clone(search.IDs), func(id string) bool {
+		_, ok := found[id]
+		return ok || uuidOf(id) == ""
+	})
+	filters = nil
+	for _, chunk := range anyOfChunks("id", missing, maxFilter) {
+		filters = append(filters, anyOf(chunk...))
+	}
+	if err := s.collectVMs(ctx, filters, found); err != nil {
+		return nil, err
+	}
+	all := make([]VMRecord, 0, len(found))
+	for _, record := range found {
+		all = append(all, record)
+	}
+	slices.SortFunc(all, func(a, b VMRecord) int { return compareRefs(a.Ref, b.Ref) })
+	return all, nil
+}
+
+// filtersInVDCs returns the filters for all that is looked for in VDCs only.
+func (s *Session) filtersInVDCs(vdcs []VDC, search Search) ([]string, error) {
+	if len(vdcs) == 0 {
+		return nil, nil
+	}
+	var within []term
+	for _, vdc := range vdcs {
+		within = append(within, term{"vdc", s.href(kindVDC, vdc.ID)})
+	}
+	for _, name := range slices.Concat(search.VApps, search.Names) {
+		if err := checkName("VM or vApp", name, ""); err != nil {
+			return nil, err
+		}
+	}
+	terms := []string{}
+	if search.Prefix != "" {
+		if err := checkName("vApp", search.Prefix, ""); err != nil {
+			return nil, err
+		}
+		terms = append(terms, term{"containerName", search.Prefix}.String()+"*") // the star is VCD's wildcard
+	}
+	for _, name := range search.VApps {
+		terms = append(terms, term{"containerName", name}.String())
+	}
+	for _, name := range search.Names {
+		terms = append(terms, term{"name", name}.String())
+	}
+	var filters []string
+	for chunk := range chunksOf(terms, maxFilter) {
+		filters = append(filters, anyOf(within...)+";("+strings.Join(chunk, ",")+")")
+	}
+	return filters, nil
+}
+
+// chunksOf yields as many runs of terms as it takes to keep each shorter than limit.
+func chunksOf(terms []string, limit int) func(func([]string) bool) {
+	return func(yield func([]string) bool) {
+		for len(terms) > 0 {
+			n, length := 0, 0
+			for n < len(terms) && (n == 0 || length+len(terms[n]) <= limit) {
+				length += len(terms[n]) + 1
+				n++
+			}
+			if !yield(terms[:n]) {
+				return
+			}
+			terms = terms[n:]
+		}
+	}
+}
+
+func (s *Session) collectVMs(ctx context.Context, filters []string, into map[string]VMRecord) error {
+	for _, filter := range filters {
+		records, err := s.queryVMs(ctx, filter+";"+allOf(term{"isVAppTemplate", "false"}))
+		s.site.metrics.inventoryQueried(err)
+		if err != nil {
+			return err
+		}
+		for _, record := range records {
+			if row := vmRecord(record); !record.VAppTemplate && !record.Deleted {
+				into[row.ID] = row
+			}
+		}
+	}
+	return nil
+}
