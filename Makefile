@@ -19,13 +19,19 @@ E2E_FLAGS ?=
 BENCH_FLAGS ?=
 OUT ?= out
 VERSION ?= v2.0.0-dev
+# The manager's image; the others lie beside it.
 IMAGE ?= ghcr.io/cluster-api-provider-vcd/cluster-api-vcd-controller
+# What programs and images are dated and named after, so that the same commit gives the same bytes.
+COMMIT ?= $(shell git describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null)
+SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct 2>/dev/null),0)
 
 GO ?= go
+VERSION_PKG := github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version
+LDFLAGS := -X $(VERSION_PKG).Version=$(VERSION) -X $(VERSION_PKG).Commit=$(COMMIT)
 TOOL := $(GO) tool -modfile=tools.mod
 # An absolute path, because linting test/ runs there.
 LINT := $(GO) tool -modfile=$(CURDIR)/lint.mod golangci-lint
-# Nested modules, by folder; all but test/ only pin what is built from them.
+# Nested modules, by folder; all but test/ and hack/images/ only pin what is built from them.
 MODULES := . $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod'))
 SCRIPTS := $(shell git ls-files '*.sh') .ci/run
 
@@ -48,7 +54,12 @@ run-sim: ## Run the simulator of VMware Cloud Director; SIM_FLAGS are its flags.
 .PHONY: build
 build: ## Build the programs to out/bin.
 	@mkdir -p $(OUT)/bin
-	$(GO) build -o $(OUT)/bin/ . ./cmd/...
+	$(GO) build -ldflags "$(LDFLAGS)" -o $(OUT)/bin/ . ./cmd/...
+
+.PHONY: images
+images: ## Write the images of manager, CCM, vcdsim and the airgap carrier to out/images, for amd64 and arm64, without a container engine.
+	@cd hack/images && $(GO) run . --root $(CURDIR) --out $(abspath $(OUT))/images --version $(VERSION) --commit "$(COMMIT)" \
+		--epoch $(SOURCE_DATE_EPOCH) --image $(IMAGE)
 
 .PHONY: generate
 generate: ## Write everything that is generated: deep copies, CRDs, RBAC, reference pages, kube-vip's manifest.
@@ -75,6 +86,10 @@ test-stack: stack ## Run the tests in test/ on etcd, kube-apiserver and Cluster 
 .PHONY: test-monitoring
 test-monitoring: ## Hold dashboard and alerts against the real metrics, with Prometheus' own parser and engine.
 	cd test/monitoring && $(GO) test -timeout $(TIMEOUT) ./...
+
+.PHONY: test-images
+test-images: ## Build all images twice, unpack them with a reader of their own, and check them.
+	cd hack/images && $(GO) test -timeout $(TIMEOUT) $(GO_TEST_FLAGS) ./...
 
 .PHONY: e2e
 e2e: stack ## Run Cluster API's shared end-to-end specs on the simulator; E2E_FLAGS are Ginkgo's.
@@ -107,7 +122,7 @@ cover: ## Measure the coverage of the root module; the report is out/cover.html.
 ##@ Check
 
 .PHONY: check
-check: verify lint test ## Everything a change must pass.
+check: verify lint test test-images ## Everything a change must pass.
 
 .PHONY: lint
 lint: ## Run the linters on Go and shell, and prove that the rules on layers work.

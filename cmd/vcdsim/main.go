@@ -12,8 +12,10 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -31,6 +33,10 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if slices.Equal(args, []string{"version"}) {
+		_, err := fmt.Fprintln(stdout, version.Long())
+		return err
+	}
 	o, err := parse(args, stderr)
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"github.com/onsi/gomega/gbytes"
 	"sigs.k8s.io/yaml"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -118,6 +119,13 @@ func TestBadFlags(t *testing.T) {
 			NewWithT(t).Expect(run(t.Context(), tc.args, &out, &out)).To(MatchError(ContainSubstring(tc.message)))
 		})
 	}
+}
+
+func TestVersion(t *testing.T) {
+	g := NewWithT(t)
+	var out bytes.Buffer
+	g.Expect(run(t.Context(), []string{"version"}, &out, &out)).To(Succeed())
+	g.Expect(out.String()).To(HavePrefix(version.Long()))
 }
 
 func TestHelp(t *testing.T) {

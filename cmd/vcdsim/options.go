@@ -22,6 +22,7 @@ const usage = `vcdsim simulates VMware Cloud Director over HTTPS, with its tasks
 
 Usage:
   vcdsim [flags]
+  vcdsim version                                says which build this is; --version is VCD's
 
 It prints where it listens, how to log in and configuration to paste, and runs until Ctrl-C. Its page shows what
 happens: https://127.0.0.1:8443/_sim/

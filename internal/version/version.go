@@ -7,34 +7,64 @@ import (
 	"runtime/debug"
 )
 
-// Version is the release, such as v2.0.0. The linker sets it; otherwise it is what Go knows of the build.
-var Version = ""
+// Version and Commit are set by the linker (see LDFLAGS of the Makefile); otherwise they are empty.
+var (
+	// Version is the release, such as v2.0.0.
+	Version = ""
+	// Commit is the full hash of the commit; "-dirty" follows if the work tree had changes.
+	Commit = ""
+)
+
+// shortCommit is how much of a commit's hash is said.
+const shortCommit = 12
 
 // String returns the release, such as v2.0.0, or what is known of the commit it was built from.
 func String() string {
 	if Version != "" {
 		return Version
 	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
+	if c := commit(); c != "" {
+		return "commit " + c
 	}
-	revision, modified := "", ""
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			revision = s.Value[:min(12, len(s.Value))]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			modified = ", modified"
-		}
-	}
-	if revision == "" {
-		return "unknown"
-	}
-	return "commit " + revision + modified
+	return "unknown"
 }
 
-// Long returns the release with the Go version and the platform.
+// Long returns the release with the commit, the Go version and the platform.
 func Long() string {
-	return fmt.Sprintf("%s (%s, %s/%s)", String(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	from := ""
+	if c := commit(); c != "" && Version != "" {
+		from = "commit " + c + ", "
+	}
+	return fmt.Sprintf("%s (%s%s, %s/%s)", String(), from, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+// commit is the beginning of the commit's hash, marked if there were changes on top of it; empty if nobody noted it.
+func commit() string {
+	if Commit != "" {
+		return short(Commit)
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	settings := map[string]string{}
+	for _, s := range info.Settings {
+		settings[s.Key] = s.Value
+	}
+	suffix := map[string]string{"true": dirty}[settings["vcs.modified"]]
+	return short(settings["vcs.revision"] + suffix)
+}
+
+const dirty = "-dirty"
+
+// short cuts the hash, but keeps the mark of changes.
+func short(revision string) string {
+	hash, changes := revision, ""
+	if n := len(revision) - len(dirty); n >= 0 && revision[n:] == dirty {
+		hash, changes = revision[:n], dirty
+	}
+	if hash == "" {
+		return ""
+	}
+	return hash[:min(shortCommit, len(hash))] + changes
 }

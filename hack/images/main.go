@@ -1,0 +1,145 @@
+// Command images writes the images of this project as OCI archives, without a container engine: it compiles the
+// programs for every architecture, packs each with certificates and licences, and adds a bill of materials. The same
+// commit gives the same bytes.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	var b build
+	var epoch int64
+	var only folderOf
+	flag.StringVar(&b.root, "root", "../..", "the source tree")
+	flag.StringVar(&b.out, "out", "../../out/images", "folder to write archives and bills of materials to")
+	flag.StringVar(&b.version, "version", "", "release, such as v2.0.0: the tag of the images")
+	flag.StringVar(&b.commit, "commit", "", "hash of the commit")
+	flag.Int64Var(&epoch, "epoch", 0, "seconds since 1970 that everything is dated: SOURCE_DATE_EPOCH")
+	flag.StringVar(&b.image, "image", "", "name of the manager's image; the others lie beside it")
+	flag.StringVar(&only.folder, "rootfs", "", "write no archives, but the files of one image to this folder (for the Dockerfile)")
+	flag.StringVar(&only.program, "program", "manager", "with --rootfs: manager, cpi or vcdsim")
+	flag.StringVar(&only.arch, "arch", runtime.GOARCH, "with --rootfs: the architecture")
+	flag.Parse()
+	b.created = time.Unix(epoch, 0)
+	run := b.run
+	if only.folder != "" {
+		run = func(ctx context.Context, _ io.Writer) error { return b.writeFolder(ctx, only) }
+	}
+	if err := run(ctx, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "images:", err)
+		os.Exit(1)
+	}
+}
+
+// run builds every image and tells its name, digest and archive.
+func (b build) run(ctx context.Context, out io.Writer) error {
+	if err := b.check(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(b.out, 0o755); err != nil {
+		return fmt.Errorf("making the folder for archives: %w", err)
+	}
+	for _, p := range programs() {
+		contents, err := b.program(ctx, p)
+		if err != nil {
+			return err
+		}
+		if err := b.write(p.image, contents, out); err != nil {
+			return err
+		}
+	}
+	contents, err := b.carrier(ctx)
+	if err != nil {
+		return err
+	}
+	return b.write(carrierName, contents, out)
+}
+
+// program packs what is the program's for all architectures.
+func (b build) program(ctx context.Context, p program) ([]content, error) {
+	var contents []content
+	for _, arch := range architectures() {
+		c, err := b.content(ctx, p, arch)
+		if err != nil {
+			return nil, err
+		}
+		contents = append(contents, c)
+	}
+	return contents, nil
+}
+
+// content compiles a program and gathers what goes with it.
+func (b build) content(ctx context.Context, p program, arch string) (content, error) {
+	binary, err := b.compile(ctx, p, arch)
+	if err != nil {
+		return content{}, err
+	}
+	notices, err := b.notices(ctx, p, arch)
+	if err != nil {
+		return content{}, err
+	}
+	sbom, err := b.sbom(p, arch, binary, notices)
+	return content{
+		title: p.title, description: p.description, arch: arch, sbom: sbom,
+		entrypoint: []string{p.binary}, args: p.args, ports: p.ports,
+		// What changes seldom is below.
+		layers: []tree{
+			base(),
+			{files: notices.files()},
+			{files: map[string][]byte{p.binary: binary}, executables: map[string]bool{p.binary: true}},
+		},
+	}, err
+}
+
+// A folderOf asks for the files of one image.
+type folderOf struct{ folder, program, arch string }
+
+func (b build) writeFolder(ctx context.Context, o folderOf) error {
+	for _, p := range programs() {
+		if p.name != o.program {
+			continue
+		}
+		c, err := b.content(ctx, p, o.arch)
+		if err != nil {
+			return err
+		}
+		for _, layer := range c.layers {
+			if err := layer.write(o.folder); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return fmt.Errorf("there is no program %q", o.program)
+}
+
+// write puts the archive and, beside it, the bills of materials.
+func (b build) write(name string, contents []content, out io.Writer) error {
+	index, err := b.index(contents)
+	if err != nil {
+		return err
+	}
+	digest, err := b.archive(name, index)
+	if err != nil {
+		return err
+	}
+	for _, c := range contents {
+		bill := filepath.Join(b.out, fmt.Sprintf("%s-linux-%s.cdx.json", b.file(name), c.arch))
+		if err := os.WriteFile(bill, c.sbom, 0o644); err != nil {
+			return fmt.Errorf("writing a bill of materials: %w", err)
+		}
+	}
+	_, err = fmt.Fprintf(out, "%s@%s %s\n", b.reference(name), digest, filepath.Join(b.out, b.file(name)+".tar"))
+	return err
+}
