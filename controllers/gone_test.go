@@ -77,7 +77,7 @@ func TestVMThatAnotherUserDoesNotSeeIsNotGone(t *testing.T) {
 	w.Expect(conditions.IsUnknown(m, clusterv1.ReadyCondition)).To(BeTrue())
 	w.Expect(conditions.GetMessage(m, infrav1.VMDeletedCondition)).To(ContainSubstring(infrav1.VMGoneAnnotation + "=true"))
 	w.hide(testCluster, false)
-	w.Eventually(func() bool { return w.isGone("cp-0") }, "10s", "5ms").Should(BeTrue())
+	w.Eventually(func() bool { return w.isGone("cp-0") }, patience, "5ms").Should(BeTrue())
 	w.Expect(w.sim.State().VMs).To(BeEmpty())
 }
 
@@ -95,6 +95,7 @@ func TestVMIsGoneOnceAPersonSaysSo(t *testing.T) {
 }
 
 func TestVMThatSomebodyDeletedIsGoneAtTheSecondLook(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name string
 		edit func(*world, *vcdsim.Editor)
@@ -138,6 +139,7 @@ func TestVMThatIsSeenAgainIsNotMissing(t *testing.T) {
 }
 
 func TestMachineWhoseCreationMayStillComeIsLookedForTwice(t *testing.T) {
+	t.Parallel()
 	for _, layout := range []infrav1.VAppLayout{infrav1.VAppPerCluster, infrav1.VAppPerMachine} {
 		t.Run(string(layout), func(t *testing.T) {
 			w := newWorld(t, testMachine("cp-0", func(m *infrav1.VCDMachine) {
@@ -167,7 +169,7 @@ func TestManagerKilledWhileVCDDeletesKnowsThatTheVMIsGone(t *testing.T) {
 		_, err := w.reconcileMachine("a")
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(w.sim.State().VMs).To(HaveLen(1))
-	}, "10s", "5ms").Should(Succeed())
+	}, patience, "5ms").Should(Succeed())
 
 	w.restart(t, events.NewFakeRecorder(100))
 
@@ -248,7 +250,7 @@ func TestManagerKilledWhileVCDDeletesTheVAppOfAMachine(t *testing.T) {
 		_, err := w.reconcileMachine("md-0")
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(w.sim.State().VApps).To(BeEmpty())
-	}, "10s", "5ms").Should(Succeed())
+	}, patience, "5ms").Should(Succeed())
 
 	w.restart(t, events.NewFakeRecorder(100))
 

@@ -144,7 +144,7 @@ func TestAnIdentityThatIsNarrowedStopsItsMachines(t *testing.T) {
 		_, err := w.reconcileMachine("m1")
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(conditions.GetReason(w.vcdMachine("m1"), infrav1.PlacementReadyCondition)).To(Equal(infrav1.SiteNotAllowedReason))
-	}, "10s", "5ms").Should(Succeed())
+	}, patience, "5ms").Should(Succeed())
 
 	w.Expect(w.sim.Requests()).To(HaveLen(before))
 }

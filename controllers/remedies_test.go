@@ -35,7 +35,7 @@ func TestMachineWhoseCreationWasRefusedAfterALostAnswerIsLookedForTwice(t *testi
 		_, err := w.reconcileMachine("a")
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(w.sim.Faults().List()).To(BeEmpty())
-	}, "10s", "5ms").Should(Succeed())
+	}, patience, "5ms").Should(Succeed())
 	w.sim.Faults().Add(vcdsim.Fault{Operation: compose, Status: http.StatusBadRequest, Code: "QUOTA_EXCEEDED"})
 	w.skipAhead()
 	w.eventuallyMachine("a", clusterv1.ReadyCondition, infrav1.QuotaExceededReason)

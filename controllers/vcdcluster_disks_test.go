@@ -36,7 +36,7 @@ func newWorldWithDisks(t *testing.T, policy infrav1.OrphanedDiskPolicy) *world {
 	} {
 		p.post("/api/vdc/"+vdc+"/disk", `<DiskCreateParams `+vcloud+`><Disk name="`+name+`" sizeMb="1024"><Description>`+description+`</Description></Disk></DiskCreateParams>`)
 	}
-	w.Eventually(func() []vcdsim.Disk { return w.sim.State().Disks }, "10s", "5ms").Should(HaveLen(6))
+	w.Eventually(func() []vcdsim.Disk { return w.sim.State().Disks }, patience, "5ms").Should(HaveLen(6))
 	return w
 }
 
@@ -56,7 +56,7 @@ func (w *world) attach(disk string) {
 		}
 	}
 	w.person().post("/api/vApp/vm-"+vm+"/disk/action/attach", `<DiskAttachOrDetachParams `+vcloud+`><Disk href="`+w.sim.URL()+`/api/disk/`+id+`"/></DiskAttachOrDetachParams>`)
-	w.Eventually(func() []vcdsim.Disk { return w.sim.State().Disks }, "10s", "5ms").Should(ContainElement(And(HaveField("Name", disk), HaveField("AttachedTo", vm))))
+	w.Eventually(func() []vcdsim.Disk { return w.sim.State().Disks }, patience, "5ms").Should(ContainElement(And(HaveField("Name", disk), HaveField("AttachedTo", vm))))
 }
 
 func diskNames(w *world) []string {
@@ -87,7 +87,7 @@ func TestDisksOfADeletedClusterAreDeletedIfWished(t *testing.T) {
 
 	w.eventuallyCluster(infrav1.DisksDeletedCondition, infrav1.ForbiddenReason)
 	w.Expect(conditions.GetMessage(w.vcdCluster(), infrav1.DisksDeletedCondition)).To(ContainSubstring("spec.orphanedDiskPolicy"))
-	w.Eventually(w.isClusterGone, "10s", "5ms").Should(BeTrue())
+	w.Eventually(w.isClusterGone, patience, "5ms").Should(BeTrue())
 
 	w.Expect(diskNames(w)).To(ConsistOf("attached", "others", "nobodys", "mentions"))
 	w.Expect(w.eventTexts()).To(ContainElements(And(ContainSubstring("DiskDeleted"), ContainSubstring("by-csi")), And(ContainSubstring("DisksLeft"), ContainSubstring("attached"))))

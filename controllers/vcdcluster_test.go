@@ -43,6 +43,7 @@ func TestClusterBecomesReady(t *testing.T) {
 }
 
 func TestClusterSaysWhatIsWrongAndHeals(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name      string
 		change    func(*infrav1.VCDCluster)
@@ -85,6 +86,7 @@ func TestClusterSaysWhatIsWrongAndHeals(t *testing.T) {
 }
 
 func TestClusterHealsWhenItsSecretIsCorrected(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name   string
 		wrong  map[string]string
@@ -179,7 +181,7 @@ func TestClusterWaitsForItsMachinesAndSparesForeignVApps(t *testing.T) {
 		_, err := w.reconcileCluster()
 		w.Expect(err).NotTo(HaveOccurred())
 		return w.client.Get(w.ctx, client.ObjectKey{Namespace: testNamespace, Name: "vc1"}, &infrav1.VCDCluster{})
-	}, "10s", "5ms").ShouldNot(Succeed())
+	}, patience, "5ms").ShouldNot(Succeed())
 
 	w.Expect(w.sim.State().VApps).To(HaveLen(1))
 	w.Expect(w.eventTexts()).To(ContainElement(ContainSubstring("left alone")))
@@ -305,5 +307,5 @@ func (w *world) eventuallyGone(c *infrav1.VCDCluster) {
 		_, err := w.reconcileCluster()
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(apierrors.IsNotFound(w.client.Get(w.ctx, client.ObjectKeyFromObject(c), &infrav1.VCDCluster{}))).To(BeTrue())
-	}, "10s", "5ms").Should(Succeed())
+	}, patience, "5ms").Should(Succeed())
 }

@@ -34,6 +34,7 @@ func (w *world) referTo(identity, secret string) {
 }
 
 func TestIdentityReleasesTheSecretItNoLongerRefersTo(t *testing.T) {
+	t.Parallel()
 	for _, next := range []string{"next", "not-there-yet"} {
 		t.Run(next, func(t *testing.T) {
 			w := newWorld(t)
@@ -56,6 +57,7 @@ func TestIdentityReleasesTheSecretItNoLongerRefersTo(t *testing.T) {
 }
 
 func TestSharedSecretStaysUntilTheLastIdentityGoes(t *testing.T) {
+	t.Parallel()
 	for _, how := range []string{"refers to another", "is deleted"} {
 		t.Run("the first "+how, func(t *testing.T) {
 			w := newWorld(t)

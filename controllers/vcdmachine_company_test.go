@@ -38,7 +38,7 @@ func TestMachinesOfTwoClustersAreNotCreatedTogether(t *testing.T) {
 	for _, o := range otherCluster(w.sim, "b") {
 		w.Expect(w.client.Create(w.ctx, o)).To(Succeed())
 	}
-	w.machine.Gather = 300 * time.Millisecond
+	w.machine.Gather = 2 * time.Second
 	w.eventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 
 	var group sync.WaitGroup
@@ -56,7 +56,7 @@ func TestMachinesOfTwoClustersAreNotCreatedTogether(t *testing.T) {
 			reasons[conditions.GetReason(w.vcdMachine(name), clusterv1.ReadyCondition)] = true
 		}
 		g.Expect(reasons).To(And(HaveKey(infrav1.ReadyReason), HaveKey(infrav1.NameConflictReason)))
-	}, "10s", "5ms").Should(Succeed())
+	}, patience, "5ms").Should(Succeed())
 
 	state := w.sim.State()
 	w.Expect(state.VMs).To(HaveLen(1))
@@ -100,6 +100,7 @@ func TestMachineThatWentIsNotCreatedInCompany(t *testing.T) {
 }
 
 func TestCreationIsNotedBeforeItIsRequested(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name, operation string
 		existing        bool

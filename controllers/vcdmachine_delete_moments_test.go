@@ -29,6 +29,7 @@ func (w *world) allGone(names ...string) bool {
 }
 
 func TestClusterIsDeletedWhileItsMachinesAreCreated(t *testing.T) {
+	t.Parallel()
 	for _, passes := range []int{0, 1, 2, 3, 4, 6} {
 		t.Run(fmt.Sprintf("after %d passes", passes), func(t *testing.T) {
 			w := newWorld(t, machines("a", "b")...)

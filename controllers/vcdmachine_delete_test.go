@@ -82,6 +82,7 @@ func TestIndependentDisksOutliveTheirVM(t *testing.T) {
 }
 
 func TestGuestIsShutDownFirstUnlessThatIsNotWished(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name    string
 		seconds *int32
@@ -105,6 +106,7 @@ func TestGuestIsShutDownFirstUnlessThatIsNotWished(t *testing.T) {
 }
 
 func TestGuestThatCannotShutDownIsPoweredOff(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name  string
 		fault vcdsim.Fault
@@ -143,7 +145,7 @@ func TestShutdownTimesOut(t *testing.T) {
 		_, err := w.reconcileMachine("cp-0")
 		w.Expect(err).NotTo(HaveOccurred())
 		return w.sim.State().VMs
-	}, "10s", "5ms").Should(BeEmpty())
+	}, patience, "5ms").Should(BeEmpty())
 }
 
 func TestMachineWithAVAppOfItsOwn(t *testing.T) {

@@ -25,8 +25,13 @@ func (s *machineScope) growDisk(ctx context.Context, made *madeVM) (outcome, err
 			return refusal(err, "Reading VM "+s.record.Name)
 		}
 	}
-	if wished <= made.DiskMiB || s.memory.full == nil {
+	switch {
+	case wished <= made.DiskMiB:
 		return done, nil
+	case s.memory.full == nil && s.record.Busy:
+		return s.awaitOtherTask(), nil
+	case s.memory.full == nil:
+		return unsure(remedyPoll, infrav1.VMUnverifiedReason, "The disk of VM %s could not be read yet, which is to grow", s.record.Name), nil
 	}
 	return s.growDiskTo(ctx, wished, made)
 }
@@ -42,8 +47,7 @@ func (s *machineScope) growDiskTo(ctx context.Context, wished int64, made *madeV
 	case has.SizeMiB > wished || has.ID == "":
 		return done, nil // Reported as a difference.
 	case s.record.Busy:
-		s.session.Invalidate(s.placement.vdc) // The next look shall see the end of it.
-		return wait(busyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s", vm.Name), nil
+		return s.awaitOtherTask(), nil
 	}
 	ctrl.LoggerFrom(ctx).Info("Growing disk", "vm", vm.ID, "diskMiB", wished)
 	task, err := s.session.ReconfigureVM(ctx, vm.ID, vcd.VMChange{DiskMiB: wished})
@@ -51,4 +55,10 @@ func (s *machineScope) growDiskTo(ctx context.Context, wished int64, made *madeV
 		return s.refuse(stepGrow, err, growingDisk)
 	}
 	return s.start(stepGrow, task, growingDisk), nil
+}
+
+// awaitOtherTask waits for the end of a task on the VM that is not followed.
+func (s *machineScope) awaitOtherTask() outcome {
+	s.session.Invalidate(s.placement.vdc) // The next look shall see the end of it.
+	return wait(busyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s", s.record.Name)
 }

@@ -42,6 +42,7 @@ func (w *world) passAt(d time.Duration, name string) *infrav1.VCDMachine {
 }
 
 func TestDriftOfALiveMachine(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name      string
 		change    func(*vcdsim.Editor, *vcdsim.VM)
@@ -198,9 +199,21 @@ func TestDriftIsInReadyWhereThatIsWished(t *testing.T) {
 	w.Expect(conditions.GetReason(m, clusterv1.ReadyCondition)).To(Equal(infrav1.ComputeChangedReason))
 }
 
+// leftInPeace makes a machine ready and waits until VCD has nothing more to do for it.
+func (w *world) leftInPeace(name string) {
+	w.ready(name)
+	w.Eventually(func(g Gomega) {
+		_, err := w.reconcileMachine(name)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(w.sim.State().Tasks).NotTo(ContainElement(HaveField("Status", vcdsim.TaskRunning)))
+	}, patience, "5ms").Should(Succeed())
+}
+
 func TestDiskGrowsInPlace(t *testing.T) {
-	w := newWorldOn(t, vcdsim.Profile{Name: "test", Scale: 0.01}, testMachine("cp-0")...)
-	w.ready("cp-0")
+	w, clock := newWorldThatStandsStill(t, testMachine("cp-0")...)
+	clock.SetRate(hundredfold)
+	w.leftInPeace("cp-0")
+	clock.SetRate(0)
 	w.edit("cp-0", func(_ *vcdsim.Editor, vm *vcdsim.VM) {
 		vm.ExtraConfig["foreign"] = "kept"
 		vm.Disks = append(vm.Disks, vcdsim.VMDisk{ID: "2001", SizeMiB: 512, Unit: 1, StorageProfileID: vm.StorageProfileID})
@@ -212,6 +225,7 @@ func TestDiskGrowsInPlace(t *testing.T) {
 
 	w.eventuallyMachine("cp-0", infrav1.VMAsSpecifiedCondition, infrav1.TaskRunningReason)
 	w.Expect(conditions.IsTrue(w.vcdMachine("cp-0"), clusterv1.ReadyCondition)).To(BeTrue(), "a Node works while its disk grows")
+	clock.SetRate(hundredfold)
 	w.eventuallyMachine("cp-0", infrav1.VMAsSpecifiedCondition, infrav1.ReadyReason)
 
 	vm := w.sim.State().VMs[0]
@@ -226,7 +240,7 @@ func TestDiskGrowsInPlace(t *testing.T) {
 
 func TestDiskThatVCDDoesNotGrow(t *testing.T) {
 	w := newWorldOn(t, vcdsim.Profile{Name: "test", Scale: 0.01}, testMachine("cp-0")...)
-	w.ready("cp-0")
+	w.leftInPeace("cp-0")
 	w.sim.Faults().Add(vcdsim.Fault{FailTask: true, Operation: "vappUpdateVm", Message: "datastore full", Count: 1})
 	m := w.vcdMachine("cp-0")
 	m.Spec.DiskSize = ptr.To(resource.MustParse("40Gi"))
@@ -238,6 +252,25 @@ func TestDiskThatVCDDoesNotGrow(t *testing.T) {
 	w.Expect(conditions.GetMessage(m, infrav1.VMAsSpecifiedCondition)).To(ContainSubstring("datastore full"))
 	w.Expect(conditions.IsTrue(m, clusterv1.ReadyCondition)).To(BeTrue())
 	w.skipAhead()
+	w.eventuallyMachine("cp-0", infrav1.VMAsSpecifiedCondition, infrav1.ReadyReason)
+	w.Expect(w.sim.State().VMs[0].Disks[0].SizeMiB).To(Equal(int64(40960)))
+}
+
+func TestDiskThatIsToGrowIsNotTakenForGrownWhileItsVMIsBusy(t *testing.T) {
+	w, clock := newWorldThatStandsStill(t, testMachine("cp-0")...)
+	clock.SetRate(hundredfold)
+	w.leftInPeace("cp-0")
+	clock.SetRate(0)
+	m := w.vcdMachine("cp-0")
+	m.Spec.DiskSize = ptr.To(resource.MustParse("40Gi"))
+	w.Expect(w.client.Update(w.ctx, m)).To(Succeed())
+	_, err := w.admin(t).ReconfigureVM(w.ctx, "urn:vcloud:vm:"+w.sim.State().VMs[0].ID, vcd.VMChange{DiskMiB: 30 << 10})
+	w.Expect(err).NotTo(HaveOccurred())
+	w.restart(t, events.NewFakeRecorder(100)) // What it read of the VM is forgotten, and a VM that is busy is not read.
+
+	w.eventuallyMachine("cp-0", infrav1.VMAsSpecifiedCondition, infrav1.EntityBusyReason)
+
+	clock.SetRate(hundredfold)
 	w.eventuallyMachine("cp-0", infrav1.VMAsSpecifiedCondition, infrav1.ReadyReason)
 	w.Expect(w.sim.State().VMs[0].Disks[0].SizeMiB).To(Equal(int64(40960)))
 }
@@ -254,7 +287,7 @@ func TestVMIsPoweredOnAgainWithinBounds(t *testing.T) {
 	for at := lookEvery; at < lookEvery+time.Hour; at += time.Minute {
 		w.edit("cp-0", off)
 		w.passAt(at, "cp-0")
-		w.Eventually(func() bool { return w.sim.State().VMs[0].PoweredOn || w.sim.Counters()[powerOnCall] == 0 || w.idle() }, "5s", "5ms").Should(BeTrue())
+		w.Eventually(func() bool { return w.sim.State().VMs[0].PoweredOn || w.sim.Counters()[powerOnCall] == 0 || w.idle() }, patience, "5ms").Should(BeTrue())
 		w.passAt(at, "cp-0")
 	}
 
@@ -282,6 +315,7 @@ func (w *world) idle() bool {
 }
 
 func TestVMOfAMachineThatEndsIsLeftOff(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name string
 		end  func(*world)

@@ -33,7 +33,7 @@ func TestMachineForgottenAfterEveryPassIsCreatedOnce(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(len(w.sim.State().VMs)).To(BeNumerically("<=", 1))
 		g.Expect(conditions.GetReason(w.vcdMachine("cp-0"), clusterv1.ReadyCondition)).To(Equal(infrav1.ReadyReason))
-	}, "10s", "20ms").Should(Succeed())
+	}, patience, "5ms").Should(Succeed())
 
 	w.Expect(w.client.Delete(w.ctx, w.vcdMachine("cp-0"))).To(Succeed())
 	w.Eventually(func(g Gomega) {
@@ -42,11 +42,12 @@ func TestMachineForgottenAfterEveryPassIsCreatedOnce(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		err = w.client.Get(w.ctx, client.ObjectKey{Namespace: testNamespace, Name: "cp-0"}, &infrav1.VCDMachine{})
 		g.Expect(apierrors.IsNotFound(err)).To(BeTrue())
-	}, "10s", "20ms").Should(Succeed())
+	}, patience, "5ms").Should(Succeed())
 	w.Expect(w.sim.State().VMs).To(BeEmpty())
 }
 
 func TestMachineSurvivesFailures(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name      string
 		fault     vcdsim.Fault
@@ -97,7 +98,7 @@ func TestMachineWhoseCreationWasAcceptedWithoutAnAnswer(t *testing.T) {
 		_, err := w.reconcileMachine("cp-0")
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(conditions.IsTrue(w.vcdMachine("cp-0"), clusterv1.ReadyCondition)).To(BeTrue())
-	}, "10s", "5ms").Should(Succeed())
+	}, patience, "5ms").Should(Succeed())
 
 	w.Expect(w.sim.State().VMs).To(HaveLen(1))
 }
@@ -167,7 +168,7 @@ func TestBootstrapDataThatTheGuestLeftIsRemoved(t *testing.T) {
 		_, err := w.reconcileMachine("cp-0")
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(w.vcdMachine("cp-0").Annotations).To(HaveKey(infrav1.BootstrapDataRemovedAnnotation))
-	}, "10s", "5ms").Should(Succeed())
+	}, patience, "5ms").Should(Succeed())
 
 	w.Expect(w.sim.State().VMs[0].ExtraConfig["guestinfo.userdata"]).To(Equal("---"))
 	w.Expect(conditions.IsTrue(w.vcdMachine("cp-0"), clusterv1.ReadyCondition)).To(BeTrue())

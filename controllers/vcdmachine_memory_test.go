@@ -17,6 +17,7 @@ import (
 )
 
 func TestMachineWhoseWriteWasAcceptedWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
 	tests := []struct{ name, operation string }{
 		{"the power-on", "POST /api/vApp/vm/power/action/powerOn"},
 		{"the bootstrap data", "POST /api/vApp/vm/action/reconfigureVm"},

@@ -101,6 +101,7 @@ func TestLiveVMIsGoneOnceAPersonSaysSo(t *testing.T) {
 }
 
 func TestNobodyIsGoneBecauseVCDShowsNothing(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name        string
 		spoil, mend func(*world)
@@ -143,7 +144,7 @@ func TestNobodyIsGoneBecauseVCDShowsNothing(t *testing.T) {
 			tt.mend(w)
 			w.restart(t, events.NewFakeRecorder(100))
 			w.expectReady(w.passAt(24*time.Hour, "a"), metav1.ConditionTrue, infrav1.ReadyReason)
-			w.Eventually(func() bool { return w.isGone("b") }, "10s", "5ms").Should(BeTrue())
+			w.Eventually(func() bool { return w.isGone("b") }, patience, "5ms").Should(BeTrue())
 			w.Expect(w.sim.State().VMs).To(HaveLen(1), "nothing is leaked")
 		})
 	}
@@ -232,6 +233,7 @@ func TestManyMissingMachinesAreReleasedOneByOne(t *testing.T) {
 }
 
 func TestVAppDeletedByHand(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name   string
 		delete func(*testing.T, *world)
@@ -296,7 +298,7 @@ func (w *world) addCluster(n int) string {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(w.client.Get(w.ctx, key, vcdCluster)).To(Succeed())
 		g.Expect(conditions.IsTrue(vcdCluster, clusterv1.ReadyCondition)).To(BeTrue())
-	}, "10s", "5ms").Should(Succeed())
+	}, patience, "5ms").Should(Succeed())
 	w.eventuallyMachine(name+"-cp", clusterv1.ReadyCondition, infrav1.ReadyReason)
 	return name + "-cp"
 }

@@ -23,6 +23,7 @@ func TestNameOfATemplateIsKeptThroughRetries(t *testing.T) {
 }
 
 func TestNamingTemplateThatGivesNoName(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{`{{ env "HOME" }}`, `{{ .nope }}`, `{{`, `Upper_Case`} {
 		t.Run(text, func(t *testing.T) {
 			w := newWorld(t, testMachine("cp-0", func(m *infrav1.VCDMachine) { m.Spec.VMNamingTemplate = text })...)

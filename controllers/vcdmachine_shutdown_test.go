@@ -34,7 +34,7 @@ func newHangingWorld(t *testing.T) *world {
 	t.Helper()
 	w := newWorldWith(t, vcdsim.Config{Profile: vcdsim.Profile{Name: "test", Scale: 0.01}, Clock: hangingShutdown{vcdsim.NewClock(1)}}, testMachine("cp-0")...)
 	w.ready("cp-0")
-	w.Eventually(func() bool { return w.sim.State().VMs[0].Boot.Up }, "10s", "5ms").Should(BeTrue())
+	w.Eventually(func() bool { return w.sim.State().VMs[0].Boot.Up }, patience, "5ms").Should(BeTrue())
 	w.Expect(w.client.Delete(w.ctx, w.vcdMachine("cp-0"))).To(Succeed())
 	return w
 }
@@ -45,10 +45,11 @@ func (w *world) eventuallyShutsDown(name string) {
 		_, err := w.reconcileMachine(name)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(w.vcdMachine(name).Annotations).To(HaveKey(infrav1.ShutdownRequestedAnnotation))
-	}, "10s", "5ms").Should(Succeed())
+	}, patience, "5ms").Should(Succeed())
 }
 
 func TestShutdownThatHangsIsGivenUp(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name    string
 		between func(*testing.T, *world)
@@ -73,7 +74,7 @@ func TestShutdownThatHangsIsGivenUp(t *testing.T) {
 			w.Expect(w.sim.Counters()).NotTo(HaveKey(cancelCall))
 
 			w.later(defaultShutdownTimeout + time.Second)
-			w.Eventually(func() bool { return w.isGone("cp-0") }, "10s", "5ms").Should(BeTrue())
+			w.Eventually(func() bool { return w.isGone("cp-0") }, patience, "5ms").Should(BeTrue())
 
 			w.Expect(w.sim.State().VMs).To(BeEmpty())
 			w.Expect(w.sim.Counters()).To(And(HaveKeyWithValue(shutdownCall, 1), HaveKeyWithValue(cancelCall, 1)))
@@ -96,6 +97,6 @@ func TestShutdownThatNobodyMayCancelIsReported(t *testing.T) {
 	w.Expect(w.sim.State().VMs).To(ConsistOf(HaveField("PoweredOn", true)))
 
 	w.later(defaultShutdownTimeout + 2*cancelRetry)
-	w.Eventually(func() bool { return w.isGone("cp-0") }, "10s", "5ms").Should(BeTrue())
+	w.Eventually(func() bool { return w.isGone("cp-0") }, patience, "5ms").Should(BeTrue())
 	w.Expect(conditions.IsTrue(w.vcdCluster(), clusterv1.ReadyCondition)).To(BeTrue())
 }

@@ -32,6 +32,7 @@ func (w *world) share(catalog string, shared bool) string {
 }
 
 func TestTemplatesOfOtherOrganisations(t *testing.T) {
+	t.Parallel()
 	const template = "ubuntu-2404-kube-v1.36.3"
 	tests := []struct {
 		name            string

@@ -57,7 +57,7 @@ func TestMachinesThatWaitTogetherAreCreatedTogether(t *testing.T) {
 		objects = append(objects, testMachine(name)...)
 	}
 	w := newWorldOn(t, vcdsim.Profile{Name: "test", Scale: 0.01}, objects...)
-	w.machine.Gather = 300 * time.Millisecond
+	w.machine.Gather = 2 * time.Second
 	w.eventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 
 	var group sync.WaitGroup
@@ -79,6 +79,7 @@ func TestMachinesThatWaitTogetherAreCreatedTogether(t *testing.T) {
 }
 
 func TestMachineSaysWhatIsWrongAndHeals(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name      string
 		change    func(*infrav1.VCDMachine)

@@ -48,6 +48,7 @@ func sizes(list corev1.ResourceList) map[string]string {
 }
 
 func TestCapacityIsThatOfPolicyTemplateAndDisk(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name string
 		mod  func(*infrav1.VCDMachineTemplate)
@@ -113,6 +114,7 @@ func TestCapacityThatIsKnownCostsNoCall(t *testing.T) {
 }
 
 func TestWhyTheCapacityIsNotKnown(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name    string
 		mod     func(*infrav1.VCDMachineTemplate)

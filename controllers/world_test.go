@@ -8,14 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	apitypes "k8s.io/apimachinery/pkg/types"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -70,10 +69,21 @@ func newWorldOn(t *testing.T, profile vcdsim.Profile, objects ...client.Object) 
 	return newWorldWith(t, vcdsim.Config{Profile: profile}, objects...)
 }
 
-// newWorldWith makes a world with a simulator of a configuration.
+// hundredfold is how fast the clock of VCD goes where tasks take time, but nobody wants to wait for them.
+const hundredfold = 100
+
+// newWorldThatStandsStill makes a world in which tasks take as long as real ones, by a clock that stands until it is moved.
+func newWorldThatStandsStill(t *testing.T, objects ...client.Object) (*world, *vcdsim.SimClock) {
+	t.Helper()
+	clock := vcdsim.NewManualClock(time.Now())
+	return newWorldWith(t, vcdsim.Config{Profile: vcdsim.Recorded, Clock: clock}, objects...), clock
+}
+
+// newWorldWith makes a world with a simulator of a configuration. Nothing in it is shared with others, so the test runs beside
+// those of other worlds.
 func newWorldWith(t *testing.T, config vcdsim.Config, objects ...client.Object) *world {
 	t.Helper()
-	ctrl.SetLogger(logr.Discard())
+	t.Parallel()
 	w := &world{WithT: NewWithT(t), ctx: t.Context()}
 	observe, err := record.To(os.Getenv("VCDSIM_RECORD"))
 	w.Expect(err).NotTo(HaveOccurred())
@@ -133,7 +143,7 @@ func (w *world) await(s *vcd.Session, task vcd.Task) {
 	w.Eventually(func() vcd.TaskState {
 		t, _ := s.Task("test")
 		return t.State
-	}, "10s", "5ms").Should(Equal(vcd.TaskSucceeded))
+	}, patience, "5ms").Should(Equal(vcd.TaskSucceeded))
 }
 
 // pretendGuest comes up with the addresses that VCD offers it, and reads its bootstrap data.
@@ -151,9 +161,10 @@ func (pretendGuest) PowerOn(_ context.Context, vm vcdsim.GuestVM) (vcdsim.GuestR
 func (pretendGuest) PowerOff(context.Context, string) {}
 func (pretendGuest) Delete(context.Context, string)   {}
 
+// fakeClient knows only the kinds that are used: it looks through all of its scheme at each write.
 func fakeClient(objects ...client.Object) client.Client {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.AddToScheme, ipamv1.AddToScheme, infrav1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, clusterv1.AddToScheme, ipamv1.AddToScheme, infrav1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			panic(err)
 		}
@@ -241,7 +252,7 @@ func (w *world) eventuallyCluster(condition, reason string) {
 		c := conditions.Get(w.vcdCluster(), condition)
 		g.Expect(c).NotTo(BeNil())
 		g.Expect(c.Reason).To(Equal(reason), "%s", c.Message)
-	}, "10s", "5ms").Should(Succeed())
+	}, patience, "5ms").Should(Succeed())
 }
 
 // eventuallyMachine reconciles until the condition of the VCDMachine has the reason.
@@ -252,7 +263,7 @@ func (w *world) eventuallyMachine(name, condition, reason string) {
 		c := conditions.Get(w.vcdMachine(name), condition)
 		g.Expect(c).NotTo(BeNil())
 		g.Expect(c.Reason).To(Equal(reason), "%s", c.Message)
-	}, "10s", "5ms").Should(Succeed())
+	}, patience, "5ms").Should(Succeed())
 }
 
 // deleteMachine deletes the VCDMachine and reconciles until it is gone.
@@ -264,7 +275,7 @@ func (w *world) deleteMachine(name string) {
 		m := &infrav1.VCDMachine{}
 		err = w.client.Get(w.ctx, client.ObjectKey{Namespace: testNamespace, Name: name}, m)
 		g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", conditions.Get(m, clusterv1.ReadyCondition))
-	}, "10s", "5ms").Should(Succeed())
+	}, patience, "5ms").Should(Succeed())
 }
 
 // deleteCluster deletes the VCDCluster and reconciles until it is gone.
@@ -276,7 +287,7 @@ func (w *world) deleteCluster() {
 		c := &infrav1.VCDCluster{}
 		err = w.client.Get(w.ctx, client.ObjectKey{Namespace: testNamespace, Name: "vc1"}, c)
 		g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", conditions.Get(c, clusterv1.ReadyCondition))
-	}, "10s", "5ms").Should(Succeed())
+	}, patience, "5ms").Should(Succeed())
 }
 
 // writes counts the requests to VCD that change something, logins apart.
