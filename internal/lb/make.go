@@ -1,6 +1,169 @@
 package lb
 
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
 // Make plans what leads from what is there to what is wanted. It is pure and total: any input gives a plan.
-func Make(_ Desired, _ Observed, _ Capabilities) Plan {
-	return Plan{}
+func Make(d Desired, o Observed, c Capabilities) Plan {
+	p := &planner{d: d, o: o, c: c, own: sortOut(d, o), external: map[Family]netip.Addr{}, fresh: map[Family]bool{}}
+	p.all = p.own.clone()
+	if p.own.unread {
+		p.need(FullPools)
+	}
+	if d.Absent {
+		return p.absent()
+	}
+	if p.validate(); p.stuck() {
+		return p.result()
+	}
+	if p.doubts(); p.stuck() {
+		return p.result()
+	}
+	for _, work := range []func(){p.scope, p.addresses, p.aim, p.openPorts, p.memberSet, p.certificates, p.engines, p.build, p.guard} {
+		if work(); len(p.plan.Refusals) > 0 || p.needs&(Addresses|Forwardings) != 0 {
+			return p.result() // without an address the rest would be guessed
+		}
+	}
+	if p.stuck() {
+		return p.result()
+	}
+	p.leftovers()
+	p.claims()
+	p.intent()
+	return p.result()
 }
+
+// A phase is a part of the plan. Their order is that of the steps.
+type phase int
+
+const (
+	phaseClaim   phase = iota // addresses are allocated and marked
+	phasePrepare              // certificates, IP sets
+	phasePool                 // pools are made, or follow what is wanted
+	phaseGuard                // the firewall keeps away who may not come before anything can be reached
+	phaseFree                 // what is in the way goes
+	phaseCreate               // virtual services
+	phaseSwitch               // virtual services follow
+	phaseFollow               // virtual services on what was freed by the switch
+	phaseForward              // port profiles and NAT rules
+	phaseRemove               // what is not wanted any more
+	phaseRelease              // addresses and IP sets that nothing uses
+	phases
+)
+
+// A planner makes one plan.
+type planner struct {
+	d Desired
+	o Observed
+	c Capabilities
+	// own is what is the owner's and not yet taken by a listener; all is all of it.
+	own, all holdings
+
+	families []Family
+	// inward says that the load balancer is on an address inside the organisation.
+	inward bool
+	// external is the address of each family that clients use.
+	external map[Family]netip.Addr
+	targets  []*target
+	// group is the IP set of the members; the zero value for members in each pool.
+	group Ref
+	// rooms are how many virtual services the engine groups still take.
+	rooms map[string]int
+	// fresh says of an address that nothing of the owner is on it yet.
+	fresh map[Family]bool
+
+	needs Facts
+	steps [phases][]Step
+	plan  Plan
+}
+
+// A target is what should stand for a listener, and what stands.
+type target struct {
+	listener Listener
+	vips     []netip.Addr
+	service  held[VirtualService]
+	pool     held[Pool]
+	rule     held[Rule]
+	profile  held[Profile]
+	// certificate and engine of the virtual service; anew says that it is made again rather than changed.
+	certificate, engine Ref
+	anew                bool
+}
+
+func (t *target) hasService() bool { return t.service.base.ID != "" }
+func (t *target) hasPool() bool    { return t.pool.base.ID != "" }
+func (t *target) hasRule() bool    { return t.rule.base.ID != "" }
+func (t *target) hasProfile() bool { return t.profile.base.ID != "" }
+
+// need says whether facts are known, and notes that they are needed if not.
+func (p *planner) need(f Facts) bool {
+	if p.o.Known.Has(f) {
+		return true
+	}
+	p.needs |= f &^ p.o.Known
+	return false
+}
+
+func (p *planner) refuse(reason, format string, args ...any) {
+	p.plan.Refusals = append(p.plan.Refusals, Finding{reason, fmt.Sprintf(format, args...)})
+}
+
+func (p *planner) notice(reason, format string, args ...any) {
+	p.plan.Notices = append(p.plan.Notices, Finding{reason, fmt.Sprintf(format, args...)})
+}
+
+func (p *planner) step(ph phase, s Step) { p.steps[ph] = append(p.steps[ph], s) }
+
+// stuck says that there is no going on.
+func (p *planner) stuck() bool { return len(p.plan.Refusals) > 0 || p.needs != 0 }
+
+// result puts the plan together. What is refused or lacks facts has no steps.
+func (p *planner) result() Plan {
+	p.plan.Notices = slices.Compact(p.plan.Notices)
+	switch {
+	case len(p.plan.Refusals) > 0:
+		p.plan.Intent = nil
+	case p.needs != 0:
+		return Plan{Needs: p.needs}
+	default:
+		for _, steps := range p.steps {
+			p.plan.Steps = append(p.plan.Steps, steps...)
+		}
+	}
+	p.status()
+	return p.plan
+}
+
+// nat says whether virtual services are reached through DNAT rules.
+func (p *planner) nat() bool { return p.d.OneArm != nil && !p.inward }
+
+func (h holdings) clone() holdings {
+	h.services, h.pools = slices.Clone(h.services), slices.Clone(h.pools)
+	h.rules, h.profiles = slices.Clone(h.rules), slices.Clone(h.profiles)
+	h.firewall, h.certificates = slices.Clone(h.firewall), slices.Clone(h.certificates)
+	return h
+}
+
+// doubts tells of objects that may be the owner's.
+func (p *planner) doubts() {
+	if len(p.own.doubtful) > 0 {
+		slices.Sort(p.own.doubtful)
+		p.notice(NotProvablyOurs, "objects that cloud provider interface 1.6.1 made for a Service of this name may belong to one in another namespace and are left alone: %s; "+
+			"remove them in VCD if no Service needs them", listed(p.own.doubtful))
+	}
+}
+
+// listed shows the first of some names.
+func listed(names []string) string {
+	const shown = 4
+	if len(names) > shown {
+		return fmt.Sprintf("%s and %d more", quoted(names[:shown]), len(names)-shown)
+	}
+	return quoted(names)
+}
+
+func quoted(names []string) string { return `"` + strings.Join(names, `", "`) + `"` }

@@ -32,6 +32,8 @@ type Marker struct {
 	Listener string
 	// Via says how clients get to a virtual service, as long as that is not directly on its address.
 	Via Via
+	// Guarded says of a virtual service that rules of the firewall keep away who may not reach it.
+	Guarded bool
 	// Share is the key under which the owner lets other Services use its address; empty if it does not.
 	Share string
 	// Wrote is a short hash of what was last written into the object, of what lists do not show; empty if lists show all.
@@ -61,6 +63,9 @@ func (m Marker) words(named bool) string {
 	add("uid=", m.Owner.UID)
 	add("port=", m.Listener)
 	add("via=", string(m.Via))
+	if m.Guarded {
+		words = append(words, "guard=yes")
+	}
 	add("share=", m.Share)
 	add("wrote=", m.Wrote)
 	return strings.Join(words, " ")
@@ -111,12 +116,17 @@ var markerFields = map[string]func(m *Marker, value string){
 	"uid":     func(m *Marker, v string) { m.Owner.UID = v },
 	"port":    func(m *Marker, v string) { m.Listener = v },
 	"via":     func(m *Marker, v string) { m.Via = Via(v) },
+	"guard":   func(m *Marker, v string) { m.Guarded = v == "yes" },
 	"share":   func(m *Marker, v string) { m.Share = v },
 	"wrote":   func(m *Marker, v string) { m.Wrote = v },
 }
 
-// Describe puts the marker in a description that may hold words of people, in place of the marker that is there.
-func Describe(old string, m Marker) string {
+// describe puts the marker in a description that may hold words of people, in place of the marker that is there. A description that says
+// the same already stays as it is.
+func describe(old string, m Marker) string {
+	if got, ok := ParseMarker(old); ok && got.words(false) == m.words(false) {
+		return old
+	}
 	var kept []string
 	words := strings.Fields(old)
 	for i := 0; i < len(words); i++ {

@@ -62,7 +62,7 @@ type Observed struct {
 	Certificates []CertificateItem // the owner's, and those of nobody: people's
 	Firewall     []FirewallRule
 
-	// Taken is what others have on the gateway, of this cluster too.
+	// Taken is what others, of this cluster too, have on the gateway: virtual services and, if Forwardings are known, both sides of DNAT rules.
 	Taken []Use
 	// Others says that other Services of the cluster have something on the gateway.
 	Others bool
@@ -215,7 +215,7 @@ type Capabilities struct {
 	IPv6 bool
 	// L4TLS: layer 4 with TLS, which takes an Enterprise licence; false only if that is known.
 	L4TLS bool
-	// SourceRanges: rules of the firewall may be created and deleted one by one, and this is switched on.
+	// SourceRanges: rules of the firewall may be created and deleted one by one.
 	SourceRanges bool
 	// HealthPort: a monitor may have settings of its own: a port, a path, an interval.
 	HealthPort bool

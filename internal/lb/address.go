@@ -1,0 +1,224 @@
+package lb
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// scope finds out whether the load balancer is on an address inside the organisation, because it shall be or because such an address is
+// requested by name.
+func (p *planner) scope() {
+	p.inward = p.d.Internal
+	for _, a := range p.d.Requested {
+		if !p.inward && a.IsPrivate() {
+			p.inward = p.insideAddress(a)
+		}
+	}
+	if p.nat() || slices.ContainsFunc(p.all.services, func(vs held[VirtualService]) bool { return vs.old || vs.marker.Via == ViaNAT }) {
+		p.need(Forwardings)
+	}
+	if !p.c.SharedVIP && !p.nat() && len(p.d.Listeners) > 1 {
+		p.refuse(Unsupported, "this VCD lets only one virtual service use an address, so only one port: configure one-arm mode, upgrade to VCD 10.4, or use one port")
+	}
+}
+
+// insideAddress says whether a private address is not one of the gateway's, which may be private, too.
+func (p *planner) insideAddress(a netip.Addr) bool {
+	for _, vs := range p.all.services {
+		if slices.Contains(vs.object.VIPs, a) && !vs.old {
+			return vs.marker.Via == ViaInside
+		}
+	}
+	for _, r := range p.all.rules {
+		if r.object.External == a {
+			return false
+		}
+	}
+	return p.need(Addresses) && !p.onGateway(a)
+}
+
+// onGateway says whether an address is one that the gateway has or could have. Takes Addresses.
+func (p *planner) onGateway(a netip.Addr) bool {
+	_, inSpace := p.spaceOf(a)
+	_, allocated := p.claimOf(a)
+	return inSpace || allocated || inRanges(p.o.Gateway.Ranges, a)
+}
+
+func inRanges(ranges []Range, a netip.Addr) bool {
+	return slices.ContainsFunc(ranges, func(r Range) bool { return r.Contains(a) })
+}
+
+func (p *planner) spaceOf(a netip.Addr) (Ref, bool) {
+	for _, s := range p.o.Gateway.Spaces {
+		if inRanges(s.Ranges, a) || slices.Contains(s.Free, a) {
+			return Ref{s.ID, s.Name}, true
+		}
+	}
+	return Ref{}, false
+}
+
+func (p *planner) claimOf(a netip.Addr) (Claim, bool) {
+	i := slices.IndexFunc(p.o.Claims, func(c Claim) bool { return c.Value == a })
+	if i < 0 {
+		return Claim{}, false
+	}
+	return p.o.Claims[i], true
+}
+
+// addresses finds the address of each family: the one requested, else the one the load balancer has, else the one it was meant to have,
+// else a free one.
+func (p *planner) addresses() {
+	if p.needs.Has(Forwardings) {
+		return // what the load balancer has is not known yet
+	}
+	for _, f := range p.families {
+		if a, ok := ofFamily(p.d.Requested, f); ok {
+			p.requested(f, a)
+			continue
+		}
+		if a, ok := p.standing(f); ok {
+			p.external[f] = a
+			continue
+		}
+		if p.inward || p.need(Addresses) {
+			p.choose(f)
+		}
+	}
+}
+
+func ofFamily(list []netip.Addr, f Family) (netip.Addr, bool) {
+	i := slices.IndexFunc(list, func(a netip.Addr) bool { return FamilyOf(a) == f })
+	if i < 0 {
+		return netip.Addr{}, false
+	}
+	return list[i], true
+}
+
+// requested takes the address that is asked for by name, or refuses it.
+func (p *planner) requested(f Family, a netip.Addr) {
+	p.external[f] = a
+	if p.count(a) > 0 {
+		return
+	}
+	if !p.inward && !p.need(Addresses) {
+		return
+	}
+	if problem := p.problem(a, true); problem != nil {
+		p.plan.Refusals = append(p.plan.Refusals, *problem)
+		return
+	}
+	p.fresh[f] = true
+}
+
+// count says how many objects of the owner put an address before clients.
+func (p *planner) count(a netip.Addr) int {
+	n := 0
+	for _, vs := range p.all.services {
+		if slices.Contains(vs.object.VIPs, a) && p.facing(vs) {
+			n++
+		}
+	}
+	for _, r := range p.all.rules {
+		if !p.inward && r.object.External == a {
+			n++
+		}
+	}
+	return n
+}
+
+// facing says whether clients reach a virtual service on its own address, from where they are now to be.
+func (p *planner) facing(vs held[VirtualService]) bool {
+	if p.inward {
+		return vs.marker.Via == ViaInside || vs.old && !p.translated(vs)
+	}
+	return !p.translated(vs) && vs.marker.Via == ViaItself
+}
+
+// translated says whether a virtual service is reached through a DNAT rule.
+func (p *planner) translated(vs held[VirtualService]) bool {
+	if !vs.old {
+		return vs.marker.Via == ViaNAT
+	}
+	return slices.ContainsFunc(vs.object.VIPs, func(a netip.Addr) bool {
+		return p.d.OneArm != nil && p.d.OneArm.Contains(a) ||
+			slices.ContainsFunc(p.all.rules, func(r held[Rule]) bool { return r.object.Internal == a })
+	})
+}
+
+// standing returns the address of a family that the load balancer has: of several the published one, then the intended one, then the one
+// that most objects are on, then the lowest.
+func (p *planner) standing(f Family) (netip.Addr, bool) {
+	var found []netip.Addr
+	for _, vs := range p.all.services {
+		found = append(found, vs.object.VIPs...)
+	}
+	for _, r := range p.all.rules {
+		found = append(found, r.object.External)
+	}
+	found = slices.DeleteFunc(found, func(a netip.Addr) bool { return !a.IsValid() || FamilyOf(a) != f || p.count(a) == 0 })
+	if len(found) == 0 {
+		return netip.Addr{}, false
+	}
+	return slices.MinFunc(found, func(a, b netip.Addr) int {
+		if d := p.weight(b) - p.weight(a); d != 0 {
+			return d
+		}
+		return a.Compare(b)
+	}), true
+}
+
+func (p *planner) weight(a netip.Addr) int {
+	w := p.count(a)
+	if slices.Contains(p.d.Intent, a) {
+		w += 1 << 20
+	}
+	if slices.Contains(p.d.Published, a) {
+		w += 1 << 21
+	}
+	return w
+}
+
+// choose takes an address for a load balancer that has none.
+func (p *planner) choose(f Family) {
+	for _, a := range p.preferred(f) {
+		if p.problem(a, false) == nil {
+			p.external[f], p.fresh[f] = a, true
+			return
+		}
+	}
+	if a, ok := p.free(f); ok {
+		p.external[f], p.fresh[f] = a, true
+		return
+	}
+	if len(p.plan.Refusals) == 0 {
+		p.refuse(NoFreeAddress, "no %s address is free%s: ask the provider for more, or request an address by name", f, p.within())
+	}
+}
+
+func (p *planner) within() string {
+	if p.d.Subnet.IsValid() {
+		return " in " + p.d.Subnet.String()
+	}
+	return ""
+}
+
+// preferred are the addresses that are looked at before any free one: one to be shared, those written down, those claimed, those published.
+func (p *planner) preferred(f Family) []netip.Addr {
+	var out []netip.Addr
+	for _, u := range p.own.others {
+		if p.sharable(u) {
+			out = append(out, u.Address)
+		}
+	}
+	out = append(out, p.d.Intent...)
+	for _, c := range p.own.claims {
+		out = append(out, c.Value)
+	}
+	out = append(out, p.d.Published...)
+	return slices.DeleteFunc(out, func(a netip.Addr) bool { return FamilyOf(a) != f })
+}
+
+// sharable says whether the owner of something on an address lets this load balancer use it, too.
+func (p *planner) sharable(u Use) bool {
+	return p.d.Share != "" && u.Marker.Share == p.d.Share && u.Marker.Owner.Cluster == p.d.Owner.Cluster && (p.inward == (u.Marker.Via == ViaInside))
+}

@@ -1,0 +1,114 @@
+package lb
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// aim finds what stands for each listener, and the addresses of its virtual service.
+func (p *planner) aim() {
+	for _, l := range slices.SortedFunc(slices.Values(p.d.Listeners), Listener.Compare) {
+		t := &target{listener: l}
+		t.service, _ = take(&p.own.services, l.Key())
+		t.pool, _ = take(&p.own.pools, l.Key())
+		if p.nat() {
+			t.rule, _ = take(&p.own.rules, l.Key())
+			t.profile, _ = take(&p.own.profiles, l.Key())
+		}
+		p.targets = append(p.targets, t)
+	}
+	if p.nat() {
+		p.armAddresses()
+		return
+	}
+	for _, t := range p.targets {
+		for _, f := range p.families {
+			t.vips = append(t.vips, p.external[f])
+		}
+	}
+}
+
+// armAddresses gives virtual services addresses of the one-arm range: those they have, else one for all, where virtual services may have
+// an address together, else one for each.
+func (p *planner) armAddresses() {
+	var common netip.Addr
+	used := map[netip.Addr]bool{}
+	for _, t := range p.targets {
+		a := p.armAddressOf(t)
+		if !a.IsValid() || !p.c.SharedVIP && used[a] {
+			continue
+		}
+		t.vips, used[a] = []netip.Addr{a}, true
+		if !common.IsValid() || a.Less(common) {
+			common = a
+		}
+	}
+	for _, t := range p.targets {
+		if len(t.vips) > 0 {
+			continue
+		}
+		a := common
+		if !p.c.SharedVIP || !a.IsValid() || p.portTaken(a, t.listener) != "" {
+			a = p.freeArm(used)
+		}
+		if !a.IsValid() {
+			p.refuse(NoFreeAddress, "no address of the one-arm range %s to %s is free: configure a longer one", p.d.OneArm.First, p.d.OneArm.Last)
+			return
+		}
+		t.vips, used[a], common = []netip.Addr{a}, true, a
+	}
+}
+
+// armAddressOf is the address behind NAT that a listener has already.
+func (p *planner) armAddressOf(t *target) netip.Addr {
+	for _, a := range t.service.object.VIPs {
+		if a != p.external[IPv4] && (p.d.OneArm.Contains(a) || t.hasRule() && t.rule.object.Internal == a) {
+			return a
+		}
+	}
+	if a := t.rule.object.Internal; t.hasRule() && p.d.OneArm.Contains(a) && p.portTaken(a, t.listener) == "" {
+		return a
+	}
+	return netip.Addr{}
+}
+
+// freeArm is the first address of the one-arm range that nobody uses.
+func (p *planner) freeArm(used map[netip.Addr]bool) netip.Addr {
+	for i, a := 0, p.d.OneArm.First; p.d.OneArm.Contains(a) && i < mostLooked; i, a = i+1, a.Next() {
+		if !used[a] && !slices.ContainsFunc(p.own.others, func(u Use) bool { return u.Address == a }) {
+			return a
+		}
+	}
+	return netip.Addr{}
+}
+
+// portTaken names what others have on a port of an address.
+func (p *planner) portTaken(a netip.Addr, l Listener) string {
+	for _, u := range p.own.others {
+		if u.Address == a && (u.Port == 0 || u.Port == l.Port) && (u.Protocol == "" || u.Protocol == l.Protocol) {
+			return u.Name
+		}
+	}
+	return ""
+}
+
+// openPorts refuses ports that others have on the address.
+func (p *planner) openPorts() {
+	for _, t := range p.targets {
+		for _, f := range p.families {
+			a := p.external[f]
+			if !a.IsValid() || t.stands(a) {
+				continue
+			}
+			if name := p.portTaken(a, t.listener); name != "" {
+				p.refuse(PortTaken, "port %d/%s of the address %s belongs to %q: use another port or another address", t.listener.Port, t.listener.Protocol, a, name)
+			}
+		}
+	}
+}
+
+// stands says whether the listener has something on an address already.
+func (t *target) stands(a netip.Addr) bool {
+	vs := t.service.object
+	return t.hasService() && slices.Contains(vs.VIPs, a) && vs.Port == t.listener.Port || t.hasRule() && t.rule.object.External == a
+}

@@ -1,0 +1,100 @@
+package lb
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// guard sees to the rules of the firewall that let only the source ranges in. A new rule comes before all others, so the rule that keeps
+// away is made before the one that lets in, and when it has to be made again, so is the other.
+func (p *planner) guard() {
+	guarded := len(p.d.SourceRanges) > 0
+	if !guarded && !slices.ContainsFunc(p.all.services, func(vs held[VirtualService]) bool { return vs.marker.Guarded }) {
+		return
+	}
+	if !p.need(Firewall) || p.needs != 0 {
+		return
+	}
+	stale := p.own.firewall
+	p.own.firewall = nil
+	if guarded {
+		for _, g := range p.gates() {
+			stale = p.gate(g, stale)
+		}
+	}
+	for _, x := range stale {
+		p.remove(phaseRemove, KindFirewall, x.base)
+	}
+}
+
+// A gate is what the firewall guards: ports of a protocol on an address.
+type gate struct {
+	address  netip.Addr
+	protocol Protocol
+	ports    []int
+}
+
+// gates are sorted, as listeners are.
+func (p *planner) gates() []gate {
+	var out []gate
+	for _, t := range p.targets {
+		for _, a := range t.vips {
+			i := slices.IndexFunc(out, func(g gate) bool { return g.address == a && g.protocol == t.listener.Protocol })
+			if i < 0 {
+				i = len(out)
+				out = append(out, gate{address: a, protocol: t.listener.Protocol})
+			}
+			out[i].ports = append(out[i].ports, t.listener.Port)
+		}
+	}
+	return out
+}
+
+// gate sees to the two rules of one gate, and returns what is left of those that are there.
+func (p *planner) gate(g gate, stale []held[FirewallRule]) []held[FirewallRule] {
+	var sources []netip.Prefix
+	for _, r := range p.d.SourceRanges {
+		if FamilyOf(r.Addr()) == FamilyOf(g.address) {
+			sources = append(sources, r.Masked())
+		}
+	}
+	slices.SortFunc(sources, netip.Prefix.Compare)
+	sources = slices.Compact(sources)
+	drop := p.firewallStep("drop", FirewallSpec{Destination: g.address, Protocol: g.protocol, Ports: g.ports})
+	allow := p.firewallStep("allow", FirewallSpec{Destination: g.address, Protocol: g.protocol, Ports: g.ports, Sources: sources})
+
+	oldDrop, dropped := take(&stale, drop.key())
+	oldAllow, allowed := take(&stale, allow.key())
+	if !dropped || oldDrop.base.State == Failed {
+		p.step(phaseGuard, drop)
+		if allowed {
+			p.remove(phaseGuard, KindFirewall, oldAllow.base)
+			allowed = false
+		}
+	}
+	if len(sources) > 0 && !allowed {
+		p.step(phaseGuard, allow)
+	}
+	if len(sources) == 0 && allowed {
+		stale = append(stale, oldAllow)
+	}
+	return stale
+}
+
+// key is the word in the marker by which the rule is found: the name says all that the rule does.
+func (s Step) key() string { return s.Name[strings.LastIndex(s.Name, "-")+1:] }
+
+func (p *planner) firewallStep(what string, spec FirewallSpec) Step {
+	w := []string{what, spec.Destination.String(), string(spec.Protocol)}
+	for _, port := range spec.Ports {
+		w = append(w, strconv.Itoa(port))
+	}
+	for _, s := range spec.Sources {
+		w = append(w, s.String())
+	}
+	hash := short(w...)
+	spec.Description = Marker{Owner: p.d.Owner, Listener: hash}.String()
+	return Step{Verb: Create, Kind: KindFirewall, Name: nameFor(KindFirewall, p.d.Owner, what+"-"+hash), Firewall: &spec}
+}

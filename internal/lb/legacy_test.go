@@ -1,0 +1,205 @@
+package lb
+
+import (
+	"errors"
+	"net/netip"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+const oldCID = "capvcdCluster:c1"
+
+// oldObjects are what cloud provider interface 1.6.1 made for a port of a Service called web.
+func oldObjects(m *model, port string, number, nodePort int, external string, oneArm bool) {
+	base := func(id, prefix string) Object {
+		return Object{ID: "old-" + id + "-" + port, Name: prefix + "web-" + oldCID + "-" + port, State: Realized}
+	}
+	pool := Pool{Object: base("pool", "ingress-pool-"), Enabled: true, NodePort: nodePort, Members: []netip.Addr{ip("10.0.0.11")}, Probes: []Health{{Monitor: MonitorTCP}}}
+	vip := ip(external)
+	if oneArm {
+		vip = ip("192.168.8.2")
+		for range len(m.rules) {
+			vip = vip.Next() // one address for each port
+		}
+		profile := Profile{base("profile", "appPort_dnat-ingress-vs-"), TCP, number}
+		m.profiles = append(m.profiles, profile)
+		m.rules = append(m.rules, Rule{base("rule", "dnat-ingress-vs-"), true, ip(external), vip, number, Ref{profile.ID, profile.Name}})
+	}
+	m.pools = append(m.pools, pool)
+	m.services = append(m.services, VirtualService{
+		Object: base("vs", "ingress-vs-"), Enabled: true, VIPs: []netip.Addr{vip}, Protocol: TCP, Port: number, Application: L4, Pool: Ref{pool.ID, pool.Name},
+		EngineGroup: Ref{"seg-2", "large"}, Health: "UP",
+	})
+}
+
+func oldDirect(m *model) {
+	oldObjects(m, "http", 80, 30080, "203.0.113.30", false)
+	oldObjects(m, "tls", 443, 30443, "203.0.113.30", false)
+}
+
+func oldOneArm(m *model) {
+	oldObjects(m, "http", 80, 30080, "203.0.113.30", true)
+	oldObjects(m, "tls", 443, 30443, "203.0.113.30", true)
+}
+
+func TestAdoption(t *testing.T) {
+	published := []netip.Addr{ip("203.0.113.30")}
+	tests := []struct {
+		name   string
+		mods   []func(*model)
+		change func(*Desired)
+		want   []string
+	}{
+		{
+			"objects of 1.6.1 get a marker and stay", []func(*model){withoutSets, oldDirect}, nil,
+			[]string{"update lb-pool http", "update lb-pool tls", "update virtual-service http", "update virtual-service tls"},
+		},
+		{
+			"in one-arm mode, each port keeps its own address", []func(*model){bare, oldOneArm}, func(d *Desired) { d.OneArm = arm() },
+			[]string{
+				"update lb-pool http", "update lb-pool tls", "update virtual-service http", "update virtual-service tls",
+				"update app-port-profile http", "update dnat-rule http", "update app-port-profile tls", "update dnat-rule tls",
+			},
+		},
+		{
+			"without one-arm mode the rules go and the address stays", []func(*model){withoutSets, oldOneArm}, nil,
+			[]string{
+				"update lb-pool http", "update lb-pool tls", "delete dnat-rule http", "delete dnat-rule tls", "delete app-port-profile http", "delete app-port-profile tls",
+				"update virtual-service http", "update virtual-service tls",
+			},
+		},
+		{
+			"what 1.6.1 left of a port that was removed goes", []func(*model){withoutSets, oldDirect}, func(d *Desired) { d.Listeners = d.Listeners[:1] },
+			[]string{"update lb-pool http", "update virtual-service http", "delete virtual-service tls", "delete lb-pool tls"},
+		},
+		{
+			"a port that was renamed is the same port", []func(*model){withoutSets, oldDirect}, func(d *Desired) { d.Listeners[0].Name = "web" },
+			[]string{"update lb-pool http", "update lb-pool tls", "update virtual-service http", "update virtual-service tls"},
+		},
+		{
+			"with a Service of the same name elsewhere, the node port proves it", []func(*model){withoutSets, oldDirect}, func(d *Desired) { d.Namesake, d.Published = true, nil },
+			[]string{"update lb-pool http", "update lb-pool tls", "update virtual-service http", "update virtual-service tls"},
+		},
+		{
+			"or the published address", []func(*model){withoutSets, oldDirect}, func(d *Desired) {
+				d.Namesake, d.Listeners[0].NodePort, d.Listeners[1].NodePort = true, 31111, 31112
+			},
+			[]string{"update lb-pool http", "update lb-pool tls", "update virtual-service http", "update virtual-service tls"},
+		},
+		{
+			"else they are left alone, and others are made on another address", []func(*model){withoutSets, oldDirect}, func(d *Desired) {
+				d.Namesake, d.Published, d.Listeners[0].NodePort, d.Listeners[1].NodePort = true, nil, 31111, 31112
+			},
+			[]string{"create lb-pool tcp-80", "create lb-pool tcp-443", "create virtual-service tcp-80", "create virtual-service tcp-443"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			m, d := newModel(tt.mods...), ourService()
+			d.Listeners[0].Application, d.Published = L4, published
+			if tt.change != nil {
+				tt.change(&d)
+			}
+
+			plan := m.next(d)
+
+			g.Expect(plan.Refusals).To(BeEmpty())
+			g.Expect(brief(plan)).To(Equal(tt.want))
+			g.Expect(m.converge(&d, -1)).To(HaveField("Status.Ready", true))
+			if len(d.Published) > 0 {
+				g.Expect(m.next(d).Status.Addresses).To(Equal(published))
+			}
+			d.Absent = true
+			g.Expect(m.converge(&d, -1)).To(HaveField("Notices", Equal(m.next(d).Notices)))
+			g.Expect(m.next(d).Status.Objects).To(BeEmpty())
+		})
+	}
+}
+
+func TestAdoptionSurvivesACrashAfterEachWrite(t *testing.T) {
+	for kill := range 12 {
+		g := NewWithT(t)
+		m, d := newModel(withoutSets, oldOneArm), ourService()
+		d.Listeners[0].Application, d.OneArm, d.Namesake = L4, arm(), true
+
+		_, err := m.converge(&d, kill)
+		if err != nil {
+			g.Expect(errors.Is(err, errKilled)).To(BeTrue(), "%v", err)
+		}
+		g.Expect(m.converge(&d, -1)).To(HaveField("Status.Ready", true), "killed after %d writes", kill)
+
+		g.Expect(m.services).To(HaveLen(2), "killed after %d writes", kill)
+		g.Expect(m.rules).To(HaveLen(2))
+		g.Expect(m.next(d).Notices).To(BeEmpty())
+	}
+}
+
+func TestDeletionOfWhatWasNeverAdopted(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(*Desired)
+		want   []string
+	}{
+		{"a Service that became ClusterIP", func(d *Desired) { d.Listeners = nil }, []string{
+			"delete dnat-rule http", "delete dnat-rule tls", "delete app-port-profile http", "delete app-port-profile tls",
+			"delete virtual-service http", "delete virtual-service tls", "delete lb-pool http", "delete lb-pool tls",
+		}},
+		{"one that may be another Service's is left alone", func(d *Desired) { d.Listeners, d.Namesake = nil, true }, []string{}},
+		{"a cluster that goes takes all that is its", func(d *Desired) {
+			d.Listeners, d.Owner = nil, Owner{Cluster: d.Owner.Cluster, Name: "web"}
+		}, []string{
+			"delete dnat-rule http", "delete dnat-rule tls", "delete app-port-profile http", "delete app-port-profile tls",
+			"delete virtual-service http", "delete virtual-service tls", "delete lb-pool http", "delete lb-pool tls",
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			m, d := newModel(oldOneArm), ourService()
+			d.Absent = true
+			tt.change(&d)
+
+			g.Expect(brief(m.next(d))).To(Equal(tt.want))
+		})
+	}
+}
+
+func TestOwnerOf(t *testing.T) {
+	cluster := "urn:vcloud:entity:vmware:capvcdCluster:c1"
+	ours := Marker{Owner: Owner{Cluster: cluster, Namespace: "shop", Name: "web", UID: "u1"}, Listener: "tcp-80"}
+	tests := []struct {
+		name, object, description string
+		kind                      Kind
+		want                      Marker
+		origin                    Origin
+	}{
+		{"a marker", "any", ours.String(), KindPool, ours, Marked},
+		{"a marker between words of people", "any", "do not touch\n" + ours.String() + " says=Bob", KindPool, ours, Marked},
+		{"a marker of another cluster", "any", Marker{Owner: Owner{Cluster: "c2", UID: "u1"}}.String(), KindPool, Marker{}, Foreign},
+		{"two owners are none", "any", ours.String() + " " + Marker{Owner: Owner{Cluster: "c2", UID: "u1"}}.String(), KindPool, Marker{}, Foreign},
+		{"the marker of a machine is no load balancer's", "any", "cluster-api-provider-vcd cluster=" + cluster + " machine=m1", KindPool, Marker{}, Foreign},
+		{"a name of 1.6.1", "ingress-vs-web-capvcdCluster:c1-http", "", KindService, Marker{Owner: Owner{Cluster: cluster, Name: "web"}, Listener: "http"}, OldName},
+		{"of a port without a name", "ingress-pool-web-capvcdCluster:c1-", "", KindPool, Marker{Owner: Owner{Cluster: cluster, Name: "web"}}, OldName},
+		{"of a rule", "dnat-ingress-vs-web-capvcdCluster:c1-http", "", KindRule, Marker{Owner: Owner{Cluster: cluster, Name: "web"}, Listener: "http"}, OldName},
+		{"of another cluster", "ingress-vs-web-capvcdCluster:c2-http", "", KindService, Marker{}, Foreign},
+		{"of a longer id", "ingress-vs-web-capvcdCluster:c11-http", "", KindService, Marker{}, Foreign},
+		{"nobody's", "my virtual service", "by hand", KindService, Marker{}, Foreign},
+		{
+			"a claim of 1.6.1", "198.51.100.1", "cluster-capvcdCluster:c1-namespace-shop-service-web", KindAddress,
+			Marker{Owner: Owner{Cluster: cluster, Namespace: "shop", Name: "web"}}, OldName,
+		},
+		{"a claim of another cluster", "198.51.100.1", "cluster-capvcdCluster:c11-namespace-shop-service-web", KindAddress, Marker{}, Foreign},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+
+			got, origin := OwnerOf(cluster, tt.kind, tt.object, tt.description)
+
+			g.Expect(origin).To(Equal(tt.origin))
+			g.Expect(got).To(Equal(tt.want))
+		})
+	}
+}

@@ -1,0 +1,131 @@
+package lb
+
+import (
+	"crypto/sha256"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// memberSet sees to the IP set of the cluster's nodes, where pools can have one: then a node more or less is one write for all pools.
+func (p *planner) memberSet() {
+	if !p.c.MemberSets {
+		return
+	}
+	members, family := p.members(), p.families[0]
+	owner := Owner{Cluster: p.d.Owner.Cluster}
+	which := strings.ToLower(string(family))
+	m := Marker{Owner: owner, Listener: which, Wrote: short(words(members)...)}
+	spec := SetSpec{Description: m.String(), Members: members}
+	for _, s := range p.o.Sets {
+		got, ok := ParseMarker(s.Description)
+		if !ok || !got.Owner.Is(owner) || got.Listener != which {
+			continue
+		}
+		p.group = Ref{s.ID, s.Name}
+		if got.Wrote != m.Wrote || s.Full && !slices.Equal(membersOf(s.Members, family), members) || s.State == Failed {
+			spec.Description = describe(s.Description, m)
+			p.step(phasePrepare, Step{Verb: Update, Kind: KindSet, Name: s.Name, ID: s.ID, Set: &spec})
+		}
+		return
+	}
+	p.group = Ref{Name: nameFor(KindSet, owner, which)}
+	p.step(phasePrepare, Step{Verb: Create, Kind: KindSet, Name: p.group.Name, Set: &spec})
+}
+
+func words(addresses []netip.Addr) []string {
+	out := make([]string, 0, len(addresses))
+	for _, a := range addresses {
+		out = append(out, a.String())
+	}
+	return out
+}
+
+// poolMembers are the members that are listed in pools. Beyond what a pool takes they are a subset that stays the same as nodes come
+// and go, but for those that went.
+func (p *planner) poolMembers() []netip.Addr {
+	if p.group != (Ref{}) {
+		return nil
+	}
+	members := p.members()
+	if p.c.MaxMembers == 0 || len(members) <= p.c.MaxMembers {
+		return members
+	}
+	p.notice(TooManyMembers, "%d of %d nodes are members of the load balancer, as a pool takes no more: give the user the right to manage security groups, "+
+		"then all are", p.c.MaxMembers, len(members))
+	rank := map[netip.Addr][sha256.Size]byte{}
+	for _, a := range members {
+		rank[a] = sha256.Sum256([]byte(p.d.Owner.UID + a.String()))
+	}
+	slices.SortFunc(members, func(a, b netip.Addr) int {
+		x, y := rank[a], rank[b]
+		return slices.Compare(x[:], y[:])
+	})
+	members = members[:p.c.MaxMembers]
+	slices.SortFunc(members, netip.Addr.Compare)
+	return members
+}
+
+// poolSpec is what the pool of a listener should be; without the description.
+func (p *planner) poolSpec(l Listener, members []netip.Addr) PoolSpec {
+	return PoolSpec{
+		NodePort: l.NodePort, Group: p.group, Members: members, Probes: p.probes(l), Sticky: p.d.Sticky, Algorithm: p.d.Algorithm,
+	}
+}
+
+// probes are the monitors of a pool: what is asked for, else what shows that the node port answers. Where VCD cannot probe the port that
+// says whether a node has endpoints of the Service, the node port says so for TCP: kube-proxy drops what comes to nodes without.
+func (p *planner) probes(l Listener) []Health {
+	h := l.Health
+	if !p.c.HealthPort {
+		if h.Port != 0 {
+			h.Monitor = ""
+		}
+		h.Port, h.Path, h.Interval = 0, "", 0
+		if l.Protocol == UDP && l.Health.Port != 0 {
+			p.notice(Unsupported, "this VCD cannot ask nodes whether they have endpoints of the Service: UDP packets may go to nodes without; "+
+				"use externalTrafficPolicy Cluster")
+		}
+	}
+	switch {
+	case h.Monitor == MonitorNone:
+		return nil
+	case h.Monitor != "":
+	case h.Port != 0:
+		h.Monitor = MonitorHTTP
+	case l.Protocol == UDP:
+		h.Monitor = MonitorUDP
+	default:
+		h.Monitor = MonitorTCP
+	}
+	return []Health{h}
+}
+
+// hash is that of all that an update writes and lists do not show.
+func (s PoolSpec) hash() string {
+	w := []string{strconv.Itoa(s.NodePort), s.Group.Name, strconv.FormatBool(s.Sticky), s.Algorithm}
+	for _, h := range s.Probes {
+		w = append(w, string(h.Monitor), strconv.Itoa(h.Port), h.Path, h.Interval.String())
+	}
+	return short(append(w, words(s.Members)...)...)
+}
+
+// differs says whether a pool that was read is not as the specification wants it.
+func (s PoolSpec) differs(x Pool) bool {
+	if !x.Full {
+		return false
+	}
+	members := slices.Clone(x.Members)
+	slices.SortFunc(members, netip.Addr.Compare)
+	grouped := s.Group != (Ref{})
+	switch {
+	case s.NodePort != x.NodePort, s.Sticky != x.Sticky, s.Algorithm != "" && s.Algorithm != x.Algorithm:
+		return true
+	case grouped && (x.Group.Name != s.Group.Name || s.Group.ID != "" && x.Group.ID != s.Group.ID):
+		return true
+	case !grouped && (x.Group != Ref{} || !slices.Equal(members, s.Members)):
+		return true
+	}
+	return !slices.EqualFunc(s.Probes, x.Probes, func(a, b Health) bool { return a.Monitor == b.Monitor && a.Port == b.Port && a.Path == b.Path })
+}

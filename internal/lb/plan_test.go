@@ -1,0 +1,379 @@
+package lb
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// made is a gateway with the load balancer of ourService, after the mods.
+func made(t *testing.T, d *Desired, mods ...func(*model)) *model {
+	t.Helper()
+	m := newModel(mods...)
+	NewWithT(t).Expect(m.converge(d, -1)).To(HaveField("Status.Ready", true))
+	m.writes = 0
+	return m
+}
+
+// next is the plan once everything is known that it asks for.
+func (m *model) next(d Desired) Plan {
+	facts := Facts(0)
+	for {
+		plan := Make(d, m.observe(Query{Owner: d.Owner, Facts: facts}), m.caps)
+		if plan.Needs == 0 {
+			return plan
+		}
+		facts |= plan.Needs
+	}
+}
+
+// brief is what steps do, without the parts of names that say whose they are.
+func brief(plan Plan) []string {
+	out := []string{}
+	for _, s := range plan.Steps {
+		which := s.Name[strings.LastIndex(s.Name, "-")+1:]
+		if i := strings.LastIndex(s.Name, "-tcp-"); i >= 0 {
+			which = s.Name[i+1:]
+		}
+		if i := strings.LastIndex(s.Name, "-udp-"); i >= 0 {
+			which = s.Name[i+1:]
+		}
+		switch s.Kind {
+		case KindCertificate:
+			which = ""
+		case KindFirewall:
+			which = strings.Split(s.Name, "-")[len(strings.Split(s.Name, "-"))-2]
+		}
+		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s %s", s.Verb, s.Kind, which)))
+	}
+	return out
+}
+
+func TestWhatIsMade(t *testing.T) {
+	tests := []struct {
+		name   string
+		mods   []func(*model)
+		change func(*Desired)
+		want   []string
+		intent string
+	}{
+		{
+			"two writes for each port and one for the cluster's nodes", nil, nil,
+			[]string{
+				"create ip-set ipv4", "create lb-pool tcp-80", "create lb-pool tcp-443", "create virtual-service tcp-80", "create virtual-service tcp-443",
+			}, "203.0.113.10",
+		},
+		{
+			"four writes for each port in one-arm mode, the address last", []func(*model){withoutSets}, func(d *Desired) { d.OneArm = arm() },
+			[]string{
+				"create lb-pool tcp-80", "create lb-pool tcp-443", "create virtual-service tcp-80", "create virtual-service tcp-443",
+				"create app-port-profile tcp-80", "create dnat-rule tcp-80", "create app-port-profile tcp-443", "create dnat-rule tcp-443",
+			}, "203.0.113.10",
+		},
+		{
+			"two writes more for an address of an IP Space, first", []func(*model){withoutSets, withSpaces}, func(d *Desired) { d.Listeners = d.Listeners[:1] },
+			[]string{"create ip-allocation 198.51.100.1", "mark ip-allocation 198.51.100.1", "create lb-pool tcp-80", "create virtual-service tcp-80"}, "198.51.100.1",
+		},
+		{
+			"one write more for a certificate, whatever the number of ports that use it", []func(*model){withoutSets}, func(d *Desired) { encrypt(d, Certificate{Chain: "PEM", Key: "k"}) },
+			[]string{
+				"create certificate", "create lb-pool tcp-80", "create lb-pool tcp-443", "create virtual-service tcp-80", "create virtual-service tcp-443",
+			}, "203.0.113.10",
+		},
+		{
+			"nothing of the kind for a certificate that is in the library", []func(*model){withoutSets}, func(d *Desired) {
+				d.Listeners = d.Listeners[:1]
+				encrypt(d, Certificate{Alias: "shop"})
+			},
+			[]string{"create lb-pool tcp-80", "create virtual-service tcp-80"}, "203.0.113.10",
+		},
+		{
+			"who may not come is kept away before anything is reachable", []func(*model){withoutSets}, func(d *Desired) {
+				d.Listeners, d.SourceRanges = d.Listeners[:1], prefixList("192.0.2.0/24")
+			},
+			[]string{"create lb-pool tcp-80", "create firewall-rule drop", "create firewall-rule allow", "create virtual-service tcp-80"}, "203.0.113.10",
+		},
+		{
+			"an address requested by name is not written down", []func(*model){withoutSets}, func(d *Desired) {
+				d.Listeners, d.Requested = d.Listeners[:1], []netip.Addr{ip("203.0.113.33")}
+			},
+			[]string{"create lb-pool tcp-80", "create virtual-service tcp-80"}, "",
+		},
+		{
+			"one that must be allocated is", []func(*model){withoutSets, withSpaces}, func(d *Desired) {
+				d.Listeners, d.Requested = d.Listeners[:1], []netip.Addr{ip("198.51.100.7")}
+			},
+			[]string{"create ip-allocation 198.51.100.7", "mark ip-allocation 198.51.100.7", "create lb-pool tcp-80", "create virtual-service tcp-80"}, "198.51.100.7",
+		},
+		{
+			"one that a person has allocated is used as it is", []func(*model){withoutSets, withSpaces, func(m *model) {
+				m.claims = append(m.claims, Claim{ID: "by-hand", Value: ip("198.51.100.7"), Description: "for the shop"})
+			}}, func(d *Desired) {
+				d.Listeners, d.Requested = d.Listeners[:1], []netip.Addr{ip("198.51.100.7")}
+			},
+			[]string{"create lb-pool tcp-80", "create virtual-service tcp-80"}, "",
+		},
+		{
+			"a private address requested by name is inside and not translated", []func(*model){withoutSets}, func(d *Desired) {
+				d.Listeners, d.Requested, d.OneArm = d.Listeners[:1], []netip.Addr{ip("192.168.3.3")}, arm()
+			},
+			[]string{"create lb-pool tcp-80", "create virtual-service tcp-80"}, "192.168.3.3"[:0],
+		},
+		{
+			"an internal load balancer gets an address of the subnet", []func(*model){withoutSets}, func(d *Desired) {
+				d.Listeners, d.Internal, d.Subnet = d.Listeners[:1], true, netip.MustParsePrefix("192.168.9.0/28")
+			},
+			[]string{"create lb-pool tcp-80", "create virtual-service tcp-80"}, "192.168.9.1",
+		},
+		{
+			"an address only in the subnet", []func(*model){withoutSets}, func(d *Desired) {
+				d.Listeners, d.Subnet = d.Listeners[:1], netip.MustParsePrefix("203.0.113.16/28")
+			},
+			[]string{"create lb-pool tcp-80", "create virtual-service tcp-80"}, "203.0.113.17",
+		},
+		{
+			"both families are on one virtual service", []func(*model){withoutSets}, func(d *Desired) { d.Listeners, d.Families = d.Listeners[:1], []Family{IPv4, IPv6} },
+			[]string{"create lb-pool tcp-80", "create virtual-service tcp-80"}, "203.0.113.10 and 2001:db8::10",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			d := ourService()
+			if tt.change != nil {
+				tt.change(&d)
+			}
+
+			plan := newModel(tt.mods...).next(d)
+
+			g.Expect(plan.Refusals).To(BeEmpty())
+			g.Expect(brief(plan)).To(Equal(tt.want))
+			g.Expect(join(plan.Intent)).To(Equal(tt.intent))
+		})
+	}
+}
+
+func TestWhatIsChanged(t *testing.T) {
+	tests := []struct {
+		name   string
+		from   func(*Desired)
+		mods   []func(*model)
+		change func(*Desired)
+		hand   func(*model)
+		want   []string
+	}{
+		{name: "nothing, if nothing changed", want: []string{}},
+		{name: "nothing, if a port has another name", change: func(d *Desired) { d.Listeners[0].Name = "web" }, want: []string{}},
+		{name: "one write for a node more, for all pools", change: func(d *Desired) { d.Members = append(d.Members, ip("10.0.0.13")) }, want: []string{"update ip-set ipv4"}},
+		{
+			name: "each pool for a node more, without IP sets", mods: []func(*model){withoutSets},
+			change: func(d *Desired) { d.Members = append(d.Members, ip("10.0.0.13")) }, want: []string{"update lb-pool tcp-80", "update lb-pool tcp-443"},
+		},
+		{
+			name: "pools that exchange their node ports", change: func(d *Desired) { rotate(d) },
+			want: []string{"update lb-pool tcp-80", "update lb-pool tcp-443"},
+		},
+		{
+			name: "a port that takes the place of another is made before that goes", change: func(d *Desired) { d.Listeners[1].Port = 8443 },
+			want: []string{"create lb-pool tcp-8443", "create virtual-service tcp-8443", "delete virtual-service tcp-443", "delete lb-pool tcp-443"},
+		},
+		{
+			name: "another application on the same virtual service", change: func(d *Desired) { d.Listeners[0].Application = L4 },
+			want: []string{"update virtual-service tcp-80"},
+		},
+		{
+			name: "the same port of another protocol beside the old one", change: func(d *Desired) {
+				d.Listeners = []Listener{d.Listeners[0], {Protocol: UDP, Application: L4, Port: 443, NodePort: 30443}}
+			},
+			want: []string{"create lb-pool udp-443", "create virtual-service udp-443", "delete virtual-service tcp-443", "delete lb-pool tcp-443"},
+		},
+		{
+			name: "the address, when another is requested; the old one is released last", mods: []func(*model){withSpaces},
+			change: func(d *Desired) { d.Requested = []netip.Addr{ip("198.51.100.9")} },
+			want: []string{
+				"create ip-allocation 198.51.100.9", "mark ip-allocation 198.51.100.9", "update virtual-service tcp-80", "update virtual-service tcp-443",
+				"delete ip-allocation 198.51.100.1",
+			},
+		},
+		{
+			name: "only the rules, when another address is requested in one-arm mode", from: func(d *Desired) { d.OneArm = arm() },
+			change: func(d *Desired) { d.Requested = []netip.Addr{ip("203.0.113.22")} }, want: []string{"update dnat-rule tcp-80", "update dnat-rule tcp-443"},
+		},
+		{
+			name: "nothing, when the request is taken back", from: func(d *Desired) { d.Requested = []netip.Addr{ip("203.0.113.22")} },
+			change: func(d *Desired) { d.Requested = nil }, want: []string{},
+		},
+		{
+			name: "a virtual service on another engine group is made again", change: func(d *Desired) { d.EngineGroup, d.Listeners = "large", d.Listeners[:1] },
+			from: func(d *Desired) { d.Listeners = d.Listeners[:1] },
+			want: []string{"delete virtual-service tcp-80", "create virtual-service tcp-80"},
+		},
+		{
+			name: "a certificate that was renewed: the new one first, then the old one goes", from: func(d *Desired) { encrypt(d, Certificate{Chain: "old", Key: "k"}) },
+			change: func(d *Desired) { encrypt(d, Certificate{Chain: "new", Key: "k"}) },
+			want:   []string{"create certificate", "update virtual-service tcp-80", "update virtual-service tcp-443", "delete certificate"},
+		},
+		{
+			name: "ranges that changed: who is let in before who is not any more", from: func(d *Desired) { d.SourceRanges = prefixList("192.0.2.0/24") },
+			change: func(d *Desired) { d.SourceRanges = prefixList("198.18.0.0/15") }, want: []string{"create firewall-rule allow", "delete firewall-rule allow"},
+		},
+		{
+			name: "ranges that are not wanted any more", from: func(d *Desired) { d.SourceRanges, d.Listeners = prefixList("192.0.2.0/24"), d.Listeners[:1] },
+			change: func(d *Desired) { d.SourceRanges = nil }, want: []string{"update virtual-service tcp-80", "delete firewall-rule drop", "delete firewall-rule allow"},
+		},
+		{
+			name: "a rule of the firewall that was deleted by hand: the new one must not shut out those who may come", from: func(d *Desired) { d.SourceRanges = prefixList("192.0.2.0/24") },
+			hand: func(m *model) { m.firewall = m.firewall[1:] }, want: []string{"create firewall-rule drop", "delete firewall-rule allow", "create firewall-rule allow"},
+		},
+		{
+			name: "a virtual service that was deleted by hand comes back on its address", hand: func(m *model) { m.services = m.services[1:] },
+			want: []string{"create virtual-service tcp-80"},
+		},
+		{
+			name: "everything that was deleted by hand comes back where it was published", change: func(d *Desired) { d.Published, d.Intent = []netip.Addr{ip("203.0.113.31")}, nil },
+			from: func(d *Desired) { d.Requested = []netip.Addr{ip("203.0.113.31")} },
+			hand: func(m *model) { m.services, m.pools, m.sets = nil, nil, nil },
+			want: []string{
+				"create ip-set ipv4", "create lb-pool tcp-80", "create lb-pool tcp-443", "create virtual-service tcp-80", "create virtual-service tcp-443",
+			},
+		},
+		{
+			name: "a rule that was deleted by hand", from: func(d *Desired) { d.OneArm = arm() }, hand: func(m *model) { m.rules = m.rules[1:] }, want: []string{"create dnat-rule tcp-80"},
+		},
+		{
+			name: "a pool whose members somebody changed, once it is read", mods: []func(*model){withoutSets}, hand: func(m *model) { m.full, m.pools[0].Members = true, nil },
+			want: []string{"update lb-pool tcp-80"},
+		},
+		{name: "nothing of what people may set", hand: func(m *model) {
+			m.full, m.pools[0].Algorithm, m.services[0].Enabled, m.services[0].Description = true, "RANDOM", false, m.services[0].Description+"\nasked Bob"
+		}, want: []string{}},
+		{name: "what VCD gave up on is asked for again", hand: func(m *model) { m.services[0].State = Failed }, want: []string{"update virtual-service tcp-80"}},
+		{
+			name: "from one-arm mode to the address itself, without losing it", from: func(d *Desired) { d.OneArm, d.Listeners = arm(), d.Listeners[:1] },
+			change: func(d *Desired) { d.OneArm = nil },
+			want:   []string{"delete dnat-rule tcp-80", "delete app-port-profile tcp-80", "update virtual-service tcp-80"},
+		},
+		{
+			name: "from the address itself to one-arm mode, without losing it", from: func(d *Desired) { d.Listeners = d.Listeners[:1] },
+			change: func(d *Desired) { d.OneArm = arm() },
+			want:   []string{"update virtual-service tcp-80", "create app-port-profile tcp-80", "create dnat-rule tcp-80"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			d := ourService()
+			for _, f := range []func(*Desired){tt.from} {
+				if f != nil {
+					f(&d)
+				}
+			}
+			m := made(t, &d, tt.mods...)
+			before := m.next(d).Status.Addresses
+			d.Listeners = slices.Clone(d.Listeners)
+			if tt.change != nil {
+				tt.change(&d)
+			}
+			if tt.hand != nil {
+				tt.hand(m)
+			}
+
+			plan := m.next(d)
+
+			g.Expect(plan.Refusals).To(BeEmpty())
+			g.Expect(brief(plan)).To(Equal(tt.want))
+			g.Expect(m.converge(&d, -1)).To(HaveField("Status.Ready", true))
+			want := before
+			if len(d.Requested) > 0 {
+				want = d.Requested
+			}
+			g.Expect(m.next(d).Status.Addresses).To(Equal(want), "the address")
+		})
+	}
+}
+
+func TestWhatIsRefused(t *testing.T) {
+	tests := []struct {
+		name   string
+		mods   []func(*model)
+		change func(*Desired)
+		reason string
+		says   string
+	}{
+		{name: "an unknown certificate", change: func(d *Desired) { encrypt(d, Certificate{Alias: "typo"}) }, reason: CertificateUnknown, says: `"typo"`},
+		{
+			name: "an alias that two certificates have", mods: []func(*model){func(m *model) { m.certs = append(m.certs, m.certs[0]) }},
+			change: func(d *Desired) { encrypt(d, Certificate{Alias: "shop"}) }, reason: CertificateUnknown, says: "several",
+		},
+		{name: "TLS without a certificate", change: func(d *Desired) { encrypt(d, Certificate{}) }, reason: CertificateMissing, says: "no certificate"},
+		{name: "no engine group", mods: []func(*model){func(m *model) { m.gateway.Groups = nil }}, reason: NoEngineGroup, says: "ask the provider"},
+		{
+			name: "engine groups without room", mods: []func(*model){func(m *model) { m.gateway.Groups = []EngineGroup{{ID: "x", Name: "x", Max: 1}} }},
+			reason: NoEngineGroup, says: "room",
+		},
+		{name: "an engine group that is not there", change: func(d *Desired) { d.EngineGroup = "typo" }, reason: NoEngineGroup, says: `"typo"`},
+		{name: "an address of nobody's range", change: func(d *Desired) { d.Requested = []netip.Addr{ip("9.9.9.9")} }, reason: AddressOutside, says: "9.9.9.9"},
+		{name: "an address that another has", mods: []func(*model){func(m *model) { strangers(m) }}, change: func(d *Desired) { d.Requested = []netip.Addr{ip("203.0.113.11")} }, reason: AddressTaken, says: `"cluster"`},
+		{
+			name: "an address that the gateway uses itself", mods: []func(*model){func(m *model) { m.gateway.Used = []UsedAddress{{ip("203.0.113.15"), "PRIMARY_IP"}} }},
+			change: func(d *Desired) { d.Requested = []netip.Addr{ip("203.0.113.15")} }, reason: AddressTaken, says: "PRIMARY_IP",
+		},
+		{name: "an address of an IP Space that is another's", mods: []func(*model){withSpaces, func(m *model) {
+			m.claims = []Claim{{Value: ip("198.51.100.3"), Description: Marker{Owner: Owner{Cluster: "c2", UID: "x", Name: "x"}}.String()}}
+		}}, change: func(d *Desired) { d.Requested = []netip.Addr{ip("198.51.100.3")} }, reason: AddressTaken, says: "another use"},
+		{name: "no free address", mods: []func(*model){func(m *model) { m.gateway.Ranges = nil }}, reason: NoFreeAddress, says: "ask the provider"},
+		{name: "no free address in the one-arm range", change: func(d *Desired) { r := addresses("192.168.8.2-192.168.8.2"); d.OneArm = &r }, mods: []func(*model){bare}, reason: NoFreeAddress, says: "one-arm"},
+		{name: "a one-arm range the wrong way round", change: func(d *Desired) { d.OneArm = &Range{ip("192.168.8.9"), ip("192.168.8.2")} }, reason: BadRange, says: "invalid"},
+		{name: "an internal load balancer without a range", change: func(d *Desired) { d.Internal = true }, reason: BadRange, says: "subnet"},
+		{name: "no ports", change: func(d *Desired) { d.Listeners = nil }, reason: NoPorts, says: "no ports"},
+		{name: "no node port", change: func(d *Desired) { d.Listeners[0].NodePort = 0 }, reason: BadPort, says: "allocateLoadBalancerNodePorts"},
+		{name: "SCTP", change: func(d *Desired) { d.Listeners[0].Protocol = "SCTP" }, reason: Unsupported, says: "SCTP"},
+		{name: "HTTP on UDP", change: func(d *Desired) { d.Listeners[0].Protocol = UDP }, reason: Unsupported, says: "UDP"},
+		{name: "layer 4 with TLS without the licence", mods: []func(*model){func(m *model) { m.caps.L4TLS = false }}, change: func(d *Desired) {
+			d.Listeners[0].Application, d.Listeners[0].Certificate = L4TLS, Certificate{Alias: "shop"}
+		}, reason: Unsupported, says: "appProtocol"},
+		{name: "no nodes", change: func(d *Desired) { d.Members = nil }, reason: NoMembers, says: "IPv4"},
+		{name: "only IPv6 where there is none", mods: []func(*model){bare}, change: func(d *Desired) { d.Families = []Family{IPv6} }, reason: Unsupported, says: "IPv6"},
+		{name: "two ports on an old VCD without one-arm mode", mods: []func(*model){bare}, reason: Unsupported, says: "one-arm"},
+		{name: "source ranges where the firewall cannot", mods: []func(*model){bare}, change: func(d *Desired) { d.SourceRanges, d.Listeners = prefixList("10.0.0.0/8"), d.Listeners[:1] }, reason: Unsupported, says: "firewall"},
+		{name: "client addresses where they cannot be preserved", mods: []func(*model){bare}, change: func(d *Desired) { d.PreserveClientIP, d.Listeners = true, d.Listeners[:1] }, reason: Unsupported, says: "transparent"},
+		{name: "client addresses without IP sets", mods: []func(*model){withoutSets}, change: func(d *Desired) { d.PreserveClientIP = true }, reason: Unsupported, says: "IP sets"},
+		{name: "an unknown algorithm", change: func(d *Desired) { d.Algorithm = "MAGIC" }, reason: Unsupported, says: "MAGIC"},
+		{name: "an address of a family that the Service has not", change: func(d *Desired) { d.Requested = []netip.Addr{ip("2001:db8::11")} }, reason: BadFamilies, says: "IPv6"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			d := ourService()
+			if tt.change != nil {
+				tt.change(&d)
+			}
+
+			plan := newModel(tt.mods...).next(d)
+
+			g.Expect(plan.Steps).To(BeEmpty())
+			g.Expect(plan.Intent).To(BeEmpty())
+			g.Expect(plan.Refusals).NotTo(BeEmpty())
+			g.Expect(plan.Refusals[0].Reason).To(Equal(tt.reason))
+			g.Expect(plan.Refusals[0].Message).To(ContainSubstring(tt.says))
+		})
+	}
+}
+
+func TestARefusalLeavesWhatStands(t *testing.T) {
+	g := NewWithT(t)
+	d := ourService()
+	m := made(t, &d)
+
+	d.Listeners = append(slices.Clone(d.Listeners), Listener{Protocol: TCP, Application: HTTPS, Port: 8443, NodePort: 31000, Certificate: Certificate{Alias: "typo"}})
+	plan := m.next(d)
+	g.Expect(plan.Refusals).To(HaveLen(1))
+	g.Expect(plan.Steps).To(BeEmpty())
+
+	d.Listeners[2].Certificate.Alias = "shop"
+	g.Expect(m.converge(&d, -1)).To(HaveField("Status.Ready", true), "healed when corrected")
+}

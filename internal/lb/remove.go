@@ -1,0 +1,155 @@
+package lb
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// leftovers removes what is the owner's and no listener's any more.
+func (p *planner) leftovers() {
+	early := phaseRemove
+	if !p.nat() {
+		early = phaseFree // as long as a virtual service says that it is behind NAT, its rules are looked for
+	}
+	for _, x := range p.own.rules {
+		p.remove(early, KindRule, x.base)
+	}
+	for _, x := range p.own.profiles {
+		p.remove(early, KindProfile, x.base)
+	}
+	for _, x := range p.own.services {
+		p.remove(phaseRemove, KindService, x.base)
+	}
+	for _, x := range p.own.pools {
+		p.remove(phaseRemove, KindPool, x.base)
+	}
+	for _, x := range p.own.certificates {
+		if !slices.ContainsFunc(p.targets, func(t *target) bool { return t.certificate.Name == x.base.Name }) {
+			p.remove(phaseRemove, KindCertificate, x.base)
+		}
+	}
+}
+
+// claims allocates and marks the addresses that need it, and releases those that nothing uses.
+func (p *planner) claims() {
+	for _, f := range p.families {
+		a := p.external[f]
+		if p.inward || !a.IsValid() {
+			continue
+		}
+		c, allocated := p.claimOf(a)
+		space, inSpace := p.spaceOf(a)
+		switch {
+		case allocated && p.begun(c) && !p.mine(c):
+			p.mark(c, p.d.Owner)
+		case !allocated && inSpace && !p.sharedBy(a):
+			spec := AddressSpec{Space: space, Value: a, Description: Marker{Owner: p.d.Owner}.String()}
+			p.step(phaseClaim, Step{Verb: Create, Kind: KindAddress, Name: a.String(), Address: &spec})
+			p.step(phaseClaim, Step{Verb: Mark, Kind: KindAddress, Name: a.String(), Address: &spec})
+		}
+	}
+	p.release(func(a netip.Addr) bool { return !p.inward && p.external[FamilyOf(a)] == a })
+}
+
+func (p *planner) sharedBy(a netip.Addr) bool {
+	return slices.ContainsFunc(p.own.others, func(u Use) bool { return u.Address == a && p.sharable(u) })
+}
+
+func (p *planner) mark(c Claim, owner Owner) {
+	spec := AddressSpec{Space: c.Space, Value: c.Value}
+	if owner != (Owner{}) {
+		spec.Description = Marker{Owner: owner}.String()
+	}
+	p.step(phaseClaim, Step{Verb: Mark, Kind: KindAddress, Name: c.Value.String(), ID: c.ID, Address: &spec})
+}
+
+// release gives allocations back that are the owner's and not wanted any more. One that others use passes to them.
+func (p *planner) release(wanted func(netip.Addr) bool) {
+	for _, c := range p.o.Claims {
+		mine := p.mine(c)
+		if wanted(c.Value) || !mine && !(p.begun(c) && !c.Used) {
+			continue
+		}
+		i := slices.IndexFunc(p.own.others, func(u Use) bool { return u.Address == c.Value })
+		switch {
+		case i < 0:
+			spec := AddressSpec{Space: c.Space, Value: c.Value}
+			p.step(phaseRelease, Step{Verb: Delete, Kind: KindAddress, Name: c.Value.String(), ID: c.ID, Address: &spec})
+		case p.own.others[i].Marker.Owner.UID != "":
+			p.mark(c, p.own.others[i].Marker.Owner)
+		case mine:
+			p.notice(AddressShared, "the address %s stays allocated: %q uses it", c.Value, p.own.others[i].Name)
+			p.mark(c, Owner{})
+		}
+	}
+}
+
+// intent says which addresses are to be written down before the first step: those that are used for the first time and are not named by the
+// Service, those that are allocated for it, and those that were written down and are allocated but not marked.
+func (p *planner) intent() {
+	var out []netip.Addr
+	for _, f := range p.families {
+		a := p.external[f]
+		requested := slices.Contains(p.d.Requested, a)
+		_, allocated := p.claimOf(a)
+		_, inSpace := p.spaceOf(a)
+		known := slices.Contains(p.d.Intent, a)
+		if a.IsValid() && (known || p.fresh[f] && !requested || !allocated && inSpace && !p.inward) {
+			out = append(out, a)
+		}
+	}
+	if !slices.ContainsFunc(out, func(a netip.Addr) bool { return !slices.Contains(p.d.Intent, a) }) {
+		return
+	}
+	for _, a := range p.d.Intent {
+		if c, ok := p.claimOf(a); ok && p.begun(c) && !slices.Contains(out, a) {
+			out = append(out, a)
+		}
+	}
+	p.plan.Intent = out
+}
+
+// absent removes everything of the owner: first what clients reach, last what nothing else of the cluster needs.
+func (p *planner) absent() Plan {
+	p.need(Forwardings | Certificates)
+	if p.c.SourceRanges {
+		p.need(Firewall)
+	}
+	if p.needs != 0 {
+		return Plan{Needs: p.needs}
+	}
+	p.doubts()
+	if !p.d.Owner.WholeCluster() {
+		p.removeAll()
+	}
+	if !p.o.Others {
+		for _, s := range p.o.Sets {
+			if m, ok := ParseMarker(s.Description); ok && m.Owner.Is(Owner{Cluster: p.d.Owner.Cluster}) {
+				p.remove(phaseRelease, KindSet, s.Object)
+			}
+		}
+	}
+	return p.result()
+}
+
+func (p *planner) removeAll() {
+	for _, x := range p.own.rules {
+		p.remove(phaseRemove, KindRule, x.base)
+	}
+	for _, x := range p.own.profiles {
+		p.remove(phaseRemove, KindProfile, x.base)
+	}
+	for _, x := range p.own.services {
+		p.remove(phaseRemove, KindService, x.base)
+	}
+	for _, x := range p.own.firewall {
+		p.remove(phaseRemove, KindFirewall, x.base)
+	}
+	for _, x := range p.own.pools {
+		p.remove(phaseRemove, KindPool, x.base)
+	}
+	for _, x := range p.own.certificates {
+		p.remove(phaseRemove, KindCertificate, x.base)
+	}
+	p.release(func(netip.Addr) bool { return false })
+}

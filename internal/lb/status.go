@@ -1,0 +1,100 @@
+package lb
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+)
+
+// status says what clients can use of what is observed.
+func (p *planner) status() {
+	s := &p.plan.Status
+	s.Objects = p.objects()
+	pending := 0
+	for _, t := range p.targets {
+		port := PortStatus{Protocol: t.listener.Protocol, Port: t.listener.Port, Health: t.service.object.Health, Problem: p.problemOf(t)}
+		if port.Problem != "" {
+			pending++
+		}
+		s.Ports = append(s.Ports, port)
+	}
+	if p.d.Absent || len(p.plan.Refusals) > 0 {
+		return
+	}
+	for _, f := range p.families {
+		if a := p.external[f]; a.IsValid() && !slices.ContainsFunc(p.targets, func(t *target) bool { return !t.reachable(a, p.nat()) }) {
+			s.Addresses = append(s.Addresses, a)
+		}
+	}
+	if len(p.plan.Steps) == 0 && pending > 0 {
+		p.plan.Wait = fmt.Sprintf("virtual services are being realized (%d of %d ready)", len(p.targets)-pending, len(p.targets))
+	}
+	s.Ready = p.plan.Done()
+}
+
+// Problems of ports.
+const (
+	problemMissing = "NotCreated"
+	problemPending = "Pending"
+	problemFailed  = "RealizationFailed"
+)
+
+func (p *planner) problemOf(t *target) string {
+	states := []State{t.service.base.State, t.pool.base.State}
+	missing := !t.hasService() || !t.hasPool()
+	if p.nat() {
+		missing = missing || !t.hasRule() || !t.hasProfile()
+	}
+	switch {
+	case slices.Contains(states, Failed):
+		return problemFailed
+	case missing:
+		return problemMissing
+	case slices.Contains(states, Pending):
+		return problemPending
+	}
+	return ""
+}
+
+// reachable says whether clients reach a listener on an address.
+func (t *target) reachable(a netip.Addr, nat bool) bool {
+	if !t.hasService() || t.service.base.State == Failed {
+		return false
+	}
+	if nat {
+		return t.hasRule() && t.rule.object.External == a
+	}
+	return slices.Contains(t.service.object.VIPs, a)
+}
+
+// objects are all that the owner has.
+func (p *planner) objects() []ObjectStatus {
+	var out []ObjectStatus
+	add := func(kind Kind, o Object, a netip.Addr) { out = append(out, ObjectStatus{kind, o.ID, o.Name, a}) }
+	for _, x := range p.all.services {
+		a := netip.Addr{}
+		if len(x.object.VIPs) > 0 {
+			a = x.object.VIPs[0]
+		}
+		add(KindService, x.base, a)
+	}
+	for _, x := range p.all.pools {
+		add(KindPool, x.base, netip.Addr{})
+	}
+	for _, x := range p.all.rules {
+		add(KindRule, x.base, x.object.External)
+	}
+	for _, x := range p.all.profiles {
+		add(KindProfile, x.base, netip.Addr{})
+	}
+	for _, x := range p.all.firewall {
+		add(KindFirewall, x.base, netip.Addr{})
+	}
+	for _, x := range p.all.certificates {
+		add(KindCertificate, x.base, netip.Addr{})
+	}
+	for _, c := range p.all.claims {
+		out = append(out, ObjectStatus{KindAddress, c.ID, c.Value.String(), c.Value})
+	}
+	return out
+}

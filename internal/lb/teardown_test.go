@@ -1,0 +1,272 @@
+package lb
+
+import (
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestWhatIsRemoved(t *testing.T) {
+	tests := []struct {
+		name string
+		mods []func(*model)
+		from func(*Desired)
+		hand func(*model)
+		want []string
+	}{
+		{
+			name: "all of it, the IP set of the cluster with its last load balancer",
+			want: []string{"delete virtual-service tcp-80", "delete lb-pool tcp-80", "delete ip-set ipv4"},
+		},
+		{
+			name: "not the IP set, while another Service has something", hand: func(m *model) {
+				other := Marker{Owner: Owner{Cluster: ourService().Owner.Cluster, Namespace: "other", Name: "other", UID: "u9"}, Listener: "tcp-80"}
+				m.pools = append(m.pools, Pool{Object: Object{ID: "x", Name: "x", Description: other.String()}})
+			},
+			want: []string{"delete virtual-service tcp-80", "delete lb-pool tcp-80"},
+		},
+		{
+			name: "first what clients reach, last the address", mods: []func(*model){withSpaces, withoutSets}, from: func(d *Desired) { d.OneArm = arm() },
+			want: []string{
+				"delete dnat-rule tcp-80", "delete app-port-profile tcp-80", "delete virtual-service tcp-80", "delete lb-pool tcp-80", "delete ip-allocation 198.51.100.1",
+			},
+		},
+		{
+			name: "what is guarded goes before the guard", mods: []func(*model){withoutSets}, from: func(d *Desired) { d.SourceRanges = prefixList("192.0.2.0/24") },
+			want: []string{"delete virtual-service tcp-80", "delete firewall-rule drop", "delete firewall-rule allow", "delete lb-pool tcp-80"},
+		},
+		{
+			name: "an imported certificate, not one of people", mods: []func(*model){withoutSets}, from: func(d *Desired) { encrypt(d, Certificate{Chain: "PEM", Key: "k"}) },
+			want: []string{"delete virtual-service tcp-80", "delete lb-pool tcp-80", "delete certificate"},
+		},
+		{
+			name: "what is half-built, pending and failed", mods: []func(*model){withoutSets}, hand: func(m *model) { m.services = nil; m.pools[0].State = Failed },
+			want: []string{"delete lb-pool tcp-80"},
+		},
+		{
+			name: "virtual services that are pending", mods: []func(*model){withoutSets}, hand: func(m *model) { m.services[0].State = Pending },
+			want: []string{"delete virtual-service tcp-80", "delete lb-pool tcp-80"},
+		},
+		{
+			name: "an allocation that was not marked yet", mods: []func(*model){withSpaces, withoutSets}, hand: func(m *model) {
+				m.services, m.pools, m.claims[0].Description, m.claims[0].Used = nil, nil, "", false
+			},
+			want: []string{"delete ip-allocation 198.51.100.1"},
+		},
+		{
+			name: "not an address that somebody else uses: it is theirs then", mods: []func(*model){withSpaces, withoutSets}, hand: func(m *model) {
+				m.services = append(m.services, VirtualService{Object: Object{ID: "p", Name: "people's"}, VIPs: []netip.Addr{ip("198.51.100.1")}, Protocol: TCP, Port: 9})
+			},
+			want: []string{"mark ip-allocation 198.51.100.1", "delete virtual-service tcp-80", "delete lb-pool tcp-80"},
+		},
+		{name: "nothing of what is not there", hand: func(m *model) { m.services, m.pools, m.sets = nil, nil, nil }, want: []string{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			d := ourService()
+			d.Listeners = d.Listeners[:1]
+			if tt.from != nil {
+				tt.from(&d)
+			}
+			m := made(t, &d, tt.mods...)
+			if tt.hand != nil {
+				tt.hand(m)
+			}
+			d.Absent = true
+
+			g.Expect(brief(m.next(d))).To(Equal(tt.want))
+
+			_, err := m.converge(&d, -1)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(m.left(d.Owner)).To(BeEmpty())
+			g.Expect(m.certs).To(HaveLen(1))
+		})
+	}
+}
+
+func TestACrashAfterEachWrite(t *testing.T) {
+	ways := map[string]func(*Desired){
+		"shared address": func(*Desired) {}, "one-arm": func(d *Desired) { d.OneArm = arm() },
+		"all at once": func(d *Desired) {
+			encrypt(d, Certificate{Chain: "PEM", Key: "k"})
+			d.SourceRanges = prefixList("192.0.2.0/24")
+		},
+	}
+	for name, mod := range ways {
+		for at, mods := range gateways {
+			t.Run(name+" with "+at, func(t *testing.T) {
+				for kill := range 30 {
+					g := NewWithT(t)
+					m, d := newModel(mods...), ourService()
+					mod(&d)
+
+					plan, err := m.converge(&d, kill)
+					if len(plan.Refusals) > 0 {
+						return
+					}
+					if err == nil {
+						break
+					}
+					g.Expect(errors.Is(err, errKilled)).To(BeTrue(), "%v", err)
+					again, err := m.converge(&d, -1)
+					g.Expect(err).NotTo(HaveOccurred(), "killed after %d writes", kill)
+					g.Expect(served(m, &d, again)).To(Succeed(), "killed after %d writes", kill)
+					g.Expect(len(m.claims)).To(BeNumerically("<=", 1), "killed after %d writes", kill)
+
+					d.Absent = true
+					_, err = m.converge(&d, kill)
+					g.Expect(err == nil || errors.Is(err, errKilled)).To(BeTrue())
+					_, err = m.converge(&d, -1)
+					g.Expect(err).NotTo(HaveOccurred())
+					g.Expect(m.left(d.Owner)).To(BeEmpty())
+					g.Expect(m.claims).To(BeEmpty())
+					g.Expect(m.sets).To(BeEmpty())
+				}
+			})
+		}
+	}
+}
+
+func TestTwoServicesOnOneAddress(t *testing.T) {
+	g := NewWithT(t)
+	m := newModel(withSpaces)
+	first, second := ourService(), ourService()
+	first.Share, second.Share = "dns", "dns"
+	second.Owner.Name, second.Owner.UID = "web2", "22222222-2222-2222-2222-222222222222"
+	second.Listeners = []Listener{{Protocol: UDP, Application: L4, Port: 53, NodePort: 30053}}
+
+	one, err := m.converge(&first, -1)
+	g.Expect(err).NotTo(HaveOccurred())
+	two, err := m.converge(&second, -1)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(two.Status.Addresses).To(Equal(one.Status.Addresses))
+	g.Expect(m.claims).To(HaveLen(1))
+
+	first.Absent = true
+	_, err = m.converge(&first, -1)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(m.claims).To(HaveLen(1), "the address passes to the one that is left")
+	g.Expect(m.next(second).Done()).To(BeTrue())
+	second.Absent = true
+	_, err = m.converge(&second, -1)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(m.claims).To(BeEmpty())
+}
+
+func TestAnAddressIsNotSharedWithoutBothAgreeing(t *testing.T) {
+	g := NewWithT(t)
+	m := newModel()
+	first, second := ourService(), ourService()
+	second.Owner.Name, second.Owner.UID, second.Share = "web2", "22222222-2222-2222-2222-222222222222", "dns"
+	_, err := m.converge(&first, -1)
+	g.Expect(err).NotTo(HaveOccurred())
+
+	second.Listeners[0].Port, second.Listeners[1].Port = 81, 444
+	second.Requested = m.next(first).Status.Addresses
+	plan, err := m.converge(&second, -1)
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(plan.Refusals).To(ConsistOf(HaveField("Reason", AddressTaken)))
+}
+
+func TestAnAddressThatSomebodyElseTookFirst(t *testing.T) {
+	g := NewWithT(t)
+	m, d := newModel(withoutSets), ourService()
+	_, err := m.converge(&d, 1)
+	g.Expect(errors.Is(err, errKilled)).To(BeTrue())
+	g.Expect(d.Intent).To(Equal([]netip.Addr{ip("203.0.113.10")}))
+	m.services = append(m.services, VirtualService{Object: Object{ID: "p", Name: "people's"}, VIPs: d.Intent, Protocol: TCP, Port: 80})
+
+	plan, err := m.converge(&d, -1)
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(plan.Status.Addresses).To(Equal([]netip.Addr{ip("203.0.113.11")}))
+}
+
+func TestMembersBeyondWhatAPoolTakes(t *testing.T) {
+	g := NewWithT(t)
+	d := ourService()
+	d.Members = nil
+	for i := range byte(200) {
+		d.Members = append(d.Members, netip.AddrFrom4([4]byte{10, 0, 1, i}))
+	}
+	first := newModel(withoutSets).next(d)
+	g.Expect(first.Notices).To(ConsistOf(HaveField("Reason", TooManyMembers)))
+	some := first.Steps[0].Pool.Members
+	g.Expect(some).To(HaveLen(100))
+
+	d.Members = append(d.Members[:0:0], d.Members[1:]...)
+	next := newModel(withoutSets).next(d).Steps[0].Pool.Members
+	changed := 0
+	for _, a := range next {
+		if !containsAddr(some, a) {
+			changed++
+		}
+	}
+	g.Expect(changed).To(BeNumerically("<=", 1), "a node that goes changes one member at most")
+}
+
+func containsAddr(list []netip.Addr, a netip.Addr) bool {
+	for _, x := range list {
+		if x == a {
+			return true
+		}
+	}
+	return false
+}
+
+func TestProbes(t *testing.T) {
+	local := Health{Port: 32000, Path: "/healthz"}
+	tests := []struct {
+		name     string
+		listener Listener
+		caps     Capabilities
+		want     []Health
+	}{
+		{"TCP for TCP", Listener{Protocol: TCP}, Capabilities{}, []Health{{Monitor: MonitorTCP}}},
+		{"UDP for UDP", Listener{Protocol: UDP}, Capabilities{}, []Health{{Monitor: MonitorUDP}}},
+		{"as asked for", Listener{Protocol: UDP, Health: Health{Monitor: MonitorPing}}, Capabilities{}, []Health{{Monitor: MonitorPing}}},
+		{"none, if that is asked for", Listener{Protocol: TCP, Health: Health{Monitor: MonitorNone}}, Capabilities{}, nil},
+		{"the port that tells of endpoints", Listener{Protocol: TCP, Health: local}, Capabilities{HealthPort: true}, []Health{{Monitor: MonitorHTTP, Port: 32000, Path: "/healthz"}}},
+		{"the node port, where VCD probes no other", Listener{Protocol: TCP, Health: local}, Capabilities{}, []Health{{Monitor: MonitorTCP}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+
+			g.Expect((&planner{c: tt.caps}).probes(tt.listener)).To(Equal(tt.want))
+		})
+	}
+}
+
+func TestNamesAndMarkersFit(t *testing.T) {
+	g := NewWithT(t)
+	long := Owner{
+		Cluster: "urn:vcloud:entity:vmware:capvcdCluster:11111111-1111-1111-1111-111111111111", Namespace: strings.Repeat("n", 63), Name: strings.Repeat("s", 63),
+		UID: "22222222-2222-2222-2222-222222222222",
+	}
+	for kind := range prefixes {
+		g.Expect(len(nameFor(kind, long, "tcp-65535"))).To(BeNumerically("<=", maxName))
+	}
+	m := Marker{Owner: long, Listener: "tcp-65535", Via: ViaInside, Guarded: true, Wrote: "0123456789"}
+	g.Expect(len(m.String())).To(BeNumerically("<=", maxDescription))
+	got, ok := ParseMarker(m.String())
+	g.Expect(ok).To(BeTrue())
+	g.Expect(got.Owner.Is(long)).To(BeTrue())
+	got.Owner = long
+	g.Expect(got).To(Equal(m))
+}
+
+func TestAStepTellsNoSecret(t *testing.T) {
+	g := NewWithT(t)
+	d := ourService()
+	encrypt(&d, Certificate{Chain: "PEM", Key: "SECRET"})
+	for _, s := range newModel().next(d).Steps {
+		g.Expect(s.String()).NotTo(ContainSubstring("SECRET"))
+		g.Expect(s.Name).NotTo(ContainSubstring("SECRET"))
+	}
+}

@@ -1,0 +1,139 @@
+package lb
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// algorithms that VCD knows.
+var algorithms = []string{
+	"ROUND_ROBIN", "LEAST_CONNECTIONS", "CONSISTENT_HASH", "FASTEST_RESPONSE", "LEAST_LOAD", "FEWEST_SERVERS", "RANDOM", "FEWEST_TASKS", "CORE_AFFINITY",
+}
+
+// Algorithms returns the names of the algorithms that pools can have, sorted.
+func Algorithms() []string { return slices.Sorted(slices.Values(algorithms)) }
+
+// validate refuses what cannot be, before anything is looked at.
+func (p *planner) validate() {
+	p.validateFamilies()
+	p.validateListeners()
+	p.validateRequested()
+	p.validateWishes()
+	if p.d.Algorithm != "" && !slices.Contains(algorithms, p.d.Algorithm) {
+		p.refuse(Unsupported, "the algorithm %q is unknown: use one of %s", p.d.Algorithm, strings.Join(Algorithms(), ", "))
+	}
+	if r := p.d.OneArm; r != nil && (!r.First.IsValid() || !r.Last.IsValid() || r.First.Is4() != r.Last.Is4() || r.Last.Less(r.First)) {
+		p.refuse(BadRange, "the one-arm range %s to %s is invalid: correct it in the configuration", r.First, r.Last)
+	}
+}
+
+// validateFamilies finds out which families the load balancer can have. The first one is needed; a second one is left out where it cannot be.
+func (p *planner) validateFamilies() {
+	if len(p.d.Families) == 0 {
+		p.refuse(BadFamilies, "the load balancer needs a family of addresses: IPv4 or IPv6")
+		return
+	}
+	for i, f := range p.d.Families {
+		why := ""
+		switch {
+		case f == IPv6 && !p.c.IPv6:
+			why = "the edge gateway has no load balancing on IPv6"
+		case f == IPv6 && p.d.OneArm != nil && !p.d.Internal:
+			why = "in one-arm mode addresses are translated, which IPv6 cannot be"
+		}
+		switch {
+		case why == "":
+			p.families = append(p.families, f)
+		case i == 0:
+			p.refuse(Unsupported, "%s: set ipFamilies of the Service to IPv4", why)
+		default:
+			p.notice(Unsupported, "%s: the load balancer has an %s address only", why, p.d.Families[0])
+		}
+	}
+	if len(p.families) > 0 && len(p.members()) == 0 {
+		p.refuse(NoMembers, "no node has an %s address: nodes need one to be members", p.families[0])
+	}
+}
+
+func (p *planner) validateListeners() {
+	if len(p.d.Listeners) == 0 {
+		p.refuse(NoPorts, "the Service has no ports")
+	}
+	seen := map[string]bool{}
+	for _, l := range p.d.Listeners {
+		if seen[l.Key()] {
+			p.refuse(BadPort, "port %d is there twice for %s", l.Port, l.Protocol)
+		}
+		seen[l.Key()] = true
+		p.validateListener(l)
+	}
+}
+
+func (p *planner) validateListener(l Listener) {
+	switch {
+	case l.Port < 1 || l.Port > 65535:
+		p.refuse(BadPort, "port %d is invalid", l.Port)
+	case l.NodePort < 1 || l.NodePort > 65535:
+		p.refuse(BadPort, "port %d has no node port: set allocateLoadBalancerNodePorts to true", l.Port)
+	case l.Protocol != TCP && l.Protocol != UDP:
+		p.refuse(Unsupported, "port %d has the protocol %s: use TCP or UDP", l.Port, l.Protocol)
+	case l.Protocol == UDP && l.Application != L4:
+		p.refuse(Unsupported, "port %d is UDP, which cannot be %s: remove its appProtocol", l.Port, l.Application)
+	case l.Application.TLS() && l.Certificate == (Certificate{}):
+		p.refuse(CertificateMissing, "port %d ends TLS and has no certificate: name one by annotation, or switch TLS off for this port", l.Port)
+	case l.Application == L4TLS && !p.c.L4TLS:
+		p.refuse(Unsupported, "port %d asks for TLS on layer 4, which takes the premium feature set of the load balancer: use appProtocol https", l.Port)
+	case l.Health.Interval != 0 && !p.c.HealthPort:
+		p.notice(Unsupported, "this VCD has no intervals of health monitors: its own is used")
+	}
+}
+
+func (p *planner) validateRequested() {
+	seen := map[Family]bool{}
+	for _, a := range p.d.Requested {
+		f := FamilyOf(a)
+		switch {
+		case seen[f]:
+			p.refuse(BadFamilies, "more than one %s address is requested: request one for each family", f)
+		case !slices.Contains(p.d.Families, f):
+			p.refuse(BadFamilies, "the address %s is requested, but the Service has no %s", a, f)
+		}
+		seen[f] = true
+	}
+}
+
+// validateWishes refuses what the gateway cannot do.
+func (p *planner) validateWishes() {
+	if len(p.d.SourceRanges) > 0 && !p.c.SourceRanges {
+		p.refuse(Unsupported, "loadBalancerSourceRanges need rules of the edge gateway's firewall, which are not switched on or cannot be created one by one here: "+
+			"switch them on (VCD 10.5.1 and later), or remove the ranges and filter in the cluster")
+	}
+	if !p.d.PreserveClientIP {
+		return
+	}
+	switch {
+	case !p.c.PreserveClientIP:
+		p.refuse(Unsupported, "client addresses cannot be preserved: the edge gateway's load balancer is not in transparent mode (VCD 10.4.1 and later)")
+	case !p.c.MemberSets:
+		p.refuse(Unsupported, "client addresses are preserved only with IP sets as members, which the user may not create: give it the right to manage security groups")
+	case len(p.families) > 1:
+		p.refuse(Unsupported, "client addresses cannot be preserved when families are translated: use one family")
+	}
+}
+
+// members are the addresses of the first family, sorted.
+func (p *planner) members() []netip.Addr {
+	return membersOf(p.d.Members, p.families[0])
+}
+
+func membersOf(all []netip.Addr, f Family) []netip.Addr {
+	var out []netip.Addr
+	for _, a := range all {
+		if a.IsValid() && FamilyOf(a) == f {
+			out = append(out, a.Unmap())
+		}
+	}
+	slices.SortFunc(out, netip.Addr.Compare)
+	return slices.Compact(out)
+}
