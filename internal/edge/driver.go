@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -62,30 +61,3 @@ type Driver struct {
 func New(session func(ctx context.Context) (*vcd.Session, error), opts Options) *Driver {
 	return &Driver{session: session, opts: opts.withDefaults(), gateways: map[string]*gateway{}}
 }
-
-// Observe returns everything that an owner has on a gateway, given by its URN, and what else a plan for it depends on. It is
-// complete, or an error: one that wraps [lb.ErrRefused] if something has to be changed first, such as a right that is missing,
-// [lb.ErrBusy] if VCD wants less calls, and else [lb.ErrUnknown].
-func (d *Driver) Observe(ctx context.Context, gateway string, q lb.Query) (lb.Observed, error) {
-	return lb.Observed{}, lb.ErrUnknown
-}
-
-// Run runs one step on a gateway, given by its URN, and waits until it is done. Writes to a gateway take turns. The error wraps
-// [lb.ErrBusy], [lb.ErrRefused] or [lb.ErrUnknown]; after the last, the step may have been done, or may still be.
-func (d *Driver) Run(ctx context.Context, gateway string, step lb.Step) error {
-	return lb.ErrUnknown
-}
-
-// Owners returns whoever of a cluster has something on a gateway, read anew: Services by their markers, those known from names of
-// cloud provider interface 1.6.1 only, and, for what all share, the cluster itself. Errors are those of Observe.
-func (d *Driver) Owners(ctx context.Context, gateway, cluster string) ([]lb.Owner, error) {
-	return nil, lb.ErrUnknown
-}
-
-// Capabilities returns what the gateway, the agreed API version and the rights of the user allow, as far as is known. Errors are those
-// of Observe.
-func (d *Driver) Capabilities(ctx context.Context, gateway string) (lb.Capabilities, error) {
-	return lb.Capabilities{}, lb.ErrUnknown
-}
-
-type gateway struct{}

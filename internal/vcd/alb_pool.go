@@ -11,6 +11,9 @@ import (
 
 const poolsPath = "/cloudapi/1.0.0/loadBalancer/pools"
 
+// ClientIP is the persistence that sends a client, known by its address, to the same member again.
+const ClientIP = "CLIENT_IP"
+
 // A Health is how a load balancer finds a pool or virtual service: UP, DOWN, DISABLED, UNAVAILABLE, PENDING or UNKNOWN.
 type Health string
 
@@ -40,7 +43,7 @@ type ServerPool struct {
 	MemberList  []PoolMember
 	MemberGroup Ref // the IP set whose addresses are the members; zero if there is none
 	Monitors    []string
-	Persistence string // CLIENT_IP …; empty for none
+	Persistence string // ClientIP …; empty for none
 }
 
 // A PoolMember is an address that a pool sends to.
@@ -60,7 +63,7 @@ type PoolSpec struct {
 	Members     []PoolMember
 	MemberGroup string // URN of an IP set; see Features.MemberGroups
 	Monitors    []string
-	Persistence string
+	Sticky      bool // a client gets to the same member again, by its address
 }
 
 // A PoolChange is one change of a pool: what is nil stays as it is.
@@ -72,7 +75,7 @@ type PoolChange struct {
 	Members     *[]PoolMember // takes the place of a member group
 	MemberGroup *string       // takes the place of members
 	Monitors    *[]string     // types; those that are there stay as they are
-	Persistence *string
+	Sticky      *bool         // false takes persistence by address of the client away, and no other
 }
 
 type wirePool struct {
@@ -184,8 +187,8 @@ func (s *Session) CreatePool(ctx context.Context, spec PoolSpec) (Task, error) {
 		body["memberGroupRef"] = refTo(spec.MemberGroup)
 		delete(body, "members")
 	}
-	if spec.Persistence != "" {
-		body["persistenceProfile"] = wirePersistence{Type: spec.Persistence}
+	if spec.Sticky {
+		body["persistenceProfile"] = wirePersistence{Type: ClientIP}
 	}
 	task, err := s.startJSON(ctx, http.MethodPost, poolsPath, body)
 	if err != nil {
@@ -234,8 +237,8 @@ func (c PoolChange) apply(o object) (bool, error) {
 	if c.Monitors != nil {
 		changed = o.setMonitors(*c.Monitors) || changed
 	}
-	if c.Persistence != nil {
-		changed = o.setPersistence(*c.Persistence) || changed
+	if c.Sticky != nil {
+		changed = o.setSticky(*c.Sticky) || changed
 	}
 	return changed, nil
 }
@@ -312,16 +315,16 @@ func (o object) setMonitors(types []string) bool {
 	return o.set("healthMonitors", list)
 }
 
-func (o object) setPersistence(kind string) bool {
+func (o object) setSticky(sticky bool) bool {
 	var now wirePersistence
 	_ = json.Unmarshal(o["persistenceProfile"], &now) //nolint:errchkjson // null is none
-	if now.Type == kind {
+	switch {
+	case sticky == (now.Type == ClientIP):
 		return false
+	case sticky:
+		return o.set("persistenceProfile", wirePersistence{Type: ClientIP})
 	}
-	if kind == "" {
-		return o.set("persistenceProfile", nil)
-	}
-	return o.set("persistenceProfile", wirePersistence{Type: kind})
+	return o.set("persistenceProfile", nil)
 }
 
 // DeletePool starts deleting a pool, which no virtual service may use.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strconv"
 )
 
 // A FirewallRule is a rule of a gateway's firewall that a person, or a program, made.
@@ -17,11 +18,11 @@ type FirewallRule struct {
 	Action      string // ALLOW, DROP or REJECT
 }
 
-// A FirewallRuleSpec is a rule that lets addresses in.
+// A FirewallRuleSpec is a rule for what goes to one address.
 type FirewallRuleSpec struct {
 	Name        string
 	Description string
-	Sources     []netip.Prefix
+	Sources     []netip.Prefix // empty: everybody
 	Destination netip.Addr
 	Protocol    string // TCP or UDP
 	Ports       []int
@@ -64,8 +65,8 @@ func (s *Session) FirewallRules(ctx context.Context, gateway string) ([]Firewall
 	return rules, nil
 }
 
-// CreateFirewallRule starts creating one rule, before all others, without touching them. It takes VCD 10.5.1, see
-// [Features.SingleFirewallRule], and the right "Gateway: Configure Firewall".
+// CreateFirewallRule starts creating one rule, before all others, without touching them. It takes VCD 10.5.1, see [Features.SingleFirewallRule], and the
+// right "Gateway: Configure Firewall".
 func (s *Session) CreateFirewallRule(ctx context.Context, gateway string, spec FirewallRuleSpec) (Task, error) {
 	sources := make([]string, len(spec.Sources))
 	for i, p := range spec.Sources {
@@ -73,10 +74,14 @@ func (s *Session) CreateFirewallRule(ctx context.Context, gateway string, spec F
 	}
 	ports := make([]string, len(spec.Ports))
 	for i, p := range spec.Ports {
-		ports[i] = fmt.Sprint(p)
+		ports[i] = strconv.Itoa(p)
+	}
+	family := "IPV4"
+	if spec.Destination.Is6() {
+		family = "IPV6"
 	}
 	task, err := s.startJSON(ctx, http.MethodPost, rulesPath(gateway, ""), map[string]any{
-		"name": spec.Name, "comments": spec.Description, "active": true, "actionValue": spec.Action, "direction": "IN_OUT", "ipProtocol": "IPV4_IPV6",
+		"name": spec.Name, "comments": spec.Description, "active": true, "actionValue": spec.Action, "direction": "IN_OUT", "ipProtocol": family,
 		"sourceFirewallIpAddresses": sources, "destinationFirewallIpAddresses": []string{spec.Destination.String()},
 		"rawPortProtocols": []any{map[string]any{"layer4Item": map[string]any{"protocol": spec.Protocol, "destinationPorts": ports}}},
 		"relativePosition": map[string]any{"rulePosition": "TOP"},

@@ -123,8 +123,8 @@ func (s *Session) FloatingIPs(ctx context.Context, space string) ([]FloatingIP, 
 	}
 	var allocated []FloatingIP
 	for _, line := range lines {
-		if addr := parseAddr(line.Value); line.Type == floatingIP && addr.IsValid() {
-			allocated = append(allocated, FloatingIP{ID: line.ID, Address: addr, Usage: line.Usage, Description: line.Description})
+		if a := line.allocation(); line.Type == floatingIP && a.Address.IsValid() {
+			allocated = append(allocated, a)
 		}
 	}
 	return allocated, nil
@@ -156,12 +156,32 @@ func AllocatedID(task Task, address netip.Addr) string {
 	return ""
 }
 
-// MarkFloatingIP reads an allocated address, notes what it is used for and starts writing that back. Of one that VCD itself
-// uses, only the description changes. It takes the right "IP Spaces: Allocate".
-func (s *Session) MarkFloatingIP(ctx context.Context, space, id string, usage UsageState, description string) (Task, error) {
+// FloatingIP reads an allocated address.
+func (s *Session) FloatingIP(ctx context.Context, space, id string) (FloatingIP, error) {
+	var doc wireAllocation
+	if err := s.getJSON(ctx, allocationPath(space, id), "", &doc); err != nil {
+		return FloatingIP{}, fmt.Errorf("reading an address of IP Space %s: %w", space, err)
+	}
+	return doc.allocation(), nil
+}
+
+func (w wireAllocation) allocation() FloatingIP {
+	return FloatingIP{ID: w.ID, Address: parseAddr(w.Value), Usage: w.Usage, Description: w.Description}
+}
+
+// MarkFloatingIP reads an allocated address, lets mark say what it is used for and by whom, and starts writing that back. Of one
+// that VCD itself uses, only the description changes. It takes the right "IP Spaces: Allocate".
+func (s *Session) MarkFloatingIP(ctx context.Context, space, id string, mark func(now FloatingIP) (UsageState, string, error)) (Task, error) {
 	task, err := s.change(ctx, allocationPath(space, id), func(o object) (bool, error) {
+		now := FloatingIP{
+			ID: o.textOf("id"), Address: parseAddr(o.textOf("value")), Usage: UsageState(o.textOf("usageState")), Description: o.textOf("description"),
+		}
+		usage, description, err := mark(now)
+		if err != nil {
+			return false, err
+		}
 		changed := o.set("description", description)
-		if o.textOf("usageState") != string(Used) {
+		if now.Usage != Used {
 			changed = o.set("usageState", usage) || changed
 		}
 		return changed, nil

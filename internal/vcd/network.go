@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"strings"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
@@ -41,16 +42,16 @@ func (s *Session) findNetwork(ctx context.Context, vdc VDC, nameOrURN string) (N
 	if isURN(nameOrURN) {
 		by = term{"id", nameOrURN}
 	}
-	var page struct {
-		Values []*types.OpenApiOrgVdcNetwork `json:"values"`
+	found, err := s.networks(ctx, nameOrURN, term{"ownerRef.id", vdc.ID}, term{"_context", "includeAccessible"}, by)
+	if err == nil && len(found) == 0 {
+		found, err = s.groupNetworks(ctx, vdc, nameOrURN, by)
 	}
-	filter := jsonFilter(term{"ownerRef.id", vdc.ID}, term{"_context", "includeAccessible"}, by)
-	if err := s.getJSON(ctx, networksPath, params("page", "1", "pageSize", "32", "filter", filter), &page); err != nil {
-		return Network{}, fmt.Errorf("looking up network %s: %w", nameOrURN, err)
+	if err != nil {
+		return Network{}, err
 	}
-	hits := make([]Ref, len(page.Values))
+	hits := make([]Ref, len(found))
 	byID := map[string]*types.OpenApiOrgVdcNetwork{}
-	for i, n := range page.Values {
+	for i, n := range found {
 		hits[i] = Ref{ID: n.ID, Name: n.Name}
 		byID[n.ID] = n
 	}
@@ -63,6 +64,56 @@ func (s *Session) findNetwork(ctx context.Context, vdc VDC, nameOrURN string) (N
 		return Network{}, err
 	}
 	return network(byID[ref.ID], dhcp), nil
+}
+
+func (s *Session) networks(ctx context.Context, nameOrURN string, terms ...term) ([]*types.OpenApiOrgVdcNetwork, error) {
+	var page struct {
+		Values []*types.OpenApiOrgVdcNetwork `json:"values"`
+	}
+	if err := s.getJSON(ctx, networksPath, params("page", "1", "pageSize", "32", "filter", jsonFilter(terms...)), &page); err != nil {
+		return nil, fmt.Errorf("looking up network %s: %w", nameOrURN, err)
+	}
+	return page.Values, nil
+}
+
+// groupNetworks finds networks that belong to a VDC group which the VDC is in. Who may not see the groups has to believe that it is.
+func (s *Session) groupNetworks(ctx context.Context, vdc VDC, nameOrURN string, by term) ([]*types.OpenApiOrgVdcNetwork, error) {
+	found, err := s.networks(ctx, nameOrURN, by)
+	if err != nil {
+		return nil, err
+	}
+	var inGroups []*types.OpenApiOrgVdcNetwork
+	for _, n := range found {
+		if n.OwnerRef == nil || !strings.HasPrefix(n.OwnerRef.ID, "urn:vcloud:vdcGroup:") {
+			continue
+		}
+		member, err := s.inGroup(ctx, vdc, n.OwnerRef.ID)
+		if err != nil {
+			return nil, fmt.Errorf("looking up network %s: %w", nameOrURN, err)
+		}
+		if member {
+			inGroups = append(inGroups, n)
+		}
+	}
+	return inGroups, nil
+}
+
+func (s *Session) inGroup(ctx context.Context, vdc VDC, group string) (bool, error) {
+	var doc struct {
+		Members []struct {
+			VDC wireRef `json:"vdcRef"`
+		} `json:"participatingOrgVdcs"`
+	}
+	err := s.getJSON(ctx, "/cloudapi/1.0.0/vdcGroups/"+url.PathEscape(group), "", &doc)
+	if errors.Is(err, ErrForbidden) {
+		return true, nil
+	}
+	for _, m := range doc.Members {
+		if uuidOf(m.VDC.ID) == uuidOf(vdc.ID) {
+			return true, nil
+		}
+	}
+	return false, err
 }
 
 // dhcpPools returns the ranges of VCD's DHCP server on a network. Who may not see them goes without.

@@ -1,0 +1,250 @@
+package edge
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"net/netip"
+	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// rounds is in how many turns all pools and IP sets of a cluster are read in full.
+const rounds = 60
+
+// poolAsKnown is a pool of a list, with what was just read of it in full.
+func (g *gateway) poolAsKnown(p vcd.PoolSummary) lb.Pool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	out := poolOf(p)
+	if known, ok := g.pooled[p.ID]; ok && g.isNew(known.at) {
+		full := known.value
+		full.Object, full.Enabled, full.Services, full.Health = out.Object, out.Enabled, out.Services, out.Health
+		return full
+	}
+	delete(g.pooled, p.ID)
+	return out
+}
+
+func (g *gateway) setAsKnown(s vcd.IPSet) lb.Set {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	out := setOf(s)
+	if known, ok := g.setRead[s.ID]; ok && g.isNew(known.at) {
+		full := known.value
+		full.Object = out.Object
+		return full
+	}
+	delete(g.setRead, s.ID)
+	return out
+}
+
+// isNew says whether what was read at a time is new enough.
+func (g *gateway) isNew(at time.Time) bool {
+	return g.driver.opts.Clock.Now().Sub(at) <= g.driver.opts.MaxAge
+}
+
+// fullPools reads the owner's pools in full.
+func (l *look) fullPools(ctx context.Context) error {
+	for i, p := range l.out.Pools {
+		if p.Full && !l.query.Fresh {
+			continue
+		}
+		full, err := l.gateway.readPool(ctx, l.session, p.ID)
+		if err != nil {
+			return err
+		}
+		l.out.Pools[i] = full
+	}
+	return nil
+}
+
+func (g *gateway) readPool(ctx context.Context, s *vcd.Session, id string) (lb.Pool, error) {
+	now := g.driver.opts.Clock.Now()
+	p, err := s.ServerPool(ctx, id)
+	if err != nil {
+		g.pools.invalidate()  // it may be gone
+		return lb.Pool{}, err //nolint:wrapcheck // says what was asked
+	}
+	full := fullPool(p)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.pooled[id] = read[lb.Pool]{full, now}
+	return full, nil
+}
+
+func (g *gateway) readSet(ctx context.Context, s *vcd.Session, id string) error {
+	now := g.driver.opts.Clock.Now()
+	set, err := s.IPSet(ctx, id)
+	if err != nil {
+		g.sets.invalidate()
+		return err //nolint:wrapcheck // says what was asked
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.setRead[id] = read[lb.Set]{fullSet(set), now}
+	return nil
+}
+
+// forget drops what was read in full of an object that is being written.
+func (g *gateway) forget(id string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.pooled, id)
+	delete(g.setRead, id)
+}
+
+// roll reads some of the cluster's pools and sets in full, in turn: lists do not show it if somebody changes members or monitors.
+// What was found is served as long as the lists are. A pool that cannot be read is left for the next turn: it may just have gone.
+func (l *look) roll(ctx context.Context) error {
+	for _, turn := range l.gateway.due(l.query.Owner.Cluster) {
+		var err error
+		if turn.set {
+			err = l.gateway.readSet(ctx, l.session, turn.id)
+		} else {
+			_, err = l.gateway.readPool(ctx, l.session, turn.id)
+		}
+		if err != nil && !errors.Is(err, vcd.ErrForbidden) && !errors.Is(err, vcd.ErrNotFound) {
+			return err
+		}
+	}
+	for i, p := range l.out.Pools {
+		l.out.Pools[i] = l.gateway.fuller(p)
+	}
+	for i, set := range l.out.Sets {
+		l.out.Sets[i] = l.gateway.fullerSet(set)
+	}
+	return nil
+}
+
+func (g *gateway) fuller(p lb.Pool) lb.Pool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	known, ok := g.pooled[p.ID]
+	if !ok || p.Full {
+		return p
+	}
+	full := known.value
+	full.Object, full.Enabled, full.Services, full.Health = p.Object, p.Enabled, p.Services, p.Health
+	return full
+}
+
+func (g *gateway) fullerSet(s lb.Set) lb.Set {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	known, ok := g.setRead[s.ID]
+	if !ok || s.Full {
+		return s
+	}
+	full := known.value
+	full.Object = s.Object
+	return full
+}
+
+// A turn is a pool or set whose turn it is to be read in full.
+type turn struct {
+	id  string
+	set bool
+}
+
+// due returns whose turn it is, if it is time.
+func (g *gateway) due(cluster string) []turn {
+	var all []turn
+	for _, p := range g.pools.known() {
+		if _, origin := lb.OwnerOf(cluster, lb.KindPool, p.Name, p.Description); origin == lb.Marked {
+			all = append(all, turn{id: p.ID})
+		}
+	}
+	for _, s := range g.sets.known() {
+		if _, origin := lb.OwnerOf(cluster, lb.KindSet, s.Name, s.Description); origin == lb.Marked {
+			all = append(all, turn{id: s.ID, set: true})
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := g.driver.opts.Clock.Now()
+	switch {
+	case g.rolled.IsZero(): // what was just written, or found after a start, need not be read at once
+		g.rolled = now
+		return nil
+	case len(all) == 0 || now.Sub(g.rolled) < g.driver.opts.RollEvery:
+		return nil
+	}
+	g.rolled = now
+	var turns []turn
+	for range (len(all) + rounds - 1) / rounds {
+		turns = append(turns, all[g.rollNext%len(all)])
+		g.rollNext++
+	}
+	return turns
+}
+
+// maxFree is how many free addresses of a space are offered.
+const maxFree = 16
+
+// free offers addresses of a space that are not allocated as far as the organisation can see. What others have, it cannot see:
+// once that was found out for one address, the search begins anywhere.
+func (g *gateway) free(space vcd.IPSpace, claims []lb.Claim) []netip.Addr {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := g.driver.opts.Clock.Now()
+	taken := map[netip.Addr]bool{}
+	for _, c := range claims {
+		taken[c.Value] = true
+	}
+	for a, until := range g.refused {
+		if now.Before(until) {
+			taken[a] = true
+		} else {
+			delete(g.refused, a)
+		}
+	}
+	anywhere := len(g.refused) > 0
+	var out []netip.Addr
+	for _, r := range space.Ranges {
+		out = append(out, freeIn(r, taken, anywhere)...)
+		if len(out) >= maxFree {
+			return out[:maxFree]
+		}
+	}
+	return out
+}
+
+// freeIn offers addresses of a range.
+func freeIn(r vcd.AddressRange, taken map[netip.Addr]bool, anywhere bool) []netip.Addr {
+	var out []netip.Addr
+	start := r.From
+	if anywhere {
+		start = somewhere(r)
+	}
+	for a := start; r.Contains(a) && len(out) < maxFree; a = a.Next() {
+		if !taken[a] {
+			out = append(out, a)
+		}
+	}
+	for a := r.From; a.Less(start) && len(out) < maxFree; a = a.Next() {
+		if !taken[a] {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// somewhere is an address of a range, in its first 65,536.
+func somewhere(r vcd.AddressRange) netip.Addr {
+	from, to := r.From.As16(), r.To.As16()
+	low := binary.BigEndian.Uint64(from[8:])
+	size := min(binary.BigEndian.Uint64(to[8:])-low, 1<<16-1) + 1
+	binary.BigEndian.PutUint64(from[8:], low+rand.Uint64N(size)) //nolint:gosec // spreads load, guards nothing
+	a := netip.AddrFrom16(from)
+	if r.From.Is4() {
+		a = a.Unmap()
+	}
+	if !r.Contains(a) {
+		return r.From
+	}
+	return a
+}

@@ -1,0 +1,234 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// A gateway is what is known of an edge gateway.
+type gateway struct {
+	id     string
+	driver *Driver
+	turn   chan struct{} // holds one token: whoever has it writes
+
+	facts        *part[facts] // one item
+	services     *part[vcd.VirtualService]
+	pools        *part[vcd.PoolSummary]
+	sets         *part[vcd.IPSet]
+	claims       *part[claim]
+	rules        *part[vcd.NATRule]
+	profiles     *part[vcd.PortProfile]
+	certificates *part[vcd.Certificate]
+	firewall     *part[vcd.FirewallRule]
+	used         *part[vcd.UsedAddress]
+	groups       *part[vcd.EngineGroup]
+
+	mu       sync.Mutex
+	waiting  int                      // for the turn
+	noSets   time.Time                // until then, IP sets are not tried: they were forbidden
+	refused  map[netip.Addr]time.Time // floating IPs that somebody else has, and until when that is believed
+	pooled   map[string]read[lb.Pool] // pools that were read in full, by id
+	setRead  map[string]read[lb.Set]  // IP sets that were read in full, by id
+	rolled   time.Time                // when pools and sets were last read in full in turn
+	rollNext int                      // where the next turn begins
+	seen     map[lb.Kind]bool         // kinds of which a cluster's objects were seen: then a missing right is no proof of absence
+}
+
+// A read is something that was read in full, and when.
+type read[T any] struct {
+	value T
+	at    time.Time
+}
+
+// facts are what the provider of a gateway set up.
+type facts struct {
+	gateway  vcd.Gateway
+	balancer vcd.BalancerSettings
+	features vcd.Features
+	spaces   []vcd.IPSpace // that floating IPs can be had from
+}
+
+// A claim is a floating IP with its space.
+type claim struct {
+	vcd.FloatingIP
+
+	space vcd.Ref
+}
+
+// at returns what is known of a gateway.
+func (d *Driver) at(id string) *gateway {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	g, ok := d.gateways[id]
+	if !ok {
+		g = d.newGateway(id)
+		d.gateways[id] = g
+	}
+	return g
+}
+
+func (d *Driver) newGateway(id string) *gateway {
+	g := &gateway{
+		id: id, driver: d, turn: make(chan struct{}, 1), refused: map[netip.Addr]time.Time{},
+		pooled: map[string]read[lb.Pool]{}, setRead: map[string]read[lb.Set]{}, seen: map[lb.Kind]bool{},
+	}
+	g.turn <- struct{}{}
+	g.facts = &part[facts]{driver: d, id: func(facts) string { return "" }, read: g.readFacts}
+	g.services = &part[vcd.VirtualService]{driver: d, id: func(x vcd.VirtualService) string { return x.ID }, read: g.readServices}
+	g.pools = &part[vcd.PoolSummary]{driver: d, id: func(x vcd.PoolSummary) string { return x.ID }, read: g.readPools}
+	g.sets = &part[vcd.IPSet]{driver: d, id: func(x vcd.IPSet) string { return x.ID }, read: g.readSets}
+	g.claims = &part[claim]{driver: d, id: func(x claim) string { return x.ID }, read: g.readClaims}
+	g.rules = &part[vcd.NATRule]{driver: d, id: func(x vcd.NATRule) string { return x.ID }, read: g.readRules}
+	g.profiles = &part[vcd.PortProfile]{driver: d, id: func(x vcd.PortProfile) string { return x.ID }, read: g.readProfiles}
+	g.certificates = &part[vcd.Certificate]{driver: d, id: func(x vcd.Certificate) string { return x.ID }, read: g.readCertificates}
+	g.firewall = &part[vcd.FirewallRule]{driver: d, id: func(x vcd.FirewallRule) string { return x.ID }, read: g.readFirewall}
+	g.used = &part[vcd.UsedAddress]{driver: d, id: func(x vcd.UsedAddress) string { return x.Address.String() + x.Category }, read: g.readUsed}
+	g.groups = &part[vcd.EngineGroup]{driver: d, id: func(x vcd.EngineGroup) string { return x.ID }, read: g.readGroups}
+	return g
+}
+
+func (g *gateway) readFacts(ctx context.Context, s *vcd.Session) ([]facts, error) {
+	var f facts
+	var err error
+	if f.features, err = s.Features(ctx); err != nil {
+		return nil, err //nolint:wrapcheck // says what was asked
+	}
+	if f.gateway, err = s.Gateway(ctx, g.id); err != nil {
+		return nil, err //nolint:wrapcheck // says what was asked
+	}
+	if f.balancer, err = s.BalancerSettings(ctx, g.id); err != nil && !errors.Is(err, vcd.ErrForbidden) {
+		return nil, err //nolint:wrapcheck // says what was asked
+	}
+	if !f.gateway.UsesIPSpaces {
+		return []facts{f}, nil
+	}
+	suggestions, err := s.Suggestions(ctx, g.id)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // says what was asked
+	}
+	for _, suggestion := range suggestions {
+		space, err := s.IPSpace(ctx, suggestion.Space.ID)
+		if err != nil {
+			return nil, err //nolint:wrapcheck // says what was asked
+		}
+		if space.Type == vcd.SpacePublic {
+			f.spaces = append(f.spaces, space)
+		}
+	}
+	return []facts{f}, nil
+}
+
+// fact returns the facts, which change seldom.
+func (g *gateway) fact(ctx context.Context, s *vcd.Session) (facts, error) {
+	found, err := g.facts.get(ctx, s, demand{maxAge: g.driver.opts.FactsAge})
+	if err != nil {
+		return facts{}, err
+	}
+	if len(found) != 1 {
+		return facts{}, fmt.Errorf("edge gateway %s: %w", g.id, vcd.ErrNotFound)
+	}
+	return found[0], nil
+}
+
+func (g *gateway) readServices(ctx context.Context, s *vcd.Session) ([]vcd.VirtualService, error) {
+	return s.VirtualServices(ctx, g.id) //nolint:wrapcheck // says what was asked
+}
+
+func (g *gateway) readPools(ctx context.Context, s *vcd.Session) ([]vcd.PoolSummary, error) {
+	return s.PoolSummaries(ctx, g.id) //nolint:wrapcheck // says what was asked
+}
+
+// readSets lists the IP sets; who may not see any has made none, unless some were seen before.
+func (g *gateway) readSets(ctx context.Context, s *vcd.Session) ([]vcd.IPSet, error) {
+	sets, err := s.IPSets(ctx, g.id)
+	if errors.Is(err, vcd.ErrForbidden) {
+		g.forbidSets()
+	}
+	return sets, g.tolerate(lb.KindSet, err)
+}
+
+// forbidSets remembers that IP sets are forbidden.
+func (g *gateway) forbidSets() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.noSets = g.driver.opts.Clock.Now().Add(refusalAge)
+}
+
+// tolerate takes a missing right to look at objects of a kind for their absence, unless there were some.
+func (g *gateway) tolerate(kind lb.Kind, err error) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if errors.Is(err, vcd.ErrForbidden) && !g.seen[kind] {
+		return nil
+	}
+	return err
+}
+
+// see notes that something of a cluster's, of this kind, was seen.
+func (g *gateway) see(kind lb.Kind) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.seen[kind] = true
+}
+
+func (g *gateway) readClaims(ctx context.Context, s *vcd.Session) ([]claim, error) {
+	f, err := g.fact(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	var claims []claim
+	for _, space := range f.spaces {
+		allocated, err := s.FloatingIPs(ctx, space.ID)
+		if err != nil {
+			return nil, err //nolint:wrapcheck // says what was asked
+		}
+		for _, a := range allocated {
+			claims = append(claims, claim{FloatingIP: a, space: space.Ref})
+		}
+	}
+	return claims, nil
+}
+
+func (g *gateway) readRules(ctx context.Context, s *vcd.Session) ([]vcd.NATRule, error) {
+	rules, err := s.NATRules(ctx, g.id)
+	return rules, g.tolerate(lb.KindRule, err)
+}
+
+func (g *gateway) readProfiles(ctx context.Context, s *vcd.Session) ([]vcd.PortProfile, error) {
+	profiles, err := s.PortProfiles(ctx)
+	return profiles, g.tolerate(lb.KindProfile, err)
+}
+
+func (g *gateway) readCertificates(ctx context.Context, s *vcd.Session) ([]vcd.Certificate, error) {
+	certificates, err := s.Certificates(ctx)
+	return certificates, g.tolerate(lb.KindCertificate, err)
+}
+
+// readFirewall lists the rules of the firewall where such as ours can be.
+func (g *gateway) readFirewall(ctx context.Context, s *vcd.Session) ([]vcd.FirewallRule, error) {
+	f, err := g.fact(ctx, s)
+	if err != nil || !f.features.SingleFirewallRule {
+		return nil, err
+	}
+	rules, err := s.FirewallRules(ctx, g.id)
+	return rules, g.tolerate(lb.KindFirewall, err)
+}
+
+func (g *gateway) readUsed(ctx context.Context, s *vcd.Session) ([]vcd.UsedAddress, error) {
+	f, err := g.fact(ctx, s)
+	if err != nil || f.gateway.UsesIPSpaces {
+		return nil, err
+	}
+	return s.UsedAddresses(ctx, g.id) //nolint:wrapcheck // says what was asked
+}
+
+func (g *gateway) readGroups(ctx context.Context, s *vcd.Session) ([]vcd.EngineGroup, error) {
+	return s.EngineGroups(ctx, g.id) //nolint:wrapcheck // says what was asked
+}

@@ -1,0 +1,122 @@
+package edge
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/netip"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+func poolName(p vcd.PoolSummary) named { return named{p.ID, p.Name, p.Description} }
+
+func setName(s vcd.IPSet) named { return named{s.ID, s.Name, s.Description} }
+
+func (r *run) createPool(ctx context.Context) error {
+	spec := r.step.Pool
+	group, err := resolve(ctx, r, r.gateway.sets, spec.Group, setName)
+	if err != nil {
+		return err
+	}
+	err = create(ctx, r, creation[vcd.PoolSummary]{
+		part: r.gateway.pools, description: spec.Description, name: poolName,
+		start: func() (vcd.Task, error) {
+			return r.session.CreatePool(ctx, vcd.PoolSpec{
+				Name: r.step.Name, Description: spec.Description, Gateway: r.gateway.id, Algorithm: cmp.Or(spec.Algorithm, "ROUND_ROBIN"),
+				DefaultPort: spec.NodePort, Members: poolMembers(spec), MemberGroup: group, Monitors: monitors(spec.Probes), Sticky: spec.Sticky,
+			})
+		},
+		made: func(id string) vcd.PoolSummary {
+			return vcd.PoolSummary{
+				Ref: vcd.Ref{ID: id, Name: r.step.Name}, Description: spec.Description, Status: vcd.Realized, Enabled: true, ByGroup: group != "",
+			}
+		},
+	})
+	return r.withoutSets(group, err)
+}
+
+// withoutSets remembers that pools by IP sets are forbidden; the next plan does without.
+func (r *run) withoutSets(group string, err error) error {
+	if group == "" || !errors.Is(err, vcd.ErrForbidden) {
+		return err
+	}
+	r.gateway.forbidSets()
+	return &failure{lb.ErrBusy, err}
+}
+
+func poolMembers(spec *lb.PoolSpec) []vcd.PoolMember {
+	members := make([]vcd.PoolMember, len(spec.Members))
+	for i, a := range spec.Members {
+		members[i] = vcd.PoolMember{Address: a, Port: spec.NodePort}
+	}
+	return members
+}
+
+func monitors(probes []lb.Health) []string {
+	types := make([]string, len(probes))
+	for i, p := range probes {
+		types[i] = string(p.Monitor)
+	}
+	return types
+}
+
+func (r *run) updatePool(ctx context.Context) error {
+	spec := r.step.Pool
+	group, err := resolve(ctx, r, r.gateway.sets, spec.Group, setName)
+	if err != nil {
+		return err
+	}
+	types := monitors(spec.Probes)
+	change := vcd.PoolChange{Description: &spec.Description, DefaultPort: &spec.NodePort, Monitors: &types, Sticky: &spec.Sticky}
+	if group != "" {
+		change.MemberGroup = &group
+	} else {
+		members := poolMembers(spec)
+		change.Members = &members
+	}
+	if spec.Algorithm != "" {
+		change.Algorithm = &spec.Algorithm
+	}
+	err = update(ctx, r, r.gateway.pools,
+		func() (vcd.Task, error) { return r.session.UpdatePool(ctx, r.step.ID, change) },
+		func(p *vcd.PoolSummary) {
+			p.Description, p.ByGroup, p.Status = spec.Description, group != "", vcd.Realized
+		})
+	return r.withoutSets(group, err)
+}
+
+func (r *run) deletePool(ctx context.Context) error {
+	return remove(ctx, r, r.gateway.pools, func() (vcd.Task, error) { return r.session.DeletePool(ctx, r.step.ID) })
+}
+
+func (r *run) createSet(ctx context.Context) error {
+	spec := r.step.Set
+	err := create(ctx, r, creation[vcd.IPSet]{
+		part: r.gateway.sets, description: spec.Description, name: setName,
+		start: func() (vcd.Task, error) {
+			return r.session.CreateIPSet(ctx, vcd.IPSetSpec{
+				Name: r.step.Name, Description: spec.Description, Owner: r.gateway.id, Addresses: spec.Members,
+			})
+		},
+		made: func(id string) vcd.IPSet {
+			return vcd.IPSet{Ref: vcd.Ref{ID: id, Name: r.step.Name}, Description: spec.Description, Status: vcd.Realized}
+		},
+	})
+	return r.withoutSets(r.step.Name, err)
+}
+
+func (r *run) updateSet(ctx context.Context) error {
+	spec := r.step.Set
+	members := append([]netip.Addr{}, spec.Members...)
+	return update(ctx, r, r.gateway.sets,
+		func() (vcd.Task, error) {
+			return r.session.UpdateIPSet(ctx, r.step.ID, vcd.IPSetChange{Description: &spec.Description, Addresses: &members})
+		},
+		func(s *vcd.IPSet) { s.Description, s.Status = spec.Description, vcd.Realized })
+}
+
+func (r *run) deleteSet(ctx context.Context) error {
+	return remove(ctx, r, r.gateway.sets, func() (vcd.Task, error) { return r.session.DeleteIPSet(ctx, r.step.ID) })
+}

@@ -1,0 +1,179 @@
+package edge_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// A world is a simulated VCD with a gateway, and a driver for it.
+type world struct {
+	*WithT
+
+	t       *testing.T
+	sim     *vcdsim.Simulator
+	config  vcd.Config
+	pool    *vcd.Pool
+	gateway string
+	driver  *edge.Driver
+	opts    edge.Options
+}
+
+func newWorld(t *testing.T, model vcdsim.Model, mods ...func(*vcdsim.Config)) *world {
+	t.Helper()
+	w := &world{WithT: NewWithT(t), t: t}
+	config := vcdsim.Config{Model: model, Profile: vcdsim.Instant, Seed: 1}
+	for _, mod := range mods {
+		mod(&config)
+	}
+	sim, err := vcdsim.New(config)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(sim.Start()).To(Succeed())
+	t.Cleanup(func() { w.Expect(sim.Close()).To(Succeed()) })
+	w.sim = sim
+	w.config = vcd.Config{
+		Site: sim.URL(), Org: "acme", CABundle: sim.CA(), Version: "1", Credentials: vcd.Credentials{Username: "capvcd", Password: "password"},
+	}
+	w.pool = vcd.NewPool(vcd.PoolOptions{TaskPoll: 2 * time.Millisecond, RequestsPerSecond: 100000, Burst: 100000, RequestTimeout: 5 * time.Second})
+	t.Cleanup(func() {
+		w.sim.Faults().Clear()
+		w.Expect(w.pool.Close(context.WithoutCancel(t.Context()))).To(Succeed())
+	})
+	w.gateway = vcdsim.URN("gateway", sim.State().Model.Orgs[1].VDCs[0].EdgeGateways[0].ID)
+	w.opts = edge.Options{MaxAge: time.Hour}
+	w.restart()
+	return w
+}
+
+// restart is what the death of the process does to the driver.
+func (w *world) restart() {
+	w.driver = edge.New(func(ctx context.Context) (*vcd.Session, error) { return w.pool.Session(ctx, w.config) }, w.opts)
+}
+
+// service is an owner with the name of a Service.
+func service(cluster, name string) lb.Owner {
+	return lb.Owner{Cluster: cluster, Namespace: "default", Name: name, UID: "uid-" + cluster + "-" + name}
+}
+
+// wish is a simple load balancer: TCP ports on an address.
+func wish(o lb.Owner, ports ...int) lb.Desired {
+	d := lb.Desired{Owner: o, Families: []lb.Family{lb.IPv4}, Members: []netip.Addr{netip.MustParseAddr("192.168.100.11"), netip.MustParseAddr("192.168.100.12")}}
+	for _, p := range ports {
+		d.Listeners = append(d.Listeners, lb.Listener{Name: fmt.Sprint("p", p), Protocol: lb.TCP, Application: lb.L4, Port: p, NodePort: 30000 + p})
+	}
+	return d
+}
+
+// absent is the wish for nothing.
+func absent(d lb.Desired) lb.Desired {
+	d.Absent = true
+	return d
+}
+
+// round does what the cloud controller manager does: observe, plan, note the intent, run the steps. It says whether nothing is left to do.
+func (w *world) round(d *lb.Desired) (lb.Plan, error) {
+	ctx := w.t.Context()
+	can, err := w.driver.Capabilities(ctx, w.gateway)
+	if err != nil {
+		return lb.Plan{}, err
+	}
+	query := lb.Query{Owner: d.Owner}
+	var plan lb.Plan
+	for range 4 {
+		seen, err := w.driver.Observe(ctx, w.gateway, query)
+		if err != nil {
+			return lb.Plan{}, err
+		}
+		if plan = lb.Make(*d, seen, can); plan.Needs == 0 {
+			break
+		}
+		query.Facts |= plan.Needs
+	}
+	if len(plan.Intent) > 0 {
+		d.Intent = plan.Intent
+	}
+	for _, step := range plan.Steps {
+		if err := w.driver.Run(ctx, w.gateway, step); err != nil {
+			return plan, err
+		}
+	}
+	return plan, nil
+}
+
+// reach runs rounds until nothing is left to do.
+func (w *world) reach(d *lb.Desired) (lb.Plan, error) {
+	var plan lb.Plan
+	var err error
+	for range 8 {
+		if plan, err = w.round(d); err != nil {
+			return plan, err
+		}
+		if plan.Done() || len(plan.Refusals) > 0 {
+			return plan, nil
+		}
+	}
+	return plan, fmt.Errorf("no end: %+v", plan)
+}
+
+// insist reaches it whatever happens.
+func (w *world) insist(d *lb.Desired) lb.Plan {
+	w.t.Helper()
+	var plan lb.Plan
+	var err error
+	for range 60 {
+		if plan, err = w.reach(d); err == nil {
+			return plan
+		}
+	}
+	w.Expect(err).NotTo(HaveOccurred())
+	return plan
+}
+
+// left lists what a cluster has in VCD, or anybody if it is empty.
+func (w *world) left(cluster string) []string {
+	var found []string
+	for _, doc := range w.sim.State().Documents {
+		for _, path := range []string{"loadBalancer/pools", "loadBalancer/virtualServices", "nat/rules", "applicationPortProfiles", "firewallGroups", "ssl/certificateLibrary"} {
+			if strings.HasSuffix(doc.Path, path) && strings.Contains(string(doc.Body), "cluster="+cluster) {
+				found = append(found, doc.Path+" "+string(doc.Body))
+			}
+		}
+	}
+	for _, space := range w.sim.State().Model.IPSpaces {
+		for _, a := range space.Allocations {
+			if cluster == "" || strings.Contains(a.Description, "cluster="+cluster) {
+				found = append(found, "allocation "+a.Value+" "+a.Description)
+			}
+		}
+	}
+	return found
+}
+
+// calls are the calls since the last look, besides those about tasks: how many read and how many write.
+func (w *world) calls() (reads, writes int, all map[string]int) {
+	all = w.sim.Counters()
+	maps.DeleteFunc(all, func(op string, _ int) bool {
+		return strings.Contains(op, "task") || strings.Contains(op, "sessions") || strings.Contains(op, "versions")
+	})
+	for _, op := range slices.Sorted(maps.Keys(all)) {
+		if strings.HasPrefix(op, "GET ") {
+			reads += all[op]
+		} else {
+			writes += all[op]
+		}
+	}
+	w.sim.ResetCounters()
+	return reads, writes, all
+}

@@ -1,0 +1,386 @@
+package vcd_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// newEdge is a target on the simulator with another model.
+func newEdge(t *testing.T, model vcdsim.Model, mods ...func(*vcdsim.Config)) *target {
+	t.Helper()
+	g := NewWithT(t)
+	config := vcdsim.Config{Model: model, Profile: vcdsim.Instant, Seed: 1}
+	for _, mod := range mods {
+		mod(&config)
+	}
+	sim, err := vcdsim.New(config)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(sim.Start()).To(Succeed())
+	t.Cleanup(func() { g.Expect(sim.Close()).To(Succeed()) })
+	to := &target{
+		sim: sim, vdc: "acme-vdc", network: "nodes", catalog: "kubernetes", template: "ubuntu-2404-kube-v1.36.3", sizing: "small", placement: "rack-a",
+		config: vcd.Config{
+			Site: sim.URL(), Org: "acme", CABundle: sim.CA(), Version: "1",
+			Credentials: vcd.Credentials{Username: "capvcd", Password: "password"},
+		},
+	}
+	to.pool = vcd.NewPool(vcd.PoolOptions{TaskPoll: 4 * time.Millisecond, RequestsPerSecond: 10000, Burst: 10000})
+	t.Cleanup(func() { g.Expect(to.pool.Close(context.WithoutCancel(t.Context()))).To(Succeed()) })
+	return to
+}
+
+// edgeOf is the gateway of the target's network.
+func (to *target) edgeOf(t *testing.T, s *vcd.Session) string {
+	t.Helper()
+	g := NewWithT(t)
+	vdc, err := s.FindVDC(t.Context(), to.vdc)
+	g.Expect(err).NotTo(HaveOccurred())
+	network, err := s.FindNetwork(t.Context(), vdc, to.network)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(network.EdgeGateway.ID).To(HavePrefix("urn:vcloud:gateway:"))
+	return network.EdgeGateway.ID
+}
+
+// done waits for a task and returns what it worked on.
+func done(t *testing.T, s *vcd.Session, task vcd.Task, err error) vcd.Task {
+	t.Helper()
+	g := NewWithT(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	if task.State == vcd.TaskSucceeded {
+		return task
+	}
+	woken := make(chan struct{})
+	s.Follow(t.Name(), task, func() { close(woken) })
+	defer s.Forget(t.Name())
+	select {
+	case <-woken:
+	case <-time.After(time.Minute):
+		t.Fatal("task does not end")
+	}
+	ended, _ := s.Task(t.Name())
+	g.Expect(ended.Err).NotTo(HaveOccurred())
+	g.Expect(ended.State).To(Equal(vcd.TaskSucceeded))
+	return ended
+}
+
+func TestTheGatewayOfANetwork(t *testing.T) {
+	for name, model := range map[string]vcdsim.Model{"of a VDC": vcdsim.K8sTenant(), "of a VDC group": vcdsim.VDCGroupTenant()} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			to := newEdge(t, model)
+			s := to.session(t)
+
+			gateway, err := s.Gateway(t.Context(), to.edgeOf(t, s))
+
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(gateway.Name).To(Equal("acme-vdc-gateway"))
+			g.Expect(gateway.Status).To(Equal(vcd.Realized))
+			g.Expect(gateway.UsesIPSpaces).To(BeFalse())
+			g.Expect(gateway.Owner.Name).To(BeElementOf("acme-vdc", "acme-group"))
+			g.Expect(gateway.Uplinks).To(HaveLen(1))
+			g.Expect(gateway.Uplinks[0].Subnets).To(Equal([]vcd.UplinkSubnet{{
+				Prefix: netip.MustParsePrefix("203.0.113.0/24"), Gateway: netip.MustParseAddr("203.0.113.1"), Primary: netip.MustParseAddr("203.0.113.10"),
+				Enabled: true, Ranges: []vcd.AddressRange{{From: netip.MustParseAddr("203.0.113.10"), To: netip.MustParseAddr("203.0.113.99")}},
+			}}))
+			settings, err := s.BalancerSettings(t.Context(), gateway.ID)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(settings).To(Equal(vcd.BalancerSettings{Enabled: true, Premium: true}))
+		})
+	}
+}
+
+func TestFeaturesOfTheAgreedVersion(t *testing.T) {
+	g := NewWithT(t)
+	to := newEdge(t, vcdsim.K8sTenant())
+
+	features, err := to.session(t).Features(t.Context())
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(features.SharedVIP && features.MemberGroups && features.AllocateByValue && features.TransparentMode).To(BeTrue())
+}
+
+// balancer is a pool with a virtual service on a gateway.
+type balancer struct{ gateway, pool, service string }
+
+func (to *target) balancer(t *testing.T, s *vcd.Session, name, address string) balancer {
+	t.Helper()
+	g := NewWithT(t)
+	ctx := t.Context()
+	edge := to.edgeOf(t, s)
+	groups, err := s.EngineGroups(ctx, edge)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(groups).To(HaveLen(1))
+	g.Expect(groups[0].Max).To(BeNumerically(">", groups[0].Deployed))
+	task, err := s.CreatePool(ctx, vcd.PoolSpec{
+		Name: name, Description: "pool of " + name, Gateway: edge, Algorithm: "ROUND_ROBIN", DefaultPort: 30080, Monitors: []string{"TCP"}, Sticky: true,
+		Members: []vcd.PoolMember{{Address: netip.MustParseAddr("192.168.100.11"), Port: 30080}, {Address: netip.MustParseAddr("192.168.100.12"), Port: 30080}},
+	})
+	pool := done(t, s, task, err).Owner
+	g.Expect(pool).To(HavePrefix("urn:vcloud:loadBalancerPool:"))
+	task, err = s.CreateVirtualService(ctx, vcd.VirtualServiceSpec{
+		Name: name, Description: "service of " + name, Gateway: edge, Pool: pool, EngineGroup: groups[0].ID, Address: netip.MustParseAddr(address),
+		Ports: []vcd.ServicePort{{From: 80}}, Application: vcd.L4,
+	})
+	service := done(t, s, task, err).Owner
+	g.Expect(service).To(HavePrefix("urn:vcloud:loadBalancerVirtualService:"))
+	return balancer{edge, pool, service}
+}
+
+func TestLifeOfALoadBalancer(t *testing.T) {
+	g := NewWithT(t)
+	ctx := t.Context()
+	to := newEdge(t, vcdsim.K8sTenant())
+	s := to.session(t)
+	b := to.balancer(t, s, "web", "203.0.113.20")
+
+	services, err := s.VirtualServices(ctx, b.gateway)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(services).To(HaveLen(1))
+	full, err := s.VirtualService(ctx, b.service)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(services[0]).To(Equal(full), "lists tell all of a virtual service")
+	g.Expect(full.Address).To(Equal(netip.MustParseAddr("203.0.113.20")))
+	g.Expect(full.Ports).To(Equal([]vcd.ServicePort{{From: 80, To: 80, Profile: vcd.TCPProxy}}))
+	g.Expect(full.Application).To(Equal(vcd.L4))
+	g.Expect(full.Description).To(Equal("service of web"))
+	g.Expect(full.Pool.ID).To(Equal(b.pool))
+
+	pools, err := s.PoolSummaries(ctx, b.gateway)
+	g.Expect(err).NotTo(HaveOccurred())
+	pool, err := s.ServerPool(ctx, b.pool)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(pools).To(Equal([]vcd.PoolSummary{pool.PoolSummary}))
+	g.Expect(pool.Members).To(Equal(2))
+	g.Expect(pool.MemberList).To(HaveLen(2))
+	g.Expect([]any{pool.Monitors, pool.Persistence, pool.DefaultPort, pool.Algorithm}).To(Equal([]any{[]string{"TCP"}, vcd.ClientIP, 30080, "ROUND_ROBIN"}))
+	g.Expect(pool.VirtualServices).To(Equal([]vcd.Ref{full.Ref}))
+
+	used, err := s.UsedAddresses(ctx, b.gateway)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(used).To(ContainElement(vcd.UsedAddress{Address: netip.MustParseAddr("203.0.113.20"), Category: "Load_Balancer"}))
+
+	_, err = s.DeletePool(ctx, b.pool)
+	g.Expect(err).To(MatchError(vcd.ErrInvalid), "a pool in use stays")
+	task, err := s.DeleteVirtualService(ctx, b.service)
+	done(t, s, task, err)
+	task, err = s.DeletePool(ctx, b.pool)
+	done(t, s, task, err)
+	g.Expect(s.PoolSummaries(ctx, b.gateway)).To(BeEmpty())
+	g.Expect(s.VirtualServices(ctx, b.gateway)).To(BeEmpty())
+	_, err = s.DeletePool(ctx, b.pool)
+	g.Expect(err).To(MatchError(vcd.ErrForbidden), "VCD does not tell what is gone from what is forbidden")
+}
+
+// ptr is a pointer to a value.
+func ptr[T any](v T) *T { return &v }
+
+func TestChangesKeepWhatOthersWrote(t *testing.T) {
+	g := NewWithT(t)
+	ctx := t.Context()
+	to := newEdge(t, vcdsim.K8sTenant())
+	s := to.session(t)
+	b := to.balancer(t, s, "web", "203.0.113.20")
+	to.sim.Edit(func(e *vcdsim.Editor) {
+		e.Document(b.pool, func(body map[string]any) {
+			body["gracefulTimeoutPeriod"], body["minimumHealthMonitorsUp"] = 0, 9007199254740993.0
+			body["comment"] = `<&> ä "x"`
+			first := body["members"].([]any)[0].(map[string]any)
+			first["ratio"], first["enabled"] = 7, false
+			body["healthMonitors"].([]any)[0].(map[string]any)["name"] = "mine"
+		})
+	})
+
+	task, err := s.UpdatePool(ctx, b.pool, vcd.PoolChange{DefaultPort: ptr(30081), Members: &[]vcd.PoolMember{
+		{Address: netip.MustParseAddr("192.168.100.11"), Port: 30081}, {Address: netip.MustParseAddr("192.168.100.13"), Port: 30081},
+	}, Monitors: ptr([]string{"TCP"}), Sticky: ptr(true)})
+	done(t, s, task, err)
+
+	to.sim.Edit(func(e *vcdsim.Editor) {
+		e.Document(b.pool, func(body map[string]any) {
+			g.Expect(body).To(HaveKeyWithValue("gracefulTimeoutPeriod", 0.0))
+			g.Expect(body).To(HaveKeyWithValue("comment", `<&> ä "x"`))
+			members := body["members"].([]any)
+			g.Expect(members).To(HaveLen(2))
+			g.Expect(members[0]).To(And(HaveKeyWithValue("ratio", 7.0), HaveKeyWithValue("enabled", false), HaveKeyWithValue("port", 30081.0)))
+			g.Expect(members[1]).To(And(HaveKeyWithValue("ratio", 1.0), HaveKeyWithValue("enabled", true), HaveKeyWithValue("ipAddress", "192.168.100.13")))
+		})
+	})
+	to.sim.ResetCounters()
+	task, err = s.UpdatePool(ctx, b.pool, vcd.PoolChange{DefaultPort: ptr(30081), Monitors: ptr([]string{"TCP"})})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(task.State).To(Equal(vcd.TaskSucceeded))
+	_, calls := to.calls()
+	g.Expect(calls).To(HaveLen(1), "what is so already is not written: %v", calls)
+
+	task, err = s.UpdatePool(ctx, b.pool, vcd.PoolChange{Sticky: ptr(false), Monitors: ptr([]string{})})
+	done(t, s, task, err)
+	pool, err := s.ServerPool(ctx, b.pool)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect([]any{pool.Persistence, pool.Monitors, pool.Description}).To(Equal([]any{"", []string(nil), "pool of web"}))
+
+	task, err = s.UpdateVirtualService(ctx, b.service, vcd.VirtualServiceChange{
+		Address: ptr(netip.MustParseAddr("203.0.113.21")), Ports: &[]vcd.ServicePort{{From: 81, Profile: vcd.UDPFastPath}}, Description: ptr("d"),
+	})
+	done(t, s, task, err)
+	vs, err := s.VirtualService(ctx, b.service)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect([]any{vs.Address.String(), vs.Ports[0].From, vs.Ports[0].Profile, vs.Description, vs.Pool.ID}).
+		To(Equal([]any{"203.0.113.21", 81, vcd.UDPFastPath, "d", b.pool}))
+}
+
+func TestPoolsByIPSet(t *testing.T) {
+	g := NewWithT(t)
+	ctx := t.Context()
+	to := newEdge(t, vcdsim.K8sTenant())
+	s := to.session(t)
+	edge := to.edgeOf(t, s)
+	task, err := s.CreateIPSet(ctx, vcd.IPSetSpec{Name: "nodes", Description: "d", Owner: edge, Addresses: []netip.Addr{netip.MustParseAddr("192.168.100.11")}})
+	set := done(t, s, task, err).Owner
+	task, err = s.CreatePool(ctx, vcd.PoolSpec{Name: "web", Gateway: edge, DefaultPort: 30080, MemberGroup: set})
+	pool := done(t, s, task, err).Owner
+	g.Expect(s.PoolSummaries(ctx, edge)).To(ConsistOf(And(HaveField("ByGroup", true), HaveField("Members", 1))))
+
+	to.sim.ResetCounters()
+	want := []netip.Addr{netip.MustParseAddr("192.168.100.12"), netip.MustParseAddr("192.168.100.11")}
+	task, err = s.UpdateIPSet(ctx, set, vcd.IPSetChange{Addresses: &want})
+	done(t, s, task, err)
+	total, calls := to.calls()
+	g.Expect(total).To(Equal(2), "one read and one write: %v", calls)
+
+	g.Expect(s.IPSet(ctx, set)).To(HaveField("Addresses", ConsistOf("192.168.100.11", "192.168.100.12")))
+	g.Expect(s.IPSets(ctx, edge)).To(ConsistOf(And(HaveField("Name", "nodes"), HaveField("Description", "d"), HaveField("Addresses", BeNil()))))
+	task, err = s.UpdatePool(ctx, pool, vcd.PoolChange{Members: &[]vcd.PoolMember{{Address: want[0], Port: 1}}})
+	done(t, s, task, err)
+	g.Expect(s.ServerPool(ctx, pool)).To(And(HaveField("MemberGroup", vcd.Ref{}), HaveField("MemberList", HaveLen(1))))
+	task, err = s.UpdatePool(ctx, pool, vcd.PoolChange{MemberGroup: &set})
+	done(t, s, task, err)
+	g.Expect(s.ServerPool(ctx, pool)).To(And(HaveField("MemberGroup.ID", set), HaveField("MemberList", BeEmpty())))
+	_, err = s.DeleteIPSet(ctx, set)
+	g.Expect(err).To(MatchError(vcd.ErrInvalid))
+	task, err = s.DeletePool(ctx, pool)
+	done(t, s, task, err)
+	task, err = s.DeleteIPSet(ctx, set)
+	done(t, s, task, err)
+	g.Expect(s.IPSets(ctx, edge)).To(BeEmpty())
+}
+
+func TestForwardings(t *testing.T) {
+	g := NewWithT(t)
+	ctx := t.Context()
+	to := newEdge(t, vcdsim.K8sTenant())
+	s := to.session(t)
+	edge := to.edgeOf(t, s)
+	gateway, err := s.Gateway(ctx, edge)
+	g.Expect(err).NotTo(HaveOccurred())
+	task, err := s.CreatePortProfile(ctx, vcd.PortProfileSpec{Name: "p", Description: "d", Owner: gateway.Owner.ID, Protocol: "UDP", Port: 53})
+	profile := done(t, s, task, err).Owner
+	g.Expect(s.PortProfiles(ctx)).To(ConsistOf(vcd.PortProfile{
+		Ref: vcd.Ref{ID: profile, Name: "p"}, Description: "d", Scope: "TENANT", Status: vcd.Realized, Protocol: "UDP", Port: 53,
+	}))
+	task, err = s.UpdatePortProfile(ctx, profile, vcd.PortProfileChange{Port: &vcd.ProfilePort{Protocol: "TCP", Port: 80}})
+	done(t, s, task, err)
+	task, err = s.CreateDNAT(ctx, edge, vcd.DNATSpec{
+		Name: "r", Description: "d", External: "203.0.113.30", Internal: "192.168.8.2", Port: 80, Profile: profile,
+	})
+	owner := done(t, s, task, err).Owner
+	rules, err := s.NATRules(ctx, edge)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(rules).To(ConsistOf(vcd.NATRule{
+		ID: rules[0].ID, Name: "r", Description: "d", Type: "DNAT", Enabled: true, External: "203.0.113.30", Internal: "192.168.8.2", Port: 80,
+		Profile: vcd.Ref{ID: profile, Name: "p"},
+	}))
+	g.Expect(owner).To(HaveSuffix(rules[0].ID))
+	task, err = s.UpdateDNAT(ctx, edge, rules[0].ID, vcd.DNATChange{Port: ptr(81), Internal: ptr("192.168.8.3")})
+	done(t, s, task, err)
+	g.Expect(s.NATRules(ctx, edge)).To(ConsistOf(And(HaveField("Port", 81), HaveField("Internal", "192.168.8.3"), HaveField("External", "203.0.113.30"))))
+	_, err = s.DeletePortProfile(ctx, profile)
+	g.Expect(err).To(MatchError(vcd.ErrInvalid), "a profile in use stays")
+	task, err = s.DeleteNATRule(ctx, edge, rules[0].ID)
+	done(t, s, task, err)
+	task, err = s.DeletePortProfile(ctx, profile)
+	done(t, s, task, err)
+	g.Expect(s.NATRules(ctx, edge)).To(BeEmpty())
+	g.Expect(s.PortProfiles(ctx)).To(BeEmpty())
+}
+
+func TestLongListsAreComplete(t *testing.T) {
+	g := NewWithT(t)
+	ctx := t.Context()
+	to := newEdge(t, vcdsim.K8sTenant())
+	s := to.session(t)
+	edge := to.edgeOf(t, s)
+	gateway, err := s.Gateway(ctx, edge)
+	g.Expect(err).NotTo(HaveOccurred())
+	for i := range 130 {
+		task, err := s.CreateDNAT(ctx, edge, vcd.DNATSpec{Name: fmt.Sprint("r", i), External: "203.0.113.30", Internal: "192.168.8.2", Port: 1000 + i})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(task.ID).NotTo(BeEmpty())
+		_, err = s.CreatePortProfile(ctx, vcd.PortProfileSpec{Name: fmt.Sprint("p", i), Owner: gateway.Owner.ID, Protocol: "TCP", Port: i + 1})
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	to.sim.ResetCounters()
+
+	g.Expect(s.NATRules(ctx, edge)).To(HaveLen(130))
+	g.Expect(s.PortProfiles(ctx)).To(HaveLen(130))
+
+	total, calls := to.calls()
+	g.Expect(total).To(Equal(4), "two pages each: %v", calls)
+}
+
+func TestFloatingIPs(t *testing.T) {
+	g := NewWithT(t)
+	ctx := t.Context()
+	to := newEdge(t, vcdsim.IPSpaces())
+	s := to.session(t)
+	edge := to.edgeOf(t, s)
+	g.Expect(s.Gateway(ctx, edge)).To(HaveField("UsesIPSpaces", true))
+	suggestions, err := s.Suggestions(ctx, edge)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(suggestions).To(HaveLen(1))
+	space, err := s.IPSpace(ctx, suggestions[0].Space.ID)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(space.Type).To(Equal(vcd.SpacePublic))
+	g.Expect(space.Ranges).To(Equal([]vcd.AddressRange{{From: netip.MustParseAddr("198.51.100.10"), To: netip.MustParseAddr("198.51.100.109")}}))
+
+	address := netip.MustParseAddr("198.51.100.42")
+	task, err := s.AllocateFloatingIP(ctx, space.ID, address)
+	task = done(t, s, task, err)
+	id := vcd.AllocatedID(task, address)
+	g.Expect(id).NotTo(BeEmpty())
+	g.Expect(s.FloatingIPs(ctx, space.ID)).To(Equal([]vcd.FloatingIP{{ID: id, Address: address, Usage: vcd.Unused}}))
+	_, err = s.AllocateFloatingIP(ctx, space.ID, address)
+	g.Expect(err).To(MatchError(vcd.ErrInvalid), "nobody gets it twice")
+
+	task, err = s.MarkFloatingIP(ctx, space.ID, id, func(now vcd.FloatingIP) (vcd.UsageState, string, error) {
+		g.Expect(now.Address).To(Equal(address))
+		return vcd.UsedManual, "mine", nil
+	})
+	done(t, s, task, err)
+	g.Expect(s.FloatingIP(ctx, space.ID, id)).To(Equal(vcd.FloatingIP{ID: id, Address: address, Usage: vcd.UsedManual, Description: "mine"}))
+	_, err = s.ReleaseFloatingIP(ctx, space.ID, id)
+	g.Expect(err).To(MatchError(vcd.ErrInvalid), "what is marked as used stays")
+	no := errors.New("no")
+	_, err = s.MarkFloatingIP(ctx, space.ID, id, func(vcd.FloatingIP) (vcd.UsageState, string, error) { return "", "", no })
+	g.Expect(err).To(MatchError(no))
+	task, err = s.MarkFloatingIP(ctx, space.ID, id, func(now vcd.FloatingIP) (vcd.UsageState, string, error) {
+		return vcd.Unused, now.Description, nil
+	})
+	done(t, s, task, err)
+	task, err = s.ReleaseFloatingIP(ctx, space.ID, id)
+	done(t, s, task, err)
+	g.Expect(s.FloatingIPs(ctx, space.ID)).To(BeEmpty())
+
+	blocks := newEdge(t, vcdsim.K8sTenant())
+	s = blocks.session(t)
+	_, err = s.Suggestions(ctx, blocks.edgeOf(t, s))
+	g.Expect(err).To(MatchError(vcd.ErrForbidden))
+}

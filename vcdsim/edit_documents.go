@@ -1,0 +1,37 @@
+package vcdsim
+
+// Document lets f change the live object of the JSON API with an id, such as a pool or a NAT rule, and says whether there is one.
+func (e *Editor) Document(id string, f func(body map[string]any)) bool {
+	for _, list := range e.sim.store.documents {
+		for _, d := range list {
+			if d.id() == id {
+				f(d.body)
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// AddDocument adds an object of the JSON API as if somebody had made it: to a collection, by its path without /cloudapi/, with the id
+// of the organisation and of the gateway or other parent it belongs to. It returns the object's id, which kind is part of.
+func (e *Editor) AddDocument(path, kind, org, parent string, body map[string]any) string {
+	if text(body, "id") == "" {
+		body["id"] = URN(kind, e.sim.ids.next(kind))
+	}
+	e.sim.addDocument(path, bare(org), body).parent = bare(parent)
+	return text(body, "id")
+}
+
+// DeleteDocument removes an object of the JSON API, whatever refers to it, and says whether there was one.
+func (e *Editor) DeleteDocument(id string) bool {
+	for path, list := range e.sim.store.documents {
+		for _, d := range list {
+			if d.id() == id {
+				e.sim.store.removeDocument(path, d)
+				return true
+			}
+		}
+	}
+	return false
+}
