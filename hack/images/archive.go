@@ -24,7 +24,7 @@ func (b build) archive(name string, index v1.ImageIndex) (digest v1.Hash, rerr e
 	if err != nil {
 		return digest, fmt.Errorf("making a folder for an image: %w", err)
 	}
-	defer os.RemoveAll(folder)
+	defer func() { _ = os.RemoveAll(folder) }()
 	top := mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), mutate.IndexAddendum{
 		Add: index, Descriptor: v1.Descriptor{Annotations: map[string]string{
 			"org.opencontainers.image.ref.name": b.version,

@@ -97,7 +97,7 @@ func (b build) template(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a folder for manifests: %w", err)
 	}
-	defer os.RemoveAll(folder)
+	defer func() { _ = os.RemoveAll(folder) }()
 	cmd := exec.CommandContext(ctx, "go", "run", "./addons/cmd/ccm-manifests", "--out", folder, "--version", b.version)
 	cmd.Dir = b.root
 	if out, err := cmd.CombinedOutput(); err != nil {

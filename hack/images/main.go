@@ -38,7 +38,8 @@ func main() {
 	}
 	if err := run(ctx, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "images:", err)
-		os.Exit(1)
+		stop()
+		os.Exit(1) //nolint:gocritic // stop was called
 	}
 }
 
