@@ -1,0 +1,13 @@
+package ccm
+
+// Annotations of Services, as their users write them.
+const (
+	gatewayAnnotation = "service.beta.kubernetes.io/vcloud-gateway"
+	addressAnnotation = "service.beta.kubernetes.io/vcloud-load-balancer-ip"
+	sslPorts          = "service.beta.kubernetes.io/vcloud-avi-ssl-ports"
+	sslAlias          = "service.beta.kubernetes.io/vcloud-avi-ssl-cert-alias"
+	sslPassed         = "service.beta.kubernetes.io/vcloud-avi-ssl-no-termination"
+	tlsSecret         = "service.beta.kubernetes.io/vcloud-tls-secret"
+	shareKey          = "service.beta.kubernetes.io/vcloud-share-address"
+	internalScheme    = "service.beta.kubernetes.io/vcloud-internal"
+)

@@ -1,0 +1,48 @@
+package ccm
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/audit"
+)
+
+// auditRights holds what controllers asked of the API server against the rights of their manifest: nothing may have been denied.
+func auditRights(code int) int {
+	log, err := os.Open(home.AuditLog())
+	if err != nil {
+		return complain(err)
+	}
+	defer func() { _ = log.Close() }()
+	requests, err := audit.Read(log)
+	if err != nil {
+		return complain(err)
+	}
+	var rights []audit.Right
+	for i := range home.objects {
+		if !strings.HasSuffix(home.objects[i].GetKind(), "Role") {
+			continue
+		}
+		role := &rbacv1.ClusterRole{} // A Role has the same rules.
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(home.objects[i].Object, role); err != nil {
+			return complain(err)
+		}
+		more, err := audit.RightsOf(role.Rules)
+		if err != nil {
+			return complain(err)
+		}
+		rights = append(rights, more...)
+	}
+	found := audit.Compare(requests, "system:serviceaccount:"+addons.Namespace+":"+serviceAccount, rights)
+	for _, denied := range found.Denied {
+		code = complain(fmt.Errorf("the cloud controller manager may not %s", denied))
+	}
+	fmt.Fprintf(os.Stderr, "The cloud controller manager made %d requests to the API server; of %d rights %d were not used: %v\n",
+		found.Requests, len(rights), len(found.Unused), found.Unused)
+	return code
+}

@@ -1,0 +1,142 @@
+package ccm
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// These tests are run by themselves, one after the other, in worlds of their own: they count.
+
+// TestBudgetOfAService counts what a Service costs.
+func TestBudgetOfAService(t *testing.T) {
+	const n = 4 // ports
+	w := newWorld(t, "example.com/budget", worldOption{settings: settings{"loadbalancer.driftInterval": "1h"}})
+	g := NewWithT(t)
+	for _, way := range ways() {
+		first := w.service(t, "first", by(way)) // The IP set of the cluster, and what is found out once, is there.
+		first.served()
+		w.cloud.forget()
+
+		s := w.service(t, "web", by(way), ports(port("a", 81), port("b", 82), port("c", 83), port("d", 84)))
+		s.served()
+		<-time.After(pause)
+
+		writes, reads := told(w.cloud.requests(), writing), told(w.cloud.requests(), reading)
+		budget := map[string]int{twoArm: 2 * n, oneArm: 4 * n, ipSpaces: 2*n + 2}[way]
+		t.Logf("gateway %q: a Service with %d ports: %d writes %v, %d reads %v", way, n, len(writes), writes, len(reads), reads)
+		g.Expect(len(writes)).To(BeNumerically("<=", budget), "writes by gateway %q: %v", way, writes)
+		g.Expect(len(reads)).To(BeNumerically("<=", 8), "reads by gateway %q: %v", way, reads)
+
+		w.cloud.forget()
+		s.delete()
+		t.Logf("gateway %q: deleted with %d writes, %d reads", way, len(told(w.cloud.requests(), writing)), len(told(w.cloud.requests(), reading)))
+		first.delete()
+	}
+}
+
+// TestBudgetOfAResync restarts a controller of many Services: it looks at all of them and finds nothing to do.
+func TestBudgetOfAResync(t *testing.T) {
+	const services = 100
+	w := newWorld(t, "example.com/resync", worldOption{settings: settings{"loadbalancer.driftInterval": "1h"}, vcd: []vcdOption{instant}})
+	g := NewWithT(t)
+	ns := w.namespace(t)
+	for _, way := range []string{twoArm, oneArm} {
+		var all []*service
+		for i := range services {
+			all = append(all, w.serviceIn(t, ns, fmt.Sprintf("web%s-%d", way, i), by(way), ports(port("a", 81), port("b", 82))))
+		}
+		for _, s := range all {
+			s.served()
+		}
+		g.Expect(w.controller.Stop()).To(Succeed())
+		w.cloud.forget()
+
+		g.Expect(w.controller.Start(t.Context())).To(Succeed())
+		<-time.After(3 * pause)
+
+		writes, reads := told(w.cloud.requests(), writing), told(w.cloud.requests(), reading)
+		t.Logf("gateway %q: a resync of %d Services: %d writes, %d reads %v", way, services, len(writes), len(reads), reads)
+		g.Expect(writes).To(BeEmpty())
+		full := (2*services + 59) / 60
+		budget := map[string]int{twoArm: 6, oneArm: 10}[way]
+		g.Expect(len(reads)).To(BeNumerically("<=", budget+full), "reads by gateway %q: %v", way, reads)
+		for _, s := range all {
+			g.Expect(s.client.Delete(t.Context(), &corev1.Service{ObjectMeta: metaOf(s)})).To(Succeed())
+		}
+		for _, s := range all {
+			s.delete()
+		}
+	}
+}
+
+// TestBudgetAtRest counts what is asked when nothing happens.
+func TestBudgetAtRest(t *testing.T) {
+	w := newWorld(t, "example.com/rest", worldOption{settings: settings{"loadbalancer.driftInterval": "10s"}})
+	g := NewWithT(t)
+	for _, way := range ways() {
+		w.service(t, "web", by(way)).served()
+	}
+	<-time.After(pause)
+	w.cloud.forget()
+
+	<-time.After(25 * time.Second)
+
+	g.Expect(told(w.cloud.requests(), writing, knocking)).To(BeEmpty())
+	reads := told(w.cloud.requests(), reading)
+	t.Logf("in 25 s at rest, looked at every 10 s: %d reads %v", len(reads), reads)
+	g.Expect(len(reads)).To(BeNumerically("<=", 3*3*8))
+}
+
+// TestBudgetOfANode counts what a node costs that joins: with IP sets one read and one write for each gateway.
+func TestBudgetOfANode(t *testing.T) {
+	w := newWorld(t, "example.com/node", worldOption{settings: settings{"loadbalancer.driftInterval": "1h"}})
+	g := NewWithT(t)
+	var all []*service
+	for i := range 5 {
+		all = append(all, w.service(t, "web", ports(port("a", int32(81+i)), port("b", int32(91+i))))) //nolint:gosec // Small.
+	}
+	for _, s := range all {
+		s.served()
+	}
+	<-time.After(pause)
+	w.cloud.forget()
+	m := spare(w, 7)
+
+	w.node(t, m, balanced, initialized(m))
+	for _, s := range all {
+		s.served()
+	}
+	<-time.After(pause)
+
+	writes, reads := told(w.cloud.requests(), writing), told(w.cloud.requests(), reading)
+	t.Logf("a node that joins %d Services with 2 ports: %d writes %v, %d reads %v", len(all), len(writes), writes, len(reads), reads)
+	g.Expect(writes).To(HaveLen(1), "one IP set")
+	g.Expect(len(reads)).To(BeNumerically("<=", 2))
+}
+
+// TestASlowGatewayHoldsUpNobodyElse holds all requests that make pools on one gateway.
+func TestASlowGatewayHoldsUpNobodyElse(t *testing.T) {
+	w := newWorld(t, "example.com/slow", worldOption{})
+	g := NewWithT(t)
+	release := w.vcd().hold("POST /cloudapi/1.0.0/edgeGateways/nat/rules") // Only the one-arm gateway asks for these.
+	defer release()
+	var slow []*service
+	for range 12 { // More than there are workers.
+		slow = append(slow, w.service(t, "slow", by(oneArm)))
+	}
+	g.Eventually(func() []string { return w.cloud.left(slow[0].uid) }, patience, poll).ShouldNot(BeEmpty())
+
+	began := time.Now()
+	w.service(t, "quick", by(twoArm)).served()
+	w.service(t, "quick", by(ipSpaces)).served()
+	t.Logf("two Services were served in %s beside a gateway that hangs", time.Since(began))
+
+	release()
+	for _, s := range slow {
+		s.served()
+	}
+}

@@ -1,0 +1,133 @@
+package ccm
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// TestBadConfiguration starts nothing with a configuration that is wrong, and says all that is.
+func TestBadConfiguration(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	v, err := newVCD(1)
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { g.Expect(v.close()).To(Succeed()) })
+	for i, tc := range []struct {
+		name     string
+		settings settings
+		secrets  map[string]string
+		says     []string
+	}{
+		{"keys that nobody knows, all at once", settings{"clusterid": "c", "vcd.hots": "x", "loadbalancer.algorythm": "y"}, nil, []string{"vcd.hots", "loadbalancer.algorythm"}},
+		{"a range that ends before it begins", settings{"clusterid": "c", "loadbalancer.oneArm.startIP": "192.168.8.9", "loadbalancer.oneArm.endIP": "192.168.8.2"}, nil, []string{"oneArm"}},
+		{"no id of the cluster", nil, nil, []string{"clusterid"}},
+		{"no credentials", settings{"clusterid": "c"}, map[string]string{"username": "ccm", "password": ""}, []string{"refreshToken"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := NewWithT(t)
+			config, files, err := v.files(tc.settings)
+			g.Expect(err).NotTo(HaveOccurred())
+			for name, content := range tc.secrets {
+				files["basic-auth/"+name] = content
+			}
+			c, err := newController(t.Context(), home, "bad-"+string(rune('a'+i)), files, config)
+			g.Expect(err).NotTo(HaveOccurred())
+
+			out, err := c.validate(t.Context())
+			g.Expect(err).To(HaveOccurred(), "--validate-config fails")
+			for _, s := range tc.says {
+				g.Expect(out).To(ContainSubstring(s))
+			}
+
+			err = c.Start(t.Context())
+			g.Expect(err).To(MatchError(ContainSubstring(tc.says[0])), "it does not start, and says why")
+			g.Expect(out).NotTo(ContainSubstring("goroutine"), "this is no crash")
+		})
+	}
+}
+
+// TestGoodConfiguration finds nothing wrong with what all other tests run with.
+func TestGoodConfiguration(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	v, err := newVCD(1)
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { g.Expect(v.close()).To(Succeed()) })
+	config, files, err := v.files(settings{"clusterid": "c"})
+	g.Expect(err).NotTo(HaveOccurred())
+	c, err := newController(t.Context(), home, "good", files, config)
+	g.Expect(err).NotTo(HaveOccurred())
+	out, err := c.validate(t.Context())
+	g.Expect(err).NotTo(HaveOccurred(), out)
+}
+
+// TestRotatedSecret changes the password in VCD and the Secret on disk, in this order: what is asked meanwhile waits.
+func TestRotatedSecret(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "example.com/rotated", worldOption{})
+	s := w.service(t, "web")
+	s.served()
+
+	w.vcd().Edit(func(e *vcdsim.Editor) {
+		e.SetPassword(vcdOrg, "ccm", "another")
+		e.ExpireSessions()
+	})
+	s.change(ports(port("http", 80), port("more", 81)))
+	s.g.Eventually(s.warnings, patience, poll).ShouldNot(BeEmpty(), "people are told that credentials do not work")
+	s.g.Expect(w.controller.write(map[string]string{"basic-auth/password": "another"})).To(Succeed())
+
+	s.served()
+	s.g.Expect(w.controller.log()).NotTo(ContainSubstring("another"), "no secret is logged")
+}
+
+// TestWrongSecret starts with credentials that VCD does not take: one attempt for each, so that nobody is locked out, and all is well when
+// they are right.
+func TestWrongSecret(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "example.com/wrong", worldOption{vcd: []vcdOption{func(c *vcdsim.Config) {
+		users := c.Model.Orgs[1].Users
+		for i := range users {
+			if users[i].Name == "ccm" {
+				users[i].Password = "right"
+			}
+		}
+	}}})
+	s := w.service(t, "web")
+	s.g.Eventually(s.warnings, patience, poll).ShouldNot(BeEmpty())
+	knocks := func() int { return len(told(w.cloud.requests(), knocking)) }
+	before := knocks()
+	s.g.Consistently(knocks, "8s", time.Second).Should(BeNumerically("<=", before+1), "a password that is wrong is tried once")
+
+	s.g.Expect(w.controller.write(map[string]string{"basic-auth/password": "right"})).To(Succeed())
+
+	s.served()
+}
+
+// TestRestart starts the controller anew: nothing is written to the cloud, and nothing changes.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "example.com/restart", worldOption{})
+	g := NewWithT(t)
+	var all []*service
+	for _, way := range ways() {
+		all = append(all, w.service(t, "web", by(way), ports(port("http", 80), port("https", 443))))
+	}
+	for _, s := range all {
+		s.served()
+	}
+	before := w.cloud.left("")
+	w.cloud.forget()
+
+	g.Expect(w.controller.Restart(t.Context())).To(Succeed())
+
+	for _, s := range all {
+		s.calm()
+		s.served()
+	}
+	g.Expect(told(w.cloud.requests(), writing)).To(BeEmpty())
+	g.Expect(w.cloud.left("")).To(Equal(before))
+}

@@ -1,0 +1,78 @@
+package ccm
+
+import (
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/killer"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// A flow is a part of a Service's life, and what must hold at its end.
+type flow struct {
+	name string
+	do   func(*service)
+}
+
+// flows are a Service's life after its creation in Kubernetes.
+func flows() []flow {
+	return []flow{
+		{"create", func(s *service) { s.served() }},
+		{"change", func(s *service) {
+			before := s.served()
+			s.change(ports(port("http", 80), port("more", 8443)), func(svc *corev1.Service) {
+				svc.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
+			})
+			s.g.Expect(s.served()).To(Equal(before), "the address stays")
+		}},
+		{"delete", (*service).delete},
+	}
+}
+
+// TestCrashMatrix kills the controller before and after every single write of a Service's life, by every way to make a load balancer: each
+// way in a world of its own, all at the same time. In the end, the cloud is as it was in the beginning.
+func TestCrashMatrix(t *testing.T) {
+	t.Parallel()
+	for _, way := range ways() {
+		name := way
+		if way == twoArm {
+			name = "two arms"
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "example.com/crash"+way, worldOption{})
+			for _, f := range flows() {
+				crash(t, w, way, f.name)
+			}
+		})
+	}
+}
+
+// crash lives a Service's life, and kills the controller at each write of one flow of it.
+func crash(t *testing.T, w *world, way, fatal string) {
+	t.Helper()
+	g := NewWithT(t)
+	k := killer.New(t, killer.Options{Victim: w.controller, Flow: fatal, Numbered: true})
+	w.vcd().SetGate(k.Gate)
+	defer w.vcd().SetGate(nil)
+	var s *service
+	for _, f := range flows() {
+		k.During(f.name, func() {
+			if s == nil {
+				s = w.service(t, "crash-"+fatal, by(way), ports(port("http", 80), port("https", 443)))
+			}
+			f.do(s)
+		})
+	}
+	writes := k.Writes(fatal)
+	g.Expect(writes).NotTo(BeEmpty())
+	for _, done := range writes {
+		g.Expect(k.Killed(vcdsim.Arrived, done)).To(BeTrue(), "nobody was killed before %v", done)
+		g.Expect(k.Killed(vcdsim.Worked, done)).To(BeTrue(), "nobody was killed after %v", done)
+	}
+	t.Log(fmt.Sprintf("%s: %d writes, killed %d times before and %d times after one", fatal, len(writes), k.Kills(vcdsim.Arrived, ""), k.Kills(vcdsim.Worked, "")))
+	g.Eventually(func() []string { return w.cloud.left("") }, patience, poll).Should(BeEmpty())
+}

@@ -1,0 +1,155 @@
+package ccm
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack"
+	repository "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/world"
+)
+
+// A house is an API server with what the manifest of the cloud controller manager puts into it: all but its Deployment.
+type house struct {
+	*stack.Stack
+
+	client      client.Client
+	binary      string
+	shippedArgs []string
+	objects     []unstructured.Unstructured
+}
+
+// home is the house that tests share. Each has a world or a namespace of its own.
+var home *house
+
+const (
+	serviceAccount = "cloud-controller-manager"
+	// standing is how many nodes there are all the time.
+	standing = 3
+	// fleet is how many machines each cloud has; those after the standing ones are for tests of nodes.
+	fleet = 12
+)
+
+// enabled goes when the program does all that is tested here.
+var enabled = flag.Bool("ccm", false, "run the tests of the cloud controller manager")
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "40"); err != nil { // Mostly they wait.
+		os.Exit(complain(err))
+	}
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) (code int) {
+	if !*enabled {
+		fmt.Fprintln(os.Stderr, "skipped: the cloud controller manager is not whole yet; -ccm runs these tests")
+		return 0
+	}
+	if testing.Short() {
+		fmt.Fprintln(os.Stderr, "skipped: these tests start an API server, and -short is set")
+		return 0
+	}
+	log.SetLogger(klog.Background())
+	dir, err := os.MkdirTemp("", "ccm-")
+	if err != nil {
+		return complain(err)
+	}
+	ctx := context.Background()
+	binary := filepath.Join(dir, "cpi")
+	if err := build(ctx, binary); err != nil {
+		return complain(err)
+	}
+	if home, err = newHouse(ctx, filepath.Join(dir, "home"), binary); err != nil {
+		return complain(err)
+	}
+	defer func() {
+		if err := home.Stop(); err != nil {
+			code = complain(err)
+		}
+		if code != 0 {
+			fmt.Fprintln(os.Stderr, "Logs are kept in", dir)
+			return
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			code = complain(err)
+		}
+	}()
+	return auditRights(endCommons(m.Run()))
+}
+
+func complain(err error) int {
+	fmt.Fprintln(os.Stderr, "Error:", err)
+	return 1
+}
+
+// build builds the cloud controller manager.
+func build(ctx context.Context, path string) error {
+	root, err := repository.Root()
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, "./cmd/cpi") //nolint:gosec // Arguments are our own.
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("building the cloud controller manager: %w: %s", err, out)
+	}
+	return nil
+}
+
+// newHouse starts an API server and gives the cloud controller manager there the rights of its manifest.
+func newHouse(ctx context.Context, dir, binary string) (*house, error) {
+	h := &house{binary: binary}
+	objects, err := addons.CCM{Image: "registry.example.com/ccm:v1", Replicas: 1}.Objects()
+	if err != nil {
+		return nil, err
+	}
+	for i := range objects {
+		if objects[i].GetKind() != "Deployment" {
+			h.objects = append(h.objects, objects[i])
+			continue
+		}
+		var d appsv1.Deployment
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(objects[i].Object, &d); err != nil {
+			return nil, err
+		}
+		h.shippedArgs = d.Spec.Template.Spec.Containers[0].Args
+	}
+	h.Stack, err = stack.Start(ctx, stack.Options{Dir: dir, Out: os.Stderr, Parts: []stack.Part{}, AuditNamespace: addons.Namespace})
+	if err != nil {
+		return nil, err
+	}
+	h.client = h.Client()
+	if err := errors.Join(h.Apply(ctx, h.objects...), h.stand(ctx)); err != nil {
+		return nil, errors.Join(err, h.Stop())
+	}
+	return h, nil
+}
+
+// ownHouse starts a house for one test whose nodes would be in others' way.
+func ownHouse(t *testing.T, name string) *house {
+	t.Helper()
+	h, err := newHouse(t.Context(), filepath.Join(filepath.Dir(home.Dir()), name), home.binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}

@@ -1,0 +1,120 @@
+package ccm
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// benchmark measures more than make test has time for.
+var benchmark = flag.Bool("ccm-bench", false, "measure the memory of the cloud controller manager with 500 nodes and 200 Services")
+
+const (
+	manyNodes    = 500
+	manyServices = 200
+	// quick lets the controller ask the API server of a test as fast as it can.
+	quickQPS, quickBurst = "--kube-api-qps=300", "--kube-api-burst=600"
+)
+
+// TestManyNodes starts a controller beside 500 nodes that wait for it. With -ccm-bench, 200 Services follow, and its memory is
+// measured.
+func TestManyNodes(t *testing.T) {
+	g := NewWithT(t)
+	h := ownHouse(t, "many")
+	w, err := startWorld(t.Context(), "", worldOption{
+		house: h, machines: manyNodes, args: []string{nodeControllers, quickQPS, quickBurst, "--concurrent-node-syncs=10"}, vcd: []vcdOption{instant},
+		settings: settings{"nodes.maxAge": "30s", "loadbalancer.driftInterval": "1m"},
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { g.Expect(w.end()).To(Succeed()) })
+	g.Expect(w.controller.Stop()).To(Succeed())
+	for _, m := range w.cloud.machines()[:standing] { // Those that a house has from the beginning.
+		g.Expect(h.client.Delete(t.Context(), kubelet(m))).To(Succeed())
+	}
+	parallel(t, w.cloud.machines(), func(ctx context.Context, m machine) error { return h.makeNode(ctx, kubelet(m, balanced)) })
+	w.cloud.forget()
+
+	began := time.Now()
+	g.Expect(w.controller.Start(t.Context())).To(Succeed())
+	g.Eventually(func() (int, error) { return waitingNodes(t.Context(), h.client) }, 2*patience, time.Second).Should(BeZero())
+
+	reads := told(w.cloud.requests(), reading)
+	queries := 0
+	for _, r := range reads {
+		if strings.Contains(r, "/api/query") {
+			queries++
+		}
+	}
+	peak, err := w.controller.peakKiB()
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Logf("%d nodes were initialized in %s with %d inventory queries and %d other reads; %d MiB at the most",
+		manyNodes, time.Since(began).Round(time.Second), queries, len(reads)-queries, peak>>10)
+	g.Expect(queries).To(BeNumerically("<=", 10))
+	g.Expect(len(reads)-queries).To(BeNumerically("<=", 12), "no machine needs more than the query tells")
+	g.Expect(told(w.cloud.requests(), writing)).To(BeEmpty())
+
+	if *benchmark {
+		measureServices(t, w)
+	}
+}
+
+// measureServices adds Services and measures memory.
+func measureServices(t *testing.T, w *world) {
+	t.Helper()
+	g := NewWithT(t)
+	ns := w.namespace(t)
+	var all []*service
+	for i := range manyServices {
+		all = append(all, w.serviceIn(t, ns, fmt.Sprintf("web-%d", i), ports(port("http", 80), port("https", 443))))
+	}
+	for _, s := range all {
+		s.served()
+	}
+	<-time.After(90 * time.Second) // Nodes are looked at again, and load balancers are held against what they should be.
+	peak, err := w.controller.peakKiB()
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Logf("%d nodes and %d Services: %.1f MiB at the most", manyNodes, manyServices, float64(peak)/1024)
+	g.Expect(peak>>10).To(BeNumerically("<", 100), "MiB")
+	for _, s := range all {
+		g.Expect(s.client.Delete(t.Context(), &corev1.Service{ObjectMeta: metaOf(s)})).To(Succeed())
+	}
+	for _, s := range all {
+		s.delete()
+	}
+}
+
+// waitingNodes counts nodes that are not initialized.
+func waitingNodes(ctx context.Context, c client.Client) (int, error) {
+	nodes := &corev1.NodeList{}
+	if err := c.List(ctx, nodes); err != nil {
+		return 0, err
+	}
+	waiting := manyNodes - len(nodes.Items)
+	for i := range nodes.Items {
+		for _, taint := range nodes.Items[i].Spec.Taints {
+			if taint.Key == uninitialized {
+				waiting++
+			}
+		}
+	}
+	return waiting, nil
+}
+
+// parallel does something for each, some at a time.
+func parallel[T any](t *testing.T, all []T, do func(context.Context, T) error) {
+	t.Helper()
+	group, ctx := errgroup.WithContext(t.Context())
+	group.SetLimit(16)
+	for _, one := range all {
+		group.Go(func() error { return do(ctx, one) })
+	}
+	NewWithT(t).Expect(group.Wait()).To(Succeed())
+}

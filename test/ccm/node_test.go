@@ -1,0 +1,142 @@
+package ccm
+
+import (
+	"context"
+	"net/netip"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// uninitialized is the taint that kubelet gives to nodes that wait for their cloud.
+const (
+	uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
+	shutdown      = "node.cloudprovider.kubernetes.io/shutdown"
+)
+
+// A nodeChange is one of a Node before it is made.
+type nodeChange func(*corev1.Node)
+
+// kubelet returns the Node that kubelet makes on a machine: with an external cloud provider it waits for it. Load balancers leave it
+// alone, as other tests look at their members.
+func kubelet(m machine, changes ...nodeChange) *corev1.Node {
+	n := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: m.Name, Labels: map[string]string{corev1.LabelHostname: m.Name, corev1.LabelNodeExcludeBalancers: "true"}},
+		Spec: corev1.NodeSpec{
+			ProviderID: m.ProviderID, Taints: []corev1.Taint{{Key: uninitialized, Value: "true", Effect: corev1.TaintEffectNoSchedule}},
+		},
+		Status: corev1.NodeStatus{
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"}},
+			Addresses:  []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: m.Name}},
+		},
+	}
+	for _, c := range changes {
+		c(n)
+	}
+	return n
+}
+
+// balanced lets load balancers send to the node.
+func balanced(n *corev1.Node) { delete(n.Labels, corev1.LabelNodeExcludeBalancers) }
+
+// unnamed leaves out the provider ID, as kubelet does that was told none.
+func unnamed(n *corev1.Node) { n.Spec.ProviderID = "" }
+
+// initialized is what the cloud controller manager would have made of the node.
+func initialized(m machine) nodeChange {
+	return func(n *corev1.Node) {
+		n.Spec.Taints = nil
+		for _, a := range m.Addresses {
+			n.Status.Addresses = append(n.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: a.String()})
+		}
+	}
+}
+
+// stand makes the nodes that are there all the time.
+func (h *house) stand(ctx context.Context) error {
+	v, err := newVCD(fleet)
+	if err != nil {
+		return err
+	}
+	for _, m := range v.machines()[:standing] {
+		if err := h.makeNode(ctx, kubelet(m, balanced, initialized(m))); err != nil {
+			return err
+		}
+	}
+	return v.close()
+}
+
+func (h *house) makeNode(ctx context.Context, n *corev1.Node) error {
+	status := n.Status
+	if err := h.client.Create(ctx, n); err != nil {
+		return err
+	}
+	n.Status = status
+	return h.client.Status().Update(ctx, n)
+}
+
+// node makes a Node that ends with the test.
+func (w *world) node(t *testing.T, m machine, changes ...nodeChange) *corev1.Node {
+	t.Helper()
+	n := kubelet(m, changes...)
+	NewWithT(t).Expect(w.makeNode(t.Context(), n)).To(Succeed())
+	t.Cleanup(func() {
+		NewWithT(t).Expect(client.IgnoreNotFound(w.client.Delete(w.context(), n))).To(Succeed())
+	})
+	return n
+}
+
+// look returns a Node as it is.
+func (w *world) look(name string) (*corev1.Node, error) {
+	n := &corev1.Node{}
+	return n, w.client.Get(w.context(), client.ObjectKey{Name: name}, n)
+}
+
+// exists says whether a Node is there.
+func (w *world) exists(name string) func() bool {
+	return func() bool {
+		_, err := w.look(name)
+		return !apierrors.IsNotFound(err)
+	}
+}
+
+// taints are the keys of a Node's taints.
+func (w *world) taints(name string) func() ([]string, error) {
+	return func() ([]string, error) {
+		n, err := w.look(name)
+		var out []string
+		for _, taint := range n.Spec.Taints {
+			out = append(out, taint.Key)
+		}
+		return out, err
+	}
+}
+
+// setReady sets what kubelet, or who misses it, says of the Node.
+func (w *world) setReady(t *testing.T, name string, status corev1.ConditionStatus) {
+	t.Helper()
+	g := NewWithT(t)
+	g.Eventually(func() error {
+		n, err := w.look(name)
+		if err != nil {
+			return err
+		}
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, Reason: "Test"}}
+		return w.client.Status().Update(t.Context(), n)
+	}, patience, poll).Should(Succeed())
+}
+
+// internal are the internal addresses of a Node.
+func internal(n *corev1.Node) []netip.Addr {
+	var out []netip.Addr
+	for _, a := range n.Status.Addresses {
+		if ip, err := netip.ParseAddr(a.Address); err == nil && a.Type == corev1.NodeInternalIP {
+			out = append(out, ip)
+		}
+	}
+	return out
+}

@@ -1,0 +1,171 @@
+package ccm
+
+import (
+	"net/http"
+	"net/netip"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// spare is a machine of the common world that has no node yet: each test of nodes takes one of its own.
+func spare(w *world, n int) machine { return w.cloud.machines()[standing+n] }
+
+func TestANodeIsInitialized(t *testing.T) {
+	t.Parallel()
+	w := common(t)
+	for i, tc := range []struct {
+		name    string
+		changes []nodeChange
+	}{
+		{"that knows its provider ID", nil},
+		{"that only has the name of its machine", []nodeChange{unnamed}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			g, m := NewWithT(t), spare(w, i)
+			w.node(t, m, tc.changes...)
+
+			g.Eventually(w.taints(m.Name), patience, poll).ShouldNot(ContainElement(uninitialized))
+
+			n, err := w.look(m.Name)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(n.Spec.ProviderID).To(Equal(m.ProviderID))
+			g.Eventually(func() ([]netip.Addr, error) {
+				n, err := w.look(m.Name)
+				return internal(n), err
+			}, patience, poll).Should(Equal(m.Addresses))
+			g.Expect(n.Labels).To(HaveKey(corev1.LabelTopologyZone))
+
+			// A taint that comes back, as when kubelet registers anew, goes again.
+			g.Eventually(func() error {
+				n, err := w.look(m.Name)
+				if err != nil {
+					return err
+				}
+				n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: uninitialized, Value: "true", Effect: corev1.TaintEffectNoSchedule})
+				return w.client.Update(t.Context(), n)
+			}, patience, poll).Should(Succeed())
+			g.Eventually(w.taints(m.Name), patience, poll).ShouldNot(ContainElement(uninitialized))
+		})
+	}
+}
+
+func TestANodeOfAnotherCloudIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	w := common(t)
+	g := NewWithT(t)
+	w.node(t, machine{Name: "foreign", ProviderID: "static://foreign"})
+
+	w.setReady(t, "foreign", corev1.ConditionUnknown)
+
+	g.Consistently(w.exists("foreign"), "12s", poll).Should(BeTrue())
+	g.Expect(w.taints("foreign")()).To(ContainElement(uninitialized))
+	g.Expect(w.taints("foreign")()).NotTo(ContainElement(shutdown))
+}
+
+func TestANodeThatIsSwitchedOffIsTaintedUntilItIsBack(t *testing.T) {
+	t.Parallel()
+	w := common(t)
+	g, m := NewWithT(t), spare(w, 2)
+	w.node(t, m)
+	g.Eventually(w.taints(m.Name), patience, poll).ShouldNot(ContainElement(uninitialized))
+
+	w.cloud.powerOff(m.Name)
+	w.setReady(t, m.Name, corev1.ConditionUnknown)
+	g.Eventually(w.taints(m.Name), patience, poll).Should(ContainElement(shutdown))
+	g.Expect(w.exists(m.Name)()).To(BeTrue())
+
+	w.cloud.powerOn(m.Name)
+	w.setReady(t, m.Name, corev1.ConditionTrue)
+	g.Eventually(w.taints(m.Name), patience, poll).ShouldNot(ContainElement(shutdown))
+}
+
+func TestANodeGoesWhenItsMachineIsProvedGone(t *testing.T) {
+	t.Parallel()
+	w := common(t)
+	g, m := NewWithT(t), spare(w, 3)
+	w.node(t, m)
+	g.Eventually(w.taints(m.Name), patience, poll).ShouldNot(ContainElement(uninitialized))
+
+	w.cloud.remove(m.Name)
+	w.setReady(t, m.Name, corev1.ConditionUnknown)
+	began := time.Now()
+
+	g.Eventually(w.exists(m.Name), 4*time.Minute, poll).Should(BeFalse())
+	g.Expect(time.Since(began)).To(BeNumerically(">", time.Minute), "it is looked for twice, a minute apart")
+}
+
+// TestLossOfRightsDeletesNoNode takes away the rights to see what is there: nothing may be taken for gone.
+func TestLossOfRightsDeletesNoNode(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "example.com/blind", worldOption{house: ownHouse(t, "blind"), args: []string{nodeControllers}})
+	g, v, m := NewWithT(t), w.vcd(), spare(w, 0)
+	w.node(t, m)
+	g.Eventually(w.taints(m.Name), patience, poll).ShouldNot(ContainElement(uninitialized))
+
+	v.Faults().Add(vcdsim.Fault{Operation: "GET /api/vApp/*", Status: http.StatusForbidden})
+	v.Faults().Add(vcdsim.Fault{Operation: "GET /api/vdc*", Status: http.StatusForbidden})
+	v.remove(m.Name) // Even what is gone cannot be proved so.
+	w.setReady(t, m.Name, corev1.ConditionUnknown)
+	for _, other := range v.machines()[:standing] {
+		w.setReady(t, other.Name, corev1.ConditionUnknown)
+	}
+
+	g.Consistently(func() int {
+		nodes := &corev1.NodeList{}
+		g.Expect(w.client.List(t.Context(), nodes)).To(Succeed())
+		return len(nodes.Items)
+	}, "80s", "1s").Should(Equal(standing + 1))
+}
+
+// TestMembersFollowNodes is run by itself: it changes the nodes that all load balancers send to.
+func TestMembersFollowNodes(t *testing.T) {
+	w := common(t)
+	g := NewWithT(t)
+	var all []*service
+	for _, way := range ways() {
+		all = append(all, w.service(t, "web", by(way), ports(port("a", 81), port("b", 82))))
+	}
+	served := func() {
+		t.Helper()
+		for _, s := range all {
+			s.served()
+		}
+	}
+	served()
+	m := spare(w, 4)
+
+	n := w.node(t, m, balanced)
+	g.Eventually(w.taints(m.Name), patience, poll).ShouldNot(ContainElement(uninitialized))
+	served()
+
+	t.Log("A node that is not ready stays a member: health checks are for that.")
+	w.setReady(t, m.Name, corev1.ConditionFalse)
+	served()
+	w.setReady(t, m.Name, corev1.ConditionTrue)
+
+	t.Log("A node whose address changes is followed.")
+	g.Eventually(func() error {
+		n, err := w.look(m.Name)
+		if err != nil {
+			return err
+		}
+		for i := range n.Status.Addresses {
+			if n.Status.Addresses[i].Type == corev1.NodeInternalIP {
+				n.Status.Addresses[i].Address = "10.40.60.60"
+			}
+		}
+		return w.client.Status().Update(t.Context(), n)
+	}, patience, poll).Should(Succeed())
+	w.cloud.readdress(m.Name, netip.MustParseAddr("10.40.60.60"))
+	served()
+
+	t.Log("A node that is deleted is no member any more.")
+	g.Expect(w.client.Delete(t.Context(), n)).To(Succeed())
+	served()
+}

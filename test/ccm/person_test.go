@@ -1,0 +1,139 @@
+package ccm
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// A person works in VCD by hand, as an administrator of the organisation.
+type person struct {
+	t     *testing.T
+	v     *vcd
+	http  *http.Client
+	token string
+}
+
+func (v *vcd) person(t *testing.T) *person {
+	t.Helper()
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(v.CA())
+	p := &person{t: t, v: v, http: &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true,
+	}}}
+	header, _, err := p.ask(http.MethodPost, "1.0.0/sessions", nil)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	p.token = header.Get("X-VMWARE-VCLOUD-ACCESS-TOKEN")
+	return p
+}
+
+// ask asks the JSON API for something.
+func (p *person) ask(method, path string, body any) (http.Header, []byte, error) {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return nil, nil, err
+	}
+	req, err := http.NewRequestWithContext(p.t.Context(), method, p.v.URL()+"/cloudapi/"+path, bytes.NewReader(raw))
+	if err != nil {
+		return nil, nil, err
+	}
+	req.Header.Set("Accept", "application/json;version=39.0")
+	req.Header.Set("Content-Type", "application/json")
+	if p.token == "" {
+		req.SetBasicAuth("admin@"+vcdOrg, "password")
+	} else {
+		req.Header.Set("Authorization", "Bearer "+p.token)
+	}
+	res, err := p.http.Do(req)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	answer, err := io.ReadAll(res.Body)
+	if err != nil {
+		return nil, nil, err
+	}
+	if res.StatusCode >= http.StatusMultipleChoices {
+		return nil, nil, fmt.Errorf("%s %s: %s: %s", method, path, res.Status, answer)
+	}
+	return res.Header, answer, nil
+}
+
+// must asks until VCD has time for it, and returns when it is done.
+func (p *person) must(method, path string, body any) {
+	p.t.Helper()
+	g := NewWithT(p.t)
+	var header http.Header
+	g.Eventually(func() (err error) {
+		header, _, err = p.ask(method, path, body)
+		return err
+	}, patience, poll).Should(Succeed())
+	p.done(header)
+}
+
+// done waits for the task that an answer names.
+func (p *person) done(header http.Header) {
+	p.t.Helper()
+	location := header.Get("Location")
+	_, id, found := strings.Cut(location, "/api/task/")
+	if !found {
+		return
+	}
+	NewWithT(p.t).Eventually(func() string {
+		for _, task := range p.v.State().Tasks {
+			if task.ID == id {
+				return string(task.Status)
+			}
+		}
+		return "unknown"
+	}, patience, poll).Should(Equal("success"))
+}
+
+// path is where a document is.
+func pathOf(d vcdsim.Document) string {
+	return strings.ReplaceAll(d.Path, "{gateway}", vcdsim.URN("gateway", d.Parent)) + "/" + d.ID
+}
+
+// deleteByHand deletes what is marked with an owner, of some kinds, one after the other.
+func (v *vcd) deleteByHand(t *testing.T, uid string, kinds ...string) {
+	t.Helper()
+	p := v.person(t)
+	for _, kind := range kinds {
+		for _, d := range v.owned(kind, uid) {
+			p.must(http.MethodDelete, pathOf(d), nil)
+		}
+	}
+}
+
+// owned are the documents of a kind that are marked with an owner.
+func (v *vcd) owned(kind, uid string) []vcdsim.Document {
+	wanted := ownedBy(uid)
+	var out []vcdsim.Document
+	for _, d := range v.State().Documents {
+		if d.Path == kind && wanted(decode[struct{ Description string }](d).Description) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// changeByHand changes documents of a kind that are marked with an owner.
+func (v *vcd) changeByHand(t *testing.T, uid, kind string, change func(body map[string]any)) {
+	t.Helper()
+	p := v.person(t)
+	for _, d := range v.owned(kind, uid) {
+		body := decode[map[string]any](d)
+		change(body)
+		p.must(http.MethodPut, pathOf(d), body)
+	}
+}

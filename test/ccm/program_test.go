@@ -1,0 +1,237 @@
+package ccm
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack/process"
+)
+
+// A controller is a cloud controller manager: a process that can be killed and started again.
+type controller struct {
+	name   string
+	dir    string
+	binary string
+	args   []string
+
+	mu      sync.Mutex
+	port    int
+	process *process.Process
+}
+
+// newController writes what a cloud controller manager reads. It runs with the arguments of its manifest, then those given.
+func newController(ctx context.Context, house *house, name string, files map[string]string, config string, args ...string) (*controller, error) {
+	c := &controller{name: name, dir: filepath.Join(house.Dir(), "ccm-"+name), binary: house.binary}
+	if err := c.write(files); err != nil {
+		return nil, err
+	}
+	kubeconfig := filepath.Join(c.dir, "kubeconfig")
+	if err := writeKubeconfig(ctx, house.Stack, kubeconfig); err != nil {
+		return nil, err
+	}
+	c.args = slices.Concat(house.shippedArgs, []string{
+		"--cloud-config=" + filepath.Join(c.dir, config), "--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig,
+		"--authorization-kubeconfig=" + kubeconfig, "--bind-address=127.0.0.1", "--leader-elect=false", "--v=4",
+		"--tls-cert-file=" + filepath.Join(house.Dir(), "pki", "tls.crt"), "--tls-private-key-file=" + filepath.Join(house.Dir(), "pki", "tls.key"),
+	}, args)
+	return c, nil
+}
+
+// write writes files below the folder of the controller, each at once.
+func (c *controller) write(files map[string]string) error {
+	for path, content := range files {
+		path = filepath.Join(c.dir, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+			return fmt.Errorf("making a folder of the controller: %w", err)
+		}
+		if err := os.WriteFile(path+".new", []byte(content), 0o600); err != nil {
+			return fmt.Errorf("writing a file of the controller: %w", err)
+		}
+		if err := os.Rename(path+".new", path); err != nil {
+			return fmt.Errorf("writing a file of the controller: %w", err)
+		}
+	}
+	return nil
+}
+
+// writeKubeconfig gives the controller the rights of its service account, and no others.
+func writeKubeconfig(ctx context.Context, s *stack.Stack, path string) error {
+	clients, err := kubernetes.NewForConfig(s.RESTConfig())
+	if err != nil {
+		return err
+	}
+	day := int64(24 * 3600)
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &day}}
+	token, err := clients.CoreV1().ServiceAccounts(addons.Namespace).CreateToken(ctx, serviceAccount, request, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("making a token of the controller's service account: %w", err)
+	}
+	config := clientcmdapi.NewConfig()
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: s.RESTConfig().Host, CertificateAuthorityData: s.RESTConfig().CAData}
+	config.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
+	config.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
+	config.CurrentContext = "x"
+	return clientcmd.WriteToFile(*config, path)
+}
+
+// Start starts it and returns when it is healthy.
+func (c *controller) Start(ctx context.Context) error {
+	const attempts = 4
+	var err error
+	for range attempts {
+		if err = c.tryStart(ctx); err == nil || !strings.Contains(err.Error(), process.AddressInUse) {
+			return err
+		}
+	}
+	return err
+}
+
+func (c *controller) tryStart(ctx context.Context) error {
+	ports, err := process.FreePorts(ctx, 1)
+	if err != nil {
+		return err
+	}
+	p, err := process.Start(process.Spec{
+		Name: "ccm-" + c.name, Path: c.binary, Args: append(slices.Clone(c.args), "--secure-port="+strconv.Itoa(ports[0])), Dir: c.dir,
+		Env: slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.Contains(strings.ToUpper(e), "_PROXY=") }),
+	})
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.process, c.port = p, ports[0]
+	c.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		if c.healthy(ctx) == nil {
+			return nil
+		}
+		select {
+		case <-p.Done():
+			return fmt.Errorf("the controller ended by itself: %s", p.Tail(20))
+		case <-ctx.Done():
+			return errors.Join(fmt.Errorf("the controller did not become healthy: %s", p.Tail(20)), p.Kill())
+		case <-time.After(25 * time.Millisecond):
+		}
+	}
+}
+
+// direct trusts any certificate: it is about whether somebody answers.
+var direct = &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
+	DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // The loopback interface.
+}}
+
+func (c *controller) healthy(ctx context.Context) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d/healthz", c.port), http.NoBody)
+	if err != nil {
+		return err
+	}
+	response, err := direct.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("the controller answers %s", response.Status)
+	}
+	return nil
+}
+
+func (c *controller) current() *process.Process {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.process
+}
+
+// Kill ends it at once, as a crash would.
+func (c *controller) Kill() error {
+	if p := c.current(); p != nil {
+		return p.Kill()
+	}
+	return nil
+}
+
+// Stop asks it to end.
+func (c *controller) Stop() error {
+	if p := c.current(); p != nil {
+		return p.Stop(5 * time.Second)
+	}
+	return nil
+}
+
+// Restart ends it and starts it again.
+func (c *controller) Restart(ctx context.Context) error {
+	return errors.Join(c.Stop(), c.Start(ctx))
+}
+
+// died says whether it ended by itself.
+func (c *controller) died() error {
+	if p := c.current(); p != nil {
+		return p.Err()
+	}
+	return nil
+}
+
+// log is everything that all its runs printed.
+func (c *controller) log() string {
+	p := c.current()
+	if p == nil {
+		return ""
+	}
+	content, err := os.ReadFile(p.LogPath())
+	if err != nil {
+		return err.Error()
+	}
+	return string(content)
+}
+
+var peakLine = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
+
+// peakKiB is the most memory that its process ever held.
+func (c *controller) peakKiB() (int, error) {
+	pids, err := os.ReadFile(filepath.Join(c.dir, "pids", "ccm-"+c.name+".pid"))
+	if err != nil {
+		return 0, err
+	}
+	pid, _, _ := strings.Cut(string(pids), "\n")
+	status, err := os.ReadFile(filepath.Join("/proc", pid, "status"))
+	if err != nil {
+		return 0, err
+	}
+	found := peakLine.FindSubmatch(status)
+	if found == nil {
+		return 0, errors.New("this system does not say how much memory a process held")
+	}
+	return strconv.Atoi(string(found[1]))
+}
+
+// validate runs the program with --validate-config and returns what it says.
+func (c *controller) validate(ctx context.Context) (string, error) {
+	cmd := exec.CommandContext(ctx, c.binary, append(slices.Clone(c.args), "--validate-config")...) //nolint:gosec // Our own program.
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	return out.String(), err
+}

@@ -1,0 +1,215 @@
+package ccm
+
+import (
+	"net/http"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// TestWhatCannotBe tells what happens when people ask for what cannot be: a Warning says why, nothing half-built stands, and all is well
+// when they have mended it.
+func TestWhatCannotBe(t *testing.T) {
+	t.Parallel()
+	w := common(t)
+	for _, tc := range []struct {
+		name    string
+		asked   []change
+		warning string
+		mended  []change
+	}{
+		{
+			"a certificate that nobody knows", []change{ports(port("https", 443)), annotated(sslPorts, "443", sslAlias, "unknown")},
+			"unknown", []change{annotated(sslAlias, certificate)},
+		},
+		{
+			"a Secret with a certificate that is not there", []change{ports(port("https", 443)), annotated(sslPorts, "443", tlsSecret, "missing")},
+			"missing", []change{annotated(tlsSecret, "", sslPorts, "")},
+		},
+		{"an address outside the gateway's", []change{at("192.0.2.1")}, "192.0.2.1", []change{at("")}},
+		{"the gateway's own address", []change{at("100.64.1.1")}, "100.64.1.1", []change{at("")}},
+		{"what is no address", []change{at("web.example.com")}, "web.example.com", []change{at("")}},
+		{
+			"SCTP", []change{func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolSCTP }},
+			"SCTP", []change{func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolTCP }},
+		},
+		{"a gateway that nobody knows", []change{by("nowhere")}, "nowhere", []change{by("")}},
+		{"ports with TLS that are no numbers", []change{annotated(sslPorts, "https")}, "https", []change{annotated(sslPorts, "")}},
+		{
+			"source ranges, which are switched off", []change{func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"} }},
+			"ourceRanges", []change{func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = nil }},
+		},
+		{
+			"no node ports", []change{func(s *corev1.Service) {
+				no := false
+				s.Spec.AllocateLoadBalancerNodePorts = &no
+			}},
+			"ode port", []change{func(s *corev1.Service) {
+				yes := true
+				s.Spec.AllocateLoadBalancerNodePorts = &yes
+			}},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			s := w.service(t, "web", tc.asked...)
+			s.refused(tc.warning)
+
+			s.change(tc.mended...)
+
+			s.served()
+		})
+	}
+}
+
+func TestAnAddressThatIsTakenIsRefused(t *testing.T) {
+	t.Parallel()
+	w := common(t)
+	for _, way := range ways() {
+		t.Run("by gateway "+way, func(t *testing.T) {
+			t.Parallel()
+			first := w.service(t, "first", by(way))
+			address := first.served()[0]
+
+			second := w.service(t, "second", by(way), at(address.String()), ports(port("other", 81)))
+			second.refused(address.String())
+			first.served()
+
+			first.delete()
+			second.served()
+		})
+	}
+}
+
+func TestTwoServicesShareAnAddressIfTheyAgree(t *testing.T) {
+	t.Parallel()
+	w := common(t)
+	ns := w.namespace(t)
+	share := annotated(shareKey, "both")
+	first := w.serviceIn(t, ns, "first", share)
+	address := first.served()
+	second := w.serviceIn(t, ns, "second", share, at(address[0].String()), ports(port("other", 81)))
+	first.g.Expect(second.served()).To(Equal(address))
+
+	t.Log("A port that the other has is refused.")
+	second.change(ports(port("other", 81), port("http", 80)))
+	first.g.Eventually(second.warnings, patience, poll).Should(ContainElement(ContainSubstring("80")))
+	first.served()
+	second.change(ports(port("other", 82)))
+	first.g.Expect(second.served()).To(Equal(address))
+
+	t.Log("Who stays keeps the address.")
+	first.delete()
+	second.calm()
+	first.g.Expect(second.served()).To(Equal(address))
+}
+
+func TestAServiceOfAnotherClassIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	w := common(t)
+	class := "example.com/of-others"
+	s := w.service(t, "web", func(svc *corev1.Service) { svc.Spec.LoadBalancerClass = &class })
+	s.g.Consistently(func() ([]string, error) {
+		svc, err := s.get()
+		return svc.Finalizers, err
+	}, pause, poll).Should(BeEmpty())
+	s.g.Expect(s.cloud.left(s.uid)).To(BeEmpty())
+}
+
+func TestAServiceOfOurClassIsServed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "example.com/ours", worldOption{})
+	s := w.service(t, "web")
+	s.served()
+	svc, err := s.get()
+	s.g.Expect(err).NotTo(HaveOccurred())
+	s.g.Expect(svc.Spec.LoadBalancerClass).To(HaveValue(Equal("example.com/ours")), "what is stored stays as it is")
+	s.delete()
+}
+
+func TestDualStackIsServedAsFarAsItGoes(t *testing.T) {
+	t.Parallel()
+	w := common(t)
+	s := w.service(t, "web", func(svc *corev1.Service) {
+		wish := corev1.IPFamilyPolicyPreferDualStack
+		svc.Spec.IPFamilyPolicy = &wish
+	})
+	s.g.Expect(s.served()).To(HaveLen(1), "the cluster has one family")
+}
+
+func TestSourceRangesAreRules(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "example.com/ranges", worldOption{settings: settings{"loadbalancer.sourceRanges": true}})
+	s := w.service(t, "web", func(svc *corev1.Service) { svc.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"} })
+	s.g.Eventually(func() bool {
+		_, err := s.unserved()
+		return err == nil || len(s.warnings()) > 0
+	}, patience, poll).Should(BeTrue(), "it is served with rules, or refused")
+	s.change(func(svc *corev1.Service) { svc.Spec.LoadBalancerSourceRanges = nil })
+	s.served()
+}
+
+// A mishap is something that is wrong on the side of VCD.
+type mishap struct {
+	name    string
+	faults  []vcdsim.Fault
+	warning string
+}
+
+// TestMishaps tells of what is wrong in VCD, not in a Service: a Warning tells people, nothing half-built stays, and it heals by itself.
+func TestMishaps(t *testing.T) {
+	t.Parallel()
+	for i, tc := range []mishap{
+		{
+			"the right to make pools is missing",
+			[]vcdsim.Fault{{Operation: "POST /cloudapi/1.0.0/loadBalancer/pools", Status: http.StatusForbidden, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN"}}, "",
+		},
+		{
+			"the right to make virtual services is missing",
+			[]vcdsim.Fault{{Operation: "POST /cloudapi/1.0.0/loadBalancer/virtualServices", Status: http.StatusForbidden, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN"}}, "",
+		},
+		{
+			"the right to see load balancers is missing",
+			[]vcdsim.Fault{{Operation: "GET /cloudapi/1.0.0/edgeGateways/*/loadBalancer/*", Status: http.StatusForbidden, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN"}}, "",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "example.com/mishap"+string(rune('a'+i)), worldOption{})
+			for _, f := range tc.faults {
+				w.vcd().Faults().Add(f)
+			}
+			s := w.service(t, "web")
+			s.g.Eventually(s.warnings, patience, poll).Should(ContainElement(ContainSubstring(tc.warning)))
+			s.g.Expect(s.cloud.fronts(s.uid)).To(BeEmpty())
+
+			t.Log("It can be deleted all the same.")
+			other := w.service(t, "other")
+			s.g.Eventually(other.warnings, patience, poll).ShouldNot(BeEmpty())
+
+			w.vcd().Faults().Clear()
+			s.served()
+		})
+	}
+}
+
+// TestNoEngineGroup has no service engine group to make virtual services in.
+func TestNoEngineGroup(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "example.com/engines", worldOption{vcd: []vcdOption{func(c *vcdsim.Config) {
+		c.Model.ServiceEngineGroups[0].MaxService = 1
+		c.Model.Orgs[1].VDCs[0].EdgeGateways = c.Model.Orgs[1].VDCs[0].EdgeGateways[:1:1]
+		c.Model.Orgs[1].VDCs[0].Networks = c.Model.Orgs[1].VDCs[0].Networks[:2:2]
+	}}, settings: settings{"loadbalancer.gateways": nil}})
+	first := w.service(t, "first")
+	first.served()
+
+	second := w.service(t, "second")
+	second.refused("engine group")
+
+	first.delete()
+	second.served()
+}

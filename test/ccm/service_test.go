@@ -1,0 +1,263 @@
+package ccm
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// A service is a Service of type LoadBalancer in a world.
+type service struct {
+	*world
+
+	t   *testing.T
+	g   *WithT
+	key client.ObjectKey
+	uid string
+}
+
+// A change is one of a Service.
+type change func(*corev1.Service)
+
+// service makes a Service, with port 80 unless a change says otherwise. If it is still there when the test ends, it is deleted, and
+// nothing of it may be left.
+func (w *world) service(t *testing.T, name string, changes ...change) *service {
+	t.Helper()
+	return w.serviceIn(t, w.namespace(t), name, changes...)
+}
+
+func (w *world) serviceIn(t *testing.T, namespace, name string, changes ...change) *service {
+	t.Helper()
+	s := &service{world: w, t: t, g: NewWithT(t), key: client.ObjectKey{Namespace: namespace, Name: name}}
+	svc := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{}},
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeLoadBalancer, Selector: map[string]string{"app": name}, Ports: []corev1.ServicePort{port("http", 80)},
+		},
+	}
+	if w.class != "" {
+		svc.Spec.LoadBalancerClass = &w.class
+	}
+	for _, c := range changes {
+		c(svc)
+	}
+	s.g.Expect(w.client.Create(t.Context(), svc)).To(Succeed())
+	s.uid = string(svc.UID)
+	t.Cleanup(func() {
+		if !t.Failed() {
+			s.delete()
+		}
+	})
+	return s
+}
+
+func port(name string, number int32) corev1.ServicePort {
+	return corev1.ServicePort{Name: name, Port: number, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(8080)}
+}
+
+// ports replaces the ports.
+func ports(all ...corev1.ServicePort) change {
+	return func(s *corev1.Service) { s.Spec.Ports = all }
+}
+
+// annotated adds annotations, given as key and value in turns; an empty value takes one away.
+func annotated(pairs ...string) change {
+	return func(s *corev1.Service) {
+		for i := 0; i+1 < len(pairs); i += 2 {
+			if pairs[i+1] == "" {
+				delete(s.Annotations, pairs[i])
+				continue
+			}
+			metav1.SetMetaDataAnnotation(&s.ObjectMeta, pairs[i], pairs[i+1])
+		}
+	}
+}
+
+// by chooses the gateway, by its name; empty is the default.
+func by(gateway string) change { return annotated(gatewayAnnotation, gateway) }
+
+// at asks for an address.
+func at(address string) change { return annotated(addressAnnotation, address) }
+
+// get returns the Service as it is.
+func (s *service) get() (*corev1.Service, error) {
+	svc := &corev1.Service{}
+	return svc, s.client.Get(s.t.Context(), s.key, svc)
+}
+
+// change changes the Service.
+func (s *service) change(changes ...change) {
+	s.t.Helper()
+	s.g.Eventually(func() error {
+		svc, err := s.get()
+		if err != nil {
+			return err
+		}
+		for _, c := range changes {
+			c(svc)
+		}
+		return s.client.Update(s.t.Context(), svc)
+	}, patience, poll).Should(Succeed())
+}
+
+// served waits until clients reach exactly what the Service says, at the addresses that its status tells, and returns those.
+func (s *service) served() []netip.Addr {
+	s.t.Helper()
+	var addresses []netip.Addr
+	s.g.Eventually(func() (err error) {
+		addresses, err = s.unserved()
+		return err
+	}, patience, poll).Should(Succeed())
+	return addresses
+}
+
+// unserved says what is not as it should be.
+func (s *service) unserved() ([]netip.Addr, error) {
+	svc, err := s.get()
+	if err != nil {
+		return nil, err
+	}
+	addresses := ingress(svc)
+	if len(addresses) == 0 {
+		return nil, fmt.Errorf("there is no address; warnings: %v; there is: %v", s.warnings(), s.cloud.left(s.uid))
+	}
+	nodes, err := s.members()
+	if err != nil {
+		return nil, err
+	}
+	var want, have []string
+	for _, f := range wantedFronts(svc, addresses, nodes) {
+		want = append(want, f.String())
+	}
+	for _, f := range s.cloud.fronts(s.uid) {
+		have = append(have, f.String())
+	}
+	slices.Sort(want)
+	slices.Sort(have)
+	if !slices.Equal(want, have) {
+		return nil, fmt.Errorf("clients should reach\n%s\nbut they reach\n%s\nwarnings: %v", strings.Join(want, "\n"), strings.Join(have, "\n"), s.warnings())
+	}
+	return addresses, nil
+}
+
+func ingress(svc *corev1.Service) []netip.Addr {
+	var out []netip.Addr
+	for _, i := range svc.Status.LoadBalancer.Ingress {
+		if a, err := netip.ParseAddr(i.IP); err == nil {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func wantedFronts(svc *corev1.Service, addresses []netip.Addr, nodes []netip.Addr) []front {
+	var out []front
+	for _, a := range addresses {
+		for _, p := range svc.Spec.Ports {
+			f := front{Address: a, Port: int(p.Port), Protocol: string(p.Protocol)}
+			for _, n := range nodes {
+				f.Backends = append(f.Backends, fmt.Sprintf("%s:%d", n, p.NodePort))
+			}
+			slices.Sort(f.Backends)
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// members are the addresses of the nodes that load balancers may send to.
+func (w *world) members() ([]netip.Addr, error) {
+	nodes := &corev1.NodeList{}
+	if err := w.client.List(w.context(), nodes); err != nil {
+		return nil, err
+	}
+	var out []netip.Addr
+	for i := range nodes.Items {
+		n := &nodes.Items[i]
+		_, excluded := n.Labels[corev1.LabelNodeExcludeBalancers]
+		_, controlPlane := n.Labels["node-role.kubernetes.io/control-plane"]
+		if excluded || controlPlane || !n.DeletionTimestamp.IsZero() {
+			continue
+		}
+		for _, a := range n.Status.Addresses {
+			if ip, err := netip.ParseAddr(a.Address); err == nil && a.Type == corev1.NodeInternalIP {
+				out = append(out, ip)
+			}
+		}
+	}
+	return out, nil
+}
+
+// delete deletes the Service, if it is there, and waits until it and everything of it is gone.
+func (s *service) delete() {
+	s.t.Helper()
+	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: s.key.Name}}
+	s.g.Expect(client.IgnoreNotFound(s.client.Delete(s.context(), svc))).To(Succeed())
+	s.g.Eventually(func() error {
+		err := s.client.Get(s.context(), s.key, &corev1.Service{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return errors.Join(err, fmt.Errorf("the Service is still there; warnings: %v", s.warnings()))
+	}, patience, poll).Should(Succeed())
+	s.g.Expect(s.cloud.left(s.uid)).To(BeEmpty(), "left of %s when it was gone", s.key)
+}
+
+// warnings are the messages of Warning events about the Service, the last first.
+func (s *service) warnings() []string {
+	return s.eventsOf("Service", s.key.Namespace, s.key.Name, corev1.EventTypeWarning)
+}
+
+func (w *world) eventsOf(kind, namespace, name, sort string) []string {
+	events := &corev1.EventList{}
+	if err := w.client.List(w.context(), events, client.InNamespace(namespace)); err != nil {
+		return []string{err.Error()}
+	}
+	slices.SortFunc(events.Items, func(a, b corev1.Event) int { return b.LastTimestamp.Compare(a.LastTimestamp.Time) })
+	var out []string
+	for i := range events.Items {
+		e := &events.Items[i]
+		if e.InvolvedObject.Kind == kind && e.InvolvedObject.Name == name && (sort == "" || e.Type == sort) {
+			out = append(out, e.Reason+": "+e.Message)
+		}
+	}
+	return out
+}
+
+// refused waits for a Warning that says what is wrong. Nothing may stand then.
+func (s *service) refused(because string) {
+	s.t.Helper()
+	s.g.Eventually(s.warnings, patience, poll).Should(ContainElement(ContainSubstring(because)))
+	s.g.Expect(s.cloud.left(s.uid)).To(BeEmpty(), "half-built")
+	s.g.Expect(s.cloud.fronts(s.uid)).To(BeEmpty(), "half-built")
+}
+
+// calm checks that what is marked as the Service's does not change.
+func (s *service) calm() {
+	s.t.Helper()
+	before := s.cloud.mark(s.uid)
+	s.g.Consistently(func() []string { return s.cloud.mark(s.uid) }, pause, poll).Should(Equal(before))
+}
+
+// kinds counts what is left by its kind, the words before the name.
+func kinds(left []string) map[string]int {
+	out := map[string]int{}
+	for _, l := range left {
+		out[l[:strings.LastIndex(l, " ")]]++
+	}
+	return out
+}
+
+func metaOf(s *service) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: s.key.Namespace, Name: s.key.Name}
+}

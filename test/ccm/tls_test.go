@@ -1,0 +1,74 @@
+package ccm
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TestTLS ends TLS at the load balancer with a certificate of the library, with one of a Secret, which may change, and not at all.
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	w := common(t)
+	g := NewWithT(t)
+	ns := w.namespace(t)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "tls"}, Type: corev1.SecretTypeTLS, Data: newCertificate(t, "one")}
+	g.Expect(w.client.Create(t.Context(), secret)).To(Succeed())
+	https := port("https", 443)
+	protocol := "https"
+	https.AppProtocol = &protocol
+	s := w.serviceIn(t, ns, "web", ports(https), annotated(sslPorts, "443", sslAlias, certificate))
+	addresses := s.served()
+	of := func() string { return s.cloud.fronts(s.uid)[0].Certificate }
+	g.Expect(of()).To(Equal(certificate))
+
+	t.Log("The certificate of a Secret is put into the library.")
+	s.change(annotated(sslAlias, "", tlsSecret, "tls"))
+	g.Eventually(of, patience, poll).ShouldNot(Equal(certificate))
+	first := of()
+	g.Expect(s.served()).To(Equal(addresses))
+	g.Expect(kinds(s.cloud.left(s.uid))).To(HaveKeyWithValue("certificate", 1))
+
+	t.Log("Another one takes its place when the Secret changes.")
+	secret.Data = newCertificate(t, "two")
+	g.Expect(w.client.Update(t.Context(), secret)).To(Succeed())
+	g.Eventually(of, patience, poll).ShouldNot(Equal(first))
+	g.Eventually(func() map[string]int { return kinds(s.cloud.left(s.uid)) }, patience, poll).Should(HaveKeyWithValue("certificate", 1))
+	g.Expect(s.served()).To(Equal(addresses))
+
+	t.Log("TLS that is passed through takes no certificate.")
+	s.change(annotated(sslPassed, "true"))
+	g.Eventually(of, patience, poll).Should(BeEmpty())
+	g.Eventually(func() map[string]int { return kinds(s.cloud.left(s.uid)) }, patience, poll).ShouldNot(HaveKey("certificate"))
+	g.Expect(s.served()).To(Equal(addresses))
+}
+
+// newCertificate makes a certificate that signs itself, in the keys of a Secret.
+func newCertificate(t *testing.T, name string) map[string][]byte {
+	t.Helper()
+	g := NewWithT(t)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	g.Expect(err).NotTo(HaveOccurred())
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	g.Expect(err).NotTo(HaveOccurred())
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	g.Expect(err).NotTo(HaveOccurred())
+	return map[string][]byte{
+		corev1.TLSCertKey:       pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		corev1.TLSPrivateKeyKey: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}),
+	}
+}

@@ -1,0 +1,258 @@
+package ccm
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// Names in the simulated VCD. It has three edge gateways, one for each way to make a load balancer.
+const (
+	twoArm   = ""       // the default: virtual services on addresses of the gateway
+	oneArm   = "arm"    // virtual services inside, behind DNAT rules
+	ipSpaces = "spaces" // addresses are claimed from an IP Space
+
+	vcdOrg  = "acme"
+	vcdVDC  = "acme-vdc"
+	vcdVApp = "acme-vdc-vapp-000"
+	// certificate is the alias of one in the library.
+	certificate = "web"
+)
+
+// ways are all gateways, by the name that Services choose them by.
+func ways() []string { return []string{twoArm, oneArm, ipSpaces} }
+
+// A vcd is a cloud: a simulated VMware Cloud Director.
+type vcd struct {
+	*vcdsim.Simulator
+
+	secrets map[string]string // files of the Secret
+	before  map[string]bool   // what is there without us
+
+	mu    sync.Mutex
+	since int // requests before this are forgotten
+	seen  []request
+}
+
+// A vcdOption changes a simulator before it starts.
+type vcdOption func(*vcdsim.Config)
+
+// brisk is quick, but slow enough for tasks to be seen running.
+var brisk = vcdsim.Profile{Name: "brisk", Scale: 0.02}
+
+// instant is an option for tests that are about how much is asked, not when.
+func instant(c *vcdsim.Config) { c.Profile = vcdsim.Instant }
+
+// newVCD starts a simulator with n machines. Simulators with equally many have the same machines.
+func newVCD(n int, options ...vcdOption) (*vcd, error) {
+	v := &vcd{secrets: map[string]string{"username": "ccm", "password": "password"}}
+	config := vcdsim.Config{Model: vcdModel(n), Profile: brisk, Seed: 5, Observe: v.observe}
+	for _, o := range options {
+		o(&config)
+	}
+	var err error
+	if v.Simulator, err = vcdsim.New(config); err != nil {
+		return nil, err
+	}
+	v.before = map[string]bool{}
+	for _, name := range v.everything() {
+		v.before[name] = true
+	}
+	return v, v.Start()
+}
+
+func vcdModel(n int) vcdsim.Model {
+	m := vcdsim.K8sTenant()
+	m.ExternalNetworks = append(m.ExternalNetworks, vcdsim.ExternalNetwork{
+		Name: "spaces", Description: "To outside, with IP Spaces", BackingName: "tier0-spaces", UsesSpaces: true,
+	})
+	space := vcdsim.PublicSpace("public", "spaces")
+	space.RangeQuota = -1
+	m.IPSpaces = []vcdsim.IPSpace{space}
+	m.Orgs[1].Certificates = []vcdsim.Certificate{{Alias: certificate, PEM: "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n"}}
+	m.ExternalNetworks[0].Subnets = []vcdsim.ExternalSubnet{{Gateway: outside, Pool: []vcdsim.Range{addresses("100.64.0.10", "100.64.99.250")}}}
+	vdc := &m.Orgs[1].VDCs[0]
+	arm, spaces := vdc.EdgeGateways[0], vdc.EdgeGateways[0]
+	arm.Name, spaces.Name = "arm-gateway", "spaces-gateway"
+	vdc.EdgeGateways[0].Uplinks = uplink("100.64.1.1", "100.64.3.254")
+	arm.Uplinks = uplink("100.64.11.1", "100.64.13.254")
+	spaces.Uplinks = []vcdsim.Uplink{{Network: "spaces"}}
+	vdc.EdgeGateways = append(vdc.EdgeGateways, arm, spaces)
+	vdc.Networks = append(vdc.Networks,
+		vcdsim.Network{Name: "arm", Type: vcdsim.Routed, Edge: arm.Name, Gateway: netip.MustParsePrefix("192.168.101.1/24")},
+		vcdsim.Network{Name: "spaces", Type: vcdsim.Routed, Edge: spaces.Name, Gateway: netip.MustParsePrefix("192.168.102.1/24")},
+	)
+	vdc.Networks[0].Gateway = netip.MustParsePrefix("10.40.0.1/16")
+	vdc.Networks[0].StaticPool = []vcdsim.Range{addresses("10.40.1.1", "10.40.63.255")}
+	vdc.Networks[0].DHCPPool = nil
+	vdc.Fleet = vcdsim.Fleet{VApps: 1, VMsPerVApp: n}
+	return m
+}
+
+// outside is the network before the gateways.
+var outside = netip.MustParsePrefix("100.64.0.1/16")
+
+// uplink has a range of addresses, the first of which is the gateway's own.
+func uplink(from, to string) []vcdsim.Uplink {
+	all := addresses(from, to)
+	return []vcdsim.Uplink{{Network: "internet", Subnets: []vcdsim.UplinkSubnet{{Gateway: outside, Primary: all.From, Addresses: []vcdsim.Range{all}}}}}
+}
+
+func addresses(from, to string) vcdsim.Range {
+	return vcdsim.Range{From: netip.MustParseAddr(from), To: netip.MustParseAddr(to)}
+}
+
+// files implements program.
+func (v *vcd) files(s settings) (string, map[string]string, error) {
+	all := settings{
+		"vcd.host": v.URL(), "vcd.org": vcdOrg, "vcd.vdc": vcdVDC, "vcd.caBundle": string(v.CA()),
+		"vAppName":             vcdVApp,
+		"loadbalancer.network": "nodes", "loadbalancer.driftInterval": "10s",
+		"loadbalancer.gateways": []any{
+			map[string]any{"name": oneArm, "network": "arm", "oneArm": map[string]any{"startIP": "192.168.8.2", "endIP": "192.168.11.250"}},
+			map[string]any{"name": ipSpaces, "network": "spaces"},
+		},
+		"nodes.maxAge": "1s",
+	}
+	maps.Copy(all, s)
+	tree := map[string]any{}
+	for path, value := range all {
+		at, words := tree, strings.Split(path, ".")
+		for _, word := range words[:len(words)-1] {
+			below, _ := at[word].(map[string]any)
+			if below == nil {
+				below = map[string]any{}
+				at[word] = below
+			}
+			at = below
+		}
+		if value != nil {
+			at[words[len(words)-1]] = value
+		}
+	}
+	raw, err := yaml.Marshal(tree)
+	if err != nil {
+		return "", nil, fmt.Errorf("writing the configuration: %w", err)
+	}
+	const config = "vcloud-ccm-config.yaml"
+	files := map[string]string{config: string(raw)}
+	for name, content := range v.secrets {
+		files["basic-auth/"+name] = content
+	}
+	return config, files, nil
+}
+
+// machines implements compute.
+func (v *vcd) machines() []machine {
+	var out []machine
+	for _, vm := range v.State().VMs {
+		m := machine{Name: vm.Name, ProviderID: "vmware-cloud-director://" + vcdsim.URN("vm", vm.ID)}
+		for _, nic := range vm.NICs {
+			if a, err := netip.ParseAddr(nic.Address); err == nil {
+				m.Addresses = append(m.Addresses, a)
+			}
+		}
+		out = append(out, m)
+	}
+	slices.SortFunc(out, func(a, b machine) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+func (v *vcd) powerOff(name string) { v.Edit(func(e *vcdsim.Editor) { e.PowerOff(e.VM(name)) }) }
+
+func (v *vcd) powerOn(name string) { v.Edit(func(e *vcdsim.Editor) { e.PowerOn(e.VM(name)) }) }
+
+func (v *vcd) remove(name string) { v.Edit(func(e *vcdsim.Editor) { e.DeleteVM(e.VM(name)) }) }
+
+func (v *vcd) readdress(name string, to netip.Addr) {
+	v.Edit(func(e *vcdsim.Editor) { e.VM(name).NICs[0].Address = to.String() })
+}
+
+// observe is told of every exchange.
+func (v *vcd) observe(e vcdsim.Exchange) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.seen = append(v.seen, request{Operation: e.Operation, Kind: kindOf(e.Method, e.URI)})
+}
+
+func kindOf(method, uri string) requestKind {
+	switch {
+	case strings.Contains(uri, "/session") || strings.HasPrefix(uri, "/oauth/") || strings.HasPrefix(uri, "/api/versions"):
+		return knocking
+	case strings.HasPrefix(uri, "/api/task") || strings.HasPrefix(uri, "/api/query?") && strings.Contains(uri, "type=task"):
+		return waiting
+	case method == "GET":
+		return reading
+	}
+	return writing
+}
+
+// requests implements wire.
+func (v *vcd) requests() []request {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.Clone(v.seen)
+}
+
+func (v *vcd) forget() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.seen = nil
+}
+
+func (v *vcd) close() error { return v.Close() }
+
+// hold holds all requests of an operation until the returned function is called.
+func (v *vcd) hold(operation string) (release func()) {
+	held := make(chan struct{})
+	v.SetGate(func(ctx context.Context, m vcdsim.Moment, r vcdsim.Request) bool {
+		if m == vcdsim.Arrived && r.Operation == operation {
+			select {
+			case <-held:
+			case <-ctx.Done():
+			}
+		}
+		return true
+	})
+	return sync.OnceFunc(func() { close(held) })
+}
+
+// faults implements wire.
+func (v *vcd) faults() faults { return vcdFaults{v.Simulator} }
+
+type vcdFaults struct{ *vcdsim.Simulator }
+
+var vcdFault = map[fault]vcdsim.Fault{
+	droppedBefore: {DropBefore: true},
+	droppedAfter:  {DropAfter: true},
+	serverError:   {Status: 500},
+	unavailable:   {Status: 503, Header: map[string]string{"Retry-After": "1"}},
+	busy:          {Busy: vcdsim.BusyTenant},
+	taskFailed:    {FailTask: true, Message: "The simulator fails this task."},
+	unauthorized:  {EndSession: true},
+}
+
+func (f vcdFaults) add(kind fault, operation string, times int) {
+	rule := vcdFault[kind]
+	rule.Operation, rule.Count = operation, times
+	f.Faults().Add(rule)
+}
+
+func (f vcdFaults) left() []string {
+	var out []string
+	for _, rule := range f.Faults().List() {
+		out = append(out, fmt.Sprintf("%+v", rule))
+	}
+	return out
+}
+
+func (f vcdFaults) clear() { f.Faults().Clear() }
