@@ -30,6 +30,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/webhooks"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/wirelog"
 )
 
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
@@ -75,9 +76,9 @@ func run(ctx context.Context, o *options.Options) (rerr error) {
 		defer cancel()
 		rerr = errors.Join(rerr, pool.Close(closing))
 	}()
-	wire := newWireLog(klog.Background().WithName("vcd"), pool.SetWireLog, clock.RealClock{})
-	wire.onSignal(ctx, o.VCDWireLogDuration)
-	managerOptions, err := o.ControllerManager(newScheme(), map[string]http.Handler{wireLogPath: wire.handler(o.VCDWireLogDuration)})
+	wire := wirelog.New(klog.Background().WithName("vcd"), pool.SetWireLog, clock.RealClock{})
+	wire.OnSignal(ctx, o.VCDWireLogDuration)
+	managerOptions, err := o.ControllerManager(newScheme(), map[string]http.Handler{wirelog.Path: wire.Handler(o.VCDWireLogDuration)})
 	if err != nil {
 		return err
 	}

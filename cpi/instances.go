@@ -123,7 +123,9 @@ func (i *Instances) ours(node *corev1.Node) bool {
 }
 
 // foreign says whether a Node has a provider ID of another cloud.
-func (i *Instances) foreign(node *corev1.Node) bool { return node.Spec.ProviderID != "" && !i.ours(node) }
+func (i *Instances) foreign(node *corev1.Node) bool {
+	return node.Spec.ProviderID != "" && !i.ours(node)
+}
 
 // canonical returns a provider ID in the form in which two can be compared.
 func canonical(providerID string) string { return strings.ToLower(strings.TrimSpace(providerID)) }

@@ -48,7 +48,9 @@ func (s *site) machines(mods ...func(*MachineOptions)) *Machines {
 	return NewMachines(o)
 }
 
-func inVApps(names ...string) func(*MachineOptions) { return func(o *MachineOptions) { o.VApps = names } }
+func inVApps(names ...string) func(*MachineOptions) {
+	return func(o *MachineOptions) { o.VApps = names }
+}
 
 // vm returns what the simulator knows of a VM.
 func (s *site) vm(name string) vcdsim.VM {

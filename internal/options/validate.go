@@ -12,10 +12,9 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"sigs.k8s.io/cluster-api/controllers/crdmigrator"
 	"sigs.k8s.io/cluster-api/util/flags"
-)
 
-// maxWireLog is the longest that calls are logged: nobody shall forget to end it.
-const maxWireLog = time.Hour
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/wirelog"
+)
 
 // Validate says everything that is wrong with the flags, by name and with what would be right.
 func (o *Options) Validate() error {
@@ -27,7 +26,7 @@ func (o *Options) Validate() error {
 		between("vcd-request-timeout", o.VCDRequestTimeout, time.Second, 10*time.Minute),
 		between("vcd-lookup-ttl", o.VCDLookupTTL, time.Second, 24*time.Hour),
 		between("vcd-session-idle", o.VCDSessionIdle, time.Minute, 24*time.Hour),
-		between("vcd-wire-log-duration", o.VCDWireLogDuration, time.Second, maxWireLog),
+		between("vcd-wire-log-duration", o.VCDWireLogDuration, time.Second, wirelog.Max),
 		positive("vcdcluster-concurrency", o.ClusterConcurrency), positive("vcdmachine-concurrency", o.MachineConcurrency),
 		positive("vcdidentity-concurrency", o.IdentityConcurrency), between("sync-period", o.SyncPeriod, time.Second, 24*time.Hour),
 		positive("kube-api-qps", o.KubeAPIQPS), positive("kube-api-burst", o.KubeAPIBurst), o.phases(), o.leases(),

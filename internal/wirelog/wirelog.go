@@ -1,4 +1,6 @@
-package main
+// Package wirelog shows calls to VMware Cloud Director in the log, without secrets and bodies, while somebody wants to see them:
+// the manager and the cloud controller manager switch it alike.
+package wirelog
 
 import (
 	"context"
@@ -18,17 +20,17 @@ import (
 )
 
 const (
-	// wireLogLevel is the verbosity from which on every call to VCD is logged.
-	wireLogLevel = 7
-	// wireLogPath is where the log is switched by HTTP, beside the metrics and protected like them.
-	wireLogPath = "/debug/vcd-wire-log"
-	// maxWireLog is the longest that it can be switched on for: nobody shall forget to end it.
-	maxWireLog = time.Hour
+	// level is the verbosity from which on every call to VCD is logged.
+	level = 7
+	// Path is where the log is switched by HTTP, beside the metrics and protected like them.
+	Path = "/debug/vcd-wire-log"
+	// Max is the longest that it can be switched on for: nobody shall forget to end it.
+	Max = time.Hour
 )
 
-// A wireLog logs calls to VCD, without secrets and bodies: always when the verbosity is high enough, otherwise for a while
+// A Log logs calls to VCD, without secrets and bodies: always when the verbosity is high enough, otherwise for a while
 // when it is switched on, so that nobody has to restart a manager to see what it does.
-type wireLog struct {
+type Log struct {
 	log    logr.Logger
 	set    func(func(vcd.Exchange))
 	clock  clock.WithDelayedExecution
@@ -39,16 +41,17 @@ type wireLog struct {
 	timer clock.Timer
 }
 
-func newWireLog(log logr.Logger, set func(func(vcd.Exchange)), c clock.WithDelayedExecution) *wireLog {
-	w := &wireLog{log: log, set: set, clock: c, always: log.V(wireLogLevel).Enabled()}
+// New returns a log that is switched off, unless the verbosity of log is high enough. It sets what is called with each call.
+func New(log logr.Logger, set func(func(vcd.Exchange)), c clock.WithDelayedExecution) *Log {
+	w := &Log{log: log, set: set, clock: c, always: log.V(level).Enabled()}
 	if w.always {
 		set(w.exchange)
 	}
 	return w
 }
 
-// onSignal switches the log on for d, or off, with each SIGUSR1 until ctx ends.
-func (w *wireLog) onSignal(ctx context.Context, d time.Duration) {
+// OnSignal switches the log on for d, or off, with each SIGUSR1 until ctx ends.
+func (w *Log) OnSignal(ctx context.Context, d time.Duration) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGUSR1)
 	go func() {
@@ -69,7 +72,7 @@ func (w *wireLog) onSignal(ctx context.Context, d time.Duration) {
 }
 
 // switchOn logs calls for d from now on.
-func (w *wireLog) switchOn(d time.Duration) {
+func (w *Log) switchOn(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.stopTimer()
@@ -81,7 +84,7 @@ func (w *wireLog) switchOn(d time.Duration) {
 }
 
 // switchOff ends it early.
-func (w *wireLog) switchOff() {
+func (w *Log) switchOff() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.stopTimer()
@@ -89,7 +92,7 @@ func (w *wireLog) switchOff() {
 }
 
 // expire ends it in time, unless it was switched again meanwhile.
-func (w *wireLog) expire(until time.Time) {
+func (w *Log) expire(until time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.until.Equal(until) {
@@ -97,7 +100,7 @@ func (w *wireLog) expire(until time.Time) {
 	}
 }
 
-func (w *wireLog) end() {
+func (w *Log) end() {
 	if w.until.IsZero() {
 		return
 	}
@@ -108,7 +111,7 @@ func (w *wireLog) end() {
 	w.log.Info("Switched the log of calls to VCD off")
 }
 
-func (w *wireLog) stopTimer() {
+func (w *Log) stopTimer() {
 	if w.timer != nil {
 		w.timer.Stop()
 		w.timer = nil
@@ -116,7 +119,7 @@ func (w *wireLog) stopTimer() {
 }
 
 // left says for how long calls will be logged; 0 if they are not, or always.
-func (w *wireLog) left() time.Duration {
+func (w *Log) left() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.until.IsZero() {
@@ -125,7 +128,7 @@ func (w *wireLog) left() time.Duration {
 	return w.until.Sub(w.clock.Now())
 }
 
-func (w *wireLog) exchange(e vcd.Exchange) {
+func (w *Log) exchange(e vcd.Exchange) {
 	values := []any{
 		"operation", e.Operation, "url", e.URL, "status", e.Status, "sent", e.Sent, "received", e.Received,
 		"took", e.Took.String(), "header", e.Header,
@@ -136,13 +139,13 @@ func (w *wireLog) exchange(e vcd.Exchange) {
 	w.log.Info("Called VCD", values...)
 }
 
-// handler answers GET with the state, PUT and POST with "for" by switching the log on, DELETE by switching it off.
-func (w *wireLog) handler(fallback time.Duration) http.Handler {
+// Handler answers GET with the state, PUT and POST with "for" by switching the log on, DELETE by switching it off.
+func (w *Log) Handler(fallback time.Duration) http.Handler {
 	return http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
 		switch r.Method {
 		case http.MethodGet:
 		case http.MethodPut, http.MethodPost:
-			d, err := wireLogFor(r.URL.Query().Get("for"), fallback)
+			d, err := parseFor(r.URL.Query().Get("for"), fallback)
 			if err != nil {
 				http.Error(to, err.Error(), http.StatusBadRequest)
 				return
@@ -161,13 +164,13 @@ func (w *wireLog) handler(fallback time.Duration) http.Handler {
 	})
 }
 
-func wireLogFor(value string, fallback time.Duration) (time.Duration, error) {
+func parseFor(value string, fallback time.Duration) (time.Duration, error) {
 	if value == "" {
 		return fallback, nil
 	}
 	d, err := time.ParseDuration(value)
-	if err != nil || d <= 0 || d > maxWireLog {
-		return 0, fmt.Errorf("for=%q must be a duration such as 10m, of at most %s", value, maxWireLog)
+	if err != nil || d <= 0 || d > Max {
+		return 0, fmt.Errorf("for=%q must be a duration such as 10m, of at most %s", value, Max)
 	}
 	return d, nil
 }

@@ -1,4 +1,4 @@
-package main
+package wirelog
 
 import (
 	"net/http"
@@ -45,7 +45,7 @@ func (l *lines) calls() int { return strings.Count(l.text(), "Called VCD") }
 type logged struct {
 	*lines
 
-	wire    *wireLog
+	wire    *Log
 	clock   *clocktesting.FakeClock
 	session *vcd.Session
 }
@@ -62,7 +62,7 @@ func newLogged(t *testing.T, verbosity int) *logged {
 	t.Cleanup(func() { _ = sim.Close() })
 	l := &logged{lines: &lines{}, clock: clocktesting.NewFakeClock(time.Unix(1e9, 0))}
 	pool := vcd.NewPool(vcd.PoolOptions{})
-	l.wire = newWireLog(l.logger(verbosity), pool.SetWireLog, l.clock)
+	l.wire = New(l.logger(verbosity), pool.SetWireLog, l.clock)
 	l.session, err = pool.Session(t.Context(), vcd.Config{
 		Site: sim.URL(), Org: "acme", CABundle: sim.CA(), Credentials: vcd.Credentials{Username: "capvcd", Password: "canary-password"},
 	})
@@ -93,7 +93,7 @@ func TestCallsAreLoggedFromVerbositySeven(t *testing.T) {
 func TestASignalSwitchesTheLogOfCalls(t *testing.T) {
 	g := NewWithT(t)
 	l := newLogged(t, 0)
-	l.wire.onSignal(t.Context(), time.Minute)
+	l.wire.OnSignal(t.Context(), time.Minute)
 
 	g.Expect(syscall.Kill(syscall.Getpid(), syscall.SIGUSR1)).To(Succeed())
 	g.Eventually(l.text).Should(ContainSubstring("VCD on"))
@@ -127,7 +127,7 @@ func TestTheLogOfCallsEndsByItself(t *testing.T) {
 
 func TestTheLogOfCallsGoesOnWhereItIsAlwaysOn(t *testing.T) {
 	g := NewWithT(t)
-	l := newLogged(t, wireLogLevel)
+	l := newLogged(t, level)
 	l.wire.switchOn(time.Minute)
 	l.wire.switchOff()
 	before := l.calls()
@@ -140,10 +140,10 @@ func TestTheLogOfCallsGoesOnWhereItIsAlwaysOn(t *testing.T) {
 func TestTheLogOfCallsIsSwitchedByHTTP(t *testing.T) {
 	g := NewWithT(t)
 	l := newLogged(t, 0)
-	handler := l.wire.handler(10 * time.Minute)
+	handler := l.wire.Handler(10 * time.Minute)
 	ask := func(method, query string) (int, string) {
 		answer := httptest.NewRecorder()
-		handler.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), method, wireLogPath+query, http.NoBody))
+		handler.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), method, Path+query, http.NoBody))
 		return answer.Code, answer.Body.String()
 	}
 	steps := []struct {
