@@ -17,6 +17,8 @@ type Options struct {
 	Instances cloudprovider.InstancesV2
 	// LoadBalancer answers for Services of type LoadBalancer; nil leaves them alone.
 	LoadBalancer cloudprovider.LoadBalancer
+	// Parts are started with the provider. Instances and LoadBalancer are, too, if they are Starters.
+	Parts []Starter
 }
 
 // A Starter is a part of the provider that has work of its own to do. It is started once this process leads, before
@@ -38,6 +40,9 @@ func (c *Cloud) Initialize(_ cloudprovider.ControllerClientBuilder, stop <-chan 
 		if starter, ok := part.(Starter); ok {
 			starter.Start(ctx)
 		}
+	}
+	for _, part := range c.opts.Parts {
+		part.Start(ctx)
 	}
 }
 

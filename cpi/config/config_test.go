@@ -84,7 +84,7 @@ vcd:
 loadbalancer:
   network: nodes
   ipSpace: public
-  engineGroup: seg
+  serviceEngineGroup: seg
   algorithm: ROUND_ROBIN
   sourceRanges: true
   includeControlPlane: true

@@ -121,12 +121,15 @@ func (m *Machines) search() vcd.Search {
 			search.IDs = append(search.IDs, urn)
 		}
 	}
+	if m.started.IsZero() && (len(m.opts.VApps) > 0 || m.opts.Prefix != "") {
+		return search // most are where they should be
+	}
 	known := map[string]bool{}
 	for _, machine := range m.machines {
-		known[machine.Name] = true
+		known[machine.Name] = !machine.Doubtful || search.Prefix != ""
 	}
 	for _, name := range nodes.Nameless {
-		if !known[name] || len(m.opts.VApps) == 0 && m.opts.Prefix == "" {
+		if !known[name] {
 			search.Names = append(search.Names, name)
 		}
 	}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
+)
+
+const rightConfig = `
+vcd: {host: https://vcd.example.com, org: acme, vdc: acme-vdc}
+loadbalancer: {network: nodes, ports: {http: 80}}
+`
+
+// run runs the program with a configuration and the files of a Secret, and returns what it says.
+func run(t *testing.T, config string, secret map[string]string, args ...string) (string, error) {
+	t.Helper()
+	g, dir := NewWithT(t), t.TempDir()
+	g.Expect(os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(config), 0o600)).To(Succeed())
+	for name, content := range secret {
+		g.Expect(os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600)).To(Succeed())
+	}
+	command, err := newCommand(nil, &ourFlags{namespace: "kube-system"}, "from-env")
+	g.Expect(err).NotTo(HaveOccurred())
+	command.Flags().Lookup("version").Changed = false // all programs of a process share it
+	var out bytes.Buffer
+	command.SetOut(&out)
+	command.SetErr(&out)
+	command.SetArgs(append([]string{"--cloud-config=" + filepath.Join(dir, "config.yaml"), "--credentials=" + dir}, args...))
+	err = command.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+func TestDefaults(t *testing.T) {
+	g := NewWithT(t)
+	command, err := newCommand(nil, &ourFlags{}, "")
+	g.Expect(err).NotTo(HaveOccurred())
+	for name, want := range map[string]string{
+		"cloud-provider": "vmware-cloud-director", "cloud-config": defaultConfig, "configure-cloud-routes": "false", "concurrent-service-syncs": "10",
+		"authentication-skip-lookup": "true", "leader-elect-resource-name": "cloud-controller-manager", "leader-elect-resource-namespace": "kube-system",
+		"allow-untagged-cloud": "false", "probe-address": "127.0.0.1:10268",
+	} {
+		flag := command.Flags().Lookup(name)
+		g.Expect(flag).NotTo(BeNil(), name)
+		g.Expect([]string{flag.DefValue, flag.Value.String()}).To(Equal([]string{want, want}), name)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	g := NewWithT(t)
+
+	out, err := run(t, "", nil, "--version")
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(out).To(ContainSubstring("go1."))
+}
+
+func TestValidateConfig(t *testing.T) {
+	password := map[string]string{"username": "ccm", "password": "canary"}
+	tests := []struct {
+		name   string
+		config string
+		secret map[string]string
+		says   string
+		wrong  []string
+	}{
+		{"all is right, and old keys are warned about", rightConfig, password, "warning: loadbalancer.ports.http", nil},
+		{"everything that is wrong is said", "vcd: {host: vcd}\n", password, "", []string{"vcd.host", "vcd.org", "vcd.vdc", "loadbalancer.network"}},
+		{"credentials are looked at, too", rightConfig, nil, "", []string{"neither a refreshToken nor a username"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+
+			out, err := run(t, tt.config, tt.secret, "--validate-config", "--allow-untagged-cloud=true")
+
+			g.Expect(out).To(ContainSubstring(tt.says))
+			g.Expect(out).NotTo(ContainSubstring("canary"))
+			g.Expect(err != nil).To(Equal(tt.wrong != nil))
+			for _, wrong := range tt.wrong {
+				g.Expect(err).To(MatchError(ContainSubstring(wrong)))
+			}
+		})
+	}
+}
+
+func TestAWrongConfigurationEndsTheProgram(t *testing.T) {
+	_, err := run(t, "vcd: {}\n", nil)
+
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("vcd.host: is missing")))
+}
+
+func TestAnotherProviderIsRefused(t *testing.T) {
+	_, err := run(t, rightConfig, nil, "--cloud-provider=aws")
+
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("must be vmware-cloud-director")))
+}
+
+type answer struct{ err error }
+
+func (a *answer) Snapshot(context.Context, time.Duration) ([]cpi.Machine, error) { return nil, a.err }
+func (a *answer) Get(context.Context, string) (cpi.Machine, error)               { return cpi.Machine{}, a.err }
+
+func TestReadiness(t *testing.T) {
+	g := NewWithT(t)
+	cloud := &answer{errors.New("no answer")}
+	ready := &readiness{machines: cloud}
+	probe := func() int {
+		to := httptest.NewRecorder()
+		ready.ServeHTTP(to, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+		return to.Code
+	}
+
+	g.Expect(probe()).To(Equal(http.StatusOK), "who does not lead asks nobody")
+	ready.Start(t.Context())
+	g.Expect(probe()).To(Equal(http.StatusServiceUnavailable))
+	cloud.err = nil
+	g.Expect(probe()).To(Equal(http.StatusOK))
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/wait"
+	cloudprovider "k8s.io/cloud-provider"
+	cloudconfig "k8s.io/cloud-provider/app/config"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	corelisters "k8s.io/client-go/listers/core/v1"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/config"
+	cpivcd "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/wirelog"
+)
+
+// logoutTimeout is how long sessions may take to be closed at the end.
+const logoutTimeout = 5 * time.Second
+
+// A program is what the configuration makes of the flags.
+type program struct {
+	flags   *ourFlags
+	config  config.Config
+	keyring *config.Keyring
+
+	closing sync.Once
+	pool    *vcd.Pool
+}
+
+// load reads the configuration: what is wrong with it does not heal while we run.
+func load(path string, flags *ourFlags, clusterID string) (*program, error) {
+	file, err := os.ReadFile(path) //nolint:gosec // the administrator's choice
+	if err != nil {
+		return nil, fmt.Errorf("--cloud-config: %w", err)
+	}
+	if flags.clusterID != "" && clusterID == "" {
+		id, err := os.ReadFile(flags.clusterID)
+		if err != nil {
+			return nil, fmt.Errorf("--cluster-id-file: %w", err)
+		}
+		clusterID = string(id)
+	}
+	c, err := config.Parse(file, config.Environment{ClusterID: clusterID, ReadFile: os.ReadFile})
+	if err != nil {
+		return nil, fmt.Errorf("the configuration %s is wrong:\n%w", path, err)
+	}
+	return &program{flags: flags, config: c, keyring: config.NewKeyring(flags.credentials, c, time.Now)}, nil
+}
+
+// validate says what is to be known of the configuration and the credentials.
+func (p *program) validate(to io.Writer) error {
+	for _, warning := range p.config.Warnings {
+		fmt.Fprintln(to, "warning:", warning)
+	}
+	if p.config.Login.ServiceAccountSecret == "" {
+		if _, err := p.keyring.Current(); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(to, "The configuration is right.")
+	return nil
+}
+
+// cloud makes the provider. It ends by itself when stop is closed, but for [program.close].
+func (p *program) cloud(c *cloudconfig.CompletedConfig, stop <-chan struct{}) (cloudprovider.Interface, error) {
+	klog.InfoS("Starting the cloud controller manager", "version", version.Long(), "site", p.config.Site, "org", p.config.Org, "cluster", p.config.ClusterID)
+	for _, warning := range p.config.Warnings {
+		klog.InfoS("Configuration", "warning", warning)
+	}
+	r := p.config.Requests
+	p.pool = vcd.NewPool(vcd.PoolOptions{
+		Metrics: legacyregistry.Registerer(), UserAgent: "cluster-api-provider-vcd-cpi/" + version.String(),
+		RequestsPerSecond: r.PerSecond, Burst: r.Burst, InFlight: r.InFlight, RequestTimeout: r.Timeout,
+	})
+	p.closeOnExit()
+	wire := wirelog.New(klog.Background().WithName("vcd"), p.pool.SetWireLog, clock.RealClock{})
+	wire.OnSignal(wait.ContextForChannel(stop), p.flags.wireLog)
+
+	nodes := c.SharedInformers.Core().V1().Nodes().Lister()
+	sessions := cpivcd.NewSessions(p.pool, p.config, p.keyring.Current)
+	machines := cpivcd.NewMachines(machineOptions(p.config, sessions, nodes))
+	b := p.config.Balancer
+	if err := c.SharedInformers.Core().V1().Services().Informer().SetTransform(cpi.ClassTransform(b.Class, b.ClassOnly)); err != nil {
+		return nil, fmt.Errorf("choosing Services by their class: %w", err)
+	}
+	ready := &readiness{machines: machines}
+	if err := serveProbes(c, p.flags.probes, ready, wire.Handler(p.flags.wireLog), stop); err != nil {
+		return nil, err
+	}
+	return cpi.New(cpi.Options{
+		Name: cpivcd.ProviderName,
+		Instances: cpi.NewInstances(cpi.InstanceOptions{
+			Name: cpivcd.ProviderName, Machines: machines, Addresses: addressPolicy(p.config.Nodes), MaxAge: p.config.Nodes.MaxAge,
+			Nodes: nodes, Recorder: c.EventRecorder,
+		}),
+		Parts: []cpi.Starter{ready},
+	}), nil
+}
+
+// closeOnExit makes sessions end, too, when k8s.io/cloud-provider ends the process: when the lease is lost, or by a fatal error.
+func (p *program) closeOnExit() {
+	exit := klog.OsExit
+	klog.OsExit = func(code int) {
+		_ = p.close()
+		exit(code)
+	}
+}
+
+// close logs out.
+func (p *program) close() (err error) {
+	p.closing.Do(func() {
+		if p.pool == nil {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), logoutTimeout)
+		defer cancel()
+		err = p.pool.Close(ctx)
+	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil // VCD ends sessions by itself, too
+	}
+	return err
+}
+
+func machineOptions(c config.Config, sessions *cpivcd.Sessions, nodes corelisters.NodeLister) cpivcd.MachineOptions {
+	o := cpivcd.MachineOptions{
+		Session: sessions.Session, ClusterID: c.ClusterID, VDCs: c.VDCs, VApps: c.Nodes.VApps, Prefix: c.Nodes.VAppPrefix, Region: c.Nodes.Region,
+		Nodes: func() cpivcd.Nodes { return nodesOf(nodes) },
+	}
+	for _, zone := range c.Nodes.Zones {
+		o.Zones = append(o.Zones, cpivcd.Zone(zone))
+	}
+	return o
+}
+
+// nodesOf returns what Nodes say of their machines.
+func nodesOf(lister corelisters.NodeLister) cpivcd.Nodes {
+	var out cpivcd.Nodes
+	all, err := lister.List(labels.Everything())
+	if err != nil {
+		return out // cannot happen: it is read from memory
+	}
+	for _, node := range all {
+		switch {
+		case node.Spec.ProviderID == "":
+			out.Nameless = append(out.Nameless, node.Name)
+		case strings.HasPrefix(strings.ToLower(node.Spec.ProviderID), cpivcd.ProviderName+"://"):
+			out.ProviderIDs = append(out.ProviderIDs, node.Spec.ProviderID)
+		}
+	}
+	return out
+}
+
+func addressPolicy(n config.Nodes) cpi.AddressPolicy {
+	policy := cpi.AddressPolicy{Internal: cpi.Selection(n.Internal), External: cpi.Selection(n.External)}
+	for i, family := range n.Families {
+		switch family {
+		case config.IPv4:
+			policy.IPv4 = i + 1
+		case config.IPv6:
+			policy.IPv6 = i + 1
+		}
+	}
+	return policy
+}

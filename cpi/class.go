@@ -1,0 +1,38 @@
+package cpi
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+const (
+	// claimedAnnotation marks, in memory only, Services of our class: their class is taken away in memory, so that the
+	// controller of k8s.io/cloud-provider, which leaves every class to others, works on them.
+	claimedAnnotation = "cpi.cluster-api-provider-vcd.io/claimed"
+	// otherClass is given, in memory only, to Services without a class that are not ours.
+	otherClass = "cpi.cluster-api-provider-vcd.io/other"
+)
+
+// ClassTransform makes an informer of Services show those of a load balancer class as if they had none, and, if only they are
+// ours, those without a class as if they had another's. What is stored stays as it is: what is written are differences between
+// two such objects. It may be applied to an object any number of times.
+func ClassTransform(class string, only bool) cache.TransformFunc {
+	return func(obj any) (any, error) {
+		service, ok := obj.(*corev1.Service)
+		if !ok || service.Annotations[claimedAnnotation] != "" {
+			return obj, nil
+		}
+		switch theirs := service.Spec.LoadBalancerClass; {
+		case theirs != nil && *theirs == class && class != "":
+			if service.Annotations == nil {
+				service.Annotations = map[string]string{}
+			}
+			service.Annotations[claimedAnnotation] = class
+			service.Spec.LoadBalancerClass = nil
+		case theirs == nil && only:
+			other := otherClass
+			service.Spec.LoadBalancerClass = &other
+		}
+		return service, nil
+	}
+}

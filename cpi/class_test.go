@@ -1,0 +1,44 @@
+package cpi
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+)
+
+func TestClassTransform(t *testing.T) {
+	tests := []struct {
+		name  string
+		class *string
+		only  bool
+		ours  bool
+	}{
+		{"a Service without a class is ours", nil, false, true},
+		{"one of our class, too", ptr.To("example.com/ours"), false, true},
+		{"one of another class is not", ptr.To("example.com/theirs"), false, false},
+		{"one without a class is not, if only our class is", nil, true, false},
+		{"one of our class is, then", ptr.To("example.com/ours"), true, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			transform := ClassTransform("example.com/ours", tt.only)
+			var service any = &corev1.Service{Spec: corev1.ServiceSpec{LoadBalancerClass: tt.class}}
+
+			for range 3 {
+				var err error
+				service, err = transform(service)
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(service.(*corev1.Service).Spec.LoadBalancerClass == nil).To(Equal(tt.ours))
+			}
+		})
+	}
+}
+
+func TestClassTransformLeavesOtherObjects(t *testing.T) {
+	node := &corev1.Node{}
+
+	NewWithT(t).Expect(ClassTransform("", false)(node)).To(BeIdenticalTo(node))
+}
