@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -152,6 +154,17 @@ func (s *machineScope) stopOnSite(ctx context.Context, me gone.Missing, view sit
 	return unsure(remedyPoll, infrav1.GoneStoppedReason,
 		"%s is not seen, and VMs of other clusters of the site went missing at the same time, so none counts as gone: look at VCD. If those of this cluster that are missing now are gone, annotate VCDCluster %s with %s=true",
 		what, c.Name, infrav1.GoneAcknowledgedAnnotation), nil
+}
+
+// tellStop tells of a stop on the VCDCluster, too, which those look at who do not look at each machine.
+func tellStop(c *infrav1.VCDCluster) {
+	if c.Annotations[infrav1.GoneStoppedAnnotation] == "" {
+		conditions.Delete(c, infrav1.GoneTrustedCondition)
+		return
+	}
+	set(c, infrav1.GoneTrustedCondition, metav1.ConditionFalse, infrav1.GoneStoppedReason, fmt.Sprintf(
+		"VMs of several clusters of the site went missing together, so none counts as gone: look at VCD. If those of this cluster that are missing now are gone, or all are back, annotate the VCDCluster with %s=true",
+		infrav1.GoneAcknowledgedAnnotation))
 }
 
 // acknowledge returns when a person last said that what is missing is gone. Their word is replaced by the time it was read.

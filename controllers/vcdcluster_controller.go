@@ -99,6 +99,7 @@ func (r *VCDClusterReconciler) Reconcile(ctx context.Context, c *infrav1.VCDClus
 		return ctrl.Result{}, err
 	}
 	ctx = vcd.As(ctx, caller(c))
+	tellStop(c)
 	phases := clusterPhases(c)
 	defer func() {
 		rerr = errors.Join(rerr, s.markProvisioned(ctx, phases))

@@ -293,14 +293,19 @@ func (w *world) addCluster(n int) string {
 		w.Expect(w.client.Create(w.ctx, o)).To(Succeed())
 	}
 	w.Eventually(func(g Gomega) {
-		key := client.ObjectKey{Namespace: testNamespace, Name: name}
-		_, err := reconcile.AsReconciler(w.client, w.cluster).Reconcile(w.ctx, ctrl.Request{NamespacedName: key})
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(w.client.Get(w.ctx, key, vcdCluster)).To(Succeed())
+		w.reconcileNamed(g, vcdCluster)
 		g.Expect(conditions.IsTrue(vcdCluster, clusterv1.ReadyCondition)).To(BeTrue())
 	}, patience, "5ms").Should(Succeed())
 	w.eventuallyMachine(name+"-cp", clusterv1.ReadyCondition, infrav1.ReadyReason)
 	return name + "-cp"
+}
+
+// reconcileNamed reconciles a VCDCluster, and reads it again.
+func (w *world) reconcileNamed(g Gomega, c *infrav1.VCDCluster) {
+	key := client.ObjectKeyFromObject(c)
+	_, err := reconcile.AsReconciler(w.client, w.cluster).Reconcile(w.ctx, ctrl.Request{NamespacedName: key})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(w.client.Get(w.ctx, key, c)).To(Succeed())
 }
 
 func TestMachinesMissingInThreeClustersStopASite(t *testing.T) {
@@ -324,6 +329,9 @@ func TestMachinesMissingInThreeClustersStopASite(t *testing.T) {
 	c := &infrav1.VCDCluster{}
 	w.Expect(w.client.Get(w.ctx, client.ObjectKey{Namespace: testNamespace, Name: "c2"}, c)).To(Succeed())
 	w.Expect(c.Annotations).To(HaveKey(infrav1.GoneStoppedAnnotation))
+	w.reconcileNamed(w, c)
+	w.Expect(conditions.GetReason(c, infrav1.GoneTrustedCondition)).To(Equal(infrav1.GoneStoppedReason))
+	w.Expect(conditions.IsTrue(c, clusterv1.ReadyCondition)).To(BeTrue(), "the cluster itself works")
 	c.Annotations[infrav1.GoneAcknowledgedAnnotation] = "true"
 	w.Expect(w.client.Update(w.ctx, c)).To(Succeed())
 
@@ -331,7 +339,8 @@ func TestMachinesMissingInThreeClustersStopASite(t *testing.T) {
 	passes(23*time.Hour + 2*time.Minute)
 	w.expectReady(w.vcdMachine(all[0]), metav1.ConditionFalse, infrav1.VMNotFoundReason)
 	w.expectReady(w.vcdMachine(all[1]), metav1.ConditionUnknown, infrav1.GoneStoppedReason)
-	w.Expect(w.client.Get(w.ctx, client.ObjectKeyFromObject(c), c)).To(Succeed())
+	w.reconcileNamed(w, c)
 	w.Expect(c.Annotations).NotTo(HaveKey(infrav1.GoneStoppedAnnotation))
+	w.Expect(conditions.Has(c, infrav1.GoneTrustedCondition)).To(BeFalse())
 	w.Expect(c.Annotations[infrav1.GoneAcknowledgedAnnotation]).NotTo(Equal("true"), "the word of a person holds for what was missing then")
 }

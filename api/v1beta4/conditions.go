@@ -10,6 +10,9 @@ const (
 	EndpointReadyCondition = "EndpointReady"
 	// VAppLayoutReadyCondition says whether what runs in the workload cluster gets along with the layout. It is there if that is PerMachine.
 	VAppLayoutReadyCondition = "VAppLayoutReady"
+	// GoneTrustedCondition says whether VMs of the cluster that are missing may count as gone. It is there, and false, while VMs of
+	// several clusters of the site are missing together and nobody has said that they are gone. It is no part of Ready.
+	GoneTrustedCondition = "GoneTrusted"
 )
 
 // Condition types of a VCDMachine.
