@@ -1,6 +1,7 @@
 package lb
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 )
@@ -196,10 +197,14 @@ func (p *planner) choose(f Family) {
 }
 
 func (p *planner) within() string {
+	out := ""
 	if p.d.Subnet.IsValid() {
-		return " in " + p.d.Subnet.String()
+		out = " in " + p.d.Subnet.String()
 	}
-	return ""
+	if p.d.IPSpace != "" && !p.inward {
+		out += fmt.Sprintf(" in the IP Space %q", p.d.IPSpace)
+	}
+	return out
 }
 
 // preferred are the addresses that are looked at before any free one: one to be shared, those written down, those claimed, those published.

@@ -55,6 +55,8 @@ type Desired struct {
 	Internal bool
 	// Subnet limits from where addresses are chosen. The zero Prefix does not.
 	Subnet netip.Prefix
+	// IPSpace is the name of the only IP Space that addresses are chosen from; empty for any of the gateway's.
+	IPSpace string
 	// OneArm puts virtual services on addresses of this range, reached through DNAT rules; nil puts them on the addresses themselves.
 	OneArm *Range
 	// Listeners, each with another Key.

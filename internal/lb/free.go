@@ -89,12 +89,18 @@ func (p *planner) free(f Family) (netip.Addr, bool) {
 		return p.firstFree(ranges, f)
 	}
 	for _, s := range p.o.Gateway.Spaces {
+		if p.d.IPSpace != "" && s.Name != p.d.IPSpace {
+			continue
+		}
 		for _, a := range s.Free {
 			_, allocated := p.claimOf(a)
 			if FamilyOf(a) == f && p.allowed(a) && !allocated && p.problem(a, false) == nil {
 				return a, true
 			}
 		}
+	}
+	if p.d.IPSpace != "" && len(p.o.Gateway.Spaces) > 0 {
+		return netip.Addr{}, false
 	}
 	return p.firstFree(p.o.Gateway.Ranges, f)
 }

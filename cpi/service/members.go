@@ -1,0 +1,85 @@
+package service
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+)
+
+// patience is how long a node may be without an address before load balancers go on without it.
+const patience = 5 * time.Minute
+
+// toBeDeleted is the taint of nodes that the cluster autoscaler is about to remove.
+const toBeDeleted = "ToBeDeletedByClusterAutoscaler"
+
+// Labels of control plane nodes.
+var controlPlaneLabels = []string{"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"}
+
+// Eligible are the nodes that may be members of load balancers, sorted by name: those that Kubernetes does not exclude, without control
+// planes unless all are. Whether they are ready is for health monitors to find out.
+func Eligible(nodes []*corev1.Node, controlPlanes bool) []*corev1.Node {
+	var workers, others []*corev1.Node
+	for _, n := range nodes {
+		switch {
+		case n.DeletionTimestamp != nil, tainted(n, toBeDeleted):
+		case hasLabel(n, corev1.LabelNodeExcludeBalancers):
+		case !controlPlanes && slices.ContainsFunc(controlPlaneLabels, func(l string) bool { return hasLabel(n, l) }):
+			others = append(others, n)
+		default:
+			workers = append(workers, n)
+		}
+	}
+	if len(workers) == 0 {
+		workers = others
+	}
+	slices.SortFunc(workers, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
+	return workers
+}
+
+func hasLabel(n *corev1.Node, label string) bool {
+	_, ok := n.Labels[label]
+	return ok
+}
+
+func tainted(n *corev1.Node, key string) bool {
+	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
+}
+
+// InternalIPs are the addresses of a node by which load balancers reach it, the first of each family.
+func InternalIPs(n *corev1.Node) []netip.Addr {
+	var out []netip.Addr
+	seen := map[lb.Family]bool{}
+	for _, address := range n.Status.Addresses {
+		a, err := netip.ParseAddr(address.Address)
+		if address.Type != corev1.NodeInternalIP || err != nil || seen[lb.FamilyOf(a)] {
+			continue
+		}
+		seen[lb.FamilyOf(a)] = true
+		out = append(out, a.Unmap())
+	}
+	return out
+}
+
+// members says which nodes the load balancer sends to. As long as one of them has no address, it waits: pools never shrink because
+// a node has just joined, or joined again.
+func (b *builder) members() {
+	family := b.wish.Desired.Families[0]
+	for _, n := range Eligible(b.Nodes, b.Defaults.IncludeControlPlane) {
+		ips := InternalIPs(n)
+		if slices.ContainsFunc(ips, func(a netip.Addr) bool { return lb.FamilyOf(a) == family }) {
+			b.wish.Desired.Members = append(b.wish.Desired.Members, ips...)
+			continue
+		}
+		if b.Now.Sub(n.CreationTimestamp.Time) < patience {
+			b.wish.Wait = fmt.Sprintf("node %s has no %s address yet", n.Name, family)
+			continue
+		}
+		b.notice(NodeLeftOut, "node %s has no %s address and is no member of the load balancer: look at what keeps it from getting one", n.Name, family)
+	}
+}

@@ -1,0 +1,57 @@
+package service
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+const pagePath = "../../docs/reference/annotations.md"
+
+var update = flag.Bool("update", false, "write docs/reference/annotations.md")
+
+// TestPage holds the page for people against the table of annotations.
+func TestPage(t *testing.T) {
+	g := NewWithT(t)
+	var page strings.Builder
+	page.WriteString(`# Annotations of Services
+
+What the cloud controller manager understands on Services of type LoadBalancer, besides their spec. All names begin with
+` + "`" + prefix + "`" + `; those that go on with ` + "`avi`" + ` are VMware's and work as they did. Spaces around values and in lists do not matter. What
+cannot be done is told once, as an event of type Warning on the Service, and then nothing is built; what stands stays until it is corrected.
+This page is made from the table that reads the annotations: ` + "`go test ./cpi/service -run Page -update`" + ` writes it.
+
+| Annotation | Value | Example | Meaning |
+|---|---|---|---|
+`)
+	for _, a := range annotations {
+		fmt.Fprintf(&page, "| `%s` | %s | `%s` | %s |\n", a.name, a.value, a.example, a.says)
+	}
+	page.WriteString(`
+Of the spec these count: ` + "`ports`" + ` with ` + "`appProtocol`" + ` (` + "`http`, `https`" + `; all else is plain TCP or UDP), ` + "`loadBalancerIP`, `loadBalancerClass`, `ipFamilies`, " +
+		"`externalTrafficPolicy`, `sessionAffinity`, `loadBalancerSourceRanges`" + ` (switched on in the configuration; also as the annotation
+` + "`" + sourceRangesAnnotation + "`" + `). Ports need node ports. SCTP cannot be balanced.
+`)
+
+	if *update {
+		g.Expect(os.WriteFile(pagePath, []byte(page.String()), 0o644)).To(Succeed())
+	}
+	written, err := os.ReadFile(pagePath)
+
+	g.Expect(err).ToNot(HaveOccurred())
+	g.Expect(string(written)).To(Equal(page.String()), "run: go test ./cpi/service -run Page -update")
+}
+
+func TestEveryExampleIsUnderstood(t *testing.T) {
+	for _, a := range annotations {
+		t.Run(a.name, func(t *testing.T) {
+			g := NewWithT(t)
+
+			g.Expect(a.parse(&wishes{}, a.example)).To(Succeed())
+		})
+	}
+}
