@@ -1,0 +1,50 @@
+package vcd_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// The site that TestCallsGoThroughTheProxyOfTheEnvironment makes its other process call; empty in the first one.
+const proxiedSite = "PROXIED_SITE"
+
+// TestCallsGoThroughTheProxyOfTheEnvironment runs itself again: what the environment says of proxies is read once per process.
+func TestCallsGoThroughTheProxyOfTheEnvironment(t *testing.T) {
+	g := NewWithT(t)
+	if site := os.Getenv(proxiedSite); site != "" {
+		pool := vcd.NewPool(vcd.PoolOptions{})
+		_, err := pool.Session(t.Context(), vcd.Config{Site: site, Org: "acme", Credentials: vcd.Credentials{Username: "u", Password: "p"}})
+		g.Expect(err).To(HaveOccurred())
+		return
+	}
+	asked := make(chan string, 100)
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- fmt.Sprintf("%s %s", r.Method, r.Host)
+		w.WriteHeader(http.StatusBadGateway)
+	}))
+	t.Cleanup(proxy.Close)
+
+	for site, direct := range map[string]bool{"https://vcd.proxied.example": false, "https://vcd.direct.example": true} {
+		again := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+		again.Env = append(os.Environ(), proxiedSite+"="+site, "HTTPS_PROXY="+proxy.URL, "NO_PROXY=.direct.example")
+		out, err := again.CombinedOutput()
+		g.Expect(err).NotTo(HaveOccurred(), string(out))
+
+		if direct {
+			g.Expect(asked).NotTo(Receive())
+			continue
+		}
+		g.Expect(asked).To(Receive(Equal("CONNECT vcd.proxied.example:443")))
+		for len(asked) > 0 {
+			<-asked
+		}
+	}
+}
