@@ -1,0 +1,68 @@
+package docs_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// promised are how many things each release of VMware's CPI says it brought, how many known issues it names, and how many wishes of its users
+// were found in public threads: each is a row of the page.
+var promised = map[string]int{
+	"1.4.1": 4, "1.4.0": 8, "1.3.0": 2, "1.2.0": 3, "1.1.3": 1, "1.1.2": 1, "1.1.1": 2, "1.1.0": 7, "1.0.2": 1, "1.0.1": 2, "1.0.0": 1,
+	"KI": 3, "W": 35,
+}
+
+var (
+	parityRow = regexp.MustCompile(`^\| ([A-Z0-9.]+)-(\d+) \|(.*)\|([^|]*)\|$`)
+	// proof is a test by folder and function.
+	proof = regexp.MustCompile("`([a-zA-Z0-9/_-]+):((?:Test|Fuzz)\\w+)`")
+)
+
+// TestParity holds that every promise has an answer, and every answer a test that there is, or a sentence that says why not.
+func TestParity(t *testing.T) {
+	g := NewWithT(t)
+	page, err := os.ReadFile(filepath.Join("reference", "cpi-parity.md"))
+	g.Expect(err).NotTo(HaveOccurred())
+	found := map[string]int{}
+	for line := range strings.SplitSeq(string(page), "\n") {
+		cells := parityRow.FindStringSubmatch(line)
+		if cells == nil {
+			g.Expect(line).NotTo(MatchRegexp(`^\| (\d[\d.]*|KI|W)-\d`), "a row that is not understood")
+			continue
+		}
+		found[cells[1]]++
+		g.Expect(cells[2]).To(Equal(fmt.Sprint(found[cells[1]])), "rows of %s in order", cells[1])
+		proofs := proof.FindAllStringSubmatch(cells[4], -1)
+		if len(proofs) == 0 {
+			g.Expect(cells[4]).To(MatchRegexp(`^ (No test|Not built): .{10,}`), line)
+		}
+		for _, p := range proofs {
+			g.Expect(testsIn(t, p[1])).To(HaveKey(p[2]), "%s-%s names a test of %s", cells[1], cells[2], p[1])
+		}
+	}
+	g.Expect(found).To(Equal(promised))
+}
+
+var testFunction = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+
+// testsIn are the test functions of a folder.
+func testsIn(t *testing.T, folder string) map[string]bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, folder, "*_test.go"))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	found := map[string]bool{}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		for _, match := range testFunction.FindAllStringSubmatch(string(content), -1) {
+			found[match[1]] = true
+		}
+	}
+	return found
+}
