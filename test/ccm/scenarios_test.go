@@ -178,7 +178,9 @@ func affinity(t *testing.T, w *world, way change) {
 	s.change(func(svc *corev1.Service) { svc.Spec.SessionAffinity = corev1.ServiceAffinityClientIP })
 	s.g.Eventually(sticky, patience, poll).Should(BeTrue())
 
-	s.change(func(svc *corev1.Service) { svc.Spec.SessionAffinity, svc.Spec.SessionAffinityConfig = corev1.ServiceAffinityNone, nil })
+	s.change(func(svc *corev1.Service) {
+		svc.Spec.SessionAffinity, svc.Spec.SessionAffinityConfig = corev1.ServiceAffinityNone, nil
+	})
 	s.g.Eventually(sticky, patience, poll).Should(BeFalse())
 	s.served()
 }
