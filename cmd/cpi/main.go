@@ -38,6 +38,7 @@ type ourFlags struct {
 	namespace   string
 	probes      string
 	wireLog     time.Duration
+	taskPoll    time.Duration
 }
 
 func (f *ourFlags) sets() cliflag.NamedFlagSets {
@@ -49,6 +50,7 @@ func (f *ourFlags) sets() cliflag.NamedFlagSets {
 	fs.StringVar(&f.namespace, "namespace", f.namespace, "Namespace of the controller's own Secrets.")
 	fs.StringVar(&f.probes, "probe-address", defaultProbes, "Where /readyz is served, and for those who may, /debug/vcd-wire-log, by HTTPS; empty: nowhere.")
 	fs.DurationVar(&f.wireLog, "vcd-wire-log-duration", 10*time.Minute, "How long calls to VCD are logged after the signal SIGUSR1, or until a second one. At --v=7 they are logged always.")
+	fs.DurationVar(&f.taskPoll, "vcd-task-poll", 2*time.Second, "How often running tasks are asked for, all by one call.")
 	return sets
 }
 

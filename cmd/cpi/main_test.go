@@ -47,7 +47,7 @@ func TestDefaults(t *testing.T) {
 	for name, want := range map[string]string{
 		"cloud-provider": "vmware-cloud-director", "cloud-config": defaultConfig, "configure-cloud-routes": "false", "concurrent-service-syncs": "10",
 		"authentication-skip-lookup": "true", "leader-elect-resource-name": "cloud-controller-manager", "leader-elect-resource-namespace": "kube-system",
-		"allow-untagged-cloud": "false", "probe-address": "127.0.0.1:10268",
+		"allow-untagged-cloud": "false", "vcd-task-poll": "2s", "probe-address": "127.0.0.1:10268",
 	} {
 		flag := command.Flags().Lookup(name)
 		g.Expect(flag).NotTo(BeNil(), name)
@@ -97,6 +97,12 @@ func TestAWrongConfigurationEndsTheProgram(t *testing.T) {
 	_, err := run(t, "vcd: {}\n", nil)
 
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("vcd.host: is missing")))
+}
+
+func TestPollingAllTheTimeIsRefused(t *testing.T) {
+	_, err := run(t, rightConfig, nil, "--vcd-task-poll=1ms")
+
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("must be from 100ms to 1m")))
 }
 
 func TestAnotherProviderIsRefused(t *testing.T) {

@@ -28,8 +28,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/wirelog"
 )
 
-// logoutTimeout is how long sessions may take to be closed at the end.
-const logoutTimeout = 5 * time.Second
+const (
+	// logoutTimeout is how long sessions may take to be closed at the end.
+	logoutTimeout = 5 * time.Second
+	// minTaskPoll and maxTaskPoll bound how often running tasks are asked for.
+	minTaskPoll, maxTaskPoll = 100 * time.Millisecond, time.Minute
+)
 
 // A program is what the configuration makes of the flags.
 type program struct {
@@ -43,6 +47,9 @@ type program struct {
 
 // load reads the configuration: what is wrong with it does not heal while we run.
 func load(path string, flags *ourFlags, clusterID string) (*program, error) {
+	if flags.taskPoll < minTaskPoll || flags.taskPoll > maxTaskPoll {
+		return nil, fmt.Errorf("--vcd-task-poll: is %s, but must be from %s to %s", flags.taskPoll, minTaskPoll, maxTaskPoll)
+	}
 	file, err := os.ReadFile(path) //nolint:gosec // the administrator's choice
 	if err != nil {
 		return nil, fmt.Errorf("--cloud-config: %w", err)
@@ -84,7 +91,7 @@ func (p *program) cloud(c *cloudconfig.CompletedConfig, stop <-chan struct{}) (c
 	r := p.config.Requests
 	p.pool = vcd.NewPool(vcd.PoolOptions{
 		Metrics: legacyregistry.Registerer(), UserAgent: "cluster-api-provider-vcd-cpi/" + version.String(),
-		RequestsPerSecond: r.PerSecond, Burst: r.Burst, InFlight: r.InFlight, RequestTimeout: r.Timeout,
+		RequestsPerSecond: r.PerSecond, Burst: r.Burst, InFlight: r.InFlight, RequestTimeout: r.Timeout, TaskPoll: p.flags.taskPoll,
 	})
 	p.closeOnExit()
 	wire := wirelog.New(klog.Background().WithName("vcd"), p.pool.SetWireLog, clock.RealClock{})

@@ -8,6 +8,7 @@ const (
 	sslAlias          = "service.beta.kubernetes.io/vcloud-avi-ssl-cert-alias"
 	sslPassed         = "service.beta.kubernetes.io/vcloud-avi-ssl-no-termination"
 	tlsSecret         = "service.beta.kubernetes.io/vcloud-tls-secret"
-	shareKey          = "service.beta.kubernetes.io/vcloud-share-address"
-	internalScheme    = "service.beta.kubernetes.io/vcloud-internal"
+	shareKey          = "service.beta.kubernetes.io/vcloud-share-ip"
+	internalOnly      = "service.beta.kubernetes.io/vcloud-internal"
+	dryRun            = "service.beta.kubernetes.io/vcloud-dry-run"
 )

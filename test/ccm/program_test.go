@@ -52,7 +52,7 @@ func newController(ctx context.Context, house *house, name string, files map[str
 	}
 	c.args = slices.Concat(house.shippedArgs, []string{
 		"--cloud-config=" + filepath.Join(c.dir, config), "--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig,
-		"--authorization-kubeconfig=" + kubeconfig, "--bind-address=127.0.0.1", "--leader-elect=false", "--v=4",
+		"--credentials=" + filepath.Join(c.dir, "basic-auth"), "--authorization-kubeconfig=" + kubeconfig, "--probe-address=", "--bind-address=127.0.0.1", "--leader-elect=false", "--v=4",
 		"--tls-cert-file=" + filepath.Join(house.Dir(), "pki", "tls.crt"), "--tls-private-key-file=" + filepath.Join(house.Dir(), "pki", "tls.key"),
 	}, args)
 	return c, nil

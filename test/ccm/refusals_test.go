@@ -91,7 +91,7 @@ func TestTwoServicesShareAnAddressIfTheyAgree(t *testing.T) {
 	share := annotated(shareKey, "both")
 	first := w.serviceIn(t, ns, "first", share)
 	address := first.served()
-	second := w.serviceIn(t, ns, "second", share, at(address[0].String()), ports(port("other", 81)))
+	second := w.serviceIn(t, ns, "second", share, ports(port("other", 81)))
 	first.g.Expect(second.served()).To(Equal(address))
 
 	t.Log("A port that the other has is refused.")
@@ -105,6 +105,14 @@ func TestTwoServicesShareAnAddressIfTheyAgree(t *testing.T) {
 	first.delete()
 	second.calm()
 	first.g.Expect(second.served()).To(Equal(address))
+}
+
+func TestAnInternalLoadBalancerIsNotTranslated(t *testing.T) {
+	t.Parallel()
+	w := common(t)
+	s := w.service(t, "web", by(oneArm), annotated(internalOnly, "true"))
+	s.g.Expect(s.served()[0].String()).To(HavePrefix("192.168.8."))
+	s.g.Expect(kinds(s.cloud.left(s.uid))).NotTo(HaveKey("NAT rule"))
 }
 
 func TestAServiceOfAnotherClassIsLeftAlone(t *testing.T) {

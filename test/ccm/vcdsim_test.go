@@ -121,7 +121,7 @@ func (v *vcd) files(s settings) (string, map[string]string, error) {
 			map[string]any{"name": oneArm, "network": "arm", "oneArm": map[string]any{"startIP": "192.168.8.2", "endIP": "192.168.11.250"}},
 			map[string]any{"name": ipSpaces, "network": "spaces"},
 		},
-		"nodes.maxAge": "1s",
+		"nodes.maxAge": "1s", "vcd.requestsPerSecond": 500, "vcd.burst": 500,
 	}
 	maps.Copy(all, s)
 	tree := map[string]any{}

@@ -74,7 +74,7 @@ func startWorld(ctx context.Context, class string, o worldOption) (*world, error
 		name = class[strings.LastIndex(class, "/")+1:]
 	}
 	w := &world{house: o.house, cloud: v, class: class, settings: settings{"clusterid": "cluster-" + name}}
-	args := append([]string{"--controllers=service-lb-controller"}, o.args...)
+	args := append([]string{"--controllers=service-lb-controller", "--vcd-task-poll=100ms"}, o.args...)
 	if class != "" {
 		w.settings["loadbalancer.class"], w.settings["loadbalancer.classOnly"] = class, true
 	}
