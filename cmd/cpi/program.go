@@ -99,6 +99,9 @@ func (p *program) cloud(c *cloudconfig.CompletedConfig, stop <-chan struct{}) (c
 
 	nodes := c.SharedInformers.Core().V1().Nodes().Lister()
 	sessions := cpivcd.NewSessions(p.pool, p.config, p.keyring.Current)
+	if name := p.config.Login.ServiceAccountSecret; name != "" {
+		sessions.As(vcd.NewServiceAccount(cpivcd.NewTokenSecret(c.Client.CoreV1().Secrets(p.flags.namespace), name)))
+	}
 	machines := cpivcd.NewMachines(machineOptions(p.config, sessions, nodes))
 	b := p.config.Balancer
 	if err := c.SharedInformers.Core().V1().Services().Informer().SetTransform(cpi.ClassTransform(b.Class, b.ClassOnly)); err != nil {

@@ -14,6 +14,8 @@ type Sessions struct {
 	config  vcd.Config
 	keyring func() (config.Credentials, error)
 
+	account *vcd.ServiceAccount // in place of the keyring; nil: there is none
+
 	mu   sync.Mutex
 	last vcd.Config
 	err  error
@@ -25,6 +27,12 @@ func NewSessions(pool *vcd.Pool, c config.Config, keyring func() (config.Credent
 		pool: pool, keyring: keyring,
 		config: vcd.Config{Site: c.Site, Org: c.Org, CABundle: c.CABundle, Insecure: c.Insecure},
 	}
+}
+
+// As makes the sessions those of a service account.
+func (s *Sessions) As(account *vcd.ServiceAccount) *Sessions {
+	s.account = account
+	return s
 }
 
 // Session returns the session, logging in if need be. When credentials have changed, the session with the old ones ends.
@@ -42,11 +50,15 @@ func (s *Sessions) Session(ctx context.Context) (*vcd.Session, error) {
 }
 
 func (s *Sessions) current() (vcd.Config, error) {
+	config := s.config
+	if s.account != nil {
+		config.ServiceAccount = s.account
+		return config, nil
+	}
 	c, err := s.keyring()
 	if err != nil {
 		return vcd.Config{}, err
 	}
-	config := s.config
 	config.Credentials = vcd.Credentials{Username: c.Username, Password: c.Password, APIToken: c.APIToken}
 	config.Version = c.Version
 	return config, nil

@@ -35,10 +35,13 @@ func (c Config) identity() (org, user string) {
 	return c.Org, c.Credentials.Username
 }
 
-// login asks for a token, by API token if there is one, else by user name and password.
+// login asks for a token, as a service account, by API token if there is one, else by user name and password.
 func login(ctx context.Context, transport http.RoundTripper, s *site, config Config) (token, error) {
 	request := loginByPassword
-	if config.Credentials.APIToken != "" {
+	switch {
+	case config.ServiceAccount != nil:
+		request = loginByServiceAccount
+	case config.Credentials.APIToken != "":
 		request = loginByAPIToken
 	}
 	t, err := loginAgreed(ctx, transport, s, config, request)
@@ -104,34 +107,43 @@ func loginByPassword(ctx context.Context, transport http.RoundTripper, s *site, 
 }
 
 func loginByAPIToken(ctx context.Context, transport http.RoundTripper, s *site, config Config, version string) (token, error) {
+	t, _, err := tradeToken(ctx, transport, s, config, config.Credentials.APIToken, version)
+	return t, err
+}
+
+// tradeToken trades a refresh token for an access token, and the refresh token to use next: the same, unless it rotates.
+func tradeToken(
+	ctx context.Context, transport http.RoundTripper, s *site, config Config, refresh, version string,
+) (_ token, next string, _ error) {
 	org, _ := config.identity()
 	path := "/oauth/tenant/" + url.PathEscape(org) + "/token"
 	if strings.EqualFold(org, systemOrg) {
 		path = "/oauth/provider/token"
 	}
-	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {config.Credentials.APIToken}}
+	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {refresh}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.base+path, strings.NewReader(form.Encode()))
 	if err != nil {
-		return token{}, err //nolint:wrapcheck // wrapped by login
+		return token{}, "", err //nolint:wrapcheck // wrapped by login
 	}
 	req.Header.Set("Accept", "application/json;version="+version)
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	body, err := roundTrip(req, transport)
 	if err != nil {
-		return token{}, err
+		return token{}, "", err
 	}
 	var grant struct {
-		AccessToken string `json:"access_token"` //nolint:tagliatelle // RFC 6749 writes it so
-		ExpiresIn   int64  `json:"expires_in"`   //nolint:tagliatelle // RFC 6749 writes it so
+		AccessToken  string `json:"access_token"`  //nolint:tagliatelle // RFC 6749 writes it so
+		RefreshToken string `json:"refresh_token"` //nolint:tagliatelle // RFC 6749 writes it so
+		ExpiresIn    int64  `json:"expires_in"`    //nolint:tagliatelle // RFC 6749 writes it so
 	}
 	if json.Unmarshal(body, &grant) != nil || grant.AccessToken == "" {
-		return token{}, &connectionError{ErrUnavailable, "the answer to the login has no token"}
+		return token{}, "", &connectionError{ErrUnavailable, "the answer to the login has no token"}
 	}
 	t := token{value: grant.AccessToken}
 	if grant.ExpiresIn > 0 {
 		t.expires = s.clock.Now().Add(time.Duration(grant.ExpiresIn) * time.Second)
 	}
-	return t, nil
+	return t, grant.RefreshToken, nil
 }
 
 // jwtExpiry reads when a token ends, if it is one that says so.

@@ -29,10 +29,11 @@ func (r refusal) at(now time.Time) error {
 }
 
 // refuse notes that VCD refused the credentials of a version. Those that never worked are wrong until somebody changes them;
-// those that did may be right again, such as when a directory behind VCD comes back. The lock is held.
+// those that did may be right again, such as when a directory behind VCD comes back. A service account knows itself which token was
+// refused. The lock is held.
 func (s *Session) refuse(version string, err error) {
 	status, ok := errors.AsType[*StatusError](err)
-	if wrong := ok && status.Status == http.StatusUnauthorized; wrong && !s.worked {
+	if wrong := ok && status.Status == http.StatusUnauthorized; wrong && !s.worked && s.config.ServiceAccount == nil {
 		s.refused[version] = refusal{err: err}
 		return
 	}

@@ -89,6 +89,9 @@ func (s *Session) usedBefore(t time.Time) bool {
 // token returns a token that should work, logging in when there is none or when it is about to expire.
 func (s *Session) token(ctx context.Context) (token, error) {
 	now := s.opts.Clock.Now()
+	if account := s.config.ServiceAccount; account != nil {
+		_ = account.flush(ctx, now) // what was given at the last login works meanwhile
+	}
 	s.mu.Lock()
 	current, refused := s.current, s.refused[s.version].at(now)
 	s.mu.Unlock()
@@ -178,18 +181,22 @@ func (s *Session) login(ctx context.Context, version string) (token, error) {
 // close stops following tasks and logs out. A session that somebody still holds logs in again when it is used.
 func (s *Session) close(ctx context.Context) error {
 	s.tasks.stop()
+	var unwritten error
+	if account := s.config.ServiceAccount; account != nil {
+		unwritten = account.flush(ctx, s.opts.Clock.Now().Add(flushEvery))
+	}
 	s.mu.Lock()
 	t := s.current
 	s.current = token{}
 	s.mu.Unlock()
 	defer s.wire.close()
 	if t.value == "" {
-		return nil
+		return unwritten
 	}
 	if err := logout(ctx, s.wire, s.site, t); err != nil && !errors.Is(err, ErrUnauthorized) {
-		return err
+		return errors.Join(unwritten, err)
 	}
-	return nil
+	return unwritten
 }
 
 // authTransport is the session as the transport of the SDK's client: it adds credentials, logs in again once when they

@@ -147,7 +147,7 @@ func newSessionKey(base string, c Config) sessionKey {
 	hash := sha256.New()
 	for _, part := range []string{
 		base, c.Org, c.Credentials.Username, c.Credentials.Password, c.Credentials.APIToken, string(c.CABundle),
-		strconv.FormatBool(c.Insecure),
+		strconv.FormatBool(c.Insecure), fmt.Sprintf("%p", c.ServiceAccount),
 	} {
 		_, _ = fmt.Fprintf(hash, "%d:%s", len(part), part) // a hash takes everything
 	}
@@ -208,7 +208,7 @@ func (p *Pool) Logout(ctx context.Context, config Config) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for key, s := range p.sessions {
-		if s.site.base == base && s.config.Credentials == config.Credentials && s.tasks.running() == 0 {
+		if s.site.base == base && s.config.Credentials == config.Credentials && s.config.ServiceAccount == config.ServiceAccount && s.tasks.running() == 0 {
 			p.drop(ctx, key)
 		}
 	}
