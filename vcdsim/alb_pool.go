@@ -15,6 +15,8 @@ func poolCollection() *collection {
 			"sslEnabled": false, "commonNameCheckEnabled": false, "memberGroupRef": nil, "persistenceProfile": nil, "healthMonitors": nil,
 			"caCertificateRefs": nil, "domainNames": nil, "members": nil,
 		},
+		// VMware's document says 37.1 of memberGroupRef, but its SDK uses it with 37.0.
+		since: map[string]string{"memberGroupRef": "37.0", "sslEnabled": "37.0"},
 		place: balancedPlace, prepare: preparePool, show: showPool, free: freePool,
 	}
 }
@@ -51,6 +53,9 @@ func preparePool(r *request, body map[string]any, old *document) error {
 	if a := text(body, "algorithm"); !slices.Contains(poolAlgorithms, a) {
 		return badRequest("The load balancer algorithm %q is invalid.", a)
 	}
+	if err := poolSizes(body); err != nil {
+		return err
+	}
 	if err := r.poolGroup(body); err != nil {
 		return err
 	}
@@ -65,6 +70,16 @@ func preparePool(r *request, body map[string]any, old *document) error {
 		profile["name"] = text(profile, "type")
 	}
 	return r.knownCertificates(members(body, "caCertificateRefs"))
+}
+
+// poolSizes refuses more of something than VMware's OpenAPI document allows in a pool.
+func poolSizes(body map[string]any) error {
+	for field, limit := range map[string]int{"members": 100, "caCertificateRefs": 100, "domainNames": 10} {
+		if err := atMost(body, field, limit); err != nil {
+			return err
+		}
+	}
+	return withinBounds(body, bound{"defaultPort", 1, 65535}, bound{"gracefulTimeoutPeriod", -1, 7200})
 }
 
 // poolGroup completes the reference to the group whose addresses are the members.
@@ -90,6 +105,9 @@ func settleMembers(body map[string]any) error {
 			return badRequest("The IP address %q is invalid.", text(m, "ipAddress"))
 		}
 		complete(m, map[string]any{"enabled": true, "ratio": 1, "port": body["defaultPort"]})
+		if err := withinBounds(m, bound{"port", 1, 65535}, bound{"ratio", 1, 20}); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -186,7 +204,7 @@ func showPool(r *request, d *document, out map[string]any) {
 	if len(refs) == 0 && health == "UP" {
 		health, up = "UNAVAILABLE", 0 // nothing sends to it, so nothing looks after it
 	}
-	out["status"], out["healthStatus"], out["healthMessage"] = r.sim.realization(bare(d.id()), d.failed), health, healthMessages[health]
+	out["status"], out["healthStatus"], out["healthMessage"] = r.sim.balancing(d), health, healthMessages[health]
 	out["memberCount"], out["enabledMemberCount"], out["upMemberCount"], out["virtualServiceRefs"] = all, on, up, refs
 	var shown []any
 	for _, m := range poolMembers(d.body) {
@@ -234,5 +252,13 @@ func poolSummary(r *request, d *document) map[string]any {
 	if g := r.sim.store.document(groupPath, refID(d.body, "memberGroupRef")); g != nil {
 		out["memberGroupType"] = g.body["typeValue"]
 	}
+	if refs, _ := out["virtualServiceRefs"].([]any); len(refs) > maxSummaryRefs {
+		out["virtualServiceRefs"] = refs[:maxSummaryRefs]
+	}
+	r.newer("37.0", out, "memberSslEnabled")
+	r.newer("37.0", out, "memberGroupType")
 	return out
 }
+
+// maxSummaryRefs is how many virtual services the summary of a pool names.
+const maxSummaryRefs = 10

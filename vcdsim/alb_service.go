@@ -14,6 +14,7 @@ func serviceCollection() *collection {
 		defaults: map[string]any{
 			"enabled": true, "description": "", "certificateRef": nil, "ipv6VirtualIpAddress": nil, "transparentModeEnabled": false, "virtualIpAddress": nil,
 		},
+		since: map[string]string{"ipv6VirtualIpAddress": "37.0", "transparentModeEnabled": "37.1"},
 		place: balancedPlace, prepare: prepareService, show: showService,
 	}
 }
@@ -59,6 +60,9 @@ func servicePorts(body map[string]any) error {
 	ports, _ := body["servicePorts"].([]any)
 	if len(ports) == 0 {
 		return badRequest("The field servicePorts must not be empty.")
+	}
+	if err := atMost(body, "servicePorts", 10); err != nil {
+		return err
 	}
 	for _, p := range ports {
 		m, _ := p.(map[string]any)
@@ -198,8 +202,10 @@ func showService(r *request, d *document, out map[string]any) {
 		members, _ = r.sim.enabledMembers(pool)
 	}
 	health := r.sim.health(d, members)
-	out["status"], out["healthStatus"] = r.sim.realization(bare(d.id()), d.failed), health
-	out["healthMessage"], out["detailedHealthMessage"] = healthMessages[health], healthMessages[health]
+	out["status"], out["healthStatus"] = r.sim.balancing(d), health
+	if out["healthMessage"] = healthMessages[health]; r.session.provider() {
+		out["detailedHealthMessage"] = healthMessages[health]
+	}
 }
 
 // serviceSummary is how a virtual service stands in lists.

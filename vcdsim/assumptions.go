@@ -46,9 +46,29 @@ type Assumptions struct {
 	CellStopEndsSessions bool
 	// CellStopAbortsTasks: tasks that a cell runs end aborted when it stops; if false another cell goes on with them.
 	CellStopAbortsTasks bool
+	// GatewayWritesExclude: while a change of an edge gateway or of something on it runs, another is refused with BUSY_ENTITY.
+	// If false only changes of the same object exclude each other; the gateway is CONFIGURING until the last one ends.
+	GatewayWritesExclude bool
+	// BusyGatewayConfiguresAll: all pools and virtual services of an edge gateway are CONFIGURING while something of it changes;
+	// if false only what changes is.
+	BusyGatewayConfiguresAll bool
+	// MaxNetworkName is how long, in characters, names may be of what cloudapi keeps of networks (pools, virtual services, NAT
+	// rules, application port profiles, firewall groups); 0 is any length. 128 was seen for application port profiles.
+	MaxNetworkName int
+	// MaxNetworkDescription is how long their descriptions may be; 0 is any length. 1,024 is NSX's own limit.
+	MaxNetworkDescription int
+	// EdgeRuleCreateSince is the API version since which one firewall rule of an edge gateway can be made by itself. VMware's pages
+	// have it for 39.0, and no document from before 38.0 has it.
+	EdgeRuleCreateSince string
+	// NewerFieldsRefused: a request with a field that came with a newer API version than it asks for is refused; if false the
+	// field is left out.
+	NewerFieldsRefused bool
 	// SpaceAddressMustBeAllocated: a NAT rule or virtual service may use an address of an IP Space only if the organisation
 	// has it allocated as a floating IP.
 	SpaceAddressMustBeAllocated bool
+	// AllocationsNeedType: the list of an IP Space's allocations is refused without a type in its filter, as VMware's document
+	// says.
+	AllocationsNeedType bool
 	// UplinkAddressMustBeOwn: a NAT rule or virtual service may use an address in a subnet of the gateway's external network
 	// only if it is among those the gateway was given.
 	UplinkAddressMustBeOwn bool
@@ -77,7 +97,13 @@ func DefaultAssumptions() Assumptions {
 		CancelUndoesCompose:         true,
 		CellStopEndsSessions:        true,
 		CellStopAbortsTasks:         true,
+		GatewayWritesExclude:        true,
+		MaxNetworkName:              128,
+		MaxNetworkDescription:       1024,
+		EdgeRuleCreateSince:         "39.0",
+		NewerFieldsRefused:          true,
 		SpaceAddressMustBeAllocated: true,
+		AllocationsNeedType:         true,
 		UplinkAddressMustBeOwn:      true,
 		ManualUseBlocksRelease:      true,
 	}

@@ -130,6 +130,7 @@ func (r *request) dfwRule() (x *setting, values []any, at int, err error) {
 		return nil, nil, 0, err
 	}
 	at, err = r.ruleIndex(values)
+	x.prepare = nil // one rule changes; the others keep their versions
 	return x, values, at, err
 }
 
@@ -163,6 +164,9 @@ func (r *request) putDFWRule() (*response, error) {
 		return nil, err
 	}
 	rule["id"] = r.vars["rule"]
+	if err := r.prepareRule(rule); err != nil {
+		return nil, err
+	}
 	values = slices.Clone(values)
 	values[at] = rule
 	return x.change(r, map[string]any{"values": values})

@@ -27,7 +27,7 @@ const (
 func (s *Simulator) realization(id string, failed bool) string {
 	t := s.store.tasks[s.store.locks[id]]
 	switch {
-	case t != nil && t.Work.Creates && t.Owner.ID == id:
+	case t != nil && t.makes(id):
 		return statePending
 	case t != nil:
 		return stateConfiguring
@@ -35,6 +35,20 @@ func (s *Simulator) realization(id string, failed bool) string {
 		return stateFailed
 	}
 	return stateRealized
+}
+
+// makes says whether a task makes the entity with an id. Its owner may be another: that of a NAT rule is its gateway.
+func (t *Task) makes(id string) bool {
+	return t.Work.Creates && bare(cmp.Or(t.Work.Document, t.Owner.ID)) == id
+}
+
+// balancing is the state of what a gateway's load balancer has.
+func (s *Simulator) balancing(d *document) string {
+	state := s.realization(bare(d.id()), d.failed)
+	if state == stateRealized && s.assume.BusyGatewayConfiguresAll && s.busy(d.parent) {
+		return stateConfiguring
+	}
+	return state
 }
 
 // placeOf is where a document is or, while it is new, will be.
@@ -80,7 +94,19 @@ func (c *collection) checked(r *request, body map[string]any, old *document) (pl
 	if err := c.accept(r, body, old); err != nil {
 		return p, err
 	}
-	return p, r.sim.busyCheck(p.locks...)
+	if err := withinSizes(r.sim.assume, body); err != nil {
+		return p, err
+	}
+	return p, r.sim.busyWith(p, old)
+}
+
+// busyWith refuses while what a place is busy with, or the document itself, has a task.
+func (s *Simulator) busyWith(p place, d *document) error {
+	ids := p.locks
+	if d != nil {
+		ids = append(slices.Clone(ids), bare(d.id()))
+	}
+	return s.busyCheck(ids...)
 }
 
 func (c *collection) createByTask(r *request, body map[string]any) (*response, error) {
@@ -111,7 +137,7 @@ func (c *collection) removeByTask(r *request, d *document) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.busyCheck(p.locks...); err != nil {
+	if err := r.sim.busyWith(p, d); err != nil {
 		return nil, err
 	}
 	return r.accepted(c.task(r, "delete", d, p, nil)), nil
@@ -121,6 +147,9 @@ func (c *collection) removeByTask(r *request, d *document) (*response, error) {
 func (c *collection) task(r *request, verb string, d *document, p place, body map[string]any) *Task {
 	w := Work{Op: verb + " " + c.path, Document: d.id(), Body: body, Creates: verb == "create"}
 	owner := Entity{c.kind, bare(d.id()), cmp.Or(text(d.body, "name"), d.id())}
+	if c.anonymous {
+		owner = Entity{"gateway", p.parent, r.sim.gatewayName(p.parent)}
+	}
 	return r.sim.startTask(r, w, owner, append(slices.Clone(p.locks), bare(d.id())))
 }
 
@@ -201,6 +230,7 @@ func (s *Simulator) failDocument(t *Task) {
 	_, path, _ := strings.Cut(t.Work.Op, " ")
 	if d := s.store.document(path, t.Work.Document); d != nil {
 		d.failed = true
+		return
 	}
 	s.failNetwork(t.Owner.ID)
 }

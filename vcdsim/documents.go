@@ -49,6 +49,10 @@ type collection struct {
 	bare   bool   // ids are UUIDs, not URNs
 	cursor bool   // lists have cursors
 	hides  bool   // there is no list of whole documents
+	// anonymous: the owner of its tasks is the gateway, so that nobody learns the id of a new document from them.
+	anonymous bool
+	// since are the API versions that fields came with, of those that are newer than the oldest version there is.
+	since map[string]string
 	// place says what a new document belongs to. The lists show what the caller may see of it, not what its organisation has.
 	place func(r *request, body map[string]any) (place, error)
 	// prepare settles what a body leaves open, before it is kept.
@@ -141,6 +145,9 @@ func (c *collection) shown(r *request, d *document) map[string]any {
 	if c.show != nil {
 		c.show(r, d, out)
 	}
+	for field, version := range c.since {
+		r.newer(version, out, field)
+	}
 	return out
 }
 
@@ -166,6 +173,9 @@ func (c *collection) create(r *request) (*response, error) {
 	}
 	body := map[string]any{}
 	if err := r.document(&body); err != nil {
+		return nil, err
+	}
+	if err := c.known(r, body); err != nil {
 		return nil, err
 	}
 	if c.title != "" {
@@ -236,8 +246,13 @@ func (c *collection) key(body map[string]any) string {
 	return strings.Join(parts, "\x00")
 }
 
-// carry takes what a PUT does not change from the document it replaces.
-func (c *collection) carry(d *document, body map[string]any) {
+// carry takes what a PUT does not change from the document it replaces, and what its client cannot know of.
+func (c *collection) carry(r *request, d *document, body map[string]any) {
+	for field, version := range c.since {
+		if r.version < version && d.body[field] != nil {
+			body[field] = d.body[field]
+		}
+	}
 	for _, field := range slices.Concat(c.fixed, []string{"id"}) {
 		if d.body[field] != nil {
 			body[field] = d.body[field]
@@ -262,7 +277,10 @@ func (c *collection) put(r *request) (*response, error) {
 	if err := r.document(&body); err != nil {
 		return nil, err
 	}
-	c.carry(d, body)
+	if err := c.known(r, body); err != nil {
+		return nil, err
+	}
+	c.carry(r, d, body)
 	if c.title != "" {
 		return c.putByTask(r, d, body)
 	}

@@ -39,13 +39,50 @@ func (s *Simulator) subjectOf(r *request) subject {
 		of.user, of.org, _ = strings.Cut(name, "@")
 	}
 	for _, v := range r.vars {
-		of.entities = append(of.entities, bare(v))
-		of.entities = append(of.entities, s.nameOf(bare(v))...)
+		of.entities = append(of.entities, s.called(bare(v))...)
+	}
+	if r.cloudAPI() && len(r.body) > 0 {
+		of.entities = append(of.entities, s.toldIn(r.body)...)
 	}
 	return of
 }
 
+// toldIn are the name in a JSON body and what it says it belongs to: requests that make something have no more of it.
+func (s *Simulator) toldIn(raw []byte) []string {
+	var body struct {
+		Name    string      `json:"name"`
+		Gateway jsonRefBody `json:"gatewayRef"`
+		Owner   jsonRefBody `json:"ownerRef"`
+	}
+	if err := json.Unmarshal(raw, &body); err != nil {
+		return nil // nothing to know it by
+	}
+	out := []string{body.Name}
+	for _, ref := range []jsonRefBody{body.Gateway, body.Owner} {
+		out = append(out, s.called(bare(ref.ID))...)
+	}
+	return out
+}
+
+// called are the id of an entity and its name, without what is empty.
+func (s *Simulator) called(id string) []string {
+	if id == "" {
+		return nil
+	}
+	return append([]string{id}, s.nameOf(id)...)
+}
+
 func (s *Simulator) nameOf(id string) []string {
+	if name := s.gatewayName(id); name != "" {
+		return []string{name}
+	}
+	for _, c := range networkCollections() {
+		for _, d := range s.store.documents[c.path] {
+			if bare(d.id()) == id {
+				return []string{text(d.body, "name")}
+			}
+		}
+	}
 	switch {
 	case s.store.vms[id] != nil:
 		return []string{s.store.vms[id].Name}

@@ -3,6 +3,7 @@ package vcdsim
 import (
 	"errors"
 	"net/http"
+	"slices"
 )
 
 // taskFault returns the rule for a task that is about to end, nil if none applies.
@@ -11,6 +12,9 @@ func (s *Simulator) taskFault(t *Task) *Fault {
 		return nil
 	}
 	of := subject{task: true, operation: t.OperationName, user: t.UserName, entities: []string{t.Owner.ID, t.Owner.Name, t.Work.VApp, t.Work.VM, t.Work.Disk}}
+	for _, id := range append(slices.Clone(t.Locks), bare(t.Work.Document)) {
+		of.entities = append(of.entities, s.called(id)...)
+	}
 	if org := s.store.org(t.OrgID); org != nil {
 		of.org = org.Name
 	}

@@ -1,6 +1,9 @@
 package vcdsim
 
-import "slices"
+import (
+	"net/http"
+	"slices"
+)
 
 const edgeRulesPath = "1.0.0/edgeGateways/{gateway}/firewall/rules"
 
@@ -9,6 +12,9 @@ const edgeRulesPath = "1.0.0/edgeGateways/{gateway}/firewall/rules"
 func prepareRules(field string) func(*request, map[string]any) error {
 	return func(r *request, body map[string]any) error {
 		rules, _ := body[field].([]any)
+		if err := atMost(body, field, maxEdgeRules); err != nil {
+			return err
+		}
 		for _, x := range rules {
 			rule, ok := x.(map[string]any)
 			if !ok {
@@ -28,6 +34,9 @@ func prepareRules(field string) func(*request, map[string]any) error {
 func (r *request) prepareRule(rule map[string]any) error {
 	if text(rule, "id") == "" {
 		rule["id"] = r.sim.ids.next("firewallRule")
+	}
+	if err := ruleSizes(r.sim.assume, rule); err != nil {
+		return err
 	}
 	action := text(rule, "actionValue")
 	if action == "" {
@@ -49,6 +58,19 @@ func (r *request) prepareRule(rule map[string]any) error {
 	return r.ruleReferences(rule)
 }
 
+// ruleSizes refuses more of something than VMware's OpenAPI document allows in a rule.
+func ruleSizes(a Assumptions, rule map[string]any) error {
+	for _, field := range []string{"sourceFirewallGroups", "destinationFirewallGroups", "applicationPortProfiles"} {
+		if err := atMost(rule, field, 128); err != nil {
+			return err
+		}
+	}
+	if n := len(text(rule, "comments")); n > 2048 {
+		return badRequest("The length of the field comments is %d and must not exceed 2048.", n)
+	}
+	return withinSizes(a, rule)
+}
+
 // ruleReferences completes what a rule refers to.
 func (r *request) ruleReferences(rule map[string]any) error {
 	for field, path := range map[string]string{"sourceFirewallGroups": groupPath, "destinationFirewallGroups": groupPath, "applicationPortProfiles": profilePath} {
@@ -64,8 +86,13 @@ func (r *request) ruleReferences(rule map[string]any) error {
 	return nil
 }
 
+const edgeRulesOperation = "/cloudapi/" + edgeRulesPath
+
 func firewallRoutes(add addRoute) {
-	add("DELETE", "/cloudapi/1.0.0/edgeGateways/{gateway}/firewall/rules/{rule}", (*request).deleteEdgeRule, latencyWrite)
+	add("POST", edgeRulesOperation, (*request).createEdgeRule, latencyWrite)
+	add("GET", edgeRulesOperation+"/{rule}", (*request).getEdgeRule, latencyCloudAPI)
+	add("PUT", edgeRulesOperation+"/{rule}", (*request).putEdgeRule, latencyWrite)
+	add("DELETE", edgeRulesOperation+"/{rule}", (*request).deleteEdgeRule, latencyWrite)
 }
 
 func edgeFirewall() *setting {
@@ -74,20 +101,120 @@ func edgeFirewall() *setting {
 	}
 }
 
-// deleteEdgeRule removes one rule of a gateway's firewall.
-func (r *request) deleteEdgeRule() (*response, error) {
+// edgeRules are the rules that users gave a gateway's firewall.
+func (r *request) edgeRules() ([]any, error) {
 	p, err := onGateway(r)
 	if err != nil {
 		return nil, err
 	}
-	x := edgeFirewall()
-	body, _ := x.now(r, p)
+	body, _ := edgeFirewall().now(r, p)
 	rules, _ := body["userDefinedRules"].([]any)
-	i, err := r.ruleIndex(rules)
+	return slices.Clone(rules), nil
+}
+
+// edgeRule finds the rule in the path among them.
+func (r *request) edgeRule() (rules []any, at int, err error) {
+	if rules, err = r.edgeRules(); err != nil {
+		return nil, 0, err
+	}
+	at, err = r.ruleIndex(rules)
+	return rules, at, err
+}
+
+// changeEdgeRules makes these the gateway's rules. What is new of them is prepared: the others keep their versions.
+func (r *request) changeEdgeRules(rules []any) (*response, error) {
+	x := edgeFirewall()
+	x.prepare = nil
+	body := map[string]any{"userDefinedRules": rules}
+	if err := atMost(body, "userDefinedRules", maxEdgeRules); err != nil {
+		return nil, err
+	}
+	return x.change(r, body)
+}
+
+const maxEdgeRules = 1000
+
+// createEdgeRule puts one rule where the request says, at the bottom if it does not. The other rules stay as they are. Nobody
+// learns the rule's id: the task's owner is the gateway.
+func (r *request) createEdgeRule() (*response, error) {
+	if since := r.sim.assume.EdgeRuleCreateSince; r.version < since {
+		return nil, refuse(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "The method POST is not allowed here before API version %s.", since)
+	}
+	rules, err := r.edgeRules()
 	if err != nil {
 		return nil, err
 	}
-	return x.change(r, map[string]any{"userDefinedRules": slices.Delete(slices.Clone(rules), i, i+1)})
+	rule := map[string]any{}
+	if err := r.document(&rule); err != nil {
+		return nil, err
+	}
+	at, err := rulePosition(rule, rules)
+	if err != nil {
+		return nil, err
+	}
+	delete(rule, "id")
+	delete(rule, "relativePosition")
+	if err := r.prepareRule(rule); err != nil {
+		return nil, err
+	}
+	return r.changeEdgeRules(slices.Insert(rules, at, any(rule)))
+}
+
+// rulePosition is where a new rule goes.
+func rulePosition(rule map[string]any, rules []any) (int, error) {
+	position, _ := rule["relativePosition"].(map[string]any)
+	adjacent := slices.IndexFunc(rules, func(v any) bool {
+		m, _ := v.(map[string]any)
+		return text(m, "id") == text(position, "adjacentRuleId")
+	})
+	where := text(position, "rulePosition")
+	switch {
+	case where == "TOP":
+		return 0, nil
+	case where == "BOTTOM" || position == nil:
+		return len(rules), nil
+	case where != "BEFORE" && where != "AFTER":
+		return 0, badRequest("The rule position %q is invalid.", where)
+	case adjacent < 0:
+		return 0, badRequest("The adjacent rule %q does not exist.", text(position, "adjacentRuleId"))
+	case where == "AFTER":
+		adjacent++
+	}
+	return adjacent, nil
+}
+
+func (r *request) getEdgeRule() (*response, error) {
+	rules, at, err := r.edgeRule()
+	if err != nil {
+		return nil, err
+	}
+	return jsonOK(rules[at]), nil
+}
+
+func (r *request) putEdgeRule() (*response, error) {
+	rules, at, err := r.edgeRule()
+	if err != nil {
+		return nil, err
+	}
+	rule := map[string]any{}
+	if err := r.document(&rule); err != nil {
+		return nil, err
+	}
+	rule["id"] = r.vars["rule"]
+	if err := r.prepareRule(rule); err != nil {
+		return nil, err
+	}
+	rules[at] = rule
+	return r.changeEdgeRules(rules)
+}
+
+// deleteEdgeRule removes one rule of a gateway's firewall.
+func (r *request) deleteEdgeRule() (*response, error) {
+	rules, at, err := r.edgeRule()
+	if err != nil {
+		return nil, err
+	}
+	return r.changeEdgeRules(slices.Delete(rules, at, at+1))
 }
 
 func showEdgeRules(r *request, p place, out map[string]any) {

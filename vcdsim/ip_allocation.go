@@ -98,7 +98,10 @@ func (s *Simulator) choose(p *IPSpace, orgID string, q allocationRequest) ([]str
 		return nil, refuse(http.StatusBadRequest, "QUOTA_EXCEEDED", "The quota of %d for %s in the IP space %q would be exceeded.", limit, q.Type, p.Name)
 	}
 	got := p.candidates(q)
-	if len(got) < q.Quantity {
+	switch {
+	case len(got) == 0 && q.Value != "":
+		return nil, badRequest("%s is not available in the IP space %q: it is allocated already, or not part of it.", q.Value, p.Name)
+	case len(got) < q.Quantity:
 		return nil, badRequest("The IP space %q does not have enough free values of type %s.", p.Name, q.Type)
 	}
 	return got, nil
@@ -115,17 +118,32 @@ func (p *IPSpace) held(orgID string, q allocationRequest) int {
 	return n
 }
 
+// readAllocation reads and checks what is asked for: either one value or a number of them.
+func (r *request) readAllocation() (allocationRequest, error) {
+	q := allocationRequest{Quantity: 1}
+	if err := r.document(&q); err != nil {
+		return q, err
+	}
+	if q.Type != FloatingIP && q.Type != IPPrefix || q.Quantity < 1 || q.Value != "" && q.Quantity > 1 {
+		return q, badRequest("The allocation request is invalid.")
+	}
+	if q.Value != "" && r.version < "37.2" {
+		if r.sim.assume.NewerFieldsRefused {
+			return q, badRequest("The field value is not known in API version %s.", r.version)
+		}
+		q.Value = ""
+	}
+	return q, nil
+}
+
 func (r *request) allocate() (*response, error) {
 	p, err := r.ownSpace()
 	if err != nil {
 		return nil, err
 	}
-	q := allocationRequest{Quantity: 1}
-	if err := r.document(&q); err != nil {
+	q, err := r.readAllocation()
+	if err != nil {
 		return nil, err
-	}
-	if q.Type != FloatingIP && q.Type != IPPrefix || q.Quantity < 1 {
-		return nil, badRequest("The allocation request is invalid.")
 	}
 	orgID := r.tenant()
 	if !r.sim.assignedTo(p, orgID) {
@@ -164,36 +182,38 @@ func (s *Simulator) commitAllocate(t *Task) error {
 	return err
 }
 
-// usage says whether an allocation is in use, and by what.
-func (s *Simulator) usage(a *IPAllocation) (string, *Entity) {
-	org := s.store.org(a.OrgID)
-	if org != nil {
+// usage says whether an allocation is in use, by what gateway or network, and for what kinds of services.
+func (s *Simulator) usage(a *IPAllocation) (state string, by *Entity, categories []any) {
+	if org := s.store.org(a.OrgID); org != nil {
 		for v := range org.VDCs {
 			for g := range org.VDCs[v].EdgeGateways {
-				if by := s.usedFor(&org.VDCs[v].EdgeGateways[g], a); by != nil {
-					return UsageUsed, by
+				if by, categories = s.usedFor(&org.VDCs[v].EdgeGateways[g], a); by != nil {
+					return UsageUsed, by, categories
 				}
 			}
 		}
 	}
 	if a.Manual {
-		return UsageManual, nil
+		return UsageManual, nil, nil
 	}
-	return UsageFree, nil
+	return UsageFree, nil, nil
 }
 
-// usedFor is what a gateway, or a network behind it, uses an allocation for.
-func (s *Simulator) usedFor(g *EdgeGateway, a *IPAllocation) *Entity {
-	prefix, err := netip.ParsePrefix(a.Value)
-	if err == nil {
-		return s.networkIn(g, prefix)
+// usedFor is the gateway that uses an allocation, or the network behind it that does.
+func (s *Simulator) usedFor(g *EdgeGateway, a *IPAllocation) (by *Entity, categories []any) {
+	if prefix, err := netip.ParsePrefix(a.Value); err == nil {
+		return s.networkIn(g, prefix), nil
 	}
 	for _, used := range s.usedBy(g) {
 		if used.address.String() == a.Value {
-			return &used.by
+			categories = append(categories, strings.ToUpper(used.category))
 		}
 	}
-	return nil
+	if len(categories) == 0 {
+		return nil, nil
+	}
+	e := g.entity()
+	return &e, categories
 }
 
 func (s *Simulator) networkIn(g *EdgeGateway, prefix netip.Prefix) *Entity {
@@ -207,10 +227,10 @@ func (s *Simulator) networkIn(g *EdgeGateway, prefix netip.Prefix) *Entity {
 }
 
 func (r *request) allocationJSON(a *IPAllocation) map[string]any {
-	state, by := r.sim.usage(a)
+	state, by, categories := r.sim.usage(a)
 	out := map[string]any{
 		"id": URN("ipSpaceIpAllocation", a.ID), "type": a.Type, "value": a.Value, "allocationDate": a.Created.UTC().Format("2006-01-02T15:04:05.000Z"),
-		"usageState": state, "description": a.Description, "usedByRef": nil, "usageCategories": []any{}, "orgRef": nil,
+		"usageState": state, "description": a.Description, "usedByRef": nil, "usageCategories": append([]any{}, categories...), "orgRef": nil,
 	}
 	if org := r.sim.store.org(a.OrgID); org != nil {
 		out["orgRef"] = jsonRef("org", org.ID, org.Name)
@@ -225,6 +245,9 @@ func (r *request) listAllocations() (*response, error) {
 	p, err := r.ownSpace()
 	if err != nil {
 		return nil, err
+	}
+	if kind := r.filterValue("type"); kind == "" && r.sim.assume.AllocationsNeedType {
+		return nil, badRequest("The allocation type must be specified in the filter, such as type==FLOATING_IP.")
 	}
 	var out []any
 	for i := range p.Allocations {
@@ -261,7 +284,7 @@ func (a *IPAllocation) entity() Entity { return Entity{"ipSpaceIpAllocation", a.
 
 // putAllocation marks an allocation as used by hand, or takes that back.
 func (r *request) putAllocation() (*response, error) {
-	_, a, err := r.ownAllocation()
+	p, a, err := r.ownAllocation()
 	if err != nil {
 		return nil, err
 	}
@@ -272,24 +295,37 @@ func (r *request) putAllocation() (*response, error) {
 	if err := r.document(&body); err != nil {
 		return nil, err
 	}
-	state, _ := r.sim.usage(a)
-	switch text(body, "usageState") {
-	case UsageManual:
-		if state == UsageUsed {
-			return nil, badRequest("%s is in use and cannot be marked as used manually.", a.Value)
-		}
-		a.Manual = true
-	case UsageFree:
-		a.Manual = false
-	case UsageUsed:
-		if state != UsageUsed {
-			return nil, badRequest("The usage state USED cannot be set.")
-		}
-	default:
-		return nil, badRequest("The usage state %q is invalid.", text(body, "usageState"))
+	if err := r.sim.usable(a, text(body, "usageState")); err != nil {
+		return nil, err
 	}
-	a.Description = text(body, "description")
-	return r.accepted(r.sim.startTask(r, Work{Op: "update ipSpaceAllocation"}, a.entity(), []string{a.ID})), nil
+	w := Work{Op: "update ipSpaceAllocation", Document: p.ID, Body: body}
+	return r.accepted(r.sim.startTask(r, w, a.entity(), []string{a.ID})), nil
+}
+
+// usable refuses a usage state that a client cannot set.
+func (s *Simulator) usable(a *IPAllocation, wanted string) error {
+	state, _, _ := s.usage(a)
+	switch {
+	case wanted == UsageManual && state == UsageUsed:
+		return badRequest("%s is in use and cannot be marked as used manually.", a.Value)
+	case wanted == UsageUsed && state != UsageUsed:
+		return badRequest("The usage state USED cannot be set.")
+	case !slices.Contains([]string{UsageManual, UsageUsed, UsageFree}, wanted):
+		return badRequest("The usage state %q is invalid.", wanted)
+	}
+	return nil
+}
+
+func (s *Simulator) commitMark(t *Task) error {
+	if p := s.store.space(t.Work.Document); p != nil {
+		for i := range p.Allocations {
+			if a := &p.Allocations[i]; a.ID == t.Owner.ID {
+				a.Manual, a.Description = text(t.Work.Body, "usageState") == UsageManual, text(t.Work.Body, "description")
+				return nil
+			}
+		}
+	}
+	return gone("IP allocation", t.Owner.ID)
 }
 
 // release gives an allocation back; what is used stays.
@@ -301,7 +337,7 @@ func (r *request) release() (*response, error) {
 	if err := r.sim.busyCheck(a.ID); err != nil {
 		return nil, err
 	}
-	if state, _ := r.sim.usage(a); state == UsageUsed || state == UsageManual && r.sim.assume.ManualUseBlocksRelease {
+	if state, _, _ := r.sim.usage(a); state == UsageUsed || state == UsageManual && r.sim.assume.ManualUseBlocksRelease {
 		return nil, refuse(http.StatusBadRequest, "VALIDATION_ERROR", "%s cannot be released because it is in use (%s).", a.Value, state)
 	}
 	return r.accepted(r.sim.startTask(r, Work{Op: "delete ipSpaceAllocation", Document: p.ID}, a.entity(), []string{a.ID})), nil
@@ -345,9 +381,12 @@ func (s *Simulator) unused(p *IPSpace, orgID string) []any {
 	out := []any{}
 	for i := range p.Allocations {
 		a := &p.Allocations[i]
-		if state, _ := s.usage(a); a.Type == FloatingIP && a.OrgID == orgID && state == UsageFree {
+		if state, _, _ := s.usage(a); a.Type == FloatingIP && a.OrgID == orgID && state == UsageFree && len(out) < maxSuggestions {
 			out = append(out, a.Value)
 		}
 	}
 	return out
 }
+
+// maxSuggestions is how many addresses are suggested of each IP Space.
+const maxSuggestions = 5

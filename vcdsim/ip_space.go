@@ -198,7 +198,7 @@ func (s *Simulator) utilization(p *IPSpace) map[string]any {
 	}
 	used := map[string]int{}
 	for i := range p.Allocations {
-		if state, _ := s.usage(&p.Allocations[i]); state != UsageFree {
+		if state, _, _ := s.usage(&p.Allocations[i]); state != UsageFree {
 			used[p.Allocations[i].Type]++
 		}
 	}

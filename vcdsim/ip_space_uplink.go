@@ -142,7 +142,7 @@ func (r *request) deleteSpaceUplink() (*response, error) {
 		return nil, err
 	}
 	for i := range p.Allocations {
-		if state, _ := r.sim.usage(&p.Allocations[i]); state == UsageUsed {
+		if state, _, _ := r.sim.usage(&p.Allocations[i]); state == UsageUsed {
 			return nil, inUse("IP space uplink", u.Name, "allocation "+p.Allocations[i].Value)
 		}
 	}

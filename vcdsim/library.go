@@ -29,6 +29,9 @@ func libraryCollections() []*collection {
 
 // checkCertificate refuses what is not a certificate.
 func checkCertificate(_ *request, body map[string]any) error {
+	if n := len(text(body, "alias")); n > 128 {
+		return badRequest("The length of the field alias is %d and must not exceed 128.", n)
+	}
 	block, _ := pem.Decode([]byte(text(body, "certificate")))
 	if block == nil {
 		return badRequest("The certificate is not in PEM format.")

@@ -15,7 +15,8 @@ var natTypes = []string{"DNAT", "SNAT", "NO_DNAT", "NO_SNAT", "REFLEXIVE"}
 
 func natCollection() *collection {
 	return &collection{
-		path: natPath, kind: "natRule", right: "GATEWAY_NAT", title: "NAT Rule", within: "gateway", bare: true, cursor: true, required: []string{"name"},
+		path: natPath, kind: "natRule", right: "GATEWAY_NAT", title: "NAT Rule", within: "gateway", bare: true, cursor: true, anonymous: true, required: []string{"name"},
+		since: map[string]string{"firewallMatch": "35.2", "priority": "35.2", "type": "36.0", "appliedTo": "36.2"},
 		defaults: map[string]any{
 			"enabled": true, "firewallMatch": "MATCH_INTERNAL_ADDRESS", "priority": 0, "description": "", "logging": false, "internalPort": nil,
 			"applicationPortProfile": nil, "dnatExternalPort": nil, "snatDestinationAddresses": nil, "appliedTo": nil, "internalAddresses": "", "externalAddresses": "",
@@ -40,6 +41,9 @@ func prepareNAT(r *request, body map[string]any, old *document) error {
 	body["type"], body["ruleType"] = kind, kind
 	if kind == "REFLEXIVE" {
 		body["ruleType"] = nil
+	}
+	if err := withinBounds(body, bound{"priority", 0, 2147481599}); err != nil {
+		return err
 	}
 	if err := natAddresses(body, kind); err != nil {
 		return err

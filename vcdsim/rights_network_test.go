@@ -65,7 +65,7 @@ func networkRequests(c *client) []networkRequest {
 		{"list service engine groups", get, "loadBalancer/serviceEngineGroups/assignments", "", []string{viewLB, lb}},
 		{"see a pool", get, "loadBalancer/pools/" + pool, "", []string{viewLB, lb}},
 		{"make a pool", post, "loadBalancer/pools", `{"name":"p","gatewayRef":{"id":"` + c.gatewayURN() + `"}}`, []string{lb}},
-		{"change a pool", put, "loadBalancer/pools/" + pool, `{"name":"api"}`, []string{lb}},
+		{"change a pool", put, "loadBalancer/pools/" + pool, `{"name":"api","gatewayRef":{"id":"` + c.gatewayURN() + `"}}`, []string{lb}},
 		{"see a virtual service", get, "loadBalancer/virtualServices/" + service, "", []string{viewLB, lb}},
 		{"make a virtual service", post, "loadBalancer/virtualServices", c.service("second", pool, "198.51.100.10", 80), []string{lb}},
 		{"delete a virtual service", del, "loadBalancer/virtualServices/" + service, "", []string{lb}},

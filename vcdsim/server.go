@@ -102,6 +102,11 @@ func (s *Simulator) serve(w http.ResponseWriter, hr *http.Request, cell *Cell, a
 
 // serveVCD answers a request to VCD: fault, session, version, handler under the lock, fault again, answer.
 func (s *Simulator) serveVCD(w http.ResponseWriter, r *request, match route.Match[endpoint], found route.Result) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
+	if err != nil {
+		return
+	}
+	r.body = body
 	fault := s.faultFor(r)
 	if fault != nil && !s.pause(r, fault.Delay) {
 		panic(http.ErrAbortHandler)
@@ -112,11 +117,6 @@ func (s *Simulator) serveVCD(w http.ResponseWriter, r *request, match route.Matc
 		return
 	}
 	s.revoke(r, fault)
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
-	if err != nil {
-		return
-	}
-	r.body = body
 	s.enter(Arrived, r, 0)
 	if !s.delay(r.Request, match.Value.latency) {
 		return
@@ -196,7 +196,7 @@ func (s *Simulator) dispatch(r *request, e endpoint, found route.Result) (*respo
 	}
 	switch found {
 	case route.Found:
-		for _, check := range []func(*request) error{(*request).permitted, (*request).withinLimits} {
+		for _, check := range []func(*request) error{(*request).served, (*request).permitted, (*request).withinLimits} {
 			if err := check(r); err != nil {
 				return nil, err
 			}

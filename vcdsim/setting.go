@@ -138,6 +138,7 @@ func networkOperations() map[string]operation {
 		out["update "+x.kind] = networkOperation("update", x.kind, x.title, nothing)
 		out["delete "+x.kind] = networkOperation("delete", x.kind, x.title, x.remove)
 	}
+	out["update ipSpaceAllocation"] = networkOperation("update", "ipSpaceAllocation", "IP Space Allocation", (*Simulator).commitMark)
 	return out
 }
 

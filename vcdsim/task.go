@@ -108,9 +108,7 @@ func (s *Simulator) startTask(r *request, w Work, owner Entity, locks []string) 
 	t.Number = s.ids.count["task"]
 	t.Waiting = !awaits(w.Op) && !s.mayRun(t)
 	s.store.tasks[t.ID] = t
-	for _, id := range locks {
-		s.store.locks[id] = t.ID
-	}
+	s.lock(t)
 	s.trimTasks()
 	if !t.Waiting {
 		s.finishAfter(t, d)
@@ -158,11 +156,7 @@ func (s *Simulator) residue(t *Task) {
 
 func (s *Simulator) end(t *Task, status TaskStatus, err *Refusal) {
 	t.Status, t.Error, t.Ended = status, err, s.clock.Now()
-	for _, id := range t.Locks {
-		if s.store.locks[id] == t.ID {
-			delete(s.store.locks, id)
-		}
-	}
+	s.unlock(t)
 	t.Waiting = false
 	s.admit(t.OrgID)
 }
@@ -182,30 +176,6 @@ func (s *Simulator) trimTasks() {
 	for _, t := range old[:len(old)/2] {
 		delete(s.store.tasks, t.ID)
 	}
-}
-
-// busyCheck refuses with BUSY_ENTITY when a task holds one of the entities.
-func (s *Simulator) busyCheck(ids ...string) error {
-	for _, id := range ids {
-		taskID, held := s.store.locks[id]
-		if !held {
-			continue
-		}
-		t := s.store.tasks[taskID]
-		return refuse(http.StatusBadRequest, codeBusy, "%s", busyText(s.assume.BusyTextTenant, t.Owner, s.operations[t.Work.Op].busy, t.ID))
-	}
-	return nil
-}
-
-// busy says whether a task holds an entity.
-func (s *Simulator) busy(id string) bool { return s.store.locks[id] != "" }
-
-// taskOf is the unfinished task on an entity, nil if there is none.
-func (s *Simulator) taskOf(id string) *Task {
-	if t := s.store.tasks[s.store.locks[id]]; t != nil && t.Owner.ID == id {
-		return t
-	}
-	return nil
 }
 
 // tasksNode is the Tasks element of an entity, nil when it is idle.

@@ -101,3 +101,20 @@ func (r *request) getVersions() (*response, error) {
 	}
 	return &response{status: http.StatusOK, xml: n, contentType: "text/xml"}, nil
 }
+
+// younger are operations that came with an API version: what they begin with.
+var younger = []struct{ under, since string }{
+	{"/cloudapi/1.0.0/ipSpaces", "37.1"}, {"/cloudapi/1.0.0/ipSpaceUplinks", "37.1"},
+	{"/cloudapi/1.0.0/edgeGateways/routing/staticRoutes", "37.0"}, {"/cloudapi/1.0.0/serviceAccounts", "37.0"}, {"/cloudapi/1.0.0/tokens", "36.1"},
+}
+
+// served refuses what the API version of the request does not have yet.
+func (r *request) served() error {
+	_, path, _ := strings.Cut(r.op, " ")
+	for _, y := range younger {
+		if strings.HasPrefix(path, y.under) && r.version < y.since {
+			return refuse(http.StatusNotFound, codeNotFound, "There is no resource at %s in API version %s.", r.URL.Path, r.version)
+		}
+	}
+	return nil
+}

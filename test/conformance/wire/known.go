@@ -23,6 +23,7 @@ var tolerances = []tolerance{
 		"the document has no schema of VdcVmPolicy, the only kind with these fields; its other fields are VdcComputePolicy's"),
 	tolerate(`.*/accessControls`, "/memberId: .*not know", "the document has no schema of MembershipAccessControlGrant, the kind with this field"),
 	tolerate(`.* /cloudapi/1.0.0/edgeGateways`, "/(usingIpSpace|deploymentMode): .*not know", "added to edge gateways in API 38"),
+	tolerate(`POST /cloudapi/1.0.0/edgeGateways/firewall/rules`, "does not know POST on this path", "added in API 39"),
 	tolerate(`.* /cloudapi/1.0.0/externalNetworks`, "/(natAndFirewallServiceIntention|networkRouteAdvertisementIntention): .*not know", "added to external networks in API 38.1"),
 	tolerate(`.* /cloudapi/1.0.0/ipSpaces`, "/defaultGatewayServiceConfig: .*not know", "added to IP Spaces in API 38"),
 	tolerate(`.* /cloudapi/1.0.0/ipSpaceUplinks`, "/interfaces: .*not know", "added to the uplinks of IP Spaces in API 38"),

@@ -1,0 +1,74 @@
+package vcdsim
+
+import "slices"
+
+// known refuses, or leaves out, fields that came with a newer API version than the client speaks.
+func (c *collection) known(r *request, body map[string]any) error {
+	for field, version := range c.since {
+		if r.version >= version || unset(body[field]) {
+			continue
+		}
+		if r.sim.assume.NewerFieldsRefused {
+			return badRequest("The field %s is not known in API version %s.", field, r.version)
+		}
+		delete(body, field)
+	}
+	return nil
+}
+
+// unset says whether a JSON value means nothing: clients send the zero values of what they do not use.
+func unset(v any) bool {
+	return slices.Contains([]any{nil, "", false, 0.0}, scalar(v))
+}
+
+// scalar makes a value one that can be compared: an object or list is not nothing.
+func scalar(v any) any {
+	switch v.(type) {
+	case nil, string, bool, float64:
+		return v
+	}
+	return true
+}
+
+// withinSizes refuses names and descriptions that are too long.
+func withinSizes(a Assumptions, body map[string]any) error {
+	for _, x := range []struct {
+		field string
+		limit int
+	}{{"name", a.MaxNetworkName}, {"description", a.MaxNetworkDescription}} {
+		if n := len([]rune(text(body, x.field))); x.limit > 0 && n > x.limit {
+			return badRequest("The length of the field %s is %d and must not exceed %d.", x.field, n, x.limit)
+		}
+	}
+	return nil
+}
+
+// A bound is what a number of a document may be.
+type bound struct {
+	field    string
+	from, to float64
+}
+
+// withinBounds refuses numbers that are out of their bounds, and what is no whole number.
+func withinBounds(body map[string]any, bounds ...bound) error {
+	for _, b := range bounds {
+		switch v := body[b.field].(type) {
+		case nil, int:
+		case float64:
+			if v < b.from || v > b.to || v != float64(int(v)) {
+				return badRequest("The value %v of the field %s must be between %v and %v.", v, b.field, b.from, b.to)
+			}
+		default:
+			return badRequest("The value of the field %s is not a number.", b.field)
+		}
+	}
+	return nil
+}
+
+// atMost refuses lists that are too long.
+func atMost(body map[string]any, field string, limit int) error {
+	if list, _ := body[field].([]any); len(list) > limit {
+		return badRequest("The size of the field %s is %d and must not exceed %d.", field, len(list), limit)
+	}
+	return nil
+}
