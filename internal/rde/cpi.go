@@ -1,0 +1,223 @@
+package rde
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// component is the name of the cloud controller manager in the entity.
+	component = "cloud-controller-manager"
+	// kept is how many errors and events are kept.
+	kept = 10
+)
+
+// Types of resources, as VMware's CPI has them.
+const (
+	VirtualService         = "virtual-service"
+	Pool                   = "lb-pool"
+	NATRule                = "dnat-rule"
+	ApplicationPortProfile = "app-port-profile"
+)
+
+// ErrOtherType means that an entity is of a type that has no place for what we know.
+var ErrOtherType = fmt.Errorf("the entity is neither a capvcdCluster nor a nativeCluster")
+
+// A Resource is an object in VCD that belongs to the cluster.
+type Resource struct {
+	Type, ID, Name string
+	VirtualIP      string // of virtual services; empty: not told
+}
+
+// An Entry is an error or an event.
+type Entry struct {
+	Name         string // CreateLoadbalancerError, CreatedLoadbalancer …
+	OccurredAt   time.Time
+	ResourceID   string
+	ResourceName string
+	Detail       string
+}
+
+// A Change is what has happened in the load balancers of a cluster since the entity was last written.
+type Change struct {
+	Version string // of the controller
+	Put     []Resource
+	Drop    []Resource // by type and id
+	AddIPs  []string
+	DropIPs []string
+	Errors  []Entry
+	Events  []Entry
+	Healed  []string // names of resources whose errors are over
+}
+
+// Merge returns the content of an entity of a type with a change. What nobody here knows, also in the section itself, stays as
+// it is; if nothing is different, so does everything. It fails with [ErrOtherType] for types without a place for it.
+func Merge(entityType string, content json.RawMessage, change Change) (json.RawMessage, error) {
+	switch {
+	case len(content) > 0 && !json.Valid(content):
+		return nil, errNoObject
+	case strings.HasPrefix(entityType, "urn:vcloud:type:vmware:capvcdCluster:"):
+		return mergeCPI(content, change)
+	case strings.HasPrefix(entityType, "urn:vcloud:type:cse:nativeCluster:"):
+		return editPath(content, []string{"status", "virtual_IPs"}, addresses(change))
+	}
+	return nil, ErrOtherType
+}
+
+func mergeCPI(content json.RawMessage, c Change) (json.RawMessage, error) {
+	for _, m := range []struct {
+		name   string
+		change func(json.RawMessage) (json.RawMessage, error)
+	}{
+		{"name", text(component)},
+		{"version", text(c.Version)},
+		{"vcdResourceSet", resources(c)},
+		{"errorSet", entries("Detailed Error", c.Errors, c.Healed)},
+		{"eventSet", entries("Detailed Event", c.Events, nil)},
+		{"virtualIPs", addresses(c)},
+	} {
+		var err error
+		if content, err = editPath(content, []string{"status", "cpi", m.name}, m.change); err != nil {
+			return nil, fmt.Errorf("status.cpi of the entity: %w", err)
+		}
+	}
+	return content, nil
+}
+
+func text(value string) func(json.RawMessage) (json.RawMessage, error) {
+	return func(old json.RawMessage) (json.RawMessage, error) {
+		var have string
+		if json.Unmarshal(old, &have) == nil && have == value {
+			return old, nil
+		}
+		return marshal(value)
+	}
+}
+
+func marshal(v any) (json.RawMessage, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("writing JSON: %w", err)
+	}
+	return raw, nil
+}
+
+// A wireResource is a resource as it is written.
+type wireResource struct {
+	Type    string         `json:"type"`
+	ID      string         `json:"id"`
+	Name    string         `json:"name"`
+	Details map[string]any `json:"additionalDetails"`
+}
+
+func (r Resource) wire() wireResource {
+	w := wireResource{Type: r.Type, ID: r.ID, Name: r.Name, Details: map[string]any{}}
+	if r.VirtualIP != "" {
+		w.Details["virtualIP"] = r.VirtualIP
+	}
+	return w
+}
+
+func resources(c Change) func(json.RawMessage) (json.RawMessage, error) {
+	return editList(func(elements []json.RawMessage) ([]json.RawMessage, error) {
+		put := slices.Clone(c.Put)
+		var out []json.RawMessage
+		for _, element := range elements {
+			var have wireResource
+			if json.Unmarshal(element, &have) != nil {
+				out = append(out, element)
+				continue
+			}
+			is := func(r Resource) bool { return r.Type == have.Type && r.ID == have.ID }
+			if i := slices.IndexFunc(put, is); i >= 0 {
+				changed, err := replaced(element, have, put[i].wire())
+				if err != nil {
+					return nil, err
+				}
+				out, put = append(out, changed), slices.Delete(put, i, i+1)
+			} else if !slices.ContainsFunc(c.Drop, is) {
+				out = append(out, element)
+			}
+		}
+		for _, r := range put {
+			element, err := marshal(r.wire())
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, element)
+		}
+		return out, nil
+	})
+}
+
+// replaced returns an element as it is, if it says what it should.
+func replaced(element json.RawMessage, have, want wireResource) (json.RawMessage, error) {
+	if have.Details == nil {
+		have.Details = map[string]any{}
+	}
+	if reflect.DeepEqual(have, want) {
+		return element, nil
+	}
+	return marshal(want)
+}
+
+// A wireEntry is an entry as it is written.
+type wireEntry struct {
+	Name         string            `json:"name"`
+	OccurredAt   time.Time         `json:"occurredAt"`
+	ResourceID   string            `json:"vcdResourceId"`
+	ResourceName string            `json:"vcdResourceName"`
+	Details      map[string]string `json:"additionalDetails"`
+}
+
+func entries(detail string, more []Entry, healed []string) func(json.RawMessage) (json.RawMessage, error) {
+	return editList(func(elements []json.RawMessage) ([]json.RawMessage, error) {
+		out := slices.DeleteFunc(slices.Clone(elements), func(element json.RawMessage) bool {
+			var have struct {
+				Name string `json:"vcdResourceName"`
+			}
+			return json.Unmarshal(element, &have) == nil && slices.Contains(healed, have.Name)
+		})
+		for _, e := range more {
+			element, err := marshal(wireEntry{e.Name, e.OccurredAt.UTC(), e.ResourceID, e.ResourceName, map[string]string{detail: e.Detail}})
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, element)
+		}
+		return out[max(0, len(out)-kept):], nil
+	})
+}
+
+func addresses(c Change) func(json.RawMessage) (json.RawMessage, error) {
+	return editList(func(elements []json.RawMessage) ([]json.RawMessage, error) {
+		var out []json.RawMessage
+		seen := map[string]bool{}
+		for _, element := range elements {
+			var have string
+			if json.Unmarshal(element, &have) == nil {
+				if seen[have] || slices.Contains(c.DropIPs, have) && !slices.Contains(c.AddIPs, have) {
+					continue
+				}
+				seen[have] = true
+			}
+			out = append(out, element)
+		}
+		for _, ip := range c.AddIPs {
+			if seen[ip] {
+				continue
+			}
+			seen[ip] = true
+			element, err := marshal(ip)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, element)
+		}
+		return out, nil
+	})
+}

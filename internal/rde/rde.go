@@ -1,0 +1,137 @@
+// Package rde writes sections of the runtime defined entity of a cluster: pure functions from what VCD has and what is to be
+// told to what is to be written. Whatever they do not know stays as it is, byte for byte. The package knows neither VCD nor
+// Kubernetes.
+package rde
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// errNoObject is what is wrong with a value that is to have members.
+var errNoObject = errors.New("is no JSON object")
+
+// edit returns an object with the value of one member changed: change gets the old one, nil if there is none. Everything else
+// stays as it is written, and so does the member, if change returns it as it came.
+func edit(object []byte, name string, change func(old json.RawMessage) (json.RawMessage, error)) ([]byte, error) {
+	if trimmed := bytes.TrimSpace(object); len(trimmed) == 0 || bytes.Equal(trimmed, []byte("null")) {
+		object = []byte("{}")
+	}
+	at, err := find(object, name)
+	if err != nil {
+		return nil, err
+	}
+	var old json.RawMessage
+	if at.found {
+		old = object[at.from:at.to]
+	}
+	value, err := change(old)
+	if err != nil {
+		return nil, fmt.Errorf("member %s: %w", name, err)
+	}
+	if at.found {
+		if bytes.Equal(value, old) {
+			return object, nil
+		}
+		return splice(object, at.from, at.to, value), nil
+	}
+	if value == nil {
+		return object, nil
+	}
+	key, err := json.Marshal(name)
+	if err != nil {
+		return nil, fmt.Errorf("member %s: %w", name, err)
+	}
+	member := append(append(key, ':'), value...)
+	if !at.empty {
+		member = append([]byte{','}, member...)
+	}
+	return splice(object, at.from, at.from, member), nil
+}
+
+func splice(in []byte, from, to int, insert []byte) []byte {
+	out := make([]byte, 0, len(in)+len(insert))
+	out = append(out, in[:from]...)
+	out = append(out, insert...)
+	return append(out, in[to:]...)
+}
+
+// A place is where a member's value is in an object, or where a new member goes.
+type place struct {
+	from, to     int
+	found, empty bool
+}
+
+func find(object []byte, name string) (place, error) {
+	d := json.NewDecoder(bytes.NewReader(object))
+	start, err := d.Token()
+	if err != nil {
+		return place{}, fmt.Errorf("reading JSON: %w", err)
+	}
+	if start != json.Delim('{') {
+		return place{}, errNoObject
+	}
+	at := place{empty: true}
+	at.from = int(d.InputOffset())
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return place{}, fmt.Errorf("reading JSON: %w", err)
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return place{}, fmt.Errorf("reading JSON: %w", err)
+		}
+		at.empty, at.from = false, int(d.InputOffset())
+		if key == name {
+			at.found, at.to = true, at.from
+			at.from -= len(value)
+			return at, nil
+		}
+	}
+	return at, nil
+}
+
+// editPath is [edit] along several members.
+func editPath(object []byte, path []string, change func(old json.RawMessage) (json.RawMessage, error)) ([]byte, error) {
+	if len(path) == 1 {
+		return edit(object, path[0], change)
+	}
+	return edit(object, path[0], func(old json.RawMessage) (json.RawMessage, error) { return editPath(old, path[1:], change) })
+}
+
+// editList returns a change of a list: change gets its elements. Elements that it returns stay as they are written.
+func editList(change func(elements []json.RawMessage) ([]json.RawMessage, error)) func(json.RawMessage) (json.RawMessage, error) {
+	return func(old json.RawMessage) (json.RawMessage, error) {
+		var elements []json.RawMessage
+		if old != nil {
+			if err := json.Unmarshal(old, &elements); err != nil {
+				return nil, fmt.Errorf("reading a list: %w", err)
+			}
+		}
+		changed, err := change(elements)
+		if err != nil || sameList(elements, changed) && (old != nil || len(changed) == 0) {
+			return old, err
+		}
+		parts := make([][]byte, 0, len(changed))
+		for _, e := range changed {
+			parts = append(parts, e)
+		}
+		out := append([]byte{'['}, bytes.Join(parts, []byte{','})...)
+		return append(out, ']'), nil
+	}
+}
+
+func sameList(a, b []json.RawMessage) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if !bytes.Equal(a[i], b[i]) {
+			return false
+		}
+	}
+	return true
+}
