@@ -1,0 +1,258 @@
+package vcd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/rde"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+const (
+	defaultLedgerEvery = 30 * time.Second
+	// ledgerOff is how long nothing is written after VCD showed that we may not, or that there is no such entity.
+	ledgerOff = time.Hour
+	// ledgerTries is how often an entity is read anew when somebody else changes it at the same time.
+	ledgerTries = 5
+	// ledgerKept is how many errors and events wait to be written.
+	ledgerKept = 10
+)
+
+// LedgerOptions say where a [Ledger] is written.
+type LedgerOptions struct {
+	Session func(context.Context) (*vcd.Session, error)
+	ID      string        // URN of the runtime defined entity
+	Version string        // of the controller
+	Every   time.Duration // between two writes; 0: 30 s
+	Clock   clock.Clock   // nil: real time
+}
+
+// A Ledger keeps section status.cpi of the cluster's runtime defined entity. What it cannot write stays for later; where there
+// is no entity, no place in it or no right, there is no record.
+type Ledger struct {
+	opts LedgerOptions
+
+	mu     sync.Mutex
+	change rde.Change
+	dirty  bool
+	off    time.Time // until when nothing is written
+	owners map[string]owned
+}
+
+// owned is what was noted of one owner.
+type owned struct {
+	resources []rde.Resource
+	addresses []string
+	failure   string
+}
+
+var (
+	_ cpi.Ledger  = (*Ledger)(nil)
+	_ cpi.Starter = (*Ledger)(nil)
+)
+
+// NewLedger returns a ledger, which begins by writing down the version of the controller.
+func NewLedger(opts LedgerOptions) *Ledger {
+	if opts.Every == 0 {
+		opts.Every = defaultLedgerEvery
+	}
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
+	}
+	return &Ledger{opts: opts, owners: map[string]owned{}, dirty: true}
+}
+
+// Start writes what was noted, from time to time.
+func (l *Ledger) Start(ctx context.Context) {
+	go func() {
+		for {
+			if err := l.write(ctx); err != nil && ctx.Err() == nil {
+				klog.FromContext(ctx).V(2).Info("Not written down in the runtime defined entity", "entity", l.opts.ID, "reason", err.Error())
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-l.opts.Clock.After(l.opts.Every):
+			}
+		}
+	}()
+}
+
+// Note notes what has become of a load balancer.
+func (l *Ledger) Note(e cpi.Entry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key, name := e.Owner.UID+"/"+e.Owner.String(), e.Owner.String()
+	before := l.owners[key]
+	if e.Err != nil {
+		l.failed(key, before, e)
+		return
+	}
+	now := owned{resources: resourcesOf(e.Objects), addresses: addressesOf(e)}
+	if e.Operation == cpi.Deleted && len(now.resources) == 0 {
+		delete(l.owners, key)
+	} else {
+		l.owners[key] = now
+	}
+	next := rde.Change{Put: now.resources, AddIPs: now.addresses, Healed: []string{name}}
+	for _, r := range before.resources {
+		if !slices.ContainsFunc(now.resources, func(x rde.Resource) bool { return x.Type == r.Type && x.ID == r.ID }) {
+			next.Drop = append(next.Drop, r)
+		}
+	}
+	for _, a := range before.addresses {
+		if !l.inUse(a) {
+			next.DropIPs = append(next.DropIPs, a)
+		}
+	}
+	same := before.failure == "" && slices.Equal(before.resources, now.resources) && slices.Equal(before.addresses, now.addresses)
+	if same {
+		return
+	}
+	next.Events = []rde.Entry{l.entry(e, map[cpi.Operation]string{
+		cpi.Created: "CreatedLoadbalancer", cpi.Updated: "UpdatedLoadbalancer", cpi.Deleted: "DeletedLoadbalancer",
+	}[e.Operation], "")}
+	if e.Operation == cpi.Read {
+		next.Events = nil
+	}
+	l.add(next)
+}
+
+// failed notes an error, once until another one.
+func (l *Ledger) failed(key string, before owned, e cpi.Entry) {
+	if before.failure == e.Err.Error() {
+		return
+	}
+	before.failure = e.Err.Error()
+	l.owners[key] = before
+	l.add(rde.Change{Errors: []rde.Entry{l.entry(e, string(e.Operation)+"LoadbalancerError", before.failure)}})
+}
+
+func (l *Ledger) entry(e cpi.Entry, name, detail string) rde.Entry {
+	return rde.Entry{Name: name, OccurredAt: l.opts.Clock.Now(), ResourceName: e.Owner.String(), Detail: detail}
+}
+
+func (l *Ledger) inUse(address string) bool {
+	for _, o := range l.owners {
+		if slices.Contains(o.addresses, address) {
+			return true
+		}
+	}
+	return false
+}
+
+// add adds to what is to be written: what is said later holds.
+func (l *Ledger) add(next rde.Change) {
+	c := &l.change
+	is := func(all []rde.Resource) func(rde.Resource) bool {
+		return func(r rde.Resource) bool {
+			return slices.ContainsFunc(all, func(x rde.Resource) bool { return x.Type == r.Type && x.ID == r.ID })
+		}
+	}
+	in := func(all []string) func(string) bool { return func(s string) bool { return slices.Contains(all, s) } }
+	c.Put = append(slices.DeleteFunc(c.Put, is(slices.Concat(next.Put, next.Drop))), next.Put...)
+	c.Drop = append(slices.DeleteFunc(c.Drop, is(slices.Concat(next.Put, next.Drop))), next.Drop...)
+	c.AddIPs = append(slices.DeleteFunc(c.AddIPs, in(slices.Concat(next.AddIPs, next.DropIPs))), next.AddIPs...)
+	c.DropIPs = append(slices.DeleteFunc(c.DropIPs, in(slices.Concat(next.AddIPs, next.DropIPs))), next.DropIPs...)
+	c.Healed = append(slices.DeleteFunc(c.Healed, in(next.Healed)), next.Healed...)
+	c.Errors = slices.DeleteFunc(c.Errors, func(e rde.Entry) bool { return slices.Contains(next.Healed, e.ResourceName) })
+	c.Errors, c.Events = last(append(c.Errors, next.Errors...)), last(append(c.Events, next.Events...))
+	l.dirty = true
+}
+
+func last(entries []rde.Entry) []rde.Entry { return entries[max(0, len(entries)-ledgerKept):] }
+
+// write writes what was noted since it was written last, if there is anything.
+func (l *Ledger) write(ctx context.Context) error {
+	change, ok := l.take()
+	if !ok {
+		return nil
+	}
+	err := l.update(ctx, change)
+	if err == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if errors.Is(err, vcd.ErrNotFound) || errors.Is(err, vcd.ErrForbidden) || errors.Is(err, rde.ErrOtherType) {
+		l.off = l.opts.Clock.Now().Add(ledgerOff)
+	}
+	since := l.change // what was noted meanwhile comes after what could not be written
+	l.change = change
+	l.add(since)
+	return err
+}
+
+func (l *Ledger) take() (rde.Change, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.dirty || l.opts.Clock.Now().Before(l.off) {
+		return rde.Change{}, false
+	}
+	change := l.change
+	l.change, l.dirty = rde.Change{}, false
+	return change, true
+}
+
+// update changes the entity, unless it says everything already.
+func (l *Ledger) update(ctx context.Context, change rde.Change) error {
+	change.Version = l.opts.Version
+	for try := 1; ; try++ {
+		session, err := l.opts.Session(ctx)
+		if err != nil {
+			return err
+		}
+		entity, err := session.Entity(ctx, l.opts.ID)
+		if err != nil {
+			return err //nolint:wrapcheck // it says what failed
+		}
+		content, err := rde.Merge(entity.Type, entity.Content, change)
+		if err != nil {
+			return fmt.Errorf("changing entity %s: %w", l.opts.ID, err)
+		}
+		if string(content) == string(json.RawMessage(entity.Content)) {
+			return nil
+		}
+		_, err = session.UpdateEntity(ctx, entity, content)
+		if err == nil || !errors.Is(err, vcd.ErrChanged) || try == ledgerTries {
+			return err //nolint:wrapcheck // it says what failed
+		}
+	}
+}
+
+// resourcesOf returns the objects that VMware's CPI wrote down, too: cleaning up after a cluster looks for these.
+func resourcesOf(objects []lb.ObjectStatus) []rde.Resource {
+	types := map[lb.Kind]string{
+		lb.KindService: rde.VirtualService, lb.KindPool: rde.Pool, lb.KindRule: rde.NATRule, lb.KindProfile: rde.ApplicationPortProfile,
+	}
+	var out []rde.Resource
+	for _, o := range objects {
+		if types[o.Kind] == "" {
+			continue
+		}
+		r := rde.Resource{Type: types[o.Kind], ID: o.ID, Name: o.Name}
+		if o.Kind == lb.KindService && o.Address.IsValid() {
+			r.VirtualIP = o.Address.String()
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+func addressesOf(e cpi.Entry) []string {
+	var out []string
+	for _, a := range e.Addresses {
+		out = append(out, a.String())
+	}
+	return out
+}

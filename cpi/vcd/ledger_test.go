@@ -1,0 +1,158 @@
+package vcd
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// entity makes a runtime defined entity of a type and returns its URN.
+func (s *site) entity(t *testing.T, entityType, content string) string {
+	t.Helper()
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(s.sim.CA())
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
+	send := func(method, path, body string, auth func(*http.Request)) (*http.Response, []byte) {
+		req, err := http.NewRequestWithContext(t.Context(), method, s.sim.URL()+path, bytes.NewBufferString(body))
+		s.Expect(err).NotTo(HaveOccurred())
+		req.Header.Set("Accept", "application/json;version=37.0")
+		req.Header.Set("Content-Type", "application/json")
+		auth(req)
+		res, err := client.Do(req)
+		s.Expect(err).NotTo(HaveOccurred())
+		defer func() { _ = res.Body.Close() }()
+		answer, err := io.ReadAll(res.Body)
+		s.Expect(err).NotTo(HaveOccurred())
+		s.Expect(res.StatusCode).To(BeNumerically("<", 300), "%s: %s", path, answer)
+		return res, answer
+	}
+	login, _ := send(http.MethodPost, "/cloudapi/1.0.0/sessions", "", func(r *http.Request) { r.SetBasicAuth("admin@acme", "password") })
+	bearer := func(r *http.Request) {
+		r.Header.Set("Authorization", "Bearer "+login.Header.Get("X-Vmware-Vcloud-Access-Token"))
+	}
+	send(http.MethodPost, "/cloudapi/1.0.0/entityTypes/urn:vcloud:type:"+entityType, `{"name":"cluster","entity":`+content+`}`, bearer)
+	_, list := send(http.MethodGet, "/cloudapi/1.0.0/entities/types/"+strings.ReplaceAll(entityType, ":", "/"), "", bearer)
+	var page struct{ Values []struct{ ID string } }
+	s.Expect(json.Unmarshal(list, &page)).To(Succeed())
+	s.Expect(page.Values).To(HaveLen(1))
+	return page.Values[0].ID
+}
+
+func (s *site) content(t *testing.T, id string) string {
+	t.Helper()
+	session, err := s.sessions.Session(t.Context())
+	s.Expect(err).NotTo(HaveOccurred())
+	entity, err := session.Entity(t.Context(), id)
+	s.Expect(err).NotTo(HaveOccurred())
+	return string(entity.Content)
+}
+
+var owner = lb.Owner{Cluster: "c1", Namespace: "shop", Name: "web", UID: "u1"}
+
+func standing(ids ...string) cpi.Entry {
+	e := cpi.Entry{Owner: owner, Operation: cpi.Created, Addresses: []netip.Addr{netip.MustParseAddr("203.0.113.7")}}
+	for _, id := range ids {
+		e.Objects = append(e.Objects, lb.ObjectStatus{Kind: lb.KindService, ID: id, Name: "vs-" + id, Address: e.Addresses[0]})
+	}
+	return e
+}
+
+func TestLedger(t *testing.T) {
+	s := newSite(t, 0, 0)
+	id := s.entity(t, "vmware:capvcdCluster:1.1.0", `{"kind":"CAPVCDCluster","status":{"csi":{"x":1}}}`)
+	clock := testingclock.NewFakeClock(time.Now())
+	l := NewLedger(LedgerOptions{Session: s.sessions.Session, ID: id, Version: "2.0.0", Clock: clock})
+	writes := func() int {
+		n := 0
+		for call, times := range s.sim.Counters() {
+			if strings.HasPrefix(call, "PUT /cloudapi/1.0.0/entities") {
+				n += times
+			}
+		}
+		return n
+	}
+
+	s.Expect(l.write(t.Context())).To(Succeed())
+	s.Expect(s.content(t, id)).To(MatchJSON(`{"kind":"CAPVCDCluster","status":{"csi":{"x":1},"cpi":{"name":"cloud-controller-manager","version":"2.0.0"}}}`))
+	s.Expect(l.write(t.Context())).To(Succeed())
+	s.Expect(writes()).To(Equal(1), "nothing new, nothing written")
+
+	l.Note(standing("a", "b"))
+	l.Note(standing("a", "b"))
+	l.Note(cpi.Entry{Owner: owner, Operation: cpi.Updated, Err: errors.New("no room")})
+	l.Note(cpi.Entry{Owner: owner, Operation: cpi.Updated, Err: errors.New("no room")})
+	s.Expect(l.write(t.Context())).To(Succeed())
+	s.Expect(writes()).To(Equal(2))
+	content := s.content(t, id)
+	s.Expect(content).To(And(ContainSubstring(`"virtualIPs":["203.0.113.7"]`), ContainSubstring(`"id":"b"`)))
+	s.Expect(strings.Count(content, "CreatedLoadbalancer")).To(Equal(1))
+	s.Expect(strings.Count(content, "no room")).To(Equal(1))
+
+	l.Note(standing("a"))
+	s.Expect(l.write(t.Context())).To(Succeed())
+	s.Expect(s.content(t, id)).To(And(Not(ContainSubstring(`"id":"b"`)), Not(ContainSubstring("no room")), ContainSubstring("203.0.113.7")))
+
+	l.Note(cpi.Entry{Owner: owner, Operation: cpi.Deleted})
+	s.Expect(l.write(t.Context())).To(Succeed())
+	s.Expect(s.content(t, id)).To(And(ContainSubstring("DeletedLoadbalancer"), ContainSubstring(`"virtualIPs":[]`), ContainSubstring(`"vcdResourceSet":[]`)))
+}
+
+func TestTheLedgerWaitsForWhatCannotBeWritten(t *testing.T) {
+	s := newSite(t, 0, 0)
+	id := s.entity(t, "vmware:capvcdCluster:1.1.0", `{"kind":"CAPVCDCluster"}`)
+	clock := testingclock.NewFakeClock(time.Now())
+	l := NewLedger(LedgerOptions{Session: s.sessions.Session, ID: id, Version: "2.0.0", Clock: clock})
+	s.sim.Faults().Add(vcdsim.Fault{Operation: "PUT /cloudapi/1.0.0/entities*", Status: 503, Count: 1})
+	l.Note(standing("a"))
+	s.Expect(l.write(t.Context())).NotTo(Succeed())
+
+	l.Note(standing("b"))
+	s.Expect(l.write(t.Context())).To(Succeed())
+
+	s.Expect(s.content(t, id)).To(And(ContainSubstring(`"id":"b"`), Not(ContainSubstring(`"id":"a"`))))
+}
+
+func TestTheLedgerTakesTurnsWithOthers(t *testing.T) {
+	s := newSite(t, 0, 0)
+	id := s.entity(t, "vmware:capvcdCluster:1.1.0", `{"kind":"CAPVCDCluster"}`)
+	s.sim.Faults().Add(vcdsim.Fault{Operation: "PUT /cloudapi/1.0.0/entities*", Status: 412, Count: 2})
+	l := NewLedger(LedgerOptions{Session: s.sessions.Session, ID: id, Version: "2.0.0"})
+
+	s.Expect(l.write(t.Context())).To(Succeed())
+	s.Expect(s.content(t, id)).To(ContainSubstring("2.0.0"))
+}
+
+func TestWithoutAnEntityThereIsNoRecord(t *testing.T) {
+	s := newSite(t, 0, 0)
+	clock := testingclock.NewFakeClock(time.Now())
+	l := NewLedger(LedgerOptions{
+		Session: s.sessions.Session, ID: "urn:vcloud:entity:vmware:capvcdCluster:00000000-0000-4000-8000-000000000000", Version: "2.0.0", Clock: clock,
+	})
+	s.Expect(l.write(t.Context())).To(MatchError(vcd.ErrForbidden))
+	s.sim.ResetCounters()
+
+	for i := range 100 {
+		l.Note(standing(fmt.Sprint(i)))
+		s.Expect(l.write(t.Context())).To(Succeed(), "it is not asked for again")
+	}
+	s.Expect(s.sim.Counters()).To(BeEmpty())
+	clock.Step(ledgerOff)
+	s.Expect(l.write(t.Context())).NotTo(Succeed())
+}
