@@ -84,7 +84,7 @@ vcd:
 loadbalancer:
   network: nodes
   ipSpace: public
-  serviceEngineGroup: seg
+  engineGroup: seg
   algorithm: ROUND_ROBIN
   sourceRanges: true
   includeControlPlane: true

@@ -111,10 +111,10 @@ func (p *parser) validateSite() {
 		p.say("vcd.vdc", "is missing: name the organisation VDC of the cluster")
 	}
 	if c.Insecure && len(c.CABundle) > 0 {
-		p.say("vcd.insecure", "trusts any certificate, so certificates to trust mean nothing: remove one of the two")
+		p.say("vcd.insecureSkipVerify", "trusts any certificate, so certificates to trust mean nothing: remove one of the two")
 	}
 	if c.Insecure {
-		c.Warnings = append(c.Warnings, "vcd.insecure: the certificate of the site is not checked; set vcd.caBundle instead")
+		c.Warnings = append(c.Warnings, "vcd.insecureSkipVerify: the certificate of the site is not checked; set vcd.caBundle instead")
 	}
 	if c.ClusterID != "" && !clusterID.MatchString(c.ClusterID) {
 		p.say("clusterid", "is %q, but must be one word of letters, digits and :._-", c.ClusterID)
