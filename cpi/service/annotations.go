@@ -18,6 +18,8 @@ const prefix = "service.beta.kubernetes.io/vcloud-"
 const (
 	// IntentAnnotation has the addresses that the load balancer is meant to have; it is written before their first use.
 	IntentAnnotation = prefix + "intended-addresses"
+	// GatewayAnnotation names the gateway.
+	GatewayAnnotation = prefix + "gateway"
 	// DryRunAnnotation lets the plan for the Service be told as an event, and changes nothing.
 	DryRunAnnotation = prefix + "dry-run"
 )

@@ -75,6 +75,8 @@ type ObjectStatus struct {
 	ID, Name string
 	// Address of a virtual service.
 	Address netip.Addr
+	// Old says that cloud provider interface 1.6.1 named it.
+	Old bool
 }
 
 // A Verb is what a step does.

@@ -70,7 +70,10 @@ func (t *target) reachable(a netip.Addr, nat bool) bool {
 // objects are all that the owner has.
 func (p *planner) objects() []ObjectStatus {
 	var out []ObjectStatus
-	add := func(kind Kind, o Object, a netip.Addr) { out = append(out, ObjectStatus{kind, o.ID, o.Name, a}) }
+	add := func(kind Kind, o Object, a netip.Addr) {
+		_, _, old := oldName(p.d.Owner.Cluster, kind, o.Name)
+		out = append(out, ObjectStatus{kind, o.ID, o.Name, a, old})
+	}
 	for _, x := range p.all.services {
 		a := netip.Addr{}
 		if len(x.object.VIPs) > 0 {
@@ -94,7 +97,7 @@ func (p *planner) objects() []ObjectStatus {
 		add(KindCertificate, x.base, netip.Addr{})
 	}
 	for _, c := range p.all.claims {
-		out = append(out, ObjectStatus{KindAddress, c.ID, c.Value.String(), c.Value})
+		out = append(out, ObjectStatus{Kind: KindAddress, ID: c.ID, Name: c.Value.String(), Address: c.Value})
 	}
 	return out
 }

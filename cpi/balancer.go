@@ -1,0 +1,26 @@
+package cpi
+
+import (
+	"context"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+)
+
+// A Balancer makes load balancers at places: gateways, networks or zones of a cloud, by the names that the configuration gives them. What a
+// step is, is its own affair.
+type Balancer interface {
+	// Plan looks at everything that the owner of a wish has at a place and says what leads to the wish. Errors wrap [lb.ErrBusy],
+	// [lb.ErrRefused] or [lb.ErrUnknown]; there is no plan from half a look.
+	Plan(ctx context.Context, place string, request PlanRequest) (lb.Plan, error)
+	// Run runs one step and waits until it is done, or ctx ends. Errors are as those of Plan.
+	Run(ctx context.Context, place string, step lb.Step) error
+	// Owners returns whoever of the cluster has something at a place.
+	Owners(ctx context.Context, place string) ([]lb.Owner, error)
+}
+
+// A PlanRequest asks for a plan.
+type PlanRequest struct {
+	Want lb.Desired
+	// Fresh asks for a look that is not older than the request.
+	Fresh bool
+}

@@ -1,0 +1,199 @@
+package cpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+)
+
+const (
+	// rounds is how often one call looks, plans and runs steps.
+	rounds = 3
+	// deletionRounds is how often deletion does: it cannot ask to be called again soon.
+	deletionRounds = 6
+	// patience is how long deletion waits for its turn at a place.
+	patience = 10 * time.Second
+	// atOnce is how many load balancers of one place are worked on at once, if nothing else is said: half of the usual workers.
+	atOnce = 5
+	// usualDrift is how often all load balancers are looked at, if nothing else is said.
+	usualDrift = time.Minute
+)
+
+// LoadBalancerOptions are what load balancers of Services are made of.
+type LoadBalancerOptions struct {
+	Balancer Balancer
+	// Defaults have the places as their Gateways.
+	Defaults service.Defaults
+	// Client writes down intended addresses and reads Secrets with certificates.
+	Client   kubernetes.Interface
+	Services corelisters.ServiceLister
+	Nodes    corelisters.NodeLister
+	// NodeInformer tells of changes of nodes; nil: they are found when Services are synced and by drift.
+	NodeInformer cache.SharedInformer
+	Recorder     record.EventRecorder
+	// AtOnce is how many load balancers of one place are worked on at once; 0: 5. The others are asked to come again, so that a slow place does
+	// not hold up the others.
+	AtOnce int
+	// Drift is how often all load balancers are compared with what is there; 0: 1 min.
+	Drift time.Duration
+	Clock clock.WithTicker
+}
+
+// LoadBalancers answer for Services of type LoadBalancer: look, plan, run the steps, again until the plan is empty. What is
+// owned is found by its markers; nothing is remembered but what caches may not tell yet.
+type LoadBalancers struct {
+	opts LoadBalancerOptions
+	// locks keeps a load balancer from being worked on twice at once; turns are those of places.
+	locks    keyed
+	turns    turns
+	teller   teller
+	memories memories
+	nudge    chan struct{} // nodes changed
+}
+
+var _ cloudprovider.LoadBalancer = (*LoadBalancers)(nil)
+
+// NewLoadBalancers returns what answers for Services.
+func NewLoadBalancers(o LoadBalancerOptions) *LoadBalancers {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.AtOnce == 0 {
+		o.AtOnce = atOnce
+	}
+	if o.Drift == 0 {
+		o.Drift = usualDrift
+	}
+	return &LoadBalancers{
+		opts: o, turns: turns{most: o.AtOnce, clock: o.Clock}, teller: teller{recorder: o.Recorder}, nudge: make(chan struct{}, 1),
+	}
+}
+
+// GetLoadBalancerName returns the name by which logs know a load balancer.
+func (l *LoadBalancers) GetLoadBalancerName(_ context.Context, _ string, s *corev1.Service) string {
+	return lb.LoadBalancerName(l.owner(s))
+}
+
+func (l *LoadBalancers) owner(s *corev1.Service) lb.Owner {
+	return service.OwnerOf(l.opts.Defaults.Cluster, s)
+}
+
+// GetLoadBalancer says whether anything of a Service is left anywhere. When it cannot be said, that is an error: Kubernetes forgets a
+// Service whose load balancer is said not to exist.
+func (l *LoadBalancers) GetLoadBalancer(ctx context.Context, _ string, s *corev1.Service) (*corev1.LoadBalancerStatus, bool, error) {
+	want, err := l.absent(s)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, place := range l.places() {
+		plan, err := l.opts.Balancer.Plan(ctx, place, PlanRequest{Want: want})
+		if err != nil {
+			return nil, false, fmt.Errorf("looking for what is left of the load balancer: %w", err)
+		}
+		if !plan.Done() {
+			return s.Status.LoadBalancer.DeepCopy(), true, nil
+		}
+	}
+	return nil, false, nil
+}
+
+// EnsureLoadBalancer brings the load balancer of a Service to what the Service asks for, or says what it waits for.
+func (l *LoadBalancers) EnsureLoadBalancer(ctx context.Context, _ string, s *corev1.Service, _ []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+	if s.Spec.LoadBalancerClass != nil {
+		return nil, cloudprovider.ImplementedElsewhere
+	}
+	defer l.locks.lock(string(s.UID))()
+	return l.ensure(ctx, s)
+}
+
+// UpdateLoadBalancer follows changes of nodes, as all other changes.
+func (l *LoadBalancers) UpdateLoadBalancer(ctx context.Context, cluster string, s *corev1.Service, nodes []*corev1.Node) error {
+	_, err := l.EnsureLoadBalancer(ctx, cluster, s, nodes)
+	return err
+}
+
+// EnsureLoadBalancerDeleted removes all that a Service has, wherever it is, and looks once more before it says so.
+func (l *LoadBalancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string, s *corev1.Service) error {
+	defer l.locks.lock(string(s.UID))()
+	want, err := l.absent(s)
+	if err != nil {
+		return err
+	}
+	for _, place := range l.places() {
+		if err := l.remove(ctx, s, place, want); err != nil {
+			return err
+		}
+	}
+	l.teller.forget(s.UID)
+	l.memories.forget(s.UID)
+	return nil
+}
+
+// remove carries out the plan for "absent" at one place.
+func (l *LoadBalancers) remove(ctx context.Context, s *corev1.Service, place string, want lb.Desired) error {
+	done, err := l.turns.wait(ctx, place, patience)
+	if err != nil {
+		return err
+	}
+	defer done()
+	fresh := false
+	for range deletionRounds {
+		plan, err := l.opts.Balancer.Plan(ctx, place, PlanRequest{Want: want, Fresh: fresh})
+		if err != nil {
+			return err
+		}
+		l.teller.notices(s, plan.Notices)
+		switch {
+		case plan.Done() && fresh:
+			return nil
+		case plan.Wait != "":
+			return errors.New(plan.Wait)
+		}
+		fresh = plan.Done()
+		if n, err := l.run(ctx, s, place, plan.Steps); err != nil {
+			return fmt.Errorf("%d of %d steps done: %w", n, len(plan.Steps), err)
+		}
+	}
+	return fmt.Errorf("what is left at %s does not go: %w", named(place), lb.ErrBusy)
+}
+
+func named(place string) string {
+	if place == "" {
+		return "the default gateway"
+	}
+	return "gateway " + place
+}
+
+// run runs steps in their order, and returns how many were done.
+func (l *LoadBalancers) run(ctx context.Context, s *corev1.Service, place string, steps []lb.Step) (int, error) {
+	log := klog.FromContext(ctx)
+	for i, step := range steps {
+		log.Info("Changing the load balancer", "service", klog.KObj(s), "place", place, "step", step.String())
+		if err := l.opts.Balancer.Run(ctx, place, step); err != nil {
+			return i, fmt.Errorf("%s: %w", step, err)
+		}
+	}
+	return len(steps), nil
+}
+
+// places are the names of all gateways.
+func (l *LoadBalancers) places() []string {
+	out := make([]string, 0, len(l.opts.Defaults.Gateways))
+	for _, g := range l.opts.Defaults.Gateways {
+		out = append(out, g.Name)
+	}
+	return out
+}

@@ -1,0 +1,221 @@
+package cpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/cloud-provider/api"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+)
+
+const (
+	// soon is after what the cloud is working on.
+	soon = 5 * time.Second
+	// later is after what somebody has to correct.
+	later = time.Minute
+)
+
+// again asks to be called again; the controller tells the text as an event, so it says how far things are.
+func again(after time.Duration, format string, args ...any) error {
+	return api.NewRetryError(fmt.Sprintf(format, args...), after+rand.N(after/2)) //nolint:gosec // jitter
+}
+
+// An ensuring is one go at bringing a load balancer to what its Service asks for.
+type ensuring struct {
+	*LoadBalancers
+
+	service *corev1.Service
+	wish    service.Wish
+	// blank says that the load balancer has never been of use: when it cannot be made, nothing of it stays.
+	blank bool
+}
+
+func (l *LoadBalancers) ensure(ctx context.Context, s *corev1.Service) (*corev1.LoadBalancerStatus, error) {
+	in, err := l.input(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	e := &ensuring{LoadBalancers: l, service: s, wish: service.For(in), blank: len(s.Status.LoadBalancer.Ingress) == 0 && !l.memories.of(s.UID).made}
+	l.teller.notices(s, e.wish.Notices)
+	if len(e.wish.Refusals) > 0 {
+		return nil, e.refused(ctx, e.wish.Refusals)
+	}
+	if e.wish.Wait != "" {
+		return nil, again(soon, "waiting: %s", e.wish.Wait)
+	}
+	done, ok := l.turns.try(e.wish.Gateway)
+	if !ok {
+		return nil, again(2*soon, "waiting for other load balancers at %s", named(e.wish.Gateway))
+	}
+	defer done()
+	if e.wish.DryRun {
+		return e.dryRun(ctx)
+	}
+	status, err := e.converge(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l.teller.healed(s)
+	l.memories.change(s.UID, func(m *memory) { m.made = true })
+	return status, e.leaveOthers(ctx)
+}
+
+// converge looks, plans and runs steps until the plan is empty.
+func (e *ensuring) converge(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
+	var before []string
+	for round := range rounds + 1 {
+		plan, err := e.opts.Balancer.Plan(ctx, e.wish.Gateway, PlanRequest{Want: e.wish.Desired})
+		if err != nil {
+			return nil, e.failed(ctx, 0, 0, err)
+		}
+		e.teller.notices(e.service, plan.Notices)
+		if round == 0 && len(plan.Status.Addresses) > 0 {
+			e.blank = false
+		}
+		switch steps := texts(plan.Steps); {
+		case len(plan.Refusals) > 0:
+			return nil, e.refused(ctx, plan.Refusals)
+		case plan.Done():
+			return statusOf(plan.Status, e.wish.Terminates), nil
+		case plan.Wait != "":
+			return nil, again(soon, "%s", plan.Wait)
+		case round == rounds || slices.Equal(steps, before):
+			return nil, again(3*soon, "waiting for the cloud to follow: %s", strings.Join(problems(plan), ", "))
+		default:
+			before = steps
+		}
+		if err := e.intend(ctx, plan.Intent); err != nil {
+			return nil, err
+		}
+		if n, err := e.run(ctx, e.service, e.wish.Gateway, plan.Steps); err != nil {
+			return nil, e.failed(ctx, n, len(plan.Steps), err)
+		}
+	}
+	return nil, again(soon, "not done yet")
+}
+
+func texts(steps []lb.Step) []string {
+	out := make([]string, 0, len(steps))
+	for _, s := range steps {
+		out = append(out, s.String())
+	}
+	return out
+}
+
+// problems says what is not yet right, or else what is to be done next.
+func problems(plan lb.Plan) []string {
+	var out []string
+	for _, p := range plan.Status.Ports {
+		if p.Problem != "" {
+			out = append(out, fmt.Sprintf("port %d %s", p.Port, p.Problem))
+		}
+	}
+	if len(out) == 0 && len(plan.Steps) > 0 {
+		out = append(out, plan.Steps[0].String())
+	}
+	return out
+}
+
+// failed says what becomes of a step, or a look, that failed.
+func (e *ensuring) failed(ctx context.Context, done, of int, err error) error {
+	switch {
+	case errors.Is(err, lb.ErrBusy):
+		return again(soon, "%d of %d steps done, then %s is busy", done, of, named(e.wish.Gateway))
+	case errors.Is(err, lb.ErrRefused):
+		return e.refused(ctx, []lb.Finding{{Reason: reasonRefused, Message: err.Error()}})
+	}
+	return err
+}
+
+// refused tells why a wish cannot be met, and removes what is there of a load balancer that never was of use. What works stays.
+func (e *ensuring) refused(ctx context.Context, why []lb.Finding) error {
+	e.teller.refusals(e.service, why)
+	if err := e.clear(ctx); err != nil {
+		return err
+	}
+	reasons := make([]string, 0, len(why))
+	for _, f := range why {
+		reasons = append(reasons, f.Reason)
+	}
+	return again(later, "the Service cannot have what it asks for until something is corrected, see its events: %s", strings.Join(slices.Compact(reasons), ", "))
+}
+
+// clear removes a half-built load balancer.
+func (e *ensuring) clear(ctx context.Context) error {
+	if !e.blank || e.wish.DryRun || !slices.Contains(e.places(), e.wish.Gateway) {
+		return nil
+	}
+	want, err := e.absent(e.service)
+	if err != nil {
+		return err
+	}
+	plan, err := e.opts.Balancer.Plan(ctx, e.wish.Gateway, PlanRequest{Want: want})
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(plan.Status.Objects, func(o lb.ObjectStatus) bool { return o.Old }) {
+		return nil // it has worked for a predecessor
+	}
+	_, err = e.run(ctx, e.service, e.wish.Gateway, plan.Steps)
+	return err
+}
+
+// leaveOthers removes what the Service has at other places: it has moved.
+func (e *ensuring) leaveOthers(ctx context.Context) error {
+	for _, place := range e.places() {
+		if place == e.wish.Gateway {
+			continue
+		}
+		want, err := e.absent(e.service)
+		if err != nil {
+			return err
+		}
+		plan, err := e.opts.Balancer.Plan(ctx, place, PlanRequest{Want: want})
+		if err != nil {
+			return err
+		}
+		if n, err := e.run(ctx, e.service, place, plan.Steps); err != nil {
+			return again(soon, "%d of %d steps done to leave %s: %v", n, len(plan.Steps), named(place), err)
+		}
+	}
+	return nil
+}
+
+// dryRun tells the plan and leaves everything as it is.
+func (e *ensuring) dryRun(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
+	plan, err := e.opts.Balancer.Plan(ctx, e.wish.Gateway, PlanRequest{Want: e.wish.Desired})
+	if err != nil {
+		return nil, err
+	}
+	e.teller.plan(e.service, plan)
+	return e.service.Status.LoadBalancer.DeepCopy(), nil
+}
+
+// statusOf is what Kubernetes publishes. Where connections end at the load balancer, clients in the cluster must go there, too.
+func statusOf(s lb.Status, terminates bool) *corev1.LoadBalancerStatus {
+	mode := corev1.LoadBalancerIPModeVIP
+	if terminates {
+		mode = corev1.LoadBalancerIPModeProxy
+	}
+	out := &corev1.LoadBalancerStatus{}
+	for _, a := range s.Addresses {
+		ingress := corev1.LoadBalancerIngress{IP: a.String(), IPMode: &mode}
+		for _, p := range s.Ports {
+			port := corev1.PortStatus{Port: int32(p.Port), Protocol: corev1.Protocol(p.Protocol)} //nolint:gosec // a port
+			if p.Problem != "" {
+				port.Error = &p.Problem
+			}
+			ingress.Ports = append(ingress.Ports, port)
+		}
+		out.Ingress = append(out.Ingress, ingress)
+	}
+	return out
+}

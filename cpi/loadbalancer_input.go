@@ -1,0 +1,134 @@
+package cpi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	servicehelpers "k8s.io/cloud-provider/service/helpers"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+)
+
+// input gathers what the load balancer of a Service depends on.
+func (l *LoadBalancers) input(ctx context.Context, s *corev1.Service) (service.Input, error) {
+	in, err := l.identity(s)
+	if err != nil {
+		return in, err
+	}
+	if in.Nodes, err = l.opts.Nodes.List(labels.Everything()); err != nil {
+		return in, fmt.Errorf("listing nodes: %w", err)
+	}
+	for _, name := range service.SecretNames(s) {
+		secret, err := l.opts.Client.CoreV1().Secrets(s.Namespace).Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+			continue
+		}
+		if err != nil {
+			return in, fmt.Errorf("reading Secret %s: %w", name, err)
+		}
+		if in.Secrets == nil {
+			in.Secrets = map[string]*corev1.Secret{}
+		}
+		in.Secrets[name] = secret
+	}
+	return in, nil
+}
+
+// identity gathers what says whose a load balancer is.
+func (l *LoadBalancers) identity(s *corev1.Service) (service.Input, error) {
+	in := service.Input{Service: s, Defaults: l.opts.Defaults, Now: l.opts.Clock.Now()}
+	all, err := l.opts.Services.List(labels.Everything())
+	if err != nil {
+		return in, fmt.Errorf("listing Services: %w", err)
+	}
+	for _, other := range all {
+		balanced := other.Spec.Type == corev1.ServiceTypeLoadBalancer || servicehelpers.HasLBFinalizer(other)
+		if balanced && other.Name == s.Name && other.Namespace != s.Namespace {
+			in.Namesakes = append(in.Namesakes, other)
+		}
+	}
+	if intent := l.memories.of(s.UID).intent; intent != "" && s.Annotations[service.IntentAnnotation] != intent {
+		in.Service = s.DeepCopy() // what is cached is older than what we wrote
+		metav1.SetMetaDataAnnotation(&in.Service.ObjectMeta, service.IntentAnnotation, intent)
+	}
+	return in, nil
+}
+
+// absent is what is asked for when nothing shall be left.
+func (l *LoadBalancers) absent(s *corev1.Service) (lb.Desired, error) {
+	in, err := l.identity(s)
+	if err != nil {
+		return lb.Desired{}, err
+	}
+	return service.Absent(in), nil
+}
+
+// intend writes the addresses down that are to be used, before they are.
+func (e *ensuring) intend(ctx context.Context, addresses []netip.Addr) error {
+	if len(addresses) == 0 {
+		return nil
+	}
+	words := make([]string, 0, len(addresses))
+	for _, a := range addresses {
+		words = append(words, a.String())
+	}
+	text := strings.Join(words, ",")
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": e.service.UID, "annotations": map[string]string{service.IntentAnnotation: text},
+	}})
+	if err != nil {
+		return fmt.Errorf("writing down the intended addresses: %w", err)
+	}
+	if _, err := e.opts.Client.CoreV1().Services(e.service.Namespace).Patch(ctx, e.service.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		return fmt.Errorf("writing down the intended addresses: %w", err)
+	}
+	e.memories.change(e.service.UID, func(m *memory) { m.intent = text })
+	e.wish.Desired.Intent = slices.Clone(addresses)
+	return nil
+}
+
+// A memory is what caches may not tell yet of a Service.
+type memory struct {
+	intent string // the addresses that were written down last
+	made   bool   // its load balancer was as wanted
+}
+
+// memories are those of all Services.
+type memories struct {
+	mu  sync.Mutex
+	all map[types.UID]memory
+}
+
+func (m *memories) of(uid types.UID) memory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.all[uid]
+}
+
+func (m *memories) change(uid types.UID, f func(*memory)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.all == nil {
+		m.all = map[types.UID]memory{}
+	}
+	x := m.all[uid]
+	f(&x)
+	m.all[uid] = x
+}
+
+func (m *memories) forget(uid types.UID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.all, uid)
+}
