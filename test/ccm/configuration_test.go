@@ -21,11 +21,12 @@ func TestBadConfiguration(t *testing.T) {
 		settings settings
 		secrets  map[string]string
 		says     []string
+		heals    bool // what is missing may come while it runs
 	}{
-		{"keys that nobody knows, all at once", settings{"clusterid": "c", "vcd.hots": "x", "loadbalancer.algorythm": "y"}, nil, []string{"vcd.hots", "loadbalancer.algorythm"}},
-		{"a range that ends before it begins", settings{"clusterid": "c", "loadbalancer.oneArm.startIP": "192.168.8.9", "loadbalancer.oneArm.endIP": "192.168.8.2"}, nil, []string{"oneArm"}},
-		{"no id of the cluster", nil, nil, []string{"clusterid"}},
-		{"no credentials", settings{"clusterid": "c"}, map[string]string{"username": "ccm", "password": ""}, []string{"refreshToken"}},
+		{"keys that nobody knows, all at once", settings{"clusterid": "c", "vcd.hots": "x", "loadbalancer.algorythm": "y"}, nil, []string{"vcd.hots", "loadbalancer.algorythm"}, false},
+		{"a range that ends before it begins", settings{"clusterid": "c", "loadbalancer.oneArm.startIP": "192.168.8.9", "loadbalancer.oneArm.endIP": "192.168.8.2"}, nil, []string{"oneArm"}, false},
+		{"no id of the cluster", nil, nil, []string{"clusterid"}, false},
+		{"no credentials", settings{"clusterid": "c"}, map[string]string{"username": "ccm", "password": ""}, []string{"refreshToken"}, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -43,9 +44,11 @@ func TestBadConfiguration(t *testing.T) {
 				g.Expect(out).To(ContainSubstring(s))
 			}
 
-			err = c.Start(t.Context())
-			g.Expect(err).To(MatchError(ContainSubstring(tc.says[0])), "it does not start, and says why")
 			g.Expect(out).NotTo(ContainSubstring("goroutine"), "this is no crash")
+			if tc.heals {
+				return
+			}
+			g.Expect(c.Start(t.Context())).To(MatchError(ContainSubstring(tc.says[0])), "it does not start, and says why")
 		})
 	}
 }
