@@ -1,0 +1,93 @@
+package ccm
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// TestRotatingTokens has two clusters whose controllers log in as service accounts, whose tokens change with each login. Their sessions end
+// again and again, and they are restarted: nobody is locked out.
+func TestRotatingTokens(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	rounds := 15
+	if *longForms {
+		rounds = 100
+	}
+	v, err := newVCD(fleet)
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { g.Expect(v.close()).To(Succeed()) })
+	p := v.person(t)
+	var crew []*tokenUser
+	for _, name := range []string{"token-a", "token-b"} {
+		crew = append(crew, newTokenUser(t, v, p, name))
+	}
+
+	for round := range rounds {
+		var before []string
+		for _, u := range crew {
+			g.Eventually(u.token, patience, poll).ShouldNot(BeElementOf(append(before, u.last)), "round %d of %s", round, u.controller.name)
+			u.last = u.token()
+			before = append(before, u.last)
+		}
+		v.Edit(func(e *vcdsim.Editor) { e.ExpireSessions() })
+		if round%5 == 4 {
+			g.Expect(crew[round%2].controller.Restart(t.Context())).To(Succeed())
+		}
+	}
+
+	for _, u := range crew {
+		g.Expect(u.controller.log()).NotTo(ContainSubstring("was refused"))
+		g.Expect(u.controller.log()).NotTo(ContainSubstring(u.last), "no token is logged")
+	}
+}
+
+// A tokenUser is a controller that logs in as a service account, in a cluster of its own.
+type tokenUser struct {
+	t          *testing.T
+	house      *house
+	controller *controller
+	last       string
+}
+
+func newTokenUser(t *testing.T, v *vcd, p *person, name string) *tokenUser {
+	t.Helper()
+	g := NewWithT(t)
+	u := &tokenUser{t: t, house: ownHouse(t, name)}
+	u.last = p.serviceAccount(name)
+	g.Expect(u.house.client.Create(t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: addons.Namespace, Name: addons.CredentialsName}, Data: map[string][]byte{"refreshToken": []byte(u.last)},
+	})).To(Succeed())
+	config, files, err := v.files(settings{"clusterid": name, "vcd.serviceAccountSecret": addons.CredentialsName})
+	g.Expect(err).NotTo(HaveOccurred())
+	for path := range files {
+		if path != config {
+			delete(files, path)
+		}
+	}
+	u.controller, err = newController(t.Context(), u.house, name, files, config, nodeControllers, "--node-monitor-period=200ms")
+	g.Expect(err).NotTo(HaveOccurred())
+	// A node that is not ready is asked for all the time.
+	w := &world{house: u.house}
+	w.setReady(t, v.machines()[0].Name, corev1.ConditionUnknown)
+	g.Expect(u.controller.Start(t.Context())).To(Succeed())
+	t.Cleanup(func() { g.Expect(u.controller.Stop()).To(Succeed()) })
+	return u
+}
+
+// token is the one that is written down.
+func (u *tokenUser) token() string {
+	secret := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: addons.Namespace, Name: addons.CredentialsName}
+	if err := u.house.client.Get(u.t.Context(), key, secret); err != nil {
+		return ""
+	}
+	return string(secret.Data["refreshToken"])
+}
