@@ -27,7 +27,7 @@ SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct 2>/dev/null),0)
 
 GO ?= go
 VERSION_PKG := github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version
-LDFLAGS := -X $(VERSION_PKG).Version=$(VERSION) -X $(VERSION_PKG).Commit=$(COMMIT)
+LDFLAGS = -X $(VERSION_PKG).Version=$(VERSION) -X $(VERSION_PKG).Commit=$(COMMIT)
 TOOL := $(GO) tool -modfile=tools.mod
 # An absolute path, because linting test/ runs there.
 LINT := $(GO) tool -modfile=$(CURDIR)/lint.mod golangci-lint
