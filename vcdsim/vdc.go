@@ -72,7 +72,7 @@ func (r *request) vdcContent(n *xmltree.Node, org *Org, v *VDC) {
 		r.link("add", path+"/vmAffinityRules/", mime("vmaffinityrule")),
 		xmltree.T("Description", v.Description), r.tasksNode(v.ID), xmltree.T("AllocationModel", "Flex"),
 		xmltree.New("ComputeCapacity", capacity("Cpu", "MHz"), capacity("Memory", "MB")),
-		r.resourceEntities(org, v), r.availableNetworks(v), r.hardwareVersions(v.ID),
+		r.resourceEntities(org, v), r.availableNetworks(org, v), r.hardwareVersions(v.ID),
 		xmltree.T("NicQuota", 0), xmltree.T("NetworkQuota", 1000), xmltree.T("UsedNetworkCount", len(v.Networks)),
 		xmltree.T("VmQuota", v.VMQuota), xmltree.T("IsEnabled", true), r.storageProfiles(v), xmltree.T("VCpuInMhz2", 1000),
 	})
@@ -116,11 +116,17 @@ func (r *request) resourceEntities(org *Org, v *VDC) *xmltree.Node {
 	return n
 }
 
-func (r *request) availableNetworks(v *VDC) *xmltree.Node {
+// availableNetworks are a VDC's own networks and those of the group it is in.
+func (r *request) availableNetworks(org *Org, v *VDC) *xmltree.Node {
 	n := xmltree.New("AvailableNetworks")
-	for _, x := range v.Networks {
-		n.Add(xmltree.New("Network", xmltree.A("href", r.href("network", x.ID)), xmltree.A("id", URN("network", x.ID)),
-			xmltree.A("name", x.Name), xmltree.A("type", "application/vnd.vmware.vcloud.network+xml")))
+	for i := range org.VDCs {
+		in := &org.VDCs[i]
+		for j := range in.Networks {
+			if x := &in.Networks[j]; in == v || org.shares(x, v) {
+				n.Add(xmltree.New("Network", xmltree.A("href", r.href("network", x.ID)), xmltree.A("id", URN("network", x.ID)),
+					xmltree.A("name", x.Name), xmltree.A("type", "application/vnd.vmware.vcloud.network+xml")))
+			}
+		}
 	}
 	return n
 }

@@ -298,7 +298,7 @@ func TestForwardings(t *testing.T) {
 		ID: rules[0].ID, Name: "r", Description: "d", Type: "DNAT", Enabled: true, External: "203.0.113.30", Internal: "192.168.8.2", Port: 80,
 		Profile: vcd.Ref{ID: profile, Name: "p"},
 	}))
-	g.Expect(owner).To(HaveSuffix(rules[0].ID))
+	g.Expect(owner).To(Equal(edge), "VCD does not tell the id of a new rule")
 	task, err = s.UpdateDNAT(ctx, edge, rules[0].ID, vcd.DNATChange{Port: ptr(81), Internal: ptr("192.168.8.3")})
 	done(t, s, task, err)
 	g.Expect(s.NATRules(ctx, edge)).To(ConsistOf(And(HaveField("Port", 81), HaveField("Internal", "192.168.8.3"), HaveField("External", "203.0.113.30"))))

@@ -1,0 +1,80 @@
+package vcdsim_test
+
+import (
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+)
+
+// oauth posts a form to the organisation's token endpoint.
+func (c *client) oauth(form map[string]string) answer {
+	values := url.Values{}
+	for k, v := range form {
+		values.Set(k, v)
+	}
+	req := c.request(http.MethodPost, "/oauth/tenant/acme/token", values.Encode())
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Del("Authorization")
+	return c.do(req)
+}
+
+func (c *client) refresh(token string) answer {
+	return c.oauth(map[string]string{"grant_type": "refresh_token", "refresh_token": token})
+}
+
+// serviceAccount makes a service account and returns its id and first API token.
+func (c *client) serviceAccount(name string) (id, token string) {
+	registered := c.call(http.MethodPost, "/oauth/tenant/acme/register",
+		`{"client_name":"`+name+`","software_id":"11111111-2222-4333-8444-555555555555","scope":"urn:vcloud:role:Kubernetes%20Cloud%20Provider"}`)
+	c.Expect(registered.status).To(Equal(http.StatusOK), string(registered.body))
+	id = registered.json["client_id"].(string)
+	device := c.call(http.MethodPost, "/oauth/tenant/acme/device_authorization", "client_id="+id)
+	c.Expect(device.status).To(Equal(http.StatusOK), string(device.body))
+	const grant = "urn:ietf:params:oauth:grant-type:device_code"
+	form := map[string]string{"grant_type": grant, "client_id": id, "device_code": device.json["device_code"].(string)}
+	c.Expect(c.oauth(form).status).To(Equal(http.StatusBadRequest), "nobody granted it yet")
+	granted := c.call(http.MethodPost, cloudAPI+"deviceLookup/grant", `{"userCode":"`+device.json["user_code"].(string)+`"}`)
+	c.Expect(granted.status).To(Equal(http.StatusNoContent))
+	first := c.oauth(form)
+	c.Expect(first.status).To(Equal(http.StatusOK), string(first.body))
+	return id, first.json["refresh_token"].(string)
+}
+
+func TestServiceAccountsGetAnotherTokenAtEachLogin(t *testing.T) {
+	c := start(t, manual).user("admin")
+	id, first := c.serviceAccount("ccm")
+	second := c.refresh(first)
+	c.Expect(second.status).To(Equal(http.StatusOK))
+	next := second.json["refresh_token"].(string)
+	c.Expect(next).NotTo(Equal(first))
+	c.Expect(c.refresh(first).json).To(HaveKeyWithValue("error", "invalid_grant"), "a token is good for once")
+	c.Expect(c.refresh(next).status).To(Equal(http.StatusOK), "a use of the old one did no harm")
+	c.Expect(c.get(cloudAPI + "serviceAccounts/urn:vcloud:serviceAccount:" + id).json).To(And(HaveKeyWithValue("status", "ACTIVE"), HaveKeyWithValue("name", "ccm")))
+
+	account := *c
+	account.token = second.json["access_token"].(string)
+	c.Expect(account.values("edgeGateways")).To(HaveLen(1))
+	account.refused(http.MethodPost, c.vdc()+"/action/composeVApp", c.compose("x", ""), 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
+
+	c.Expect(c.refresh("capvcd-api-token").json).To(HaveKeyWithValue("refresh_token", "capvcd-api-token"), "API tokens of users stay")
+	c.Expect(c.refresh("capvcd-api-token").status).To(Equal(http.StatusOK))
+}
+
+func TestARotatedTokenIsLostWithTheAnswer(t *testing.T) {
+	c := start(t, manual).user("admin")
+	id, token := c.serviceAccount("ccm")
+	dump := c.dump()
+	lost := c.refresh(token).json["refresh_token"].(string) // and say the answer never came
+	c.Expect(c.refresh(token).status).To(Equal(http.StatusBadRequest), "locked out")
+	c.Expect(c.sim.Restore(dump)).To(Succeed())
+	c.Expect(c.refresh(lost).status).To(Equal(http.StatusBadRequest), "a restored site does not know it")
+	again := c.refresh(token)
+	c.Expect(again.status).To(Equal(http.StatusOK), "but the one from before")
+
+	c.Expect(c.call(http.MethodPost, cloudAPI+"serviceAccounts/urn:vcloud:serviceAccount:"+id+"/revoke", "").status).To(Equal(http.StatusNoContent))
+	c.Expect(c.refresh(again.json["refresh_token"].(string)).status).To(Equal(http.StatusBadRequest), "revoked")
+	c.advance(time.Minute)
+}
