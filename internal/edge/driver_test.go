@@ -1,26 +1,142 @@
 package edge_test
 
 import (
+	"fmt"
+	"net/netip"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestALoadBalancerComesAndGoes(t *testing.T) {
+// A shape is a way to make load balancers.
+type shape struct {
+	name   string
+	model  func() vcdsim.Model
+	wish   func(o lb.Owner, ports ...int) lb.Desired
+	writes int // for two ports, with the first IP set of the cluster
+	reads  int // at most, when the facts of the gateway are known
+	resync int // reads of a hundred Services of two ports each, at most
+}
+
+func oneArm(o lb.Owner, ports ...int) lb.Desired {
+	d := wish(o, ports...)
+	d.OneArm = &lb.Range{First: netip.MustParseAddr("192.168.8.2"), Last: netip.MustParseAddr("192.168.8.200")}
+	return d
+}
+
+func shapes() []shape {
+	roomy := func(m vcdsim.Model) func() vcdsim.Model {
+		return func() vcdsim.Model {
+			m.ServiceEngineGroups[0].MaxService = 1000
+			return m
+		}
+	}
+	spaces := vcdsim.IPSpaces()
+	spaces.IPSpaces[0].RangeQuota = -1
+	blocks := vcdsim.K8sTenant()
+	blocks.Orgs[1].VDCs[0].EdgeGateways[0].Uplinks[0].Subnets[0].Addresses = []vcdsim.Range{
+		{From: netip.MustParseAddr("203.0.113.10"), To: netip.MustParseAddr("203.0.113.240")},
+	}
+	return []shape{
+		{"on addresses of blocks", roomy(blocks), wish, 2*2 + 1, 8, 6},
+		{"on floating IPs", roomy(spaces), wish, 2*2 + 2 + 1, 8, 6},
+		{"one-armed", roomy(blocks), oneArm, 4*2 + 1, 8, 10},
+		{"one-armed on floating IPs", roomy(spaces), oneArm, 4*2 + 2 + 1, 9, 10},
+		{"in a VDC group", vcdsim.VDCGroupTenant, wish, 2*2 + 1, 8, 6},
+	}
+}
+
+func TestLoadBalancersComeAndGo(t *testing.T) {
+	for _, shape := range shapes() {
+		t.Run(shape.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, shape.model())
+			now := newTestClock()
+			w.opts.MaxAge, w.opts.Clock = 30*time.Second, now
+			w.restart()
+			before := shape.wish(service("c2", "earlier"), 80)
+			w.insist(&before)
+			now.Advance(time.Minute)
+			w.calls()
+			d := shape.wish(service("c1", "web"), 80, 443)
+
+			plan := w.insist(&d)
+			reads, writes, calls := w.calls()
+			w.Expect(plan.Status.Ready).To(BeTrue())
+			w.Expect(plan.Status.Addresses).To(HaveLen(1))
+			w.Expect(writes).To(Equal(shape.writes), "%v", calls)
+			w.Expect(reads).To(BeNumerically("<=", shape.reads), "%v", calls)
+
+			w.insist(&d)
+			reads, writes, calls = w.calls()
+			w.Expect(reads+writes).To(BeZero(), "%v", calls)
+
+			w.restart()
+			plan = w.insist(&d)
+			_, writes, calls = w.calls()
+			w.Expect(writes).To(BeZero(), "another process sees the same: %v %v", plan, calls)
+
+			w.remove(d, before)
+			w.Expect(w.left("")).To(BeEmpty())
+			w.Expect(w.sim.Unhandled()).To(BeEmpty())
+		})
+	}
+}
+
+func TestResyncOfManyServices(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes 400 objects for each shape")
+	}
+	for _, shape := range shapes()[:3] {
+		t.Run(shape.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, shape.model())
+			wishes := make([]lb.Desired, 100)
+			for i := range wishes {
+				wishes[i] = shape.wish(service("c1", fmt.Sprint("web-", i)), 80, 443)
+				if shape.name == "on floating IPs" && i >= 90 {
+					wishes[i] = wishes[0] // the space has no more
+					continue
+				}
+				w.insist(&wishes[i])
+			}
+			now := newTestClock()
+			w.opts.MaxAge, w.opts.Clock = 30*time.Second, now
+			w.restart()
+			resync := func() {
+				for i := range wishes {
+					plan, err := w.round(&wishes[i])
+					w.Expect(err).NotTo(HaveOccurred())
+					w.Expect(plan.Steps).To(BeEmpty())
+				}
+			}
+			resync() // knows the gateway now
+			w.calls()
+			now.Advance(time.Minute)
+			resync()
+			rolled := w.sim.Counters()[rolling]
+			reads, writes, calls := w.calls()
+			w.Expect(writes).To(BeZero())
+			w.Expect(reads).To(BeNumerically("<=", shape.resync), "%v", calls)
+			w.Expect(rolled).To(BeNumerically("~", 4, 1), "a sixtieth of what has members")
+		})
+	}
+}
+
+func TestANodeMore(t *testing.T) {
 	w := newWorld(t, vcdsim.K8sTenant())
-	d := wish(service("c1", "web"), 80, 443)
-
-	plan := w.insist(&d)
-	t.Log(plan.Status)
+	a, b := wish(service("c1", "a"), 80, 81), wish(service("c1", "b"), 80)
+	w.insist(&a)
+	w.insist(&b)
+	w.calls()
+	for _, d := range []*lb.Desired{&a, &b} {
+		d.Members = append(d.Members, netip.MustParseAddr("192.168.100.13"))
+		w.insist(d)
+	}
 	reads, writes, calls := w.calls()
-	t.Log(reads, writes, calls)
-	w.insist(&d)
-	reads, writes, calls = w.calls()
-	t.Log(reads, writes, calls)
-
-	d = absent(d)
-	w.insist(&d)
-	w.Expect(w.left("c1")).To(BeEmpty())
+	w.Expect([]int{reads, writes}).To(Equal([]int{1, 1}), "one set for the whole cluster: %v", calls)
 }

@@ -182,6 +182,19 @@ func (g *gateway) due(cluster string) []turn {
 	return turns
 }
 
+// elsewhere are the floating IPs that other organisations have, as far as that was found out.
+func (g *gateway) elsewhere() []lb.Use {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var uses []lb.Use
+	for a, until := range g.refused {
+		if g.driver.opts.Clock.Now().Before(until) {
+			uses = append(uses, lb.Use{Address: a, Kind: lb.KindAddress, Name: "another organization"})
+		}
+	}
+	return uses
+}
+
 // maxFree is how many free addresses of a space are offered.
 const maxFree = 16
 

@@ -127,6 +127,7 @@ func (l *look) claims(ctx context.Context) error {
 		l.whose(lb.KindAddress, "", c.Description)
 		l.out.Claims = append(l.out.Claims, claimOf(c))
 	}
+	l.out.Taken = append(l.out.Taken, l.gateway.elsewhere()...)
 	return err
 }
 

@@ -100,7 +100,7 @@ func (r *run) complete() bool {
 		lb.KindPool: s.Pool != nil, lb.KindService: s.Service != nil, lb.KindSet: s.Set != nil, lb.KindRule: s.Rule != nil,
 		lb.KindProfile: s.Profile != nil, lb.KindAddress: s.Address != nil, lb.KindCertificate: s.Certificate != nil, lb.KindFirewall: s.Firewall != nil,
 	}
-	return specified[s.Kind] && (s.Verb == lb.Create || s.ID != "")
+	return specified[s.Kind] && (s.Verb != lb.Update || s.ID != "")
 }
 
 // invalidate lets what the step may have changed be read anew.
@@ -226,7 +226,7 @@ func create[T any](ctx context.Context, r *run, c creation[T]) error {
 	}
 	task, err := c.start()
 	task, err = r.wait(ctx, task, err)
-	if errors.Is(err, vcd.ErrConflict) {
+	if errors.Is(err, vcd.ErrConflict) || errors.Is(err, vcd.ErrInvalid) { // VCD may name the address that is taken, not the name
 		if found, other := again(ctx, r, c); other != nil || found {
 			return other
 		}

@@ -50,7 +50,7 @@ func (r *run) createService(ctx context.Context) error {
 			}
 		},
 	})
-	if err != nil || before.ours {
+	if err != nil || before.ours || r.claimed(spec.VIPs...) {
 		return err
 	}
 	return r.keepAddress(ctx, before)
@@ -83,6 +83,14 @@ func servicePorts(spec *lb.ServiceSpec) []vcd.ServicePort {
 		port.Profile = vcd.UDPFastPath
 	}
 	return []vcd.ServicePort{port}
+}
+
+// claimed says whether addresses are floating IPs of IP Spaces, which have one owner as it is.
+func (r *run) claimed(addresses ...netip.Addr) bool {
+	claims := r.gateway.claims.known()
+	return !slices.ContainsFunc(addresses, func(a netip.Addr) bool {
+		return !slices.ContainsFunc(claims, func(c claim) bool { return c.Address == a })
+	})
 }
 
 // Neighbours are who has something on the addresses of a step.
@@ -227,7 +235,7 @@ func (r *run) createRule(ctx context.Context) error {
 			}
 		},
 	})
-	if err != nil || before.ours {
+	if err != nil || before.ours || r.claimed(spec.External) {
 		return err
 	}
 	return r.keepExternal(ctx, before)

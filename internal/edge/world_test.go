@@ -2,11 +2,13 @@ package edge_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -44,7 +46,7 @@ func newWorld(t *testing.T, model vcdsim.Model, mods ...func(*vcdsim.Config)) *w
 	t.Cleanup(func() { w.Expect(sim.Close()).To(Succeed()) })
 	w.sim = sim
 	w.config = vcd.Config{
-		Site: sim.URL(), Org: "acme", CABundle: sim.CA(), Version: "1", Credentials: vcd.Credentials{Username: "capvcd", Password: "password"},
+		Site: sim.URL(), Org: "acme", CABundle: sim.CA(), Version: "1", Credentials: vcd.Credentials{Username: "ccm", Password: "password"},
 	}
 	w.pool = vcd.NewPool(vcd.PoolOptions{TaskPoll: 2 * time.Millisecond, RequestsPerSecond: 100000, Burst: 100000, RequestTimeout: 5 * time.Second})
 	t.Cleanup(func() {
@@ -82,30 +84,39 @@ func absent(d lb.Desired) lb.Desired {
 	return d
 }
 
-// round does what the cloud controller manager does: observe, plan, note the intent, run the steps. It says whether nothing is left to do.
-func (w *world) round(d *lb.Desired) (lb.Plan, error) {
+// plan observes what it takes to plan, and plans.
+func (w *world) plan(d *lb.Desired) (lb.Plan, error) {
 	ctx := w.t.Context()
 	can, err := w.driver.Capabilities(ctx, w.gateway)
 	if err != nil {
 		return lb.Plan{}, err
 	}
 	query := lb.Query{Owner: d.Owner}
-	var plan lb.Plan
 	for range 4 {
 		seen, err := w.driver.Observe(ctx, w.gateway, query)
 		if err != nil {
 			return lb.Plan{}, err
 		}
-		if plan = lb.Make(*d, seen, can); plan.Needs == 0 {
-			break
+		plan := lb.Make(*d, seen, can)
+		if plan.Needs == 0 {
+			return plan, nil
 		}
 		query.Facts |= plan.Needs
+	}
+	return lb.Plan{}, errors.New("the plan needs ever more facts")
+}
+
+// round does what the cloud controller manager does: observe, plan, note the intent, run the steps.
+func (w *world) round(d *lb.Desired) (lb.Plan, error) {
+	plan, err := w.plan(d)
+	if err != nil {
+		return plan, err
 	}
 	if len(plan.Intent) > 0 {
 		d.Intent = plan.Intent
 	}
 	for _, step := range plan.Steps {
-		if err := w.driver.Run(ctx, w.gateway, step); err != nil {
+		if err := w.driver.Run(w.t.Context(), w.gateway, step); err != nil {
 			return plan, err
 		}
 	}
@@ -136,9 +147,25 @@ func (w *world) insist(d *lb.Desired) lb.Plan {
 		if plan, err = w.reach(d); err == nil {
 			return plan
 		}
+		if errors.Is(err, lb.ErrUnknown) {
+			<-time.After(20 * time.Millisecond) // VCD is left alone for a while after failures
+		}
 	}
 	w.Expect(err).NotTo(HaveOccurred())
 	return plan
+}
+
+// remove takes load balancers away, and what their clusters have besides.
+func (w *world) remove(wishes ...lb.Desired) {
+	w.t.Helper()
+	for _, d := range wishes {
+		d = absent(d)
+		w.insist(&d)
+	}
+	for _, d := range wishes {
+		whole := absent(lb.Desired{Owner: lb.Owner{Cluster: d.Owner.Cluster}})
+		w.insist(&whole)
+	}
 }
 
 // left lists what a cluster has in VCD, or anybody if it is empty.
@@ -161,11 +188,15 @@ func (w *world) left(cluster string) []string {
 	return found
 }
 
-// calls are the calls since the last look, besides those about tasks: how many read and how many write.
+// rolling is how the reads count by which pools are looked at in turn.
+const rolling = "GET /cloudapi/1.0.0/loadBalancer/pools"
+
+// calls are the calls since the last look, besides those about tasks and those that read something in turn: how many read and how many
+// write.
 func (w *world) calls() (reads, writes int, all map[string]int) {
 	all = w.sim.Counters()
 	maps.DeleteFunc(all, func(op string, _ int) bool {
-		return strings.Contains(op, "task") || strings.Contains(op, "sessions") || strings.Contains(op, "versions")
+		return strings.Contains(op, "task") || op == rolling || strings.Contains(op, "sessions") || strings.Contains(op, "versions")
 	})
 	for _, op := range slices.Sorted(maps.Keys(all)) {
 		if strings.HasPrefix(op, "GET ") {
@@ -177,3 +208,25 @@ func (w *world) calls() (reads, writes int, all map[string]int) {
 	w.sim.ResetCounters()
 	return reads, writes, all
 }
+
+// A testClock is moved by hand; whoever waits for a time waits for real.
+type testClock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func newTestClock() *testClock { return &testClock{now: time.Now()} }
+
+func (c *testClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *testClock) Advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+func (c *testClock) After(d time.Duration) <-chan time.Time { return time.After(d) }

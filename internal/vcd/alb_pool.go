@@ -147,8 +147,8 @@ func (w *wirePool) pool() ServerPool {
 	return p
 }
 
-// PoolSummaries lists the load balancer pools of a gateway, whoever they belong to. It takes the right "Load Balancer Pool:
-// View" (VCD 10.2).
+// PoolSummaries lists the load balancer pools of a gateway, whoever they belong to. It takes the right
+// "Organization vDC Gateway: View Load Balancer" (VCD 10.2).
 func (s *Session) PoolSummaries(ctx context.Context, gateway string) ([]PoolSummary, error) {
 	l := listing{path: gatewaysPath + url.PathEscape(gateway) + "/loadBalancer/poolSummaries", what: "pools", sort: "name"}
 	lines, err := listAll(ctx, s, l, func(w wirePool) string { return w.ID })
@@ -173,8 +173,8 @@ func (s *Session) ServerPool(ctx context.Context, id string) (ServerPool, error)
 
 func poolPath(id string) string { return poolsPath + "/" + url.PathEscape(id) }
 
-// CreatePool starts creating a pool; the task's owner is the new pool. It takes the right "Load Balancer Pool: Configure", as do
-// all changes.
+// CreatePool starts creating a pool; the task's owner is the new pool. It takes the right
+// "Organization vDC Gateway: Configure Load Balancer", as do all changes.
 func (s *Session) CreatePool(ctx context.Context, spec PoolSpec) (Task, error) {
 	body := map[string]any{
 		"name": spec.Name, "description": spec.Description, "enabled": true, "gatewayRef": refTo(spec.Gateway),

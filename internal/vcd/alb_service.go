@@ -144,8 +144,8 @@ func (w *wireService) service() VirtualService {
 	return vs
 }
 
-// VirtualServices lists the virtual services of a gateway, whoever they belong to. It takes the right "Load Balancer Virtual
-// Service: View" (VCD 10.2).
+// VirtualServices lists the virtual services of a gateway, whoever they belong to. It takes the right
+// "Organization vDC Gateway: View Load Balancer" (VCD 10.2).
 func (s *Session) VirtualServices(ctx context.Context, gateway string) ([]VirtualService, error) {
 	l := listing{
 		path: gatewaysPath + url.PathEscape(gateway) + "/loadBalancer/virtualServiceSummaries", what: "virtual services", sort: "name",
@@ -172,8 +172,8 @@ func (s *Session) VirtualService(ctx context.Context, id string) (VirtualService
 
 func servicePath(id string) string { return servicesPath + "/" + url.PathEscape(id) }
 
-// CreateVirtualService starts creating a virtual service; the task's owner is the new one. It takes the right "Load Balancer
-// Virtual Service: Configure", as do all changes.
+// CreateVirtualService starts creating a virtual service; the task's owner is the new one. It takes the right
+// "Organization vDC Gateway: Configure Load Balancer", as do all changes.
 func (s *Session) CreateVirtualService(ctx context.Context, spec VirtualServiceSpec) (Task, error) {
 	body := map[string]any{
 		"name": spec.Name, "description": spec.Description, "enabled": true, "gatewayRef": refTo(spec.Gateway),

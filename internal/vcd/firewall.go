@@ -49,7 +49,7 @@ func rulesPath(gateway, id string) string {
 }
 
 // FirewallRules lists the rules of a gateway's firewall that are not VCD's own. It takes VCD 10.5.1, see
-// [Features.SingleFirewallRule], and the right "Gateway: View Firewall".
+// [Features.SingleFirewallRule], and the right "Organization vDC Gateway: View Firewall".
 func (s *Session) FirewallRules(ctx context.Context, gateway string) ([]FirewallRule, error) {
 	lines, err := listByCursor(ctx, s, listing{path: rulesPath(gateway, ""), what: "firewall rules"}, func(w wireRule) string { return w.ID })
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *Session) FirewallRules(ctx context.Context, gateway string) ([]Firewall
 }
 
 // CreateFirewallRule starts creating one rule, before all others, without touching them. It takes VCD 10.5.1, see [Features.SingleFirewallRule], and the
-// right "Gateway: Configure Firewall".
+// right "Organization vDC Gateway: Configure Firewall".
 func (s *Session) CreateFirewallRule(ctx context.Context, gateway string, spec FirewallRuleSpec) (Task, error) {
 	sources := make([]string, len(spec.Sources))
 	for i, p := range spec.Sources {

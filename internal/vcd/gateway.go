@@ -91,7 +91,7 @@ type wireUplinkSubnet struct {
 	} `json:"ipRanges"`
 }
 
-// Gateway reads an edge gateway by its URN. It takes the right to view gateways; that an uplink uses IP Spaces is told since
+// Gateway reads an edge gateway by its URN. It takes the right "Organization vDC Gateway: View"; that an uplink uses IP Spaces is told since
 // VCD 10.4.1.
 func (s *Session) Gateway(ctx context.Context, id string) (Gateway, error) {
 	var doc wireGateway
@@ -208,7 +208,7 @@ type BalancerSettings struct {
 }
 
 // BalancerSettings reads how the load balancer of a gateway is set up, which is the provider's to change. It takes the right
-// "Gateway: View Load Balancer" (VCD 10.2; the feature set is told since 10.4).
+// "Organization vDC Gateway: View Load Balancer" (VCD 10.2; the feature set is told since 10.4).
 func (s *Session) BalancerSettings(ctx context.Context, gateway string) (BalancerSettings, error) {
 	var doc struct {
 		Enabled     bool   `json:"enabled"`

@@ -60,7 +60,7 @@ func (w *wireIPSet) set() IPSet {
 }
 
 // IPSets lists the IP sets of a gateway or VDC group, without their addresses, whoever they belong to. It takes the right
-// "Security Groups: View" of firewall groups (VCD 10.3 for its types).
+// "Organization vDC Gateway: View" (VCD 10.3 for its types).
 func (s *Session) IPSets(ctx context.Context, owner string) ([]IPSet, error) {
 	l := listing{path: groupsPath + "/summaries", what: "IP sets", sort: "name", terms: []term{{"_context", owner}, {"typeValue", typeIPSet}}}
 	lines, err := listAll(ctx, s, l, func(w wireIPSet) string { return w.ID })
@@ -87,8 +87,8 @@ func (s *Session) IPSet(ctx context.Context, id string) (IPSet, error) {
 
 func groupPath(id string) string { return groupsPath + "/" + url.PathEscape(id) }
 
-// CreateIPSet starts creating an IP set; the task's owner is the new one. It takes the right "Security Groups: Edit" of firewall
-// groups, as do all changes.
+// CreateIPSet starts creating an IP set; the task's owner is the new one. It takes the right
+// "Organization vDC Gateway: Configure Firewall", as do all changes.
 func (s *Session) CreateIPSet(ctx context.Context, spec IPSetSpec) (Task, error) {
 	task, err := s.startJSON(ctx, http.MethodPost, groupsPath, map[string]any{
 		"name": spec.Name, "description": spec.Description, "type": typeIPSet, "typeValue": typeIPSet, "ownerRef": refTo(spec.Owner),

@@ -54,7 +54,7 @@ type wireSuggestion struct {
 }
 
 // Suggestions lists the IP Spaces that a gateway can have addresses from. A gateway that does not use IP Spaces answers with
-// [ErrForbidden], as does a missing right "IP Spaces: View" (VCD 10.4.1).
+// [ErrForbidden], as does a missing right "Organization vDC Gateway: View" (VCD 10.4.1).
 func (s *Session) Suggestions(ctx context.Context, gateway string) ([]Suggestion, error) {
 	l := listing{path: spacesPath + "/floatingIpSuggestions", what: "IP Spaces", sort: "ipSpaceRef.name", terms: []term{{"gatewayId", gateway}}}
 	lines, err := listAll(ctx, s, l, func(w wireSuggestion) string { return w.Space.ref().ID })

@@ -81,7 +81,7 @@ func natPath(gateway, id string) string {
 }
 
 // NATRules lists the NAT rules of a gateway, whoever they belong to. VCD pages this list by cursors, and knows no filter. It takes
-// the right "Gateway: View NAT".
+// the right "Organization vDC Gateway: View NAT".
 func (s *Session) NATRules(ctx context.Context, gateway string) ([]NATRule, error) {
 	l := listing{path: natPath(gateway, ""), what: "NAT rules"}
 	lines, err := listByCursor(ctx, s, l, func(w wireNAT) string { return w.ID })
@@ -96,7 +96,7 @@ func (s *Session) NATRules(ctx context.Context, gateway string) ([]NATRule, erro
 }
 
 // CreateDNAT starts creating a DNAT rule. The task's owner may be the rule or the gateway: not every VCD tells the id of the new
-// rule. It takes the right "Gateway: Configure NAT", as do all changes.
+// rule. It takes the right "Organization vDC Gateway: Configure NAT", as do all changes.
 func (s *Session) CreateDNAT(ctx context.Context, gateway string, spec DNATSpec) (Task, error) {
 	task, err := s.startJSON(ctx, http.MethodPost, natPath(gateway, ""), map[string]any{
 		"name": spec.Name, "description": spec.Description, "enabled": true, "ruleType": "DNAT", "type": "DNAT",
@@ -185,8 +185,8 @@ func (w *wireProfile) profile() PortProfile {
 	return p
 }
 
-// PortProfiles lists the application port profiles of the organisation, whoever made them. It takes the right "Application Port
-// Profiles: View".
+// PortProfiles lists the application port profiles of the organisation, whoever made them. It takes a right to
+// view the organisation's networks.
 func (s *Session) PortProfiles(ctx context.Context) ([]PortProfile, error) {
 	l := listing{path: profilesPath, what: "application port profiles", sort: "name", terms: []term{{"scope", "TENANT"}}}
 	lines, err := listAll(ctx, s, l, func(w wireProfile) string { return w.ID })
@@ -201,7 +201,7 @@ func (s *Session) PortProfiles(ctx context.Context) ([]PortProfile, error) {
 }
 
 // CreatePortProfile starts creating an application port profile; the task's owner is the new one. It takes the right
-// "Application Port Profiles: Manage", as do all changes.
+// "Organization vDC Gateway: Configure NAT" or that of the firewall, as do all changes.
 func (s *Session) CreatePortProfile(ctx context.Context, spec PortProfileSpec) (Task, error) {
 	task, err := s.startJSON(ctx, http.MethodPost, profilesPath, map[string]any{
 		"name": spec.Name, "description": spec.Description, "scope": "TENANT", "contextEntityId": spec.Owner,

@@ -1,0 +1,215 @@
+package edge_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// life takes a load balancer through everything that is done to one: made, changed, removed. Each stage is reached by work, which may be
+// interrupted.
+func (w *world) life(shape shape, work func(*lb.Desired)) {
+	w.t.Helper()
+	d := shape.wish(service("c1", "web"), 80, 443)
+	work(&d)
+	w.stands(d, 2)
+	d.Listeners = append(d.Listeners[1:], lb.Listener{Name: "new", Protocol: lb.UDP, Application: lb.L4, Port: 53, NodePort: 30053})
+	d.Listeners[0].NodePort = 31443
+	d.Members = append(d.Members, netip.MustParseAddr("192.168.100.13"))
+	work(&d)
+	w.stands(d, 2)
+	gone := absent(d)
+	work(&gone)
+	whole := absent(lb.Desired{Owner: lb.Owner{Cluster: "c1"}})
+	work(&whole)
+	w.Expect(w.left("")).To(BeEmpty())
+}
+
+// stands checks in the simulator that a load balancer is as it should be, with nothing besides.
+func (w *world) stands(d lb.Desired, ports int) {
+	w.t.Helper()
+	w.restart()
+	plan := w.insist(&d)
+	w.Expect(plan.Steps).To(BeEmpty())
+	w.Expect(plan.Status.Ready).To(BeTrue())
+	objects := map[string]int{}
+	for _, doc := range w.sim.State().Documents {
+		objects[doc.Path]++
+	}
+	w.Expect(objects["1.0.0/loadBalancer/virtualServices"]).To(Equal(ports))
+	w.Expect(objects["1.0.0/loadBalancer/pools"]).To(Equal(ports))
+	w.Expect(objects["1.0.0/firewallGroups"]).To(Equal(1))
+	allocations := 0
+	for _, space := range w.sim.State().Model.IPSpaces {
+		allocations += len(space.Allocations)
+	}
+	w.Expect(allocations).To(BeNumerically("<=", 1))
+}
+
+// isWrite says whether an operation of the simulator's counters writes.
+func isWrite(operation string) bool {
+	return !slices.Contains([]string{"GET", "HEAD"}, operation[:3]) && operation != "POST /cloudapi/1.0.0/sessions"
+}
+
+// writesOf counts the writes of a life without interruption.
+func writesOf(t *testing.T, shape shape) int {
+	t.Helper()
+	w := newWorld(t, shape.model())
+	w.life(shape, func(d *lb.Desired) { w.insist(d) })
+	n := 0
+	for _, r := range w.sim.Requests() {
+		if isWrite(r.Operation) {
+			n++
+		}
+	}
+	return n
+}
+
+var errDied = errors.New("died")
+
+// dieAfter runs rounds until one write has been done, notes the intent only if it was there to be noted, and dies.
+func (w *world) dieAfter(d *lb.Desired, write int, done *int) {
+	w.t.Helper()
+	for range 60 {
+		plan, err := w.plan(d)
+		w.Expect(err).NotTo(HaveOccurred())
+		if plan.Done() || len(plan.Refusals) > 0 {
+			return
+		}
+		if len(plan.Intent) > 0 {
+			d.Intent = plan.Intent
+		}
+		for _, step := range plan.Steps {
+			w.Expect(w.driver.Run(w.t.Context(), w.gateway, step)).To(Succeed())
+			if *done++; *done == write {
+				w.restart()
+				break
+			}
+		}
+	}
+	w.t.Fatal(errDied, "but does not come to an end")
+}
+
+func TestDyingAfterEveryStep(t *testing.T) {
+	for _, shape := range shapes()[:4] {
+		t.Run(shape.name, func(t *testing.T) {
+			t.Parallel()
+			steps := writesOf(t, shape)
+			NewWithT(t).Expect(steps).To(BeNumerically(">", 15))
+			for n := 1; n <= steps; n++ {
+				w := newWorld(t, shape.model())
+				done := 0
+				w.life(shape, func(d *lb.Desired) { w.dieAfter(d, n, &done) })
+			}
+		})
+	}
+}
+
+// faults are what can happen to a call.
+func faults() map[string]vcdsim.Fault {
+	return map[string]vcdsim.Fault{
+		"is never asked":    {DropBefore: true},
+		"answers to nobody": {DropAfter: true},
+		"fails inside":      {Status: http.StatusInternalServerError},
+		"is busy":           {Busy: vcdsim.BusyTenant},
+		"is interrupted":    {Truncate: true},
+	}
+}
+
+func TestEveryFaultAtEveryCall(t *testing.T) {
+	for _, shape := range []shape{shapes()[0], shapes()[3]} {
+		calls := 0
+		t.Run(shape.name+" without faults", func(t *testing.T) {
+			w := newWorld(t, shape.model())
+			w.life(shape, func(d *lb.Desired) { w.insist(d) })
+			calls = len(w.sim.Requests())
+		})
+		for name, fault := range faults() {
+			t.Run(fmt.Sprintf("%s, VCD %s", shape.name, name), func(t *testing.T) {
+				t.Parallel()
+				for skip := 3; skip < calls; skip += 4 { // the login is tested elsewhere; every call has its turn with one fault or another
+					w := newWorld(t, shape.model())
+					fault.Skip, fault.Count = skip+len(name)%4, 1
+					w.sim.Faults().Add(fault)
+					w.life(shape, func(d *lb.Desired) { w.insist(d) })
+				}
+			})
+		}
+	}
+}
+
+func TestEveryTaskFails(t *testing.T) {
+	for _, shape := range []shape{shapes()[0], shapes()[3]} {
+		t.Run(shape.name, func(t *testing.T) {
+			t.Parallel()
+			tasks := writesOf(t, shape)
+			for skip := range tasks {
+				w := newWorld(t, shape.model())
+				w.sim.Faults().Add(vcdsim.Fault{FailTask: true, Skip: skip, Count: 1})
+				w.life(shape, func(d *lb.Desired) { w.insist(d) })
+			}
+		})
+	}
+}
+
+func TestManyTasksFailAndManyCallsAreLost(t *testing.T) {
+	for _, shape := range shapes()[:4] {
+		t.Run(shape.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, shape.model(), func(c *vcdsim.Config) { c.Seed = 7 })
+			w.sim.Faults().Add(vcdsim.Fault{FailTask: true, Probability: 0.2, Count: 5})
+			w.sim.Faults().Add(vcdsim.Fault{Busy: vcdsim.BusyProvider, Operation: "P*", Probability: 0.2, Count: 8})
+			w.sim.Faults().Add(vcdsim.Fault{DropAfter: true, Operation: "P*", Probability: 0.2, Count: 3})
+			w.life(shape, func(d *lb.Desired) { w.insist(d) })
+		})
+	}
+}
+
+func TestTwoClustersOnOneGateway(t *testing.T) {
+	for _, shape := range shapes()[:4] {
+		t.Run(shape.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, shape.model())
+			other := *w
+			other.restart()
+			a, b := shape.wish(service("c1", "web"), 80, 443), shape.wish(service("c2", "web"), 80, 8080)
+			both(func() { w.insist(&a) }, func() { other.insist(&b) })
+
+			w.restart()
+			other.restart()
+			one, two := w.insist(&a), other.insist(&b)
+			w.Expect(one.Status.Ready && two.Status.Ready).To(BeTrue())
+			w.Expect(one.Status.Addresses).NotTo(Equal(two.Status.Addresses), "one owner each")
+			w.Expect(w.driver.Owners(t.Context(), w.gateway, "c2")).To(ConsistOf(b.Owner, lb.Owner{Cluster: "c2"}))
+			before := w.left("c2")
+			w.remove(a)
+			w.Expect(w.left("c1")).To(BeEmpty())
+			w.Expect(w.left("c2")).To(Equal(before), "what the other has is not touched")
+			other.remove(b)
+			w.Expect(w.left("")).To(BeEmpty())
+		})
+	}
+}
+
+// both runs two functions at the same time.
+func both(a, b func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		a()
+	}()
+	b()
+	<-done
+}
+
+// soon bounds what is waited for in tests.
+const soon = 5 * time.Second

@@ -1,0 +1,378 @@
+package edge_test
+
+import (
+	"context"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// steps plans what makes a load balancer, with its address written down.
+func (w *world) steps(d *lb.Desired) []lb.Step {
+	w.t.Helper()
+	plan, err := w.plan(d)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(plan.Steps).NotTo(BeEmpty())
+	d.Intent = plan.Intent
+	return plan.Steps
+}
+
+// run runs a step that must succeed.
+func (w *world) run(step lb.Step) {
+	w.t.Helper()
+	w.Expect(w.driver.Run(w.t.Context(), w.gateway, step)).To(Succeed())
+}
+
+func TestWhatIsDoneTwiceIsDoneOnce(t *testing.T) {
+	for _, shape := range shapes()[:4] {
+		t.Run(shape.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, shape.model())
+			d := shape.wish(service("c1", "web"), 80)
+			for range 4 {
+				plan, err := w.plan(&d)
+				w.Expect(err).NotTo(HaveOccurred())
+				if d.Intent = append(d.Intent, plan.Intent...); plan.Done() {
+					break
+				}
+				for _, step := range plan.Steps {
+					w.run(step)
+					w.run(step)
+					w.restart() // another process does not know what was done
+					w.run(step)
+				}
+			}
+			w.stands(d, 1)
+			gone := absent(d)
+			for _, step := range w.steps(&gone) {
+				w.run(step)
+				w.run(step)
+				w.restart()
+				w.run(step)
+			}
+			w.remove(d)
+			w.Expect(w.left("")).To(BeEmpty())
+		})
+	}
+}
+
+func TestWhatSomebodyElseHasIsLeftAlone(t *testing.T) {
+	w := newWorld(t, vcdsim.K8sTenant())
+	d := wish(service("c1", "web"), 80)
+	var pool lb.Step
+	for _, step := range w.steps(&d) {
+		if step.Kind == lb.KindPool {
+			pool = step
+			break
+		}
+		w.run(step)
+	}
+	org := w.sim.State().Model.Orgs[1].ID
+	w.sim.Edit(func(e *vcdsim.Editor) {
+		e.AddDocument("1.0.0/loadBalancer/pools", "loadBalancerPool", org, w.gateway, map[string]any{
+			"name": pool.Name, "description": "made by hand", "enabled": true,
+		})
+	})
+
+	err := w.driver.Run(t.Context(), w.gateway, pool)
+
+	w.Expect(err).To(MatchError(lb.ErrRefused))
+	w.Expect(err).To(MatchError(ContainSubstring("the name is taken by something of somebody else")))
+}
+
+func TestErrorsSayWhatToDo(t *testing.T) {
+	tests := []struct {
+		name  string
+		fault vcdsim.Fault
+		kind  error
+	}{
+		{"VCD works on the gateway", vcdsim.Fault{Busy: vcdsim.BusyTenant}, lb.ErrBusy},
+		{"bad input", vcdsim.Fault{Status: http.StatusBadRequest}, lb.ErrRefused},
+		{"a missing right", vcdsim.Fault{Status: http.StatusForbidden}, lb.ErrRefused},
+		{"a quota", vcdsim.Fault{Status: http.StatusBadRequest, Code: "QUOTA_EXCEEDED"}, lb.ErrRefused},
+		{"VCD fails inside", vcdsim.Fault{Status: http.StatusInternalServerError}, lb.ErrUnknown},
+		{"no answer", vcdsim.Fault{DropAfter: true}, lb.ErrUnknown},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, vcdsim.K8sTenant())
+			d := wish(service("c1", "web"), 80)
+			steps := w.steps(&d)
+			tt.fault.Operation = "POST /cloudapi/1.0.0/firewallGroups"
+			if tt.name == "a missing right" {
+				tt.fault.Operation = "POST /cloudapi/1.0.0/loadBalancer/*"
+				w.run(steps[0])
+				steps = steps[1:]
+				steps[0].Pool.Group, steps[0].Pool.Members = lb.Ref{}, d.Members
+			}
+			w.sim.Faults().Add(tt.fault)
+
+			err := w.driver.Run(t.Context(), w.gateway, steps[0])
+
+			w.Expect(err).To(MatchError(tt.kind))
+			w.Expect(err.Error()).To(HavePrefix(steps[0].String() + ": "))
+		})
+	}
+}
+
+func TestObservationFailsClosed(t *testing.T) {
+	for _, path := range []string{"virtualServiceSummaries", "poolSummaries", "summaries", "nat/rules", "applicationPortProfiles", "certificateLibrary"} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, vcdsim.K8sTenant())
+			for _, operation := range []string{"GET /cloudapi/*/*/*/" + path, "GET /cloudapi/*/*/" + path, "GET /cloudapi/*/" + path} {
+				w.sim.Faults().Add(vcdsim.Fault{Status: http.StatusInternalServerError, Operation: operation})
+			}
+			_, err := w.driver.Observe(t.Context(), w.gateway, lb.Query{Owner: service("c1", "web"), Facts: lb.Forwardings | lb.Certificates})
+			w.Expect(err).To(MatchError(lb.ErrUnknown))
+			_, err = w.driver.Owners(t.Context(), w.gateway, "c1")
+			w.Expect(err).To(MatchError(lb.ErrUnknown))
+		})
+	}
+}
+
+func TestARightThatWasTakenAwayIsNoProofOfAbsence(t *testing.T) {
+	w := newWorld(t, vcdsim.K8sTenant())
+	d := oneArm(service("c1", "web"), 80)
+	w.sim.Faults().Add(vcdsim.Fault{Status: http.StatusForbidden, Operation: "GET /cloudapi/1.0.0/ssl/certificateLibrary"})
+	w.insist(&d)
+	w.Expect(w.driver.Owners(t.Context(), w.gateway, "c1")).To(ConsistOf(d.Owner, lb.Owner{Cluster: "c1"}), "who may not see certificates has none")
+
+	w.sim.Faults().Add(vcdsim.Fault{Status: http.StatusForbidden, Operation: "GET /cloudapi/1.0.0/edgeGateways/nat/rules"})
+	_, err := w.driver.Owners(t.Context(), w.gateway, "c1")
+	w.Expect(err).To(MatchError(lb.ErrRefused), "there were rules")
+}
+
+func TestWithoutTheRightToIPSets(t *testing.T) {
+	w := newWorld(t, vcdsim.K8sTenant())
+	w.sim.Faults().Add(vcdsim.Fault{Status: http.StatusForbidden, Operation: "POST /cloudapi/1.0.0/firewallGroups"})
+	d := wish(service("c1", "web"), 80)
+
+	_, err := w.reach(&d)
+	w.Expect(err).To(MatchError(lb.ErrBusy), "the next plan does without")
+	plan := w.insist(&d)
+
+	w.Expect(plan.Status.Ready).To(BeTrue())
+	w.Expect(w.driver.Capabilities(t.Context(), w.gateway)).To(HaveField("MemberSets", false))
+	seen, err := w.driver.Observe(t.Context(), w.gateway, lb.Query{Owner: d.Owner, Facts: lb.FullPools})
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(seen.Pools).To(ConsistOf(HaveField("Members", ConsistOf(d.Members))))
+	w.calls()
+	d.Members = append(d.Members, netip.MustParseAddr("192.168.100.13"))
+	w.insist(&d)
+	_, writes, calls := w.calls()
+	w.Expect(writes).To(Equal(1), "%v", calls)
+}
+
+func TestAnAddressTakenInTheSameMoment(t *testing.T) {
+	tests := []struct {
+		name, path, kind string
+		address          string
+		wish             func(lb.Owner, ...int) lb.Desired
+		body             map[string]any
+	}{
+		{"of a virtual service", "1.0.0/loadBalancer/virtualServices", "loadBalancerVirtualService", "203.0.113.11", wish, map[string]any{
+			"virtualIpAddress": "203.0.113.11", "servicePorts": []any{map[string]any{"portStart": 8080.0, "portEnd": 8080.0}},
+		}},
+		{"inside", "1.0.0/loadBalancer/virtualServices", "loadBalancerVirtualService", "192.168.8.2", oneArm, map[string]any{
+			"virtualIpAddress": "192.168.8.2", "servicePorts": []any{map[string]any{"portStart": 8080.0, "portEnd": 8080.0}},
+		}},
+		{"of a NAT rule", "1.0.0/edgeGateways/{gateway}/nat/rules", "natRule", "203.0.113.11", oneArm, map[string]any{
+			"type": "DNAT", "externalAddresses": "203.0.113.11", "internalAddresses": "192.168.7.7", "dnatExternalPort": "8080", "enabled": true,
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, vcdsim.K8sTenant())
+			d := tt.wish(service("c1", "web"), 80)
+			steps := w.steps(&d)
+			tt.body["name"], tt.body["description"] = "theirs", lb.Marker{Owner: service("c2", "web")}.String()
+			org := w.sim.State().Model.Orgs[1].ID
+			w.sim.Edit(func(e *vcdsim.Editor) { e.AddDocument(tt.path, tt.kind, org, w.gateway, tt.body) })
+			var err error
+			for i := 0; i < len(steps) && err == nil; i++ {
+				err = w.driver.Run(t.Context(), w.gateway, steps[i])
+			}
+			w.Expect(err).To(MatchError(lb.ErrBusy))
+			w.Expect(err).To(MatchError(ContainSubstring("taken in the same moment, by theirs")))
+
+			plan := w.insist(&d)
+			w.Expect(plan.Status.Ready).To(BeTrue())
+			for _, doc := range w.sim.State().Documents {
+				if doc.Path == tt.path {
+					theirs, has := strings.Contains(string(doc.Body), `"theirs"`), strings.Contains(string(doc.Body), `"`+tt.address+`"`)
+					w.Expect(has).To(Equal(theirs), "one owner each")
+				}
+			}
+		})
+	}
+}
+
+func TestAFloatingIPThatAnotherOrganisationHas(t *testing.T) {
+	model := vcdsim.IPSpaces()
+	w := newWorld(t, model)
+	w.sim.Edit(func(e *vcdsim.Editor) {
+		e.Model.IPSpaces[0].Allocations = []vcdsim.IPAllocation{{Type: vcdsim.FloatingIP, Value: "198.51.100.10", OrgID: "another"}}
+	})
+	d := wish(service("c1", "web"), 80)
+
+	_, err := w.reach(&d)
+	w.Expect(err).To(MatchError(lb.ErrBusy))
+	plan := w.insist(&d)
+
+	w.Expect(plan.Status.Ready).To(BeTrue())
+	w.Expect(plan.Status.Addresses).NotTo(ContainElement(netip.MustParseAddr("198.51.100.10")))
+	w.remove(d)
+	w.Expect(w.left("c1")).To(BeEmpty())
+}
+
+func TestAMarkOfSomebodyElseStays(t *testing.T) {
+	w := newWorld(t, vcdsim.IPSpaces())
+	d := wish(service("c1", "web"), 80)
+	steps := w.steps(&d)
+	w.run(steps[0])
+	theirs := lb.Marker{Owner: service("c2", "web")}.String()
+	w.sim.Edit(func(e *vcdsim.Editor) { e.Model.IPSpaces[0].Allocations[0].Description = theirs })
+
+	w.Expect(w.driver.Run(t.Context(), w.gateway, steps[1])).To(MatchError(lb.ErrBusy))
+
+	w.Expect(w.sim.State().Model.IPSpaces[0].Allocations[0].Description).To(Equal(theirs))
+	plan := w.insist(&d)
+	w.Expect(plan.Status.Ready).To(BeTrue())
+	w.Expect(w.left("c1")).To(HaveLen(4), "an address of its own, an IP set, a pool and a virtual service")
+}
+
+func TestDriftIsSeen(t *testing.T) {
+	w := newWorld(t, vcdsim.K8sTenant())
+	now := newTestClock()
+	w.opts = edge.Options{Clock: now}
+	w.restart()
+	d := wish(service("c1", "web"), 80, 443)
+	w.insist(&d)
+	seen, err := w.driver.Observe(t.Context(), w.gateway, lb.Query{Owner: d.Owner})
+	w.Expect(err).NotTo(HaveOccurred())
+	w.sim.Edit(func(e *vcdsim.Editor) {
+		e.DeleteDocument(seen.Services[0].ID)
+		e.Document(seen.Pools[1].ID, func(body map[string]any) { body["healthMonitors"] = []any{} })
+		e.Document(seen.Sets[0].ID, func(body map[string]any) { body["ipAddresses"] = []any{"10.9.9.9"} })
+	})
+
+	for range 4 { // two pools and a set, one each minute
+		now.Advance(time.Minute)
+		w.insist(&d)
+	}
+
+	seen, err = w.driver.Observe(t.Context(), w.gateway, lb.Query{Owner: d.Owner, Facts: lb.FullPools, Fresh: true})
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(seen.Services).To(HaveLen(2), "what was deleted is back")
+	w.Expect(seen.Pools).To(HaveEach(HaveField("Probes", HaveLen(1))), "as is what lists do not show")
+	w.sim.Edit(func(e *vcdsim.Editor) {
+		e.Document(seen.Sets[0].ID, func(body map[string]any) {
+			w.Expect(body["ipAddresses"]).To(ConsistOf("192.168.100.11", "192.168.100.12"))
+		})
+	})
+}
+
+func TestWhatOldVersionsMade(t *testing.T) {
+	w := newWorld(t, vcdsim.K8sTenant())
+	const cluster = "urn:vcloud:entity:vmware:capvcdCluster:11111111-2222-3333-4444-555555555555"
+	short := "capvcdCluster:11111111-2222-3333-4444-555555555555"
+	org := w.sim.State().Model.Orgs[1].ID
+	w.sim.Edit(func(e *vcdsim.Editor) {
+		pool := e.AddDocument("1.0.0/loadBalancer/pools", "loadBalancerPool", org, w.gateway, map[string]any{
+			"name": "ingress-pool-web-" + short + "-http", "enabled": true, "defaultPort": 30080.0, "healthMonitors": []any{map[string]any{"type": "TCP"}},
+			"members": []any{map[string]any{"ipAddress": "192.168.100.11", "port": 30080.0, "enabled": true, "ratio": 1.0}},
+		})
+		e.AddDocument("1.0.0/loadBalancer/virtualServices", "loadBalancerVirtualService", org, w.gateway, map[string]any{
+			"name": "ingress-vs-web-" + short + "-http", "enabled": true, "virtualIpAddress": "203.0.113.50",
+			"loadBalancerPoolRef": map[string]any{"id": pool}, "applicationProfile": map[string]any{"type": "L4"},
+			"servicePorts": []any{map[string]any{"portStart": 80.0, "portEnd": 80.0, "tcpUdpProfile": map[string]any{"type": "TCP_PROXY"}}},
+		})
+	})
+	owner := lb.Owner{Cluster: cluster, Namespace: "default", Name: "web", UID: "u"}
+
+	seen, err := w.driver.Observe(t.Context(), w.gateway, lb.Query{Owner: owner, Facts: lb.FullPools})
+
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(seen.Services).To(ConsistOf(And(HaveField("VIPs", ConsistOf(netip.MustParseAddr("203.0.113.50"))), HaveField("Port", 80))))
+	w.Expect(seen.Pools).To(ConsistOf(And(HaveField("Members", ConsistOf(netip.MustParseAddr("192.168.100.11"))), HaveField("NodePort", 30080))))
+	w.Expect(w.driver.Owners(t.Context(), w.gateway, cluster)).To(ConsistOf(HaveField("Name", "web")))
+	other := owner
+	other.Cluster = "another"
+	seen, err = w.driver.Observe(t.Context(), w.gateway, lb.Query{Owner: other})
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(seen.Services).To(BeEmpty())
+	w.Expect(seen.Taken).To(ConsistOf(HaveField("Address", netip.MustParseAddr("203.0.113.50"))))
+}
+
+// stuck lets the next task of a kind hang, and returns what frees it.
+func (w *world) stuck(operation string) (free func()) {
+	id := w.sim.Faults().Add(vcdsim.Fault{Hang: true, Operation: operation})
+	return func() { w.sim.Faults().Remove(id) }
+}
+
+func TestWritesTakeTurns(t *testing.T) {
+	model := vcdsim.K8sTenant()
+	second := model.Orgs[1].VDCs[0].EdgeGateways[0]
+	second.Name, second.Uplinks = "second", []vcdsim.Uplink{{Network: "internet", Subnets: []vcdsim.UplinkSubnet{{
+		Gateway: netip.MustParsePrefix("203.0.113.1/24"), Primary: netip.MustParseAddr("203.0.113.200"),
+		Addresses: []vcdsim.Range{{From: netip.MustParseAddr("203.0.113.200"), To: netip.MustParseAddr("203.0.113.210")}},
+	}}}}
+	model.Orgs[1].VDCs[0].EdgeGateways = append(model.Orgs[1].VDCs[0].EdgeGateways, second)
+	w := newWorld(t, model)
+	w.opts.MaxWaiting = 2
+	w.restart()
+	d := wish(service("c1", "web"), 80)
+	step := w.steps(&d)[0]
+	w.stuck("POST /cloudapi/1.0.0/firewallGroups")
+	ctx, cancel := context.WithCancel(t.Context())
+	errs := make(chan error, 4)
+	for range 4 {
+		go func() { errs <- w.driver.Run(ctx, w.gateway, step) }()
+	}
+
+	var err error
+	w.Eventually(errs, soon).Should(Receive(&err))
+	w.Expect(err).To(MatchError(lb.ErrBusy), "one writes, two wait, the fourth is turned away")
+	w.Expect(err).To(MatchError(ContainSubstring("others wait to write to the edge gateway")))
+	w.sim.Faults().Clear()
+	other := *w
+	other.gateway = vcdsim.URN("gateway", w.sim.State().Model.Orgs[1].VDCs[0].EdgeGateways[1].ID)
+	elsewhere := wish(service("c1", "elsewhere"), 80)
+	other.insist(&elsewhere)
+	w.Consistently(errs, "20ms").ShouldNot(Receive(), "the first still waits for its answer")
+
+	cancel()
+	for range 3 {
+		w.Eventually(errs, soon).Should(Receive(&err))
+		w.Expect(err).To(MatchError(lb.ErrUnknown))
+		w.Expect(err).To(MatchError(context.Canceled))
+	}
+}
+
+func TestWhoGivesUpDoesNotWaitForATask(t *testing.T) {
+	w := newWorld(t, vcdsim.K8sTenant())
+	d := wish(service("c1", "web"), 80)
+	step := w.steps(&d)[0]
+	w.sim.Faults().Add(vcdsim.Fault{StickTask: true})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+
+	err := w.driver.Run(ctx, w.gateway, step)
+
+	w.Expect(err).To(MatchError(lb.ErrUnknown))
+	w.Expect(err).To(MatchError(context.DeadlineExceeded))
+	seen, err := w.driver.Observe(t.Context(), w.gateway, lb.Query{Owner: d.Owner})
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(seen.Sets).To(ConsistOf(HaveField("State", lb.Pending)), "what is half-built is seen")
+}
