@@ -13,33 +13,8 @@ import (
 	"strings"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/record"
 )
-
-// newer is what VCD answers since API 31, which the published schemas do not know.
-var newer = []*regexp.Regexp{
-	regexp.MustCompile(`(?s)\s*<ComputePolicy>.*?</ComputePolicy>`),
-	regexp.MustCompile(`\s*<DefaultComputePolicy [^>]*/>`),
-	regexp.MustCompile(`\s*<(IsElastic|IncludeMemoryOverhead|vmext:ComputeProviderScope)>[^<]*</[^>]*>`),
-	regexp.MustCompile(`\s*<vmext:NsxTManagerReference [^>]*/>`),
-	regexp.MustCompile(` (isComputePolicyCompliant|vmSizingPolicyId|vmPlacementPolicyId|encrypted|dateCreated|totalStorageAllocatedMb|` +
-		`operationFull|shareable|sharingType|uuid|attachedVmCount|isShareable|storageProfileOverrideVmDefault)="[^"]*"`),
-}
-
-// renamed is what had another name in API 30.
-var renamed = []struct{ from, to []byte }{
-	{[]byte(" sizeMb="), []byte(" size=")},
-}
-
-// Published takes out of a document what is newer than the schemas.
-func Published(doc []byte) []byte {
-	for _, re := range newer {
-		doc = re.ReplaceAll(doc, nil)
-	}
-	for _, r := range renamed {
-		doc = bytes.ReplaceAll(doc, r.from, r.to)
-	}
-	return doc
-}
 
 // xmlExchanges are those whose answer is a document of the legacy API.
 func xmlExchanges(exchanges []vcdsim.Exchange) []vcdsim.Exchange {
@@ -85,7 +60,7 @@ func checkBatch(groundTruth, scratch string, docs []vcdsim.Exchange) ([]Violatio
 	args := []string{"--nonet", "--noout", "--schema", filepath.Join(scratch, "driver.xsd")}
 	for i, x := range docs {
 		file := filepath.Join(scratch, fmt.Sprintf("%d.xml", i))
-		if err := os.WriteFile(file, Published(x.Response), 0o600); err != nil {
+		if err := os.WriteFile(file, record.Published(x.Response), 0o600); err != nil {
 			return nil, fmt.Errorf("writing a document: %w", err)
 		}
 		args = append(args, file)

@@ -1,0 +1,100 @@
+package vcdsim
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+const configurationPage = `# What vcdsim can be told
+
+Presets, releases, roles and assumptions of [vcdsim](../guides/vcdsim.md). This page is made from the code:
+` + "`go test ./vcdsim -run ConfigurationPage -update`" + ` writes it.
+
+## Presets
+
+` + "`--preset`" + `, or ` + "`Config.Model`" + `.
+
+| Preset | What exists at the start |
+|---|---|
+%s
+## Releases
+
+` + "`--version`" + `, or ` + "`Config.Version`" + `. Each serves the API versions up to its own.
+
+| API | Release of VCD |
+|---|---|
+%s
+## Rights
+
+Changes take a right, and so does reading what belongs to edge gateways, certificates and IP Spaces; a role that lacks it gets 403 in the
+words VCD has for what does not exist. Where there are several rights, one of them is enough.
+
+| Request | Right |
+|---|---|
+%s
+The user ` + "`capvcd`" + ` of the presets has the role ` + "`" + RoleClusterAuthor + "`" + `, the user ` + "`ccm`" + ` has ` + "`" + RoleCloudProvider + "`" + `: %s.
+
+## Assumptions
+
+What nobody could verify on a real VCD is one switch each: ` + "`Config.Assumptions`" + `, beginning with ` + "`DefaultAssumptions()`" + `.
+
+| Assumption | Default | Meaning |
+|---|---|---|
+%s`
+
+// assumptionComments are what the code says of each field of Assumptions.
+func assumptionComments(g *WithT) map[string]string {
+	file, err := parser.ParseFile(token.NewFileSet(), "assumptions.go", nil, parser.ParseComments)
+	g.Expect(err).NotTo(HaveOccurred())
+	out := map[string]string{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if f, ok := n.(*ast.Field); ok && f.Doc != nil && len(f.Names) == 1 {
+			text := strings.Join(strings.Fields(f.Doc.Text()), " ")
+			out[f.Names[0].Name] = strings.TrimPrefix(text, f.Names[0].Name+": ")
+		}
+		return true
+	})
+	return out
+}
+
+func TestConfigurationPageIsWhatTheCodeSays(t *testing.T) {
+	g := NewWithT(t)
+	var presets, releases, needed, assumed strings.Builder
+	for _, p := range Presets() {
+		fmt.Fprintf(&presets, "| `%s` | %s |\n", p.Name, p.Description)
+	}
+	for _, v := range Versions() {
+		fmt.Fprintf(&releases, "| `%s` | %s |\n", v, v.Release())
+	}
+	for _, n := range append(needs, networkNeeds...) {
+		method := n.method
+		if method == "" {
+			method = "any but GET"
+		}
+		fmt.Fprintf(&needed, "| %s `%s…%s` | `%s` |\n", method, n.under, n.end, strings.Join(n.rights, "`, `"))
+	}
+	comments, defaults := assumptionComments(g), reflect.ValueOf(DefaultAssumptions())
+	for i := range defaults.NumField() {
+		name := defaults.Type().Field(i).Name
+		g.Expect(comments).To(HaveKey(name))
+		fmt.Fprintf(&assumed, "| `%s` | `%v` | %s |\n", name, defaults.Field(i).Interface(), comments[name])
+	}
+	rights := "`" + strings.Join(RightsOfCloudProvider(), "`, `") + "`"
+	page := fmt.Sprintf(configurationPage, presets.String(), releases.String(), needed.String(), rights, assumed.String())
+	file := filepath.Join("..", "docs", "reference", "vcdsim-configuration.md")
+	if *update {
+		g.Expect(os.WriteFile(file, []byte(page), 0o600)).To(Succeed())
+	}
+	written, err := os.ReadFile(file)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(written)).To(Equal(page), "run: go test ./vcdsim -run ConfigurationPage -update")
+}

@@ -1,0 +1,32 @@
+package record
+
+import (
+	"bytes"
+	"regexp"
+)
+
+// newer is what VCD answers since API 31, which the published XML schemas do not know.
+var newer = []*regexp.Regexp{
+	regexp.MustCompile(`(?s)\s*<ComputePolicy>.*?</ComputePolicy>`),
+	regexp.MustCompile(`\s*<DefaultComputePolicy [^>]*/>`),
+	regexp.MustCompile(`\s*<(IsElastic|IncludeMemoryOverhead|vmext:ComputeProviderScope)>[^<]*</[^>]*>`),
+	regexp.MustCompile(`\s*<vmext:NsxTManagerReference [^>]*/>`),
+	regexp.MustCompile(` (isComputePolicyCompliant|vmSizingPolicyId|vmPlacementPolicyId|encrypted|dateCreated|totalStorageAllocatedMb|` +
+		`operationFull|shareable|sharingType|uuid|attachedVmCount|isShareable|storageProfileOverrideVmDefault)="[^"]*"`),
+}
+
+// renamed is what had another name in API 30.
+var renamed = []struct{ from, to []byte }{
+	{[]byte(" sizeMb="), []byte(" size=")},
+}
+
+// Published takes out of an XML document what is newer than the schemas VMware published, so that it can be held to them.
+func Published(doc []byte) []byte {
+	for _, re := range newer {
+		doc = re.ReplaceAll(doc, nil)
+	}
+	for _, r := range renamed {
+		doc = bytes.ReplaceAll(doc, r.from, r.to)
+	}
+	return doc
+}
