@@ -111,13 +111,13 @@ func (p *program) cloud(c *cloudconfig.CompletedConfig, stop <-chan struct{}) (c
 	if err := serveProbes(c, p.flags.probes, ready, wire.Handler(p.flags.wireLog), stop); err != nil {
 		return nil, err
 	}
+	balancers, parts := p.loadBalancers(c, sessions)
 	return cpi.New(cpi.Options{
-		Name: cpivcd.ProviderName,
+		Name: cpivcd.ProviderName, LoadBalancer: balancers, Parts: append(parts, ready),
 		Instances: cpi.NewInstances(cpi.InstanceOptions{
 			Name: cpivcd.ProviderName, Machines: machines, Addresses: addressPolicy(p.config.Nodes), MaxAge: p.config.Nodes.MaxAge,
 			Nodes: nodes, Recorder: c.EventRecorder,
 		}),
-		Parts: []cpi.Starter{ready},
 	}), nil
 }
 

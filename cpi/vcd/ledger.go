@@ -53,7 +53,12 @@ type Ledger struct {
 type owned struct {
 	resources []rde.Resource
 	addresses []string
+	told      []rde.Resource // when the last event was
 	failure   string
+}
+
+func (o owned) same(other owned) bool {
+	return slices.Equal(o.resources, other.resources) && slices.Equal(o.addresses, other.addresses)
 }
 
 var (
@@ -92,21 +97,36 @@ func (l *Ledger) Start(ctx context.Context) {
 func (l *Ledger) Note(e cpi.Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	key, name := e.Owner.UID+"/"+e.Owner.String(), e.Owner.String()
-	before := l.owners[key]
+	key := e.Place + "/" + e.Owner.UID + "/" + e.Owner.String()
+	before, known := l.owners[key]
 	if e.Err != nil {
 		l.failed(key, before, e)
 		return
 	}
-	now := owned{resources: resourcesOf(e.Objects), addresses: addressesOf(e)}
-	if e.Operation == cpi.Deleted && len(now.resources) == 0 {
-		delete(l.owners, key)
-	} else {
-		l.owners[key] = now
+	now := owned{resources: resourcesOf(e.Objects), addresses: addressesOf(e), told: before.told}
+	next := rde.Change{Put: now.resources, AddIPs: now.addresses}
+	if !known {
+		now.told = now.resources // what stood before we looked is no news
+	} else if e.Settled && !slices.Equal(now.resources, now.told) {
+		next.Events = []rde.Entry{l.entry(e, eventOf(e, now.told)+"Loadbalancer", "")}
+		now.told = now.resources
 	}
-	next := rde.Change{Put: now.resources, AddIPs: now.addresses, Healed: []string{name}}
+	if before.failure != "" {
+		if !e.Settled {
+			now.failure = before.failure
+		} else {
+			next.Healed = []string{e.Owner.String()}
+		}
+	}
+	l.owners[key] = now
+	if e.Absent && e.Settled {
+		delete(l.owners, key)
+	}
+	if known && len(next.Events)+len(next.Healed) == 0 && now.same(before) || !known && len(now.resources) == 0 {
+		return
+	}
 	for _, r := range before.resources {
-		if !slices.ContainsFunc(now.resources, func(x rde.Resource) bool { return x.Type == r.Type && x.ID == r.ID }) {
+		if !contains(now.resources, r) {
 			next.Drop = append(next.Drop, r)
 		}
 	}
@@ -115,17 +135,18 @@ func (l *Ledger) Note(e cpi.Entry) {
 			next.DropIPs = append(next.DropIPs, a)
 		}
 	}
-	same := before.failure == "" && slices.Equal(before.resources, now.resources) && slices.Equal(before.addresses, now.addresses)
-	if same {
-		return
-	}
-	next.Events = []rde.Entry{l.entry(e, map[cpi.Operation]string{
-		cpi.Created: "CreatedLoadbalancer", cpi.Updated: "UpdatedLoadbalancer", cpi.Deleted: "DeletedLoadbalancer",
-	}[e.Operation], "")}
-	if e.Operation == cpi.Read {
-		next.Events = nil
-	}
 	l.add(next)
+}
+
+// eventOf says what was done to a load balancer of which resources stood.
+func eventOf(e cpi.Entry, stood []rde.Resource) string {
+	switch {
+	case e.Absent:
+		return "Deleted"
+	case len(stood) == 0:
+		return "Created"
+	}
+	return "Updated"
 }
 
 // failed notes an error, once until another one.
@@ -135,11 +156,22 @@ func (l *Ledger) failed(key string, before owned, e cpi.Entry) {
 	}
 	before.failure = e.Err.Error()
 	l.owners[key] = before
-	l.add(rde.Change{Errors: []rde.Entry{l.entry(e, string(e.Operation)+"LoadbalancerError", before.failure)}})
+	name := "Update"
+	switch {
+	case e.Absent:
+		name = "Delete"
+	case len(before.resources) == 0:
+		name = "Create"
+	}
+	l.add(rde.Change{Errors: []rde.Entry{l.entry(e, name+"LoadbalancerError", before.failure)}})
 }
 
 func (l *Ledger) entry(e cpi.Entry, name, detail string) rde.Entry {
 	return rde.Entry{Name: name, OccurredAt: l.opts.Clock.Now(), ResourceName: e.Owner.String(), Detail: detail}
+}
+
+func contains(all []rde.Resource, r rde.Resource) bool {
+	return slices.ContainsFunc(all, func(x rde.Resource) bool { return x.Type == r.Type && x.ID == r.ID })
 }
 
 func (l *Ledger) inUse(address string) bool {
@@ -155,9 +187,7 @@ func (l *Ledger) inUse(address string) bool {
 func (l *Ledger) add(next rde.Change) {
 	c := &l.change
 	is := func(all []rde.Resource) func(rde.Resource) bool {
-		return func(r rde.Resource) bool {
-			return slices.ContainsFunc(all, func(x rde.Resource) bool { return x.Type == r.Type && x.ID == r.ID })
-		}
+		return func(r rde.Resource) bool { return contains(all, r) }
 	}
 	in := func(all []string) func(string) bool { return func(s string) bool { return slices.Contains(all, s) } }
 	c.Put = append(slices.DeleteFunc(c.Put, is(slices.Concat(next.Put, next.Drop))), next.Put...)

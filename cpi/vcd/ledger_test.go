@@ -67,7 +67,7 @@ func (s *site) content(t *testing.T, id string) string {
 var owner = lb.Owner{Cluster: "c1", Namespace: "shop", Name: "web", UID: "u1"}
 
 func standing(ids ...string) cpi.Entry {
-	e := cpi.Entry{Owner: owner, Operation: cpi.Created, Addresses: []netip.Addr{netip.MustParseAddr("203.0.113.7")}}
+	e := cpi.Entry{Owner: owner, Settled: true, Addresses: []netip.Addr{netip.MustParseAddr("203.0.113.7")}}
 	for _, id := range ids {
 		e.Objects = append(e.Objects, lb.ObjectStatus{Kind: lb.KindService, ID: id, Name: "vs-" + id, Address: e.Addresses[0]})
 	}
@@ -94,10 +94,12 @@ func TestLedger(t *testing.T) {
 	s.Expect(l.write(t.Context())).To(Succeed())
 	s.Expect(writes()).To(Equal(1), "nothing new, nothing written")
 
+	l.Note(cpi.Entry{Owner: owner})
 	l.Note(standing("a", "b"))
 	l.Note(standing("a", "b"))
-	l.Note(cpi.Entry{Owner: owner, Operation: cpi.Updated, Err: errors.New("no room")})
-	l.Note(cpi.Entry{Owner: owner, Operation: cpi.Updated, Err: errors.New("no room")})
+	l.Note(cpi.Entry{Owner: owner, Place: "elsewhere", Absent: true, Settled: true})
+	l.Note(cpi.Entry{Owner: owner, Err: errors.New("no room")})
+	l.Note(cpi.Entry{Owner: owner, Err: errors.New("no room")})
 	s.Expect(l.write(t.Context())).To(Succeed())
 	s.Expect(writes()).To(Equal(2))
 	content := s.content(t, id)
@@ -109,7 +111,7 @@ func TestLedger(t *testing.T) {
 	s.Expect(l.write(t.Context())).To(Succeed())
 	s.Expect(s.content(t, id)).To(And(Not(ContainSubstring(`"id":"b"`)), Not(ContainSubstring("no room")), ContainSubstring("203.0.113.7")))
 
-	l.Note(cpi.Entry{Owner: owner, Operation: cpi.Deleted})
+	l.Note(cpi.Entry{Owner: owner, Absent: true, Settled: true})
 	s.Expect(l.write(t.Context())).To(Succeed())
 	s.Expect(s.content(t, id)).To(And(ContainSubstring("DeletedLoadbalancer"), ContainSubstring(`"virtualIPs":[]`), ContainSubstring(`"vcdResourceSet":[]`)))
 }

@@ -33,7 +33,7 @@ func newSite(t *testing.T, vApps, each int) *site {
 	model := vcdsim.K8sTenant()
 	model.Orgs[1].VDCs[0].Fleet = vcdsim.Fleet{VApps: vApps, VMsPerVApp: each}
 	s := &site{WithT: NewWithT(t), sim: vcdsimtest.Start(t, vcdsim.Config{Model: model}), clock: testingclock.NewFakePassiveClock(time.Now())}
-	pool := vcd.NewPool(vcd.PoolOptions{RequestsPerSecond: 1000, Burst: 1000})
+	pool := vcd.NewPool(vcd.PoolOptions{RequestsPerSecond: 1000, Burst: 1000, TaskPoll: 20 * time.Millisecond})
 	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
 	s.keys = config.Credentials{Username: "ccm", Password: "password", Version: "1"}
 	s.sessions = NewSessions(pool, config.Config{Site: s.sim.URL(), Org: "acme", CABundle: s.sim.CA()}, func() (config.Credentials, error) { return s.keys, nil })

@@ -1,0 +1,57 @@
+package main
+
+import (
+	cloudprovider "k8s.io/cloud-provider"
+	cloudconfig "k8s.io/cloud-provider/app/config"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/config"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	cpivcd "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
+)
+
+// loadBalancers returns what answers for Services, and what keeps the record of it; nothing if Services are left alone.
+func (p *program) loadBalancers(c *cloudconfig.CompletedConfig, sessions *cpivcd.Sessions) (cloudprovider.LoadBalancer, []cpi.Starter) {
+	b := p.config.Balancer
+	if b.Disabled {
+		return nil, nil
+	}
+	var balancer cpi.Balancer = cpivcd.NewBalancer(cpivcd.BalancerOptions{
+		Session: sessions.Session, Driver: edge.New(sessions.Session, edge.Options{SourceRanges: b.SourceRanges}),
+		ClusterID: p.config.ClusterID, VDCs: p.config.VDCs, Places: places(b),
+	})
+	var parts []cpi.Starter
+	if id := p.config.RDE.ID; id != "" {
+		ledger := cpivcd.NewLedger(cpivcd.LedgerOptions{Session: sessions.Session, ID: id, Version: version.String()})
+		balancer, parts = cpi.Recorded(balancer, ledger), append(parts, ledger)
+	}
+	nodes := c.SharedInformers.Core().V1().Nodes()
+	return cpi.NewLoadBalancers(cpi.LoadBalancerOptions{
+		Balancer: balancer, Defaults: serviceDefaults(p.config), Client: c.Client, Recorder: c.EventRecorder, Drift: b.Drift,
+		Services: c.SharedInformers.Core().V1().Services().Lister(), Nodes: nodes.Lister(), NodeInformer: nodes.Informer(),
+	}), parts
+}
+
+// places returns all gateways of the configuration, the default first.
+func places(b config.Balancer) []config.Gateway {
+	return append([]config.Gateway{b.Gateway}, b.Gateways...)
+}
+
+func serviceDefaults(c config.Config) service.Defaults {
+	b := c.Balancer
+	d := service.Defaults{
+		Cluster: c.ClusterID, Certificate: b.Certificate, EngineGroup: b.EngineGroup, Algorithm: b.Algorithm,
+		SourceRanges: b.SourceRanges, IncludeControlPlane: b.IncludeControlPlane,
+	}
+	for _, place := range places(b) {
+		g := service.Gateway{Name: place.Name, Subnet: place.VIPSubnet, IPSpace: place.IPSpace}
+		if place.OneArm != nil {
+			g.OneArm = &lb.Range{First: place.OneArm.From, Last: place.OneArm.To}
+		}
+		d.Gateways = append(d.Gateways, g)
+	}
+	return d
+}

@@ -1,0 +1,146 @@
+package vcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/config"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// looks is how often is looked until a plan knows what it needs.
+const looks = 4
+
+// BalancerOptions say where load balancers are made.
+type BalancerOptions struct {
+	Session   func(context.Context) (*vcd.Session, error)
+	Driver    *edge.Driver
+	ClusterID string
+	VDCs      []string         // names or URNs of those that networks are looked for in
+	Places    []config.Gateway // by name; the default has none
+}
+
+// A Balancer makes load balancers on edge gateways. Its places are the gateways of the configuration.
+type Balancer struct {
+	opts BalancerOptions
+
+	mu       sync.Mutex
+	gateways map[string]string // URNs by place
+}
+
+var _ cpi.Balancer = (*Balancer)(nil)
+
+// NewBalancer returns what makes load balancers.
+func NewBalancer(opts BalancerOptions) *Balancer {
+	return &Balancer{opts: opts, gateways: map[string]string{}}
+}
+
+// Plan looks at a gateway as often as the plan needs to know more.
+func (b *Balancer) Plan(ctx context.Context, place string, request cpi.PlanRequest) (lb.Plan, error) {
+	gateway, err := b.gateway(ctx, place)
+	if err != nil {
+		return lb.Plan{}, err
+	}
+	can, err := b.opts.Driver.Capabilities(ctx, gateway)
+	if err != nil {
+		return lb.Plan{}, err //nolint:wrapcheck // it says what failed
+	}
+	query := lb.Query{Owner: request.Want.Owner, Fresh: request.Fresh}
+	for range looks {
+		seen, err := b.opts.Driver.Observe(ctx, gateway, query)
+		if err != nil {
+			return lb.Plan{}, err //nolint:wrapcheck // it says what failed
+		}
+		plan := lb.Make(request.Want, seen, can)
+		if plan.Needs == 0 {
+			return plan, nil
+		}
+		query.Facts |= plan.Needs
+	}
+	return lb.Plan{}, fmt.Errorf("the plan for %s always needs to know more: %w", request.Want.Owner, lb.ErrUnknown)
+}
+
+// Run runs a step on the gateway of a place.
+func (b *Balancer) Run(ctx context.Context, place string, step lb.Step) error {
+	gateway, err := b.gateway(ctx, place)
+	if err != nil {
+		return err
+	}
+	return b.opts.Driver.Run(ctx, gateway, step) //nolint:wrapcheck // it says what failed
+}
+
+// Owners returns whoever of the cluster has something on the gateway of a place.
+func (b *Balancer) Owners(ctx context.Context, place string) ([]lb.Owner, error) {
+	gateway, err := b.gateway(ctx, place)
+	if err != nil {
+		return nil, err
+	}
+	return b.opts.Driver.Owners(ctx, gateway, b.opts.ClusterID) //nolint:wrapcheck // it says what failed
+}
+
+// gateway returns the URN of the edge gateway of a place. Once it is found it stays: load balancers are on it.
+func (b *Balancer) gateway(ctx context.Context, place string) (string, error) {
+	b.mu.Lock()
+	known := b.gateways[place]
+	b.mu.Unlock()
+	if known != "" {
+		return known, nil
+	}
+	for _, p := range b.opts.Places {
+		if p.Name != place {
+			continue
+		}
+		id, err := b.find(ctx, p)
+		if err != nil {
+			return "", fmt.Errorf("%w: %w", kindOf(err), err)
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.gateways[place] = id
+		return id, nil
+	}
+	return "", fmt.Errorf("there is no gateway %q in the configuration: %w", place, lb.ErrRefused)
+}
+
+func (b *Balancer) find(ctx context.Context, p config.Gateway) (string, error) {
+	session, err := b.opts.Session(ctx)
+	if err != nil {
+		return "", err
+	}
+	if p.Edge != "" {
+		found, err := session.FindGateway(ctx, p.Edge)
+		return found.ID, err //nolint:wrapcheck // it says what failed
+	}
+	for _, name := range b.opts.VDCs {
+		vdc, err := session.FindVDC(ctx, name)
+		if err != nil {
+			return "", err //nolint:wrapcheck // it says what failed
+		}
+		network, err := session.FindNetwork(ctx, vdc, p.Network)
+		switch {
+		case errors.Is(err, vcd.ErrNotFound):
+			continue
+		case err != nil:
+			return "", err //nolint:wrapcheck // it says what failed
+		case network.EdgeGateway.ID == "":
+			return "", fmt.Errorf("network %s has no edge gateway: name a routed network, or loadbalancer.edgeGateway: %w", p.Network, lb.ErrRefused)
+		}
+		return network.EdgeGateway.ID, nil
+	}
+	return "", fmt.Errorf("network %q is in none of the cluster's VDCs, or may not be seen by this user: %w", p.Network, lb.ErrRefused)
+}
+
+// kindOf says what an error means to those who make load balancers.
+func kindOf(err error) error {
+	for _, target := range []error{vcd.ErrNotFound, vcd.ErrForbidden, vcd.ErrAmbiguous, vcd.ErrInvalid, vcd.ErrUnauthorized, lb.ErrRefused} {
+		if errors.Is(err, target) {
+			return lb.ErrRefused
+		}
+	}
+	return lb.ErrUnknown
+}

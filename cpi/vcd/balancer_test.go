@@ -1,0 +1,90 @@
+package vcd
+
+import (
+	"net/netip"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/config"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+)
+
+func (s *site) balancer(places ...config.Gateway) *Balancer {
+	return NewBalancer(BalancerOptions{
+		Session: s.sessions.Session, Driver: edge.New(s.sessions.Session, edge.Options{}), ClusterID: "c1", VDCs: []string{"acme-vdc"}, Places: places,
+	})
+}
+
+func wanted() lb.Desired {
+	return lb.Desired{
+		Owner: owner, Families: []lb.Family{lb.IPv4}, Members: []netip.Addr{netip.MustParseAddr("192.168.100.10")},
+		Listeners: []lb.Listener{{Name: "http", Protocol: lb.TCP, Application: lb.L4, Port: 80, NodePort: 30080}},
+	}
+}
+
+// settle runs plans until nothing is left to do.
+func settle(t *testing.T, b cpi.Balancer, place string, want lb.Desired) lb.Plan {
+	t.Helper()
+	g := NewWithT(t)
+	for range 20 {
+		plan, err := b.Plan(t.Context(), place, cpi.PlanRequest{Want: want, Fresh: true})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(plan.Refusals).To(BeEmpty())
+		if plan.Done() {
+			return plan
+		}
+		if len(plan.Intent) > 0 {
+			want.Intent = plan.Intent
+		}
+		for _, step := range plan.Steps {
+			g.Expect(b.Run(t.Context(), place, step)).To(Succeed(), step.String())
+		}
+	}
+	t.Fatal("it is never done")
+	return lb.Plan{}
+}
+
+func TestBalancerOnTheGatewayOfANetwork(t *testing.T) {
+	s := newSite(t, 0, 0)
+	id := s.entity(t, "vmware:capvcdCluster:1.1.0", `{"kind":"CAPVCDCluster"}`)
+	ledger := NewLedger(LedgerOptions{Session: s.sessions.Session, ID: id, Version: "2.0.0"})
+	b := cpi.Recorded(s.balancer(config.Gateway{Network: "nodes"}), ledger)
+
+	plan := settle(t, b, "", wanted())
+
+	s.Expect(plan.Status.Addresses).To(HaveLen(1))
+	s.Expect(b.Owners(t.Context(), "")).To(ContainElement(HaveField("Name", "web")))
+	s.Expect(ledger.write(t.Context())).To(Succeed())
+	s.Expect(s.content(t, id)).To(And(ContainSubstring(plan.Status.Addresses[0].String()), ContainSubstring("virtual-service"), ContainSubstring("CreatedLoadbalancer")))
+
+	settle(t, b, "", lb.Desired{Owner: owner, Absent: true})
+	s.Expect(ledger.write(t.Context())).To(Succeed())
+	s.Expect(s.content(t, id)).To(And(Not(ContainSubstring("virtual-service")), ContainSubstring("DeletedLoadbalancer"), ContainSubstring(`"virtualIPs":[]`)))
+}
+
+func TestPlacesThatAreNot(t *testing.T) {
+	s := newSite(t, 0, 0)
+	b := s.balancer(config.Gateway{Network: "none"}, config.Gateway{Name: "edge", Edge: "none"})
+	for place, text := range map[string]string{"": `network "none"`, "edge": `edge gateway "none"`, "typo": `no gateway "typo"`} {
+		t.Run(text, func(t *testing.T) {
+			g := NewWithT(t)
+
+			_, err := b.Plan(t.Context(), place, cpi.PlanRequest{Want: wanted()})
+
+			g.Expect(err).To(And(MatchError(lb.ErrRefused), MatchError(ContainSubstring(text))))
+		})
+	}
+}
+
+func TestTheEdgeGatewayByItsName(t *testing.T) {
+	s := newSite(t, 0, 0)
+	name := s.sim.State().Model.Orgs[1].VDCs[0].EdgeGateways[0].Name
+	byNetwork, byName := s.balancer(config.Gateway{Network: "nodes"}), s.balancer(config.Gateway{Edge: name})
+
+	one, err := byNetwork.gateway(t.Context(), "")
+	s.Expect(err).NotTo(HaveOccurred())
+	s.Expect(byName.gateway(t.Context(), "")).To(Equal(one))
+}
