@@ -16,6 +16,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/crdmigrator"
@@ -105,7 +106,7 @@ func run(ctx context.Context, o *options.Options) (rerr error) {
 func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, ipamv1.AddToScheme, infrav1.AddToScheme,
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, addonsv1.AddToScheme, ipamv1.AddToScheme, infrav1.AddToScheme,
 	} {
 		utilruntime.Must(add(scheme))
 	}
@@ -150,6 +151,9 @@ func setUp(ctx context.Context, mgr manager.Manager, o *options.Options, pool *v
 		cluster.SetupWithManager(ctx, mgr, options.Concurrency(o.ClusterConcurrency)),
 		machine.SetupWithManager(ctx, mgr, options.Concurrency(o.MachineConcurrency)),
 		template.SetupWithManager(ctx, mgr, options.Concurrency(templateConcurrency)),
+		setUpCloudProvider(ctx, mgr, o, &controllers.CloudProviderReconciler{
+			Client: c, Live: live, Identities: identities, Sessions: sessions, Recorder: recorder, WatchFilterValue: o.WatchFilter,
+		}),
 		migrator.SetupWithManager(ctx, mgr, options.Concurrency(1)),
 		webhooks.Setup(mgr),
 		mgr.AddHealthzCheck("webhook", mgr.GetWebhookServer().StartedChecker()),

@@ -33,6 +33,11 @@ const (
 	ConfigKey = "vcloud-ccm-config.yaml"
 	// CredentialsName is the name of the Secret with what it logs in to VCD with.
 	CredentialsName = "vcloud-basic-auth"
+	// ServiceAccountName is the name of the Secret with the token of a service account, in key [RefreshTokenKey]. The cloud controller manager
+	// rewrites it with each use.
+	ServiceAccountName = "vcloud-service-account"
+	// RefreshTokenKey is the key of an API token, or of the token of a service account.
+	RefreshTokenKey = "refreshToken"
 	// ClusterIDName is the name of the Secret with the id of the cluster, in key [ClusterIDKey].
 	ClusterIDName = "vcloud-clusterid-secret"
 	// ClusterIDKey is the key of the id of the cluster.
@@ -133,6 +138,11 @@ func ClusterID(id string) (unstructured.Unstructured, error) {
 // Credentials is the Secret that holds what the cloud controller manager logs in with.
 func Credentials(data map[string][]byte) (unstructured.Unstructured, error) {
 	return secret(CredentialsName, data)
+}
+
+// ServiceAccount is the Secret that holds the first token of a service account.
+func ServiceAccount(token []byte) (unstructured.Unstructured, error) {
+	return secret(ServiceAccountName, map[string][]byte{RefreshTokenKey: token})
 }
 
 func secret(name string, data map[string][]byte) (unstructured.Unstructured, error) {

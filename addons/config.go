@@ -29,7 +29,9 @@ type VCDConfig struct {
 	// CABundle is the PEM bundle of the authorities that may have signed the site's certificate; the system's if empty.
 	CABundle string `json:"caBundle,omitempty"`
 	// Insecure accepts any certificate.
-	Insecure bool `json:"insecure,omitempty"`
+	Insecure bool `json:"insecureSkipVerify,omitempty"`
+	// ServiceAccountSecret is the name of the Secret with the token of a service account, if that is what is logged in with.
+	ServiceAccountSecret string `json:"serviceAccountSecret,omitempty"`
 }
 
 // LoadBalancerConfig is how Services are published.
@@ -38,8 +40,8 @@ type LoadBalancerConfig struct {
 	Network string `json:"network,omitempty"`
 	// VIPSubnet limits the external addresses, as a CIDR.
 	VIPSubnet string `json:"vipSubnet,omitempty"`
-	// ServiceEngineGroup is the name or URN of the service engine group; any with room if empty.
-	ServiceEngineGroup string `json:"serviceEngineGroup,omitempty"`
+	// EngineGroup is the name of the service engine group; any with room if empty.
+	EngineGroup string `json:"engineGroup,omitempty"`
 	// OneArm, if set, puts virtual services on internal addresses behind DNAT rules.
 	OneArm *OneArm `json:"oneArm,omitempty"`
 }

@@ -80,7 +80,7 @@ func TestCreateVCDCluster(t *testing.T) {
 		{"an external endpoint can be given later", `{spec: {endpoint: {type: External, kubeVIP: }}}`, nil},
 		{"an unknown type", `{spec: {endpoint: {type: Magic, kubeVIP: }}}`, []string{"spec.endpoint.type"}},
 
-		{"an identity of its own only for the bundled cloud provider", `{spec: {cloudProvider: {identityRef: {name: ccm}}}}`, []string{"spec.cloudProvider.identityRef"}},
+		{"an identity of its own only for the bundled cloud provider", `{spec: {cloudProvider: {mode: External, identityRef: {name: ccm}}}}`, []string{"spec.cloudProvider.identityRef"}},
 		{"an id as CAPVCD gave them", `{spec: {infraID: "urn:vcloud:entity:vmware:capvcdCluster:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"}}`, nil},
 		{"an id as CAPVCD made up", `{spec: {infraID: "NO_RDE_0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"}}`, nil},
 		{"no id with a space", `{spec: {infraID: "my cluster"}}`, []string{"spec.infraID"}},
@@ -224,7 +224,7 @@ func TestDefaults(t *testing.T) {
 	g.Expect(crds["VCDMachine"].admit(t, machine, nil)).To(BeEmpty())
 
 	g.Expect(cluster["spec"]).To(Equal(parse(t, clusterYAML, `{spec: {identityRef: {kind: VCDIdentity}, endpoint: {type: KubeVIP, port: 6443},
-vApp: {layout: PerFailureDomain}, cloudProvider: {mode: "None"}, orphanedDiskPolicy: Retain, rde: {mode: "None"}}}`)["spec"]),
+vApp: {layout: PerFailureDomain}, cloudProvider: {mode: Managed}, orphanedDiskPolicy: Retain, rde: {mode: "None"}}}`)["spec"]),
 		"what a person reads back of the least VCDCluster")
 	g.Expect(machine["spec"]).To(Equal(parse(t, machineYAML, `{spec: {networks: [{addressSource: Pool, adapter: VMXNET3}],
 bootstrap: {transport: GuestInfo, templateMode: Standard}, powerState: Report, shutdownTimeoutSeconds: 60}}`)["spec"]),

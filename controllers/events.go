@@ -87,6 +87,21 @@ func endpointKnown(r events.EventRecorder, c *infrav1.VCDCluster) {
 	happened(r, c, "EndpointKnown", "The control-plane endpoint is "+c.Spec.ControlPlaneEndpoint.String())
 }
 
+// cloudProviderAdded records that the cloud controller manager is on its way into the workload cluster of c.
+func cloudProviderAdded(r events.EventRecorder, c *infrav1.VCDCluster, image string) {
+	happened(r, c, "CloudProviderAdded", "Putting the cloud controller manager "+image+" into the workload cluster")
+}
+
+// cloudProviderMended records that somebody changed or deleted what belongs to the cloud controller manager of c, and that it is applied anew.
+func cloudProviderMended(r events.EventRecorder, c *infrav1.VCDCluster, what []string) {
+	happened(r, c, "CloudProviderMended", "Changed or missing in the workload cluster, and applied anew: "+few(what))
+}
+
+// cloudProviderRemoved records what was removed from the workload cluster of c.
+func cloudProviderRemoved(r events.EventRecorder, c *infrav1.VCDCluster, what []string) {
+	happened(r, c, "CloudProviderRemoved", "Removed from the workload cluster: "+few(what))
+}
+
 // vAppDeleted records that a vApp of c is gone.
 func vAppDeleted(r events.EventRecorder, c *infrav1.VCDCluster, name string) {
 	happened(r, c, "VAppDeleted", "vApp "+name+" is deleted")

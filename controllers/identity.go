@@ -68,6 +68,10 @@ func (i Identities) resolve(ctx context.Context, namespace string, spec infrav1.
 	if out := credentialsProblem(identity.VCDIdentitySpec, secret); out != done {
 		return l, out, nil
 	}
+	if identity.Type == infrav1.CredentialServiceAccount {
+		return l, stop(infrav1.NotSupportedReason,
+			"%s is a service account, which only a cloud controller manager can use yet: name an identity of type User in spec.identityRef", l.name), nil
+	}
 	l.config = configFor(identity.VCDIdentitySpec, secret)
 	// The identity's word for the site: what it was compared with cannot mean something else to the client.
 	l.config.Site, l.config.Org = strings.TrimSuffix(identity.Site, "/"), spec.Org
@@ -170,11 +174,12 @@ func (i Identities) secret(ctx context.Context, key types.NamespacedName, identi
 
 // credentialsProblem says what is missing in the Secret of an identity.
 func credentialsProblem(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) outcome {
-	if identity.Type == infrav1.CredentialServiceAccount {
-		return stop(infrav1.NotSupportedReason, "Credentials of type ServiceAccount are not supported yet: set spec.type to User")
-	}
 	if len(secret.Data[infrav1.SecretAPIToken]) > 0 || len(secret.Data[infrav1.SecretRefreshToken]) > 0 {
 		return done
+	}
+	if identity.Type == infrav1.CredentialServiceAccount {
+		return stop(infrav1.SecretIncompleteReason, "Secret %s has no %s: it needs the first API token of the service account",
+			client.ObjectKeyFromObject(secret), infrav1.SecretAPIToken)
 	}
 	var missing []string
 	for _, key := range []string{infrav1.SecretUsername, infrav1.SecretPassword} {

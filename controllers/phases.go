@@ -91,18 +91,23 @@ func runPhases[S any](ctx context.Context, obj object, scope S, phases []phase[S
 		if err != nil {
 			return broken(obj, p.condition, err)
 		}
-		if out.problem && !reported(obj, p.condition, out) {
-			problemFound(recorder, obj, p.condition, out)
-		}
-		passed(obj, p.condition, out.pass())
-		set(obj, p.condition, out.status(), out.reason, out.message)
-		if out.unknown {
-			out.after = jitter(out.after, string(obj.GetUID()))
-		}
-		return ctrl.Result{RequeueAfter: out.after}, nil
+		return settle(obj, p.condition, out, recorder), nil
 	}
 	passed(obj, clusterv1.ReadyCondition, passComplete)
 	return ctrl.Result{}, nil
+}
+
+// settle ends a pass in which the phase of a condition is not complete.
+func settle(obj object, condition string, out outcome, recorder events.EventRecorder) ctrl.Result {
+	if out.problem && !reported(obj, condition, out) {
+		problemFound(recorder, obj, condition, out)
+	}
+	passed(obj, condition, out.pass())
+	set(obj, condition, out.status(), out.reason, out.message)
+	if out.unknown {
+		out.after = jitter(out.after, string(obj.GetUID()))
+	}
+	return ctrl.Result{RequeueAfter: out.after}
 }
 
 // broken ends a pass in which the phase of a condition failed. That others come first is no failure.

@@ -178,7 +178,14 @@ func TestNodesTellKubernetesWhoTheyAre(t *testing.T) {
 			for _, registration := range registrations {
 				g.Expect(registration.Name).To(Equal(hostname))
 				g.Expect(registration.KubeletExtraArgs).To(ConsistOf(
-					bootstrapv1.Arg{Name: "provider-id", Value: new(providerID)}))
+					bootstrapv1.Arg{Name: "provider-id", Value: new(providerID)},
+					bootstrapv1.Arg{Name: "cloud-provider", Value: new("external")}), "Nodes wait for the cloud controller manager")
+			}
+			for _, o := range objects {
+				if c, ok := o.(*infrav1.VCDCluster); ok {
+					g.Expect(c.Spec.CloudProvider.Mode).To(Equal(infrav1.CloudProviderManaged))
+					g.Expect(find[*infrav1.VCDIdentity](objects, c.Spec.IdentityRef.Name).Spec.ShareWithClusters).To(HaveValue(BeTrue()), "or it gets no credentials")
+				}
 			}
 		})
 	}

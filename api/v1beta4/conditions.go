@@ -13,6 +13,9 @@ const (
 	// GoneTrustedCondition says whether VMs of the cluster that are missing may count as gone. It is there, and false, while VMs of
 	// several clusters of the site are missing together and nobody has said that they are gone. It is no part of Ready.
 	GoneTrustedCondition = "GoneTrusted"
+	// CloudProviderReadyCondition says whether the bundled cloud controller manager runs in the workload cluster. It is there if
+	// spec.cloudProvider.mode is Managed, and no part of Ready: machines are made before it can run.
+	CloudProviderReadyCondition = "CloudProviderReady"
 )
 
 // Condition types of a VCDMachine.

@@ -117,4 +117,10 @@ type LoadBalancerSpec struct {
 	// +kubebuilder:validation:MinLength=3
 	// +kubebuilder:validation:MaxLength=49
 	VIPSubnet string `json:"vipSubnet,omitempty"`
+
+	// serviceEngineGroup is the name of the service engine group of virtual services; the first with room if empty.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	ServiceEngineGroup string `json:"serviceEngineGroup,omitempty"`
 }

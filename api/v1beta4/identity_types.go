@@ -72,8 +72,8 @@ type VCDIdentitySpec struct {
 	// +optional
 	TLS IdentityTLS `json:"tls,omitempty,omitzero"`
 
-	// shareWithClusters allows that these credentials are given to the cloud controller manager of workload clusters. Mutable
-	// in place.
+	// shareWithClusters allows that these credentials are given to the cloud controller manager of workload clusters, whose
+	// administrators can read them. Those of a VCDClusterIdentity, and of a system administrator, never are. Mutable in place.
 	// +optional
 	ShareWithClusters *bool `json:"shareWithClusters,omitempty"`
 }

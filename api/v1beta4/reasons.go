@@ -48,6 +48,21 @@ const (
 	CredentialsAcceptedAnnotation = "infrastructure.cluster.x-k8s.io/credentials-accepted"
 	// VAppCreatedAnnotation on a VCDCluster, with the value "true", says that VCD was asked to create VMs in its vApp.
 	VAppCreatedAnnotation = "infrastructure.cluster.x-k8s.io/vapp-created"
+	// CloudProviderOfAnnotation on an object in a workload cluster is the id of the cluster whose bundled cloud controller manager it is part of.
+	CloudProviderOfAnnotation = "infrastructure.cluster.x-k8s.io/cloud-provider-of"
+	// CloudProviderAppliedAnnotation on such an object is when the whole set was last applied anew, because somebody had changed it (RFC 3339).
+	CloudProviderAppliedAnnotation = "infrastructure.cluster.x-k8s.io/cloud-provider-applied-at"
+	// CloudProviderWrittenAnnotation on the Secret with the manifests of the cloud controller manager is when they last changed (RFC 3339).
+	CloudProviderWrittenAnnotation = "infrastructure.cluster.x-k8s.io/cloud-provider-written-at"
+	// CloudProviderInventoryAnnotation on that Secret lists the objects in it, as JSON.
+	CloudProviderInventoryAnnotation = "infrastructure.cluster.x-k8s.io/cloud-provider-inventory"
+	// CloudProviderDroppedAnnotation on that Secret lists what is to be removed from the workload cluster, because it is in the Secret no
+	// more, as JSON.
+	CloudProviderDroppedAnnotation = "infrastructure.cluster.x-k8s.io/cloud-provider-dropped"
+	// CloudProviderCredentialsAnnotation on that Secret is the version of the credentials in it, which logged in.
+	CloudProviderCredentialsAnnotation = "infrastructure.cluster.x-k8s.io/cloud-provider-credentials"
+	// CloudProviderLabel on a Cluster has it selected by the ClusterResourceSets with its cloud controller manager.
+	CloudProviderLabel = "infrastructure.cluster.x-k8s.io/cloud-provider"
 	// KeepVAppAnnotation on a VCDCluster or VCDMachine that is deleted, with the value "true", says that a person wants its vApp to stay,
 	// because of what else is in it.
 	KeepVAppAnnotation = "infrastructure.cluster.x-k8s.io/keep-vapp"
@@ -166,6 +181,28 @@ const (
 	WorkloadClusterUnreachableReason = "WorkloadClusterUnreachable"
 	// VAppUnverifiedReason means that the vApp is not seen, which is no proof that it is gone. Wait, or follow the message.
 	VAppUnverifiedReason = "VAppUnverified"
+)
+
+// Reasons of cloud controller managers.
+const (
+	// WaitingForControlPlaneReason means that nothing can be installed before the control plane answers. Wait, or look at the Cluster.
+	WaitingForControlPlaneReason = "WaitingForControlPlane"
+	// ForeignCloudProviderReason means that another cloud controller manager is installed in the workload cluster, and ours is not put beside
+	// it. Remove what the message names, or set spec.cloudProvider.mode to External.
+	ForeignCloudProviderReason = "ForeignCloudProvider"
+	// IdentityNotSharedReason means that the identity does not allow that its credentials are put into workload clusters. Set
+	// spec.shareWithClusters of the identity, or name another in spec.cloudProvider.identityRef.
+	IdentityNotSharedReason = "IdentityNotShared"
+	// IdentityNotShareableReason means that credentials of this kind are never put into workload clusters: those of a VCDClusterIdentity, of a
+	// system administrator, and a service account that the manager uses itself. Name another in spec.cloudProvider.identityRef.
+	IdentityNotShareableReason = "IdentityNotShareable"
+	// LoadBalancerInvalidReason means that spec.loadBalancer cannot be used. Correct it.
+	LoadBalancerInvalidReason = "LoadBalancerInvalid"
+	// CloudProviderApplyingReason means that the manifests are not all as they should be in the workload cluster. Wait; look at the
+	// ClusterResourceSet that the message names if it lasts.
+	CloudProviderApplyingReason = "CloudProviderApplying"
+	// CloudProviderUnavailableReason means that no pod of the cloud controller manager is ready. Look at its Deployment, and at its log.
+	CloudProviderUnavailableReason = "CloudProviderUnavailable"
 )
 
 // Reasons of VCDMachineTemplates.

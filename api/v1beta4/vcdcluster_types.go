@@ -70,7 +70,7 @@ type VCDClusterSpec struct {
 
 	// cloudProvider says who runs the cloud controller manager of the workload cluster. Mutable in place.
 	// +optional
-	// +kubebuilder:default={mode: None}
+	// +kubebuilder:default={mode: Managed}
 	CloudProvider CloudProviderSpec `json:"cloudProvider,omitempty,omitzero"`
 
 	// proxy is the HTTP proxy of the nodes. Mutable in place; takes effect on new nodes.
@@ -141,12 +141,14 @@ const (
 // CloudProviderSpec says who runs the cloud controller manager of the workload cluster.
 // +kubebuilder:validation:XValidation:rule="!has(self.identityRef) || (has(self.mode) && self.mode == 'Managed')",fieldPath=".identityRef",message="may only be set when mode is Managed"
 type CloudProviderSpec struct {
-	// mode is Managed, External or None.
+	// mode is Managed, External or None. Managed installs the bundled one and keeps it; External leaves what runs to the user; None removes
+	// what Managed installed.
 	// +optional
-	// +kubebuilder:default=None
+	// +kubebuilder:default=Managed
 	Mode CloudProviderMode `json:"mode,omitempty"`
 
-	// identityRef is the identity of the cloud controller manager, if not the cluster's own.
+	// identityRef is the identity of the cloud controller manager, if not the cluster's own. Either is a VCDIdentity, and says
+	// shareWithClusters: its credentials are put into the workload cluster.
 	// +optional
 	IdentityRef *IdentityReference `json:"identityRef,omitempty"`
 }

@@ -3,6 +3,7 @@
 package options
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -24,6 +25,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
 )
 
 // Options are the flags of the manager.
@@ -52,6 +56,10 @@ type Options struct {
 	IdentityConcurrency    int
 	SkipCRDMigrationPhases []string
 
+	CloudProviderRegistry string
+	CloudProviderVersion  string
+	CloudProviderLook     time.Duration
+
 	VCDRequestsPerSecond float64
 	VCDBurst             int
 	VCDInFlight          int
@@ -72,6 +80,7 @@ func New(fs *pflag.FlagSet, namespace string) *Options {
 	o.sections.NormalizeNameFunc = cliflag.WordSepNormalizeFunc
 	o.addScopeFlags(namespace)
 	o.addVCDFlags()
+	o.addCloudProviderFlags()
 	o.addWorkFlags()
 	o.addLeaderFlags()
 	o.addServingFlags()
@@ -100,6 +109,21 @@ func (o *Options) addVCDFlags() {
 	fs.DurationVar(&o.VCDLookupTTL, "vcd-lookup-ttl", 10*time.Minute, "How long it is remembered what networks, templates and policies were found by name.")
 	fs.DurationVar(&o.VCDSessionIdle, "vcd-session-idle", 30*time.Minute, "After how long without use a session is logged out.")
 	fs.DurationVar(&o.VCDWireLogDuration, "vcd-wire-log-duration", 10*time.Minute, "How long calls are logged after the signal SIGUSR1, or until a second one. At --v=7 they are logged always.")
+}
+
+func (o *Options) addCloudProviderFlags() {
+	fs := o.sections.FlagSet("Cloud controller manager of workload clusters")
+	fs.StringVar(&o.CloudProviderRegistry, "cloud-provider-registry", addons.Registry, "The registry, and folder in it, that workload clusters pull the image "+addons.Repository+" from.")
+	fs.StringVar(&o.CloudProviderVersion, "cloud-provider-version", "", "The tag of that image; the version of this manager if empty.")
+	fs.DurationVar(&o.CloudProviderLook, "cloud-provider-look", 5*time.Minute, "How often workload clusters are looked at whose cloud controller manager is as it should be.")
+}
+
+// unreleased is the tag of an image that belongs to no release.
+const unreleased = "dev"
+
+// CloudProviderImage is the whole reference of the image of the cloud controller manager.
+func (o *Options) CloudProviderImage() string {
+	return addons.Image(o.CloudProviderRegistry, cmp.Or(o.CloudProviderVersion, version.Version, unreleased))
 }
 
 func (o *Options) addWorkFlags() {

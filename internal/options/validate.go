@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -29,6 +30,7 @@ func (o *Options) Validate() error {
 		between("vcd-wire-log-duration", o.VCDWireLogDuration, time.Second, wirelog.Max),
 		positive("vcdcluster-concurrency", o.ClusterConcurrency), positive("vcdmachine-concurrency", o.MachineConcurrency),
 		positive("vcdidentity-concurrency", o.IdentityConcurrency), between("sync-period", o.SyncPeriod, time.Second, 24*time.Hour),
+		between("cloud-provider-look", o.CloudProviderLook, time.Second, 24*time.Hour), o.image(),
 		positive("kube-api-qps", o.KubeAPIQPS), positive("kube-api-burst", o.KubeAPIBurst), o.phases(), o.leases(),
 		o.port(), address("health-addr", o.HealthAddr), address("profiler-address", o.ProfilerAddress),
 		address("diagnostics-address", o.Manager.DiagnosticsAddress), wrong("tls-*", tls),
@@ -94,6 +96,19 @@ func (o *Options) leases() error {
 			o.RenewDeadline, leaderelection.JitterFactor, o.RetryPeriod)
 	case o.LeaseDuration <= o.RenewDeadline:
 		return fmt.Errorf("--leader-elect-lease-duration: is %s, but must be more than --leader-elect-renew-deadline (%s)", o.LeaseDuration, o.RenewDeadline)
+	}
+	return nil
+}
+
+// tag is what Kubernetes and registries take for one.
+var tag = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
+
+func (o *Options) image() error {
+	if v := o.CloudProviderVersion; v != "" && (!tag.MatchString(v) || v == "latest") {
+		return fmt.Errorf("--cloud-provider-version: %q is no version: it must be a tag of an image other than latest", v)
+	}
+	if r := o.CloudProviderRegistry; strings.Contains(r, "://") || strings.ContainsAny(r, " \t\n\"") {
+		return fmt.Errorf("--cloud-provider-registry: %q is no registry: leave the scheme out, as in registry.example.com/vcd", r)
 	}
 	return nil
 }

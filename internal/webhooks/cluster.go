@@ -47,6 +47,7 @@ func clusterTemplateValidator() *validator[*infrav1.VCDClusterTemplate] {
 func clusterSpecErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.ErrorList {
 	errs := notYet(clusterFeatures, spec, path)
 	errs = append(errs, endpointErrors(spec, path)...)
+	errs = append(errs, cloudProviderErrors(spec, path)...)
 	if spec.OrphanedDiskPolicy == infrav1.OrphanedDiskDelete && spec.VApp.Layout == infrav1.VAppPerMachine {
 		errs = append(errs, field.Forbidden(path.Child("orphanedDiskPolicy"),
 			"cannot be Delete when vApp.layout is PerMachine: without a vApp of the cluster nothing proves that its VMs are gone; use Retain and delete disks in VCD"))

@@ -19,10 +19,20 @@ func TestVCDClusterNotYet(t *testing.T) {
 			c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{DNSName: "api.example.com"}
 		}, []string{"spec.endpoint.kubeVIP.dnsName"}, words},
 		{"zones", func(c *infrav1.VCDCluster) { c.Spec.FailureDomainSelector = &metav1.LabelSelector{} }, []string{"spec.failureDomainSelector"}, words},
-		{"bundled cloud controller manager", func(c *infrav1.VCDCluster) { c.Spec.CloudProvider.Mode = infrav1.CloudProviderManaged }, []string{"spec.cloudProvider.mode"}, words},
+		{"bundled cloud controller manager", func(c *infrav1.VCDCluster) { c.Spec.CloudProvider.Mode = infrav1.CloudProviderManaged }, nil, ""},
+		{"an identity of its own", func(c *infrav1.VCDCluster) {
+			c.Spec.CloudProvider = infrav1.CloudProviderSpec{Mode: infrav1.CloudProviderManaged, IdentityRef: &infrav1.IdentityReference{Name: "ccm"}}
+		}, nil, ""},
+		{"an identity of its own that is several namespaces'", func(c *infrav1.VCDCluster) {
+			c.Spec.CloudProvider = infrav1.CloudProviderSpec{Mode: infrav1.CloudProviderManaged, IdentityRef: &infrav1.IdentityReference{Kind: infrav1.ClusterIdentity, Name: "ccm"}}
+		}, []string{"spec.cloudProvider.identityRef.kind"}, "VCDIdentity"},
 		{"proxy", func(c *infrav1.VCDCluster) { c.Spec.Proxy.HTTPProxy = "http://proxy:3128" }, []string{"spec.proxy"}, words},
-		{"one-arm load balancing", func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.OneArm = &infrav1.OneArmSpec{} }, []string{"spec.loadBalancer"}, words},
-		{"external subnet", func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.VIPSubnet = "10.0.0.0/24" }, []string{"spec.loadBalancer"}, words},
+		{"one-arm load balancing", func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.OneArm = &infrav1.OneArmSpec{} }, nil, ""},
+		{"one-arm load balancing without an end", func(c *infrav1.VCDCluster) {
+			c.Spec.LoadBalancer.OneArm = &infrav1.OneArmSpec{InternalRange: "10.0.0.1"}
+		}, []string{"spec.loadBalancer.oneArm.internalRange"}, "first-last"},
+		{"external subnet", func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.VIPSubnet = "10.0.0.0/24" }, nil, ""},
+		{"external subnet that is an address", func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.VIPSubnet = "10.0.0.1" }, []string{"spec.loadBalancer.vipSubnet"}, "CIDR"},
 		{"runtime defined entity", func(c *infrav1.VCDCluster) { c.Spec.RDE.Mode = infrav1.RDEProject }, []string{"spec.rde"}, words},
 		{"id of a runtime defined entity", func(c *infrav1.VCDCluster) { c.Spec.RDE.ID = "urn:vcloud:entity:x" }, []string{"spec.rde"}, words},
 		{"deletion of disks of which nothing proves that they are not needed", func(c *infrav1.VCDCluster) {

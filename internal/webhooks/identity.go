@@ -30,7 +30,8 @@ func clusterIdentityValidator() *validator[*infrav1.VCDClusterIdentity] {
 		spec: func(i *infrav1.VCDClusterIdentity) any { return i.Spec },
 		rules: func(i *infrav1.VCDClusterIdentity) field.ErrorList {
 			path := field.NewPath("spec")
-			errs := identitySpecErrors(&i.Spec.VCDIdentitySpec, path)
+			errs := notYet(clusterIdentityFeatures, &i.Spec.VCDIdentitySpec, path)
+			errs = append(errs, identitySpecErrors(&i.Spec.VCDIdentitySpec, path)...)
 			errs = append(errs, orgsErrors(i.Spec.Orgs, path.Child("orgs"))...)
 			return append(errs, allowedNamespacesErrors(i.Spec.AllowedNamespaces, path.Child("allowedNamespaces"))...)
 		},
@@ -45,7 +46,7 @@ func clusterIdentityValidator() *validator[*infrav1.VCDClusterIdentity] {
 }
 
 func identitySpecErrors(spec *infrav1.VCDIdentitySpec, path *field.Path) field.ErrorList {
-	errs := notYet(identityFeatures, spec, path)
+	var errs field.ErrorList
 	for _, msg := range validation.IsDNS1123Subdomain(spec.SecretRef.Name) {
 		errs = append(errs, field.Invalid(path.Child("secretRef", "name"), spec.SecretRef.Name, msg))
 	}

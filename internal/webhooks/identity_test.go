@@ -30,7 +30,7 @@ func TestVCDIdentity(t *testing.T) {
 	caField := []string{"spec.tls.caBundle"}
 	tests := []rejection[*infrav1.VCDIdentity]{
 		{"a user is an identity", func(*infrav1.VCDIdentity) {}, nil, ""},
-		{"a service account is none yet", func(i *infrav1.VCDIdentity) { i.Spec.Type = infrav1.CredentialServiceAccount }, []string{"spec.type"}, "is not implemented yet"},
+		{"a service account is one for a cloud controller manager", func(i *infrav1.VCDIdentity) { i.Spec.Type = infrav1.CredentialServiceAccount }, nil, ""},
 		{"a Secret has a name that Kubernetes allows", func(i *infrav1.VCDIdentity) { i.Spec.SecretRef.Name = "A_B" }, []string{"spec.secretRef.name"}, "RFC 1123"},
 		{"a bundle can hold several certificates", bundle(certificate + "# second\n" + certificate), nil, ""},
 		{"a bundle is not a file name", bundle("/etc/ssl/ca.crt"), caField, "PEM"},

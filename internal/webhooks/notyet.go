@@ -36,19 +36,9 @@ var clusterFeatures = []feature[infrav1.VCDClusterSpec]{
 		what:  "choosing deployment zones", instead: "use ovdc and ovdcNetwork",
 	},
 	{
-		path:  []string{"cloudProvider", "mode"},
-		asked: func(s *infrav1.VCDClusterSpec) bool { return s.CloudProvider.Mode == infrav1.CloudProviderManaged },
-		what:  "the bundled cloud controller manager", instead: "use External and install one, or None",
-	},
-	{
 		path:  []string{"proxy"},
 		asked: func(s *infrav1.VCDClusterSpec) bool { return !isZero(s.Proxy) },
 		what:  "a proxy of the nodes", instead: "write it with files and preKubeadmCommands of the bootstrap configuration",
-	},
-	{
-		path:  []string{"loadBalancer"},
-		asked: func(s *infrav1.VCDClusterSpec) bool { return !isZero(s.LoadBalancer) },
-		what:  "load balancing on the edge gateway", instead: "leave it out",
 	},
 	{
 		path: []string{"rde"},
@@ -95,11 +85,12 @@ var networkFeatures = []feature[infrav1.NetworkSpec]{
 	},
 }
 
-var identityFeatures = []feature[infrav1.VCDIdentitySpec]{
+// A VCDIdentity of type ServiceAccount can be given to a cloud controller manager.
+var clusterIdentityFeatures = []feature[infrav1.VCDIdentitySpec]{
 	{
 		path:  []string{"type"},
 		asked: func(s *infrav1.VCDIdentitySpec) bool { return s.Type == infrav1.CredentialServiceAccount },
-		what:  "an identity of type ServiceAccount", instead: "use User, with a password or an API token",
+		what:  "a VCDClusterIdentity of type ServiceAccount", instead: "use User, with a password or an API token",
 	},
 }
 

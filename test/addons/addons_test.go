@@ -91,7 +91,7 @@ func installs(c cluster) {
 		{Verb: "watch", Resource: "services"}, {Verb: "patch", Resource: "services", Subresource: "status"},
 		{Verb: "create", Resource: "events", Namespace: "default"}, {Verb: "get", Resource: "secrets", Namespace: "shop", Name: "tls"},
 		{Verb: "update", Group: "coordination.k8s.io", Resource: "leases", Namespace: "kube-system", Name: "cloud-controller-manager"},
-		{Verb: "update", Resource: "secrets", Namespace: "kube-system", Name: "vcloud-basic-auth"},
+		{Verb: "update", Resource: "secrets", Namespace: "kube-system", Name: "vcloud-service-account"},
 	} {
 		c.Expect(c.may(allowed)).To(BeTrue(), "%v", allowed)
 	}

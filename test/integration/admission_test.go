@@ -32,7 +32,7 @@ func TestAdmissionRefusesWhatItCanKnow(t *testing.T) {
 		{"an endpoint that is not built yet", func(c *infrav1.VCDClusterSpec) {
 			c.Endpoint = infrav1.EndpointSpec{Type: infrav1.EndpointEdgeGateway, EdgeGateway: &infrav1.EdgeGatewayEndpoint{}}
 		}, "spec.endpoint.type"},
-		{"a cloud controller manager that is not built yet", func(c *infrav1.VCDClusterSpec) { c.CloudProvider.Mode = infrav1.CloudProviderManaged }, "spec.cloudProvider.mode"},
+		{"a subnet that is none", func(c *infrav1.VCDClusterSpec) { c.LoadBalancer.VIPSubnet = "10.0.0.1" }, "spec.loadBalancer.vipSubnet"},
 	}
 	for _, tt := range clusters {
 		t.Run(tt.name, func(t *testing.T) {

@@ -32,6 +32,9 @@ var unusedRights = []audit.Allowance{
 		Verbs: []string{"list"}, Group: "cluster.x-k8s.io", Resources: []string{"clusters", "machines"}, Why: lists,
 	},
 	{
+		Verbs: []string{"list"}, Group: "addons.cluster.x-k8s.io", Resources: []string{"clusterresourcesets"}, Why: lists,
+	},
+	{
 		Verbs: []string{"list"}, Group: "ipam.cluster.x-k8s.io", Resources: []string{"ipaddressclaims", "ipaddresses"}, Why: lists,
 	},
 	{
@@ -41,14 +44,6 @@ var unusedRights = []audit.Allowance{
 	{
 		Verbs: []string{"watch"}, Resources: []string{"namespaces"},
 		Why: "only an identity that selects namespaces by label needs them; TestANamespaceThatIsNotAllowedIsLookedAtAgain in controllers",
-	},
-	{
-		Verbs: []string{"update"}, Resources: []string{"secrets"},
-		Why: "a kube-vip Secret that somebody changed is put right; tested in controllers",
-	},
-	{
-		Verbs: []string{"delete"}, Resources: []string{"secrets"},
-		Why: "asked for inside the API server, when an identity takes its Secret: OwnerReferencesPermissionEnforcement is on here",
 	},
 	{
 		Verbs: []string{"patch"}, Group: "events.k8s.io", Resources: []string{"events"},

@@ -149,6 +149,8 @@ func (s *site) cluster(name string, mods ...func(*infrav1.VCDCluster)) *infrav1.
 			Site: s.URL(), Org: "acme", OVDC: "acme-vdc", OVDCNetwork: "nodes",
 			IdentityRef: infrav1.IdentityReference{Name: "vcd"},
 			Endpoint:    infrav1.EndpointSpec{Type: infrav1.EndpointKubeVIP, KubeVIP: &infrav1.KubeVIPEndpoint{Address: vip}},
+			// There is no workload cluster to put one into; whole clusters have one.
+			CloudProvider: infrav1.CloudProviderSpec{Mode: infrav1.CloudProviderNone},
 		},
 	}
 	for _, mod := range mods {

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/options"
+)
+
+// setUpCloudProvider registers what brings the cloud controller manager into workload clusters. Only those that wish for it are connected to.
+func setUpCloudProvider(ctx context.Context, mgr manager.Manager, o *options.Options, r *controllers.CloudProviderReconciler) error {
+	clusters, err := clustercache.SetupWithManager(ctx, mgr, clustercache.Options{
+		SecretClient: mgr.GetClient(), WatchFilterValue: o.WatchFilter,
+		ClusterFilter: func(c *clusterv1.Cluster) bool { return c.Labels[infrav1.CloudProviderLabel] != "" },
+		Client:        clustercache.ClientOptions{UserAgent: "cluster-api-provider-vcd"},
+	}, options.Concurrency(o.ClusterConcurrency))
+	if err != nil {
+		return fmt.Errorf("setting up the connections to workload clusters: %w", err)
+	}
+	r.Workload = func(ctx context.Context, cluster client.ObjectKey) (client.Client, error) {
+		return clusters.GetUncachedClient(ctx, cluster) //nolint:wrapcheck // It says it all.
+	}
+	r.Connected = clusters.GetClusterSource("cloudprovider", controllers.ClusterToVCDCluster)
+	r.Image, r.LookEvery = o.CloudProviderImage(), o.CloudProviderLook
+	return r.SetupWithManager(ctx, mgr, options.Concurrency(o.ClusterConcurrency))
+}

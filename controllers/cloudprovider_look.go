@@ -1,0 +1,311 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+// look looks at the workload cluster, if it is time.
+func (s *cloudProviderScope) look(ctx context.Context) (outcome, error) {
+	uid, hash := s.vcdCluster.UID, s.hash()
+	if out, ok := s.visits.last(uid, hash, s.LookEvery, s.now()); ok {
+		return out, nil
+	}
+	workload, out := s.workload(ctx)
+	if out != done {
+		return out, nil
+	}
+	limited, cancel := context.WithTimeout(ctx, workloadTimeout)
+	defer cancel()
+	out, err := s.inspect(limited, workload)
+	if err != nil {
+		return s.unanswered(ctx, err)
+	}
+	if s.hash() == hash { // Otherwise something was changed, and nothing is known of it.
+		s.visits.keep(uid, visit{at: s.now(), hash: hash, out: out})
+	}
+	return out, nil
+}
+
+// unanswered tells failures of the workload cluster from others.
+func (s *cloudProviderScope) unanswered(ctx context.Context, err error) (outcome, error) {
+	if lost := (*workloadError)(nil); !errors.As(err, &lost) || ctx.Err() != nil {
+		return done, err
+	}
+	return unsure(unreachablePoll, infrav1.WorkloadClusterUnreachableReason, "The API server of the workload cluster does not answer: see the Cluster"), nil
+}
+
+// A workloadError is what the API server of a workload cluster answered, or did not.
+type workloadError struct{ err error }
+
+// Error implements error.
+func (e *workloadError) Error() string { return "asking the workload cluster: " + e.err.Error() }
+
+// Unwrap returns the cause.
+func (e *workloadError) Unwrap() error { return e.err }
+
+// inspect holds the workload cluster against what should be there, and mends what is not.
+func (s *cloudProviderScope) inspect(ctx context.Context, workload client.Client) (outcome, error) {
+	if out, err := s.foreign(ctx, workload); err != nil || out != done {
+		return out, err
+	}
+	if err := s.removeDropped(ctx, workload); err != nil {
+		return done, err
+	}
+	wished, err := addons.Parse(s.set.Data[manifestsKey])
+	if err != nil {
+		return done, err //nolint:wrapcheck // It says what it did.
+	}
+	var deployment *unstructured.Unstructured
+	var wrong []item
+	for _, w := range wished {
+		actual := itemOf(w).object()
+		if err := workload.Get(ctx, client.ObjectKeyFromObject(&w), actual); client.IgnoreNotFound(err) != nil {
+			return done, &workloadError{err}
+		} else if err != nil || !addons.Holds(actual.Object, w.Object) {
+			wrong = append(wrong, itemOf(w))
+		}
+		if w.GetKind() == "Deployment" {
+			deployment = actual
+		}
+	}
+	if len(wrong) > 0 {
+		return s.mend(ctx, itemNames(wrong))
+	}
+	return s.available(deployment)
+}
+
+// mend has everything applied anew, unless Cluster API may not have had the time to do it yet.
+func (s *cloudProviderScope) mend(ctx context.Context, wrong []string) (outcome, error) {
+	if at, err := time.Parse(time.RFC3339, s.written(infrav1.CloudProviderWrittenAnnotation)); err == nil && s.now().Sub(at) < min(applyTime, s.LookEvery) {
+		return s.applying(wrong), nil
+	}
+	now := s.now().UTC().Format(time.RFC3339)
+	objects, err := s.render(now)
+	if err != nil {
+		return done, fmt.Errorf("rendering the cloud controller manager: %w", err)
+	}
+	metav1.SetMetaDataAnnotation(&s.set.ObjectMeta, infrav1.CloudProviderAppliedAnnotation, now)
+	if _, err := s.writeSet(ctx, objects); err != nil {
+		return done, err
+	}
+	cloudProviderMended(s.Recorder, s.vcdCluster, wrong)
+	return s.applying(wrong), nil
+}
+
+// available says whether a pod of the cloud controller manager works.
+func (s *cloudProviderScope) available(content *unstructured.Unstructured) (outcome, error) {
+	d := &appsv1.Deployment{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content.Object, d); err != nil {
+		return done, fmt.Errorf("reading Deployment %s: %w", addons.DeploymentName, err)
+	}
+	if d.Status.AvailableReplicas > 0 && d.Status.ObservedGeneration >= d.Generation {
+		return done, nil
+	}
+	why := ""
+	for _, c := range d.Status.Conditions {
+		if c.Status != corev1.ConditionTrue && c.Message != "" {
+			why = ": " + strings.TrimSuffix(c.Message, ".")
+		}
+		if c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse || c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
+			return fail(remedyPoll, infrav1.CloudProviderUnavailableReason, "Deployment %s/%s does not come up: %s", d.Namespace, d.Name, strings.TrimSuffix(c.Message, ".")), nil
+		}
+	}
+	return wait(startPoll, infrav1.CloudProviderUnavailableReason, "Waiting for a pod of Deployment %s/%s to be available%s", d.Namespace, d.Name, why), nil
+}
+
+// foreign says whether somebody else's cloud controller manager is in the workload cluster, and what to remove.
+func (s *cloudProviderScope) foreign(ctx context.Context, workload client.Client) (outcome, error) {
+	var found []string
+	for _, list := range []client.ObjectList{&appsv1.DeploymentList{}, &appsv1.DaemonSetList{}} {
+		for more := true; more; more = list.GetContinue() != "" {
+			if err := workload.List(ctx, list, client.Limit(workloadPage), client.Continue(list.GetContinue())); err != nil {
+				return done, &workloadError{err}
+			}
+			found = append(found, s.foreignIn(list)...)
+		}
+	}
+	immutable, err := s.immutableConfig(ctx, workload)
+	if err != nil {
+		return done, err
+	}
+	if found = append(found, immutable...); len(found) == 0 {
+		return done, nil
+	}
+	slices.Sort(found)
+	return fail(remedyPoll, infrav1.ForeignCloudProviderReason,
+		"Another cloud controller manager is installed in the workload cluster: remove %s, and what put it there, such as a ClusterResourceSet that selects this Cluster, or set spec.cloudProvider.mode to External",
+		few(found)), nil
+}
+
+// foreignIn returns the cloud controller managers of a list that are not this cluster's.
+func (s *cloudProviderScope) foreignIn(list client.ObjectList) []string {
+	var found []string
+	add := func(kind string, meta metav1.ObjectMeta, pod corev1.PodSpec) {
+		if meta.Annotations[infrav1.CloudProviderOfAnnotation] == s.vcdCluster.Spec.InfraID {
+			return
+		}
+		for _, c := range pod.Containers {
+			if isCloudProvider(c) {
+				found = append(found, fmt.Sprintf("%s %s/%s (%s)", kind, meta.Namespace, meta.Name, c.Image))
+				return
+			}
+		}
+	}
+	switch l := list.(type) {
+	case *appsv1.DeploymentList:
+		for i := range l.Items {
+			add("Deployment", l.Items[i].ObjectMeta, l.Items[i].Spec.Template.Spec)
+		}
+	case *appsv1.DaemonSetList:
+		for i := range l.Items {
+			add("DaemonSet", l.Items[i].ObjectMeta, l.Items[i].Spec.Template.Spec)
+		}
+	}
+	return found
+}
+
+// isCloudProvider says whether a container runs a cloud controller manager, by the name of its image, or by the flag that each of them has.
+func isCloudProvider(c corev1.Container) bool {
+	name := c.Image[strings.LastIndex(c.Image, "/")+1:]
+	name, _, _ = strings.Cut(name, "@")
+	name, _, _ = strings.Cut(name, ":")
+	if name == addons.Repository || strings.HasSuffix(name, "cloud-controller-manager") {
+		return true
+	}
+	words := slices.Concat(c.Command, c.Args)
+	for i, word := range words {
+		if word == "--cloud-provider" && i+1 < len(words) {
+			word += "=" + words[i+1]
+		}
+		if value, ok := strings.CutPrefix(word, "--cloud-provider="); ok && value != "" && value != "external" {
+			return true
+		}
+	}
+	return false
+}
+
+// immutableConfig returns the ConfigMap that CPI left, if ours cannot replace it.
+func (s *cloudProviderScope) immutableConfig(ctx context.Context, workload client.Client) ([]string, error) {
+	config := &corev1.ConfigMap{}
+	err := workload.Get(ctx, client.ObjectKey{Namespace: addons.Namespace, Name: addons.ConfigMapName}, config)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, &workloadError{err}
+	case config.Immutable != nil && *config.Immutable:
+		return []string{"ConfigMap " + addons.Namespace + "/" + addons.ConfigMapName + " (immutable)"}, nil
+	}
+	return nil, nil
+}
+
+// removeDropped removes from the workload cluster what is in the Secret no more.
+func (s *cloudProviderScope) removeDropped(ctx context.Context, workload client.Client) error {
+	dropped := readItems(s.written(infrav1.CloudProviderDroppedAnnotation))
+	if len(dropped) == 0 {
+		return nil
+	}
+	removed, err := s.remove(ctx, workload, dropped)
+	if err != nil {
+		return err
+	}
+	if len(removed) > 0 {
+		cloudProviderRemoved(s.Recorder, s.vcdCluster, removed)
+	}
+	secret := s.set.DeepCopy()
+	delete(secret.Annotations, infrav1.CloudProviderDroppedAnnotation)
+	return s.storeSet(ctx, secret)
+}
+
+// remove deletes those items from the workload cluster that are marked as this cluster's, and names them.
+func (s *cloudProviderScope) remove(ctx context.Context, workload client.Client, items []item) ([]string, error) {
+	var removed []string
+	for _, i := range items {
+		obj := i.object()
+		err := workload.Get(ctx, client.ObjectKeyFromObject(obj), obj)
+		if err == nil && obj.GetAnnotations()[infrav1.CloudProviderOfAnnotation] == s.vcdCluster.Spec.InfraID {
+			uid := obj.GetUID()
+			removed = append(removed, i.String())
+			err = workload.Delete(ctx, obj, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		}
+		if client.IgnoreNotFound(err) != nil {
+			return removed, &workloadError{err}
+		}
+	}
+	return removed, nil
+}
+
+// retire undoes what Managed did when that is wished for no more: External leaves what is in the workload cluster to the user, None removes it.
+func (s *cloudProviderScope) retire(ctx context.Context) (outcome, error) {
+	if s.cluster.Labels[infrav1.CloudProviderLabel] == "" {
+		return done, nil
+	}
+	if out, err := s.readSet(ctx); err != nil || out != done {
+		return out, err
+	}
+	for _, suffix := range []string{cloudProviderSuffix, seedSuffix} { // First, so that nothing comes back.
+		if err := s.delete(ctx, &addonsv1.ClusterResourceSet{}, suffix); err != nil {
+			return done, err
+		}
+	}
+	if s.vcdCluster.Spec.CloudProvider.Mode == infrav1.CloudProviderNone && s.set != nil {
+		if out, err := s.removeAll(ctx); err != nil || out != done {
+			return out, err
+		}
+	}
+	for _, suffix := range []string{seedSuffix, cloudProviderSuffix} {
+		if err := s.delete(ctx, &corev1.Secret{}, suffix); err != nil {
+			return done, err
+		}
+	}
+	s.visits.forget(s.vcdCluster.UID)
+	return done, s.label(ctx, "")
+}
+
+// removeAll removes everything that we put into the workload cluster.
+func (s *cloudProviderScope) removeAll(ctx context.Context) (outcome, error) {
+	workload, out := s.workload(ctx)
+	if out != done {
+		return out, nil
+	}
+	limited, cancel := context.WithTimeout(ctx, workloadTimeout)
+	defer cancel()
+	items := slices.Concat(readItems(s.written(infrav1.CloudProviderInventoryAnnotation)), readItems(s.written(infrav1.CloudProviderDroppedAnnotation)),
+		[]item{{APIVersion: "v1", Kind: "Secret", Namespace: addons.Namespace, Name: addons.ServiceAccountName}})
+	removed, err := s.remove(limited, workload, items)
+	if err != nil {
+		return s.unanswered(ctx, err)
+	}
+	if len(removed) > 0 {
+		cloudProviderRemoved(s.Recorder, s.vcdCluster, removed)
+	}
+	return done, nil
+}
+
+// delete deletes what we made in the management cluster.
+func (s *cloudProviderScope) delete(ctx context.Context, obj client.Object, suffix string) error {
+	key := s.key(suffix)
+	obj.SetNamespace(key.Namespace)
+	obj.SetName(key.Name)
+	if err := s.Client.Delete(ctx, obj); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting %T %s: %w", obj, key, err)
+	}
+	return nil
+}

@@ -1,0 +1,252 @@
+package integration
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+const (
+	ccmToken     = "canary-in-the-token-of-the-ccm-71aa"
+	systemCanary = "canary-in-the-password-of-the-system-c0de"
+)
+
+// A guest is a life with a look into its workload cluster, where Cluster API's own controller applies what the manager renders.
+type guest struct {
+	*life
+
+	workload client.Client
+}
+
+// TestTheCloudProviderOfAWholeCluster follows the cloud controller manager of one cluster from its arrival to its end.
+func TestTheCloudProviderOfAWholeCluster(t *testing.T) {
+	t.Parallel()
+	l := newLife(t, newCrew(t, "ccm", "--cloud-provider-look=2s", "--cloud-provider-registry=registry.example.com/vcd", "--cloud-provider-version=v2.0.0"), 0,
+		func(c *vcdsim.Config) { c.Model.Orgs[1].Users[1].APITokens = []string{ccmToken} })
+	l.born()
+	gst := &guest{life: l, workload: l.workloadClient()}
+
+	gst.arrives()
+	gst.rotates()
+	gst.comesBack()
+	gst.dropsWhatIsNotNeeded()
+	gst.givesWayToAnother()
+	gst.keepsSystemOut()
+
+	l.die()
+	sets := &addonsv1.ClusterResourceSetList{}
+	l.g.Eventually(func(g Gomega) {
+		g.Expect(house.client.List(t.Context(), sets, client.InNamespace(l.namespace))).To(Succeed())
+		g.Expect(sets.Items).To(BeEmpty())
+		g.Expect(l.secretsOfSets()).To(BeEmpty())
+	}, patience, "250ms").Should(Succeed(), "what was made for the cluster goes with it")
+}
+
+func (l *life) workloadClient() client.Client {
+	l.t.Helper()
+	kubeconfig, err := house.workloads.AdminKubeconfig(l.name)
+	l.g.Expect(err).NotTo(HaveOccurred())
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	l.g.Expect(err).NotTo(HaveOccurred())
+	workload, err := client.New(config, client.Options{Scheme: scheme()})
+	l.g.Expect(err).NotTo(HaveOccurred())
+	return workload
+}
+
+// secretsOfSets are the Secrets with manifests in the management cluster.
+func (l *life) secretsOfSets() []corev1.Secret {
+	list := &corev1.SecretList{}
+	l.g.Expect(house.client.List(l.t.Context(), list, client.InNamespace(l.namespace), client.MatchingFields{"type": string(addonsv1.ClusterResourceSetSecretType)})).To(Succeed())
+	return list.Items
+}
+
+func (gst *guest) get(obj client.Object) error {
+	return gst.workload.Get(gst.t.Context(), client.ObjectKeyFromObject(obj), obj) //nolint:wrapcheck // a test
+}
+
+func inCluster(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: addons.Namespace, Name: name}
+}
+
+// says waits for a state of CloudProviderReady.
+func (gst *guest) says(prefix string) {
+	gst.t.Helper()
+	c := &infrav1.VCDCluster{ObjectMeta: gst.meta(gst.name)}
+	gst.g.Eventually(func() (string, error) { return gst.state(c, infrav1.CloudProviderReadyCondition) }, patience, "100ms").Should(HavePrefix(prefix))
+}
+
+// runs says in the place of kubelet that a pod is available.
+func (gst *guest) runs() {
+	gst.t.Helper()
+	gst.g.Eventually(func() error {
+		d := &appsv1.Deployment{ObjectMeta: inCluster(addons.DeploymentName)}
+		if err := gst.get(d); err != nil {
+			return err
+		}
+		d.Status.AvailableReplicas, d.Status.ObservedGeneration = 1, d.Generation
+		return gst.workload.Update(gst.t.Context(), d)
+	}, patience, "100ms").Should(Succeed())
+}
+
+func (gst *guest) arrives() {
+	gst.t.Log("arriving")
+	gst.says("False " + infrav1.CloudProviderUnavailableReason)
+	gst.runs()
+	gst.says("True")
+	d, config := &appsv1.Deployment{ObjectMeta: inCluster(addons.DeploymentName)}, &corev1.ConfigMap{ObjectMeta: inCluster(addons.ConfigMapName)}
+	gst.g.Expect(gst.get(d)).To(Succeed())
+	gst.g.Expect(d.Spec.Template.Spec.Containers[0].Image).To(Equal("registry.example.com/vcd/cloud-provider-for-cloud-director:v2.0.0"))
+	gst.g.Expect(gst.get(config)).To(Succeed())
+	c := &infrav1.VCDCluster{ObjectMeta: gst.meta(gst.name)}
+	gst.g.Expect(gst.life.get(c)).To(Succeed())
+	gst.g.Expect(config.Data[addons.ConfigKey]).To(And(ContainSubstring("clusterid: "+c.Spec.InfraID), ContainSubstring("host: "+gst.URL())))
+	gst.holdsCredentials(infrav1.SecretPassword, gst.password())
+}
+
+// holdsCredentials waits until a key of the Secret in the workload cluster has a value.
+func (gst *guest) holdsCredentials(key, value string) {
+	gst.t.Helper()
+	gst.g.Eventually(func() (string, error) {
+		secret := &corev1.Secret{ObjectMeta: inCluster(addons.CredentialsName)}
+		err := gst.get(secret)
+		return string(secret.Data[key]), err
+	}, patience, "100ms").Should(Equal(value))
+}
+
+// identitySecret changes a key of the Secret of the cluster's identity.
+func (gst *guest) identitySecret(values map[string]string) {
+	gst.t.Helper()
+	data := map[string]any{}
+	for key, value := range values {
+		data[key] = base64.StdEncoding.EncodeToString([]byte(value))
+	}
+	raw, err := json.Marshal(map[string]any{"data": data})
+	gst.g.Expect(err).NotTo(HaveOccurred())
+	gst.patch(&corev1.Secret{ObjectMeta: gst.meta(gst.name + "-credentials")}, string(raw))
+}
+
+func (gst *guest) rotates() {
+	gst.t.Log("other credentials")
+	gst.identitySecret(map[string]string{"apiToken": ccmToken})
+	gst.holdsCredentials(addons.RefreshTokenKey, ccmToken)
+	gst.holdsCredentials(infrav1.SecretPassword, "")
+	gst.says("True")
+}
+
+func (gst *guest) comesBack() {
+	gst.t.Log("deleted by somebody")
+	d := &appsv1.Deployment{ObjectMeta: inCluster(addons.DeploymentName)}
+	gst.g.Expect(gst.workload.Delete(gst.t.Context(), d)).To(Succeed())
+	gst.g.Eventually(func() error { return gst.get(&appsv1.Deployment{ObjectMeta: d.ObjectMeta}) }, patience, "100ms").Should(Succeed())
+	gst.runs()
+	gst.says("True")
+	gst.g.Expect(gst.events(gst.vcdCluster())).To(ContainElement(And(ContainSubstring("CloudProviderMended"), ContainSubstring(addons.DeploymentName))))
+}
+
+func (gst *guest) vcdCluster() *infrav1.VCDCluster {
+	c := &infrav1.VCDCluster{ObjectMeta: gst.meta(gst.name)}
+	gst.g.Expect(gst.life.get(c)).To(Succeed())
+	return c
+}
+
+func (gst *guest) dropsWhatIsNotNeeded() {
+	gst.t.Log("dropped by a release")
+	infraID := gst.vcdCluster().Spec.InfraID
+	old, foreign := &corev1.ConfigMap{ObjectMeta: inCluster("of-an-old-release")}, &corev1.ConfigMap{ObjectMeta: inCluster("of-somebody-else")}
+	old.Annotations = map[string]string{infrav1.CloudProviderOfAnnotation: infraID}
+	gst.g.Expect(gst.workload.Create(gst.t.Context(), old)).To(Succeed())
+	gst.g.Expect(gst.workload.Create(gst.t.Context(), foreign)).To(Succeed())
+	dropped := `[{"apiVersion":"v1","kind":"ConfigMap","namespace":"kube-system","name":"of-an-old-release"},{"apiVersion":"v1","kind":"ConfigMap","namespace":"kube-system","name":"of-somebody-else"}]`
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{infrav1.CloudProviderDroppedAnnotation: dropped}}})
+	gst.g.Expect(err).NotTo(HaveOccurred())
+	gst.patch(&corev1.Secret{ObjectMeta: gst.meta(gst.name + "-cloud-provider")}, string(patch))
+
+	gst.g.Eventually(func() bool { return apierrors.IsNotFound(gst.get(old.DeepCopy())) }, patience, "100ms").Should(BeTrue())
+	gst.g.Expect(gst.get(foreign)).To(Succeed(), "what is not ours stays")
+	gst.says("True")
+}
+
+// mode changes who runs the cloud controller manager.
+func (gst *guest) mode(mode infrav1.CloudProviderMode) {
+	gst.t.Helper()
+	gst.patch(&infrav1.VCDCluster{ObjectMeta: gst.meta(gst.name)}, fmt.Sprintf(`{"spec":{"cloudProvider":{"mode":%q}}}`, mode))
+}
+
+func (gst *guest) givesWayToAnother() {
+	gst.t.Log("removed, and refused beside another")
+	d := &appsv1.Deployment{ObjectMeta: inCluster(addons.DeploymentName)}
+	gst.mode(infrav1.CloudProviderNone)
+	gst.g.Eventually(func() bool { return apierrors.IsNotFound(gst.get(d.DeepCopy())) }, patience, "100ms").Should(BeTrue())
+	gst.g.Eventually(gst.secretsOfSets, patience, "100ms").Should(BeEmpty())
+	other := &appsv1.Deployment{ObjectMeta: inCluster(addons.DeploymentName)}
+	other.Spec.Template.Spec.Containers = []corev1.Container{{
+		Name: "vmware-cloud-director-ccm", Image: "projects.registry.vmware.com/vmware-cloud-director/cloud-provider-for-cloud-director:1.6.1",
+	}}
+	gst.g.Expect(gst.workload.Create(gst.t.Context(), other)).To(Succeed())
+
+	gst.mode(infrav1.CloudProviderManaged)
+
+	gst.says("False " + infrav1.ForeignCloudProviderReason + ": Another cloud controller manager is installed in the workload cluster: remove Deployment kube-system/vmware-cloud-director-ccm")
+	gst.g.Expect(gst.secretsOfSets()).To(BeEmpty())
+	gst.g.Expect(gst.workload.Delete(gst.t.Context(), other)).To(Succeed())
+	gst.patch(&infrav1.VCDCluster{ObjectMeta: gst.meta(gst.name)}, `{"metadata":{"annotations":{"look":"now"}}}`)
+	gst.runs()
+	gst.says("True")
+}
+
+// keepsSystemOut gives the cluster's identity the name of a system administrator: nothing of it leaves its own Secret.
+func (gst *guest) keepsSystemOut() {
+	gst.t.Log("a system administrator")
+	gst.identitySecret(map[string]string{"apiToken": "", "username": "System/administrator", "password": systemCanary})
+	gst.says("False " + infrav1.IdentityNotShareableReason)
+	forms := []string{systemCanary, base64.StdEncoding.EncodeToString([]byte(systemCanary))}
+	lists := map[client.ObjectList]client.Client{&corev1.SecretList{}: house.client, &corev1.ConfigMapList{}: gst.workload}
+	lists[&corev1.SecretList{}] = gst.workload
+	for list, reader := range lists {
+		gst.g.Expect(reader.List(gst.t.Context(), list)).To(Succeed())
+		raw, err := json.Marshal(list)
+		gst.g.Expect(err).NotTo(HaveOccurred())
+		for _, form := range forms {
+			found := strings.Count(string(raw), form)
+			if reader == house.client {
+				found -= ownCopies(list, form)
+			}
+			gst.g.Expect(found).To(BeZero(), "%T has the password of a system administrator", list)
+		}
+	}
+	gst.identitySecret(map[string]string{"username": "capvcd", "password": gst.password()})
+	gst.says("True")
+}
+
+// ownCopies counts how often a text is in Secrets of identities, where it belongs.
+func ownCopies(list client.ObjectList, form string) int {
+	secrets, ok := list.(*corev1.SecretList)
+	if !ok {
+		return 0
+	}
+	n := 0
+	for i := range secrets.Items {
+		if strings.HasSuffix(secrets.Items[i].Name, "-credentials") {
+			raw, err := json.Marshal(secrets.Items[i])
+			if err == nil {
+				n += strings.Count(string(raw), form)
+			}
+		}
+	}
+	return n
+}
