@@ -7,6 +7,7 @@ import (
 	"time"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -99,6 +100,8 @@ type session struct {
 	leases
 	namedDisks
 
+	balancers func() balancers // with a memory of their own
+
 	version string // of the Secret that it was opened with
 }
 
@@ -115,7 +118,12 @@ func SessionsOf(pool *vcd.Pool) Sessions {
 		if err != nil {
 			return nil, err
 		}
-		return &session{placements: s, policies: s, inventory: s, vApps: s, vms: s, power: s, tasks: s, history: s, leases: s, namedDisks: s}, nil
+		return &session{
+			placements: s, policies: s, inventory: s, vApps: s, vms: s, power: s, tasks: s, history: s, leases: s, namedDisks: s,
+			balancers: func() balancers {
+				return edge.New(func(context.Context) (*vcd.Session, error) { return s, nil }, edge.Options{})
+			},
+		}, nil
 	}
 }
 

@@ -102,6 +102,17 @@ func cloudProviderRemoved(r events.EventRecorder, c *infrav1.VCDCluster, what []
 	happened(r, c, "CloudProviderRemoved", "Removed from the workload cluster: "+few(what))
 }
 
+// balancersDeleted records what of the load balancers of c was removed.
+func balancersDeleted(r events.EventRecorder, c *infrav1.VCDCluster, gateway string, what []string) {
+	happened(r, c, "LoadBalancersDeleted", "Removed from edge gateway "+gateway+": "+few(what))
+}
+
+// balancersLeft records that load balancers of c may be left.
+func balancersLeft(r events.EventRecorder, c *infrav1.VCDCluster, why string) {
+	r.Eventf(c, nil, corev1.EventTypeWarning, infrav1.LoadBalancersRemainReason, infrav1.LoadBalancersRemainReason, "%s",
+		shorten("Load balancers of the cluster may be left in VCD, marked with its id "+c.Spec.InfraID+": "+why))
+}
+
 // vAppDeleted records that a vApp of c is gone.
 func vAppDeleted(r events.EventRecorder, c *infrav1.VCDCluster, name string) {
 	happened(r, c, "VAppDeleted", "vApp "+name+" is deleted")

@@ -47,6 +47,14 @@ func (w *world) isGone(name string) bool {
 
 // isClusterGone reconciles the cluster a few times and says whether it is gone.
 func (w *world) isClusterGone() bool {
+	w.Eventually(func(g Gomega) { // Load balancers are removed beside reconciles.
+		_, err := w.reconcileCluster()
+		g.Expect(err).NotTo(HaveOccurred())
+		c := &infrav1.VCDCluster{}
+		if w.client.Get(w.ctx, client.ObjectKey{Namespace: testNamespace, Name: "vc1"}, c) == nil {
+			g.Expect(conditions.GetReason(c, infrav1.LoadBalancersDeletedCondition)).NotTo(Equal(infrav1.TaskRunningReason))
+		}
+	}, patience, "5ms").Should(Succeed())
 	for range 3 {
 		_, err := w.reconcileCluster()
 		w.Expect(err).NotTo(HaveOccurred())
@@ -183,6 +191,7 @@ func TestVAppThatIsNotSeenIsGoneAtTheSecondLook(t *testing.T) {
 	w.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp(testCluster)) })
 	w.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query type=orgVdc", Status: http.StatusForbidden, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN"})
 	w.Expect(w.client.Delete(w.ctx, w.vcdCluster())).To(Succeed())
+	w.eventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.ReadyReason)
 
 	for _, d := range []time.Duration{0, time.Hour} { // The VDC is not seen either.
 		w.later(d)

@@ -45,8 +45,9 @@ type VCDClusterReconciler struct {
 	Drivers          *Drivers
 	Now              func() time.Time // nil: time.Now
 
-	wakeUps wakeUps
-	looks   looks
+	wakeUps   wakeUps
+	looks     looks
+	teardowns teardowns
 }
 
 // SetupWithManager registers the reconciler.
@@ -131,7 +132,10 @@ func (s *clusterScope) save(ctx context.Context) error {
 
 func clusterPhases(c *infrav1.VCDCluster) []phase[*clusterScope] {
 	if !c.DeletionTimestamp.IsZero() {
-		phases := []phase[*clusterScope]{{infrav1.VAppDeletedCondition, deleteClusterVApp}}
+		phases := []phase[*clusterScope]{
+			{infrav1.LoadBalancersDeletedCondition, deleteClusterBalancers},
+			{infrav1.VAppDeletedCondition, deleteClusterVApp},
+		}
 		if c.Spec.OrphanedDiskPolicy == infrav1.OrphanedDiskDelete {
 			phases = append(phases, phase[*clusterScope]{infrav1.DisksDeletedCondition, deleteClusterDisks})
 		}

@@ -190,6 +190,7 @@ func releaseCluster(ctx context.Context, s *clusterScope) (outcome, error) {
 		disksLeft(s.Recorder, c, disks)
 	}
 	s.Drivers.forget(s.cluster)
+	s.teardowns.forget(c.UID)
 	controllerutil.RemoveFinalizer(c, infrav1.ClusterFinalizer)
 	return done, nil
 }

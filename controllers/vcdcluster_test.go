@@ -173,7 +173,7 @@ func TestClusterWaitsForItsMachinesAndSparesForeignVApps(t *testing.T) {
 	w.eventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.eventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.Expect(w.client.Delete(w.ctx, w.vcdCluster())).To(Succeed())
-	w.eventuallyCluster(infrav1.VAppDeletedCondition, infrav1.MachinesRemainReason)
+	w.eventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.MachinesRemainReason)
 
 	w.deleteMachine("cp-0")
 	w.sim.Edit(func(e *vcdsim.Editor) { e.VApp(testCluster).Description = "somebody else's" })

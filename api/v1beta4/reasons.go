@@ -63,6 +63,9 @@ const (
 	CloudProviderCredentialsAnnotation = "infrastructure.cluster.x-k8s.io/cloud-provider-credentials"
 	// CloudProviderLabel on a Cluster has it selected by the ClusterResourceSets with its cloud controller manager.
 	CloudProviderLabel = "infrastructure.cluster.x-k8s.io/cloud-provider"
+	// KeepLoadBalancersAnnotation on a VCDCluster that is deleted, with the value "true", says that its deletion goes on, whatever load
+	// balancers of it are left.
+	KeepLoadBalancersAnnotation = "infrastructure.cluster.x-k8s.io/keep-load-balancers"
 	// KeepVAppAnnotation on a VCDCluster or VCDMachine that is deleted, with the value "true", says that a person wants its vApp to stay,
 	// because of what else is in it.
 	KeepVAppAnnotation = "infrastructure.cluster.x-k8s.io/keep-vapp"
@@ -75,6 +78,8 @@ const (
 const (
 	// VMDeletedCondition says whether the VM of a VCDMachine is gone.
 	VMDeletedCondition = "VMDeleted"
+	// LoadBalancersDeletedCondition says whether what the cloud controller manager of a VCDCluster made on edge gateways is gone.
+	LoadBalancersDeletedCondition = "LoadBalancersDeleted"
 	// VAppDeletedCondition says whether the vApp is gone, if it was this object's alone.
 	VAppDeletedCondition = "VAppDeleted"
 	// DisksDeletedCondition says whether the independent disks of a VCDCluster are gone. It is there if spec.orphanedDiskPolicy is Delete.
@@ -170,6 +175,9 @@ const (
 	InfraIDInvalidReason = "InfraIDInvalid"
 	// MachinesRemainReason means that the VCDCluster waits for its VCDMachines to be deleted. Wait, or look at them.
 	MachinesRemainReason = "MachinesRemain"
+	// LoadBalancersRemainReason means that load balancers of the cluster may be left on its edge gateway, which refuses to show or remove them,
+	// or does not answer. Grant the right, or remove them by hand and follow the message.
+	LoadBalancersRemainReason = "LoadBalancersRemain"
 	// VAppNotEmptyReason means that a vApp that is to be deleted holds what is not ours, must outlive it or runs without a VCDMachine.
 	// Move or delete it in VCD.
 	VAppNotEmptyReason = "VAppNotEmpty"

@@ -26,7 +26,7 @@ type Options struct {
 	Out io.Writer
 	// Parts are the providers to run besides this one; nil for all.
 	Parts []stack.Part
-	// Env is added to the environment of the parts.
+	// Env is added to the environment of the parts and of this provider, such as HTTPS_PROXY to reach workload clusters.
 	Env []string
 	// Variables fill in ${NAME} in the components of the parts.
 	Variables map[string]string
@@ -70,16 +70,16 @@ func Start(ctx context.Context, opts Options) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := w.install(ctx, binary, opts.ManagerArgs); err != nil {
+	if err := w.install(ctx, binary, opts); err != nil {
 		return nil, errors.Join(err, w.Stop())
 	}
 	return w, nil
 }
 
-func (w *World) install(ctx context.Context, binary string, args []string) error {
+func (w *World) install(ctx context.Context, binary string, opts Options) error {
 	var err error
 	w.Manager, err = w.InstallProvider(ctx, stack.ProviderInstall{
-		ComponentsYAML: w.Components, ManagerBinary: binary, Version: Version, Args: args,
+		ComponentsYAML: w.Components, ManagerBinary: binary, Version: Version, Args: opts.ManagerArgs, Env: opts.Env,
 	})
 	if err != nil {
 		return err

@@ -1,0 +1,275 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+const (
+	// teardownTime bounds one try to remove the load balancers of a cluster. The next one finds what is left.
+	teardownTime = 10 * time.Minute
+	// removalRounds is how often a try looks whether something is left, or what else it needs to know.
+	removalRounds = 10
+	// refusedPatience is how long a deletion waits where VCD refuses to show or remove load balancers, unknownPatience where it does not answer.
+	refusedPatience = 5 * time.Minute
+	unknownPatience = time.Hour
+)
+
+// balancers works on the load balancers of edge gateways.
+type balancers interface {
+	Owners(ctx context.Context, gateway, cluster string) ([]lb.Owner, error)
+	Observe(ctx context.Context, gateway string, q lb.Query) (lb.Observed, error)
+	Capabilities(ctx context.Context, gateway string) (lb.Capabilities, error)
+	Run(ctx context.Context, gateway string, step lb.Step) error
+}
+
+// deleteClusterBalancers removes what the cloud controller manager of the cluster made on the edge gateway of its network: the cloud controller
+// manager died with the last machine. The work is done beside reconciles, which look how far it is.
+func deleteClusterBalancers(ctx context.Context, s *clusterScope) (outcome, error) {
+	c := s.vcdCluster
+	if out, err := s.waitForMachines(ctx); err != nil || out != done {
+		return out, err
+	}
+	if c.Spec.InfraID == "" || c.Status.OVDCNetwork == nil {
+		return done, nil // Nothing was made without an id, nor without nodes.
+	}
+	if c.Annotations[infrav1.KeepLoadBalancersAnnotation] == annotationTrue {
+		s.teardowns.leave(s, "annotation "+infrav1.KeepLoadBalancersAnnotation+" says so")
+		return done, nil
+	}
+	opened, out, err := s.Identities.open(ctx, s.Sessions, c)
+	if err != nil || out != done {
+		return out, err
+	}
+	s.session = opened
+	gateway, out, err := s.gateway(ctx)
+	if err != nil || out != done || gateway.ID == "" {
+		return out, err
+	}
+	return s.teardowns.step(ctx, s, gateway)
+}
+
+// gateway finds the edge gateway of the cluster's network; there is none if the network is gone or is not routed.
+func (s *clusterScope) gateway(ctx context.Context) (vcd.Ref, outcome, error) {
+	vdc, out, err := vdcOf(ctx, s.session, s.vcdCluster)
+	if err != nil || out != done {
+		return vcd.Ref{}, out, err
+	}
+	network, err := s.session.FindNetwork(ctx, vdc, s.vcdCluster.Status.OVDCNetwork.ID)
+	switch {
+	case errors.Is(err, vcd.ErrNotFound):
+		return vcd.Ref{}, done, nil // A network goes after everything that is on it.
+	case err != nil:
+		out, err := refusal(err, "Reading network "+s.vcdCluster.Status.OVDCNetwork.Name)
+		return vcd.Ref{}, out, err
+	}
+	return network.EdgeGateway, done, nil
+}
+
+// teardowns are the removals of load balancers of clusters that are deleted. The zero value is usable.
+type teardowns struct {
+	mu    sync.Mutex
+	byUID map[types.UID]*teardown
+}
+
+// A teardown removes the load balancers of a cluster. Who holds the lock of teardowns may look.
+type teardown struct {
+	began   time.Time // the first try
+	running bool
+	over    bool     // nothing is left, or it is given up
+	doing   string   // the last step
+	removed []string // by all tries
+	err     error    // of the last try
+	again   time.Time
+}
+
+// step looks how far the removal is, and begins it, or begins it again.
+func (t *teardowns) step(ctx context.Context, s *clusterScope, gateway vcd.Ref) (outcome, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.of(s.vcdCluster.UID, s.now())
+	switch {
+	case now.over:
+		return done, nil
+	case now.running:
+		return wait(taskPoll, infrav1.TaskRunningReason, "Removing load balancers of the cluster from edge gateway %s: %s", gateway.Name, now.doing), nil
+	case now.again.IsZero():
+	case now.err == nil:
+		now.over = true
+		if len(now.removed) > 0 {
+			balancersDeleted(s.Recorder, s.vcdCluster, gateway.Name, now.removed)
+		}
+		return done, nil
+	case s.now().Sub(now.began) >= giveUpAfter(s.vcdCluster, now.err):
+		now.over = true
+		balancersLeft(s.Recorder, s.vcdCluster, fmt.Sprintf("edge gateway %s could not be asked, or did not let them be removed: %v", gateway.Name, now.err))
+		return done, nil
+	case s.now().Before(now.again):
+		return teardownProblem(now.err, gateway, now.again.Sub(s.now())), nil
+	}
+	now.running, now.doing = true, "looking for them"
+	t.begin(ctx, s, now, gateway)
+	return wait(taskPoll, infrav1.TaskRunningReason, "Looking for load balancers of the cluster on edge gateway %s", gateway.Name), nil
+}
+
+func (t *teardowns) of(cluster types.UID, now time.Time) *teardown {
+	if t.byUID == nil {
+		t.byUID = map[types.UID]*teardown{}
+	}
+	if t.byUID[cluster] == nil {
+		t.byUID[cluster] = &teardown{began: now}
+	}
+	return t.byUID[cluster]
+}
+
+// leave ends the removal as it is, and says so once.
+func (t *teardowns) leave(s *clusterScope, why string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now := t.of(s.vcdCluster.UID, s.now()); !now.over {
+		now.over = true
+		balancersLeft(s.Recorder, s.vcdCluster, why)
+	}
+}
+
+func (t *teardowns) forget(cluster types.UID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.byUID, cluster)
+}
+
+// begin starts a try, beside reconciles. Its end wakes the cluster.
+func (t *teardowns) begin(ctx context.Context, s *clusterScope, now *teardown, gateway vcd.Ref) {
+	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), teardownTime)
+	r := removal{driver: s.session.balancers(), gateway: gateway.ID, cluster: s.vcdCluster.Spec.InfraID, doing: func(step lb.Step) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		now.doing = step.String()
+		now.removed = append(now.removed, string(step.Kind)+" "+step.Name)
+	}}
+	wake, clock := s.wakeUps.forObject(s.vcdCluster), s.now
+	go func() {
+		defer wake()
+		defer cancel()
+		err := r.run(work)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		now.running, now.err, now.again = false, err, clock().Add(pauseAfter(err))
+	}()
+}
+
+// giveUpAfter is how long a deletion waits for what fails so. A cluster without a cloud controller manager hardly has load balancers, and its user
+// need not have the right to see gateways.
+func giveUpAfter(c *infrav1.VCDCluster, err error) time.Duration {
+	switch {
+	case !errors.Is(err, lb.ErrRefused):
+		return unknownPatience
+	case c.Spec.CloudProvider.Mode == infrav1.CloudProviderNone:
+		return 0
+	}
+	return refusedPatience
+}
+
+// pauseAfter is how long the next try waits.
+func pauseAfter(err error) time.Duration {
+	switch {
+	case errors.Is(err, lb.ErrBusy):
+		return taskPoll
+	case errors.Is(err, lb.ErrRefused):
+		return remedyPoll
+	}
+	return unreachablePoll
+}
+
+func teardownProblem(err error, gateway vcd.Ref, after time.Duration) outcome {
+	switch {
+	case errors.Is(err, lb.ErrBusy):
+		return wait(after, infrav1.EntityBusyReason, "Waiting for VCD, to remove load balancers of the cluster from edge gateway %s", gateway.Name)
+	case errors.Is(err, lb.ErrRefused):
+		return fail(after, infrav1.LoadBalancersRemainReason,
+			"Load balancers of the cluster may be left on edge gateway %s (%v): grant the right, or remove them and annotate the VCDCluster with %s=true; the deletion goes on without it after %s",
+			gateway.Name, err, infrav1.KeepLoadBalancersAnnotation, refusedPatience)
+	}
+	return unsure(after, infrav1.LoadBalancersRemainReason,
+		"Load balancers of the cluster may be left on edge gateway %s, which cannot be asked (%v); the deletion goes on without it after %s", gateway.Name, err, unknownPatience)
+}
+
+// A removal is one try to remove everything that a cluster has on a gateway.
+type removal struct {
+	driver           balancers
+	gateway, cluster string
+	doing            func(lb.Step)
+}
+
+// run removes what is there until nothing is left, as far as that can be done now. An error wraps one of package lb.
+func (r removal) run(ctx context.Context) error {
+	for range removalRounds {
+		owners, err := r.driver.Owners(ctx, r.gateway, r.cluster)
+		if err != nil || len(owners) == 0 {
+			return err //nolint:wrapcheck // It says what was looked for.
+		}
+		slices.Reverse(owners) // What all share goes last.
+		steps := 0
+		for _, owner := range owners {
+			n, err := r.remove(ctx, owner)
+			if err != nil {
+				return err
+			}
+			steps += n
+		}
+		if steps == 0 {
+			return fmt.Errorf("%w: VCD is still working on %s", lb.ErrBusy, owners[0])
+		}
+	}
+	return fmt.Errorf("%w: something always is left", lb.ErrUnknown)
+}
+
+// remove takes the steps that lead to nothing being left of an owner, and says how many there were.
+func (r removal) remove(ctx context.Context, owner lb.Owner) (int, error) {
+	plan, err := r.plan(ctx, owner)
+	if err != nil {
+		return 0, err
+	}
+	if len(plan.Refusals) > 0 {
+		return 0, fmt.Errorf("%w: %s: %s", lb.ErrRefused, owner, plan.Refusals[0].Message)
+	}
+	for _, step := range plan.Steps {
+		ctrl.LoggerFrom(ctx).Info("Removing a load balancer of the cluster", "step", step.String(), "service", owner.String())
+		r.doing(step)
+		if err := r.driver.Run(ctx, r.gateway, step); err != nil {
+			return 0, err //nolint:wrapcheck // It says which step.
+		}
+	}
+	return len(plan.Steps), nil
+}
+
+// plan observes as much as the plan for nothing needs to know.
+func (r removal) plan(ctx context.Context, owner lb.Owner) (lb.Plan, error) {
+	can, err := r.driver.Capabilities(ctx, r.gateway)
+	if err != nil {
+		return lb.Plan{}, err //nolint:wrapcheck // It says what was looked for.
+	}
+	query, plan := lb.Query{Owner: owner, Fresh: true}, lb.Plan{}
+	for range removalRounds {
+		seen, err := r.driver.Observe(ctx, r.gateway, query)
+		if err != nil {
+			return lb.Plan{}, err //nolint:wrapcheck // It says what was looked for.
+		}
+		if plan = lb.Make(lb.Desired{Owner: owner, Absent: true}, seen, can); plan.Needs == 0 {
+			return plan, nil
+		}
+		query.Facts |= plan.Needs
+	}
+	return plan, fmt.Errorf("%w: the plan to remove %s always needs to know more", lb.ErrUnknown, owner)
+}

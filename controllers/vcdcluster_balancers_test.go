@@ -1,0 +1,147 @@
+package controllers
+
+import (
+	"context"
+	"net/http"
+	"net/netip"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// A balanced world is one with an edge gateway, on which a test does what cloud controller managers do.
+type balanced struct {
+	*world
+
+	gateway string
+	driver  *edge.Driver
+}
+
+func newBalanced(t *testing.T) *balanced {
+	t.Helper()
+	w := &balanced{world: newWorld(t)}
+	w.gateway = vcdsim.URN("gateway", w.sim.State().Model.Orgs[1].VDCs[0].EdgeGateways[0].ID)
+	session := w.admin(t)
+	w.driver = edge.New(func(context.Context) (*vcd.Session, error) { return session, nil }, edge.Options{})
+	w.ready()
+	return w
+}
+
+// balance makes a load balancer for a Service of a cluster.
+func (w *balanced) balance(cluster, name string, oneArm *lb.Range) {
+	d := lb.Desired{
+		Owner: lb.Owner{Cluster: cluster, Namespace: "shop", Name: name, UID: "uid-of-" + name}, Families: []lb.Family{lb.IPv4}, OneArm: oneArm,
+		Members: []netip.Addr{netip.MustParseAddr("192.168.100.11")},
+		Listeners: []lb.Listener{
+			{Name: "http", Protocol: lb.TCP, Application: lb.L4, Port: 80, NodePort: 30080}, {Name: "admin", Protocol: lb.TCP, Application: lb.L4, Port: 81, NodePort: 30081},
+		},
+	}
+	can, err := w.driver.Capabilities(w.ctx, w.gateway)
+	w.Expect(err).NotTo(HaveOccurred())
+	query := lb.Query{Owner: d.Owner, Fresh: true}
+	for range 20 {
+		seen, err := w.driver.Observe(w.ctx, w.gateway, query)
+		w.Expect(err).NotTo(HaveOccurred())
+		plan := lb.Make(d, seen, can)
+		w.Expect(plan.Refusals).To(BeEmpty())
+		if plan.Done() {
+			return
+		}
+		query.Facts |= plan.Needs
+		d.Intent = append(d.Intent, plan.Intent...)
+		for _, step := range plan.Steps {
+			w.Expect(w.driver.Run(w.ctx, w.gateway, step)).To(Succeed())
+		}
+	}
+	w.Expect(name).To(BeEmpty(), "a load balancer that is never done")
+}
+
+// owners are those of a cluster who have something on the gateway.
+func (w *balanced) owners(cluster string) []lb.Owner {
+	found, err := w.driver.Owners(w.ctx, w.gateway, cluster)
+	w.Expect(err).NotTo(HaveOccurred())
+	return found
+}
+
+func TestLoadBalancersGoWithTheirCluster(t *testing.T) {
+	w := newBalanced(t)
+	id := w.vcdCluster().Spec.InfraID
+	w.balance(id, "web", nil)
+	w.balance(id, "api", &lb.Range{First: netip.MustParseAddr("192.168.8.2"), Last: netip.MustParseAddr("192.168.8.100")})
+	w.balance("somebody-else", "web", nil)
+	w.Expect(w.owners(id)).NotTo(BeEmpty())
+
+	w.deleteCluster()
+
+	w.Expect(w.owners(id)).To(BeEmpty())
+	w.Expect(w.owners("somebody-else")).NotTo(BeEmpty(), "another cluster's stay")
+	w.Expect(w.eventTexts()).To(ContainElement(ContainSubstring("LoadBalancersDeleted")))
+}
+
+func TestLoadBalancersGoThoughTheManagerIsKilled(t *testing.T) {
+	w := newBalanced(t)
+	id := w.vcdCluster().Spec.InfraID
+	w.balance(id, "web", nil)
+	w.sim.Faults().Add(vcdsim.Fault{Operation: "DELETE /cloudapi/1.0.0/loadBalancer/pools*", Status: http.StatusInternalServerError, Count: 1})
+	w.Expect(w.client.Delete(w.ctx, w.vcdCluster())).To(Succeed())
+	w.Eventually(func() (metav1.ConditionStatus, error) {
+		_, err := w.reconcileCluster()
+		c := conditions.Get(w.vcdCluster(), infrav1.LoadBalancersDeletedCondition)
+		if c == nil {
+			return "", err
+		}
+		return c.Status, err
+	}, patience, "5ms").Should(Equal(metav1.ConditionUnknown), "nobody knows what VCD did")
+
+	w.cluster.teardowns.forget(w.vcdCluster().UID) // What a new manager knows.
+
+	w.Eventually(w.isClusterGone, patience, "5ms").Should(BeTrue())
+	w.Expect(w.owners(id)).To(BeEmpty())
+}
+
+func TestAGatewayThatCannotBeSeenKeepsNoClusterForEver(t *testing.T) {
+	t.Parallel()
+	hidden := vcdsim.Fault{Operation: "GET /cloudapi/1.0.0/edgeGateways*", Status: http.StatusForbidden}
+	tests := []struct {
+		name string
+		mode infrav1.CloudProviderMode
+		help func(*balanced) // what ends the waiting
+	}{
+		{"a while is waited for somebody to grant the right", infrav1.CloudProviderManaged, func(w *balanced) {
+			w.cluster.Now = func() time.Time { return time.Now().Add(refusedPatience) }
+		}},
+		{"a person ends it", infrav1.CloudProviderManaged, func(w *balanced) {
+			c := w.vcdCluster()
+			metav1.SetMetaDataAnnotation(&c.ObjectMeta, infrav1.KeepLoadBalancersAnnotation, "true")
+			w.Expect(w.client.Update(w.ctx, c)).To(Succeed())
+		}},
+		{"without a cloud controller manager nothing is waited for", infrav1.CloudProviderNone, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newBalanced(t)
+			c := w.vcdCluster()
+			c.Spec.CloudProvider.Mode = tt.mode
+			w.Expect(w.client.Update(w.ctx, c)).To(Succeed())
+			w.sim.Faults().Add(hidden)
+			w.Expect(w.client.Delete(w.ctx, w.vcdCluster())).To(Succeed())
+
+			if tt.help != nil {
+				w.eventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersRemainReason)
+				tt.help(w)
+			}
+
+			w.Eventually(w.isClusterGone, patience, "5ms").Should(BeTrue())
+			w.Expect(w.eventTexts()).To(ContainElement(And(ContainSubstring("Warning"), ContainSubstring("LoadBalancersRemain"), ContainSubstring("may be left"))))
+		})
+	}
+}
