@@ -1,0 +1,225 @@
+package vcd
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+const testGateway = "urn:vcloud:gateway:55555555-5555-4555-8555-555555555555"
+
+func TestOperationsNameNoObjects(t *testing.T) {
+	g := NewWithT(t)
+	for path, want := range map[string]string{
+		natPath(testGateway, "66666666-6666-4666-8666-666666666666"):                                                 "GET /cloudapi/1.0.0/edgeGateways/{id}/nat/rules/{id}",
+		entitiesPath + url.PathEscape("urn:vcloud:entity:vmware:capvcdCluster:66666666-6666-4666-8666-666666666666"): "GET /cloudapi/1.0.0/entities/{id}",
+	} {
+		u, err := url.Parse("https://vcd" + path)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(operation(http.MethodGet, u)).To(Equal(want))
+	}
+}
+
+// pages answers a list page by page, whatever a test wants of it.
+func pages(answers ...string) http.HandlerFunc {
+	next := 0
+	return func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, "%s", answers[min(next, len(answers)-1)])
+		next++
+	}
+}
+
+// page is a page of pools with ids from one number to another.
+func page(total, from, to int) string {
+	out := fmt.Sprintf(`{"resultTotal":%d,"values":[`, total)
+	for i := from; i <= to; i++ {
+		if i > from {
+			out += ","
+		}
+		out += fmt.Sprintf(`{"id":"%d"}`, i)
+	}
+	return out + "]}"
+}
+
+func TestListsAreCompleteOrAnError(t *testing.T) {
+	tests := []struct {
+		name    string
+		answers []string
+		items   int
+		calls   int
+		kind    error
+	}{
+		{"one page", []string{page(2, 1, 2)}, 2, 1, nil},
+		{"no item", []string{page(0, 1, 0)}, 0, 1, nil},
+		{"two pages", []string{page(3, 1, 2), page(3, 3, 3)}, 3, 2, nil},
+		{"an item twice makes it ask again", []string{page(4, 1, 2), page(4, 2, 3), page(3, 1, 3)}, 3, 3, nil},
+		{"another total makes it ask again", []string{page(3, 1, 2), page(4, 3, 3), page(3, 1, 3)}, 3, 3, nil},
+		{"a page too few makes it ask again", []string{page(3, 1, 2), page(3, 1, 0), page(2, 1, 2)}, 2, 3, nil},
+		{"more than there are", []string{page(1, 1, 2)}, 0, 2, ErrUnavailable},
+		{"always the same page", []string{page(4, 1, 2)}, 0, 4, ErrUnavailable},
+		{"no total", []string{`{"values":[{"id":"1"}]}`}, 0, 1, ErrUnavailable},
+		{"no JSON", []string{`<html>`}, 0, 1, ErrUnavailable},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			f := newFakeVCD(t)
+			const op = "GET /cloudapi/1.0.0/edgeGateways/{id}/loadBalancer/poolSummaries"
+			f.on(op, pages(tt.answers...))
+
+			pools, err := session(t, f).PoolSummaries(t.Context(), testGateway)
+
+			g.Expect(f.count(op)).To(Equal(tt.calls))
+			if tt.kind != nil {
+				g.Expect(err).To(MatchError(tt.kind))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(pools).To(HaveLen(tt.items))
+		})
+	}
+}
+
+func TestCursorsLeadThroughAList(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeVCD(t)
+	const op = "GET /cloudapi/1.0.0/edgeGateways/{id}/nat/rules"
+	var cursors []string
+	f.on(op, func(w http.ResponseWriter, r *http.Request) {
+		cursors = append(cursors, r.URL.Query().Get("cursor"))
+		if len(cursors) < 3 {
+			w.Header().Add("Link", `<https://elsewhere/x>;rel="first"`)
+			w.Header().Add("Link", fmt.Sprintf(`<https://elsewhere/cloudapi/x?cursor=a%%2B%d&pageSize=1>;rel="nextPage";type="application/json"`, len(cursors)))
+		}
+		answer(w, `{"values":[{"id":"%d","type":"DNAT"}]}`, len(cursors))
+	})
+
+	rules, err := session(t, f).NATRules(t.Context(), testGateway)
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(rules).To(HaveLen(3))
+	g.Expect(cursors).To(Equal([]string{"", "a+1", "a+2"}), "of a link only the cursor is used")
+	f.on(op, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Add("Link", `<https://x/?cursor=1>;rel="nextPage"`)
+		answer(w, `{"values":[{"id":"1"}]}`)
+	})
+	_, err = session(t, f).NATRules(t.Context(), testGateway)
+	g.Expect(err).To(MatchError(ErrUnavailable), "a list that goes round in circles is none")
+}
+
+func TestNamesThatAFilterCannotCarryAreFoundWithoutOne(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeVCD(t)
+	const alias = "a,b;c==(d)*"
+	var filters []string
+	f.on("GET /cloudapi/1.0.0/ssl/certificateLibrary", func(w http.ResponseWriter, r *http.Request) {
+		filters = append(filters, r.URL.Query().Get("filter"))
+		answer(w, `{"resultTotal":2,"values":[{"id":"1","alias":"a"},{"id":"2","alias":%q}]}`, alias)
+	})
+	s := session(t, f)
+
+	g.Expect(s.FindCertificate(t.Context(), alias)).To(HaveField("ID", "2"))
+	g.Expect(s.FindCertificate(t.Context(), "a")).To(HaveField("ID", "1"))
+	_, err := s.FindCertificate(t.Context(), "A")
+
+	g.Expect(err).To(MatchError(ErrNotFound))
+	g.Expect(filters).To(Equal([]string{"", "alias==a", "alias==A"}))
+}
+
+func TestWhatAChangeDoesNotNameStays(t *testing.T) {
+	g := NewWithT(t)
+	var o object
+	g.Expect(json.Unmarshal([]byte(`{"id":"x","big":12345678901234567890.10,"text":"<&>","members":null,"description":"a"}`), &o)).To(Succeed())
+
+	g.Expect(o.set("description", "a")).To(BeFalse())
+	g.Expect(o.set("members", []string{})).To(BeFalse(), "nothing and an empty list are the same")
+	g.Expect(o.set("description", "b")).To(BeTrue())
+
+	body, err := encodeJSON(o)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(body)).To(Equal(`{"big":12345678901234567890.10,"description":"b","id":"x","members":null,"text":"<&>"}` + "\n"))
+}
+
+func TestATaskThatWasDoneAtOnce(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeVCD(t)
+	f.on("POST /cloudapi/1.0.0/loadBalancer/pools", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusCreated)
+		answer(w, `{"id":"urn:vcloud:loadBalancerPool:x"}`)
+	})
+
+	task, err := session(t, f).CreatePool(t.Context(), PoolSpec{Name: "p"})
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(task).To(Equal(Task{State: TaskSucceeded, Owner: "urn:vcloud:loadBalancerPool:x"}))
+}
+
+func TestFeaturesByVersion(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(featuresOf(apiVersion{36, 3})).To(Equal(Features{}))
+	g.Expect(featuresOf(apiVersion{37, 0})).To(Equal(Features{SharedVIP: true, IPv6VIP: true}))
+	g.Expect(featuresOf(apiVersion{37, 2})).To(And(HaveField("AllocateByValue", true), HaveField("SingleFirewallRule", false)))
+	g.Expect(featuresOf(apiVersion{39, 0})).To(HaveField("SingleFirewallRule", true))
+}
+
+// FuzzEdgeDecoders reads documents of anybody; what is changed of one is JSON again, and a second change changes nothing.
+func FuzzEdgeDecoders(f *testing.F) {
+	f.Add([]byte(`{"id":"x","edgeGatewayUplinks":[{"subnets":null},{"subnets":{"values":[{"gateway":"10.0.0.1","prefixLength":99}]}}]}`))
+	f.Add([]byte(`{"members":[{"ipAddress":"10.0.0.1","port":1},null],"healthMonitors":[null,{"type":"TCP"}],"persistenceProfile":null,"memberGroupRef":{}}`))
+	f.Add([]byte(`{"servicePorts":[{"portStart":1,"tcpUdpProfile":null}],"applicationProfile":null,"virtualIpAddress":"x","certificateRef":null}`))
+	f.Add([]byte(`{"applicationPorts":[{"protocol":"TCP","destinationPorts":["80"]}],"ipAddresses":["10.0.0.1"],"ipSpaceRanges":{"ipRanges":[{}]}}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		for _, decode := range []func(){
+			decoder(body, func(w *wireGateway) { w.gateway() }), decoder(body, func(w *wirePool) { w.pool() }),
+			decoder(body, func(w *wireService) { w.service() }), decoder(body, func(w *wireNAT) { w.rule() }),
+			decoder(body, func(w *wireProfile) { w.profile() }), decoder(body, func(w *wireIPSet) { w.set() }),
+			decoder(body, func(w *wireSpace) { w.space() }), decoder(body, func(w *wireAllocation) { w.allocation() }),
+		} {
+			decode()
+		}
+		_, _ = entityFrom(body)
+		AllocatedID(Task{Result: string(body)}, netip.Addr{})
+		changeTwice(t, body)
+	})
+}
+
+func decoder[T any](body []byte, use func(*T)) func() {
+	return func() {
+		var w T
+		if json.Unmarshal(body, &w) == nil {
+			use(&w)
+		}
+	}
+}
+
+func changeTwice(t *testing.T, body []byte) {
+	t.Helper()
+	address, name, yes, port := netip.MustParseAddr("10.0.0.7"), "n", true, 7
+	for _, apply := range []func(object) (bool, error){
+		PoolChange{
+			Name: &name, Members: &[]PoolMember{{Address: address, Port: 7}}, Monitors: &[]string{"TCP"}, Sticky: &yes, DefaultPort: &port,
+		}.apply,
+		VirtualServiceChange{Pool: &name, Certificate: &name, Address: &address, Ports: &[]ServicePort{{From: 7}}, Transparent: &yes}.apply,
+		DNATChange{Port: &port, Profile: &name, External: &name}.apply,
+		IPSetChange{Addresses: &[]netip.Addr{address}}.apply,
+	} {
+		var o object
+		if json.Unmarshal(body, &o) != nil || o == nil {
+			continue
+		}
+		if _, err := apply(o); err != nil {
+			continue
+		}
+		if _, err := encodeJSON(o); err != nil {
+			t.Fatalf("%q became no JSON: %v", body, err)
+		}
+		if again, err := apply(o); again || err != nil {
+			t.Fatalf("%q is changed twice: %v %v", body, o, err)
+		}
+	}
+}
