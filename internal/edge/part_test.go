@@ -1,0 +1,171 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// A list is what a part reads in a test: reads wait until they are let go.
+type list struct {
+	*part[string]
+
+	begun chan struct{}
+	let   chan []string
+	reads int
+}
+
+func newList() *list {
+	l := &list{begun: make(chan struct{}, 9), let: make(chan []string, 9)}
+	l.part = &part[string]{driver: New(nil, Options{}), id: func(s string) string { return s[:1] }}
+	l.read = func(context.Context, *vcd.Session) ([]string, error) {
+		l.reads++
+		l.begun <- struct{}{}
+		items := <-l.let
+		if items == nil {
+			return nil, errors.New("no")
+		}
+		return items, nil
+	}
+	return l
+}
+
+// ask asks for the list in the background.
+func (l *list) ask(want demand) <-chan []string {
+	got := make(chan []string, 1)
+	go func() {
+		items, err := l.get(context.Background(), nil, want)
+		if err != nil {
+			items = []string{err.Error()}
+		}
+		got <- items
+	}()
+	return got
+}
+
+var anyAge = demand{maxAge: time.Hour}
+
+func TestAPartIsReadOnceForAll(t *testing.T) {
+	g := NewWithT(t)
+	l := newList()
+	first := l.ask(anyAge)
+	<-l.begun
+	second := l.ask(anyAge)
+	l.let <- []string{"a"}
+
+	g.Expect(<-first).To(Equal([]string{"a"}))
+	g.Expect(<-second).To(Equal([]string{"a"}))
+	g.Expect(<-l.ask(anyAge)).To(Equal([]string{"a"}))
+	g.Expect(l.reads).To(Equal(1))
+}
+
+func TestWhatIsWrittenWhileAPartIsReadIsNotLost(t *testing.T) {
+	g := NewWithT(t)
+	l := newList()
+	got := l.ask(anyAge)
+	<-l.begun
+	l.put("c1")
+	l.put("a2")
+	l.drop("b")
+	l.edit("d", func(s *string) { *s = "d2" })
+	l.let <- []string{"a1", "b1", "d1"} // from before
+
+	g.Expect(<-got).To(Equal([]string{"a2", "d2", "c1"}))
+	g.Expect(<-l.ask(anyAge)).To(Equal([]string{"a2", "d2", "c1"}))
+}
+
+func TestWhoWantsItFreshGetsALaterRead(t *testing.T) {
+	g := NewWithT(t)
+	l := newList()
+	old := l.ask(anyAge)
+	<-l.begun
+	fresh := l.ask(demand{maxAge: time.Hour, after: l.driver.next()})
+	l.let <- []string{"a"}
+	g.Expect(<-old).To(Equal([]string{"a"}))
+	<-l.begun
+	l.let <- []string{"b"}
+	g.Expect(<-fresh).To(Equal([]string{"b"}))
+}
+
+func TestWhatIsDoubtedIsReadAgain(t *testing.T) {
+	g := NewWithT(t)
+	l := newList()
+	before := l.ask(anyAge)
+	<-l.begun
+	l.invalidate()
+	after := l.ask(anyAge)
+	l.let <- []string{"a"}
+	g.Expect(<-before).To(Equal([]string{"a"}))
+	<-l.begun
+	l.let <- []string{"b"}
+	g.Expect(<-after).To(Equal([]string{"b"}))
+}
+
+func TestAFailedReadIsNotKept(t *testing.T) {
+	g := NewWithT(t)
+	l := newList()
+	got := l.ask(anyAge)
+	l.let <- nil
+	g.Expect(<-got).To(Equal([]string{"no"}))
+	got = l.ask(anyAge)
+	l.let <- []string{"a"}
+	g.Expect(<-got).To(Equal([]string{"a"}))
+}
+
+func TestListsThatWereGivenOutDoNotChange(t *testing.T) {
+	g := NewWithT(t)
+	l := newList()
+	got := l.ask(anyAge)
+	l.let <- []string{"a1", "b1"}
+	items := <-got
+	l.put("a2")
+	l.drop("b")
+	g.Expect(items).To(Equal([]string{"a1", "b1"}))
+}
+
+func TestEveryFailureMeansSomething(t *testing.T) {
+	g := NewWithT(t)
+	for cause, kind := range map[error]error{
+		vcd.ErrBusy: lb.ErrBusy, vcd.ErrThrottled: lb.ErrBusy, vcd.ErrLater: lb.ErrBusy, vcd.ErrChanged: lb.ErrBusy,
+		vcd.ErrInvalid: lb.ErrRefused, vcd.ErrForbidden: lb.ErrRefused, vcd.ErrQuota: lb.ErrRefused, vcd.ErrUnauthorized: lb.ErrRefused,
+		vcd.ErrUnavailable: lb.ErrUnknown, context.Canceled: lb.ErrUnknown, errors.New("x"): lb.ErrUnknown,
+	} {
+		err := classified(fmt.Errorf("doing: %w", cause))
+		g.Expect(err).To(MatchError(kind))
+		g.Expect(err).To(MatchError(cause), "the cause stays")
+		g.Expect(classified(err)).To(Equal(err))
+	}
+	g.Expect(classified(nil)).To(Succeed())
+	g.Expect(taskFailure(vcd.Task{Err: vcd.ErrUnavailable})).To(MatchError(lb.ErrBusy), "it will not be done later")
+}
+
+func TestFreeAddressesOfLargeSpaces(t *testing.T) {
+	g := NewWithT(t)
+	taken := map[netip.Addr]bool{}
+	addr := netip.MustParseAddr
+	for a := addr("2001:db8::1"); len(taken) < 5000; a = a.Next() {
+		taken[a] = true
+	}
+	large := vcd.AddressRange{From: addr("2001:db8::1"), To: addr("2001:db8:ffff::")}
+
+	g.Expect(freeIn(large, taken, false)).To(HaveLen(maxFree))
+	for range 100 {
+		for _, r := range []vcd.AddressRange{large, {From: addr("10.0.0.250"), To: addr("10.0.1.5")}, {From: addr("10.0.0.1"), To: addr("10.0.0.1")}} {
+			found := freeIn(r, taken, true)
+			g.Expect(found).NotTo(BeEmpty())
+			for _, a := range found {
+				g.Expect(r.Contains(a) && !taken[a]).To(BeTrue(), "%s in %v", a, r)
+			}
+		}
+	}
+	g.Expect(freeIn(vcd.AddressRange{From: addr("10.0.0.1"), To: addr("10.0.0.3")}, map[netip.Addr]bool{addr("10.0.0.2"): true}, false)).
+		To(Equal([]netip.Addr{addr("10.0.0.1"), addr("10.0.0.3")}))
+}
