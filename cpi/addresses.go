@@ -118,16 +118,16 @@ func chosen(m Machine, s Selection) []netip.Addr {
 	slices.SortStableFunc(nics, func(a, b NIC) int { return place(a) - place(b) })
 	var out []netip.Addr
 	for _, nic := range nics {
-		if len(s.NICs) > 0 && place(nic) < 0 {
-			continue
-		}
-		for _, a := range nic.Addresses {
-			if usable(a) && (len(s.CIDRs) == 0 || within(s.CIDRs, a)) && !within(s.Exclude, a) {
-				out = append(out, a)
-			}
+		if len(s.NICs) == 0 || place(nic) >= 0 {
+			out = append(out, slices.DeleteFunc(slices.Clone(nic.Addresses), func(a netip.Addr) bool { return !s.has(a) })...)
 		}
 	}
 	return out
+}
+
+// has says whether an address of a chosen NIC is chosen.
+func (s Selection) has(a netip.Addr) bool {
+	return usable(a) && (len(s.CIDRs) == 0 || within(s.CIDRs, a)) && !within(s.Exclude, a)
 }
 
 func within(cidrs []netip.Prefix, a netip.Addr) bool {

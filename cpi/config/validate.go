@@ -116,14 +116,19 @@ func (p *parser) validateSite() {
 	if c.Insecure {
 		c.Warnings = append(c.Warnings, "vcd.insecureSkipVerify: the certificate of the site is not checked; set vcd.caBundle instead")
 	}
+	p.validateIDs()
+	if c.inlineUser != (Credentials{}) {
+		c.Warnings = append(c.Warnings, "vcd.user, vcd.secret and vcd.refreshtoken are read by all who may read this file: move them to the Secret")
+	}
+}
+
+func (p *parser) validateIDs() {
+	c := &p.config
 	if c.ClusterID != "" && !clusterID.MatchString(c.ClusterID) {
 		p.say("clusterid", "is %q, but must be one word of letters, digits and :._-", c.ClusterID)
 	}
 	if c.RDE.ID != "" && !strings.HasPrefix(c.RDE.ID, entityURN) {
 		p.say("rde.id", "is %q, but must begin with %s", c.RDE.ID, entityURN)
-	}
-	if c.inlineUser != (Credentials{}) {
-		c.Warnings = append(c.Warnings, "vcd.user, vcd.secret and vcd.refreshtoken are read by all who may read this file: move them to the Secret")
 	}
 }
 
@@ -183,8 +188,12 @@ func (p *parser) validateBalancer() {
 		p.say("loadbalancer.classOnly", "leaves no Service to us: set loadbalancer.class")
 	}
 	p.validateGateway("loadbalancer", b.Gateway)
+	p.validateGateways()
+}
+
+func (p *parser) validateGateways() {
 	names := map[string]bool{}
-	for i, g := range b.Gateways {
+	for i, g := range p.config.Balancer.Gateways {
 		at := fmt.Sprintf("loadbalancer.gateways[%d]", i)
 		switch {
 		case g.Name == "":
@@ -225,8 +234,17 @@ func (p *parser) validateNodes() {
 	if n.Region != "" && !labelValue.MatchString(n.Region) {
 		p.say("nodes.region", "is %q, which cannot be the value of a label", n.Region)
 	}
+	p.validateZones()
+	for at, s := range map[string]Selection{"nodes.addresses.internal": n.Internal, "nodes.addresses.external": n.External} {
+		if slices.ContainsFunc(s.NICs, func(i int) bool { return i < 0 || i > 9 }) {
+			p.say(at+".nics", "must be from 0 to 9")
+		}
+	}
+}
+
+func (p *parser) validateZones() {
 	where := map[string]bool{}
-	for i, zone := range n.Zones {
+	for i, zone := range p.config.Nodes.Zones {
 		at := fmt.Sprintf("nodes.zones[%d]", i)
 		if !labelValue.MatchString(zone.Name) {
 			p.say(at+".name", "is %q, but must be the value of a label", zone.Name)
@@ -242,10 +260,5 @@ func (p *parser) validateNodes() {
 			p.say(at+".vdc", "and placementPolicy are those of another zone")
 		}
 		where[place] = true
-	}
-	for at, s := range map[string]Selection{"nodes.addresses.internal": n.Internal, "nodes.addresses.external": n.External} {
-		if slices.ContainsFunc(s.NICs, func(i int) bool { return i < 0 || i > 9 }) {
-			p.say(at+".nics", "must be from 0 to 9")
-		}
 	}
 }

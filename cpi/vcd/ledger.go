@@ -103,39 +103,37 @@ func (l *Ledger) Note(e cpi.Entry) {
 		l.failed(key, before, e)
 		return
 	}
-	now := owned{resources: resourcesOf(e.Objects), addresses: addressesOf(e), told: before.told}
-	next := rde.Change{Put: now.resources, AddIPs: now.addresses}
-	if !known {
-		now.told = now.resources // what stood before we looked is no news
-	} else if e.Settled && !slices.Equal(now.resources, now.told) {
-		next.Events = []rde.Entry{l.entry(e, eventOf(e, now.told)+"Loadbalancer", "")}
-		now.told = now.resources
-	}
-	if before.failure != "" {
-		if !e.Settled {
-			now.failure = before.failure
-		} else {
-			next.Healed = []string{e.Owner.String()}
-		}
-	}
+	now, next := l.compare(e, before, known)
 	l.owners[key] = now
 	if e.Absent && e.Settled {
 		delete(l.owners, key)
 	}
-	if known && len(next.Events)+len(next.Healed) == 0 && now.same(before) || !known && len(now.resources) == 0 {
+	if len(next.Events)+len(next.Healed) == 0 && now.same(before) {
 		return
 	}
-	for _, r := range before.resources {
-		if !contains(now.resources, r) {
-			next.Drop = append(next.Drop, r)
-		}
-	}
-	for _, a := range before.addresses {
-		if !l.inUse(a) {
-			next.DropIPs = append(next.DropIPs, a)
-		}
-	}
+	next.Drop = slices.DeleteFunc(slices.Clone(before.resources), func(r rde.Resource) bool { return contains(now.resources, r) })
+	next.DropIPs = slices.DeleteFunc(slices.Clone(before.addresses), l.inUse)
 	l.add(next)
+}
+
+// compare returns what is known of an owner now, and what is new about it.
+func (l *Ledger) compare(e cpi.Entry, before owned, known bool) (owned, rde.Change) {
+	now := owned{resources: resourcesOf(e.Objects), addresses: addressesOf(e), told: before.told}
+	next := rde.Change{Put: now.resources, AddIPs: now.addresses}
+	switch {
+	case !known:
+		now.told = now.resources // what stood before we looked is no news
+	case e.Settled && !slices.Equal(now.resources, now.told):
+		next.Events = []rde.Entry{l.entry(e, eventOf(e, now.told)+"Loadbalancer", "")}
+		now.told = now.resources
+	}
+	switch {
+	case before.failure != "" && e.Settled:
+		next.Healed = []string{e.Owner.String()}
+	default:
+		now.failure = before.failure
+	}
+	return now, next
 }
 
 // eventOf says what was done to a load balancer of which resources stood.

@@ -40,6 +40,11 @@ func edit(object []byte, name string, change func(old json.RawMessage) (json.Raw
 	if value == nil {
 		return object, nil
 	}
+	return insert(object, at, name, value)
+}
+
+// insert adds a member at a place.
+func insert(object []byte, at place, name string, value json.RawMessage) ([]byte, error) {
 	key, err := json.Marshal(name)
 	if err != nil {
 		return nil, fmt.Errorf("member %s: %w", name, err)

@@ -107,20 +107,18 @@ func loginByPassword(ctx context.Context, transport http.RoundTripper, s *site, 
 }
 
 func loginByAPIToken(ctx context.Context, transport http.RoundTripper, s *site, config Config, version string) (token, error) {
-	t, _, err := tradeToken(ctx, transport, s, config, config.Credentials.APIToken, version)
+	t, _, err := tradeToken(ctx, transport, s, config, version)
 	return t, err
 }
 
 // tradeToken trades a refresh token for an access token, and the refresh token to use next: the same, unless it rotates.
-func tradeToken(
-	ctx context.Context, transport http.RoundTripper, s *site, config Config, refresh, version string,
-) (_ token, next string, _ error) {
+func tradeToken(ctx context.Context, transport http.RoundTripper, s *site, config Config, version string) (_ token, next string, _ error) {
 	org, _ := config.identity()
 	path := "/oauth/tenant/" + url.PathEscape(org) + "/token"
 	if strings.EqualFold(org, systemOrg) {
 		path = "/oauth/provider/token"
 	}
-	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {refresh}}
+	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {config.Credentials.APIToken}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.base+path, strings.NewReader(form.Encode()))
 	if err != nil {
 		return token{}, "", err //nolint:wrapcheck // wrapped by login

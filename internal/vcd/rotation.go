@@ -85,7 +85,8 @@ func loginByServiceAccount(ctx context.Context, transport http.RoundTripper, s *
 	if err != nil {
 		return token{}, err
 	}
-	t, next, err := tradeToken(ctx, transport, s, config, old, version)
+	config.Credentials.APIToken = old
+	t, next, err := tradeToken(ctx, transport, s, config, version)
 	if err != nil {
 		if status, ok := errors.AsType[*StatusError](err); ok && status.refusesCredentials() {
 			a.refused = old
