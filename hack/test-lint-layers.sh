@@ -36,6 +36,9 @@ controllers/x        $module/cpi                                 controllers
 cpi                  $module/controllers                         cpi
 cpi/x                $module/controllers                         cpi
 cpi/x                sigs.k8s.io/cluster-api/util                cpi
+cpi                  $module/internal/vcd                        cpicore
+cpi                  $module/internal/edge                       cpicore
+cpi/vcd              $module/internal/edge                       -
 .                    $module/controllers                         -
 .                    $module/vcdsim                              product
 controllers          $module/vcdsim                              product

@@ -26,7 +26,7 @@ const (
 	// defaultConfig and defaultCredentials are where the manifests of VMware's CPI mount them.
 	defaultConfig      = "/etc/kubernetes/vcloud/vcloud-ccm-config.yaml"
 	defaultCredentials = "/etc/kubernetes/vcloud/basic-auth" //nolint:gosec // a directory's name
-	defaultProbes      = "127.0.0.1:10268"
+	defaultProbes      = ":10268"
 	defaultNamespace   = "kube-system"
 )
 

@@ -47,7 +47,7 @@ func TestDefaults(t *testing.T) {
 	for name, want := range map[string]string{
 		"cloud-provider": "vmware-cloud-director", "cloud-config": defaultConfig, "configure-cloud-routes": "false", "concurrent-service-syncs": "10",
 		"authentication-skip-lookup": "true", "leader-elect-resource-name": "cloud-controller-manager", "leader-elect-resource-namespace": "kube-system",
-		"allow-untagged-cloud": "false", "vcd-task-poll": "2s", "probe-address": "127.0.0.1:10268",
+		"allow-untagged-cloud": "false", "vcd-task-poll": "2s", "probe-address": ":10268",
 	} {
 		flag := command.Flags().Lookup(name)
 		g.Expect(flag).NotTo(BeNil(), name)
@@ -123,6 +123,7 @@ func TestReadiness(t *testing.T) {
 	probe := func() int {
 		to := httptest.NewRecorder()
 		ready.ServeHTTP(to, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+		g.Expect(to.Body.String()).NotTo(ContainSubstring("no answer"), "anybody may ask")
 		return to.Code
 	}
 

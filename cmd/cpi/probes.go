@@ -46,7 +46,7 @@ func (r *readiness) ServeHTTP(to http.ResponseWriter, req *http.Request) {
 		if !r.unready.Swap(true) {
 			klog.ErrorS(err, "VCD cannot be worked with: nothing is done until it can")
 		}
-		http.Error(to, err.Error(), http.StatusServiceUnavailable)
+		http.Error(to, "VCD cannot be worked with: the log says why", http.StatusServiceUnavailable) // to whoever asks
 		return
 	}
 	if r.unready.Swap(false) {
