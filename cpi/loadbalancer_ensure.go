@@ -80,7 +80,8 @@ func (e *ensuring) converge(ctx context.Context) (*corev1.LoadBalancerStatus, er
 		if round == 0 && len(plan.Status.Addresses) > 0 {
 			e.blank = false
 		}
-		switch steps := texts(plan.Steps); {
+		steps := texts(plan.Steps)
+		switch {
 		case len(plan.Refusals) > 0:
 			return nil, e.refused(ctx, plan.Refusals)
 		case plan.Done():
@@ -89,17 +90,24 @@ func (e *ensuring) converge(ctx context.Context) (*corev1.LoadBalancerStatus, er
 			return nil, again(soon, "%s", plan.Wait)
 		case round == rounds || slices.Equal(steps, before):
 			return nil, again(3*soon, "waiting for the cloud to follow: %s", strings.Join(problems(plan), ", "))
-		default:
-			before = steps
 		}
-		if err := e.intend(ctx, plan.Intent); err != nil {
+		before = steps
+		if err := e.carryOut(ctx, plan); err != nil {
 			return nil, err
-		}
-		if n, err := e.run(ctx, e.service, e.wish.Gateway, plan.Steps); err != nil {
-			return nil, e.failed(ctx, n, len(plan.Steps), err)
 		}
 	}
 	return nil, again(soon, "not done yet")
+}
+
+// carryOut writes down what is intended, and runs the steps.
+func (e *ensuring) carryOut(ctx context.Context, plan lb.Plan) error {
+	if err := e.intend(ctx, plan.Intent); err != nil {
+		return err
+	}
+	if n, err := e.run(ctx, e.service, e.wish.Gateway, plan.Steps); err != nil {
+		return e.failed(ctx, n, len(plan.Steps), err)
+	}
+	return nil
 }
 
 func texts(steps []lb.Step) []string {

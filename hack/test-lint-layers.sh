@@ -24,6 +24,8 @@ internal/guestinfo/x k8s.io/client-go/kubernetes                 pure
 internal/kubevip     sigs.k8s.io/controller-runtime              pure
 internal/kubevip/x   $module/controllers                         pure
 internal/providerid  $module/internal/vcd                        pure
+internal/lb          $module/internal/vcd                        pure
+cpi/service          k8s.io/client-go/kubernetes                 pure
 addons               k8s.io/client-go/kubernetes                 pure
 vcdsim               $module/internal/vcd                        sim
 vcdsim/guest         $module/internal/vcd                        sim

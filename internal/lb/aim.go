@@ -31,18 +31,7 @@ func (p *planner) aim() {
 // armAddresses gives virtual services addresses of the one-arm range: those they have, else one for all, where virtual services may have
 // an address together, else one for each.
 func (p *planner) armAddresses() {
-	var common netip.Addr
-	used := map[netip.Addr]bool{}
-	for _, t := range p.targets {
-		a := p.armAddressOf(t)
-		if !a.IsValid() || !p.c.SharedVIP && used[a] {
-			continue
-		}
-		t.vips, used[a] = []netip.Addr{a}, true
-		if !common.IsValid() || a.Less(common) {
-			common = a
-		}
-	}
+	common, used := p.keepArmAddresses()
 	for _, t := range p.targets {
 		if len(t.vips) > 0 {
 			continue
@@ -57,6 +46,22 @@ func (p *planner) armAddresses() {
 		}
 		t.vips, used[a], common = []netip.Addr{a}, true, a
 	}
+}
+
+// keepArmAddresses leaves virtual services where they are. It returns the lowest of these addresses, and all of them.
+func (p *planner) keepArmAddresses() (common netip.Addr, used map[netip.Addr]bool) {
+	used = map[netip.Addr]bool{}
+	for _, t := range p.targets {
+		a := p.armAddressOf(t)
+		if !a.IsValid() || !p.c.SharedVIP && used[a] {
+			continue
+		}
+		t.vips, used[a] = []netip.Addr{a}, true
+		if !common.IsValid() || a.Less(common) {
+			common = a
+		}
+	}
+	return common, used
 }
 
 // armAddressOf is the address behind NAT that a listener has already.

@@ -93,13 +93,17 @@ func (p *planner) engine(t *target) {
 			continue
 		}
 		seen = true
-		if g.Max > 0 && p.rooms[g.ID] <= 0 && !(t.anew && t.service.object.EngineGroup.ID == g.ID) {
+		if replaces := t.anew && t.service.object.EngineGroup.ID == g.ID; g.Max > 0 && p.rooms[g.ID] <= 0 && !replaces {
 			continue
 		}
 		t.engine = Ref{g.ID, g.Name}
 		p.rooms[g.ID]--
 		return
 	}
+	p.refuseEngine(seen)
+}
+
+func (p *planner) refuseEngine(seen bool) {
 	switch {
 	case seen:
 		p.refuse(NoEngineGroup, "no service engine group of the edge gateway has room for another virtual service: ask the provider for more")

@@ -12,18 +12,14 @@ const mostLooked = 1 << 16
 
 // problem says why an address on which nothing of the owner is cannot be used; nil if it can. Takes Addresses, except inside.
 func (p *planner) problem(a netip.Addr, asked bool) *Finding {
-	shared := false
-	for _, u := range p.own.others {
-		if u.Address != a {
-			continue
-		}
-		if shared = p.sharable(u); !shared {
-			return &Finding{AddressTaken, fmt.Sprintf("the address %s is used by the %s %q: request another one, or share it by annotation on both Services", a, u.Kind, u.Name)}
-		}
+	if i := slices.IndexFunc(p.own.others, func(u Use) bool { return u.Address == a && !p.sharable(u) }); i >= 0 {
+		u := p.own.others[i]
+		return &Finding{AddressTaken, fmt.Sprintf("the address %s is used by the %s %q: request another one, or share it by annotation on both Services", a, u.Kind, u.Name)}
 	}
 	if p.inward {
 		return p.problemInside(a, asked)
 	}
+	shared := p.sharedBy(a)
 	if c, ok := p.claimOf(a); ok {
 		return p.problemOfClaim(c, asked, shared)
 	}
@@ -33,6 +29,11 @@ func (p *planner) problem(a netip.Addr, asked bool) *Finding {
 	if !inRanges(p.o.Gateway.Ranges, a) {
 		return &Finding{AddressOutside, fmt.Sprintf("the address %s is in no range and no IP Space of the edge gateway %q: request one of its addresses", a, p.o.Gateway.Name)}
 	}
+	return p.problemOfUse(a, asked, shared)
+}
+
+// problemOfUse says why an address of the gateway's ranges cannot be used because the gateway uses it.
+func (p *planner) problemOfUse(a netip.Addr, asked, shared bool) *Finding {
 	for _, u := range p.o.Gateway.Used {
 		translatable := asked && p.nat() && (u.Category == "SNAT" || u.Category == "PRIMARY_IP")
 		if u.Address == a && !shared && !translatable {
@@ -89,20 +90,20 @@ func (p *planner) free(f Family) (netip.Addr, bool) {
 		return p.firstFree(ranges, f)
 	}
 	for _, s := range p.o.Gateway.Spaces {
-		if p.d.IPSpace != "" && s.Name != p.d.IPSpace {
-			continue
-		}
-		for _, a := range s.Free {
-			_, allocated := p.claimOf(a)
-			if FamilyOf(a) == f && p.allowed(a) && !allocated && p.problem(a, false) == nil {
-				return a, true
-			}
+		i := slices.IndexFunc(s.Free, func(a netip.Addr) bool { return FamilyOf(a) == f && p.allocatable(a) })
+		if i >= 0 && (p.d.IPSpace == "" || s.Name == p.d.IPSpace) {
+			return s.Free[i], true
 		}
 	}
 	if p.d.IPSpace != "" && len(p.o.Gateway.Spaces) > 0 {
 		return netip.Addr{}, false
 	}
 	return p.firstFree(p.o.Gateway.Ranges, f)
+}
+
+func (p *planner) allocatable(a netip.Addr) bool {
+	_, allocated := p.claimOf(a)
+	return !allocated && p.allowed(a) && p.problem(a, false) == nil
 }
 
 // insideRanges are the ranges of internal load balancers.

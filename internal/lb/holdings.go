@@ -79,17 +79,12 @@ func keep[T any](s *sorter, list *[]held[T], kind Kind, object T, base Object, o
 	switch {
 	case origin == Marked && m.Owner.Is(s.d.Owner):
 	case origin == OldName && m.Owner.Name == s.d.Owner.Name && s.proved[m.Listener]:
-		if oldKey != nil {
-			x.key = oldKey()
-		}
-		if l, ok := s.listenerNamed(m.Listener); ok && oldKey == nil {
-			x.key = l.Key()
-		}
+		x.key = s.oldKey(m.Listener, oldKey)
+	case origin == OldName && m.Owner.Name == s.d.Owner.Name:
+		s.h.doubtful = append(s.h.doubtful, base.Name)
+		s.h.others = append(s.h.others, usesOf(object)...)
+		return
 	default:
-		if origin == OldName && m.Owner.Name == s.d.Owner.Name {
-			s.h.doubtful = append(s.h.doubtful, base.Name)
-			s.h.others = append(s.h.others, usesOf(object)...)
-		}
 		return
 	}
 	*list = append(*list, x)
@@ -109,12 +104,15 @@ func usesOf(object any) []Use {
 	return uses
 }
 
-func (s *sorter) listenerNamed(name string) (Listener, bool) {
-	i := slices.IndexFunc(s.d.Listeners, func(l Listener) bool { return l.Name == name })
-	if i < 0 {
-		return Listener{}, false
+// oldKey is the key of an object without a marker: what the object says itself, else that of the listener which has the name of its port.
+func (s *sorter) oldKey(port string, itself func() string) string {
+	if itself != nil {
+		return itself()
 	}
-	return s.d.Listeners[i], true
+	if i := slices.IndexFunc(s.d.Listeners, func(l Listener) bool { return l.Name == port }); i >= 0 {
+		return s.d.Listeners[i].Key()
+	}
+	return port
 }
 
 // A trace is what an object tells of whose old objects are.

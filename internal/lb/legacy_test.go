@@ -52,43 +52,59 @@ func TestAdoption(t *testing.T) {
 		want   []string
 	}{
 		{
-			"objects of 1.6.1 get a marker and stay", []func(*model){withoutSets, oldDirect}, nil,
+			"objects of 1.6.1 get a marker and stay",
+			[]func(*model){withoutSets, oldDirect},
+			nil,
 			[]string{"update lb-pool http", "update lb-pool tls", "update virtual-service http", "update virtual-service tls"},
 		},
 		{
-			"in one-arm mode, each port keeps its own address", []func(*model){bare, oldOneArm}, func(d *Desired) { d.OneArm = arm() },
+			"in one-arm mode, each port keeps its own address",
+			[]func(*model){bare, oldOneArm},
+			func(d *Desired) { d.OneArm = arm() },
 			[]string{
 				"update lb-pool http", "update lb-pool tls", "update virtual-service http", "update virtual-service tls",
 				"update app-port-profile http", "update dnat-rule http", "update app-port-profile tls", "update dnat-rule tls",
 			},
 		},
 		{
-			"without one-arm mode the rules go and the address stays", []func(*model){withoutSets, oldOneArm}, nil,
+			"without one-arm mode the rules go and the address stays",
+			[]func(*model){withoutSets, oldOneArm},
+			nil,
 			[]string{
 				"update lb-pool http", "update lb-pool tls", "delete dnat-rule http", "delete dnat-rule tls", "delete app-port-profile http", "delete app-port-profile tls",
 				"update virtual-service http", "update virtual-service tls",
 			},
 		},
 		{
-			"what 1.6.1 left of a port that was removed goes", []func(*model){withoutSets, oldDirect}, func(d *Desired) { d.Listeners = d.Listeners[:1] },
+			"what 1.6.1 left of a port that was removed goes",
+			[]func(*model){withoutSets, oldDirect},
+			func(d *Desired) { d.Listeners = d.Listeners[:1] },
 			[]string{"update lb-pool http", "update virtual-service http", "delete virtual-service tls", "delete lb-pool tls"},
 		},
 		{
-			"a port that was renamed is the same port", []func(*model){withoutSets, oldDirect}, func(d *Desired) { d.Listeners[0].Name = "web" },
+			"a port that was renamed is the same port",
+			[]func(*model){withoutSets, oldDirect},
+			func(d *Desired) { d.Listeners[0].Name = "web" },
 			[]string{"update lb-pool http", "update lb-pool tls", "update virtual-service http", "update virtual-service tls"},
 		},
 		{
-			"with a Service of the same name elsewhere, the node port proves it", []func(*model){withoutSets, oldDirect}, func(d *Desired) { d.Namesake, d.Published = true, nil },
+			"with a Service of the same name elsewhere, the node port proves it",
+			[]func(*model){withoutSets, oldDirect},
+			func(d *Desired) { d.Namesake, d.Published = true, nil },
 			[]string{"update lb-pool http", "update lb-pool tls", "update virtual-service http", "update virtual-service tls"},
 		},
 		{
-			"or the published address", []func(*model){withoutSets, oldDirect}, func(d *Desired) {
+			"or the published address",
+			[]func(*model){withoutSets, oldDirect},
+			func(d *Desired) {
 				d.Namesake, d.Listeners[0].NodePort, d.Listeners[1].NodePort = true, 31111, 31112
 			},
 			[]string{"update lb-pool http", "update lb-pool tls", "update virtual-service http", "update virtual-service tls"},
 		},
 		{
-			"else they are left alone, and others are made on another address", []func(*model){withoutSets, oldDirect}, func(d *Desired) {
+			"else they are left alone, and others are made on another address",
+			[]func(*model){withoutSets, oldDirect},
+			func(d *Desired) {
 				d.Namesake, d.Published, d.Listeners[0].NodePort, d.Listeners[1].NodePort = true, nil, 31111, 31112
 			},
 			[]string{"create lb-pool tcp-80", "create lb-pool tcp-443", "create virtual-service tcp-80", "create virtual-service tcp-443"},
@@ -188,7 +204,8 @@ func TestOwnerOf(t *testing.T) {
 		{"nobody's", "my virtual service", "by hand", KindService, Marker{}, Foreign},
 		{
 			"a claim of 1.6.1", "198.51.100.1", "cluster-capvcdCluster:c1-namespace-shop-service-web", KindAddress,
-			Marker{Owner: Owner{Cluster: cluster, Namespace: "shop", Name: "web"}}, OldName,
+			Marker{Owner: Owner{Cluster: cluster, Namespace: "shop", Name: "web"}},
+			OldName,
 		},
 		{"a claim of another cluster", "198.51.100.1", "cluster-capvcdCluster:c11-namespace-shop-service-web", KindAddress, Marker{}, Foreign},
 	}

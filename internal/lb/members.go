@@ -111,20 +111,21 @@ func (s PoolSpec) hash() string {
 	return short(append(w, words(s.Members)...)...)
 }
 
+func (s PoolSpec) sameMembers(x Pool) bool {
+	if s.Group != (Ref{}) {
+		return x.Group.Name == s.Group.Name && (s.Group.ID == "" || x.Group.ID == s.Group.ID)
+	}
+	members := slices.Clone(x.Members)
+	slices.SortFunc(members, netip.Addr.Compare)
+	return x.Group == Ref{} && slices.Equal(members, s.Members)
+}
+
 // differs says whether a pool that was read is not as the specification wants it.
 func (s PoolSpec) differs(x Pool) bool {
 	if !x.Full {
 		return false
 	}
-	members := slices.Clone(x.Members)
-	slices.SortFunc(members, netip.Addr.Compare)
-	grouped := s.Group != (Ref{})
-	switch {
-	case s.NodePort != x.NodePort, s.Sticky != x.Sticky, s.Algorithm != "" && s.Algorithm != x.Algorithm:
-		return true
-	case grouped && (x.Group.Name != s.Group.Name || s.Group.ID != "" && x.Group.ID != s.Group.ID):
-		return true
-	case !grouped && (x.Group != Ref{} || !slices.Equal(members, s.Members)):
+	if s.NodePort != x.NodePort || s.Sticky != x.Sticky || s.Algorithm != "" && s.Algorithm != x.Algorithm || !s.sameMembers(x) {
 		return true
 	}
 	return !slices.EqualFunc(s.Probes, x.Probes, func(a, b Health) bool { return a.Monitor == b.Monitor && a.Port == b.Port && a.Path == b.Path })

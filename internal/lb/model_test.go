@@ -170,7 +170,7 @@ func (m *model) run(s Step) error {
 	case KindAddress:
 		return m.runAddress(s)
 	case KindCertificate:
-		return change(m, &m.certs, s, func(x CertificateItem) (*Object, CertificateItem) { return &x.Object, x }, func(o Object, x CertificateItem) (CertificateItem, error) {
+		return change(m, &m.certs, s, func(x CertificateItem) (*Object, CertificateItem) { return &x.Object, x }, func(o Object, _ CertificateItem) (CertificateItem, error) {
 			o.Description = s.Certificate.Description
 			return CertificateItem{o}, nil
 		}, func(x CertificateItem) error {
@@ -180,7 +180,7 @@ func (m *model) run(s Step) error {
 			return nil
 		})
 	case KindSet:
-		return change(m, &m.sets, s, func(x Set) (*Object, Set) { return &x.Object, x }, func(o Object, x Set) (Set, error) {
+		return change(m, &m.sets, s, func(x Set) (*Object, Set) { return &x.Object, x }, func(o Object, _ Set) (Set, error) {
 			o.Description = s.Set.Description
 			return Set{Object: o, Members: s.Set.Members}, nil
 		}, func(x Set) error {
@@ -199,7 +199,7 @@ func (m *model) run(s Step) error {
 	case KindService:
 		return change(m, &m.services, s, func(x VirtualService) (*Object, VirtualService) { return &x.Object, x }, m.service(s), nil)
 	case KindProfile:
-		return change(m, &m.profiles, s, func(x Profile) (*Object, Profile) { return &x.Object, x }, func(o Object, x Profile) (Profile, error) {
+		return change(m, &m.profiles, s, func(x Profile) (*Object, Profile) { return &x.Object, x }, func(o Object, _ Profile) (Profile, error) {
 			o.Description = s.Profile.Description
 			return Profile{o, s.Profile.Protocol, s.Profile.Port}, nil
 		}, func(x Profile) error {
@@ -209,13 +209,13 @@ func (m *model) run(s Step) error {
 			return nil
 		})
 	case KindRule:
-		return change(m, &m.rules, s, func(x Rule) (*Object, Rule) { return &x.Object, x }, func(o Object, x Rule) (Rule, error) {
+		return change(m, &m.rules, s, func(x Rule) (*Object, Rule) { return &x.Object, x }, func(o Object, _ Rule) (Rule, error) {
 			o.Description = s.Rule.Description
 			profile, err := find(m.profiles, s.Rule.Profile, func(p Profile) Object { return p.Object })
 			return Rule{o, true, s.Rule.External, s.Rule.Internal, s.Rule.ExternalPort, profile}, errors.Join(err, m.allocated(s.Rule.External))
 		}, nil)
 	case KindFirewall:
-		return change(m, &m.firewall, s, func(x FirewallRule) (*Object, FirewallRule) { return &x.Object, x }, func(o Object, x FirewallRule) (FirewallRule, error) {
+		return change(m, &m.firewall, s, func(x FirewallRule) (*Object, FirewallRule) { return &x.Object, x }, func(o Object, _ FirewallRule) (FirewallRule, error) {
 			o.Description = s.Firewall.Description
 			m.specs[o.ID] = *s.Firewall
 			return FirewallRule{o, true}, nil

@@ -65,79 +65,116 @@ func TestWhatIsMade(t *testing.T) {
 			"two writes for each port and one for the cluster's nodes", nil, nil,
 			[]string{
 				"create ip-set ipv4", "create lb-pool tcp-80", "create lb-pool tcp-443", "create virtual-service tcp-80", "create virtual-service tcp-443",
-			}, "203.0.113.10",
+			},
+			"203.0.113.10",
 		},
 		{
-			"four writes for each port in one-arm mode, the address last", []func(*model){withoutSets}, func(d *Desired) { d.OneArm = arm() },
+			"four writes for each port in one-arm mode, the address last",
+			[]func(*model){withoutSets},
+			func(d *Desired) { d.OneArm = arm() },
 			[]string{
 				"create lb-pool tcp-80", "create lb-pool tcp-443", "create virtual-service tcp-80", "create virtual-service tcp-443",
 				"create app-port-profile tcp-80", "create dnat-rule tcp-80", "create app-port-profile tcp-443", "create dnat-rule tcp-443",
-			}, "203.0.113.10",
+			},
+			"203.0.113.10",
 		},
 		{
-			"two writes more for an address of an IP Space, first", []func(*model){withoutSets, withSpaces}, func(d *Desired) { d.Listeners = d.Listeners[:1] },
-			[]string{"create ip-allocation 198.51.100.1", "mark ip-allocation 198.51.100.1", "create lb-pool tcp-80", "create virtual-service tcp-80"}, "198.51.100.1",
+			"two writes more for an address of an IP Space, first",
+			[]func(*model){withoutSets, withSpaces},
+			func(d *Desired) { d.Listeners = d.Listeners[:1] },
+			[]string{"create ip-allocation 198.51.100.1", "mark ip-allocation 198.51.100.1", "create lb-pool tcp-80", "create virtual-service tcp-80"},
+			"198.51.100.1",
 		},
 		{
-			"one write more for a certificate, whatever the number of ports that use it", []func(*model){withoutSets}, func(d *Desired) { encrypt(d, Certificate{Chain: "PEM", Key: "k"}) },
+			"one write more for a certificate, whatever the number of ports that use it",
+			[]func(*model){withoutSets},
+			func(d *Desired) { encrypt(d, Certificate{Chain: "PEM", Key: "k"}) },
 			[]string{
 				"create certificate", "create lb-pool tcp-80", "create lb-pool tcp-443", "create virtual-service tcp-80", "create virtual-service tcp-443",
-			}, "203.0.113.10",
+			},
+			"203.0.113.10",
 		},
 		{
-			"nothing of the kind for a certificate that is in the library", []func(*model){withoutSets}, func(d *Desired) {
+			"nothing of the kind for a certificate that is in the library",
+			[]func(*model){withoutSets},
+			func(d *Desired) {
 				d.Listeners = d.Listeners[:1]
 				encrypt(d, Certificate{Alias: "shop"})
 			},
-			[]string{"create lb-pool tcp-80", "create virtual-service tcp-80"}, "203.0.113.10",
+			[]string{"create lb-pool tcp-80", "create virtual-service tcp-80"},
+			"203.0.113.10",
 		},
 		{
-			"who may not come is kept away before anything is reachable", []func(*model){withoutSets}, func(d *Desired) {
+			"who may not come is kept away before anything is reachable",
+			[]func(*model){withoutSets},
+			func(d *Desired) {
 				d.Listeners, d.SourceRanges = d.Listeners[:1], prefixList("192.0.2.0/24")
 			},
-			[]string{"create lb-pool tcp-80", "create firewall-rule drop", "create firewall-rule allow", "create virtual-service tcp-80"}, "203.0.113.10",
+			[]string{"create lb-pool tcp-80", "create firewall-rule drop", "create firewall-rule allow", "create virtual-service tcp-80"},
+			"203.0.113.10",
 		},
 		{
-			"an address requested by name is not written down", []func(*model){withoutSets}, func(d *Desired) {
+			"an address requested by name is not written down",
+			[]func(*model){withoutSets},
+			func(d *Desired) {
 				d.Listeners, d.Requested = d.Listeners[:1], []netip.Addr{ip("203.0.113.33")}
 			},
-			[]string{"create lb-pool tcp-80", "create virtual-service tcp-80"}, "",
+			[]string{"create lb-pool tcp-80", "create virtual-service tcp-80"},
+			"",
 		},
 		{
-			"one that must be allocated is", []func(*model){withoutSets, withSpaces}, func(d *Desired) {
+			"one that must be allocated is",
+			[]func(*model){withoutSets, withSpaces},
+			func(d *Desired) {
 				d.Listeners, d.Requested = d.Listeners[:1], []netip.Addr{ip("198.51.100.7")}
 			},
-			[]string{"create ip-allocation 198.51.100.7", "mark ip-allocation 198.51.100.7", "create lb-pool tcp-80", "create virtual-service tcp-80"}, "198.51.100.7",
+			[]string{"create ip-allocation 198.51.100.7", "mark ip-allocation 198.51.100.7", "create lb-pool tcp-80", "create virtual-service tcp-80"},
+			"198.51.100.7",
 		},
 		{
-			"one that a person has allocated is used as it is", []func(*model){withoutSets, withSpaces, func(m *model) {
+			"one that a person has allocated is used as it is",
+			[]func(*model){withoutSets, withSpaces, func(m *model) {
 				m.claims = append(m.claims, Claim{ID: "by-hand", Value: ip("198.51.100.7"), Description: "for the shop"})
-			}}, func(d *Desired) {
+			}},
+			func(d *Desired) {
 				d.Listeners, d.Requested = d.Listeners[:1], []netip.Addr{ip("198.51.100.7")}
 			},
-			[]string{"create lb-pool tcp-80", "create virtual-service tcp-80"}, "",
+			[]string{"create lb-pool tcp-80", "create virtual-service tcp-80"},
+			"",
 		},
 		{
-			"a private address requested by name is inside and not translated", []func(*model){withoutSets}, func(d *Desired) {
+			"a private address requested by name is inside and not translated",
+			[]func(*model){withoutSets},
+			func(d *Desired) {
 				d.Listeners, d.Requested, d.OneArm = d.Listeners[:1], []netip.Addr{ip("192.168.3.3")}, arm()
 			},
-			[]string{"create lb-pool tcp-80", "create virtual-service tcp-80"}, "192.168.3.3"[:0],
+			[]string{"create lb-pool tcp-80", "create virtual-service tcp-80"},
+			"192.168.3.3"[:0],
 		},
 		{
-			"an internal load balancer gets an address of the subnet", []func(*model){withoutSets}, func(d *Desired) {
+			"an internal load balancer gets an address of the subnet",
+			[]func(*model){withoutSets},
+			func(d *Desired) {
 				d.Listeners, d.Internal, d.Subnet = d.Listeners[:1], true, netip.MustParsePrefix("192.168.9.0/28")
 			},
-			[]string{"create lb-pool tcp-80", "create virtual-service tcp-80"}, "192.168.9.1",
+			[]string{"create lb-pool tcp-80", "create virtual-service tcp-80"},
+			"192.168.9.1",
 		},
 		{
-			"an address only in the subnet", []func(*model){withoutSets}, func(d *Desired) {
+			"an address only in the subnet",
+			[]func(*model){withoutSets},
+			func(d *Desired) {
 				d.Listeners, d.Subnet = d.Listeners[:1], netip.MustParsePrefix("203.0.113.16/28")
 			},
-			[]string{"create lb-pool tcp-80", "create virtual-service tcp-80"}, "203.0.113.17",
+			[]string{"create lb-pool tcp-80", "create virtual-service tcp-80"},
+			"203.0.113.17",
 		},
 		{
-			"both families are on one virtual service", []func(*model){withoutSets}, func(d *Desired) { d.Listeners, d.Families = d.Listeners[:1], []Family{IPv4, IPv6} },
-			[]string{"create lb-pool tcp-80", "create virtual-service tcp-80"}, "203.0.113.10 and 2001:db8::10",
+			"both families are on one virtual service",
+			[]func(*model){withoutSets},
+			func(d *Desired) { d.Listeners, d.Families = d.Listeners[:1], []Family{IPv4, IPv6} },
+			[]string{"create lb-pool tcp-80", "create virtual-service tcp-80"},
+			"203.0.113.10 and 2001:db8::10",
 		},
 	}
 	for _, tt := range tests {

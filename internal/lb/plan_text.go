@@ -13,20 +13,26 @@ func (s Step) detail() string {
 		return "in " + s.Address.Space.Name
 	case s.Set != nil:
 		return fmt.Sprintf("%d addresses", len(s.Set.Members))
-	case s.Pool != nil && s.Pool.Group != Ref{}:
-		return fmt.Sprintf("node port %d of IP set %s", s.Pool.NodePort, s.Pool.Group.Name)
 	case s.Pool != nil:
-		return fmt.Sprintf("node port %d of %d members", s.Pool.NodePort, len(s.Pool.Members))
+		return s.Pool.String()
 	case s.Service != nil:
 		return fmt.Sprintf("%s port %d on %s", s.Service.Application, s.Service.Port, join(s.Service.VIPs))
 	case s.Rule != nil:
 		return fmt.Sprintf("%s port %d to %s", s.Rule.External, s.Rule.ExternalPort, s.Rule.Internal)
 	case s.Profile != nil:
 		return fmt.Sprintf("%s port %d", s.Profile.Protocol, s.Profile.Port)
-	case s.Firewall != nil && len(s.Firewall.Sources) > 0:
-		return fmt.Sprintf("let %d ranges in", len(s.Firewall.Sources))
+	case s.Firewall != nil:
+		return fmt.Sprintf("%d ranges may come to %s", len(s.Firewall.Sources), s.Firewall.Destination)
 	}
 	return ""
+}
+
+// String says where the pool sends to.
+func (s *PoolSpec) String() string {
+	if s.Group != (Ref{}) {
+		return fmt.Sprintf("node port %d of IP set %s", s.NodePort, s.Group.Name)
+	}
+	return fmt.Sprintf("node port %d of %d members", s.NodePort, len(s.Members))
 }
 
 func join(addresses []netip.Addr) string {

@@ -114,8 +114,10 @@ func encrypt(d *Desired, c Certificate) {
 
 func someListeners(r *rand.Rand) []Listener {
 	all := []Listener{
-		{Name: "http", Protocol: TCP, Application: HTTP, Port: 80, NodePort: 30080}, {Name: "tls", Protocol: TCP, Application: L4, Port: 443, NodePort: 30443},
-		{Name: "dns", Protocol: UDP, Application: L4, Port: 53, NodePort: 30053}, {Name: "dns-tcp", Protocol: TCP, Application: L4, Port: 53, NodePort: 30054},
+		{Name: "http", Protocol: TCP, Application: HTTP, Port: 80, NodePort: 30080},
+		{Name: "tls", Protocol: TCP, Application: L4, Port: 443, NodePort: 30443},
+		{Name: "dns", Protocol: UDP, Application: L4, Port: 53, NodePort: 30053},
+		{Name: "dns-tcp", Protocol: TCP, Application: L4, Port: 53, NodePort: 30054},
 	}
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all[:1+r.IntN(len(all))]

@@ -33,22 +33,25 @@ func (p *planner) leftovers() {
 // claims allocates and marks the addresses that need it, and releases those that nothing uses.
 func (p *planner) claims() {
 	for _, f := range p.families {
-		a := p.external[f]
-		if p.inward || !a.IsValid() {
-			continue
-		}
-		c, allocated := p.claimOf(a)
-		space, inSpace := p.spaceOf(a)
-		switch {
-		case allocated && p.begun(c) && !p.mine(c):
-			p.mark(c, p.d.Owner)
-		case !allocated && inSpace && !p.sharedBy(a):
-			spec := AddressSpec{Space: space, Value: a, Description: Marker{Owner: p.d.Owner}.String()}
-			p.step(phaseClaim, Step{Verb: Create, Kind: KindAddress, Name: a.String(), Address: &spec})
-			p.step(phaseClaim, Step{Verb: Mark, Kind: KindAddress, Name: a.String(), Address: &spec})
+		if a := p.external[f]; a.IsValid() && !p.inward {
+			p.claim(a)
 		}
 	}
 	p.release(func(a netip.Addr) bool { return !p.inward && p.external[FamilyOf(a)] == a })
+}
+
+// claim allocates and marks an address of an IP Space, as far as that is not done.
+func (p *planner) claim(a netip.Addr) {
+	c, allocated := p.claimOf(a)
+	space, inSpace := p.spaceOf(a)
+	switch {
+	case allocated && p.begun(c) && !p.mine(c):
+		p.mark(c, p.d.Owner)
+	case !allocated && inSpace && !p.sharedBy(a):
+		spec := AddressSpec{Space: space, Value: a, Description: Marker{Owner: p.d.Owner}.String()}
+		p.step(phaseClaim, Step{Verb: Create, Kind: KindAddress, Name: a.String(), Address: &spec})
+		p.step(phaseClaim, Step{Verb: Mark, Kind: KindAddress, Name: a.String(), Address: &spec})
+	}
 }
 
 func (p *planner) sharedBy(a netip.Addr) bool {
@@ -67,7 +70,7 @@ func (p *planner) mark(c Claim, owner Owner) {
 func (p *planner) release(wanted func(netip.Addr) bool) {
 	for _, c := range p.o.Claims {
 		mine := p.mine(c)
-		if wanted(c.Value) || !mine && !(p.begun(c) && !c.Used) {
+		if unmarked := p.begun(c) && !c.Used; wanted(c.Value) || !mine && !unmarked {
 			continue
 		}
 		i := slices.IndexFunc(p.own.others, func(u Use) bool { return u.Address == c.Value })
@@ -89,13 +92,8 @@ func (p *planner) release(wanted func(netip.Addr) bool) {
 func (p *planner) intent() {
 	var out []netip.Addr
 	for _, f := range p.families {
-		a := p.external[f]
-		requested := slices.Contains(p.d.Requested, a)
-		_, allocated := p.claimOf(a)
-		_, inSpace := p.spaceOf(a)
-		known := slices.Contains(p.d.Intent, a)
-		if a.IsValid() && (known || p.fresh[f] && !requested || !allocated && inSpace && !p.inward) {
-			out = append(out, a)
+		if p.intended(f) {
+			out = append(out, p.external[f])
 		}
 	}
 	if !slices.ContainsFunc(out, func(a netip.Addr) bool { return !slices.Contains(p.d.Intent, a) }) {
@@ -107,6 +105,17 @@ func (p *planner) intent() {
 		}
 	}
 	p.plan.Intent = out
+}
+
+// intended says whether the address of a family must be written down.
+func (p *planner) intended(f Family) bool {
+	a := p.external[f]
+	if !a.IsValid() {
+		return false
+	}
+	_, allocated := p.claimOf(a)
+	_, inSpace := p.spaceOf(a)
+	return slices.Contains(p.d.Intent, a) || p.fresh[f] && !slices.Contains(p.d.Requested, a) || !allocated && inSpace && !p.inward
 }
 
 // absent removes everything of the owner: first what clients reach, last what nothing else of the cluster needs.

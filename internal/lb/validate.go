@@ -35,13 +35,7 @@ func (p *planner) validateFamilies() {
 		return
 	}
 	for i, f := range p.d.Families {
-		why := ""
-		switch {
-		case f == IPv6 && !p.c.IPv6:
-			why = "the edge gateway has no load balancing on IPv6"
-		case f == IPv6 && p.d.OneArm != nil && !p.d.Internal:
-			why = "in one-arm mode addresses are translated, which IPv6 cannot be"
-		}
+		why := p.lacking(f)
 		switch {
 		case why == "":
 			p.families = append(p.families, f)
@@ -54,6 +48,17 @@ func (p *planner) validateFamilies() {
 	if len(p.families) > 0 && len(p.members()) == 0 {
 		p.refuse(NoMembers, "no node has an %s address: nodes need one to be members", p.families[0])
 	}
+}
+
+// lacking says why the load balancer cannot have a family.
+func (p *planner) lacking(f Family) string {
+	switch {
+	case f == IPv6 && !p.c.IPv6:
+		return "the edge gateway has no load balancing on IPv6"
+	case f == IPv6 && p.d.OneArm != nil && !p.d.Internal:
+		return "in one-arm mode addresses are translated, which IPv6 cannot be"
+	}
+	return ""
 }
 
 func (p *planner) validateListeners() {
@@ -72,20 +77,30 @@ func (p *planner) validateListeners() {
 
 func (p *planner) validateListener(l Listener) {
 	switch {
-	case l.Port < 1 || l.Port > 65535:
+	case !isPort(l.Port):
 		p.refuse(BadPort, "port %d is invalid", l.Port)
-	case l.NodePort < 1 || l.NodePort > 65535:
+	case !isPort(l.NodePort):
 		p.refuse(BadPort, "port %d has no node port: set allocateLoadBalancerNodePorts to true", l.Port)
 	case l.Protocol != TCP && l.Protocol != UDP:
 		p.refuse(Unsupported, "port %d has the protocol %s: use TCP or UDP", l.Port, l.Protocol)
 	case l.Protocol == UDP && l.Application != L4:
 		p.refuse(Unsupported, "port %d is UDP, which cannot be %s: remove its appProtocol", l.Port, l.Application)
-	case l.Application.TLS() && l.Certificate == (Certificate{}):
+	case l.Application.TLS():
+		p.validateTLS(l)
+	}
+	if l.Health.Interval != 0 && !p.c.HealthPort {
+		p.notice(Unsupported, "this VCD has no intervals of health monitors: its own is used")
+	}
+}
+
+func isPort(n int) bool { return n >= 1 && n <= 65535 }
+
+func (p *planner) validateTLS(l Listener) {
+	switch {
+	case l.Certificate == (Certificate{}):
 		p.refuse(CertificateMissing, "port %d ends TLS and has no certificate: name one by annotation, or switch TLS off for this port", l.Port)
 	case l.Application == L4TLS && !p.c.L4TLS:
 		p.refuse(Unsupported, "port %d asks for TLS on layer 4, which takes the premium feature set of the load balancer: use appProtocol https", l.Port)
-	case l.Health.Interval != 0 && !p.c.HealthPort:
-		p.notice(Unsupported, "this VCD has no intervals of health monitors: its own is used")
 	}
 }
 
