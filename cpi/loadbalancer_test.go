@@ -301,7 +301,7 @@ func TestAnotherClassIsNotOurs(t *testing.T) {
 
 	_, err := b.ensure(s)
 
-	b.Expect(err == cloudprovider.ImplementedElsewhere).To(BeTrue(), "compared as Kubernetes does") //nolint:errorlint // so it does
+	b.Expect(err).To(BeIdenticalTo(cloudprovider.ImplementedElsewhere), "compared as Kubernetes does")
 }
 
 func TestARefusedWishIsToldOnceAndHeals(t *testing.T) {

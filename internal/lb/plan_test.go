@@ -47,6 +47,7 @@ func brief(plan Plan) []string {
 			which = ""
 		case KindFirewall:
 			which = strings.Split(s.Name, "-")[len(strings.Split(s.Name, "-"))-2]
+		default:
 		}
 		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s %s", s.Verb, s.Kind, which)))
 	}

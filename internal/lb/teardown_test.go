@@ -1,7 +1,6 @@
 package lb
 
 import (
-	"errors"
 	"net/netip"
 	"strings"
 	"testing"
@@ -111,7 +110,7 @@ func TestACrashAfterEachWrite(t *testing.T) {
 					if err == nil {
 						break
 					}
-					g.Expect(errors.Is(err, errKilled)).To(BeTrue(), "%v", err)
+					g.Expect(err).To(MatchError(errKilled))
 					again, err := m.converge(&d, -1)
 					g.Expect(err).NotTo(HaveOccurred(), "killed after %d writes", kill)
 					g.Expect(served(m, &d, again)).To(Succeed(), "killed after %d writes", kill)
@@ -119,7 +118,7 @@ func TestACrashAfterEachWrite(t *testing.T) {
 
 					d.Absent = true
 					_, err = m.converge(&d, kill)
-					g.Expect(err == nil || errors.Is(err, errKilled)).To(BeTrue())
+					g.Expect(err).To(Or(Succeed(), MatchError(errKilled)))
 					_, err = m.converge(&d, -1)
 					g.Expect(err).NotTo(HaveOccurred())
 					g.Expect(m.left(d.Owner)).To(BeEmpty())
@@ -177,7 +176,7 @@ func TestAnAddressThatSomebodyElseTookFirst(t *testing.T) {
 	g := NewWithT(t)
 	m, d := newModel(withoutSets), ourService()
 	_, err := m.converge(&d, 1)
-	g.Expect(errors.Is(err, errKilled)).To(BeTrue())
+	g.Expect(err).To(MatchError(errKilled))
 	g.Expect(d.Intent).To(Equal([]netip.Addr{ip("203.0.113.10")}))
 	m.services = append(m.services, VirtualService{Object: Object{ID: "p", Name: "people's"}, VIPs: d.Intent, Protocol: TCP, Port: 80})
 
