@@ -1,0 +1,183 @@
+package cpi_test
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/cloud-provider/api"
+	servicehelpers "k8s.io/cloud-provider/service/helpers"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/config"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	cpivcd "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/vcdsimtest"
+)
+
+// A cluster is Services and Nodes in memory, and load balancers on a simulated VCD.
+type cluster struct {
+	*WithT
+
+	sim      *vcdsim.Simulator
+	client   *fake.Clientset
+	services cache.Store
+	nodes    cache.Store
+	events   *record.FakeRecorder
+	them     *cpi.LoadBalancers
+}
+
+func newCluster(t *testing.T, model vcdsim.Model, gateway service.Gateway) *cluster {
+	t.Helper()
+	c := &cluster{WithT: NewWithT(t), sim: vcdsimtest.Start(t, vcdsim.Config{Model: model}), client: fake.NewClientset(), events: record.NewFakeRecorder(100)}
+	pool := vcd.NewPool(vcd.PoolOptions{TaskPoll: 2 * time.Millisecond, RequestsPerSecond: 10000, Burst: 10000})
+	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
+	sessions := cpivcd.NewSessions(pool, config.Config{Site: c.sim.URL(), Org: "acme", CABundle: c.sim.CA()}, func() (config.Credentials, error) {
+		return config.Credentials{Username: "ccm", Password: "password", Version: "1"}, nil
+	})
+	balancer := cpivcd.NewBalancer(cpivcd.BalancerOptions{
+		Session: sessions.Session, Driver: edge.New(sessions.Session, edge.Options{}), ClusterID: "c1", VDCs: []string{"acme-vdc"}, Places: []config.Gateway{{Network: "nodes"}},
+	})
+	factory := informers.NewSharedInformerFactory(c.client, 0)
+	services, nodes := factory.Core().V1().Services(), factory.Core().V1().Nodes()
+	c.services, c.nodes = services.Informer().GetStore(), nodes.Informer().GetStore()
+	c.them = cpi.NewLoadBalancers(cpi.LoadBalancerOptions{
+		Balancer: balancer, Client: c.client, Services: services.Lister(), Nodes: nodes.Lister(), Recorder: c.events,
+		Defaults: service.Defaults{Cluster: "c1", Gateways: []service.Gateway{gateway}},
+	})
+	c.node("a", "192.168.100.11")
+	return c
+}
+
+func (c *cluster) node(name, ip string) {
+	c.Expect(c.nodes.Add(&corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: ip}}},
+	})).To(Succeed())
+}
+
+// service stores a Service with two ports.
+func (c *cluster) service(namespace string, mods ...func(*corev1.Service)) *corev1.Service {
+	s := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web", UID: "uid-1", Finalizers: []string{servicehelpers.LoadBalancerCleanupFinalizer}},
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{
+			{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80, NodePort: 30080}, {Name: "dns", Protocol: corev1.ProtocolUDP, Port: 53, NodePort: 30053},
+		}},
+	}
+	for _, mod := range mods {
+		mod(s)
+	}
+	c.Expect(c.client.Tracker().Add(s)).To(Succeed())
+	c.Expect(c.services.Add(s)).To(Succeed())
+	return s
+}
+
+// ensured insists, as Kubernetes does, until the load balancer stands.
+func (c *cluster) ensured(t *testing.T, s *corev1.Service) string {
+	t.Helper()
+	var status *corev1.LoadBalancerStatus
+	c.Eventually(func() (err error) {
+		status, err = c.them.EnsureLoadBalancer(t.Context(), "", s, nil)
+		return err
+	}).WithTimeout(20 * time.Second).Should(Succeed())
+	c.Expect(status.Ingress).To(HaveLen(1))
+	s.Status.LoadBalancer = *status
+	return status.Ingress[0].IP
+}
+
+// writes are the changes of load balancers that the simulator was asked for so far.
+func (c *cluster) writes() int {
+	n := 0
+	for call, times := range c.sim.Counters() {
+		method, rest, _ := strings.Cut(call, " ")
+		if method != "GET" && (strings.Contains(rest, "loadBalancer") || strings.Contains(rest, "nat/rules") || strings.Contains(rest, "applicationPortProfiles") ||
+			strings.Contains(rest, "firewallGroups") || strings.Contains(rest, "ipSpaces")) {
+			n += times
+		}
+	}
+	return n
+}
+
+func oneArm() service.Gateway {
+	return service.Gateway{OneArm: &lb.Range{First: netip.MustParseAddr("192.168.8.2"), Last: netip.MustParseAddr("192.168.8.100")}}
+}
+
+func TestTheLifeOfALoadBalancer(t *testing.T) {
+	tests := []struct {
+		name    string
+		model   vcdsim.Model
+		gateway service.Gateway
+		writes  int
+	}{
+		{"on a shared address", vcdsim.K8sTenant(), service.Gateway{}, 2*2 + 1},
+		{"on a floating IP", vcdsim.IPSpaces(), service.Gateway{}, 2*2 + 2 + 1},
+		{"in one-arm mode", vcdsim.K8sTenant(), oneArm(), 4*2 + 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := newCluster(t, tt.model, tt.gateway)
+			s := c.service("shop")
+
+			ip := c.ensured(t, s)
+			c.Expect(c.writes()).To(Equal(tt.writes))
+			c.Expect(c.ensured(t, s)).To(Equal(ip))
+			c.Expect(c.writes()).To(Equal(tt.writes), "the second time changes nothing")
+
+			c.node("b", "192.168.100.12")
+			c.Expect(c.them.UpdateLoadBalancer(t.Context(), "", s, nil)).To(Succeed())
+			c.Expect(c.writes()).To(Equal(tt.writes+1), "a node more is one write")
+
+			s.Spec.Ports[0].Port, s.Spec.Ports[0].Name = 8080, "web"
+			c.Expect(c.ensured(t, s)).To(Equal(ip))
+
+			s.Spec.Type = corev1.ServiceTypeClusterIP
+			s.Spec.Ports[0].NodePort, s.Spec.Ports[1].NodePort = 0, 0
+			_, exists, err := c.them.GetLoadBalancer(t.Context(), "", s)
+			c.Expect(err).NotTo(HaveOccurred())
+			c.Expect(exists).To(BeTrue())
+			c.Eventually(func() error { return c.them.EnsureLoadBalancerDeleted(t.Context(), "", s) }).WithTimeout(20 * time.Second).Should(Succeed())
+			_, exists, err = c.them.GetLoadBalancer(t.Context(), "", s)
+			c.Expect(err).NotTo(HaveOccurred())
+			c.Expect(exists).To(BeFalse())
+			c.Expect(c.events.Events).To(BeEmpty())
+		})
+	}
+}
+
+func TestServicesOfOneNameInTwoNamespacesAreTwoLoadBalancers(t *testing.T) {
+	c := newCluster(t, vcdsim.K8sTenant(), service.Gateway{})
+	one := c.service("shop")
+	two := c.service("blog", func(s *corev1.Service) { s.UID = "uid-2" })
+
+	first, second := c.ensured(t, one), c.ensured(t, two)
+	c.Expect(first).NotTo(Equal(second))
+
+	c.Eventually(func() error { return c.them.EnsureLoadBalancerDeleted(t.Context(), "", one) }).Should(Succeed())
+	c.Expect(c.ensured(t, two)).To(Equal(second))
+}
+
+func TestWhatVCDCannotGiveIsRefusedAndHealsWhenCorrected(t *testing.T) {
+	c := newCluster(t, vcdsim.K8sTenant(), service.Gateway{})
+	s := c.service("shop", func(s *corev1.Service) { s.Spec.LoadBalancerIP = "9.9.9.9" })
+
+	_, err := c.them.EnsureLoadBalancer(t.Context(), "", s, nil)
+
+	var retry *api.RetryError
+	c.Expect(err).To(BeAssignableToTypeOf(retry))
+	c.Expect(c.events.Events).To(Receive(ContainSubstring("9.9.9.9")))
+	c.Expect(c.writes()).To(BeZero(), "nothing half-built")
+	s.Spec.LoadBalancerIP = ""
+	c.ensured(t, s)
+}
