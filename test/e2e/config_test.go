@@ -57,7 +57,7 @@ func intervals() map[string][]string {
 
 // writeRepository writes a release of this provider with the specs' templates for clusterctl, and its configuration.
 func writeRepository(s suite, variables map[string]string) (string, error) {
-	files, err := site.ReleaseFiles(s.World, "test/e2e/testdata/*.yaml", "templates/"+usual)
+	files, err := site.ReleaseFiles(s.Root, s.Components, "test/e2e/testdata/*.yaml", "templates/"+usual)
 	if err != nil {
 		return "", err
 	}

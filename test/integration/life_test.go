@@ -3,6 +3,7 @@ package integration
 import (
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +21,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/providerid"
+	pretend "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/site"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack/programs"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
@@ -66,15 +68,13 @@ func (l *life) manifest() []*unstructured.Unstructured {
 	l.t.Helper()
 	template, err := os.ReadFile(filepath.Join(house.Root, "templates", "cluster-template.yaml"))
 	l.g.Expect(err).NotTo(HaveOccurred())
-	encode := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
-	values := map[string]string{
+	values := pretend.Variables(l.Simulator)
+	maps.Copy(values, map[string]string{
 		"CLUSTER_NAME": l.name, "KUBERNETES_VERSION": programs.KubernetesVersion, "CONTROL_PLANE_ENDPOINT_IP": l.endpoint,
 		"CONTROL_PLANE_MACHINE_COUNT": fmt.Sprint(l.controlPlanes), "WORKER_MACHINE_COUNT": fmt.Sprint(l.workers),
-		"VCD_SITE": l.URL(), "VCD_ORGANIZATION": "acme", "VCD_ORGANIZATION_VDC": "acme-vdc", "VCD_ORGANIZATION_VDC_NETWORK": "nodes",
-		"VCD_CATALOG": "kubernetes", "VCD_TEMPLATE_NAME": "ubuntu-2404-kube-" + programs.KubernetesVersion,
 		"VCD_CONTROL_PLANE_SIZING_POLICY": "small", "VCD_WORKER_SIZING_POLICY": "small",
-		"VCD_USERNAME_B64": encode("capvcd"), "VCD_PASSWORD_B64": encode(l.password()), "VCD_CA_BUNDLE_B64": encode(string(l.CA())),
-	}
+		"VCD_SITE": l.URL(), "VCD_CA_BUNDLE_B64": base64.StdEncoding.EncodeToString(l.CA()), // There may be something before it.
+	})
 	filled, err := yamlprocessor.NewSimpleProcessor().Process(template, func(name string) (string, error) { return values[name], nil })
 	l.g.Expect(err).NotTo(HaveOccurred())
 	objects, err := utilyaml.ToUnstructured(filled)
@@ -157,17 +157,47 @@ func (l *life) scale(workers int) {
 // roll replaces the workers by those of a new template.
 func (l *life) roll(name string, change func(*infrav1.VCDMachineSpec)) {
 	l.t.Helper()
-	old := &infrav1.VCDMachineTemplate{ObjectMeta: l.meta(l.name + "-md-0")}
+	old := l.name + "-md-0"
+	l.copyTemplate(old, name, change)
+	l.replaceAll(old, func() {
+		l.patch(l.deployment(), fmt.Sprintf(`{"spec":{"template":{"spec":{"infrastructureRef":{"name":%q}}}}}`, name))
+	})
+}
+
+// rollControlPlane replaces the control plane by one of a new template.
+func (l *life) rollControlPlane(name string, change func(*infrav1.VCDMachineSpec)) {
+	l.t.Helper()
+	old := l.name + "-control-plane"
+	l.copyTemplate(old, name, change)
+	plane := &unstructured.Unstructured{}
+	plane.SetAPIVersion("controlplane.cluster.x-k8s.io/v1beta2")
+	plane.SetKind("KubeadmControlPlane")
+	plane.SetNamespace(l.namespace)
+	plane.SetName(old)
+	l.replaceAll(old, func() {
+		l.patch(plane, fmt.Sprintf(`{"spec":{"machineTemplate":{"spec":{"infrastructureRef":{"name":%q}}}}}`, name))
+	})
+}
+
+// copyTemplate makes a template that differs from another.
+func (l *life) copyTemplate(name, copied string, change func(*infrav1.VCDMachineSpec)) {
+	l.t.Helper()
+	old := &infrav1.VCDMachineTemplate{ObjectMeta: l.meta(name)}
 	l.g.Expect(l.get(old)).To(Succeed())
-	next := &infrav1.VCDMachineTemplate{ObjectMeta: l.meta(name), Spec: *old.Spec.DeepCopy()}
+	next := &infrav1.VCDMachineTemplate{ObjectMeta: l.meta(copied), Spec: *old.Spec.DeepCopy()}
 	change(&next.Spec.Template.Spec)
 	l.create(next)
+}
+
+// replaceAll does what has all VMs replaced whose names begin so, and waits for that.
+func (l *life) replaceAll(prefix string, do func()) {
+	l.t.Helper()
 	before := l.State().VMs
-	l.patch(l.deployment(), fmt.Sprintf(`{"spec":{"template":{"spec":{"infrastructureRef":{"name":%q}}}}}`, name))
+	do()
 	l.g.Eventually(func(g Gomega) {
 		for i := range l.State().VMs {
 			vm := &l.State().VMs[i]
-			g.Expect(strings.Contains(vm.Name, "md-0") && contains(before, vm.ID)).To(BeFalse(), "%s is of the old template", vm.Name)
+			g.Expect(strings.HasPrefix(vm.Name, prefix) && contains(before, vm.ID)).To(BeFalse(), "%s is of the old template", vm.Name)
 		}
 	}, ages, "250ms").Should(Succeed())
 	l.up()

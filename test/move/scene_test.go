@@ -61,7 +61,7 @@ func (s *scene) newHouse(dir string) house {
 	s.t.Helper()
 	w, err := s.site.NewWorld(s.t.Context(), world.Options{Dir: dir, Out: os.Stderr})
 	s.Expect(err).NotTo(HaveOccurred())
-	files, err := site.ReleaseFiles(w, "templates/cluster-template.yaml")
+	files, err := site.ReleaseFiles(w.Root, w.Components, "templates/cluster-template.yaml")
 	s.Expect(err).NotTo(HaveOccurred())
 	variables := s.site.Variables()
 	variables["CONTROL_PLANE_ENDPOINT_IP"] = "192.168.100.200"

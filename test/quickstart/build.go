@@ -3,13 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/site"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack/programs"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/workload"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/world"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
@@ -38,30 +37,20 @@ func (q *quickstart) manager() string {
 // startSimulator starts the simulated VCD; VMs that it powers on become nodes of pretend clusters.
 func (q *quickstart) startSimulator(ctx context.Context) error {
 	var err error
-	if q.log, err = os.OpenFile(q.simulatorLog(), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600); err != nil {
-		return fmt.Errorf("opening the simulator's log: %w", err)
-	}
-	log := slog.New(slog.NewTextHandler(q.log, nil))
-	if q.workloads, err = workload.New(context.WithoutCancel(ctx), workload.Options{Log: log}); err != nil {
-		return fmt.Errorf("starting the pretend guests: %w", err)
-	}
-	q.simulator, err = vcdsim.New(vcdsim.Config{
-		Model: vcdsim.K8sTenant(), Profile: q.profile, Seed: q.began.UnixNano(), Guest: q.workloads, Log: log,
+	q.site, err = site.Start(context.WithoutCancel(ctx), q.dir, vcdsim.K8sTenant(), func(c *vcdsim.Config) {
+		c.Profile, c.Seed = q.profile, q.began.UnixNano()
 	})
 	if err != nil {
-		return fmt.Errorf("preparing the simulator: %w", err)
+		return err
 	}
-	if err := q.simulator.Start(); err != nil {
-		return fmt.Errorf("starting the simulator: %w", err)
-	}
-	q.say("Simulated VMware Cloud Director is up at %s (profile %s)", q.simulator.URL(), q.profile.Name)
+	q.say("Simulated VMware Cloud Director is up at %s (profile %s)", q.site.Simulator.URL(), q.profile.Name)
 	return nil
 }
 
 func (q *quickstart) startStack(ctx context.Context) error {
 	q.say("Starting etcd, kube-apiserver and Cluster API %s", programs.ClusterAPIVersion)
 	var err error
-	q.stack, err = stack.Start(ctx, stack.Options{Dir: q.dir, Cache: q.cache, Out: indented{q.out}, Env: q.workloads.Env()})
+	q.stack, err = stack.Start(ctx, stack.Options{Dir: q.dir, Cache: q.cache, Out: indented{q.out}, Env: q.site.Workloads.Env()})
 	if err != nil {
 		return fmt.Errorf("starting the management cluster: %w", err)
 	}

@@ -3,14 +3,15 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
 	"time"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/site"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack/programs"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/world"
@@ -25,41 +26,15 @@ const (
 
 // writeRepository writes the release that clusterctl takes the templates from, and the variables of this VCD.
 func (q *quickstart) writeRepository() error {
-	files := map[string][]byte{"infrastructure-components.yaml": q.components}
-	templates, err := filepath.Glob(filepath.Join(q.root, "templates", "cluster-template*.yaml"))
+	files, err := site.ReleaseFiles(q.root, q.components, "templates/cluster-template*.yaml")
 	if err != nil {
 		return err
 	}
-	for _, path := range append(templates, filepath.Join(q.root, "metadata.yaml")) {
-		content, err := os.ReadFile(path) //nolint:gosec // A file of the repository.
-		if err != nil {
-			return fmt.Errorf("reading what a release holds: %w", err)
-		}
-		files[filepath.Base(path)] = content
-	}
-	return q.stack.LocalRepository(stack.Repository{Version: world.Version, Files: files, Variables: q.variables()})
-}
-
-// variables are what a user of the simulated tenant writes into clusterctl.yaml.
-func (q *quickstart) variables() map[string]string {
-	org := q.simulator.State().Model.Orgs[1]
-	user := org.Users[1]
-	vdc := org.VDCs[0]
-	catalog := org.Catalogs[0]
-	return map[string]string{
-		"VCD_SITE":                        q.simulator.URL(),
-		"VCD_ORGANIZATION":                org.Name,
-		"VCD_ORGANIZATION_VDC":            vdc.Name,
-		"VCD_ORGANIZATION_VDC_NETWORK":    vdc.Networks[0].Name,
-		"VCD_CATALOG":                     catalog.Name,
-		"VCD_TEMPLATE_NAME":               catalog.Templates[0].Name,
-		"VCD_USERNAME_B64":                base64.StdEncoding.EncodeToString([]byte(user.Name)),
-		"VCD_PASSWORD_B64":                base64.StdEncoding.EncodeToString([]byte(user.Password)),
-		"VCD_CA_BUNDLE_B64":               base64.StdEncoding.EncodeToString(q.simulator.CA()),
-		"VCD_CONTROL_PLANE_SIZING_POLICY": "small",
-		"VCD_WORKER_SIZING_POLICY":        "small",
-		"CONTROL_PLANE_ENDPOINT_IP":       endpoint,
-	}
+	variables := q.site.Variables()
+	maps.Copy(variables, map[string]string{
+		"VCD_CONTROL_PLANE_SIZING_POLICY": "small", "VCD_WORKER_SIZING_POLICY": "small", "CONTROL_PLANE_ENDPOINT_IP": endpoint,
+	})
+	return q.stack.LocalRepository(stack.Repository{Version: world.Version, Files: files, Variables: variables})
 }
 
 // createCluster is what a user does: clusterctl generate cluster | kubectl apply.
@@ -78,7 +53,7 @@ func (q *quickstart) createCluster(ctx context.Context) error {
 		return fmt.Errorf("writing the cluster's manifest: %w", err)
 	}
 	q.say("clusterctl generate cluster %s | kubectl apply -f - (kept in %s)", clusterName, path)
-	q.simulator.ResetCounters()
+	q.site.Simulator.ResetCounters()
 	_, err = q.stack.Kubectl(ctx, bytes.NewReader(manifest), "apply", "-f", "-")
 	return err
 }
@@ -136,7 +111,7 @@ func (q *quickstart) summary(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := q.workloads.WriteKubeconfig(kubeconfig, data); err != nil {
+	if err := q.site.Workloads.WriteKubeconfig(kubeconfig, data); err != nil {
 		return err
 	}
 	columns := "NAME:.metadata.name,VERSION:.status.nodeInfo.kubeletVersion,ADDRESS:.status.addresses[0].address,PROVIDER-ID:.spec.providerID"

@@ -45,7 +45,7 @@ func (q *quickstart) look(ctx context.Context) (*view, error) {
 	for i := range vms.Items {
 		v.vms[vms.Items[i].Name] = vms.Items[i]
 	}
-	state := q.simulator.State()
+	state := q.site.Simulator.State()
 	for i := range state.VMs {
 		if failure := state.VMs[i].Boot.Failure; failure != "" {
 			v.refused = append(v.refused, fmt.Sprintf("%s: the guest does not come up: %s", state.VMs[i].Name, failure))
@@ -57,7 +57,7 @@ func (q *quickstart) look(ctx context.Context) (*view, error) {
 // calls is the number of requests to the simulated VCD.
 func (q *quickstart) calls() int {
 	sum := 0
-	for _, count := range q.simulator.Counters() {
+	for _, count := range q.site.Simulator.Counters() {
 		sum += count
 	}
 	return sum

@@ -13,11 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/site"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack/process"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack/programs"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/workload"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
 // quickstart is one run.
@@ -34,9 +33,7 @@ type quickstart struct {
 	programs   *programs.Set
 	components []byte // What a release calls infrastructure-components.yaml.
 	unlock     func()
-	log        *os.File
-	workloads  *workload.Workloads
-	simulator  *vcdsim.Simulator
+	site       *site.Site
 	stack      *stack.Stack
 	client     client.Client
 }
@@ -132,14 +129,8 @@ func (q *quickstart) close() error {
 	if q.stack != nil {
 		errs = append(errs, q.stack.Stop())
 	}
-	if q.simulator != nil {
-		errs = append(errs, q.simulator.Close())
-	}
-	if q.workloads != nil {
-		errs = append(errs, q.workloads.Close())
-	}
-	if q.log != nil {
-		errs = append(errs, q.log.Close())
+	if q.site != nil {
+		errs = append(errs, q.site.Close())
 	}
 	if q.unlock != nil {
 		q.unlock()

@@ -30,18 +30,8 @@ func (q *quickstart) deleteCluster(ctx context.Context) error {
 // leftBehind is an error when the simulated VCD still holds something, or was asked for what it does not know.
 func (q *quickstart) leftBehind() error {
 	var errs []error
-	state := q.simulator.State()
-	for _, vapp := range state.VApps {
-		errs = append(errs, fmt.Errorf("vApp %s is left", vapp.Name))
-	}
-	for i := range state.VMs {
-		errs = append(errs, fmt.Errorf("VM %s is left", state.VMs[i].Name))
-	}
-	for i := range state.Disks {
-		errs = append(errs, fmt.Errorf("disk %s is left", state.Disks[i].Name))
-	}
-	for _, route := range q.simulator.Unhandled() {
-		errs = append(errs, fmt.Errorf("the simulator does not know %s", route))
+	for _, what := range q.site.Left() {
+		errs = append(errs, fmt.Errorf("left in the simulated VCD: %s", what))
 	}
 	return errors.Join(errs...)
 }

@@ -33,8 +33,8 @@ type Site struct {
 }
 
 // Start starts a simulator with a model of a tenant; everything it writes, such as its log, is below dir. Tasks take as
-// long as Brisk says.
-func Start(ctx context.Context, dir string, model vcdsim.Model) (_ *Site, err error) {
+// long as Brisk says, unless a mod says otherwise.
+func Start(ctx context.Context, dir string, model vcdsim.Model, mods ...func(*vcdsim.Config)) (_ *Site, err error) {
 	s := &Site{dir: dir}
 	defer func() {
 		if err != nil {
@@ -51,8 +51,11 @@ func Start(ctx context.Context, dir string, model vcdsim.Model) (_ *Site, err er
 	if s.Workloads, err = workload.New(ctx, workload.Options{Log: log}); err != nil {
 		return nil, fmt.Errorf("starting the pretend guests: %w", err)
 	}
-	s.Simulator, err = vcdsim.New(vcdsim.Config{Model: model, Profile: Brisk(), Seed: 1, Guest: s.Workloads, Log: log})
-	if err != nil {
+	config := vcdsim.Config{Model: model, Profile: Brisk(), Seed: 1, Guest: s.Workloads, Log: log}
+	for _, mod := range mods {
+		mod(&config)
+	}
+	if s.Simulator, err = vcdsim.New(config); err != nil {
 		return nil, fmt.Errorf("preparing the simulator: %w", err)
 	}
 	if err := s.Simulator.Start(); err != nil {
@@ -74,12 +77,15 @@ func (s *Site) NewWorld(ctx context.Context, options world.Options) (*world.Worl
 }
 
 // Variables are what a user of the simulated tenant writes into clusterctl.yaml.
-func (s *Site) Variables() map[string]string {
-	org := s.Simulator.State().Model.Orgs[1]
+func (s *Site) Variables() map[string]string { return Variables(s.Simulator) }
+
+// Variables are what a user of a simulator's first tenant writes into clusterctl.yaml.
+func Variables(simulator *vcdsim.Simulator) map[string]string {
+	org := simulator.State().Model.Orgs[1]
 	user, vdc := org.Users[1], org.VDCs[0]
 	encode := base64.StdEncoding.EncodeToString
 	return map[string]string{
-		"VCD_SITE":                     s.Simulator.URL(),
+		"VCD_SITE":                     simulator.URL(),
 		"VCD_ORGANIZATION":             org.Name,
 		"VCD_ORGANIZATION_VDC":         vdc.Name,
 		"VCD_ORGANIZATION_VDC_NETWORK": vdc.Networks[0].Name,
@@ -87,7 +93,7 @@ func (s *Site) Variables() map[string]string {
 		"VCD_TEMPLATE_NAME":            TemplateName(programs.KubernetesVersion),
 		"VCD_USERNAME_B64":             encode([]byte(user.Name)),
 		"VCD_PASSWORD_B64":             encode([]byte(user.Password)),
-		"VCD_CA_BUNDLE_B64":            encode(s.Simulator.CA()),
+		"VCD_CA_BUNDLE_B64":            encode(simulator.CA()),
 	}
 }
 
@@ -97,7 +103,10 @@ func TemplateName(version string) string { return "ubuntu-2404-kube-" + version 
 // Left is what is still in the simulated VCD, and what it was asked for and does not know.
 func (s *Site) Left() []string {
 	state := s.Simulator.State()
-	left := s.Simulator.Unhandled()
+	var left []string
+	for _, route := range s.Simulator.Unhandled() {
+		left = append(left, "a request that it does not know: "+route)
+	}
 	for i := range state.VApps {
 		left = append(left, "vApp "+state.VApps[i].Name)
 	}
@@ -129,11 +138,11 @@ func (s *Site) Close() error {
 }
 
 // ReleaseFiles are the files of a release that clusterctl wants, by name: the components and metadata, and the templates
-// whose paths match the patterns, which are relative to the repository.
-func ReleaseFiles(w *world.World, patterns ...string) (map[string][]byte, error) {
-	files := map[string][]byte{stack.ComponentsFile: w.Components}
+// whose paths match the patterns, which are relative to the root of the repository.
+func ReleaseFiles(root string, components []byte, patterns ...string) (map[string][]byte, error) {
+	files := map[string][]byte{stack.ComponentsFile: components}
 	for _, pattern := range append(patterns, "metadata.yaml") {
-		paths, err := filepath.Glob(filepath.Join(w.Root, pattern))
+		paths, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			return nil, fmt.Errorf("finding what a release holds: %w", err)
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/netip"
 	"time"
 
@@ -17,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/site"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/workload"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/world"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
@@ -35,20 +34,18 @@ type bench struct {
 	options
 
 	out   io.Writer
-	log   *slog.Logger
 	began time.Time
 
-	workloads *workload.Workloads
-	simulator *vcdsim.Simulator
-	world     *world.World
-	client    client.Client
+	site   *site.Site
+	world  *world.World
+	client client.Client
 }
 
 func (b *bench) run(ctx context.Context) error {
 	if err := b.start(ctx); err != nil {
 		return err
 	}
-	b.simulator.ResetCounters()
+	b.site.Simulator.ResetCounters()
 	before, err := cpuSeconds()
 	if err != nil {
 		return err
@@ -72,25 +69,24 @@ func (b *bench) run(ctx context.Context) error {
 
 // start starts the simulator, and a management cluster with this provider in it.
 func (b *bench) start(ctx context.Context) error {
-	config := vcdsim.Config{Model: model(), Profile: b.profile, Seed: 1}
-	opts := world.Options{Dir: b.dir, Out: b.out, Parts: []stack.Part{stack.Core}, ManagerArgs: b.managerArgs}
 	var err error
-	if b.setup == setupFull {
-		if b.workloads, err = workload.New(context.WithoutCancel(ctx), workload.Options{Log: b.log}); err != nil {
-			return fmt.Errorf("starting the pretend clusters: %w", err)
+	b.site, err = site.Start(context.WithoutCancel(ctx), b.dir, model(), func(c *vcdsim.Config) {
+		c.Profile, c.Log = b.profile, nil
+		if b.setup == setupMachines {
+			c.Guest = nil
 		}
-		config.Guest, opts.Env, opts.Parts = b.workloads, b.workloads.Env(), nil
+	})
+	if err != nil {
+		return err
+	}
+	opts := world.Options{Out: b.out, ManagerArgs: b.managerArgs}
+	if b.setup == setupMachines {
+		opts.Parts = []stack.Part{stack.Core}
 	}
 	if b.profiler != "" {
 		opts.ManagerArgs = append(opts.ManagerArgs, "--profiler-address="+b.profiler)
 	}
-	if b.simulator, err = vcdsim.New(config); err != nil {
-		return fmt.Errorf("preparing the simulator: %w", err)
-	}
-	if err := b.simulator.Start(); err != nil {
-		return fmt.Errorf("starting the simulator: %w", err)
-	}
-	if b.world, err = world.Start(ctx, opts); err != nil {
+	if b.world, err = b.site.NewWorld(ctx, opts); err != nil {
 		return fmt.Errorf("starting the management cluster: %w", err)
 	}
 	scheme := runtime.NewScheme()
@@ -202,15 +198,8 @@ func (b *bench) say(format string, args ...any) {
 
 // close takes down whatever is up.
 func (b *bench) close() error {
-	var errs []error
-	if b.world != nil {
-		errs = append(errs, b.world.Stop())
+	if b.site == nil {
+		return nil
 	}
-	if b.simulator != nil {
-		errs = append(errs, b.simulator.Close())
-	}
-	if b.workloads != nil {
-		errs = append(errs, b.workloads.Close())
-	}
-	return errors.Join(errs...)
+	return b.site.Close()
 }

@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -90,27 +90,17 @@ func (b *bench) render(template []byte, n int) ([]client.Object, error) {
 }
 
 func (b *bench) variables(n int) map[string]string {
-	org := b.simulator.State().Model.Orgs[1]
-	user, vdc, catalog := org.Users[1], org.VDCs[0], org.Catalogs[0]
-	encode := base64.StdEncoding.EncodeToString
-	return map[string]string{
+	variables := b.site.Variables()
+	maps.Copy(variables, map[string]string{
 		"CLUSTER_NAME":                    clusterName(n),
 		"KUBERNETES_VERSION":              programs.KubernetesVersion,
 		"CONTROL_PLANE_MACHINE_COUNT":     "1",
 		"WORKER_MACHINE_COUNT":            strconv.Itoa(b.workers),
-		"VCD_SITE":                        b.simulator.URL(),
-		"VCD_ORGANIZATION":                org.Name,
-		"VCD_ORGANIZATION_VDC":            vdc.Name,
-		"VCD_ORGANIZATION_VDC_NETWORK":    vdc.Networks[0].Name,
-		"VCD_CATALOG":                     catalog.Name,
-		"VCD_TEMPLATE_NAME":               catalog.Templates[0].Name,
-		"VCD_USERNAME_B64":                encode([]byte(user.Name)),
-		"VCD_PASSWORD_B64":                encode([]byte(user.Password)),
-		"VCD_CA_BUNDLE_B64":               encode(b.simulator.CA()),
 		"VCD_CONTROL_PLANE_SIZING_POLICY": "small",
 		"VCD_WORKER_SIZING_POLICY":        "small",
 		"CONTROL_PLANE_ENDPOINT_IP":       fmt.Sprintf("10.0.200.%d", n+1),
-	}
+	})
+	return variables
 }
 
 // withoutOwners leaves of a cluster what is not about control planes and workers.

@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -58,7 +57,7 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	b := &bench{options: opts, out: out, began: time.Now(), log: slog.New(slog.DiscardHandler)}
+	b := &bench{options: opts, out: out, began: time.Now()}
 	err = b.run(ctx)
 	return errors.Join(err, b.close())
 }

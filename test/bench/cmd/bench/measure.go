@@ -92,7 +92,7 @@ const managerProgram = "manager"
 // report prints the table, and names the bottleneck.
 func (b *bench) report(took time.Duration, machines int, cpu map[string]float64) error {
 	calls := 0
-	counters := b.simulator.Counters()
+	counters := b.site.Simulator.Counters()
 	for _, n := range counters {
 		calls += n
 	}
