@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"sync"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -40,6 +41,19 @@ type crew struct {
 	*stack.Manager
 
 	label string
+	hands *sync.Mutex // held from its death to its next life
+}
+
+// Kill kills the manager. Nobody else does, or starts it, until Start.
+func (c crew) Kill() error {
+	c.hands.Lock()
+	return c.Manager.Kill()
+}
+
+// Start starts the manager again.
+func (c crew) Start(ctx context.Context) error {
+	defer c.hands.Unlock()
+	return c.Manager.Start(ctx)
 }
 
 const (
@@ -85,7 +99,7 @@ func run(m *testing.M) int {
 	if house.client, err = client.New(house.RESTConfig(), client.Options{Scheme: scheme()}); err != nil {
 		return complain(err)
 	}
-	house.crew = crew{house.Manager, sharedLabel}
+	house.crew = crew{house.Manager, sharedLabel, &sync.Mutex{}}
 	code := auditRights(m.Run())
 	if code != 0 {
 		fmt.Fprintln(os.Stderr, "Logs are kept in", house.LogDir())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -125,7 +126,7 @@ func newCrew(t *testing.T, name string, args ...string) crew {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(m.Start(t.Context())).To(Succeed())
 	t.Cleanup(func() { g.Expect(m.Stop()).To(Succeed()) })
-	return crew{m, name}
+	return crew{m, name, &sync.Mutex{}}
 }
 
 // create creates an object with the label of the site's manager.

@@ -1,0 +1,90 @@
+package integration
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// cleanUp makes a worker's VM hold bootstrap data again, as if its guest could not remove it, and waits until it is removed.
+func (l *life) cleanUp() {
+	l.t.Helper()
+	const userdata = "guestinfo.userdata"
+	worker, id := l.aWorker()
+	held := func() string {
+		state := l.State()
+		for i := range state.VMs {
+			if state.VMs[i].ID == id {
+				return state.VMs[i].ExtraConfig[userdata]
+			}
+		}
+		return "no VM " + id
+	}
+	l.Edit(func(e *vcdsim.Editor) { e.VM(id).ExtraConfig[userdata] = "bGVmdA==" })
+	m := &infrav1.VCDMachine{ObjectMeta: l.meta(worker.Spec.InfrastructureRef.Name)}
+	l.patch(m, fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, infrav1.BootstrapDataRemovedAnnotation))
+	l.g.Eventually(held, ages, "250ms").Should(BeElementOf("", "---"))
+	l.g.Eventually(func() (map[string]string, error) {
+		err := l.get(m)
+		return m.Annotations, err
+	}, ages, "250ms").Should(HaveKeyWithValue(infrav1.BootstrapDataRemovedAnnotation, "true"))
+	l.up()
+}
+
+// renewLease makes the lease of the vApp end soon, as somebody else would, and waits until it never ends again. A manager that
+// was just started looks at once.
+func (l *life) renewLease() {
+	l.t.Helper()
+	vApp := l.State().VApps[0].ID
+	l.g.Expect(l.crew.Kill()).To(Succeed())
+	l.Edit(func(e *vcdsim.Editor) {
+		lease := &e.VApp(vApp).Lease
+		lease.Runtime, lease.Deployed = 48*time.Hour, time.Now().Add(-47*time.Hour)
+	})
+	l.g.Expect(l.crew.Start(l.t.Context())).To(Succeed())
+	l.g.Eventually(func() time.Duration { return l.State().VApps[0].Lease.Runtime }, ages, "250ms").Should(BeZero())
+	l.up()
+}
+
+// TestWorkersAreReplacedWhenTheyAreDeleted: with the strategy OnDelete a new template is for those who come, and nobody goes.
+func TestWorkersAreReplacedWhenTheyAreDeleted(t *testing.T) {
+	t.Parallel()
+	l := newLife(t, house.crew, 2)
+	l.born()
+	old := l.State().VMs
+	l.copyTemplate(l.name+"-md-0", "larger", larger)
+
+	l.patch(l.deployment(), `{"spec":{"rollout":{"strategy":{"type":"OnDelete","rollingUpdate":null}},
+		"template":{"spec":{"infrastructureRef":{"name":"larger"}}}}}`)
+
+	l.g.Eventually(func() (int32, error) {
+		d := l.deployment()
+		err := l.get(d)
+		return ptr.Deref(d.Status.Replicas, 0) - ptr.Deref(d.Status.UpToDateReplicas, 0), err
+	}, patience, "100ms").Should(BeEquivalentTo(2), "workers that are not up to date")
+	l.up()
+	l.g.Expect(strangers(old, l.State().VMs)).To(BeEmpty(), "nobody is replaced")
+
+	worker, vm := l.aWorker()
+	l.g.Expect(house.client.Delete(t.Context(), worker)).To(Succeed())
+	l.g.Eventually(func() error { return l.get(&clusterv1.Machine{ObjectMeta: l.meta(worker.Name)}) }, ages, "250ms").ShouldNot(Succeed())
+	l.up()
+
+	now := l.State().VMs
+	l.g.Expect(contains(now, vm)).To(BeFalse())
+	l.g.Expect(strangers(old, now)).To(ConsistOf(HaveField("CPUs", BeEquivalentTo(4))), "only who comes is of the new template")
+	l.die()
+}
+
+// strangers are the VMs that were not there before.
+func strangers(before, now []vcdsim.VM) []vcdsim.VM {
+	return slices.DeleteFunc(slices.Clone(now), func(vm vcdsim.VM) bool { return contains(before, vm.ID) })
+}
