@@ -61,7 +61,7 @@ func (q *quickstart) startStack(ctx context.Context) error {
 func (q *quickstart) installProvider(ctx context.Context) error {
 	q.say("Installing this provider as it is shipped")
 	manager, err := q.stack.InstallProvider(ctx, stack.ProviderInstall{
-		ComponentsYAML: q.components, ManagerBinary: q.manager(), Version: world.Version, Env: q.workloads.Env(),
+		ComponentsYAML: q.components, ManagerBinary: q.manager(), Version: world.Version, Env: q.site.Workloads.Env(),
 	})
 	if err != nil {
 		return err
