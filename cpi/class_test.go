@@ -31,7 +31,8 @@ func TestClassTransform(t *testing.T) {
 				var err error
 				service, err = transform(service)
 				g.Expect(err).NotTo(HaveOccurred())
-				g.Expect(service.(*corev1.Service).Spec.LoadBalancerClass == nil).To(Equal(tt.ours))
+				ours := service.(*corev1.Service).Spec.LoadBalancerClass == nil
+				g.Expect(ours).To(Equal(tt.ours))
 			}
 		})
 	}

@@ -85,7 +85,9 @@ func TestValidateConfig(t *testing.T) {
 
 			g.Expect(out).To(ContainSubstring(tt.says))
 			g.Expect(out).NotTo(ContainSubstring("canary"))
-			g.Expect(err != nil).To(Equal(tt.wrong != nil))
+			if tt.wrong == nil {
+				g.Expect(err).NotTo(HaveOccurred())
+			}
 			for _, wrong := range tt.wrong {
 				g.Expect(err).To(MatchError(ContainSubstring(wrong)))
 			}

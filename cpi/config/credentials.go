@@ -83,7 +83,7 @@ func (k *Keyring) readAll() (Credentials, error) {
 			*into = strings.TrimRight(string(data), "\r\n")
 		}
 	}
-	problems = append(problems, c.complete(k.org))
+	problems = append(problems, completeUser(&c, k.org))
 	if err := errors.Join(problems...); err != nil {
 		return Credentials{}, fmt.Errorf("credentials in %s: %w", k.dir, err)
 	}
@@ -92,8 +92,8 @@ func (k *Keyring) readAll() (Credentials, error) {
 	return c, nil
 }
 
-// complete checks the credentials and adds the organisation of the user.
-func (c *Credentials) complete(org string) error {
+// completeUser checks credentials and adds the organisation of the user.
+func completeUser(c *Credentials, org string) error {
 	switch {
 	case c.APIToken == "" && (c.Username == "" || c.Password == ""):
 		return errors.New("there is neither a refreshToken nor a username with a password: write one of them into the Secret")

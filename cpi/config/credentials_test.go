@@ -61,7 +61,7 @@ func TestCredentials(t *testing.T) {
 			}
 			g.Expect(err).NotTo(HaveOccurred())
 			c.Version = ""
-			g.Expect(c == tt.want).To(BeTrue(), "%s %s", c.Username, tt.want.Username)
+			g.Expect(c).To(Equal(tt.want))
 		})
 	}
 }

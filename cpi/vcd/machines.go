@@ -240,8 +240,9 @@ func powerOf(status vcd.Status) cpi.Power {
 		return cpi.PowerOn
 	case vcd.StatusPoweredOff, vcd.StatusSuspended, vcd.StatusPartiallySuspended:
 		return cpi.PowerOff
+	default:
+		return cpi.PowerUnknown
 	}
-	return cpi.PowerUnknown
 }
 
 // labelValue turns a name into the value of a label: what cannot be in one becomes a hyphen.
