@@ -11,7 +11,6 @@ type usedAddress struct {
 	address  netip.Addr
 	category string
 	network  string // id of the external network
-	by       Entity
 }
 
 // usedBy are the addresses a gateway uses of its uplinks, sorted, each once per category.
@@ -20,7 +19,7 @@ func (s *Simulator) usedBy(g *EdgeGateway) []usedAddress {
 	for _, u := range g.Uplinks {
 		for _, sub := range u.Subnets {
 			if sub.Primary.IsValid() {
-				out = append(out, usedAddress{sub.Primary, "PRIMARY_IP", u.Network, g.entity()})
+				out = append(out, usedAddress{sub.Primary, "PRIMARY_IP", u.Network})
 			}
 		}
 	}
@@ -29,11 +28,11 @@ func (s *Simulator) usedBy(g *EdgeGateway) []usedAddress {
 		if strings.HasSuffix(text(d.body, "type"), "SNAT") {
 			category = "SNAT"
 		}
-		out = append(out, s.uses(g, text(d.body, "externalAddresses"), category, Entity{"natRule", d.id(), text(d.body, "name")})...)
+		out = append(out, s.uses(g, text(d.body, "externalAddresses"), category)...)
 	}
 	for _, d := range s.store.on(g.ID, servicePath) {
 		for _, vip := range virtualIPs(d.body) {
-			out = append(out, s.uses(g, vip, "Load_Balancer", Entity{"loadBalancerVirtualService", bare(d.id()), text(d.body, "name")})...)
+			out = append(out, s.uses(g, vip, "Load_Balancer")...)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b usedAddress) int {
@@ -48,11 +47,11 @@ func (s *store) on(parent, path string) []*document {
 }
 
 // uses are the addresses in a text that are to outside.
-func (s *Simulator) uses(g *EdgeGateway, text, category string, by Entity) []usedAddress {
+func (s *Simulator) uses(g *EdgeGateway, text, category string) []usedAddress {
 	var out []usedAddress
 	for _, a := range parseAddresses(text) {
 		if network, ok := s.outside(g, a); ok {
-			out = append(out, usedAddress{a, category, network, by})
+			out = append(out, usedAddress{a, category, network})
 		}
 	}
 	return out
