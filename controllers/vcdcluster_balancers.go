@@ -41,8 +41,8 @@ func deleteClusterBalancers(ctx context.Context, s *clusterScope) (outcome, erro
 	if out, err := s.waitForMachines(ctx); err != nil || out != done {
 		return out, err
 	}
-	if c.Spec.InfraID == "" || c.Status.OVDCNetwork == nil {
-		return done, nil // Nothing was made without an id, nor without nodes.
+	if c.Spec.InfraID == "" || c.Status.OVDCNetwork == nil && c.Annotations[infrav1.CredentialsAcceptedAnnotation] == "" {
+		return done, nil // Nothing was made without an id, nor by who never logged in.
 	}
 	if c.Annotations[infrav1.KeepLoadBalancersAnnotation] == annotationTrue {
 		s.teardowns.leave(s, "annotation "+infrav1.KeepLoadBalancersAnnotation+" says so")
@@ -60,18 +60,27 @@ func deleteClusterBalancers(ctx context.Context, s *clusterScope) (outcome, erro
 	return s.teardowns.step(ctx, s, gateway)
 }
 
-// gateway finds the edge gateway of the cluster's network; there is none if the network is gone or is not routed.
+// gateway finds the edge gateway of the cluster's network; there is none if the network is gone or is not routed. A cluster that moved here and
+// is deleted at once has no status.
 func (s *clusterScope) gateway(ctx context.Context) (vcd.Ref, outcome, error) {
-	vdc, out, err := vdcOf(ctx, s.session, s.vcdCluster)
+	c, known := s.vcdCluster, s.vcdCluster.Status.OVDC != nil && s.vcdCluster.Status.OVDCNetwork != nil
+	name := c.Spec.OVDCNetwork
+	if known {
+		name = c.Status.OVDCNetwork.ID
+	}
+	vdc, out, err := vdcOf(ctx, s.session, c)
 	if err != nil || out != done {
+		if !known && out.reason == infrav1.VDCNotFoundReason {
+			out = done // What was never found has nothing on it.
+		}
 		return vcd.Ref{}, out, err
 	}
-	network, err := s.session.FindNetwork(ctx, vdc, s.vcdCluster.Status.OVDCNetwork.ID)
+	network, err := s.session.FindNetwork(ctx, vdc, name)
 	switch {
-	case errors.Is(err, vcd.ErrNotFound):
+	case errors.Is(err, vcd.ErrNotFound), name == "":
 		return vcd.Ref{}, done, nil // A network goes after everything that is on it.
 	case err != nil:
-		out, err := refusal(err, "Reading network "+s.vcdCluster.Status.OVDCNetwork.Name)
+		out, err := refusal(err, "Reading network "+name)
 		return vcd.Ref{}, out, err
 	}
 	return network.EdgeGateway, done, nil

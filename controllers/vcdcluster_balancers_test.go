@@ -87,6 +87,19 @@ func TestLoadBalancersGoWithTheirCluster(t *testing.T) {
 	w.Expect(w.eventTexts()).To(ContainElement(ContainSubstring("LoadBalancersDeleted")))
 }
 
+func TestLoadBalancersGoThoughTheClusterJustMovedHere(t *testing.T) {
+	w := newBalanced(t)
+	id := w.vcdCluster().Spec.InfraID
+	w.balance(id, "web", nil)
+	c := w.vcdCluster()
+	c.Status = infrav1.VCDClusterStatus{} // A move takes none along.
+	w.Expect(w.client.Status().Update(w.ctx, c)).To(Succeed())
+
+	w.deleteCluster()
+
+	w.Expect(w.owners(id)).To(BeEmpty())
+}
+
 func TestLoadBalancersGoThoughTheManagerIsKilled(t *testing.T) {
 	w := newBalanced(t)
 	id := w.vcdCluster().Spec.InfraID
