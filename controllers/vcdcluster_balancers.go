@@ -22,7 +22,7 @@ const (
 	// removalRounds is how often a try looks whether something is left, or what else it needs to know.
 	removalRounds = 10
 	// refusedPatience is how long a deletion waits where VCD refuses to show or remove load balancers, unknownPatience where it does not answer.
-	refusedPatience = 5 * time.Minute
+	refusedPatience = 2 * time.Minute
 	unknownPatience = time.Hour
 )
 
