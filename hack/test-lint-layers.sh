@@ -13,6 +13,7 @@ cases="
 api/v1beta4          k8s.io/client-go/kubernetes                 api
 api/v1beta4          $module/internal/vcd                        api
 api/v1beta4          k8s.io/apimachinery/pkg/runtime             -
+internal/edge         k8s.io/apimachinery/pkg/runtime             edge
 internal/vcd         k8s.io/apimachinery/pkg/runtime             vcd
 internal/vcd         sigs.k8s.io/controller-runtime              vcd
 internal/vcd         $module/api/v1beta4                         vcd

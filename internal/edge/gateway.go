@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
@@ -86,6 +87,9 @@ func (d *Driver) newGateway(id string) *gateway {
 	g.sets = &part[vcd.IPSet]{driver: d, id: func(x vcd.IPSet) string { return x.ID }, read: g.readSets}
 	g.claims = &part[claim]{driver: d, id: func(x claim) string { return x.ID }, read: g.readClaims}
 	g.rules = &part[vcd.NATRule]{driver: d, id: func(x vcd.NATRule) string { return x.ID }, read: g.readRules}
+	g.rules.alike = func(a, b vcd.NATRule) bool { // a rule that was just made has no id yet
+		return a.Name == b.Name && (strings.HasPrefix(a.ID, unnamedRule) || strings.HasPrefix(b.ID, unnamedRule))
+	}
 	g.profiles = &part[vcd.PortProfile]{driver: d, id: func(x vcd.PortProfile) string { return x.ID }, read: g.readProfiles}
 	g.certificates = &part[vcd.Certificate]{driver: d, id: func(x vcd.Certificate) string { return x.ID }, read: g.readCertificates}
 	g.firewall = &part[vcd.FirewallRule]{driver: d, id: func(x vcd.FirewallRule) string { return x.ID }, read: g.readFirewall}

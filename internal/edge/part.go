@@ -14,6 +14,7 @@ import (
 type part[T any] struct {
 	driver *Driver
 	id     func(T) string
+	alike  func(a, b T) bool // may be nil
 	read   func(ctx context.Context, s *vcd.Session) ([]T, error)
 
 	mu     sync.Mutex
@@ -110,13 +111,16 @@ func (p *part[T]) change(f func([]T) []T) {
 func (p *part[T]) put(item T) {
 	p.change(func(items []T) []T {
 		items = slices.Clone(items)
-		if i := slices.IndexFunc(items, func(x T) bool { return p.id(x) == p.id(item) }); i >= 0 {
+		if i := slices.IndexFunc(items, func(x T) bool { return p.same(x, item) }); i >= 0 {
 			items[i] = item
 			return items
 		}
 		return append(items, item)
 	})
 }
+
+// same says whether two are the same: by their ids or, where not every item has one, by what else there is.
+func (p *part[T]) same(a, b T) bool { return p.id(a) == p.id(b) || p.alike != nil && p.alike(a, b) }
 
 // edit notes that something of the item with an id was written.
 func (p *part[T]) edit(id string, f func(*T)) {

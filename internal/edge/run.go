@@ -215,18 +215,15 @@ type creation[T any] struct {
 	made        func(id string) T
 }
 
-// create runs a creation, unless that was done before: then it is done. That may become known only when VCD says that the name is
-// taken.
+// create runs a creation, unless that was done before: then it is done. That may become known only when VCD says that the name, or
+// the address, is taken.
 func create[T any](ctx context.Context, r *run, c creation[T]) error {
-	if found, err := r.standing(c.description, listed(c.part.known(), c.name)); err != nil || found {
-		// It may be from a list that is too old.
-		if found, err := again(ctx, r, c); err != nil || found {
-			return err
-		}
+	if found, err := stands(ctx, r, c); err != nil || found {
+		return err
 	}
 	task, err := c.start()
 	task, err = r.wait(ctx, task, err)
-	if errors.Is(err, vcd.ErrConflict) || errors.Is(err, vcd.ErrInvalid) { // VCD may name the address that is taken, not the name
+	if is(err, []error{vcd.ErrConflict, vcd.ErrInvalid}) {
 		if found, other := again(ctx, r, c); other != nil || found {
 			return other
 		}
@@ -240,6 +237,14 @@ func create[T any](ctx context.Context, r *run, c creation[T]) error {
 		c.part.put(c.made(task.Owner))
 	}
 	return nil
+}
+
+// stands says whether something stands under the name already. What is known of that may be too old.
+func stands[T any](ctx context.Context, r *run, c creation[T]) (bool, error) {
+	if found, err := r.standing(c.description, listed(c.part.known(), c.name)); err == nil && !found {
+		return false, nil
+	}
+	return again(ctx, r, c)
 }
 
 // again looks for what stands under the name in a list that is read now.

@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"cmp"
 	"context"
 	"net/netip"
 	"slices"
@@ -32,21 +33,21 @@ func (r *run) createService(ctx context.Context) error {
 		return err
 	}
 	v4, v6 := byFamily(spec.VIPs)
-	new := vcd.VirtualServiceSpec{
+	wanted := vcd.VirtualServiceSpec{
 		Name: r.step.Name, Description: spec.Description, Gateway: r.gateway.id, Pool: pool, EngineGroup: group, Certificate: certificate,
 		Address: v4, IPv6Address: v6, Ports: servicePorts(spec), Application: vcd.Application(spec.Application), Transparent: spec.Transparent,
 	}
 	before := r.onAddresses(r.gateway.services.known(), spec.VIPs, spec.Description)
 	err = create(ctx, r, creation[vcd.VirtualService]{
 		part: r.gateway.services, description: spec.Description, name: serviceName,
-		start: func() (vcd.Task, error) { return r.session.CreateVirtualService(ctx, new) },
+		start: func() (vcd.Task, error) { return r.session.CreateVirtualService(ctx, wanted) },
 		made: func(id string) vcd.VirtualService {
-			r.linked(vcd.Ref{ID: id, Name: new.Name}, pool, group)
+			r.linked(vcd.Ref{ID: id, Name: wanted.Name}, pool, group)
 			return vcd.VirtualService{
-				Ref: vcd.Ref{ID: id, Name: new.Name}, Description: new.Description, Status: vcd.Realized, Health: "PENDING", Enabled: true,
-				Address: v4, IPv6Address: v6, Ports: new.Ports, Application: new.Application, Pool: vcd.Ref{ID: pool, Name: spec.Pool.Name},
+				Ref: vcd.Ref{ID: id, Name: wanted.Name}, Description: wanted.Description, Status: vcd.Realized, Health: "PENDING", Enabled: true,
+				Address: v4, IPv6Address: v6, Ports: wanted.Ports, Application: wanted.Application, Pool: vcd.Ref{ID: pool, Name: spec.Pool.Name},
 				EngineGroup: vcd.Ref{ID: group, Name: spec.EngineGroup.Name}, Certificate: vcd.Ref{ID: certificate, Name: spec.Certificate.Name},
-				Gateway: vcd.Ref{ID: r.gateway.id}, Transparent: new.Transparent,
+				Gateway: vcd.Ref{ID: r.gateway.id}, Transparent: wanted.Transparent,
 			}
 		},
 	})
@@ -93,7 +94,7 @@ func (r *run) claimed(addresses ...netip.Addr) bool {
 	})
 }
 
-// Neighbours are who has something on the addresses of a step.
+// neighbours are who has something on the addresses of a step.
 type neighbours struct {
 	ours   bool
 	others map[string]string // names by id
@@ -204,8 +205,27 @@ func ruleName(x vcd.NATRule) named { return named{x.ID, x.Name, x.Description} }
 
 func profileName(x vcd.PortProfile) named { return named{x.ID, x.Name, x.Description} }
 
-// natRuleURN begins the URN of a NAT rule; in all calls it goes by its UUID.
-const natRuleURN = "urn:vcloud:natRule:"
+const (
+	// natRuleURN begins the URN of a NAT rule; in all calls it goes by its UUID.
+	natRuleURN = "urn:vcloud:natRule:"
+	// unnamedRule begins what stands for the id of a rule that was made here, as long as it was not listed; its name follows.
+	unnamedRule = "name:"
+)
+
+// ruleID finds the id of the step's rule; empty if there is none.
+func (r *run) ruleID(ctx context.Context) (string, error) {
+	name, unnamed := strings.CutPrefix(r.step.ID, unnamedRule)
+	if !unnamed {
+		return r.step.ID, nil
+	}
+	rules, err := r.gateway.rules.get(ctx, r.session, r.fresh())
+	for _, rule := range rules {
+		if rule.Name == name && rule.Type == "DNAT" {
+			return rule.ID, err
+		}
+	}
+	return "", err
+}
 
 func (r *run) createRule(ctx context.Context) error {
 	spec := r.step.Rule
@@ -214,24 +234,24 @@ func (r *run) createRule(ctx context.Context) error {
 		return err
 	}
 	before := r.onExternal(r.gateway.rules.known())
-	new := vcd.DNATSpec{
+	wanted := vcd.DNATSpec{
 		Name: r.step.Name, Description: spec.Description, External: spec.External.String(), Internal: spec.Internal.String(),
 		Port: spec.ExternalPort, Profile: profile,
 	}
 	err = create(ctx, r, creation[vcd.NATRule]{
 		part: r.gateway.rules, description: spec.Description, name: ruleName,
 		start: func() (vcd.Task, error) {
-			task, err := r.session.CreateDNAT(ctx, r.gateway.id, new)
+			task, err := r.session.CreateDNAT(ctx, r.gateway.id, wanted)
 			return task, err //nolint:wrapcheck // says what was asked
 		},
 		made: func(owner string) vcd.NATRule {
 			id, isRule := strings.CutPrefix(owner, natRuleURN)
 			if !isRule {
-				r.gateway.rules.invalidate() // the task is the gateway's: VCD does not tell the id
+				id = unnamedRule + r.step.Name // the task is the gateway's: VCD does not tell the id
 			}
 			return vcd.NATRule{
-				ID: id, Name: new.Name, Description: new.Description, Type: "DNAT", Enabled: true, External: new.External, Internal: new.Internal,
-				Port: new.Port, Profile: vcd.Ref{ID: profile, Name: spec.Profile.Name},
+				ID: id, Name: wanted.Name, Description: wanted.Description, Type: "DNAT", Enabled: true, External: wanted.External, Internal: wanted.Internal,
+				Port: wanted.Port, Profile: vcd.Ref{ID: profile, Name: spec.Profile.Name},
 			}
 		},
 	})
@@ -285,6 +305,9 @@ func (r *run) updateRule(ctx context.Context) error {
 	change := vcd.DNATChange{
 		Description: &spec.Description, External: &external, Internal: &internal, Port: &spec.ExternalPort, Profile: &profile, Enabled: &enabled,
 	}
+	if r.step.ID, err = r.ruleID(ctx); err != nil || r.step.ID == "" {
+		return cmp.Or(err, failed(lb.ErrBusy, "it is gone meanwhile"))
+	}
 	return update(ctx, r, r.gateway.rules,
 		func() (vcd.Task, error) { return r.session.UpdateDNAT(ctx, r.gateway.id, r.step.ID, change) },
 		func(x *vcd.NATRule) {
@@ -295,6 +318,10 @@ func (r *run) updateRule(ctx context.Context) error {
 
 func (r *run) deleteRule(ctx context.Context) error {
 	defer r.gateway.used.invalidate()
+	var err error
+	if r.step.ID, err = r.ruleID(ctx); err != nil || r.step.ID == "" {
+		return err
+	}
 	return remove(ctx, r, r.gateway.rules, func() (vcd.Task, error) { return r.session.DeleteNATRule(ctx, r.gateway.id, r.step.ID) })
 }
 

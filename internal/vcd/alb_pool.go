@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 )
 
 const poolsPath = "/cloudapi/1.0.0/loadBalancer/pools"
@@ -224,31 +225,25 @@ func (s *Session) UpdatePool(ctx context.Context, id string, change PoolChange) 
 }
 
 func (c PoolChange) apply(o object) (bool, error) {
-	changed := setIf(o, "name", c.Name)
-	changed = setIf(o, "description", c.Description) || changed
-	changed = setIf(o, "algorithm", c.Algorithm) || changed
-	changed = setIf(o, "defaultPort", c.DefaultPort) || changed
-	if c.MemberGroup != nil {
-		changed = o.setMemberGroup(*c.MemberGroup) || changed
-	}
-	if c.Members != nil {
-		changed = o.setMembers(*c.Members) || changed
-	}
-	if c.Monitors != nil {
-		changed = o.setMonitors(*c.Monitors) || changed
-	}
-	if c.Sticky != nil {
-		changed = o.setSticky(*c.Sticky) || changed
-	}
-	return changed, nil
+	return either(
+		setIf(o, "name", c.Name), setIf(o, "description", c.Description), setIf(o, "algorithm", c.Algorithm),
+		setIf(o, "defaultPort", c.DefaultPort), setBy(c.MemberGroup, o.setMemberGroup), setBy(c.Members, o.setMembers),
+		setBy(c.Monitors, o.setMonitors), setBy(c.Sticky, o.setSticky),
+	), nil
 }
 
 // setIf sets a field unless there is nothing to set.
 func setIf[T any](o object, field string, value *T) bool { return value != nil && o.set(field, *value) }
 
+// setBy sets something unless there is nothing to set.
+func setBy[T any](value *T, set func(T) bool) bool { return value != nil && set(*value) }
+
+// either says whether any of some changes, which all are made, changed something.
+func either(changes ...bool) bool { return slices.Contains(changes, true) }
+
 func (o object) setMemberGroup(id string) bool {
 	var now wireRef
-	_ = json.Unmarshal(o["memberGroupRef"], &now) //nolint:errchkjson // null is none
+	_ = json.Unmarshal(o["memberGroupRef"], &now) // null is none
 	if now.ID == id {
 		return false
 	}
@@ -263,7 +258,7 @@ func (o object) setMemberGroup(id string) bool {
 // setMembers makes the pool's members those given. What else VCD, or somebody, noted of a member that stays is kept.
 func (o object) setMembers(members []PoolMember) bool {
 	var now []object
-	_ = json.Unmarshal(o["members"], &now) //nolint:errchkjson // null is none
+	_ = json.Unmarshal(o["members"], &now) // null is none
 	known := map[netip.Addr]object{}
 	for _, m := range now {
 		known[parseAddr(m.textOf("ipAddress"))] = m
@@ -292,7 +287,7 @@ func (o object) setMembers(members []PoolMember) bool {
 // setMonitors makes the pool's monitors those of the types given. One that is there already stays as it is.
 func (o object) setMonitors(types []string) bool {
 	var now []object
-	_ = json.Unmarshal(o["healthMonitors"], &now) //nolint:errchkjson // null is none
+	_ = json.Unmarshal(o["healthMonitors"], &now) // null is none
 	list := make([]object, 0, len(types))
 	same := len(now) == len(types)
 	for _, t := range types {
@@ -317,7 +312,7 @@ func (o object) setMonitors(types []string) bool {
 
 func (o object) setSticky(sticky bool) bool {
 	var now wirePersistence
-	_ = json.Unmarshal(o["persistenceProfile"], &now) //nolint:errchkjson // null is none
+	_ = json.Unmarshal(o["persistenceProfile"], &now) // null is none
 	switch {
 	case sticky == (now.Type == ClientIP):
 		return false

@@ -221,23 +221,17 @@ func (s *Session) UpdateVirtualService(ctx context.Context, id string, change Vi
 }
 
 func (c VirtualServiceChange) apply(o object) (bool, error) {
-	changed := setIf(o, "name", c.Name)
-	changed = setIf(o, "description", c.Description) || changed
-	changed = setIf(o, "enabled", c.Enabled) || changed
-	changed = setRef(o, "loadBalancerPoolRef", c.Pool) || changed
-	changed = setRef(o, "certificateRef", c.Certificate) || changed
-	changed = setAddress(o, "virtualIpAddress", c.Address) || changed
-	changed = setAddress(o, "ipv6VirtualIpAddress", c.IPv6Address) || changed
-	if c.Transparent != nil && (*c.Transparent || !sameJSON(o["transparentModeEnabled"], nil)) {
-		changed = o.set("transparentModeEnabled", *c.Transparent) || changed
-	}
-	if c.Application != nil {
-		changed = o.setApplication(*c.Application) || changed
-	}
-	if c.Ports != nil {
-		changed = o.setPorts(*c.Ports) || changed
-	}
-	return changed, nil
+	return either(
+		setIf(o, "name", c.Name), setIf(o, "description", c.Description), setIf(o, "enabled", c.Enabled),
+		setRef(o, "loadBalancerPoolRef", c.Pool), setRef(o, "certificateRef", c.Certificate),
+		setAddress(o, "virtualIpAddress", c.Address), setAddress(o, "ipv6VirtualIpAddress", c.IPv6Address),
+		setBy(c.Transparent, o.setTransparent), setBy(c.Application, o.setApplication), setBy(c.Ports, o.setPorts),
+	), nil
+}
+
+// setTransparent leaves the field away where VCD does not know it, if it is to be false.
+func (o object) setTransparent(on bool) bool {
+	return (on || !sameJSON(o["transparentModeEnabled"], nil)) && o.set("transparentModeEnabled", on)
 }
 
 // setRef sets a reference; an empty URN takes it away.
@@ -246,7 +240,7 @@ func setRef(o object, field string, urn *string) bool {
 		return false
 	}
 	var now wireRef
-	_ = json.Unmarshal(o[field], &now) //nolint:errchkjson // null is none
+	_ = json.Unmarshal(o[field], &now) // null is none
 	return now.ID != *urn && o.set(field, refTo(*urn))
 }
 
@@ -262,14 +256,14 @@ func setAddress(o object, field string, address *netip.Addr) bool {
 
 func (o object) setApplication(kind Application) bool {
 	var now object
-	_ = json.Unmarshal(o["applicationProfile"], &now) //nolint:errchkjson // null is none
+	_ = json.Unmarshal(o["applicationProfile"], &now) // null is none
 	return now.textOf("type") != string(kind) && o.set("applicationProfile", profileOf(kind))
 }
 
 // setPorts changes the ports if they differ in something that is ours: somebody may have chosen another profile of VCD's.
 func (o object) setPorts(ports []ServicePort) bool {
 	now := wireService{}
-	_ = json.Unmarshal(o["servicePorts"], &now.Ports) //nolint:errchkjson // null is none
+	_ = json.Unmarshal(o["servicePorts"], &now.Ports) // null is none
 	have := now.service().Ports
 	same := len(have) == len(ports)
 	for i := 0; same && i < len(ports); i++ {

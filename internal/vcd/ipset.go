@@ -125,7 +125,7 @@ func (c IPSetChange) apply(o object) (bool, error) {
 		return changed, nil
 	}
 	var now []string
-	_ = json.Unmarshal(o["ipAddresses"], &now) //nolint:errchkjson // null is none
+	_ = json.Unmarshal(o["ipAddresses"], &now) // null is none
 	want := addressTexts(*c.Addresses)
 	if slices.Equal(slices.Sorted(slices.Values(now)), slices.Sorted(slices.Values(want))) {
 		return changed, nil

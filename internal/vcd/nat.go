@@ -120,16 +120,11 @@ func (s *Session) UpdateDNAT(ctx context.Context, gateway, id string, change DNA
 }
 
 func (c DNATChange) apply(o object) (bool, error) {
-	changed := setIf(o, "name", c.Name)
-	changed = setIf(o, "description", c.Description) || changed
-	changed = setIf(o, "enabled", c.Enabled) || changed
-	changed = setIf(o, "externalAddresses", c.External) || changed
-	changed = setIf(o, "internalAddresses", c.Internal) || changed
-	changed = setRef(o, "applicationPortProfile", c.Profile) || changed
-	if c.Port != nil {
-		changed = o.set("dnatExternalPort", strconv.Itoa(*c.Port)) || changed
-	}
-	return changed, nil
+	return either(
+		setIf(o, "name", c.Name), setIf(o, "description", c.Description), setIf(o, "enabled", c.Enabled),
+		setIf(o, "externalAddresses", c.External), setIf(o, "internalAddresses", c.Internal), setRef(o, "applicationPortProfile", c.Profile),
+		setBy(c.Port, func(port int) bool { return o.set("dnatExternalPort", strconv.Itoa(port)) }),
+	), nil
 }
 
 // DeleteNATRule starts deleting a NAT rule.
@@ -238,7 +233,7 @@ func (s *Session) UpdatePortProfile(ctx context.Context, id string, change PortP
 		changed = setIf(o, "description", change.Description) || changed
 		if change.Port != nil {
 			var now wireProfile
-			_ = json.Unmarshal(o["applicationPorts"], &now.Ports) //nolint:errchkjson // null is none
+			_ = json.Unmarshal(o["applicationPorts"], &now.Ports) // null is none
 			if p := now.profile(); p.Protocol != change.Port.Protocol || p.Port != change.Port.Port {
 				changed = o.set("applicationPorts", applicationPorts(change.Port.Protocol, change.Port.Port)) || changed
 			}
