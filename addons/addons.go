@@ -32,7 +32,7 @@ const (
 	// ConfigKey is the key of the configuration, and the name of its file.
 	ConfigKey = "vcloud-ccm-config.yaml"
 	// CredentialsName is the name of the Secret with what it logs in to VCD with.
-	CredentialsName = "vcloud-basic-auth"
+	CredentialsName = "vcloud-basic-auth" //nolint:gosec // a name
 	// ServiceAccountName is the name of the Secret with the token of a service account, in key [RefreshTokenKey]. The cloud controller manager
 	// rewrites it with each use.
 	ServiceAccountName = "vcloud-service-account"

@@ -42,7 +42,7 @@ const (
 	// ConfigMapFile has the configuration.
 	ConfigMapFile = "vcloud-configmap.yaml"
 	// CredentialsFile has what is logged in with.
-	CredentialsFile = "vcloud-basic-auth.yaml"
+	CredentialsFile = "vcloud-basic-auth.yaml" //nolint:gosec // a name
 	// ClusterIDFile has the id of the cluster.
 	ClusterIDFile = "vcloud-clusterid-secret.yaml"
 )
@@ -82,6 +82,7 @@ Leave the others empty. They are read again when they change. Never use a system
 	clusterIDComment = `The id that marks what the cloud controller manager makes in VMware Cloud Director: it must be unique there, and stay the same for the life
 of the cluster. With CAPVCD it is status.infraId of the VCDCluster, otherwise any UUID.`
 
+	//nolint:gosec // It is to be filled in.
 	credentialsManifest = `apiVersion: v1
 kind: Secret
 metadata:

@@ -24,13 +24,7 @@ type shared struct {
 
 // share returns the credentials for the cloud controller manager of c, or says why it gets none. Nothing is read that may not be shared.
 func (i Identities) share(ctx context.Context, c *infrav1.VCDCluster) (shared, outcome, error) {
-	spec, own := c.Spec, c.Spec.CloudProvider.IdentityRef != nil
-	if own {
-		spec.IdentityRef = *c.Spec.CloudProvider.IdentityRef
-	}
-	if spec.IdentityRef.Kind == "" {
-		spec.IdentityRef.Kind = infrav1.NamespacedIdentity
-	}
+	spec, own := specOfCCM(c)
 	got := shared{name: string(spec.IdentityRef.Kind) + " " + spec.IdentityRef.Name}
 	if spec.IdentityRef.Kind == infrav1.ClusterIdentity {
 		return got, stop(infrav1.IdentityNotShareableReason,
@@ -58,6 +52,18 @@ func (i Identities) share(ctx context.Context, c *infrav1.VCDCluster) (shared, o
 			"%s is a system administrator, whose credentials are never put into a workload cluster: name an identity of organisation %s in spec.cloudProvider.identityRef", got.name, spec.Org), nil
 	}
 	return got, done, nil
+}
+
+// specOfCCM is the spec of c with the identity of its cloud controller manager, and says whether that has one of its own.
+func specOfCCM(c *infrav1.VCDCluster) (infrav1.VCDClusterSpec, bool) {
+	spec, own := c.Spec, c.Spec.CloudProvider.IdentityRef != nil
+	if own {
+		spec.IdentityRef = *c.Spec.CloudProvider.IdentityRef
+	}
+	if spec.IdentityRef.Kind == "" {
+		spec.IdentityRef.Kind = infrav1.NamespacedIdentity
+	}
+	return spec, own
 }
 
 // shareable says why the credentials of an identity are not for workload clusters, before they are read.

@@ -68,16 +68,26 @@ func (s *cloudProviderScope) inspect(ctx context.Context, workload client.Client
 	if err := s.removeDropped(ctx, workload); err != nil {
 		return done, err
 	}
+	deployment, wrong, err := s.compare(ctx, workload)
+	switch {
+	case err != nil:
+		return done, err
+	case len(wrong) > 0:
+		return s.mend(ctx, itemNames(wrong))
+	}
+	return s.available(deployment)
+}
+
+// compare returns the Deployment, and what is missing or is not as it should be.
+func (s *cloudProviderScope) compare(ctx context.Context, workload client.Client) (deployment *unstructured.Unstructured, wrong []item, err error) {
 	wished, err := addons.Parse(s.set.Data[manifestsKey])
 	if err != nil {
-		return done, err //nolint:wrapcheck // It says what it did.
+		return nil, nil, err //nolint:wrapcheck // It says what it did.
 	}
-	var deployment *unstructured.Unstructured
-	var wrong []item
 	for _, w := range wished {
 		actual := itemOf(w).object()
 		if err := workload.Get(ctx, client.ObjectKeyFromObject(&w), actual); client.IgnoreNotFound(err) != nil {
-			return done, &workloadError{err}
+			return nil, nil, &workloadError{err}
 		} else if err != nil || !addons.Holds(actual.Object, w.Object) {
 			wrong = append(wrong, itemOf(w))
 		}
@@ -85,10 +95,7 @@ func (s *cloudProviderScope) inspect(ctx context.Context, workload client.Client
 			deployment = actual
 		}
 	}
-	if len(wrong) > 0 {
-		return s.mend(ctx, itemNames(wrong))
-	}
-	return s.available(deployment)
+	return deployment, wrong, nil
 }
 
 // mend has everything applied anew, unless Cluster API may not have had the time to do it yet.
@@ -123,11 +130,16 @@ func (s *cloudProviderScope) available(content *unstructured.Unstructured) (outc
 		if c.Status != corev1.ConditionTrue && c.Message != "" {
 			why = ": " + strings.TrimSuffix(c.Message, ".")
 		}
-		if c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse || c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
+		if stuck(c) {
 			return fail(remedyPoll, infrav1.CloudProviderUnavailableReason, "Deployment %s/%s does not come up: %s", d.Namespace, d.Name, strings.TrimSuffix(c.Message, ".")), nil
 		}
 	}
 	return wait(startPoll, infrav1.CloudProviderUnavailableReason, "Waiting for a pod of Deployment %s/%s to be available%s", d.Namespace, d.Name, why), nil
+}
+
+// stuck says whether a condition of a Deployment means that somebody has to help.
+func stuck(c appsv1.DeploymentCondition) bool {
+	return c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse || c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue
 }
 
 // foreign says whether somebody else's cloud controller manager is in the workload cluster, and what to remove.
@@ -260,20 +272,17 @@ func (s *cloudProviderScope) retire(ctx context.Context) (outcome, error) {
 	if out, err := s.readSet(ctx); err != nil || out != done {
 		return out, err
 	}
-	for _, suffix := range []string{cloudProviderSuffix, seedSuffix} { // First, so that nothing comes back.
-		if err := s.delete(ctx, &addonsv1.ClusterResourceSet{}, suffix); err != nil {
-			return done, err
-		}
+	// First, so that nothing comes back.
+	if err := errors.Join(s.delete(ctx, &addonsv1.ClusterResourceSet{}, cloudProviderSuffix), s.delete(ctx, &addonsv1.ClusterResourceSet{}, seedSuffix)); err != nil {
+		return done, err
 	}
 	if s.vcdCluster.Spec.CloudProvider.Mode == infrav1.CloudProviderNone && s.set != nil {
 		if out, err := s.removeAll(ctx); err != nil || out != done {
 			return out, err
 		}
 	}
-	for _, suffix := range []string{seedSuffix, cloudProviderSuffix} {
-		if err := s.delete(ctx, &corev1.Secret{}, suffix); err != nil {
-			return done, err
-		}
+	if err := errors.Join(s.delete(ctx, &corev1.Secret{}, seedSuffix), s.delete(ctx, &corev1.Secret{}, cloudProviderSuffix)); err != nil {
+		return done, err
 	}
 	s.visits.forget(s.vcdCluster.UID)
 	return done, s.label(ctx, "")

@@ -454,7 +454,7 @@ func TestTheCloudProviderGoesOrStaysAsItIsWished(t *testing.T) {
 			deployments, all := &appsv1.DeploymentList{}, &corev1.ConfigMapList{}
 			w.Expect(w.workload.List(w.ctx, deployments)).To(Succeed())
 			w.Expect(w.workload.List(w.ctx, all)).To(Succeed())
-			w.Expect(len(deployments.Items) == 1).To(Equal(stays))
+			w.Expect(deployments.Items).To(HaveLen(map[bool]int{true: 1}[stays]))
 			w.Expect(all.Items).To(ContainElement(HaveField("Name", "other")))
 		})
 	}

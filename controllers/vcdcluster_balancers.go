@@ -41,8 +41,8 @@ func deleteClusterBalancers(ctx context.Context, s *clusterScope) (outcome, erro
 	if out, err := s.waitForMachines(ctx); err != nil || out != done {
 		return out, err
 	}
-	if c.Spec.InfraID == "" || c.Status.OVDCNetwork == nil && c.Annotations[infrav1.CredentialsAcceptedAnnotation] == "" {
-		return done, nil // Nothing was made without an id, nor by who never logged in.
+	if neverUsed(c) {
+		return done, nil
 	}
 	if c.Annotations[infrav1.KeepLoadBalancersAnnotation] == annotationTrue {
 		s.teardowns.leave(s, "annotation "+infrav1.KeepLoadBalancersAnnotation+" says so")
@@ -58,6 +58,11 @@ func deleteClusterBalancers(ctx context.Context, s *clusterScope) (outcome, erro
 		return out, err
 	}
 	return s.teardowns.step(ctx, s, gateway)
+}
+
+// neverUsed says whether nothing was made for a cluster: not without an id, nor by who never logged in.
+func neverUsed(c *infrav1.VCDCluster) bool {
+	return c.Spec.InfraID == "" || c.Status.OVDCNetwork == nil && c.Annotations[infrav1.CredentialsAcceptedAnnotation] == ""
 }
 
 // gateway finds the edge gateway of the cluster's network; there is none if the network is gone or is not routed. A cluster that moved here and
