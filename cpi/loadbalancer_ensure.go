@@ -77,9 +77,7 @@ func (e *ensuring) converge(ctx context.Context) (*corev1.LoadBalancerStatus, er
 			return nil, e.failed(ctx, 0, 0, err)
 		}
 		e.teller.notices(e.service, plan.Notices)
-		if round == 0 && len(plan.Status.Addresses) > 0 {
-			e.blank = false
-		}
+		e.judge(plan, round)
 		steps := texts(plan.Steps)
 		switch {
 		case len(plan.Refusals) > 0:
@@ -97,6 +95,13 @@ func (e *ensuring) converge(ctx context.Context) (*corev1.LoadBalancerStatus, er
 		}
 	}
 	return nil, again(soon, "not done yet")
+}
+
+// judge sees, before anything is done, whether the load balancer is of use already.
+func (e *ensuring) judge(plan lb.Plan, round int) {
+	if round == 0 && len(plan.Status.Addresses) > 0 {
+		e.blank = false
+	}
 }
 
 // carryOut writes down what is intended, and runs the steps.

@@ -182,7 +182,7 @@ func TestMembers(t *testing.T) {
 		nodes []*corev1.Node
 		v6    bool
 		want  []string
-		wait  bool
+		wait  string
 		left  bool
 	}{
 		{name: "all nodes", nodes: []*corev1.Node{node("b", ips("10.0.0.2")), node("a", ips("10.0.0.1"))}, want: []string{"10.0.0.1", "10.0.0.2"}},
@@ -194,8 +194,8 @@ func TestMembers(t *testing.T) {
 		{name: "no excluded node", nodes: []*corev1.Node{node("a", ips("10.0.0.1"), label(corev1.LabelNodeExcludeBalancers))}},
 		{name: "no node that the autoscaler removes", nodes: []*corev1.Node{node("a", ips("10.0.0.1"), func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: toBeDeleted}} })}},
 		{name: "the first address of each family", nodes: []*corev1.Node{node("a", ips("10.0.0.1", "fd00::1", "10.0.0.9"))}, want: []string{"10.0.0.1", "fd00::1"}},
-		{name: "it waits for a node that has no address yet", nodes: []*corev1.Node{node("a", ips("10.0.0.1")), node("b", young)}, want: []string{"10.0.0.1"}, wait: true},
-		{name: "and for one without an address of the family", nodes: []*corev1.Node{node("a", ips("10.0.0.1"), young)}, v6: true, wait: true},
+		{name: "it waits for a node that has no address yet", nodes: []*corev1.Node{node("a", ips("10.0.0.1")), node("b", young)}, want: []string{"10.0.0.1"}, wait: "node b has no IPv4 address yet"},
+		{name: "and for one without an address of the family", nodes: []*corev1.Node{node("a", ips("10.0.0.1"), young)}, v6: true, wait: "node a has no IPv6 address yet"},
 		{name: "but not for ever", nodes: []*corev1.Node{node("a", ips("10.0.0.1")), node("b")}, want: []string{"10.0.0.1"}, left: true},
 	}
 	for _, tt := range tests {
@@ -214,7 +214,7 @@ func TestMembers(t *testing.T) {
 				got = append(got, a.String())
 			}
 			g.Expect(got).To(Equal(tt.want))
-			g.Expect(wish.Wait != "").To(Equal(tt.wait), wish.Wait)
+			g.Expect(wish.Wait).To(Equal(tt.wait))
 			g.Expect(wish.Notices).To(HaveLen(map[bool]int{true: 1}[tt.left]))
 		})
 	}
