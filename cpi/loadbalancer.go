@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -61,6 +62,8 @@ type LoadBalancers struct {
 	turns    turns
 	teller   teller
 	memories memories
+	// choosing keeps Services of one place from choosing an address at the same time.
+	choosing keyed
 	nudge    chan struct{} // nodes changed
 }
 
@@ -94,11 +97,11 @@ func (l *LoadBalancers) owner(s *corev1.Service) lb.Owner {
 // GetLoadBalancer says whether anything of a Service is left anywhere. When it cannot be said, that is an error: Kubernetes forgets a
 // Service whose load balancer is said not to exist.
 func (l *LoadBalancers) GetLoadBalancer(ctx context.Context, _ string, s *corev1.Service) (*corev1.LoadBalancerStatus, bool, error) {
-	want, err := l.absent(s)
-	if err != nil {
-		return nil, false, err
-	}
 	for _, place := range l.places() {
+		want, err := l.absent(s, place)
+		if err != nil {
+			return nil, false, err
+		}
 		plan, err := l.opts.Balancer.Plan(ctx, place, PlanRequest{Want: want})
 		if err != nil {
 			return nil, false, fmt.Errorf("looking for what is left of the load balancer: %w", err)
@@ -128,12 +131,11 @@ func (l *LoadBalancers) UpdateLoadBalancer(ctx context.Context, cluster string, 
 // EnsureLoadBalancerDeleted removes all that a Service has, wherever it is, and looks once more before it says so.
 func (l *LoadBalancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string, s *corev1.Service) error {
 	defer l.locks.lock(string(s.UID))()
-	want, err := l.absent(s)
-	if err != nil {
+	if err := l.uproot(ctx, s); err != nil {
 		return err
 	}
 	for _, place := range l.places() {
-		if err := l.remove(ctx, s, place, want); err != nil {
+		if err := l.remove(ctx, s, place); err != nil {
 			return err
 		}
 	}
@@ -142,8 +144,48 @@ func (l *LoadBalancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string,
 	return nil
 }
 
+// uproot removes what is on gateways, where there are several: what is seen from all of them can go only then.
+func (l *LoadBalancers) uproot(ctx context.Context, s *corev1.Service) error {
+	places := l.places()
+	if len(places) < 2 {
+		return nil
+	}
+	for _, place := range places {
+		done, err := l.turns.wait(ctx, place, patience)
+		if err != nil {
+			return err
+		}
+		err = l.uprootAt(ctx, s, place)
+		done()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *LoadBalancers) uprootAt(ctx context.Context, s *corev1.Service, place string) error {
+	want, err := l.absent(s, place)
+	if err != nil {
+		return err
+	}
+	plan, err := l.opts.Balancer.Plan(ctx, place, PlanRequest{Want: want})
+	if err != nil {
+		return err
+	}
+	steps := slices.DeleteFunc(plan.Steps, func(step lb.Step) bool { return !step.Kind.OnGateway() })
+	if n, err := l.run(ctx, s, place, steps); err != nil {
+		return fmt.Errorf("%d of %d steps done: %w", n, len(steps), err)
+	}
+	return nil
+}
+
 // remove carries out the plan for "absent" at one place.
-func (l *LoadBalancers) remove(ctx context.Context, s *corev1.Service, place string, want lb.Desired) error {
+func (l *LoadBalancers) remove(ctx context.Context, s *corev1.Service, place string) error {
+	want, err := l.absent(s, place)
+	if err != nil {
+		return err
+	}
 	done, err := l.turns.wait(ctx, place, patience)
 	if err != nil {
 		return err

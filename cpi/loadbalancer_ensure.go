@@ -65,14 +65,14 @@ func (l *LoadBalancers) ensure(ctx context.Context, s *corev1.Service) (*corev1.
 	}
 	l.teller.healed(s)
 	l.memories.change(s.UID, func(m *memory) { m.made = true })
-	return status, e.leaveOthers(ctx)
+	return status, e.leaveOthers(ctx, status)
 }
 
 // converge looks, plans and runs steps until the plan is empty.
 func (e *ensuring) converge(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
 	var before []string
 	for round := range rounds + 1 {
-		plan, err := e.opts.Balancer.Plan(ctx, e.wish.Gateway, PlanRequest{Want: e.wish.Desired})
+		plan, err := e.choose(ctx)
 		if err != nil {
 			return nil, e.failed(ctx, 0, 0, err)
 		}
@@ -166,7 +166,7 @@ func (e *ensuring) clear(ctx context.Context) error {
 	if !e.blank || e.wish.DryRun || !slices.Contains(e.places(), e.wish.Gateway) {
 		return nil
 	}
-	want, err := e.absent(e.service)
+	want, err := e.absent(e.service, e.wish.Gateway)
 	if err != nil {
 		return err
 	}
@@ -182,12 +182,12 @@ func (e *ensuring) clear(ctx context.Context) error {
 }
 
 // leaveOthers removes what the Service has at other places: it has moved.
-func (e *ensuring) leaveOthers(ctx context.Context) error {
+func (e *ensuring) leaveOthers(ctx context.Context, status *corev1.LoadBalancerStatus) error {
 	for _, place := range e.places() {
 		if place == e.wish.Gateway {
 			continue
 		}
-		want, err := e.absent(e.service)
+		want, err := e.absent(e.service, place)
 		if err != nil {
 			return err
 		}
@@ -195,11 +195,26 @@ func (e *ensuring) leaveOthers(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if n, err := e.run(ctx, e.service, place, plan.Steps); err != nil {
-			return again(soon, "%d of %d steps done to leave %s: %v", n, len(plan.Steps), named(place), err)
+		steps := e.leaving(plan.Steps, status)
+		if n, err := e.run(ctx, e.service, place, steps); err != nil {
+			return again(soon, "%d of %d steps done to leave %s: %v", n, len(steps), named(place), err)
 		}
 	}
 	return nil
+}
+
+// leaving are the steps that may be run where the load balancer is not: what is the organisation's is seen there, too, and may be in use.
+func (e *ensuring) leaving(steps []lb.Step, status *corev1.LoadBalancerStatus) []lb.Step {
+	moved := slices.ContainsFunc(steps, func(s lb.Step) bool { return s.Kind.OnGateway() && s.Kind != lb.KindSet })
+	return slices.DeleteFunc(slices.Clone(steps), func(s lb.Step) bool {
+		switch s.Kind {
+		case lb.KindAddress:
+			return s.Address == nil || slices.ContainsFunc(status.Ingress, func(i corev1.LoadBalancerIngress) bool { return i.IP == s.Address.Value.String() })
+		case lb.KindProfile:
+			return e.wish.Desired.OneArm != nil
+		}
+		return !moved || !s.Kind.OnGateway()
+	})
 }
 
 // dryRun tells the plan and leaves everything as it is.

@@ -66,12 +66,15 @@ func (l *LoadBalancers) identity(s *corev1.Service) (service.Input, error) {
 }
 
 // absent is what is asked for when nothing shall be left.
-func (l *LoadBalancers) absent(s *corev1.Service) (lb.Desired, error) {
+func (l *LoadBalancers) absent(s *corev1.Service, place string) (lb.Desired, error) {
 	in, err := l.identity(s)
 	if err != nil {
 		return lb.Desired{}, err
 	}
-	return service.Absent(in), nil
+	d := service.Absent(in)
+	others, err := l.others(s, place)
+	d.Accompanied = len(others) > 0
+	return d, err
 }
 
 // intend writes the addresses down that are to be used, before they are.
@@ -102,6 +105,7 @@ func (e *ensuring) intend(ctx context.Context, addresses []netip.Addr) error {
 type memory struct {
 	intent string // the addresses that were written down last
 	made   bool   // its load balancer was as wanted
+	uses   []lb.Use
 }
 
 // memories are those of all Services.

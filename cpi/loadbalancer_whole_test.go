@@ -2,14 +2,17 @@ package cpi_test
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
@@ -42,6 +45,12 @@ type cluster struct {
 
 func newCluster(t *testing.T, model vcdsim.Model, gateway service.Gateway) *cluster {
 	t.Helper()
+	return newClusterAt(t, model, []config.Gateway{{Network: "nodes"}}, gateway)
+}
+
+// newClusterAt makes load balancers at several places.
+func newClusterAt(t *testing.T, model vcdsim.Model, places []config.Gateway, gateways ...service.Gateway) *cluster {
+	t.Helper()
 	c := &cluster{WithT: NewWithT(t), sim: vcdsimtest.Start(t, vcdsim.Config{Model: model}), client: fake.NewClientset(), events: record.NewFakeRecorder(100)}
 	pool := vcd.NewPool(vcd.PoolOptions{TaskPoll: 2 * time.Millisecond, RequestsPerSecond: 10000, Burst: 10000})
 	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
@@ -49,14 +58,14 @@ func newCluster(t *testing.T, model vcdsim.Model, gateway service.Gateway) *clus
 		return config.Credentials{Username: "ccm", Password: "password", Version: "1"}, nil
 	})
 	balancer := cpivcd.NewBalancer(cpivcd.BalancerOptions{
-		Session: sessions.Session, Driver: edge.New(sessions.Session, edge.Options{}), ClusterID: "c1", VDCs: []string{"acme-vdc"}, Places: []config.Gateway{{Network: "nodes"}},
+		Session: sessions.Session, Driver: edge.New(sessions.Session, edge.Options{}), ClusterID: "c1", VDCs: []string{"acme-vdc"}, Places: places,
 	})
 	factory := informers.NewSharedInformerFactory(c.client, 0)
 	services, nodes := factory.Core().V1().Services(), factory.Core().V1().Nodes()
 	c.services, c.nodes = services.Informer().GetStore(), nodes.Informer().GetStore()
 	c.them = cpi.NewLoadBalancers(cpi.LoadBalancerOptions{
 		Balancer: balancer, Client: c.client, Services: services.Lister(), Nodes: nodes.Lister(), Recorder: c.events,
-		Defaults: service.Defaults{Cluster: "c1", Gateways: []service.Gateway{gateway}},
+		Defaults: service.Defaults{Cluster: "c1", Gateways: gateways},
 	})
 	c.node("a", "192.168.100.11")
 	return c
@@ -180,4 +189,51 @@ func TestWhatVCDCannotGiveIsRefusedAndHealsWhenCorrected(t *testing.T) {
 	c.Expect(c.writes()).To(BeZero(), "nothing half-built")
 	s.Spec.LoadBalancerIP = ""
 	c.ensured(t, s)
+}
+
+func TestServicesThatComeTogetherGetAnAddressEach(t *testing.T) {
+	c := newCluster(t, vcdsim.K8sTenant(), service.Gateway{})
+	var all []*corev1.Service
+	for i := range 8 {
+		all = append(all, c.service(fmt.Sprintf("shop-%d", i), func(s *corev1.Service) { s.UID = types.UID(fmt.Sprintf("uid-%d", i)) }))
+	}
+
+	var wait sync.WaitGroup
+	for _, s := range all {
+		wait.Go(func() { c.ensured(t, s) })
+	}
+	wait.Wait()
+
+	seen := map[string]bool{}
+	for _, s := range all {
+		seen[s.Status.LoadBalancer.Ingress[0].IP] = true
+	}
+	c.Expect(seen).To(HaveLen(len(all)))
+}
+
+func TestWhatIsSeenFromAllGatewaysIsLeftToTheOneThatUsesIt(t *testing.T) {
+	model := vcdsim.K8sTenant()
+	vdc := &model.Orgs[1].VDCs[0]
+	second := vdc.EdgeGateways[0]
+	second.Name = "second"
+	second.Uplinks = []vcdsim.Uplink{{Network: "internet", Subnets: []vcdsim.UplinkSubnet{{
+		Gateway: netip.MustParsePrefix("203.0.113.1/24"), Primary: netip.MustParseAddr("203.0.113.200"),
+		Addresses: []vcdsim.Range{{From: netip.MustParseAddr("203.0.113.200"), To: netip.MustParseAddr("203.0.113.220")}},
+	}}}}
+	vdc.EdgeGateways = append(vdc.EdgeGateways, second)
+	vdc.Networks = append(vdc.Networks, vcdsim.Network{Name: "dmz", Type: vcdsim.Routed, Edge: "second", Gateway: netip.MustParsePrefix("192.168.101.1/24")})
+	arm := oneArm()
+	arm.Name = "dmz"
+	c := newClusterAt(t, model, []config.Gateway{{Network: "nodes"}, {Name: "dmz", Network: "dmz"}}, service.Gateway{}, arm)
+	s := c.service("shop", func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, service.GatewayAnnotation, "dmz") })
+
+	c.Expect(c.ensured(t, s)).To(HavePrefix("203.0.113.2"))
+	writes := c.writes()
+	c.ensured(t, s)
+	c.Expect(c.writes()).To(Equal(writes), "the port profiles are in use at the other gateway")
+
+	c.Expect(c.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(Succeed())
+	_, exists, err := c.them.GetLoadBalancer(t.Context(), "", s)
+	c.Expect(err).NotTo(HaveOccurred())
+	c.Expect(exists).To(BeFalse())
 }

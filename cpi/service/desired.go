@@ -84,6 +84,21 @@ func OwnerOf(cluster string, s *corev1.Service) lb.Owner {
 	return lb.Owner{Cluster: cluster, Namespace: s.Namespace, Name: s.Name, UID: string(s.UID)}
 }
 
+// Intended are the addresses and ports that were written down for a Service before their first use.
+func Intended(cluster string, s *corev1.Service) []lb.Use {
+	w, _ := read(s.Annotations)
+	var out []lb.Use
+	for _, a := range w.intent {
+		for _, p := range s.Spec.Ports {
+			out = append(out, lb.Use{
+				Address: a, Protocol: lb.Protocol(p.Protocol), Port: int(p.Port), Kind: lb.KindService, Name: s.Namespace + "/" + s.Name,
+				Marker: lb.Marker{Owner: OwnerOf(cluster, s), Share: w.share},
+			})
+		}
+	}
+	return out
+}
+
 // Absent is what is asked for when a Service shall have no load balancer any more. What is wrong with the Service does not matter.
 func Absent(in Input) lb.Desired {
 	w, _ := read(in.Service.Annotations)

@@ -49,6 +49,10 @@ type Desired struct {
 	// Namesake says that another Service of the cluster has the same name, in another namespace: what is known by this name only, may be
 	// that one's.
 	Namesake bool
+	// Reserved is what others of the cluster are about to use on the gateway and may not be seen there yet: its addresses are taken.
+	Reserved []Use
+	// Accompanied says that others of the cluster have, or are about to have, a load balancer on the gateway: what all share stays.
+	Accompanied bool
 	// Share is a key; Services that name the same one may have one address together, if their ports differ. Empty: never.
 	Share string
 	// Internal asks for addresses inside the organisation: from Subnet, else from OneArm, never translated.

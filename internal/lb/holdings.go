@@ -34,7 +34,7 @@ type held[T any] struct {
 
 // sortOut finds out what is the owner's.
 func sortOut(d Desired, o Observed) holdings {
-	h := holdings{others: slices.Clone(o.Taken)}
+	h := holdings{others: slices.Concat(o.Taken, d.Reserved)}
 	s := sorter{d: d, o: o, h: &h, proved: map[string]bool{}}
 	s.proveOldPorts()
 	for _, x := range o.Services {

@@ -29,6 +29,16 @@ const (
 	KindFirewall Kind = "firewall-rule"
 )
 
+// OnGateway says whether things of a kind are on one gateway. The others are the organisation's: they are seen from every gateway, also
+// where they are not used.
+func (k Kind) OnGateway() bool {
+	switch k {
+	case KindAddress, KindCertificate, KindProfile:
+		return false
+	}
+	return true
+}
+
 // How names begin. Those that cloud provider interface 1.6.1 used are kept: tools and people know them.
 var prefixes = map[Kind]string{
 	KindPool: "ingress-pool-", KindService: "ingress-vs-", KindRule: "dnat-ingress-vs-", KindProfile: "appPort_dnat-ingress-vs-",

@@ -131,7 +131,7 @@ func (p *planner) absent() Plan {
 	if !p.d.Owner.WholeCluster() {
 		p.removeAll()
 	}
-	if !p.o.Others {
+	if !p.o.Others && !p.d.Accompanied {
 		for _, s := range p.o.Sets {
 			if m, ok := ParseMarker(s.Description); ok && m.Owner.Is(Owner{Cluster: p.d.Owner.Cluster}) {
 				p.remove(phaseRelease, KindSet, s.Object)
