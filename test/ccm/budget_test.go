@@ -14,7 +14,7 @@ import (
 // TestBudgetOfAService counts what a Service costs.
 func TestBudgetOfAService(t *testing.T) {
 	const n = 4 // ports
-	w := newWorld(t, "example.com/budget", worldOption{settings: settings{"loadbalancer.driftInterval": "1h"}})
+	w := newWorld(t, "budget", worldOption{settings: settings{"loadbalancer.driftInterval": "1h"}})
 	g := NewWithT(t)
 	for _, way := range ways() {
 		first := w.service(t, "first", by(way)) // The IP set of the cluster, and what is found out once, is there.
@@ -41,7 +41,7 @@ func TestBudgetOfAService(t *testing.T) {
 // TestBudgetOfAResync restarts a controller of many Services: it looks at all of them and finds nothing to do.
 func TestBudgetOfAResync(t *testing.T) {
 	const services = 100
-	w := newWorld(t, "example.com/resync", worldOption{settings: settings{"loadbalancer.driftInterval": "1h"}, vcd: []vcdOption{instant}})
+	w := newWorld(t, "resync", worldOption{settings: settings{"loadbalancer.driftInterval": "1h"}, vcd: []vcdOption{instant}})
 	g := NewWithT(t)
 	ns := w.namespace(t)
 	for _, way := range []string{twoArm, oneArm} {
@@ -75,7 +75,7 @@ func TestBudgetOfAResync(t *testing.T) {
 
 // TestBudgetAtRest counts what is asked when nothing happens.
 func TestBudgetAtRest(t *testing.T) {
-	w := newWorld(t, "example.com/rest", worldOption{settings: settings{"loadbalancer.driftInterval": "10s"}})
+	w := newWorld(t, "rest", worldOption{settings: settings{"loadbalancer.driftInterval": "10s"}})
 	g := NewWithT(t)
 	for _, way := range ways() {
 		w.service(t, "web", by(way)).served()
@@ -93,7 +93,7 @@ func TestBudgetAtRest(t *testing.T) {
 
 // TestBudgetOfANode counts what a node costs that joins: with IP sets one read and one write for each gateway.
 func TestBudgetOfANode(t *testing.T) {
-	w := newWorld(t, "example.com/node", worldOption{settings: settings{"loadbalancer.driftInterval": "1h"}})
+	w := newWorld(t, "node", worldOption{settings: settings{"loadbalancer.driftInterval": "1h"}})
 	g := NewWithT(t)
 	var all []*service
 	for i := range 5 {
@@ -120,7 +120,7 @@ func TestBudgetOfANode(t *testing.T) {
 
 // TestASlowGatewayHoldsUpNobodyElse holds all requests that make pools on one gateway.
 func TestASlowGatewayHoldsUpNobodyElse(t *testing.T) {
-	w := newWorld(t, "example.com/slow", worldOption{})
+	w := newWorld(t, "slow", worldOption{})
 	g := NewWithT(t)
 	release := w.vcd().hold("POST /cloudapi/1.0.0/edgeGateways/nat/rules") // Only the one-arm gateway asks for these.
 	defer release()

@@ -71,7 +71,7 @@ func TestGoodConfiguration(t *testing.T) {
 // TestRotatedSecret changes the password in VCD and the Secret on disk, in this order: what is asked meanwhile waits.
 func TestRotatedSecret(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "example.com/rotated", worldOption{})
+	w := newWorld(t, "rotated", worldOption{})
 	s := w.service(t, "web")
 	s.served()
 
@@ -91,7 +91,7 @@ func TestRotatedSecret(t *testing.T) {
 // they are right.
 func TestWrongSecret(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "example.com/wrong", worldOption{vcd: []vcdOption{func(c *vcdsim.Config) {
+	w := newWorld(t, "wrong", worldOption{vcd: []vcdOption{func(c *vcdsim.Config) {
 		users := c.Model.Orgs[1].Users
 		for i := range users {
 			if users[i].Name == "ccm" {
@@ -113,7 +113,7 @@ func TestWrongSecret(t *testing.T) {
 // TestRestart starts the controller anew: nothing is written to the cloud, and nothing changes.
 func TestRestart(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "example.com/restart", worldOption{})
+	w := newWorld(t, "restart", worldOption{})
 	g := NewWithT(t)
 	var all []*service
 	for _, way := range ways() {

@@ -43,7 +43,7 @@ func TestCrashMatrix(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, "example.com/crash"+way, worldOption{})
+			w := newWorld(t, "crash"+way, worldOption{})
 			for _, f := range flows() {
 				crash(t, w, way, f.name)
 			}

@@ -17,7 +17,7 @@ var longForms = flag.Bool("ccm-long", false, "run the long forms of the tests of
 // the same, with no second object of anything, and nothing is left of them.
 func TestEveryFaultAtEveryCall(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "example.com/faults", worldOption{})
+	w := newWorld(t, "faults", worldOption{})
 	g := NewWithT(t)
 	calls := map[string][]string{}
 	lives(t, w, 1, func(flow string, do func()) {

@@ -21,7 +21,7 @@ func TestWhatTheOldCPIMadeIsAdopted(t *testing.T) {
 	for _, way := range ways() {
 		t.Run("by gateway "+way, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, "example.com/legacy"+way, worldOption{})
+			w := newWorld(t, "legacy"+way, worldOption{})
 			g, v := NewWithT(t), w.vcd()
 			g.Expect(w.controller.Stop()).To(Succeed())
 			s := w.service(t, "web", by(way), ports(port("http", 80), port("https", 443)))

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -30,6 +32,21 @@ type house struct {
 	binary      string
 	shippedArgs []string
 	objects     []unstructured.Unstructured
+
+	mu    sync.Mutex
+	views []*httptest.Server
+}
+
+// close stops the house.
+func (h *house) close() error {
+	err := h.Stop()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, v := range h.views {
+		v.CloseClientConnections()
+		v.Close()
+	}
+	return err
 }
 
 // home is the house that tests share. Each has a world or a namespace of its own.
@@ -77,7 +94,7 @@ func run(m *testing.M) (code int) {
 		return complain(err)
 	}
 	defer func() {
-		if err := home.Stop(); err != nil {
+		if err := home.close(); err != nil {
 			code = complain(err)
 		}
 		if code != 0 {
@@ -147,7 +164,7 @@ func ownHouse(t *testing.T, name string) *house {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := h.Stop(); err != nil {
+		if err := h.close(); err != nil {
 			t.Error(err)
 		}
 	})

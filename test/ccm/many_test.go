@@ -29,7 +29,7 @@ const (
 func TestManyNodes(t *testing.T) {
 	g := NewWithT(t)
 	h := ownHouse(t, "many")
-	w, err := startWorld(t.Context(), "", worldOption{
+	w, err := startWorld(t.Context(), "many", worldOption{
 		house: h, machines: manyNodes, args: []string{nodeControllers, quickQPS, quickBurst, "--concurrent-node-syncs=10"}, vcd: []vcdOption{instant},
 		settings: settings{"nodes.maxAge": "30s", "loadbalancer.driftInterval": "1m"},
 	})

@@ -103,7 +103,7 @@ func TestANodeGoesWhenItsMachineIsProvedGone(t *testing.T) {
 // TestLossOfRightsDeletesNoNode takes away the rights to see what is there: nothing may be taken for gone.
 func TestLossOfRightsDeletesNoNode(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "example.com/blind", worldOption{house: ownHouse(t, "blind"), args: []string{nodeControllers}})
+	w := newWorld(t, "blind", worldOption{house: ownHouse(t, "blind"), args: []string{nodeControllers}})
 	g, v, m := NewWithT(t), w.vcd(), spare(w, 0)
 	w.node(t, m)
 	g.Eventually(w.taints(m.Name), patience, poll).ShouldNot(ContainElement(uninitialized))

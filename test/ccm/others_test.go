@@ -14,7 +14,7 @@ import (
 // TestWhatOthersHaveStays has load balancers of another cluster on the same gateways, made by the old CPI for a Service of the same name.
 func TestWhatOthersHaveStays(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "example.com/others", worldOption{})
+	w := newWorld(t, "others", worldOption{})
 	g, v := NewWithT(t), w.vcd()
 	theirs := &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80, NodePort: 32080}}}}
 	theirs.Name, theirs.Namespace = "web", "default"

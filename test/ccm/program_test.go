@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,7 +49,14 @@ func newController(ctx context.Context, house *house, name string, files map[str
 		return nil, err
 	}
 	kubeconfig := filepath.Join(c.dir, "kubeconfig")
-	if err := writeKubeconfig(ctx, house.Stack, kubeconfig); err != nil {
+	server, err := view(house.Stack, name)
+	if err != nil {
+		return nil, err
+	}
+	house.mu.Lock()
+	house.views = append(house.views, server)
+	house.mu.Unlock()
+	if err := writeKubeconfig(ctx, house.Stack, server, kubeconfig); err != nil {
 		return nil, err
 	}
 	c.args = slices.Concat(house.shippedArgs, []string{
@@ -76,7 +85,7 @@ func (c *controller) write(files map[string]string) error {
 }
 
 // writeKubeconfig gives the controller the rights of its service account, and no others.
-func writeKubeconfig(ctx context.Context, s *stack.Stack, path string) error {
+func writeKubeconfig(ctx context.Context, s *stack.Stack, server *httptest.Server, path string) error {
 	clients, err := kubernetes.NewForConfig(s.RESTConfig())
 	if err != nil {
 		return err
@@ -88,7 +97,9 @@ func writeKubeconfig(ctx context.Context, s *stack.Stack, path string) error {
 		return fmt.Errorf("making a token of the controller's service account: %w", err)
 	}
 	config := clientcmdapi.NewConfig()
-	config.Clusters["c"] = &clientcmdapi.Cluster{Server: s.RESTConfig().Host, CertificateAuthorityData: s.RESTConfig().CAData}
+	config.Clusters["c"] = &clientcmdapi.Cluster{
+		Server: server.URL, CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+	}
 	config.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
 	config.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
 	config.CurrentContext = "x"

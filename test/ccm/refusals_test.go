@@ -129,7 +129,7 @@ func TestAServiceOfAnotherClassIsLeftAlone(t *testing.T) {
 
 func TestAServiceOfOurClassIsServed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "example.com/ours", worldOption{})
+	w := newWorld(t, "ours", worldOption{class: "example.com/ours"})
 	s := w.service(t, "web")
 	s.served()
 	svc, err := s.get()
@@ -150,7 +150,7 @@ func TestDualStackIsServedAsFarAsItGoes(t *testing.T) {
 
 func TestSourceRangesAreRules(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "example.com/ranges", worldOption{settings: settings{"loadbalancer.sourceRanges": true}})
+	w := newWorld(t, "ranges", worldOption{settings: settings{"loadbalancer.sourceRanges": true}})
 	s := w.service(t, "web", func(svc *corev1.Service) { svc.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"} })
 	s.g.Eventually(func() bool {
 		_, err := s.unserved()
@@ -186,7 +186,7 @@ func TestMishaps(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, "example.com/mishap"+string(rune('a'+i)), worldOption{})
+			w := newWorld(t, "mishap"+string(rune('a'+i)), worldOption{})
 			for _, f := range tc.faults {
 				w.vcd().Faults().Add(f)
 			}
@@ -207,7 +207,7 @@ func TestMishaps(t *testing.T) {
 // TestNoEngineGroup has no service engine group to make virtual services in.
 func TestNoEngineGroup(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "example.com/engines", worldOption{vcd: []vcdOption{func(c *vcdsim.Config) {
+	w := newWorld(t, "engines", worldOption{vcd: []vcdOption{func(c *vcdsim.Config) {
 		c.Model.ServiceEngineGroups[0].MaxService = 1
 		c.Model.Orgs[1].VDCs[0].EdgeGateways = c.Model.Orgs[1].VDCs[0].EdgeGateways[:1:1]
 		c.Model.Orgs[1].VDCs[0].Networks = c.Model.Orgs[1].VDCs[0].Networks[:2:2]

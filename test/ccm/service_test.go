@@ -40,7 +40,7 @@ func (w *world) serviceIn(t *testing.T, namespace, name string, changes ...chang
 	t.Helper()
 	s := &service{world: w, t: t, g: NewWithT(t), key: client.ObjectKey{Namespace: namespace, Name: name}}
 	svc := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{}, Labels: map[string]string{worldLabel: w.name}},
 		Spec: corev1.ServiceSpec{
 			Type: corev1.ServiceTypeLoadBalancer, Selector: map[string]string{"app": name}, Ports: []corev1.ServicePort{port("http", 80)},
 		},

@@ -3,7 +3,6 @@ package ccm
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -27,6 +26,7 @@ type world struct {
 
 	cloud      cloud
 	controller *controller
+	name       string // on the label of its Services
 	class      string // empty: Services without a class
 	settings   settings
 }
@@ -34,6 +34,7 @@ type world struct {
 // A worldOption says how a world differs from others.
 type worldOption struct {
 	house    *house
+	class    string
 	machines int
 	settings settings
 	args     []string
@@ -44,10 +45,10 @@ type worldOption struct {
 const nodeControllers = "--controllers=cloud-node-controller,cloud-node-lifecycle-controller,service-lb-controller"
 
 // newWorld starts a world, which ends with the test. Nothing may be left in its cloud then.
-func newWorld(t *testing.T, class string, o worldOption) *world {
+func newWorld(t *testing.T, name string, o worldOption) *world {
 	t.Helper()
 	g := NewWithT(t)
-	w, err := startWorld(t.Context(), class, o)
+	w, err := startWorld(t.Context(), name, o)
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() {
 		if !t.Failed() {
@@ -58,7 +59,7 @@ func newWorld(t *testing.T, class string, o worldOption) *world {
 	return w
 }
 
-func startWorld(ctx context.Context, class string, o worldOption) (*world, error) {
+func startWorld(ctx context.Context, name string, o worldOption) (*world, error) {
 	if o.house == nil {
 		o.house = home
 	}
@@ -69,14 +70,10 @@ func startWorld(ctx context.Context, class string, o worldOption) (*world, error
 	if err != nil {
 		return nil, err
 	}
-	name := "shared"
-	if class != "" {
-		name = class[strings.LastIndex(class, "/")+1:]
-	}
-	w := &world{house: o.house, cloud: v, class: class, settings: settings{"clusterid": "cluster-" + name}}
+	w := &world{house: o.house, cloud: v, name: name, class: o.class, settings: settings{"clusterid": "cluster-" + name}}
 	args := append([]string{"--controllers=service-lb-controller", "--vcd-task-poll=100ms"}, o.args...)
-	if class != "" {
-		w.settings["loadbalancer.class"], w.settings["loadbalancer.classOnly"] = class, true
+	if o.class != "" {
+		w.settings["loadbalancer.class"], w.settings["loadbalancer.classOnly"] = o.class, true
 	}
 	for key, value := range o.settings {
 		w.settings[key] = value
@@ -126,7 +123,7 @@ func common(t *testing.T) *world {
 	commons.Lock()
 	defer commons.Unlock()
 	if commons.world == nil {
-		w, err := startWorld(context.WithoutCancel(t.Context()), "", worldOption{args: []string{nodeControllers}})
+		w, err := startWorld(context.WithoutCancel(t.Context()), "shared", worldOption{args: []string{nodeControllers}})
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 		commons.world = w
 	}

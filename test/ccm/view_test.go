@@ -1,0 +1,40 @@
+package ccm
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack"
+)
+
+// worldLabel is on each Service: whose it is.
+const worldLabel = "ccm.test/world"
+
+// view serves the API server as a world sees it: with its own Services only. Controllers of several worlds that saw each other's would
+// take finalizers away from them, as all of them put the same one on.
+func view(s *stack.Stack, world string) (*httptest.Server, error) {
+	target, err := url.Parse(s.RESTConfig().Host)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(s.RESTConfig().CAData)
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			if r.Out.Method == http.MethodGet && r.Out.URL.Path == "/api/v1/services" {
+				query := r.Out.URL.Query()
+				query.Set("labelSelector", worldLabel+"="+world)
+				r.Out.URL.RawQuery = query.Encode()
+			}
+		},
+		FlushInterval: -1, // Watches are streams.
+		Transport:     &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, MaxIdleConnsPerHost: 50},
+		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
+	}
+	return httptest.NewTLSServer(proxy), nil // Tokens are sent by TLS only.
+}
