@@ -92,7 +92,7 @@ func (g *guard) note(providerID string, known []string, all []Machine, now time.
 	}
 	maps.DeleteFunc(g.missing, func(k string, m *missing) bool {
 		released := !m.Gone.IsZero() // its Node is deleted: it counts for the others for a while
-		return there[k] || k != id && !slices.Contains(known, k) && !(released && now.Sub(m.Gone) < time.Hour)
+		return there[k] || k != id && !slices.Contains(known, k) && (!released || now.Sub(m.Gone) >= time.Hour)
 	})
 	return *g.missing[id]
 }

@@ -212,8 +212,9 @@ func (e *ensuring) leaving(steps []lb.Step, status *corev1.LoadBalancerStatus) [
 			return s.Address == nil || slices.ContainsFunc(status.Ingress, func(i corev1.LoadBalancerIngress) bool { return i.IP == s.Address.Value.String() })
 		case lb.KindProfile:
 			return e.wish.Desired.OneArm != nil
+		default:
+			return !moved || !s.Kind.OnGateway()
 		}
-		return !moved || !s.Kind.OnGateway()
 	})
 }
 

@@ -135,9 +135,15 @@ func (r *request) freeVIP(body map[string]any, old *document, g *EdgeGateway) er
 			return err
 		}
 	}
-	shared := r.highest() >= sharedVIP
-	for _, d := range r.sim.store.on(g.ID, servicePath) {
-		if d == old || shared && !portsMeet(body, d.body) {
+	others := slices.DeleteFunc(r.sim.store.on(g.ID, servicePath), func(d *document) bool { return d == old })
+	return unsharedVIP(body, others, r.highest() >= sharedVIP)
+}
+
+// unsharedVIP refuses an address that another virtual service has, on the same port if addresses can be shared.
+func unsharedVIP(body map[string]any, others []*document, shared bool) error {
+	vips := virtualIPs(body)
+	for _, d := range others {
+		if shared && !portsMeet(body, d.body) {
 			continue
 		}
 		for _, vip := range virtualIPs(d.body) {

@@ -31,16 +31,9 @@ func natCollection() *collection {
 
 // prepareNAT settles the type, which has an old and a new name, and checks addresses, profile and version.
 func prepareNAT(r *request, body map[string]any, old *document) error {
-	kind := text(body, "type")
-	if t := text(body, "ruleType"); t != "" && (old == nil || kind == "" || t != text(old.body, "ruleType")) {
-		kind = t
-	}
-	if !slices.Contains(natTypes, kind) {
-		return badRequest("The NAT rule type %q is invalid.", kind)
-	}
-	body["type"], body["ruleType"] = kind, kind
-	if kind == "REFLEXIVE" {
-		body["ruleType"] = nil
+	kind, err := settleNATType(body, old)
+	if err != nil {
+		return err
 	}
 	if err := withinBounds(body, bound{"priority", 0, 2147481599}); err != nil {
 		return err
@@ -55,6 +48,21 @@ func prepareNAT(r *request, body map[string]any, old *document) error {
 		return err
 	}
 	return r.ownAddress(r.vars["gateway"], text(body, "externalAddresses"))
+}
+
+func settleNATType(body map[string]any, old *document) (string, error) {
+	kind := text(body, "type")
+	if t := text(body, "ruleType"); t != "" && (old == nil || kind == "" || t != text(old.body, "ruleType")) {
+		kind = t
+	}
+	if !slices.Contains(natTypes, kind) {
+		return "", badRequest("The NAT rule type %q is invalid.", kind)
+	}
+	body["type"], body["ruleType"] = kind, kind
+	if kind == "REFLEXIVE" {
+		body["ruleType"] = nil
+	}
+	return kind, nil
 }
 
 // natNeeds are the fields that rules of each type must have.

@@ -98,7 +98,7 @@ func TestFaultsOfRequestsForNetworks(t *testing.T) {
 				g.Expect(w.happened()).To(BeFalse(), "%+v", fault)
 			}
 			c.sim.Faults().Add(vcdsim.Fault{Operation: w.operation, Count: 1, DropAfter: true})
-			_, err := c.http.Do(c.request(w.method, cloudAPI+w.path, w.body))
+			_, err := c.http.Do(c.request(w.method, cloudAPI+w.path, w.body)) //nolint:bodyclose // there is no answer
 			g.Expect(errors.Is(err, io.EOF)).To(BeTrue(), "%v", err)
 			c.advance(time.Minute)
 			g.Expect(w.happened()).To(BeTrue(), "it was done, and nobody was told")

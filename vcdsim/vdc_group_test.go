@@ -89,7 +89,11 @@ func TestListsOfNetworksPage(t *testing.T) {
 				g.Expect(a.json).To(And(HaveKeyWithValue("resultTotal", 5.0), HaveKeyWithValue("pageCount", 3.0), HaveKeyWithValue("page", float64(page))))
 				values := a.json["values"].([]any)
 				g.Expect(values).To(HaveLen(max(0, min(2, 5-2*(page-1)))))
-				g.Expect(a.header.Get("Link") != "").To(Equal(page < 3))
+				more := BeEmpty()
+				if page < 3 {
+					more = Not(more)
+				}
+				g.Expect(a.header.Get("Link")).To(more)
 				for _, v := range values {
 					seen[fmt.Sprint(v.(map[string]any)["id"], v.(map[string]any)["ipAddress"])] = true
 				}

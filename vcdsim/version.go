@@ -104,8 +104,11 @@ func (r *request) getVersions() (*response, error) {
 
 // younger are operations that came with an API version: what they begin with.
 var younger = []struct{ under, since string }{
-	{"/cloudapi/1.0.0/ipSpaces", "37.1"}, {"/cloudapi/1.0.0/ipSpaceUplinks", "37.1"},
-	{"/cloudapi/1.0.0/edgeGateways/routing/staticRoutes", "37.0"}, {"/cloudapi/1.0.0/serviceAccounts", "37.0"}, {"/cloudapi/1.0.0/tokens", "36.1"},
+	{"/cloudapi/1.0.0/ipSpaces", "37.1"},
+	{"/cloudapi/1.0.0/ipSpaceUplinks", "37.1"},
+	{"/cloudapi/1.0.0/edgeGateways/routing/staticRoutes", "37.0"},
+	{"/cloudapi/1.0.0/serviceAccounts", "37.0"},
+	{"/cloudapi/1.0.0/tokens", "36.1"},
 }
 
 // served refuses what the API version of the request does not have yet.

@@ -66,7 +66,7 @@ func (s *site) start(t *testing.T, options []func(*MachineOptions), nodes ...*co
 	for _, node := range nodes {
 		objects = append(objects, node)
 	}
-	c := &cluster{site: s, t: t, client: fake.NewSimpleClientset(objects...)} //nolint:staticcheck // the other one makes a REST mapper for each object
+	c := &cluster{site: s, t: t, client: fake.NewSimpleClientset(objects...)}
 	factory := informers.NewSharedInformerFactory(c.client, 0)
 	informer := factory.Core().V1().Nodes()
 	known := func(o *MachineOptions) {

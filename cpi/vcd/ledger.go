@@ -2,7 +2,6 @@ package vcd
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -248,7 +247,7 @@ func (l *Ledger) update(ctx context.Context, change rde.Change) error {
 		if err != nil {
 			return fmt.Errorf("changing entity %s: %w", l.opts.ID, err)
 		}
-		if string(content) == string(json.RawMessage(entity.Content)) {
+		if string(content) == string(entity.Content) {
 			return nil
 		}
 		_, err = session.UpdateEntity(ctx, entity, content)

@@ -29,7 +29,7 @@ func (s *site) entity(t *testing.T, entityType, content string) string {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(s.sim.CA())
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
-	send := func(method, path, body string, auth func(*http.Request)) (*http.Response, []byte) {
+	send := func(method, path, body string, auth func(*http.Request)) (http.Header, []byte) {
 		req, err := http.NewRequestWithContext(t.Context(), method, s.sim.URL()+path, bytes.NewBufferString(body))
 		s.Expect(err).NotTo(HaveOccurred())
 		req.Header.Set("Accept", "application/json;version=37.0")
@@ -41,11 +41,11 @@ func (s *site) entity(t *testing.T, entityType, content string) string {
 		answer, err := io.ReadAll(res.Body)
 		s.Expect(err).NotTo(HaveOccurred())
 		s.Expect(res.StatusCode).To(BeNumerically("<", 300), "%s: %s", path, answer)
-		return res, answer
+		return res.Header, answer
 	}
 	login, _ := send(http.MethodPost, "/cloudapi/1.0.0/sessions", "", func(r *http.Request) { r.SetBasicAuth("admin@acme", "password") })
 	bearer := func(r *http.Request) {
-		r.Header.Set("Authorization", "Bearer "+login.Header.Get("X-Vmware-Vcloud-Access-Token"))
+		r.Header.Set("Authorization", "Bearer "+login.Get("X-Vmware-Vcloud-Access-Token"))
 	}
 	send(http.MethodPost, "/cloudapi/1.0.0/entityTypes/urn:vcloud:type:"+entityType, `{"name":"cluster","entity":`+content+`}`, bearer)
 	_, list := send(http.MethodGet, "/cloudapi/1.0.0/entities/types/"+strings.ReplaceAll(entityType, ":", "/"), "", bearer)

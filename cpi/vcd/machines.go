@@ -53,7 +53,6 @@ type Machines struct {
 	mu       sync.Mutex // held while VCD is asked: all who want to know wait for one answer
 	started  time.Time  // when VCD was asked for what follows
 	machines []cpi.Machine
-	asked    vcd.Search
 	vdcs     []vcd.VDC
 	found    time.Time             // when vdcs were
 	policies map[string]vcd.Policy // by URN; without a name: not shown

@@ -19,8 +19,9 @@ func state(status vcd.Realization) lb.State {
 		return lb.Realized
 	case vcd.RealizationFailed:
 		return lb.Failed
+	default:
+		return lb.Pending
 	}
-	return lb.Pending
 }
 
 func ref(r vcd.Ref) lb.Ref { return lb.Ref{ID: r.ID, Name: r.Name} }

@@ -43,9 +43,17 @@ func (l *look) all(ctx context.Context) error {
 		facts lb.Facts
 		look  func(context.Context) error
 	}{
-		{0, l.basics}, {0, l.services}, {0, l.pools}, {0, l.sets}, {0, l.claims},
-		{lb.Forwardings, l.forwardings}, {lb.Certificates, l.certificates}, {lb.Firewall, l.firewall},
-		{lb.Addresses, l.addresses}, {lb.EngineGroups, l.groups}, {lb.FullPools, l.fullPools},
+		{0, l.basics},
+		{0, l.services},
+		{0, l.pools},
+		{0, l.sets},
+		{0, l.claims},
+		{lb.Forwardings, l.forwardings},
+		{lb.Certificates, l.certificates},
+		{lb.Firewall, l.firewall},
+		{lb.Addresses, l.addresses},
+		{lb.EngineGroups, l.groups},
+		{lb.FullPools, l.fullPools},
 	}
 	for _, x := range looks {
 		if l.query.Facts.Has(x.facts) {

@@ -138,7 +138,7 @@ func (r *run) wait(ctx context.Context, task vcd.Task, err error) (vcd.Task, err
 	}
 	key := "edge " + task.ID
 	ended := make(chan struct{})
-	r.session.Follow(key, task, func() { close(ended) })
+	r.session.Follow(key, task, func() { close(ended) }) //nolint:contextcheck // the poller is of all who follow tasks, and outlives each
 	defer r.session.Forget(key)
 	for waiting := true; waiting; {
 		select {

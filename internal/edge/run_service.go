@@ -101,9 +101,9 @@ type neighbours struct {
 }
 
 // onAddresses finds who has virtual services on addresses. Those who share the address with the owner do not count.
-func (r *run) onAddresses(services []vcd.VirtualService, addresses []netip.Addr, description string) neighbours {
+func (r *run) onAddresses(services []vcd.VirtualService, addresses []netip.Addr, description string) *neighbours {
 	ours, _ := lb.ParseMarker(description)
-	found := neighbours{others: map[string]string{}}
+	found := &neighbours{others: map[string]string{}}
 	for _, vs := range services {
 		if !slices.ContainsFunc(vips(vs), func(a netip.Addr) bool { return slices.Contains(addresses, a) }) {
 			continue
@@ -124,7 +124,7 @@ func (n *neighbours) add(ours lb.Marker, id, name, description string) {
 }
 
 // newcomer is somebody who came to the addresses since before; empty if nobody did.
-func (n neighbours) newcomer(before neighbours) string {
+func (n *neighbours) newcomer(before *neighbours) string {
 	for id, name := range n.others {
 		if _, known := before.others[id]; !known {
 			return name
@@ -136,7 +136,7 @@ func (n neighbours) newcomer(before neighbours) string {
 // keepAddress makes sure that the owner is alone on addresses that it has come to first: addresses of blocks cannot be reserved, so
 // somebody else, who saw them free, too, may have come in the same moment. VCD makes one thing after the other on a gateway: who
 // comes later sees the other, and goes.
-func (r *run) keepAddress(ctx context.Context, before neighbours) error {
+func (r *run) keepAddress(ctx context.Context, before *neighbours) error {
 	spec := r.step.Service
 	services, err := r.gateway.services.get(ctx, r.session, r.fresh())
 	if err != nil {
@@ -262,9 +262,9 @@ func (r *run) createRule(ctx context.Context) error {
 }
 
 // onExternal finds who has rules on the external address of the step.
-func (r *run) onExternal(rules []vcd.NATRule) neighbours {
+func (r *run) onExternal(rules []vcd.NATRule) *neighbours {
 	ours, _ := lb.ParseMarker(r.step.Rule.Description)
-	found := neighbours{others: map[string]string{}}
+	found := &neighbours{others: map[string]string{}}
 	for _, rule := range rules {
 		if address(rule.External) == r.step.Rule.External && rule.Type == "DNAT" {
 			found.add(ours, rule.ID, rule.Name, rule.Description)
@@ -274,7 +274,7 @@ func (r *run) onExternal(rules []vcd.NATRule) neighbours {
 }
 
 // keepExternal is keepAddress for the external address of a rule.
-func (r *run) keepExternal(ctx context.Context, before neighbours) error {
+func (r *run) keepExternal(ctx context.Context, before *neighbours) error {
 	rules, err := r.gateway.rules.get(ctx, r.session, r.fresh())
 	if err != nil {
 		return err

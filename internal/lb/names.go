@@ -32,11 +32,7 @@ const (
 // OnGateway says whether things of a kind are on one gateway. The others are the organisation's: they are seen from every gateway, also
 // where they are not used.
 func (k Kind) OnGateway() bool {
-	switch k {
-	case KindAddress, KindCertificate, KindProfile:
-		return false
-	}
-	return true
+	return k != KindAddress && k != KindCertificate && k != KindProfile
 }
 
 // How names begin. Those that cloud provider interface 1.6.1 used are kept: tools and people know them.

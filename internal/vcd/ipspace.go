@@ -10,7 +10,7 @@ import (
 
 const spacesPath = "/cloudapi/1.0.0/ipSpaces"
 
-// Types of IP Spaces. Only of public ones, addresses to outside are allocated to organisations.
+// SpacePublic is the type of IP Spaces of which addresses to outside are allocated to organisations.
 const SpacePublic = "PUBLIC"
 
 // A UsageState says what an allocated address is used for.

@@ -60,8 +60,11 @@ func (a *ServiceAccount) write(ctx context.Context) error {
 
 // take returns the token to log in with. The lock is held.
 func (a *ServiceAccount) take(ctx context.Context) (string, error) {
-	if a.next != "" && a.write(ctx) != nil {
-		return a.next, nil // nobody else has it
+	if a.next != "" {
+		_ = a.write(ctx) // tried again with every call; until it works nobody else has the token
+	}
+	if a.next != "" {
+		return a.next, nil
 	}
 	token, err := a.tokens.Load(ctx)
 	switch {

@@ -254,17 +254,25 @@ func (f *follower) poll(ctx context.Context, ids []string) error {
 	}
 	for _, id := range ids {
 		state, known := states[id]
-		switch {
-		case known && state.State == TaskFailed && state.Err == nil:
-			state.Err = f.session.whyFailed(ctx, id)
-		case known && state.State == TaskSucceeded && state.Owner == "" && f.asked(id):
-			if state, err = f.session.readTask(ctx, id, state); err != nil {
+		if known {
+			if state, err = f.complete(ctx, id, state); err != nil {
 				return err
 			}
 		}
 		f.settle(id, state, known)
 	}
 	return nil
+}
+
+// complete adds what the query service does not tell of a task that has ended: why it failed, or what came of it.
+func (f *follower) complete(ctx context.Context, id string, t Task) (Task, error) {
+	switch {
+	case t.State == TaskFailed && t.Err == nil:
+		t.Err = f.session.whyFailed(ctx, id)
+	case t.State == TaskSucceeded && t.Owner == "" && f.asked(id):
+		return f.session.readTask(ctx, id, t)
+	}
+	return t, nil
 }
 
 // asked says whether somebody who follows a task does not know what it works on, and wants to.

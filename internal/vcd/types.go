@@ -36,7 +36,7 @@ type Config struct {
 	Credentials Credentials
 	CABundle    []byte // PEM; nil uses the system's roots
 	Insecure    bool   // skip TLS verification: only by explicit opt-in
-	// ServiceAccount logs in in place of Credentials; nil: there is none.
+	// ServiceAccount takes the place of Credentials; nil: there is none.
 	ServiceAccount *ServiceAccount
 	// Version distinguishes revisions of the same credentials (a Secret's resourceVersion): one wrong
 	// password is tried once per Version.
