@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/cloud-provider/api"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
@@ -38,7 +39,20 @@ type ensuring struct {
 	blank bool
 }
 
+// leaves says whether a Service shall have no load balancer any more. The controller tells of changes of nodes also for Services that are
+// being deleted, and as they were when it last worked on them: what deletion has removed must not be made again.
+func (l *LoadBalancers) leaves(s *corev1.Service) bool {
+	now, err := l.opts.Services.Services(s.Namespace).Get(s.Name)
+	if err != nil {
+		return apierrors.IsNotFound(err)
+	}
+	return now.UID != s.UID || now.DeletionTimestamp != nil || now.Spec.Type != corev1.ServiceTypeLoadBalancer
+}
+
 func (l *LoadBalancers) ensure(ctx context.Context, s *corev1.Service) (*corev1.LoadBalancerStatus, error) {
+	if l.leaves(s) {
+		return s.Status.LoadBalancer.DeepCopy(), nil
+	}
 	in, err := l.input(ctx, s)
 	if err != nil {
 		return nil, err

@@ -237,3 +237,22 @@ func TestWhatIsSeenFromAllGatewaysIsLeftToTheOneThatUsesIt(t *testing.T) {
 	c.Expect(err).NotTo(HaveOccurred())
 	c.Expect(exists).To(BeFalse())
 }
+
+func TestAServiceThatGoesIsNotMadeAgain(t *testing.T) {
+	c := newCluster(t, vcdsim.K8sTenant(), service.Gateway{})
+	s := c.service("shop")
+	c.ensured(t, s)
+	going := s.DeepCopy()
+	now := metav1.Now()
+	going.DeletionTimestamp = &now
+	c.Expect(c.services.Update(going)).To(Succeed())
+	c.Expect(c.them.EnsureLoadBalancerDeleted(t.Context(), "", going)).To(Succeed())
+	writes := c.writes()
+
+	// The controller tells of nodes also to Services that it is about to delete, and knows them as they were.
+	c.Expect(c.them.UpdateLoadBalancer(t.Context(), "", s, nil)).To(Succeed())
+	c.Expect(c.services.Delete(going)).To(Succeed())
+	c.Expect(c.them.UpdateLoadBalancer(t.Context(), "", s, nil)).To(Succeed())
+
+	c.Expect(c.writes()).To(Equal(writes))
+}

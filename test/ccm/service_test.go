@@ -238,7 +238,7 @@ func (w *world) eventsOf(kind, namespace, name, sort string) []string {
 func (s *service) refused(because string) {
 	s.t.Helper()
 	s.g.Eventually(s.warnings, patience, poll).Should(ContainElement(ContainSubstring(because)))
-	s.g.Expect(s.cloud.left(s.uid)).To(BeEmpty(), "half-built")
+	s.g.Eventually(func() []string { return s.cloud.left(s.uid) }, patience, poll).Should(BeEmpty(), "half-built")
 	s.g.Expect(s.cloud.fronts(s.uid)).To(BeEmpty(), "half-built")
 }
 
