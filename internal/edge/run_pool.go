@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -109,12 +110,27 @@ func (r *run) createSet(ctx context.Context) error {
 
 func (r *run) updateSet(ctx context.Context) error {
 	spec := r.step.Set
+	if r.followed() {
+		return nil
+	}
 	members := append([]netip.Addr{}, spec.Members...)
 	return update(ctx, r, r.gateway.sets,
 		func() (vcd.Task, error) {
 			return r.session.UpdateIPSet(ctx, r.step.ID, vcd.IPSetChange{Description: &spec.Description, Addresses: &members})
 		},
 		func(s *vcd.IPSet) { s.Description, s.Status = spec.Description, vcd.Realized })
+}
+
+// followed says whether the set is as wanted by now: all Services follow a change of nodes, and it takes only one of them to write it down.
+func (r *run) followed() bool {
+	for _, s := range r.gateway.sets.known() {
+		if s.ID != r.step.ID || s.Description != r.step.Set.Description || s.Status != vcd.Realized {
+			continue
+		}
+		known := r.gateway.setAsKnown(s)
+		return !known.Full || slices.Equal(known.Members, r.step.Set.Members)
+	}
+	return false
 }
 
 func (r *run) deleteSet(ctx context.Context) error {

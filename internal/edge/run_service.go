@@ -190,6 +190,7 @@ func (r *run) deleteService(ctx context.Context) error {
 		return err
 	}
 	r.gateway.used.invalidate()
+	r.gateway.groups.invalidate() // one has room again
 	for _, p := range r.gateway.pools.known() {
 		if !slices.ContainsFunc(p.VirtualServices, func(vs vcd.Ref) bool { return vs.ID == r.step.ID }) {
 			continue

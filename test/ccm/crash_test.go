@@ -1,7 +1,6 @@
 package ccm
 
 import (
-	"fmt"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -73,6 +72,6 @@ func crash(t *testing.T, w *world, way, fatal string) {
 		g.Expect(k.Killed(vcdsim.Arrived, done)).To(BeTrue(), "nobody was killed before %v", done)
 		g.Expect(k.Killed(vcdsim.Worked, done)).To(BeTrue(), "nobody was killed after %v", done)
 	}
-	t.Log(fmt.Sprintf("%s: %d writes, killed %d times before and %d times after one", fatal, len(writes), k.Kills(vcdsim.Arrived, ""), k.Kills(vcdsim.Worked, "")))
+	t.Logf("%s: %d writes, killed %d times before and %d times after one", fatal, len(writes), k.Kills(vcdsim.Arrived, ""), k.Kills(vcdsim.Worked, ""))
 	g.Eventually(func() []string { return w.cloud.left("") }, patience, poll).Should(BeEmpty())
 }

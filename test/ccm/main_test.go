@@ -60,9 +60,6 @@ const (
 	fleet = 12
 )
 
-// enabled goes when the program does all that is tested here.
-var enabled = flag.Bool("ccm", false, "run the tests of the cloud controller manager")
-
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if err := flag.Set("test.parallel", "40"); err != nil { // Mostly they wait.
@@ -72,10 +69,6 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (code int) {
-	if !*enabled {
-		fmt.Fprintln(os.Stderr, "skipped: the cloud controller manager is not whole yet; -ccm runs these tests")
-		return 0
-	}
 	if testing.Short() {
 		fmt.Fprintln(os.Stderr, "skipped: these tests start an API server, and -short is set")
 		return 0
@@ -119,7 +112,7 @@ func build(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, "./cmd/cpi") //nolint:gosec // Arguments are our own.
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, "./cmd/cpi")
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("building the cloud controller manager: %w: %s", err, out)

@@ -75,8 +75,9 @@ func (h *house) makeNode(ctx context.Context, n *corev1.Node) error {
 	if err := h.client.Create(ctx, n); err != nil {
 		return err
 	}
+	before := n.DeepCopy()
 	n.Status = status
-	return h.client.Status().Update(ctx, n)
+	return h.client.Status().Patch(ctx, n, client.MergeFrom(before)) // The controller may have changed the Node already.
 }
 
 // node makes a Node that ends with the test.

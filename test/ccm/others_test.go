@@ -20,7 +20,7 @@ func TestWhatOthersHaveStays(t *testing.T) {
 	theirs.Name, theirs.Namespace = "web", "default"
 	var taken []string
 	for _, way := range ways() {
-		other := oldCPI{person: v.person(t), cluster: "another", gateway: v.gateway(way), nodes: v.machines()[standing : standing+2]}
+		other := oldCPI{person: v.person(t), cluster: "another" + way, gateway: v.gateway(way), nodes: v.machines()[standing : standing+2]}
 		taken = append(taken, other.make(way, theirs))
 	}
 	before := v.inventory(func(string) bool { return true }, true)

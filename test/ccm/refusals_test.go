@@ -181,7 +181,7 @@ func TestMishaps(t *testing.T) {
 		},
 		{
 			"the right to see load balancers is missing",
-			[]vcdsim.Fault{{Operation: "GET /cloudapi/1.0.0/edgeGateways/*/loadBalancer/*", Status: http.StatusForbidden, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN"}}, "",
+			[]vcdsim.Fault{{Operation: "GET /cloudapi/1.0.0/edgeGateways/loadBalancer/*", Status: http.StatusForbidden, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN"}}, "",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -63,9 +63,9 @@ func newTokenUser(t *testing.T, v *vcd, p *person, name string) *tokenUser {
 	u := &tokenUser{t: t, house: ownHouse(t, name)}
 	u.last = p.serviceAccount(name)
 	g.Expect(u.house.client.Create(t.Context(), &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: addons.Namespace, Name: addons.CredentialsName}, Data: map[string][]byte{"refreshToken": []byte(u.last)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: addons.Namespace, Name: addons.ServiceAccountName}, Data: map[string][]byte{"refreshToken": []byte(u.last)},
 	})).To(Succeed())
-	config, files, err := v.files(settings{"clusterid": name, "vcd.serviceAccountSecret": addons.CredentialsName})
+	config, files, err := v.files(settings{"clusterid": name, "vcd.serviceAccountSecret": addons.ServiceAccountName})
 	g.Expect(err).NotTo(HaveOccurred())
 	for path := range files {
 		if path != config {
@@ -85,7 +85,7 @@ func newTokenUser(t *testing.T, v *vcd, p *person, name string) *tokenUser {
 // token is the one that is written down.
 func (u *tokenUser) token() string {
 	secret := &corev1.Secret{}
-	key := client.ObjectKey{Namespace: addons.Namespace, Name: addons.CredentialsName}
+	key := client.ObjectKey{Namespace: addons.Namespace, Name: addons.ServiceAccountName}
 	if err := u.house.client.Get(u.t.Context(), key, secret); err != nil {
 		return ""
 	}

@@ -43,6 +43,7 @@ func TestServices(t *testing.T) {
 }
 
 func created(t *testing.T, w *world, way change) {
+	t.Helper()
 	s := w.service(t, "web", way, ports(port("http", 80), port("https", 443)))
 	addresses := s.served()
 	s.g.Expect(addresses).To(HaveLen(1))
@@ -55,6 +56,7 @@ func created(t *testing.T, w *world, way change) {
 }
 
 func retyped(t *testing.T, w *world, way change) {
+	t.Helper()
 	s := w.service(t, "web", way)
 	s.served()
 
@@ -78,12 +80,14 @@ func retyped(t *testing.T, w *world, way change) {
 }
 
 func deletedWhilePending(t *testing.T, w *world, way change) {
+	t.Helper()
 	s := w.service(t, "web", way, ports(port("a", 81), port("b", 82), port("c", 83)))
 	s.g.Eventually(func() []string { return s.cloud.left(s.uid) }, patience, "10ms").ShouldNot(BeEmpty())
 	s.delete()
 }
 
 func addressAsked(t *testing.T, w *world, way change) {
+	t.Helper()
 	probe := w.service(t, "probe", way)
 	address := probe.served()[0]
 	probe.delete() // Now we know an address that is free.
@@ -96,6 +100,7 @@ func addressAsked(t *testing.T, w *world, way change) {
 }
 
 func portRenamed(t *testing.T, w *world, way change) {
+	t.Helper()
 	s := w.service(t, "web", way, ports(port("http", 80), port("other", 81)))
 	addresses := s.served()
 	before := s.cloud.mark(s.uid)
@@ -108,6 +113,7 @@ func portRenamed(t *testing.T, w *world, way change) {
 }
 
 func portsReplaced(t *testing.T, w *world, way change) {
+	t.Helper()
 	s := w.service(t, "web", way, ports(port("a", 81), port("b", 82)))
 	addresses := s.served()
 
@@ -120,6 +126,7 @@ func portsReplaced(t *testing.T, w *world, way change) {
 }
 
 func portsSwapped(t *testing.T, w *world, way change) {
+	t.Helper()
 	s := w.service(t, "web", way, ports(port("a", 81), port("b", 82)))
 	addresses := s.served()
 
@@ -132,6 +139,7 @@ func portsSwapped(t *testing.T, w *world, way change) {
 }
 
 func namesakes(t *testing.T, w *world, way change) {
+	t.Helper()
 	a := w.service(t, "web", way)
 	b := w.service(t, "web", way)
 	first, second := a.served(), b.served()
@@ -144,6 +152,7 @@ func namesakes(t *testing.T, w *world, way change) {
 }
 
 func protocols(t *testing.T, w *world, way change) {
+	t.Helper()
 	udp := port("dns-udp", 53)
 	udp.Protocol = corev1.ProtocolUDP
 	s := w.service(t, "dns", way, ports(udp))
@@ -155,6 +164,7 @@ func protocols(t *testing.T, w *world, way change) {
 }
 
 func trafficPolicy(t *testing.T, w *world, way change) {
+	t.Helper()
 	s := w.service(t, "web", way)
 	addresses := s.served()
 	s.g.Expect(s.cloud.fronts(s.uid)[0].Monitors).To(Equal([]string{"TCP"}))
@@ -170,6 +180,7 @@ func trafficPolicy(t *testing.T, w *world, way change) {
 }
 
 func affinity(t *testing.T, w *world, way change) {
+	t.Helper()
 	s := w.service(t, "web", way)
 	s.served()
 	sticky := func() bool { return s.cloud.fronts(s.uid)[0].Sticky }
@@ -186,6 +197,7 @@ func affinity(t *testing.T, w *world, way change) {
 }
 
 func drifted(t *testing.T, w *world, way change) {
+	t.Helper()
 	s := w.service(t, "web", way, ports(port("a", 81), port("b", 82)))
 	addresses := s.served()
 

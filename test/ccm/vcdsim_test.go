@@ -38,9 +38,8 @@ type vcd struct {
 	secrets map[string]string // files of the Secret
 	before  map[string]bool   // what is there without us
 
-	mu    sync.Mutex
-	since int // requests before this are forgotten
-	seen  []request
+	mu   sync.Mutex
+	seen []request
 }
 
 // A vcdOption changes a simulator before it starts.
@@ -48,6 +47,21 @@ type vcdOption func(*vcdsim.Config)
 
 // brisk is quick, but slow enough for tasks to be seen running.
 var brisk = vcdsim.Profile{Name: "brisk", Scale: 0.02}
+
+// only is a configuration with one gateway, which looks at load balancers by itself once an hour.
+func only(way string) settings { return onlyEvery(way, "1h") }
+
+func onlyEvery(way, interval string) settings {
+	s := settings{"loadbalancer.gateways": nil, "loadbalancer.driftInterval": interval}
+	switch way {
+	case oneArm:
+		s["loadbalancer.network"] = "arm"
+		s["loadbalancer.oneArm.startIP"], s["loadbalancer.oneArm.endIP"] = "192.168.8.2", "192.168.11.250"
+	case ipSpaces:
+		s["loadbalancer.network"] = "spaces"
+	}
+	return s
+}
 
 // instant is an option for tests that are about how much is asked, not when.
 func instant(c *vcdsim.Config) { c.Profile = vcdsim.Instant }

@@ -41,7 +41,7 @@ type Options struct {
 // A Killer kills a program at each write of one flow: when the write arrives for the first time, so that VCD never does it; and
 // when it was done for the first time, so that nobody learns of it.
 type Killer struct {
-	t     testing.TB
+	tb    testing.TB
 	o     Options
 	found chan struct{} // somebody is held
 
@@ -54,10 +54,10 @@ type Killer struct {
 }
 
 // New returns a killer. Its Gate must be given to the simulator.
-func New(t testing.TB, o Options) *Killer {
-	t.Helper()
+func New(tb testing.TB, o Options) *Killer {
+	tb.Helper()
 	return &Killer{
-		t: t, o: o, found: make(chan struct{}, 1), writes: map[string][]Write{}, release: make(chan struct{}),
+		tb: tb, o: o, found: make(chan struct{}, 1), writes: map[string][]Write{}, release: make(chan struct{}),
 		killed: map[vcdsim.Moment]map[Write]bool{vcdsim.Arrived: {}, vcdsim.Worked: {}},
 	}
 }
@@ -93,9 +93,8 @@ func (k *Killer) holds(m vcdsim.Moment, r vcdsim.Request) chan struct{} {
 	if accepted && k.now != "" {
 		k.writes[k.now] = append(k.writes[k.now], w)
 	}
-	running := k.now != "" && k.now == k.o.Flow
 	due := m == vcdsim.Arrived || accepted && k.killed[vcdsim.Arrived][w]
-	if !running || !due || k.killed[m][w] {
+	if !k.fatal() || !due || k.killed[m][w] {
 		return nil
 	}
 	k.killed[m][w] = true
@@ -103,13 +102,16 @@ func (k *Killer) holds(m vcdsim.Moment, r vcdsim.Request) chan struct{} {
 	return k.release
 }
 
+// fatal says whether the flow at hand is the one in which the program is killed.
+func (k *Killer) fatal() bool { return k.now != "" && k.now == k.o.Flow }
+
 var moments = map[vcdsim.Moment]string{vcdsim.Arrived: "before", vcdsim.Worked: "after"}
 
 // During does what makes up a flow. What is written to VCD meanwhile is noted and, if it is the killer's flow, fatal.
 func (k *Killer) During(flow string, do func()) {
-	k.t.Helper()
+	k.tb.Helper()
 	k.set(flow)
-	ctx, cancel := context.WithCancel(k.t.Context())
+	ctx, cancel := context.WithCancel(k.tb.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -172,15 +174,15 @@ func (k *Killer) lurk(ctx context.Context) {
 func (k *Killer) strike(ctx context.Context) {
 	<-time.After(50 * time.Millisecond) // What is asked for at the same time dies at the same time.
 	if err := k.o.Victim.Kill(); err != nil {
-		k.t.Errorf("killing the program: %s", err)
+		k.tb.Errorf("killing the program: %s", err)
 	}
 	k.mu.Lock()
-	k.t.Logf("%s: killed %s", k.o.Flow, strings.Join(k.held, " and "))
+	k.tb.Logf("%s: killed %s", k.o.Flow, strings.Join(k.held, " and "))
 	k.held = nil
 	close(k.release)
 	k.release = make(chan struct{})
 	k.mu.Unlock()
 	if err := k.o.Victim.Start(context.WithoutCancel(ctx)); err != nil {
-		k.t.Errorf("starting the program again: %s", err)
+		k.tb.Errorf("starting the program again: %s", err)
 	}
 }
