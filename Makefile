@@ -100,6 +100,10 @@ bench: stack ## Measure 50 and 100 clusters on the simulator (long); BENCH_FLAGS
 	cd test && if [[ -n "$(BENCH_FLAGS)" ]]; then $(GO) run ./bench/cmd/bench $(BENCH_FLAGS); else \
 		$(GO) run ./bench/cmd/bench -setup=machines && $(GO) run ./bench/cmd/bench -clusters=50 && $(GO) run ./bench/cmd/bench; fi
 
+.PHONY: bench-ccm
+bench-ccm: stack ## Measure the memory of the cloud controller manager with 500 nodes and 200 Services.
+	cd test && $(GO) test ./ccm -run TestManyNodes -v -ccm-bench
+
 .PHONY: conformance
 conformance: ## Run the tests of VMware's own clients against the simulator.
 	cd test/conformance && $(GO) test -timeout 6m -v ./...
