@@ -95,8 +95,9 @@ func (l *LoadBalancers) owner(s *corev1.Service) lb.Owner {
 }
 
 // GetLoadBalancer says whether anything of a Service is left anywhere. When it cannot be said, that is an error: Kubernetes forgets a
-// Service whose load balancer is said not to exist.
+// Service whose load balancer is said not to exist. So whoever works on it at the moment is waited for.
 func (l *LoadBalancers) GetLoadBalancer(ctx context.Context, _ string, s *corev1.Service) (*corev1.LoadBalancerStatus, bool, error) {
+	defer l.locks.lock(string(s.UID))()
 	for _, place := range l.places() {
 		want, err := l.absent(s, place)
 		if err != nil {

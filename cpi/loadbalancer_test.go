@@ -536,3 +536,22 @@ func TestTheCertificateOfASecretIsRead(t *testing.T) {
 }
 
 func typesUID(name string) types.UID { return types.UID(name + "-uid") }
+
+func TestWhatIsBeingMadeIsNotSaidToBeAbsent(t *testing.T) {
+	s := balanced("web")
+	b := newBench(t, s)
+	unlock := b.them.locks.lock(string(s.UID)) // somebody repairs it
+	asked := make(chan bool)
+	go func() {
+		_, exists, _ := b.them.GetLoadBalancer(t.Context(), "", s)
+		asked <- exists
+	}()
+
+	b.Consistently(asked, "50ms").ShouldNot(Receive())
+	b.balancer.mu.Lock()
+	b.balancer.at("", string(s.UID))["tcp-80"] = "made meanwhile"
+	b.balancer.mu.Unlock()
+	unlock()
+
+	b.Eventually(asked).Should(Receive(BeTrue()))
+}

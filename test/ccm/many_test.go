@@ -32,7 +32,7 @@ func TestManyNodes(t *testing.T) {
 	h := ownHouse(t, "many")
 	w, err := startWorld(t.Context(), "many", worldOption{
 		house: h, machines: manyNodes, args: []string{nodeControllers, quickQPS, quickBurst, "--concurrent-node-syncs=10"}, vcd: []vcdOption{instant},
-		settings: settings{"nodes.maxAge": "30s", "loadbalancer.driftInterval": "1m"},
+		settings: settings{"nodes.maxAge": "30s", "loadbalancer.driftInterval": "30s"},
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { g.Expect(w.end()).To(Succeed()) })
@@ -82,7 +82,7 @@ func measureServices(t *testing.T, w *world) {
 	for _, s := range all {
 		s.served()
 	}
-	<-time.After(90 * time.Second) // Nodes are looked at again, and load balancers are held against what they should be.
+	<-time.After(45 * time.Second) // Nodes are looked at again, and load balancers are held against what they should be.
 	peak, err := w.controller.peakKiB()
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Logf("%d nodes and %d Services: %.1f MiB at the most", manyNodes, manyServices, float64(peak)/1024)

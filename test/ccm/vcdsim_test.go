@@ -92,6 +92,7 @@ func vcdModel(n int) vcdsim.Model {
 	space := vcdsim.PublicSpace("public", "spaces")
 	space.RangeQuota = -1
 	m.IPSpaces = []vcdsim.IPSpace{space}
+	m.ServiceEngineGroups[0].MaxService = 1000
 	m.Orgs[1].Certificates = []vcdsim.Certificate{{Alias: certificate, PEM: "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n"}}
 	m.ExternalNetworks[0].Subnets = []vcdsim.ExternalSubnet{{Gateway: outside, Pool: []vcdsim.Range{addresses("100.64.0.10", "100.64.99.250")}}}
 	vdc := &m.Orgs[1].VDCs[0]
