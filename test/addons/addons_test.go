@@ -87,18 +87,26 @@ func installs(c cluster) {
 	c.Expect(c.holdsAll(c.manifest(addons.ManifestName))).To(BeTrue(), "what is read back has all that was applied")
 
 	for _, allowed := range []authorizationv1.ResourceAttributes{
-		{Verb: "update", Resource: "nodes"}, {Verb: "patch", Resource: "nodes", Subresource: "status"}, {Verb: "delete", Resource: "nodes"},
-		{Verb: "watch", Resource: "services"}, {Verb: "patch", Resource: "services", Subresource: "status"},
-		{Verb: "create", Resource: "events", Namespace: "default"}, {Verb: "get", Resource: "secrets", Namespace: "shop", Name: "tls"},
+		{Verb: "update", Resource: "nodes"},
+		{Verb: "patch", Resource: "nodes", Subresource: "status"},
+		{Verb: "delete", Resource: "nodes"},
+		{Verb: "watch", Resource: "services"},
+		{Verb: "patch", Resource: "services", Subresource: "status"},
+		{Verb: "create", Resource: "events", Namespace: "default"},
+		{Verb: "get", Resource: "secrets", Namespace: "shop", Name: "tls"},
 		{Verb: "update", Group: "coordination.k8s.io", Resource: "leases", Namespace: "kube-system", Name: "cloud-controller-manager"},
 		{Verb: "update", Resource: "secrets", Namespace: "kube-system", Name: "vcloud-service-account"},
 	} {
 		c.Expect(c.may(allowed)).To(BeTrue(), "%v", allowed)
 	}
 	for _, forbidden := range []authorizationv1.ResourceAttributes{
-		{Verb: "list", Resource: "secrets", Namespace: "kube-system"}, {Verb: "update", Resource: "secrets", Namespace: "shop", Name: "tls"},
-		{Verb: "get", Resource: "configmaps", Namespace: "kube-system"}, {Verb: "create", Resource: "nodes"}, {Verb: "delete", Resource: "services"},
-		{Verb: "create", Resource: "serviceaccounts", Subresource: "token", Namespace: "kube-system"}, {Verb: "list", Resource: "pods"},
+		{Verb: "list", Resource: "secrets", Namespace: "kube-system"},
+		{Verb: "update", Resource: "secrets", Namespace: "shop", Name: "tls"},
+		{Verb: "get", Resource: "configmaps", Namespace: "kube-system"},
+		{Verb: "create", Resource: "nodes"},
+		{Verb: "delete", Resource: "services"},
+		{Verb: "create", Resource: "serviceaccounts", Subresource: "token", Namespace: "kube-system"},
+		{Verb: "list", Resource: "pods"},
 		{Verb: "update", Group: "coordination.k8s.io", Resource: "leases", Namespace: "kube-system", Name: "kube-scheduler"},
 	} {
 		c.Expect(c.may(forbidden)).To(BeFalse(), "%v", forbidden)

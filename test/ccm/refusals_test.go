@@ -22,32 +22,42 @@ func TestWhatCannotBe(t *testing.T) {
 		mended  []change
 	}{
 		{
-			"a certificate that nobody knows", []change{ports(port("https", 443)), annotated(sslPorts, "443", sslAlias, "unknown")},
-			"unknown", []change{annotated(sslAlias, certificate)},
+			"a certificate that nobody knows",
+			[]change{ports(port("https", 443)), annotated(sslPorts, "443", sslAlias, "unknown")},
+			"unknown",
+			[]change{annotated(sslAlias, certificate)},
 		},
 		{
-			"a Secret with a certificate that is not there", []change{ports(port("https", 443)), annotated(sslPorts, "443", tlsSecret, "missing")},
-			"missing", []change{annotated(tlsSecret, "", sslPorts, "")},
+			"a Secret with a certificate that is not there",
+			[]change{ports(port("https", 443)), annotated(sslPorts, "443", tlsSecret, "missing")},
+			"missing",
+			[]change{annotated(tlsSecret, "", sslPorts, "")},
 		},
 		{"an address outside the gateway's", []change{at("192.0.2.1")}, "192.0.2.1", []change{at("")}},
 		{"the gateway's own address", []change{at("100.64.1.1")}, "100.64.1.1", []change{at("")}},
 		{"what is no address", []change{at("web.example.com")}, "web.example.com", []change{at("")}},
 		{
-			"SCTP", []change{func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolSCTP }},
-			"SCTP", []change{func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolTCP }},
+			"SCTP",
+			[]change{func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolSCTP }},
+			"SCTP",
+			[]change{func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolTCP }},
 		},
 		{"a gateway that nobody knows", []change{by("nowhere")}, "nowhere", []change{by("")}},
 		{"ports with TLS that are no numbers", []change{annotated(sslPorts, "https")}, "https", []change{annotated(sslPorts, "")}},
 		{
-			"source ranges, which are switched off", []change{func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"} }},
-			"ourceRanges", []change{func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = nil }},
+			"source ranges, which are switched off",
+			[]change{func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"} }},
+			"ourceRanges",
+			[]change{func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = nil }},
 		},
 		{
-			"no node ports", []change{func(s *corev1.Service) {
+			"no node ports",
+			[]change{func(s *corev1.Service) {
 				no := false
 				s.Spec.AllocateLoadBalancerNodePorts = &no
 			}},
-			"ode port", []change{func(s *corev1.Service) {
+			"ode port",
+			[]change{func(s *corev1.Service) {
 				yes := true
 				s.Spec.AllocateLoadBalancerNodePorts = &yes
 			}},
@@ -173,15 +183,18 @@ func TestMishaps(t *testing.T) {
 	for i, tc := range []mishap{
 		{
 			"the right to make pools is missing",
-			[]vcdsim.Fault{{Operation: "POST /cloudapi/1.0.0/loadBalancer/pools", Status: http.StatusForbidden, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN"}}, "",
+			[]vcdsim.Fault{{Operation: "POST /cloudapi/1.0.0/loadBalancer/pools", Status: http.StatusForbidden, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN"}},
+			"",
 		},
 		{
 			"the right to make virtual services is missing",
-			[]vcdsim.Fault{{Operation: "POST /cloudapi/1.0.0/loadBalancer/virtualServices", Status: http.StatusForbidden, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN"}}, "",
+			[]vcdsim.Fault{{Operation: "POST /cloudapi/1.0.0/loadBalancer/virtualServices", Status: http.StatusForbidden, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN"}},
+			"",
 		},
 		{
 			"the right to see load balancers is missing",
-			[]vcdsim.Fault{{Operation: "GET /cloudapi/1.0.0/edgeGateways/loadBalancer/*", Status: http.StatusForbidden, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN"}}, "",
+			[]vcdsim.Fault{{Operation: "GET /cloudapi/1.0.0/edgeGateways/loadBalancer/*", Status: http.StatusForbidden, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN"}},
+			"",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
