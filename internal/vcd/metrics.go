@@ -155,7 +155,7 @@ func (m siteMetrics) login(err error) {
 func (m siteMetrics) taskEnded(t Task) {
 	operation, result := m.taskOperations.value(t.Operation), taskResult(t.State)
 	m.tasks.WithLabelValues(m.site, operation, result).Inc()
-	if t.Ended.After(t.Started) && !t.Started.IsZero() {
+	if !t.Started.IsZero() && !t.Ended.Before(t.Started) { // both may be the same millisecond
 		m.taskSeconds.WithLabelValues(operation, result).Observe(t.Ended.Sub(t.Started).Seconds())
 	}
 }

@@ -347,3 +347,16 @@ func TestNamesAndIdsMakeNoOperations(t *testing.T) {
 	g.Expect(once).To(BeNumerically(">", 5))
 	g.Expect(operations()).To(Equal(once))
 }
+
+func TestATaskThatTookNoTimeIsCountedAsOneOfZeroSeconds(t *testing.T) {
+	g := NewWithT(t)
+	registry := prometheus.NewRegistry()
+	s := session(t, newFakeVCD(t), func(o *PoolOptions) { o.Metrics = registry })
+	at := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
+	done := Task{ID: testTask, Operation: "vdcComposeVapp", State: TaskSucceeded, Started: at, Ended: at}
+
+	s.Follow("a", done, func() {})
+
+	success := map[string]string{"operation": "vdcComposeVapp", "result": "success"}
+	g.Expect(value(g, registry, "capvcd_vcd_task_duration_seconds", success)).To(BeEquivalentTo(1))
+}
