@@ -345,7 +345,7 @@ func (f *follower) settle(id string, state Task, known bool) {
 		now := t.task
 		if known {
 			t.misses = 0
-			state.Owner = cmp.Or(t.task.Owner, state.Owner)
+			state.Owner, state.asks = cmp.Or(t.task.Owner, state.Owner), t.task.asks
 			if state.Operation == "" {
 				state.Operation = t.task.Operation
 			}

@@ -292,3 +292,16 @@ func TestPollingDoesNotKeepASessionAlive(t *testing.T) {
 
 	g.Expect(s.usedBefore(used.Add(time.Second))).To(BeTrue())
 }
+
+func TestWhatATaskMadeIsAskedForAlsoIfItWasSeenRunning(t *testing.T) {
+	g := NewWithT(t)
+	f := newTaskServer(t)
+	s := session(t, f.fakeVCD)
+	release := hang(t, f.fakeVCD, "GET /api/query?type=task")
+	defer release()
+	s.Follow("a", Task{ID: taskID(0), asks: true}, func() {})
+
+	s.tasks.settle(taskID(0), Task{ID: taskID(0), State: TaskRunning, Progress: 50}, true)
+
+	g.Expect(s.tasks.asked(taskID(0))).To(BeTrue())
+}
