@@ -12,7 +12,7 @@ WHAT_STACK ?= ./...
 GO_TEST_FLAGS ?=
 TIMEOUT ?= 15m
 # Packages of test/ that run at a time: each starts a management cluster.
-STACKS ?= 1
+STACKS ?= 2
 # Ginkgo's flags for make e2e, such as -ginkgo.label-filter=upgrade.
 E2E_FLAGS ?=
 # Flags of make bench for one run instead of all.
