@@ -11,18 +11,10 @@ func (p *planner) leftovers() {
 	if !p.nat() {
 		early = phaseFree // as long as a virtual service says that it is behind NAT, its rules are looked for
 	}
-	for _, x := range p.own.rules {
-		p.remove(early, KindRule, x.base)
-	}
-	for _, x := range p.own.profiles {
-		p.remove(early, KindProfile, x.base)
-	}
-	for _, x := range p.own.services {
-		p.remove(phaseRemove, KindService, x.base)
-	}
-	for _, x := range p.own.pools {
-		p.remove(phaseRemove, KindPool, x.base)
-	}
+	removeEach(p, early, KindRule, p.own.rules)
+	removeEach(p, early, KindProfile, p.own.profiles)
+	removeEach(p, phaseRemove, KindService, p.own.services)
+	removeEach(p, phaseRemove, KindPool, p.own.pools)
 	for _, x := range p.own.certificates {
 		if !slices.ContainsFunc(p.targets, func(t *target) bool { return t.certificate.Name == x.base.Name }) {
 			p.remove(phaseRemove, KindCertificate, x.base)
@@ -118,6 +110,13 @@ func (p *planner) intended(f Family) bool {
 	return slices.Contains(p.d.Intent, a) || p.fresh[f] && !slices.Contains(p.d.Requested, a) || !allocated && inSpace && !p.inward
 }
 
+// removeEach removes what is listed, of one kind.
+func removeEach[T any](p *planner, ph phase, kind Kind, list []held[T]) {
+	for _, x := range list {
+		p.remove(ph, kind, x.base)
+	}
+}
+
 // absent removes everything of the owner: first what clients reach, last what nothing else of the cluster needs.
 func (p *planner) absent() Plan {
 	p.need(Forwardings | Certificates)
@@ -142,23 +141,11 @@ func (p *planner) absent() Plan {
 }
 
 func (p *planner) removeAll() {
-	for _, x := range p.own.rules {
-		p.remove(phaseRemove, KindRule, x.base)
-	}
-	for _, x := range p.own.profiles {
-		p.remove(phaseRemove, KindProfile, x.base)
-	}
-	for _, x := range p.own.services {
-		p.remove(phaseRemove, KindService, x.base)
-	}
-	for _, x := range p.own.firewall {
-		p.remove(phaseRemove, KindFirewall, x.base)
-	}
-	for _, x := range p.own.pools {
-		p.remove(phaseRemove, KindPool, x.base)
-	}
-	for _, x := range p.own.certificates {
-		p.remove(phaseRemove, KindCertificate, x.base)
-	}
+	removeEach(p, phaseRemove, KindRule, p.own.rules)
+	removeEach(p, phaseRemove, KindProfile, p.own.profiles)
+	removeEach(p, phaseRemove, KindService, p.own.services)
+	removeEach(p, phaseRemove, KindFirewall, p.own.firewall)
+	removeEach(p, phaseRemove, KindPool, p.own.pools)
+	removeEach(p, phaseRemove, KindCertificate, p.own.certificates)
 	p.release(func(netip.Addr) bool { return false })
 }

@@ -152,13 +152,9 @@ func (w *wirePool) pool() ServerPool {
 // "Organization vDC Gateway: View Load Balancer" (VCD 10.2).
 func (s *Session) PoolSummaries(ctx context.Context, gateway string) ([]PoolSummary, error) {
 	l := listing{path: gatewaysPath + url.PathEscape(gateway) + "/loadBalancer/poolSummaries", what: "pools", sort: "name"}
-	lines, err := listAll(ctx, s, l, func(w wirePool) string { return w.ID })
+	pools, err := listAs(ctx, s, l, func(w wirePool) string { return w.ID }, (*wirePool).summary)
 	if err != nil {
 		return nil, fmt.Errorf("listing pools of edge gateway %s: %w", gateway, err)
-	}
-	pools := make([]PoolSummary, len(lines))
-	for i := range lines {
-		pools[i] = lines[i].summary()
 	}
 	return pools, nil
 }

@@ -150,13 +150,9 @@ func (s *Session) VirtualServices(ctx context.Context, gateway string) ([]Virtua
 	l := listing{
 		path: gatewaysPath + url.PathEscape(gateway) + "/loadBalancer/virtualServiceSummaries", what: "virtual services", sort: "name",
 	}
-	lines, err := listAll(ctx, s, l, func(w wireService) string { return w.ID })
+	services, err := listAs(ctx, s, l, func(w wireService) string { return w.ID }, (*wireService).service)
 	if err != nil {
 		return nil, fmt.Errorf("listing virtual services of edge gateway %s: %w", gateway, err)
-	}
-	services := make([]VirtualService, len(lines))
-	for i := range lines {
-		services[i] = lines[i].service()
 	}
 	return services, nil
 }

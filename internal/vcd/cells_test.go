@@ -17,8 +17,14 @@ import (
 // newCells is a target of two cells behind a balancer; nothing is known of it to the client but the balancer's address.
 func newCells(t *testing.T, mods ...func(*vcdsim.Config)) *target {
 	t.Helper()
-	g := NewWithT(t)
 	config := vcdsim.Config{Model: vcdsim.K8sTenant(), Profile: vcdsim.Instant, Seed: 1, Cells: 2}
+	return newSimulated(t, config, vcd.PoolOptions{TaskPoll: 5 * time.Millisecond, LookupTTL: time.Nanosecond, RequestsPerSecond: 1000, Burst: 1000}, mods...)
+}
+
+// newSimulated is a target on a simulator of its own.
+func newSimulated(t *testing.T, config vcdsim.Config, opts vcd.PoolOptions, mods ...func(*vcdsim.Config)) *target {
+	t.Helper()
+	g := NewWithT(t)
 	for _, mod := range mods {
 		mod(&config)
 	}
@@ -33,7 +39,7 @@ func newCells(t *testing.T, mods ...func(*vcdsim.Config)) *target {
 			Credentials: vcd.Credentials{Username: "capvcd", Password: "password"},
 		},
 	}
-	to.pool = vcd.NewPool(vcd.PoolOptions{TaskPoll: 5 * time.Millisecond, LookupTTL: time.Nanosecond, RequestsPerSecond: 1000, Burst: 1000})
+	to.pool = vcd.NewPool(opts)
 	t.Cleanup(func() { g.Expect(to.pool.Close(context.WithoutCancel(t.Context()))).To(Succeed()) })
 	return to
 }

@@ -1,7 +1,6 @@
 package vcd_test
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -23,25 +22,8 @@ import (
 // newEdge is a target on the simulator with another model.
 func newEdge(t *testing.T, model vcdsim.Model, mods ...func(*vcdsim.Config)) *target {
 	t.Helper()
-	g := NewWithT(t)
-	config := vcdsim.Config{Model: model, Profile: vcdsim.Instant, Seed: 1}
-	for _, mod := range mods {
-		mod(&config)
-	}
-	sim, err := vcdsim.New(config)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(sim.Start()).To(Succeed())
-	t.Cleanup(func() { g.Expect(sim.Close()).To(Succeed()) })
-	to := &target{
-		sim: sim, vdc: "acme-vdc", network: "nodes", catalog: "kubernetes", template: "ubuntu-2404-kube-v1.36.3", sizing: "small", placement: "rack-a",
-		config: vcd.Config{
-			Site: sim.URL(), Org: "acme", CABundle: sim.CA(), Version: "1",
-			Credentials: vcd.Credentials{Username: "capvcd", Password: "password"},
-		},
-	}
-	to.pool = vcd.NewPool(vcd.PoolOptions{TaskPoll: 4 * time.Millisecond, RequestsPerSecond: 10000, Burst: 10000})
-	t.Cleanup(func() { g.Expect(to.pool.Close(context.WithoutCancel(t.Context()))).To(Succeed()) })
-	return to
+	return newSimulated(t, vcdsim.Config{Model: model, Profile: vcdsim.Instant, Seed: 1},
+		vcd.PoolOptions{TaskPoll: 4 * time.Millisecond, RequestsPerSecond: 10000, Burst: 10000}, mods...)
 }
 
 // edgeOf is the gateway of the target's network.

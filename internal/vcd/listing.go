@@ -48,6 +48,19 @@ func listAll[T any](ctx context.Context, s *Session, l listing, id func(T) strin
 	return nil, &connectionError{ErrUnavailable, "the list of " + l.what + " changed while it was read"}
 }
 
+// listAs is listAll for what is shown otherwise than VCD writes it.
+func listAs[T, U any](ctx context.Context, s *Session, l listing, id func(T) string, show func(*T) U) ([]U, error) {
+	items, err := listAll(ctx, s, l, id)
+	if err != nil {
+		return nil, err
+	}
+	shown := make([]U, len(items))
+	for i := range items {
+		shown[i] = show(&items[i])
+	}
+	return shown, nil
+}
+
 func listOnce[T any](ctx context.Context, s *Session, l listing, id func(T) string) ([]T, bool, error) {
 	var items []T
 	seen := map[string]bool{}

@@ -184,13 +184,9 @@ func (w *wireProfile) profile() PortProfile {
 // view the organisation's networks.
 func (s *Session) PortProfiles(ctx context.Context) ([]PortProfile, error) {
 	l := listing{path: profilesPath, what: "application port profiles", sort: "name", terms: []term{{"scope", "TENANT"}}}
-	lines, err := listAll(ctx, s, l, func(w wireProfile) string { return w.ID })
+	profiles, err := listAs(ctx, s, l, func(w wireProfile) string { return w.ID }, (*wireProfile).profile)
 	if err != nil {
 		return nil, fmt.Errorf("listing application port profiles: %w", err)
-	}
-	profiles := make([]PortProfile, len(lines))
-	for i := range lines {
-		profiles[i] = lines[i].profile()
 	}
 	return profiles, nil
 }
