@@ -4,12 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
 
 const (
@@ -287,53 +284,6 @@ func (f *follower) asked(id string) bool {
 	return false
 }
 
-// readTask reads what a task that succeeded worked on and what came of it. If VCD has dropped the task meanwhile, nobody will
-// ever know more than before.
-func (s *Session) readTask(ctx context.Context, id string, known Task) (Task, error) {
-	states, err := s.readTasks(ctx, []string{id})
-	if read, ok := states[id]; ok {
-		return read, err
-	}
-	return known, err
-}
-
-// queryTasks asks for the states of tasks by one call. The reasons of failures are not among them.
-func (s *Session) queryTasks(ctx context.Context, ids []string) (map[string]Task, error) {
-	terms := make([]term, len(ids))
-	for i, id := range ids {
-		terms[i] = term{"id", id}
-	}
-	var found types.QueryResultRecordsType
-	if err := s.queryPage(ctx, "task", anyOf(terms...), 1, "", &found); err != nil {
-		return nil, err
-	}
-	states := map[string]Task{}
-	for _, record := range both(found.TaskRecord, found.AdminTaskRecord) {
-		id := urnOf(kindTask, record.HREF)
-		states[id] = Task{
-			ID: id, Operation: record.Name, State: taskState(record.Status), Progress: record.Progress,
-			Started: parseTime(record.StartDate), Ended: parseTime(record.EndDate),
-		}
-	}
-	return states, nil
-}
-
-// readTasks reads tasks one by one. What does not exist, or may not be seen, is left out.
-func (s *Session) readTasks(ctx context.Context, ids []string) (map[string]Task, error) {
-	states := map[string]Task{}
-	for _, id := range ids {
-		var doc types.Task
-		err := s.getXML(ctx, pathOf(kindTask, id), "", &doc)
-		switch {
-		case err == nil:
-			states[id] = s.taskFrom(&doc)
-		case !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrForbidden):
-			return nil, err
-		}
-	}
-	return states, nil
-}
-
 // settle notes what is known of a task for all who follow it.
 func (f *follower) settle(id string, state Task, known bool) {
 	f.mu.Lock()
@@ -367,84 +317,4 @@ func (f *follower) change(t *followedTask, now Task) {
 	f.usual.learn(now)
 	t.task = now
 	f.wakeLocked(t)
-}
-
-// whyFailed reads the error of a failed task, which the query does not tell.
-func (s *Session) whyFailed(ctx context.Context, id string) error {
-	var t types.Task
-	if err := s.getXML(ctx, pathOf(kindTask, id), "", &t); err != nil {
-		return &StatusError{Message: "the task failed; VCD does not say why"}
-	}
-	return failureOf(&t)
-}
-
-// failureOf is why a task failed. Tasks that were aborted or cancelled failed, too.
-func failureOf(t *types.Task) error {
-	if t.Error == nil {
-		return &StatusError{Operation: t.OperationName, Message: "the task ended as " + t.Status}
-	}
-	e := &StatusError{Operation: t.OperationName, Code: t.Error.MinorErrorCode, Message: tidyMessage(t.Error.Message)}
-	if t.Error.MajorErrorCode >= http.StatusBadRequest && t.Error.MajorErrorCode < 600 {
-		e.Status = t.Error.MajorErrorCode
-	}
-	if errors.Is(e, ErrNotFound) || errors.Is(e, ErrForbidden) {
-		// Something the task needed is missing; that says nothing of the object the task works on.
-		return &taskError{e}
-	}
-	return e
-}
-
-// A taskError is the failure of a task that must not be taken for the absence of the object it worked on.
-type taskError struct{ cause *StatusError }
-
-// Error implements error.
-func (e *taskError) Error() string { return e.cause.Error() }
-
-// Unwrap lets [errors.Is] match the sentinels.
-func (e *taskError) Unwrap() error { return ErrInvalid }
-
-// taskFrom reads a task as the XML API writes it.
-func (s *Session) taskFrom(t *types.Task) Task {
-	task := Task{
-		ID: urnOf(kindTask, t.ID), Operation: t.OperationName, State: taskState(t.Status), Progress: t.Progress,
-		Started: parseTime(t.StartTime), Ended: parseTime(t.EndTime),
-	}
-	if task.ID == "" {
-		task.ID = urnOf(kindTask, t.HREF)
-	}
-	if t.Owner != nil {
-		task.Owner = urnOf("", cmp.Or(t.Owner.ID, t.Owner.HREF))
-	}
-	if t.Result != nil {
-		task.Result = t.Result.ResultContent.Text
-	}
-	if task.State == TaskFailed {
-		task.Err = failureOf(t)
-	}
-	return task
-}
-
-// unfinished returns the tasks that still hold an entity.
-func (s *Session) unfinished(tasks *types.TasksInProgress) []Task {
-	if tasks == nil {
-		return nil
-	}
-	var running []Task
-	for _, t := range tasks.Task {
-		if task := s.taskFrom(t); task.State == TaskRunning {
-			running = append(running, task)
-		}
-	}
-	return running
-}
-
-func taskState(status string) TaskState {
-	switch status {
-	case "success":
-		return TaskSucceeded
-	case "error", "aborted", "canceled":
-		return TaskFailed
-	default:
-		return TaskRunning
-	}
 }
