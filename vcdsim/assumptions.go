@@ -58,8 +58,11 @@ type Assumptions struct {
 	// MaxNetworkDescription is how long their descriptions may be; 0 is any length. 1,024 is NSX's own limit.
 	MaxNetworkDescription int
 	// EdgeRuleCreateSince is the API version since which one firewall rule of an edge gateway can be made by itself. VMware's pages
-	// have it for 39.0, and no document from before 38.0 has it.
+	// have the position of a new rule since 38.1, and its document of 37.2 has only all rules at once.
 	EdgeRuleCreateSince string
+	// EdgeRuleTopSince is the API version since which a new firewall rule can go to the TOP or BOTTOM of all. VMware's pages of 38.1 know
+	// only BEFORE and AFTER another one.
+	EdgeRuleTopSince string
 	// NewerFieldsRefused: a request with a field that came with a newer API version than it asks for is refused; if false the
 	// field is left out.
 	NewerFieldsRefused bool
@@ -100,7 +103,8 @@ func DefaultAssumptions() Assumptions {
 		GatewayWritesExclude:        true,
 		MaxNetworkName:              128,
 		MaxNetworkDescription:       1024,
-		EdgeRuleCreateSince:         "39.0",
+		EdgeRuleCreateSince:         "38.1",
+		EdgeRuleTopSince:            "39.0",
 		NewerFieldsRefused:          true,
 		SpaceAddressMustBeAllocated: true,
 		AllocationsNeedType:         true,

@@ -89,10 +89,15 @@ func (r *request) ruleReferences(rule map[string]any) error {
 const edgeRulesOperation = "/cloudapi/" + edgeRulesPath
 
 func firewallRoutes(add addRoute) {
-	add("POST", edgeRulesOperation, (*request).createEdgeRule, latencyWrite)
-	add("GET", edgeRulesOperation+"/{rule}", (*request).getEdgeRule, latencyCloudAPI)
-	add("PUT", edgeRulesOperation+"/{rule}", (*request).putEdgeRule, latencyWrite)
-	add("DELETE", edgeRulesOperation+"/{rule}", (*request).deleteEdgeRule, latencyWrite)
+	for operation, form := range map[string]ruleForm{edgeRulesOperation: firstForm(), secondRulesOperation: secondForm()} {
+		add("POST", operation, form.create, latencyWrite)
+		add("GET", operation+"/{rule}", form.get, latencyCloudAPI)
+		add("PUT", operation+"/{rule}", form.put, latencyWrite)
+		add("DELETE", operation+"/{rule}", (*request).deleteEdgeRule, latencyWrite)
+	}
+	add("GET", secondRulesOperation, (*request).getSecondRules, latencyCloudAPI)
+	add("PUT", secondRulesOperation, (*request).putSecondRules, latencyWrite)
+	add("DELETE", secondRulesOperation, edgeFirewall().remove, latencyWrite)
 }
 
 func edgeFirewall() *setting {
@@ -134,9 +139,9 @@ func (r *request) changeEdgeRules(rules []any) (*response, error) {
 
 const maxEdgeRules = 1000
 
-// createEdgeRule puts one rule where the request says, at the bottom if it does not. The other rules stay as they are. Nobody
+// create puts one rule where the request says, at the bottom if it does not. The other rules stay as they are. Nobody
 // learns the rule's id: the task's owner is the gateway.
-func (r *request) createEdgeRule() (*response, error) {
+func (f ruleForm) create(r *request) (*response, error) {
 	if since := r.sim.assume.EdgeRuleCreateSince; r.version < since {
 		return nil, refuse(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "The method POST is not allowed here before API version %s.", since)
 	}
@@ -148,27 +153,29 @@ func (r *request) createEdgeRule() (*response, error) {
 	if err := r.document(&rule); err != nil {
 		return nil, err
 	}
-	at, err := rulePosition(rule, rules)
+	at, err := r.rulePosition(rule, rules)
 	if err != nil {
 		return nil, err
 	}
 	delete(rule, "id")
 	delete(rule, "relativePosition")
-	if err := r.prepareRule(rule); err != nil {
+	if err := f.prepare(r, rule); err != nil {
 		return nil, err
 	}
 	return r.changeEdgeRules(slices.Insert(rules, at, any(rule)))
 }
 
 // rulePosition is where a new rule goes.
-func rulePosition(rule map[string]any, rules []any) (int, error) {
+func (r *request) rulePosition(rule map[string]any, rules []any) (int, error) {
 	position, _ := rule["relativePosition"].(map[string]any)
 	adjacent := slices.IndexFunc(rules, func(v any) bool {
 		m, _ := v.(map[string]any)
 		return text(m, "id") == text(position, "adjacentRuleId")
 	})
 	where := text(position, "rulePosition")
-	switch {
+	switch since := r.sim.assume.EdgeRuleTopSince; {
+	case (where == "TOP" || where == "BOTTOM") && r.version < since:
+		return 0, badRequest("The rule position %q is invalid before API version %s.", where, since)
 	case where == "TOP":
 		return 0, nil
 	case where == "BOTTOM" || position == nil:
@@ -183,15 +190,15 @@ func rulePosition(rule map[string]any, rules []any) (int, error) {
 	return adjacent, nil
 }
 
-func (r *request) getEdgeRule() (*response, error) {
+func (f ruleForm) get(r *request) (*response, error) {
 	rules, at, err := r.edgeRule()
 	if err != nil {
 		return nil, err
 	}
-	return jsonOK(rules[at]), nil
+	return jsonOK(f.shown(rules[at])), nil
 }
 
-func (r *request) putEdgeRule() (*response, error) {
+func (f ruleForm) put(r *request) (*response, error) {
 	rules, at, err := r.edgeRule()
 	if err != nil {
 		return nil, err
@@ -201,7 +208,7 @@ func (r *request) putEdgeRule() (*response, error) {
 		return nil, err
 	}
 	rule["id"] = r.vars["rule"]
-	if err := r.prepareRule(rule); err != nil {
+	if err := f.prepare(r, rule); err != nil {
 		return nil, err
 	}
 	rules[at] = rule
@@ -218,6 +225,11 @@ func (r *request) deleteEdgeRule() (*response, error) {
 }
 
 func showEdgeRules(r *request, p place, out map[string]any) {
+	showRules(r, p, out)
+	firstForm().showAll(out)
+}
+
+func showRules(r *request, p place, out map[string]any) {
 	if out["userDefinedRules"] == nil {
 		out["userDefinedRules"] = []any{}
 	}

@@ -21,6 +21,7 @@ const (
 
 const (
 	edgeOperations        = "/cloudapi/1.0.0/edgeGateways"
+	secondEdgeOperations  = "/cloudapi/2.0.0/edgeGateways"
 	spaceOperations       = "/cloudapi/1.0.0/ipSpaces"
 	certificateOperations = "/cloudapi/1.0.0/ssl/certificateLibrary"
 )
@@ -34,6 +35,8 @@ var networkNeeds = []need{
 	{http.MethodGet, edgeOperations + "/loadBalancer", "", []string{rightBalancerView}, "LOAD_BALANCER_VIEW"},
 	{http.MethodGet, edgeOperations + "/firewall/", "", []string{rightFirewallView}, "GATEWAY_FIREWALL_VIEW"},
 	{"", edgeOperations + "/firewall/", "", []string{rightFirewallConfigure}, "GATEWAY_FIREWALL_CONFIGURE"},
+	{http.MethodGet, secondEdgeOperations + "/firewall/", "", []string{rightFirewallView}, "GATEWAY_FIREWALL_VIEW"},
+	{"", secondEdgeOperations + "/firewall/", "", []string{rightFirewallConfigure}, "GATEWAY_FIREWALL_CONFIGURE"},
 	{http.MethodGet, edgeOperations, "", []string{rightEdgeView}, "GATEWAY_VIEW"},
 	{http.MethodGet, "/cloudapi/1.0.0/loadBalancer/", "", []string{rightBalancerView}, "LOAD_BALANCER_VIEW"},
 	{"", "/cloudapi/1.0.0/loadBalancer/virtualServices", "", []string{rightBalancerConfigure}, "LOAD_BALANCER_VIRTUAL_SERVICE_CONFIGURE"},

@@ -108,6 +108,7 @@ var younger = []struct{ under, since string }{
 	{"/cloudapi/1.0.0/ipSpaceUplinks", "37.1"},
 	{"/cloudapi/1.0.0/edgeGateways/routing/staticRoutes", "37.0"},
 	{"/cloudapi/1.0.0/serviceAccounts", "37.0"},
+	{"/cloudapi/2.0.0/edgeGateways", "38.1"},
 	{"/cloudapi/1.0.0/tokens", "36.1"},
 }
 

@@ -170,32 +170,5 @@ func (r *run) deleteCertificate(ctx context.Context) error {
 	})
 }
 
-func (r *run) createFirewall(ctx context.Context) error {
-	spec := r.step.Firewall
-	action := "ALLOW"
-	if len(spec.Sources) == 0 {
-		action = "DROP"
-	}
-	err := create(ctx, r, creation[vcd.FirewallRule]{
-		part: r.gateway.firewall, description: spec.Description,
-		name: func(x vcd.FirewallRule) named { return named{x.ID, x.Name, x.Description} },
-		start: func() (vcd.Task, error) {
-			return r.session.CreateFirewallRule(ctx, r.gateway.id, vcd.FirewallRuleSpec{
-				Name: r.step.Name, Description: spec.Description, Sources: spec.Sources, Destination: spec.Destination,
-				Protocol: string(spec.Protocol), Ports: spec.Ports, Action: action,
-			})
-		},
-		made: func(id string) vcd.FirewallRule {
-			return vcd.FirewallRule{ID: id, Name: r.step.Name, Description: spec.Description}
-		},
-	})
-	r.gateway.firewall.invalidate() // the task is the gateway's: VCD does not tell the id
-	return err
-}
-
-func (r *run) deleteFirewall(ctx context.Context) error {
-	return remove(ctx, r, r.gateway.firewall, func() (vcd.Task, error) { return r.session.DeleteFirewallRule(ctx, r.gateway.id, r.step.ID) })
-}
-
 // refusalAge is how long a refusal is believed that somebody may take back.
 const refusalAge = time.Hour

@@ -11,7 +11,7 @@ import (
 // away is made before the one that lets in, and when it has to be made again, so is the other.
 func (p *planner) guard() {
 	guarded := len(p.d.SourceRanges) > 0
-	if !guarded && !slices.ContainsFunc(p.all.services, func(vs held[VirtualService]) bool { return vs.marker.Guarded }) {
+	if !guarded && !p.wasGuarded() {
 		return
 	}
 	if !p.need(Firewall) || p.needs != 0 {
@@ -27,6 +27,13 @@ func (p *planner) guard() {
 	for _, x := range stale {
 		p.remove(phaseRemove, KindFirewall, x.base)
 	}
+}
+
+// wasGuarded says whether there may be rules of the owner, as virtual services say. As long as there are none, whoever made rules first may
+// have died meanwhile.
+func (p *planner) wasGuarded() bool {
+	return len(p.all.services) == 0 && p.c.SourceRanges || len(p.all.firewall) > 0 ||
+		slices.ContainsFunc(p.all.services, func(vs held[VirtualService]) bool { return vs.marker.Guarded })
 }
 
 // A gate is what the firewall guards: ports of a protocol on an address.

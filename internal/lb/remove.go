@@ -119,11 +119,7 @@ func removeEach[T any](p *planner, ph phase, kind Kind, list []held[T]) {
 
 // absent removes everything of the owner: first what clients reach, last what nothing else of the cluster needs.
 func (p *planner) absent() Plan {
-	p.need(Forwardings | Certificates)
-	if p.c.SourceRanges {
-		p.need(Firewall)
-	}
-	if p.needs != 0 {
+	if !p.need(Forwardings | Certificates | Firewall) {
 		return Plan{Needs: p.needs}
 	}
 	p.doubts()

@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// Features are what the API version agreed on with a site lets a load balancer be made of. A right may still be missing.
+// Features are what the API versions that a site offers let a load balancer be made of. A right may still be missing.
 type Features struct {
 	SharedVIP          bool // several virtual services with one address and different ports: API 37.0, VCD 10.4.0
 	IPv6VIP            bool // virtual services with an IPv6 address: API 37.0, VCD 10.4.0
@@ -16,8 +16,10 @@ type Features struct {
 	SingleFirewallRule bool // creating a firewall rule of a gateway without the others: API 38.1, VCD 10.5.1
 }
 
-// Features returns what the API version agreed on with the site allows; it makes a call only if there is none yet.
+// Features returns what the site allows: in calls of the agreed API version, and in those that ask for a later one, if VCD offers
+// that. It makes a call only if what VCD offers is not known, or has not been asked for an hour.
 func (s *Session) Features(ctx context.Context) (Features, error) {
+	s.site.forgetOldVersions()
 	text, err := s.site.negotiate(ctx, s.wire)
 	if err != nil {
 		return Features{}, err
@@ -26,13 +28,16 @@ func (s *Session) Features(ctx context.Context) (Features, error) {
 	if !ok {
 		return Features{}, errors.New("the agreed API version " + text + " is none")
 	}
-	return featuresOf(version), nil
+	features := featuresOf(version)
+	_, err = s.site.offeredSince(singleRuleAPI)
+	features.SingleFirewallRule = err == nil
+	return features, nil
 }
 
 func featuresOf(version apiVersion) Features {
 	since := func(major, minor int) bool { return version.compare(apiVersion{major, minor}) >= 0 }
 	return Features{
 		SharedVIP: since(37, 0), IPv6VIP: since(37, 0), TransparentMode: since(37, 1), MemberGroups: since(37, 1),
-		IPSpaces: since(37, 1), AllocateByValue: since(37, 2), SingleFirewallRule: since(38, 1),
+		IPSpaces: since(37, 1), AllocateByValue: since(37, 2),
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 )
 
@@ -27,6 +28,7 @@ type FirewallRuleSpec struct {
 	Protocol    string // TCP or UDP
 	Ports       []int
 	Action      string // ALLOW or DROP
+	Before      string // id of the rule that it comes before; empty where there is none: it comes last
 }
 
 type wireRule struct {
@@ -38,20 +40,25 @@ type wireRule struct {
 	Action      string `json:"actionValue"`
 }
 
-// rulesPath is the second version of the firewall's API: the first can only write all rules at once, which would undo what
-// others write in the same moment.
+// singleRuleAPI is the version of the API that brought creating one rule without the others, and the path for it.
+var singleRuleAPI = apiVersion{38, 1}
+
+// secondFirewallPath begins the second version of the firewall's API: of the first, rules cannot name ports without a profile
+// for each.
+const secondFirewallPath = "/cloudapi/2.0.0/edgeGateways/"
+
 func rulesPath(gateway, id string) string {
-	path := "/cloudapi/2.0.0/edgeGateways/" + url.PathEscape(gateway) + "/firewall/rules"
+	path := secondFirewallPath + url.PathEscape(gateway) + "/firewall/rules"
 	if id != "" {
 		path += "/" + url.PathEscape(id)
 	}
 	return path
 }
 
-// FirewallRules lists the rules of a gateway's firewall that are not VCD's own. It takes VCD 10.5.1, see
-// [Features.SingleFirewallRule], and the right "Organization vDC Gateway: View Firewall".
+// FirewallRules lists the rules of a gateway's firewall that are not VCD's own, in their order. VCD has no pages here. It takes VCD 10.5.1,
+// see [Features.SingleFirewallRule], and the right "Organization vDC Gateway: View Firewall".
 func (s *Session) FirewallRules(ctx context.Context, gateway string) ([]FirewallRule, error) {
-	lines, err := listByCursor(ctx, s, listing{path: rulesPath(gateway, ""), what: "firewall rules"}, func(w wireRule) string { return w.ID })
+	lines, err := s.firewallRules(ctx, gateway)
 	if err != nil {
 		return nil, fmt.Errorf("listing firewall rules of edge gateway %s: %w", gateway, err)
 	}
@@ -65,31 +72,59 @@ func (s *Session) FirewallRules(ctx context.Context, gateway string) ([]Firewall
 	return rules, nil
 }
 
-// CreateFirewallRule starts creating one rule, before all others, without touching them. It takes VCD 10.5.1, see [Features.SingleFirewallRule], and the
-// right "Organization vDC Gateway: Configure Firewall".
+func (s *Session) firewallRules(ctx context.Context, gateway string) ([]wireRule, error) {
+	all, err := s.object(ctx, rulesPath(gateway, ""))
+	if err != nil {
+		return nil, err
+	}
+	raw, told := all["userDefinedRules"]
+	if !told {
+		return nil, &connectionError{ErrUnavailable, "the answer does not tell the rules of users"}
+	}
+	var lines []wireRule
+	return lines, decodeJSON(raw, &lines)
+}
+
+// itemPorts is how many ports NSX takes in one item of a rule.
+const itemPorts = 15
+
+// CreateFirewallRule starts creating one rule without touching the others. The task is the gateway's: VCD does not tell the id of the new
+// rule. It takes VCD 10.5.1, see [Features.SingleFirewallRule], and the right "Organization vDC Gateway: Configure Firewall". [ErrInvalid] may
+// mean that the rule is gone that it was to come before.
 func (s *Session) CreateFirewallRule(ctx context.Context, gateway string, spec FirewallRuleSpec) (Task, error) {
 	sources := make([]string, len(spec.Sources))
 	for i, p := range spec.Sources {
 		sources[i] = p.String()
 	}
-	ports := make([]string, len(spec.Ports))
-	for i, p := range spec.Ports {
-		ports[i] = strconv.Itoa(p)
-	}
 	family := "IPV4"
 	if spec.Destination.Is6() {
 		family = "IPV6"
 	}
-	task, err := s.startJSON(ctx, http.MethodPost, rulesPath(gateway, ""), map[string]any{
+	body := map[string]any{
 		"name": spec.Name, "comments": spec.Description, "active": true, "actionValue": spec.Action, "direction": "IN_OUT", "ipProtocol": family,
 		"sourceFirewallIpAddresses": sources, "destinationFirewallIpAddresses": []string{spec.Destination.String()},
-		"rawPortProtocols": []any{map[string]any{"layer4Item": map[string]any{"protocol": spec.Protocol, "destinationPorts": ports}}},
-		"relativePosition": map[string]any{"rulePosition": "TOP"},
-	})
+		"rawPortProtocols": portItems(spec.Protocol, spec.Ports),
+	}
+	if spec.Before != "" { // the first rule goes without: 38.1 knows no other place than beside another rule
+		body["relativePosition"] = map[string]any{"rulePosition": "BEFORE", "adjacentRuleId": spec.Before}
+	}
+	task, err := s.startJSON(ctx, http.MethodPost, rulesPath(gateway, ""), body)
 	if err != nil {
 		return Task{}, fmt.Errorf("creating firewall rule %s: %w", spec.Name, err)
 	}
 	return task, nil
+}
+
+func portItems(protocol string, ports []int) []any {
+	var items []any
+	for chunk := range slices.Chunk(ports, itemPorts) {
+		texts := make([]string, len(chunk))
+		for i, p := range chunk {
+			texts[i] = strconv.Itoa(p)
+		}
+		items = append(items, map[string]any{"layer4Item": map[string]any{"protocol": protocol, "destinationPorts": texts}})
+	}
+	return items
 }
 
 // DeleteFirewallRule starts deleting one rule.

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 )
@@ -116,12 +117,12 @@ func TestChooseVersion(t *testing.T) {
 	}
 	g := NewWithT(t)
 
-	none := func(string) bool { return false }
-	g.Expect(chooseVersion(document("36.3", "38.1", "37.2", "37.3"), none)).To(Equal("37.2"))
-	g.Expect(chooseVersion(document("38.1", "39.0", "40.0"), none)).To(Equal("38.1"))
-	_, err := chooseVersion(document("36.3", "39.0.0-alpha"), none)
+	s := &site{clock: newFakeClock(), refused: map[string]time.Time{}}
+	g.Expect(s.agree(document("36.3", "38.1", "37.2", "37.3"))).To(Equal("37.2"))
+	g.Expect(s.agree(document("38.1", "39.0", "40.0"))).To(Equal("38.1"))
+	_, err := s.agree(document("36.3", "39.0.0-alpha"))
 	g.Expect(err).To(MatchError(ErrInvalid))
 	g.Expect(err.Error()).To(ContainSubstring("36.3, 39.0.0-alpha"))
-	_, err = chooseVersion([]byte("hello"), none)
+	_, err = s.agree([]byte("hello"))
 	g.Expect(err).To(MatchError(ErrUnavailable))
 }

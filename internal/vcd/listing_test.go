@@ -163,8 +163,7 @@ func TestFeaturesByVersion(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(featuresOf(apiVersion{36, 3})).To(Equal(Features{}))
 	g.Expect(featuresOf(apiVersion{37, 0})).To(Equal(Features{SharedVIP: true, IPv6VIP: true}))
-	g.Expect(featuresOf(apiVersion{37, 2})).To(And(HaveField("AllocateByValue", true), HaveField("SingleFirewallRule", false)))
-	g.Expect(featuresOf(apiVersion{39, 0})).To(HaveField("SingleFirewallRule", true))
+	g.Expect(featuresOf(apiVersion{37, 2})).To(HaveField("AllocateByValue", true))
 }
 
 // FuzzEdgeDecoders reads documents of anybody; what is changed of one is JSON again, and a second change changes nothing.

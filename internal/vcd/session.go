@@ -215,7 +215,7 @@ func (a *authTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, keepFailure(req, err)
 	}
 	for logins, agreements := 1, maxAgreements; ; {
-		version, err := s.site.negotiate(req.Context(), s.wire)
+		version, err := s.versionOf(req)
 		if err != nil {
 			return nil, keepFailure(req, err)
 		}
@@ -241,6 +241,15 @@ func (a *authTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		_ = keepFailure(req, nil) // forgets the answer
 	}
+}
+
+// versionOf returns the API version to ask for in a call.
+func (s *Session) versionOf(req *http.Request) (string, error) {
+	agreed, err := s.site.negotiate(req.Context(), s.wire)
+	if err != nil {
+		return "", err
+	}
+	return s.site.versionFor(req.URL.Path, agreed)
 }
 
 // another returns a token in place of one that VCD does not know, if there is a login left for the call.

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A site is one VCD installation: its guard, and the API version agreed on. All sessions on it share it.
+// A site is one VCD installation: its guard, and the API version agreed on beside what else is offered. All sessions on it share it.
 type site struct {
 	base    string // https://host[:port]
 	guard   *guard
@@ -20,6 +20,8 @@ type site struct {
 
 	mu      sync.Mutex
 	version string               // agreed API version; empty until asked for
+	offered []apiVersion         // what VCD offered when it was asked last, sorted
+	asked   time.Time            // when that was
 	refused map[string]time.Time // versions that a cell refused: until when they are avoided
 	paused  time.Time            // VCD asked for no calls before
 }

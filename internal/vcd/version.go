@@ -20,7 +20,18 @@ const (
 	maxAgreements = 4
 	// versionRefusal is how long a version that a cell refused is avoided, though another may offer it.
 	versionRefusal = 10 * time.Minute
+	// versionsAge is how long it is believed what VCD offers, where it matters whether something newer came.
+	versionsAge = time.Hour
 )
+
+// laterCalls are parts of the API that came after oldestAPI, by how their paths begin. Who calls them asks for a version that has
+// them, whatever was agreed on: the same document of another version may look otherwise, so all else stays at one.
+var laterCalls = []struct {
+	under string
+	since apiVersion
+}{
+	{secondFirewallPath, singleRuleAPI},
+}
 
 // refuseVersion notes that VCD, or one of its cells, refused a version, and forgets the agreement on it.
 func (s *site) refuseVersion(version string) {
@@ -32,28 +43,73 @@ func (s *site) refuseVersion(version string) {
 	}
 }
 
-// agree takes a version out of what VCD offers.
+// agree takes a version out of what VCD offers, and remembers what else there is.
 func (s *site) agree(document []byte) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.clock.Now()
-	version, err := chooseVersion(document, func(version string) bool { return now.Before(s.refused[version]) })
-	if err == nil {
-		s.version = version
+	offered, err := offeredVersions(document)
+	if err != nil {
+		return "", err
 	}
-	return version, err
+	s.offered, s.asked, s.version = offered, s.clock.Now(), s.choose(offered)
+	return s.version, nil
 }
 
-// chooseVersion takes the oldest version that both sides speak, so that the same wire format is used everywhere. What was
-// refused is taken only if there is nothing else.
-func chooseVersion(document []byte, refused func(version string) bool) (string, error) {
+// versionFor returns the version to ask for in a call to a path: the agreed one, or the oldest offered one that has what is called.
+func (s *site) versionFor(path, agreed string) (string, error) {
+	for _, later := range laterCalls {
+		if !strings.HasPrefix(path, later.under) {
+			continue
+		}
+		if version, ok := parseAPIVersion(agreed); ok && version.compare(later.since) >= 0 {
+			return agreed, nil
+		}
+		return s.offeredSince(later.since)
+	}
+	return agreed, nil
+}
+
+// offeredSince returns the oldest offered version from one on.
+func (s *site) offeredSince(since apiVersion) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	usable := slices.DeleteFunc(slices.Clone(s.offered), func(v apiVersion) bool { return v.compare(since) < 0 })
+	if len(usable) == 0 {
+		return "", &LookupError{Kind: "API version", Name: since.String(), Err: ErrInvalid, Reason: "or a later one is not offered by this VCD"}
+	}
+	return s.choose(usable), nil
+}
+
+// forgetOldVersions lets VCD be asked for its versions again when that was long ago: it may have been upgraded.
+func (s *site) forgetOldVersions() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.clock.Now().Sub(s.asked) > versionsAge {
+		s.version = ""
+	}
+}
+
+// choose takes the oldest version, so that the same wire format is used everywhere. What was refused is taken only if there is
+// nothing else. The lock is held.
+func (s *site) choose(versions []apiVersion) string {
+	now := s.clock.Now()
+	for _, v := range versions {
+		if !now.Before(s.refused[v.String()]) {
+			return v.String()
+		}
+	}
+	return versions[0].String()
+}
+
+// offeredVersions reads which versions VCD offers of those that this package speaks, sorted; at least one.
+func offeredVersions(document []byte) ([]apiVersion, error) {
 	var offered struct {
 		Versions []struct {
 			Version string `xml:"Version"`
 		} `xml:"VersionInfo"`
 	}
 	if err := xml.Unmarshal(document, &offered); err != nil {
-		return "", &connectionError{ErrUnavailable, "the list of API versions is not an answer of VCD"}
+		return nil, &connectionError{ErrUnavailable, "the list of API versions is not an answer of VCD"}
 	}
 	var usable []apiVersion
 	var names []string
@@ -65,18 +121,13 @@ func chooseVersion(document []byte, refused func(version string) bool) (string, 
 		}
 	}
 	if len(usable) == 0 {
-		return "", &LookupError{
+		return nil, &LookupError{
 			Kind: "API version", Name: oldestAPI.String() + " to " + newestAPI.String(), Err: ErrInvalid,
 			Reason: "is not offered by this VCD, which speaks: " + strings.Join(names, ", "),
 		}
 	}
 	slices.SortFunc(usable, apiVersion.compare)
-	for _, v := range usable {
-		if !refused(v.String()) {
-			return v.String(), nil
-		}
-	}
-	return usable[0].String(), nil
+	return usable, nil
 }
 
 // An apiVersion is a version of VCD's API, such as 37.2.

@@ -2,6 +2,7 @@ package vcd
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -103,4 +104,97 @@ func TestAVersionThatWasRefusedIsTakenAgainLater(t *testing.T) {
 	g.Expect(s.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"))
 
 	g.Expect(s.site.agreedVersion()).To(Equal("37.2"))
+}
+
+const opRules = "GET /cloudapi/2.0.0/edgeGateways/{id}/firewall/rules"
+
+// answerRules answers with the version that was asked for as the name of a rule.
+func answerRules(w http.ResponseWriter, r *http.Request) {
+	_, version, _ := strings.Cut(r.Header.Get("Accept"), "version=")
+	answer(w, `{"userDefinedRules":[{"id":"1","name":%q}]}`, version)
+}
+
+func TestACallAsksForTheVersionThatHasIt(t *testing.T) {
+	tests := []struct {
+		name     string
+		versions []string
+		asks     string // empty: it is not there
+		agreed   string
+	}{
+		{"where older ones are offered, too", []string{"37.2", "37.3", "38.0", "38.1", "39.0"}, "38.1", "37.2"},
+		{"where that one is not offered any more", []string{"37.2", "39.0", "39.1"}, "39.0", "37.2"},
+		{"where all have it", []string{"39.0", "39.1"}, "39.0", "39.0"},
+		{"where none has it", []string{"37.2", "38.0"}, "", "37.2"},
+		{"where only one has it that is not known here", []string{"37.3", "40.0"}, "", "37.3"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			f := newFakeVCD(t)
+			f.on(opVM, answerVM)
+			f.on(opRules, answerRules)
+			f.setVersions(tt.versions...)
+			s := session(t, f)
+
+			features, err := s.Features(t.Context())
+			g.Expect(err).NotTo(HaveOccurred())
+			rules, err := s.FirewallRules(t.Context(), testGateway)
+
+			g.Expect(features.SingleFirewallRule).To(Equal(tt.asks != ""))
+			if tt.asks == "" {
+				g.Expect(err).To(MatchError(ErrInvalid))
+				g.Expect(f.count(opRules)).To(BeZero())
+			} else {
+				g.Expect(rules).To(ConsistOf(HaveField("Name", tt.asks)))
+			}
+			g.Expect(s.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"))
+			g.Expect(s.site.agreedVersion()).To(Equal(tt.agreed), "all else stays at the agreed version")
+			g.Expect(f.count("GET /api/versions")).To(Equal(1))
+		})
+	}
+}
+
+func TestACallForALaterVersionAtCellsOfTwoReleases(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeVCD(t)
+	f.on(opRules, answerRules)
+	s := session(t, f) // the cell knows 38.1
+	f.setCells([]string{"37.2", "37.3"}, []string{"37.2", "38.1"})
+
+	for range 6 {
+		g.Expect(s.FirewallRules(t.Context(), testGateway)).To(ConsistOf(HaveField("Name", "38.1")), "the other cell is asked")
+	}
+	g.Expect(s.site.agreedVersion()).To(Equal("37.2"))
+
+	f.setCells([]string{"37.2", "37.3"})
+	_, err := s.FirewallRules(t.Context(), testGateway)
+	g.Expect(err).To(MatchError(ErrUnavailable), "no cell has it by now")
+}
+
+func TestAnUpgradeIsSeenWithinAnHour(t *testing.T) {
+	g := NewWithT(t)
+	clock := newFakeClock()
+	f := newFakeVCD(t)
+	f.setVersions("37.2", "37.3")
+	s := session(t, f, func(o *PoolOptions) { o.Clock = clock })
+	g.Expect(s.Features(t.Context())).To(HaveField("SingleFirewallRule", false))
+
+	f.setVersions("37.2", "38.1")
+	g.Expect(s.Features(t.Context())).To(HaveField("SingleFirewallRule", false))
+	clock.Advance(versionsAge + time.Second)
+	g.Expect(s.Features(t.Context())).To(HaveField("SingleFirewallRule", true))
+	g.Expect(f.count("GET /api/versions")).To(Equal(2))
+}
+
+func TestAListWithoutTheRulesOfUsersIsNoneOfVCD(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeVCD(t)
+	f.on(opRules, func(w http.ResponseWriter, _ *http.Request) { answer(w, `{"systemRules":[]}`) })
+	s := session(t, f)
+
+	_, err := s.FirewallRules(t.Context(), testGateway)
+	g.Expect(err).To(MatchError(ErrUnavailable), "what is not complete is no list")
+
+	f.on(opRules, func(w http.ResponseWriter, _ *http.Request) { answer(w, `{"userDefinedRules":null}`) })
+	g.Expect(s.FirewallRules(t.Context(), testGateway)).To(BeEmpty())
 }

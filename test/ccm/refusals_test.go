@@ -2,6 +2,8 @@ package ccm
 
 import (
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -46,9 +48,9 @@ func TestWhatCannotBe(t *testing.T) {
 		{"ports with TLS that are no numbers", []change{annotated(sslPorts, "https")}, "https", []change{annotated(sslPorts, "")}},
 		{
 			"source ranges, which are switched off",
-			[]change{func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"} }},
+			[]change{ranges("192.0.2.0/24")},
 			"ourceRanges",
-			[]change{func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = nil }},
+			[]change{ranges()},
 		},
 		{
 			"no node ports",
@@ -158,15 +160,54 @@ func TestDualStackIsServedAsFarAsItGoes(t *testing.T) {
 	s.g.Expect(s.served()).To(HaveLen(1), "the cluster has one family")
 }
 
+// TestSourceRangesAreRules has a gateway with a rule of a person in its firewall, which stays as it is.
 func TestSourceRangesAreRules(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "ranges", worldOption{settings: settings{"loadbalancer.sourceRanges": true}})
-	s := w.service(t, "web", func(svc *corev1.Service) { svc.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"} })
-	s.g.Eventually(func() bool {
-		_, err := s.unserved()
-		return err == nil || len(s.warnings()) > 0
-	}, patience, poll).Should(BeTrue(), "it is served with rules, or refused")
-	s.change(func(svc *corev1.Service) { svc.Spec.LoadBalancerSourceRanges = nil })
+	for _, release := range []vcdsim.Version{vcdsim.Version105, vcdsim.Version106} {
+		t.Run("of VCD "+release.Release(), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "ranges-"+string(release[:2]), worldOption{
+				settings: settings{"loadbalancer.sourceRanges": true}, vcd: []vcdOption{func(c *vcdsim.Config) { c.Version = release }},
+			})
+			g := NewWithT(t)
+			w.vcd().theirRule()
+
+			s := w.service(t, "web", ranges("192.0.2.0/24"), ports(port("http", 80), port("https", 443)))
+			address := s.served()[0].String()
+			g.Expect(w.vcd().firewall()).To(Equal([]string{"ALLOW 192.0.2.0/24 to " + address, "DROP everybody to " + address, "theirs"}))
+			s.calm()
+
+			s.change(ranges("192.0.2.0/24", "198.51.100.0/25"))
+			g.Eventually(w.vcd().firewall, patience, poll).Should(Equal([]string{
+				"ALLOW 192.0.2.0/24,198.51.100.0/25 to " + address, "DROP everybody to " + address, "theirs",
+			}))
+			s.change(ranges())
+			g.Eventually(w.vcd().firewall, patience, poll).Should(Equal([]string{"theirs"}))
+			s.served()
+
+			s.change(ranges("192.0.2.0/24"))
+			g.Eventually(w.vcd().firewall, patience, poll).Should(HaveLen(3))
+			s.delete()
+			g.Expect(w.vcd().firewall()).To(Equal([]string{"theirs"}), "the rules go with the Service")
+			g.Expect(slices.ContainsFunc(w.vcd().Requests(), func(r vcdsim.Request) bool {
+				return r.Method == http.MethodPut && strings.Contains(r.Path, "firewall/rules")
+			})).To(BeFalse(), "rules of others are never written")
+		})
+	}
+}
+
+func TestSourceRangesAreRefusedBeforeVCD1051(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "noranges", worldOption{
+		settings: settings{"loadbalancer.sourceRanges": true}, vcd: []vcdOption{func(c *vcdsim.Config) { c.Version = vcdsim.Version104 }},
+	})
+	w.vcd().theirRule()
+	s := w.service(t, "web", ranges("192.0.2.0/24"))
+	s.refused("ourceRanges")
+	s.g.Expect(w.vcd().firewall()).To(Equal([]string{"theirs"}))
+
+	s.change(ranges())
+
 	s.served()
 }
 

@@ -1,0 +1,227 @@
+package edge_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+const (
+	rulesDocument  = "1.0.0/edgeGateways/{gateway}/firewall/rules"
+	rulesOperation = "/cloudapi/2.0.0/edgeGateways/firewall/rules"
+	// firewallDocument is the id of all rules in the simulator, until they are changed.
+	firewallDocument = "the firewall"
+)
+
+// guarded is a wish for a load balancer that only some may reach.
+func guarded(o lb.Owner, ports ...int) lb.Desired {
+	d := wish(o, ports...)
+	d.SourceRanges = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
+	return d
+}
+
+// newGuardedWorld is one where source ranges are switched on, with a rule of a person in the gateway's firewall.
+func newGuardedWorld(t *testing.T, mods ...func(*vcdsim.Config)) *world {
+	t.Helper()
+	w := newWorld(t, vcdsim.K8sTenant(), mods...)
+	w.opts.SourceRanges = true
+	w.restart()
+	org := w.sim.State().Model.Orgs[1].ID
+	w.sim.Edit(func(e *vcdsim.Editor) {
+		e.AddDocument(rulesDocument, "edgeFirewall", org, w.gateway, map[string]any{"id": firewallDocument, "userDefinedRules": []any{
+			map[string]any{"id": "00000000-0000-4000-8000-000000000001", "name": "theirs", "actionValue": "ALLOW", "enabled": true, "version": map[string]any{"version": 7.0}},
+		}})
+	})
+	return w
+}
+
+// A firewallRule is a rule as it is kept in the simulator.
+type firewallRule struct {
+	ID           string   `json:"id"`
+	Name         string   `json:"name"`
+	Action       string   `json:"actionValue"`
+	Sources      []string `json:"sourceFirewallIpAddresses"`
+	Destinations []string `json:"destinationFirewallIpAddresses"`
+	Version      struct {
+		Version int `json:"version"`
+	} `json:"version"`
+}
+
+func (w *world) firewall() []firewallRule {
+	w.t.Helper()
+	var found struct {
+		Rules []firewallRule `json:"userDefinedRules"`
+	}
+	for _, doc := range w.sim.State().Documents {
+		if doc.Path == rulesDocument {
+			w.Expect(json.Unmarshal(doc.Body, &found)).To(Succeed())
+		}
+	}
+	return found.Rules
+}
+
+// guards is the whole firewall: who may reach an address, and the others, before the rule of a person, which stays as it was.
+func (w *world) guards(address string, sources ...string) {
+	w.t.Helper()
+	rules := w.firewall()
+	w.Expect(rules).To(HaveLen(3))
+	w.Expect([]string{rules[0].Action, rules[1].Action}).To(Equal([]string{"ALLOW", "DROP"}))
+	w.Expect([][]string{rules[0].Destinations, rules[1].Destinations}).To(HaveEach([]string{address}))
+	w.Expect(rules[0].Sources).To(Equal(sources))
+	w.Expect(rules[1].Sources).To(BeEmpty())
+	w.Expect(rules[2]).To(And(HaveField("Name", "theirs"), HaveField("Version.Version", 7)))
+}
+
+// unguarded says that only the rule of a person is left.
+func (w *world) unguarded() {
+	w.t.Helper()
+	w.Expect(w.firewall()).To(ConsistOf(And(HaveField("Name", "theirs"), HaveField("Version.Version", 7))))
+}
+
+func TestSourceRangesComeAndGo(t *testing.T) {
+	for _, version := range []vcdsim.Version{vcdsim.Version105, vcdsim.Version106} {
+		t.Run("with API "+string(version), func(t *testing.T) {
+			t.Parallel()
+			w := newGuardedWorld(t, func(c *vcdsim.Config) { c.Version = version })
+			d := guarded(service("c1", "web"), 80, 443)
+			plan := w.insist(&d)
+			w.Expect(plan.Status.Ready).To(BeTrue())
+			address := plan.Status.Addresses[0].String()
+			w.guards(address, "192.0.2.0/24")
+			w.calls()
+
+			w.insist(&d)
+			reads, writes, calls := w.calls()
+			w.Expect(reads+writes).To(BeZero(), "%v", calls)
+
+			d.SourceRanges = append(d.SourceRanges, netip.MustParsePrefix("198.51.100.0/25"))
+			w.insist(&d)
+			w.guards(address, "192.0.2.0/24", "198.51.100.0/25")
+			_, writes, calls = w.calls()
+			w.Expect(writes).To(Equal(2), "one rule comes, one goes: %v", calls)
+
+			d.SourceRanges = nil
+			w.insist(&d)
+			w.unguarded()
+			d.SourceRanges = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
+			w.insist(&d)
+			w.remove(d)
+			w.unguarded()
+			w.Expect(w.left("")).To(BeEmpty())
+			for _, r := range w.sim.Requests() {
+				w.Expect(r.Method == http.MethodPut && strings.Contains(r.Path, "firewall/rules")).To(BeFalse(), "the collection is never written")
+			}
+			w.Expect(w.sim.Unhandled()).To(BeEmpty())
+		})
+	}
+}
+
+func TestSourceRangesWhereRulesCannotBeMadeOneByOne(t *testing.T) {
+	w := newGuardedWorld(t, func(c *vcdsim.Config) { c.Version = vcdsim.Version104 })
+	d := guarded(service("c1", "web"), 80)
+	w.sim.ResetCounters()
+
+	plan, err := w.plan(&d)
+
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(plan.Refusals).To(ConsistOf(HaveField("Reason", lb.Unsupported)))
+	w.Expect(plan.Steps).To(BeEmpty())
+	gone := absent(d)
+	w.insist(&gone)
+	w.unguarded()
+	w.Expect(w.left("")).To(BeEmpty())
+}
+
+func TestDyingAfterEveryStepOfAGuardedLoadBalancer(t *testing.T) {
+	shape := shape{"with source ranges", vcdsim.K8sTenant, guarded, 0, 0, 0}
+	for n, done := 1, 1; done >= n; n++ {
+		w := newGuardedWorld(t)
+		done = 0
+		w.life(shape, func(d *lb.Desired) {
+			w.dieAfter(d, n, &done)
+			if !d.Absent {
+				protocols := map[lb.Protocol]bool{}
+				for _, l := range d.Listeners {
+					protocols[l.Protocol] = true
+				}
+				w.Expect(w.firewall()).To(HaveLen(2*len(protocols)+1), "dead after %d steps", n)
+			}
+		})
+		w.unguarded()
+		NewWithT(t).Expect(done).To(BeNumerically(">", 15))
+	}
+}
+
+func TestARuleWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
+	for name, fault := range faults() {
+		t.Run("VCD "+name, func(t *testing.T) {
+			t.Parallel()
+			for _, method := range []string{"GET", "POST", "DELETE"} {
+				w := newGuardedWorld(t)
+				fault.Operation, fault.Skip, fault.Count = method+" "+rulesOperation, len(name)%2, 1
+				w.sim.Faults().Add(fault)
+				d := guarded(service("c1", "web"), 80)
+				w.insist(&d)
+				w.Expect(w.firewall()).To(HaveLen(3))
+				w.remove(d)
+				w.unguarded()
+			}
+		})
+	}
+}
+
+func TestTheFirstRuleIsDeletedInTheSameMoment(t *testing.T) {
+	w := newGuardedWorld(t)
+	d := guarded(service("c1", "web"), 80)
+	var err error
+	for _, step := range w.steps(&d) {
+		if step.Kind == lb.KindFirewall {
+			w.sim.Edit(func(e *vcdsim.Editor) { e.DeleteDocument(firewallDocument) })
+		}
+		if err = w.driver.Run(t.Context(), w.gateway, step); err != nil {
+			break
+		}
+	}
+	w.Expect(err).To(MatchError(lb.ErrBusy), "the rule that the new one was to come before is gone")
+
+	w.insist(&d)
+	w.Expect(w.firewall()).To(HaveExactElements(HaveField("Action", "ALLOW"), HaveField("Action", "DROP")))
+}
+
+func TestRulesOfAServiceThatWantsNoneAnyMore(t *testing.T) {
+	w := newGuardedWorld(t)
+	d := guarded(service("c1", "web"), 80)
+	for _, step := range w.steps(&d) {
+		if step.Kind == lb.KindService {
+			break // the process dies before the virtual service that would say that there are rules
+		}
+		w.run(step)
+	}
+	w.Expect(w.firewall()).To(HaveLen(3))
+	w.restart()
+	d.SourceRanges = nil
+
+	plan := w.insist(&d)
+
+	w.Expect(plan.Status.Ready).To(BeTrue())
+	w.unguarded()
+}
+
+func TestRulesGoAlsoWhenSourceRangesWereSwitchedOff(t *testing.T) {
+	w := newGuardedWorld(t)
+	d := guarded(service("c1", "web"), 80)
+	w.insist(&d)
+	w.opts.SourceRanges = false
+	w.restart()
+
+	w.remove(d)
+
+	w.unguarded()
+}
