@@ -23,7 +23,7 @@ func (e *ensuring) choose(ctx context.Context) (lb.Plan, error) {
 	want := e.wish.Desired
 	for _, other := range others {
 		want.Reserved = append(want.Reserved, e.memories.of(other.UID).uses...)
-		want.Reserved = append(want.Reserved, service.Intended(e.opts.Defaults.Cluster, other)...)
+		want.Reserved = append(want.Reserved, service.Reserved(e.opts.Defaults.Cluster, other)...)
 	}
 	plan, err := e.opts.Balancer.Plan(ctx, e.wish.Gateway, PlanRequest{Want: want})
 	if err != nil {

@@ -211,6 +211,18 @@ func TestServicesThatComeTogetherGetAnAddressEach(t *testing.T) {
 	c.Expect(seen).To(HaveLen(len(all)))
 }
 
+func TestAPublishedAddressIsKeptForItsServiceWhenVCDHasLostIt(t *testing.T) {
+	c := newCluster(t, vcdsim.K8sTenant(), service.Gateway{})
+	loser := c.service("shop")
+	address := c.ensured(t, loser)
+	c.Expect(c.them.EnsureLoadBalancerDeleted(t.Context(), "", loser)).To(Succeed()) // as a person might, or a restored backup
+
+	newcomer := c.service("blog", func(s *corev1.Service) { s.UID = "uid-2" })
+
+	c.Expect(c.ensured(t, newcomer)).NotTo(Equal(address), "clients of the other Service know it")
+	c.Expect(c.ensured(t, loser)).To(Equal(address))
+}
+
 func TestWhatIsSeenFromAllGatewaysIsLeftToTheOneThatUsesIt(t *testing.T) {
 	model := vcdsim.K8sTenant()
 	vdc := &model.Orgs[1].VDCs[0]

@@ -84,11 +84,12 @@ func OwnerOf(cluster string, s *corev1.Service) lb.Owner {
 	return lb.Owner{Cluster: cluster, Namespace: s.Namespace, Name: s.Name, UID: string(s.UID)}
 }
 
-// Intended are the addresses and ports that were written down for a Service before their first use.
-func Intended(cluster string, s *corev1.Service) []lb.Use {
+// Reserved are the addresses and ports that no other Service may come to, whether or not anything stands there: those that were written
+// down before their first use, and those that clients were told.
+func Reserved(cluster string, s *corev1.Service) []lb.Use {
 	w, _ := read(s.Annotations)
 	var out []lb.Use
-	for _, a := range w.intent {
+	for _, a := range slices.Concat(w.intent, published(s)) {
 		for _, p := range s.Spec.Ports {
 			out = append(out, lb.Use{
 				Address: a, Protocol: lb.Protocol(p.Protocol), Port: int(p.Port), Kind: lb.KindService, Name: s.Namespace + "/" + s.Name,

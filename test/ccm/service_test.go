@@ -110,7 +110,8 @@ func (s *service) change(changes ...change) {
 	}, patience, poll).Should(Succeed())
 }
 
-// served waits until clients reach exactly what the Service says, at the addresses that its status tells, and returns those.
+// served waits until clients reach exactly what the Service says, at the addresses that its status tells, and nothing is there that does not
+// serve them; it returns the addresses.
 func (s *service) served() []netip.Addr {
 	s.t.Helper()
 	var addresses []netip.Addr
@@ -147,7 +148,18 @@ func (s *service) unserved() ([]netip.Addr, error) {
 	if !slices.Equal(want, have) {
 		return nil, fmt.Errorf("clients should reach\n%s\nbut they reach\n%s\nwarnings: %v", strings.Join(want, "\n"), strings.Join(have, "\n"), s.warnings())
 	}
-	return addresses, nil
+	return addresses, s.superfluous(max(len(svc.Spec.Ports), len(addresses)))
+}
+
+// superfluous says what there is more of than a Service takes: at most one of each kind for a port, or for an address.
+func (s *service) superfluous(most int) error {
+	left := s.cloud.left(s.uid)
+	for kind, n := range kinds(left) {
+		if n > most {
+			return fmt.Errorf("%d of kind %s are there, where %d do: %v", n, kind, most, left)
+		}
+	}
+	return nil
 }
 
 func ingress(svc *corev1.Service) []netip.Addr {

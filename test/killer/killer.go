@@ -165,6 +165,11 @@ func (k *Killer) lurk(ctx context.Context) {
 		case <-k.found:
 			k.strike(ctx)
 		case <-ctx.Done():
+			select {
+			case <-k.found: // held in the last moment of the flow
+				k.strike(ctx)
+			default:
+			}
 			return
 		}
 	}
