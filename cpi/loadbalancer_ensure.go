@@ -226,6 +226,8 @@ func (e *ensuring) leaving(steps []lb.Step, status *corev1.LoadBalancerStatus) [
 			return s.Address == nil || slices.ContainsFunc(status.Ingress, func(i corev1.LoadBalancerIngress) bool { return i.IP == s.Address.Value.String() })
 		case lb.KindProfile:
 			return e.wish.Desired.OneArm != nil
+		case lb.KindSet:
+			return false // it is in a plan only where no Service of the cluster is any more
 		default:
 			return !moved || !s.Kind.OnGateway()
 		}

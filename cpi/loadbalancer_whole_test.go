@@ -71,6 +71,35 @@ func newClusterAt(t *testing.T, model vcdsim.Model, places []config.Gateway, gat
 	return c
 }
 
+// newClusterAtTwo makes load balancers at the default gateway, and in one-arm mode at gateway dmz.
+func newClusterAtTwo(t *testing.T) *cluster {
+	t.Helper()
+	model := vcdsim.K8sTenant()
+	vdc := &model.Orgs[1].VDCs[0]
+	second := vdc.EdgeGateways[0]
+	second.Name = "second"
+	second.Uplinks = []vcdsim.Uplink{{Network: "internet", Subnets: []vcdsim.UplinkSubnet{{
+		Gateway: netip.MustParsePrefix("203.0.113.1/24"), Primary: netip.MustParseAddr("203.0.113.200"),
+		Addresses: []vcdsim.Range{{From: netip.MustParseAddr("203.0.113.200"), To: netip.MustParseAddr("203.0.113.220")}},
+	}}}}
+	vdc.EdgeGateways = append(vdc.EdgeGateways, second)
+	vdc.Networks = append(vdc.Networks, vcdsim.Network{Name: "dmz", Type: vcdsim.Routed, Edge: "second", Gateway: netip.MustParsePrefix("192.168.101.1/24")})
+	arm := oneArm()
+	arm.Name = "dmz"
+	return newClusterAt(t, model, []config.Gateway{{Network: "nodes"}, {Name: "dmz", Network: "dmz"}}, service.Gateway{}, arm)
+}
+
+// sets are the ids of all IP sets.
+func (c *cluster) sets() []string {
+	var out []string
+	for _, d := range c.sim.State().Documents {
+		if d.Path == "1.0.0/firewallGroups" {
+			out = append(out, d.ID)
+		}
+	}
+	return out
+}
+
 func (c *cluster) node(name, ip string) {
 	c.Expect(c.nodes.Add(&corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: ip}}},
@@ -224,19 +253,7 @@ func TestAPublishedAddressIsKeptForItsServiceWhenVCDHasLostIt(t *testing.T) {
 }
 
 func TestWhatIsSeenFromAllGatewaysIsLeftToTheOneThatUsesIt(t *testing.T) {
-	model := vcdsim.K8sTenant()
-	vdc := &model.Orgs[1].VDCs[0]
-	second := vdc.EdgeGateways[0]
-	second.Name = "second"
-	second.Uplinks = []vcdsim.Uplink{{Network: "internet", Subnets: []vcdsim.UplinkSubnet{{
-		Gateway: netip.MustParsePrefix("203.0.113.1/24"), Primary: netip.MustParseAddr("203.0.113.200"),
-		Addresses: []vcdsim.Range{{From: netip.MustParseAddr("203.0.113.200"), To: netip.MustParseAddr("203.0.113.220")}},
-	}}}}
-	vdc.EdgeGateways = append(vdc.EdgeGateways, second)
-	vdc.Networks = append(vdc.Networks, vcdsim.Network{Name: "dmz", Type: vcdsim.Routed, Edge: "second", Gateway: netip.MustParsePrefix("192.168.101.1/24")})
-	arm := oneArm()
-	arm.Name = "dmz"
-	c := newClusterAt(t, model, []config.Gateway{{Network: "nodes"}, {Name: "dmz", Network: "dmz"}}, service.Gateway{}, arm)
+	c := newClusterAtTwo(t)
 	s := c.service("shop", func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, service.GatewayAnnotation, "dmz") })
 
 	c.Expect(c.ensured(t, s)).To(HavePrefix("203.0.113.2"))
@@ -248,6 +265,26 @@ func TestWhatIsSeenFromAllGatewaysIsLeftToTheOneThatUsesIt(t *testing.T) {
 	_, exists, err := c.them.GetLoadBalancer(t.Context(), "", s)
 	c.Expect(err).NotTo(HaveOccurred())
 	c.Expect(exists).To(BeFalse())
+}
+
+func TestWhoMovesLeavesNothingThatOnlyItNeeded(t *testing.T) {
+	c := newClusterAtTwo(t)
+	all := []*corev1.Service{c.service("shop"), c.service("blog", func(s *corev1.Service) { s.UID = "uid-2" })}
+	for _, s := range all {
+		c.ensured(t, s)
+	}
+	before := c.sets()
+
+	for _, s := range all { // before either is looked at
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, service.GatewayAnnotation, "dmz")
+	}
+	for _, s := range all {
+		c.ensured(t, s)
+	}
+
+	c.Expect(before).To(HaveLen(1))
+	c.Expect(c.sets()).To(HaveLen(1))
+	c.Expect(c.sets()).NotTo(Equal(before))
 }
 
 func TestAServiceThatGoesIsNotMadeAgain(t *testing.T) {

@@ -80,7 +80,7 @@ func (l *look) whose(kind lb.Kind, name, description string) (m lb.Marker, ours 
 		same := m.Owner.Name == l.query.Owner.Name
 		return m, same && (m.Owner.Namespace == "" || m.Owner.Namespace == l.query.Owner.Namespace)
 	}
-	l.out.Others = l.out.Others || !m.Owner.WholeCluster()
+	l.out.Others = l.out.Others || kind.OnGateway() && !m.Owner.WholeCluster()
 	return m, false
 }
 
