@@ -1,0 +1,60 @@
+package cpi
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestDriftIsRepairedAndPublished(t *testing.T) {
+	s, foreign, young := balanced("web"), balanced("foreign", func(s *corev1.Service) { class := "x"; s.Spec.LoadBalancerClass = &class }), balanced("young", func(s *corev1.Service) { s.Finalizers = nil })
+	b := newBench(t, s, foreign, young)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	b.them.Start(ctx)
+
+	b.Eventually(b.clock.HasWaiters).Should(BeTrue())
+	b.clock.Step(2 * usualDrift)
+	b.Eventually(b.balancer.left).Should(Equal(2), "of the one that Kubernetes has handed over")
+	b.Eventually(func() []corev1.LoadBalancerIngress {
+		stored, _ := b.client.CoreV1().Services("shop").Get(ctx, "web", metav1.GetOptions{})
+		return stored.Status.LoadBalancer.Ingress
+	}).Should(HaveLen(1))
+
+	b.balancer.mu.Lock()
+	delete(b.balancer.things["/web-uid"], "tcp-443")
+	b.balancer.mu.Unlock()
+	b.Eventually(b.clock.HasWaiters).Should(BeTrue())
+	b.clock.Step(2 * usualDrift)
+	b.Eventually(b.balancer.left).Should(Equal(2))
+}
+
+func TestANodeThatGetsAnotherAddressIsFollowed(t *testing.T) {
+	s := balanced("web")
+	b := newBench(t, s)
+	b.Expect(b.client.Tracker().Add(worker("a", "10.0.0.1"))).To(Succeed())
+	b.them.opts.NodeInformer = b.informer.Core().V1().Nodes().Informer()
+	b.them.opts.Drift = 24 * time.Hour
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	_, err := b.ensure(s)
+	b.Expect(err).NotTo(HaveOccurred())
+	b.them.Start(ctx)
+	b.informer.Start(ctx.Done())
+	b.informer.WaitForCacheSync(ctx.Done())
+
+	changed := worker("a", "10.0.0.99")
+	_, err = b.client.CoreV1().Nodes().UpdateStatus(ctx, changed, metav1.UpdateOptions{})
+	b.Expect(err).NotTo(HaveOccurred())
+
+	b.Eventually(func() string {
+		b.clock.Step(settleNodes)
+		b.balancer.mu.Lock()
+		defer b.balancer.mu.Unlock()
+		return b.balancer.at("", "web-uid")["tcp-80"]
+	}).Should(ContainSubstring("10.0.0.99"))
+}

@@ -1,0 +1,232 @@
+package cpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/cloud-provider/api"
+	servicehelpers "k8s.io/cloud-provider/service/helpers"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+)
+
+// A fakeBalancer is a cloud in memory: for each place and owner the ports that stand, and the members they send to.
+type fakeBalancer struct {
+	mu      sync.Mutex
+	things  map[string]map[string]string // place/uid -> name -> what was written
+	runs    []string
+	refuse  func(lb.Desired) []lb.Finding
+	fail    func(lb.Step) error
+	planErr error
+	pending bool
+	hold    chan struct{} // steps of the place "slow" wait for it
+	lagging bool          // what is written is not seen
+	old     bool
+}
+
+func (f *fakeBalancer) at(place, uid string) map[string]string {
+	if f.things == nil {
+		f.things = map[string]map[string]string{}
+	}
+	k := place + "/" + uid
+	if f.things[k] == nil {
+		f.things[k] = map[string]string{}
+	}
+	return f.things[k]
+}
+
+func (f *fakeBalancer) Plan(_ context.Context, place string, r PlanRequest) (lb.Plan, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.planErr != nil {
+		return lb.Plan{}, f.planErr
+	}
+	have, d := f.at(place, r.Want.Owner.UID), r.Want
+	if f.refuse != nil && !d.Absent {
+		if why := f.refuse(d); len(why) > 0 {
+			return lb.Plan{Refusals: why}, nil
+		}
+	}
+	var plan lb.Plan
+	wanted := map[string]string{}
+	if !d.Absent {
+		for _, l := range d.Listeners {
+			wanted[l.Key()] = fmt.Sprint(l.NodePort, d.Members)
+			plan.Status.Ports = append(plan.Status.Ports, lb.PortStatus{Protocol: l.Protocol, Port: l.Port})
+		}
+	}
+	for _, name := range sortedKeys(wanted) {
+		if have[name] != wanted[name] {
+			plan.Steps = append(plan.Steps, lb.Step{Verb: lb.Create, Kind: lb.KindPool, Name: name, ID: d.Owner.UID, Pool: &lb.PoolSpec{Description: wanted[name]}})
+		}
+	}
+	for _, name := range sortedKeys(have) {
+		plan.Status.Objects = append(plan.Status.Objects, lb.ObjectStatus{Name: name, Old: f.old})
+		if _, ok := wanted[name]; !ok {
+			plan.Steps = append(plan.Steps, lb.Step{Verb: lb.Delete, Kind: lb.KindPool, Name: name, ID: d.Owner.UID})
+		}
+	}
+	if !d.Absent && len(d.Intent) == 0 {
+		plan.Intent = []netip.Addr{netip.MustParseAddr("203.0.113.10")}
+	}
+	if len(plan.Steps) == 0 && !d.Absent {
+		plan.Status.Addresses = d.Intent
+		if f.pending {
+			plan.Wait = "virtual services are being realized (0 of 1 ready)"
+		}
+	}
+	return plan, nil
+}
+
+func sortedKeys(m map[string]string) []string {
+	out := make([]string, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (f *fakeBalancer) Run(ctx context.Context, place string, s lb.Step) error {
+	if f.hold != nil && place == "slow" {
+		select {
+		case <-f.hold:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fail != nil {
+		if err := f.fail(s); err != nil {
+			return err
+		}
+	}
+	f.runs = append(f.runs, place+" "+string(s.Verb)+" "+s.Name)
+	switch {
+	case f.lagging:
+	case s.Verb == lb.Delete:
+		delete(f.at(place, s.ID), s.Name)
+	default:
+		f.at(place, s.ID)[s.Name] = s.Pool.Description
+	}
+	return nil
+}
+
+func (f *fakeBalancer) Owners(context.Context, string) ([]lb.Owner, error) { return nil, nil }
+
+func (f *fakeBalancer) left() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := 0
+	for _, x := range f.things {
+		n += len(x)
+	}
+	return n
+}
+
+// A bench has all that load balancers need.
+type bench struct {
+	*WithT
+
+	balancer *fakeBalancer
+	client   *fake.Clientset
+	clock    *clocktesting.FakeClock
+	events   *record.FakeRecorder
+	them     *LoadBalancers
+	services *serviceStore
+	nodes    *nodeStore
+	informer informers.SharedInformerFactory
+}
+
+type (
+	serviceStore struct{ add func(*corev1.Service) }
+	nodeStore    struct{ add func(*corev1.Node) }
+)
+
+func newBench(t *testing.T, services ...*corev1.Service) *bench {
+	t.Helper()
+	g := NewWithT(t)
+	b := &bench{WithT: g, balancer: &fakeBalancer{}, clock: clocktesting.NewFakeClock(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)), events: record.NewFakeRecorder(100)}
+	b.client = fake.NewClientset()
+	b.informer = informers.NewSharedInformerFactory(b.client, 0)
+	si, ni := b.informer.Core().V1().Services().Informer().GetStore(), b.informer.Core().V1().Nodes().Informer().GetStore()
+	for _, s := range services {
+		g.Expect(b.client.Tracker().Add(s)).To(Succeed())
+		g.Expect(si.Add(s)).To(Succeed())
+	}
+	b.services = &serviceStore{func(s *corev1.Service) { g.Expect(si.Add(s)).To(Succeed()) }}
+	b.nodes = &nodeStore{func(n *corev1.Node) { g.Expect(ni.Add(n)).To(Succeed()) }}
+	b.nodes.add(worker("a", "10.0.0.1"))
+	b.them = NewLoadBalancers(LoadBalancerOptions{
+		Balancer: b.balancer, Client: b.client, Services: b.informer.Core().V1().Services().Lister(), Nodes: b.informer.Core().V1().Nodes().Lister(),
+		Recorder: b.events, Clock: b.clock, AtOnce: 1,
+		Defaults: service.Defaults{Cluster: "c1", Gateways: []service.Gateway{{}, {Name: "slow"}}},
+	})
+	return b
+}
+
+func worker(name, ip string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: ip}}}}
+}
+
+func balanced(name string, mods ...func(*corev1.Service)) *corev1.Service {
+	s := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: typesUID(name), Finalizers: []string{servicehelpers.LoadBalancerCleanupFinalizer}},
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Protocol: corev1.ProtocolTCP, Port: 80, NodePort: 30080}, {Protocol: corev1.ProtocolTCP, Port: 443, NodePort: 30443}},
+		},
+	}
+	for _, mod := range mods {
+		mod(s)
+	}
+	return s
+}
+
+func at(place string) func(*corev1.Service) {
+	return func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, service.GatewayAnnotation, place) }
+}
+
+func published(s *corev1.Service) {
+	s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "203.0.113.10"}}
+}
+
+func (b *bench) ensure(s *corev1.Service) (*corev1.LoadBalancerStatus, error) {
+	return b.them.EnsureLoadBalancer(context.Background(), "", s, nil)
+}
+
+// told are the events since last asked.
+func (b *bench) told() []string {
+	var out []string
+	for {
+		select {
+		case e := <-b.events.Events:
+			out = append(out, e)
+		default:
+			return out
+		}
+	}
+}
+
+func (b *bench) mustRetry(err error, text string) {
+	var retry *api.RetryError
+	b.ExpectWithOffset(1, errors.As(err, &retry)).To(BeTrue(), "%v", err)
+	b.ExpectWithOffset(1, err.Error()).To(ContainSubstring(text))
+}
+
+func typesUID(name string) types.UID { return types.UID(name + "-uid") }
