@@ -11,33 +11,41 @@ import (
 
 // These tests count, in worlds of their own.
 
-// TestBudgetOfAService counts what a Service costs.
+// TestBudgetOfAService counts what a Service costs: the first one of a controller, for which it has to learn of the gateway and makes the IP
+// set of the cluster, and those after it.
 func TestBudgetOfAService(t *testing.T) {
 	t.Parallel()
 	const n = 4 // ports
-	g := NewWithT(t)
+	four := ports(port("a", 81), port("b", 82), port("c", 83), port("d", 84))
+	budget := map[string]int{twoArm: 2 * n, oneArm: 4 * n, ipSpaces: 2*n + 2}
 	for _, way := range ways() {
 		w := newWorld(t, "budget"+way, worldOption{settings: only(way)})
-		first := w.service(t, "first") // The IP set of the cluster, and what is found out once, is there.
-		first.served()
 		<-time.After(pause) // A controller that has just begun looks around once.
-		w.cloud.forget()
 
-		s := w.service(t, "web", ports(port("a", 81), port("b", 82), port("c", 83), port("d", 84)))
-		s.served()
-		<-time.After(pause)
-
-		writes, reads := told(w.cloud.requests(), writing), told(w.cloud.requests(), reading)
-		budget := map[string]int{twoArm: 2 * n, oneArm: 4 * n, ipSpaces: 2*n + 2}[way]
-		t.Logf("gateway %q: a Service with %d ports: %d writes %v, %d reads %v", way, n, len(writes), writes, len(reads), reads)
-		g.Expect(len(writes)).To(BeNumerically("<=", budget), "writes by gateway %q: %v", way, writes)
-		g.Expect(len(reads)).To(BeNumerically("<=", 8), "reads by gateway %q: %v", way, reads)
+		first := w.counted(t, "the first Service by gateway "+way, budget[way]+1, four)
+		second := w.counted(t, "another Service by gateway "+way, budget[way], four)
 
 		w.cloud.forget()
-		s.delete()
+		second.delete()
 		t.Logf("gateway %q: deleted with %d writes, %d reads", way, len(told(w.cloud.requests(), writing)), len(told(w.cloud.requests(), reading)))
 		first.delete()
 	}
+}
+
+// counted makes a Service and counts what that takes.
+func (w *world) counted(t *testing.T, what string, budget int, changes ...change) *service {
+	t.Helper()
+	g := NewWithT(t)
+	w.cloud.forget()
+	s := w.service(t, "web", changes...)
+	s.served()
+	<-time.After(pause)
+
+	writes, reads := told(w.cloud.requests(), writing), told(w.cloud.requests(), reading)
+	t.Logf("%s: %d writes %v, %d reads %v", what, len(writes), writes, len(reads), reads)
+	g.Expect(len(writes)).To(BeNumerically("<=", budget), "writes of %s: %v", what, writes)
+	g.Expect(len(reads)).To(BeNumerically("<=", 8), "reads of %s: %v", what, reads)
+	return s
 }
 
 // TestBudgetOfAResync lets a controller look at many Services that are all as they should be.
