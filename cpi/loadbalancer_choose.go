@@ -16,22 +16,32 @@ import (
 // at the same time were given the same address.
 func (e *ensuring) choose(ctx context.Context) (lb.Plan, error) {
 	defer e.choosing.lock(e.wish.Gateway)()
-	others, err := e.others(e.service, e.wish.Gateway)
-	if err != nil {
-		return lb.Plan{}, err
-	}
 	want := e.wish.Desired
-	for _, other := range others {
-		want.Reserved = append(want.Reserved, e.memories.of(other.UID).uses...)
-		want.Reserved = append(want.Reserved, service.Reserved(e.opts.Defaults.Cluster, other)...)
+	var err error
+	if want.Reserved, err = e.reserved(); err != nil {
+		return lb.Plan{}, err
 	}
 	plan, err := e.opts.Balancer.Plan(ctx, e.wish.Gateway, PlanRequest{Want: want})
 	if err != nil {
 		return lb.Plan{}, err
 	}
 	uses := usesOf(want, plan)
-	e.memories.change(e.service.UID, func(m *memory) { m.uses = uses })
+	e.memories.change(e.service.UID, func(m *memory) { m.place, m.uses = e.wish.Gateway, uses })
 	return plan, nil
+}
+
+// reserved is what others have, or are about to have: what is being made, also for Services that are going by now, and what
+// was promised to those that stay.
+func (e *ensuring) reserved() ([]lb.Use, error) {
+	others, err := e.others(e.service, e.wish.Gateway)
+	if err != nil {
+		return nil, err
+	}
+	out := e.memories.uses(e.wish.Gateway, e.service.UID)
+	for _, other := range others {
+		out = append(out, service.Promised(e.opts.Defaults.Cluster, other, e.service)...)
+	}
+	return out, nil
 }
 
 // others are the other Services that have, or are about to have, a load balancer at a place.

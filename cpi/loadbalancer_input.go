@@ -105,7 +105,8 @@ func (e *ensuring) intend(ctx context.Context, addresses []netip.Addr) error {
 type memory struct {
 	intent string // the addresses that were written down last
 	made   bool   // its load balancer was as wanted
-	uses   []lb.Use
+	place  string   // where it was last planned
+	uses   []lb.Use // that plan's, as far as they do not stand yet
 }
 
 // memories are those of all Services.
@@ -118,6 +119,19 @@ func (m *memories) of(uid types.UID) memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.all[uid]
+}
+
+// uses are what is about to be used at a place by all Services but one.
+func (m *memories) uses(place string, but types.UID) []lb.Use {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []lb.Use
+	for uid, x := range m.all {
+		if uid != but && x.place == place {
+			out = append(out, x.uses...)
+		}
+	}
+	return out
 }
 
 func (m *memories) change(uid types.UID, f func(*memory)) {

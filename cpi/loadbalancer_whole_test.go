@@ -240,6 +240,53 @@ func TestServicesThatComeTogetherGetAnAddressEach(t *testing.T) {
 	c.Expect(seen).To(HaveLen(len(all)))
 }
 
+func TestWhatIsBeingMadeForAServiceThatGoesIsNotGivenToAnother(t *testing.T) {
+	c := newCluster(t, vcdsim.K8sTenant(), service.Gateway{})
+	going, coming := c.service("shop"), c.service("blog", func(s *corev1.Service) { s.UID = "uid-2" })
+	arrived, release := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	c.sim.SetGate(func(_ context.Context, m vcdsim.Moment, r vcdsim.Request) bool {
+		if m == vcdsim.Arrived && r.Operation == "POST /cloudapi/1.0.0/loadBalancer/virtualServices" {
+			once.Do(func() {
+				close(arrived)
+				<-release
+			})
+		}
+		return true
+	})
+	var wait sync.WaitGroup
+	wait.Go(func() { _, _ = c.them.EnsureLoadBalancer(t.Context(), "", going, nil) })
+	<-arrived
+	deleted := going.DeepCopy()
+	deleted.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	c.Expect(c.services.Update(deleted)).To(Succeed())
+
+	wait.Go(func() { c.ensured(t, coming) })
+	c.Eventually(func() (map[string]string, error) {
+		s, err := c.client.CoreV1().Services("blog").Get(t.Context(), coming.Name, metav1.GetOptions{})
+		return s.Annotations, err
+	}).WithTimeout(20 * time.Second).Should(HaveKey(service.IntentAnnotation))
+	close(release)
+	wait.Wait()
+
+	c.Expect(c.events.Events).To(BeEmpty())
+	c.Expect(c.ensured(t, coming)).NotTo(BeEmpty())
+}
+
+func TestAnAddressThatIsPublishedIsNotKeptAwayByAnIntent(t *testing.T) {
+	c := newCluster(t, vcdsim.K8sTenant(), service.Gateway{})
+	loser := c.service("shop")
+	address := c.ensured(t, loser)
+	c.Expect(c.them.EnsureLoadBalancerDeleted(t.Context(), "", loser)).To(Succeed())
+
+	c.service("blog", func(s *corev1.Service) {
+		s.UID = "uid-2"
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, service.IntentAnnotation, address) // and it has never come to it
+	})
+
+	c.Expect(c.ensured(t, loser)).To(Equal(address))
+}
+
 func TestAPublishedAddressIsKeptForItsServiceWhenVCDHasLostIt(t *testing.T) {
 	c := newCluster(t, vcdsim.K8sTenant(), service.Gateway{})
 	loser := c.service("shop")

@@ -84,12 +84,18 @@ func OwnerOf(cluster string, s *corev1.Service) lb.Owner {
 	return lb.Owner{Cluster: cluster, Namespace: s.Namespace, Name: s.Name, UID: string(s.UID)}
 }
 
-// Reserved are the addresses and ports that no other Service may come to, whether or not anything stands there: those that were written
-// down before their first use, and those that clients were told.
-func Reserved(cluster string, s *corev1.Service) []lb.Use {
+// Promised are the addresses and ports that a Service keeps others from, whether or not anything stands there: those that its clients were
+// told, and those that were written down before their first use, unless they are what the clients of the other one were told.
+func Promised(cluster string, s, other *corev1.Service) []lb.Use {
 	w, _ := read(s.Annotations)
+	told, addresses := published(other), published(s)
+	for _, a := range w.intent {
+		if !slices.Contains(told, a) {
+			addresses = append(addresses, a)
+		}
+	}
 	var out []lb.Use
-	for _, a := range slices.Concat(w.intent, published(s)) {
+	for _, a := range addresses {
 		for _, p := range s.Spec.Ports {
 			out = append(out, lb.Use{
 				Address: a, Protocol: lb.Protocol(p.Protocol), Port: int(p.Port), Kind: lb.KindService, Name: s.Namespace + "/" + s.Name,
