@@ -116,7 +116,7 @@ func newScheme() *runtime.Scheme {
 // setUp registers everything that the manager runs.
 func setUp(ctx context.Context, mgr manager.Manager, o *options.Options, pool *vcd.Pool) error {
 	c, live, recorder := mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("capvcd-controller-manager")
-	identities := controllers.Identities{Client: c, Live: live, Namespace: o.ManagerNamespace}
+	identities := controllers.Identities{Client: c, Live: live, Namespace: o.ManagerNamespace, Accounts: &controllers.Accounts{}}
 	sessions := controllers.SessionsOf(pool)
 	identity := &controllers.VCDIdentityReconciler{
 		Client: c, Identities: identities, Logout: pool.Logout, Recorder: recorder, WatchFilterValue: o.WatchFilter,

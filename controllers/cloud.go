@@ -130,6 +130,9 @@ func SessionsOf(pool *vcd.Pool) Sessions {
 // loginProblem says why no session could be opened, and what to do about it. Errors that say nothing about the
 // credentials or the site come back.
 func loginProblem(err error, site, identity string) (outcome, error) {
+	if problem, ok := errors.AsType[*storeError](err); ok {
+		return problem.out, problem.err
+	}
 	switch {
 	case errors.Is(err, vcd.ErrUnauthorized):
 		return fail(loginPoll, infrav1.CredentialsRefusedReason,

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -19,7 +21,8 @@ const systemOrg = "system"
 type shared struct {
 	config         vcd.Config
 	name           string // kind and name of the identity, for messages
-	serviceAccount bool   // the token changes with each use: it is given once, and never tried
+	secret         types.NamespacedName
+	serviceAccount bool // the token changes with each use: it is given once, and never tried
 }
 
 // share returns the credentials for the cloud controller manager of c, or says why it gets none. Nothing is read that may not be shared.
@@ -42,9 +45,10 @@ func (i Identities) share(ctx context.Context, c *infrav1.VCDCluster) (shared, o
 	if err != nil || out != done {
 		return got, out, err
 	}
-	if out := credentialsProblem(identity.VCDIdentitySpec, secret); out != done {
+	if out := credentialsProblem(identity.VCDIdentitySpec, secret, c.Spec.InfraID); out != done {
 		return got, out, nil
 	}
+	got.secret = client.ObjectKeyFromObject(secret)
 	got.config = configFor(identity.VCDIdentitySpec, secret)
 	got.config.Site, got.config.Org = strings.TrimSuffix(identity.Site, "/"), spec.Org
 	if isSystem(got.config) {
@@ -80,6 +84,20 @@ func shareable(identity grant, spec infrav1.VCDClusterSpec, rotatesForManager bo
 			"%s does not allow that its credentials are put into the workload cluster: set its spec.shareWithClusters to true, or name another identity in spec.cloudProvider.identityRef", identity.name)
 	}
 	return done
+}
+
+// give writes down that the token of a service account is the cloud controller manager's of a cluster from now on. The first who
+// does so has it: the token may be used from the moment that it is in the workload cluster.
+func (i Identities) give(ctx context.Context, secret types.NamespacedName, cluster string) error {
+	store := &tokenSecret{identities: i, key: secret}
+	return store.change(ctx, func(secret *corev1.Secret) error {
+		if out := tokenProblem(infrav1.CredentialServiceAccount, secret, cluster); out != done {
+			return &storeError{out: out}
+		}
+		chain, _ := chainOf(secret)
+		chain.Holder = cluster
+		return chain.write(secret)
+	})
 }
 
 // isSystem says whether credentials are those of VCD's provider.

@@ -239,6 +239,9 @@ func (s *cloudProviderScope) seed(ctx context.Context) error {
 	if !s.shared.serviceAccount {
 		return nil
 	}
+	if err := s.Identities.give(ctx, s.shared.secret, s.vcdCluster.Spec.InfraID); err != nil {
+		return fmt.Errorf("giving the token of %s away: %w", s.shared.name, err)
+	}
 	token, err := addons.ServiceAccount([]byte(s.shared.config.Credentials.APIToken))
 	if err != nil {
 		return err //nolint:wrapcheck // It says what it did.

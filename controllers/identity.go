@@ -23,12 +23,14 @@ import (
 
 // An Identities resolves references to identities.
 type Identities struct {
-	// Client reads identities and namespaces from the cache.
-	Client client.Reader
+	// Client reads identities, clusters and namespaces from the cache, and writes the tokens of service accounts.
+	Client client.Client
 	// Live reads Secrets, which no cache holds.
 	Live client.Reader
 	// Namespace is where the Secrets of VCDClusterIdentities are.
 	Namespace string
+	// Accounts are the service accounts that are logged in with. All Identities of a process share them.
+	Accounts *Accounts
 }
 
 // A login is an identity ready for use.
@@ -65,14 +67,10 @@ func (i Identities) resolve(ctx context.Context, namespace string, spec infrav1.
 	if err != nil || out != done {
 		return l, out, err
 	}
-	if out := credentialsProblem(identity.VCDIdentitySpec, secret); out != done {
+	if out := credentialsProblem(identity.VCDIdentitySpec, secret, managerHolds); out != done {
 		return l, out, nil
 	}
-	if identity.Type == infrav1.CredentialServiceAccount {
-		return l, stop(infrav1.NotSupportedReason,
-			"%s is a service account, which only a cloud controller manager can use yet: name an identity of type User in spec.identityRef", l.name), nil
-	}
-	l.config = configFor(identity.VCDIdentitySpec, secret)
+	l.config = i.configFor(identity.VCDIdentitySpec, secret)
 	// The identity's word for the site: what it was compared with cannot mean something else to the client.
 	l.config.Site, l.config.Org = strings.TrimSuffix(identity.Site, "/"), spec.Org
 	return l, done, nil
@@ -172,8 +170,16 @@ func (i Identities) secret(ctx context.Context, key types.NamespacedName, identi
 	return secret, done, nil
 }
 
-// credentialsProblem says what is missing in the Secret of an identity.
-func credentialsProblem(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) outcome {
+// credentialsProblem says why holder cannot use the Secret of an identity.
+func credentialsProblem(identity infrav1.VCDIdentitySpec, secret *corev1.Secret, holder string) outcome {
+	if out := missingKeys(identity, secret); out != done {
+		return out
+	}
+	return tokenProblem(identity.Type, secret, holder)
+}
+
+// missingKeys says what is missing in the Secret of an identity.
+func missingKeys(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) outcome {
 	if len(secret.Data[infrav1.SecretAPIToken]) > 0 || len(secret.Data[infrav1.SecretRefreshToken]) > 0 {
 		return done
 	}
@@ -192,6 +198,19 @@ func credentialsProblem(identity infrav1.VCDIdentitySpec, secret *corev1.Secret)
 	}
 	return stop(infrav1.SecretIncompleteReason, "Secret %s has no %s: it needs %s and %s, or %s", client.ObjectKeyFromObject(secret),
 		strings.Join(missing, " and no "), infrav1.SecretUsername, infrav1.SecretPassword, infrav1.SecretAPIToken)
+}
+
+// configFor reads credentials for the manager itself. Those of a service account stay the same while it changes its token.
+func (i Identities) configFor(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) vcd.Config {
+	config := configFor(identity, secret)
+	if identity.Type != infrav1.CredentialServiceAccount {
+		return config
+	}
+	chain, _ := chainOf(secret)
+	config.Credentials = vcd.Credentials{Username: config.Credentials.Username}
+	config.ServiceAccount = i.Accounts.of(i, client.ObjectKeyFromObject(secret))
+	config.Version = string(secret.UID) + "/" + chain.First
+	return config
 }
 
 // configFor reads credentials. White space around them comes from editors and is never part of them.

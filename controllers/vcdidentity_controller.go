@@ -132,7 +132,7 @@ func reconcileSecret(ctx context.Context, s *identityScope) (outcome, error) {
 	if err != nil || out != done {
 		return out, err
 	}
-	if out := credentialsProblem(s.spec, secret); out != done {
+	if out := missingKeys(s.spec, secret); out != done {
 		return out, nil
 	}
 	before := secret.DeepCopy()

@@ -67,7 +67,7 @@ func (s *identityScope) logOut(ctx context.Context, secret *corev1.Secret) {
 	if s.logout == nil {
 		return
 	}
-	config := configFor(s.spec, secret)
+	config := s.identities.configFor(s.spec, secret)
 	config.Site = s.spec.Site
 	s.logout(ctx, config)
 }

@@ -107,7 +107,7 @@ func (w *world) restart(t *testing.T, recorder events.EventRecorder) {
 	t.Helper()
 	pool := vcd.NewPool(vcd.PoolOptions{TaskPoll: 5 * time.Millisecond, LookupTTL: time.Millisecond, Clock: aheadClock{&w.clock}})
 	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
-	identities := Identities{Client: w.client, Live: w.client, Namespace: "capvcd-system"}
+	identities := Identities{Client: w.client, Live: w.client, Namespace: "capvcd-system", Accounts: &Accounts{}}
 	sessions := SessionsOf(pool)
 	w.identity = &VCDIdentityReconciler{Client: w.client, Identities: identities, Logout: pool.Logout, Recorder: recorder}
 	drivers := NewDrivers(func(context.Context, client.ObjectKey) (client.Reader, error) {

@@ -26,7 +26,8 @@ type CredentialType string
 const (
 	// CredentialUser is a user's password or API token.
 	CredentialUser CredentialType = "User"
-	// CredentialServiceAccount is a service account, whose token changes with each use.
+	// CredentialServiceAccount is a service account, whose token changes with each use. apiToken of the Secret is the token for the next
+	// login; who logs in, the manager or one cloud controller manager, writes the one after it.
 	CredentialServiceAccount CredentialType = "ServiceAccount"
 )
 
@@ -60,6 +61,7 @@ type VCDIdentitySpec struct {
 	Site string `json:"site,omitempty"`
 
 	// secretRef is the Secret with the credentials: username and password, or apiToken. Mutable in place. The identity owns the Secret.
+	// Of type ServiceAccount, no other identity may have the same Secret for another purpose.
 	// +required
 	SecretRef LocalSecretReference `json:"secretRef,omitempty,omitzero"`
 

@@ -44,6 +44,9 @@ const (
 	GoneAcknowledgedAnnotation = "infrastructure.cluster.x-k8s.io/gone-acknowledged"
 	// LastGoneAnnotation on a VCDCluster is when the last of several of its VMs that are missing was declared gone (RFC 3339).
 	LastGoneAnnotation = "infrastructure.cluster.x-k8s.io/last-gone-at"
+	// TokenChainAnnotation on the Secret of an identity of type ServiceAccount says who uses its token, and of which it came, as JSON
+	// without tokens.
+	TokenChainAnnotation = "infrastructure.cluster.x-k8s.io/token-chain"
 	// CredentialsAcceptedAnnotation on a VCDCluster is the version of its identity's Secret that last logged in.
 	CredentialsAcceptedAnnotation = "infrastructure.cluster.x-k8s.io/credentials-accepted"
 	// VAppCreatedAnnotation on a VCDCluster, with the value "true", says that VCD was asked to create VMs in its vApp.
@@ -137,6 +140,15 @@ const (
 	SecretIncompleteReason = "SecretIncomplete"
 	// InUseReason means that the identity is kept until no VCDCluster refers to it. Delete those, or give them another identity.
 	InUseReason = "InUse"
+	// TokenTakenReason means that the token of a service account is somebody else's already: it changes with each use, so it has one user.
+	// Name another identity, or grant the service account anew and write that token into the Secret.
+	TokenTakenReason = "TokenTaken"
+	// TokenOutdatedReason means that the Secret of a service account has its first token again, which VCD has replaced. See that nothing
+	// writes the Secret back; grant the service account anew, and write that token into the Secret.
+	TokenOutdatedReason = "TokenOutdated"
+	// TokenNotWritableReason means that nobody logs in as a service account, because its next token could not be written down. Let the
+	// manager update the Secret.
+	TokenNotWritableReason = "TokenNotWritable"
 	// CredentialsRefusedReason means that VCD does not accept the credentials for this organisation. Correct the Secret of the identity,
 	// or spec.org: each version of the Secret is tried once.
 	CredentialsRefusedReason = "CredentialsRefused"

@@ -12,6 +12,8 @@ import (
 const (
 	firstRefusal = 10 * time.Minute
 	lastRefusal  = time.Hour
+	// tokenLook is how often it is looked whether there is another token of a service account. VCD is not asked for that.
+	tokenLook = 30 * time.Second
 )
 
 // A refusal is VCD's no to a login; the zero value is none.
@@ -30,10 +32,14 @@ func (r refusal) at(now time.Time) error {
 
 // refuse notes that VCD refused the credentials of a version. Those that never worked are wrong until somebody changes them;
 // those that did may be right again, such as when a directory behind VCD comes back. A service account knows itself which token was
-// refused. The lock is held.
+// refused, and tries no token twice. The lock is held.
 func (s *Session) refuse(version string, err error) {
+	if _, ok := errors.AsType[*tokenError](err); ok {
+		s.refused[version] = refusal{err: err, until: s.opts.Clock.Now().Add(tokenLook)}
+		return
+	}
 	status, ok := errors.AsType[*StatusError](err)
-	if wrong := ok && status.Status == http.StatusUnauthorized; wrong && !s.worked && s.config.ServiceAccount == nil {
+	if wrong := ok && status.Status == http.StatusUnauthorized; wrong && !s.worked {
 		s.refused[version] = refusal{err: err}
 		return
 	}

@@ -15,36 +15,57 @@ const flushEvery = 2 * time.Second
 // A TokenStore keeps the token of a service account. VCD replaces it with each login, and knows only the last: whoever has it
 // must be the only one who uses it.
 type TokenStore interface {
-	// Load returns the token for the next login.
+	// Load returns the token for the next login, as it is now and not as it was remembered, once the store is as sure as it can
+	// be that it can write down the one after it. Its errors come back from the login, wrapped.
 	Load(ctx context.Context) (string, error)
 	// Store writes down the token that VCD gave for old, and returns when it cannot be lost any more. It fails with
 	// [ErrConflict] if another token than old is there: somebody has begun anew, and theirs stays.
 	Store(ctx context.Context, old, token string) error
 }
 
-// A ServiceAccount logs in with a token that changes with each login. One of them may be used by one [Pool] of one process.
+// A ServiceAccount logs in with a token that changes with each login, one login at a time. Sessions of several organisations may
+// share it, but all of one [Pool] of one process.
 type ServiceAccount struct {
 	tokens TokenStore
 
-	mu      sync.Mutex // held from the reading of a token until the next one is written
-	old     string     // what the store has while next is not written
-	next    string     // what could not be written yet; empty: nothing
-	tried   time.Time  // when it was tried last
-	refused string     // a token that VCD does not know
+	mu      sync.Mutex      // held from the reading of a token until the next one is written
+	old     string          // what the store has while next is not written
+	next    string          // what could not be written yet; empty: nothing
+	tried   time.Time       // when it was tried last
+	refused map[door]string // what VCD does not know
 }
 
-// NewServiceAccount returns a service account with its token in a store.
-func NewServiceAccount(tokens TokenStore) *ServiceAccount { return &ServiceAccount{tokens: tokens} }
+// A door is where a token is traded: one that is refused at one may be right at another.
+type door struct{ site, org string }
 
-// flush writes down a token that could not be written when it was given.
-func (a *ServiceAccount) flush(ctx context.Context, now time.Time) error {
+// NewServiceAccount returns a service account with its token in a store.
+func NewServiceAccount(tokens TokenStore) *ServiceAccount {
+	return &ServiceAccount{tokens: tokens, refused: map[door]string{}}
+}
+
+// Rest calls do while nobody logs in, after all that VCD gave is written down; not at all if that fails.
+func (a *ServiceAccount) Rest(ctx context.Context, do func() error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.next != "" {
+		if err := a.write(ctx); err != nil {
+			return err
+		}
+	}
+	return do()
+}
+
+// flush writes down a token that could not be written when it was given. It does not wait for a login, which does so itself.
+func (a *ServiceAccount) flush(ctx context.Context, now time.Time) {
+	if !a.mu.TryLock() {
+		return
+	}
+	defer a.mu.Unlock()
 	if a.next == "" || now.Sub(a.tried) < flushEvery {
-		return nil
+		return
 	}
 	a.tried = now
-	return a.write(ctx)
+	_ = a.write(ctx) // tried again with the next call
 }
 
 // write writes down the token that VCD gave last. The lock is held.
@@ -59,32 +80,30 @@ func (a *ServiceAccount) write(ctx context.Context) error {
 }
 
 // take returns the token to log in with. The lock is held.
-func (a *ServiceAccount) take(ctx context.Context) (string, error) {
+func (a *ServiceAccount) take(ctx context.Context, at door) (string, error) {
 	if a.next != "" {
 		_ = a.write(ctx) // tried again with every call; until it works nobody else has the token
 	}
-	if a.next != "" {
+	if a.next != "" && a.next != a.refused[at] {
 		return a.next, nil
 	}
 	token, err := a.tokens.Load(ctx)
 	switch {
 	case err != nil:
-		return "", &connectionError{ErrUnavailable, "reading the token of the service account: " + err.Error()}
+		return "", &storeError{err}
 	case token == "":
-		return "", &connectionError{ErrUnauthorized, "there is no token of the service account"}
-	case token == a.refused:
-		return "", &connectionError{ErrUnauthorized, "the token of the service account was refused: grant it anew, and write that token down"}
+		return "", errNoToken
+	case token == a.refused[at], token == a.old:
+		return "", errTokenRefused
 	}
 	return token, nil
 }
 
-// loginByServiceAccount trades the token for an access token and the next token, and writes that down before anything else is
-// done. Where that fails, it is tried again with every call; until then the process must not die.
-func loginByServiceAccount(ctx context.Context, transport http.RoundTripper, s *site, config Config, version string) (token, error) {
-	a := config.ServiceAccount
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	old, err := a.take(ctx)
+// trade makes one attempt to log in. The lock is held.
+func (a *ServiceAccount) trade(ctx context.Context, transport http.RoundTripper, s *site, config Config, version string) (token, error) {
+	org, _ := config.identity()
+	at := door{s.base, org}
+	old, err := a.take(ctx, at)
 	if err != nil {
 		return token{}, err
 	}
@@ -92,7 +111,8 @@ func loginByServiceAccount(ctx context.Context, transport http.RoundTripper, s *
 	t, next, err := tradeToken(ctx, transport, s, config, version)
 	if err != nil {
 		if status, ok := errors.AsType[*StatusError](err); ok && status.refusesCredentials() {
-			a.refused = old
+			a.refused[at] = old
+			return token{}, errTokenRefused
 		}
 		return token{}, err
 	}
@@ -105,3 +125,41 @@ func loginByServiceAccount(ctx context.Context, transport http.RoundTripper, s *
 	}
 	return t, nil
 }
+
+// loginByServiceAccount trades the token for an access token and the next token, and writes that down before anything else is
+// done. Where that fails, it is tried again with every call; until then the process must not die.
+func loginByServiceAccount(ctx context.Context, transport http.RoundTripper, s *site, config Config, version string) (token, error) {
+	a := config.ServiceAccount
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	t, err := a.trade(ctx, transport, s, config, version)
+	if errors.Is(err, errTokenRefused) { // The process before us may just have written down a newer one.
+		t, err = a.trade(ctx, transport, s, config, version)
+	}
+	return t, err
+}
+
+// A tokenError says that there is no token that a service account could log in with: somebody has to write one down.
+type tokenError struct{ reason string }
+
+var (
+	errNoToken      = &tokenError{"there is no token of the service account"}
+	errTokenRefused = &tokenError{"the token of the service account was refused: grant it anew, and write that token down"}
+)
+
+// Error implements error.
+func (e *tokenError) Error() string { return e.reason }
+
+// Unwrap lets [errors.Is] match the sentinel.
+func (e *tokenError) Unwrap() error { return ErrUnauthorized }
+
+// A storeError says that the store of a token gave none, so that nothing is known of the site.
+type storeError struct{ err error }
+
+// Error implements error.
+func (e *storeError) Error() string {
+	return "reading the token of the service account: " + e.err.Error()
+}
+
+// Unwrap lets [errors.Is] match the sentinel, and callers find the store's own error.
+func (e *storeError) Unwrap() []error { return []error{ErrUnavailable, e.err} }

@@ -1,18 +1,12 @@
 package vcd_test
 
 import (
-	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/json"
 	"errors"
-	"io"
-	"net/http"
-	"net/url"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -55,74 +49,34 @@ func (s *safe) set(token string, err error) {
 	s.token, s.err = token, err
 }
 
-// A registrar makes service accounts, as a person does.
-type registrar struct {
-	*WithT
-
-	sim    *vcdsim.Simulator
-	client *http.Client
-	bearer string
-}
-
-func newRegistrar(t *testing.T, sim *vcdsim.Simulator) *registrar {
-	t.Helper()
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(sim.CA())
-	r := &registrar{WithT: NewWithT(t), sim: sim, client: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, sim.URL()+"/cloudapi/1.0.0/sessions", nil)
-	r.Expect(err).NotTo(HaveOccurred())
-	req.SetBasicAuth("admin@acme", "password")
-	req.Header.Set("Accept", "application/json;version=37.0")
-	res, err := r.client.Do(req)
-	r.Expect(err).NotTo(HaveOccurred())
-	_ = res.Body.Close()
-	r.bearer = res.Header.Get("X-Vmware-Vcloud-Access-Token")
-	return r
-}
-
-func (r *registrar) post(path, kind, body string) map[string]any {
-	req, err := http.NewRequest(http.MethodPost, r.sim.URL()+path, strings.NewReader(body))
-	r.Expect(err).NotTo(HaveOccurred())
-	req.Header.Set("Accept", "application/json;version=37.0")
-	req.Header.Set("Content-Type", kind)
-	req.Header.Set("Authorization", "Bearer "+r.bearer)
-	res, err := r.client.Do(req)
-	r.Expect(err).NotTo(HaveOccurred())
-	defer func() { _ = res.Body.Close() }()
-	answer, err := io.ReadAll(res.Body)
-	r.Expect(err).NotTo(HaveOccurred())
-	r.Expect(res.StatusCode).To(BeNumerically("<", 300), "%s: %s", path, answer)
-	out := map[string]any{}
-	if len(bytes.TrimSpace(answer)) > 0 {
-		r.Expect(json.Unmarshal(answer, &out)).To(Succeed())
-	}
-	return out
-}
-
 // account returns the first token of a new service account.
-func (r *registrar) account(name string) string {
-	form := "application/x-www-form-urlencoded"
-	client := r.post("/oauth/tenant/acme/register", "application/json",
-		`{"client_name":"`+name+`","software_id":"e0b7e8b8-7b6c-4f8c-8f31-000000000001","scope":"urn:vcloud:role:`+url.PathEscape(vcdsim.RoleCloudProvider)+`"}`)["client_id"].(string)
-	device := r.post("/oauth/tenant/acme/device_authorization", form, url.Values{"client_id": {client}}.Encode())
-	r.post("/cloudapi/1.0.0/deviceLookup/grant", "application/json", `{"userCode":"`+device["user_code"].(string)+`"}`)
-	return r.post("/oauth/tenant/acme/token", form, url.Values{
-		"grant_type": {"urn:ietf:params:oauth:grant-type:device_code"}, "client_id": {client}, "device_code": {device["device_code"].(string)},
-	}.Encode())["refresh_token"].(string)
+func account(t *testing.T, sim *vcdsim.Simulator, name string) string {
+	t.Helper()
+	return vcdsimtest.ServiceAccount(t, sim, name, vcdsim.RoleCloudProvider)
 }
+
+// laterClock is the real one, some time ahead.
+type laterClock struct{ ahead atomic.Int64 }
+
+func (c *laterClock) Now() time.Time                         { return time.Now().Add(time.Duration(c.ahead.Load())) }
+func (c *laterClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
 // login returns a pool of its own, as a program has it, and how it gets its session.
 func login(t *testing.T, sim *vcdsim.Simulator, tokens vcd.TokenStore) (*vcd.Pool, func() (*vcd.Session, error)) {
 	t.Helper()
-	pool := vcd.NewPool(vcd.PoolOptions{RequestsPerSecond: 10000, Burst: 10000})
+	return loginAt(t, sim, tokens, &laterClock{})
+}
+
+func loginAt(t *testing.T, sim *vcdsim.Simulator, tokens vcd.TokenStore, clock vcd.Clock) (*vcd.Pool, func() (*vcd.Session, error)) {
+	t.Helper()
+	pool := vcd.NewPool(vcd.PoolOptions{RequestsPerSecond: 10000, Burst: 10000, Clock: clock})
 	config := vcd.Config{Site: sim.URL(), Org: "acme", CABundle: sim.CA(), ServiceAccount: vcd.NewServiceAccount(tokens)}
 	return pool, func() (*vcd.Session, error) { return pool.Session(t.Context(), config) }
 }
 
 func TestServiceAccountsRotateTheirTokens(t *testing.T) {
 	g, sim := NewWithT(t), vcdsimtest.Start(t, vcdsim.Config{})
-	register := newRegistrar(t, sim)
-	safes := []*safe{{token: register.account("manager")}, {token: register.account("ccm-a")}, {token: register.account("ccm-b")}}
+	safes := []*safe{{token: account(t, sim, "manager")}, {token: account(t, sim, "ccm-a")}, {token: account(t, sim, "ccm-b")}}
 	var sessions []func() (*vcd.Session, error)
 	for _, s := range safes {
 		pool, session := login(t, sim, s)
@@ -156,7 +110,7 @@ func TestServiceAccountsRotateTheirTokens(t *testing.T) {
 
 func TestATokenThatCannotBeWrittenDownIsKept(t *testing.T) {
 	g, sim := NewWithT(t), vcdsimtest.Start(t, vcdsim.Config{})
-	tokens := &safe{token: newRegistrar(t, sim).account("ccm")}
+	tokens := &safe{token: account(t, sim, "ccm")}
 	first := tokens.token
 	tokens.set(first, errors.New("no API server"))
 	pool, session := login(t, sim, tokens)
@@ -188,4 +142,132 @@ func TestATokenThatWasRefusedIsTriedOnce(t *testing.T) {
 		g.Expect(err.Error()).NotTo(ContainSubstring("stolen"))
 	}
 	g.Expect(sim.Counters()).To(HaveKeyWithValue("POST /oauth/tenant/token", 1))
+}
+
+const tokenLogin = "POST /oauth/tenant/token"
+
+func TestATokenThatSomebodyCorrectsWorksSoon(t *testing.T) {
+	g, sim := NewWithT(t), vcdsimtest.Start(t, vcdsim.Config{})
+	tokens, clock := &safe{token: "mistyped"}, &laterClock{}
+	pool, session := loginAt(t, sim, tokens, clock)
+	defer func() { _ = pool.Close(context.WithoutCancel(t.Context())) }()
+	_, err := session()
+	g.Expect(err).To(MatchError(vcd.ErrUnauthorized))
+
+	tokens.set(account(t, sim, "ccm"), nil)
+	clock.ahead.Add(int64(time.Minute))
+
+	_, err = session()
+	g.Expect(err).NotTo(HaveOccurred())
+}
+
+func TestATokenThatIsWrongElsewhereIsNotWrongHere(t *testing.T) {
+	g, sim := NewWithT(t), vcdsimtest.Start(t, vcdsim.Config{})
+	pool := vcd.NewPool(vcd.PoolOptions{})
+	defer func() { _ = pool.Close(context.WithoutCancel(t.Context())) }()
+	config := vcd.Config{Site: sim.URL(), Org: "System", CABundle: sim.CA(), ServiceAccount: vcd.NewServiceAccount(&safe{token: account(t, sim, "ccm")})}
+	_, err := pool.Session(t.Context(), config)
+	g.Expect(err).To(MatchError(vcd.ErrUnauthorized))
+
+	config.Org = "acme"
+	_, err = pool.Session(t.Context(), config)
+
+	g.Expect(err).NotTo(HaveOccurred(), "an organisation that it is not for locks nobody else out")
+}
+
+// A late store reads a token, and then somebody else logs in with it, such as the process before this one.
+type late struct {
+	*safe
+
+	meanwhile func()
+}
+
+func (l *late) Load(ctx context.Context) (string, error) {
+	token, err := l.safe.Load(ctx)
+	meanwhile := l.meanwhile
+	l.meanwhile = func() {}
+	meanwhile()
+	return token, err
+}
+
+func TestATokenThatSomebodyElseUsedInTheSameMomentIsReadAgain(t *testing.T) {
+	g, sim := NewWithT(t), vcdsimtest.Start(t, vcdsim.Config{})
+	shared := &safe{token: account(t, sim, "manager")}
+	before, first := login(t, sim, shared)
+	defer func() { _ = before.Close(context.WithoutCancel(t.Context())) }()
+	after, second := login(t, sim, &late{safe: shared, meanwhile: func() {
+		_, err := first()
+		g.Expect(err).NotTo(HaveOccurred())
+	}})
+	defer func() { _ = after.Close(context.WithoutCancel(t.Context())) }()
+
+	_, err := second()
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(shared.stored).To(Equal(2))
+	g.Expect(sim.Counters()).To(HaveKeyWithValue(tokenLogin, 3+1), "the first token was refused once, and the account's own request counts")
+}
+
+func TestATokenThatWasTakenAwayBeforeItWasWrittenDown(t *testing.T) {
+	g, sim := NewWithT(t), vcdsimtest.Start(t, vcdsim.Config{})
+	tokens, another := &safe{token: account(t, sim, "ccm")}, account(t, sim, "another")
+	tokens.set(tokens.token, errors.New("no API server"))
+	pool, session := login(t, sim, tokens)
+	defer func() { _ = pool.Close(context.WithoutCancel(t.Context())) }()
+	_, err := session()
+	g.Expect(err).NotTo(HaveOccurred())
+
+	tokens.set(another, errors.New("no API server"))
+	sim.Edit(func(e *vcdsim.Editor) { e.ExpireSessions() })
+	sim.Faults().Add(vcdsim.Fault{Operation: tokenLogin, Status: 401, Count: 1})
+	s, err := session()
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = s.FindVDC(t.Context(), "acme-vdc")
+	g.Expect(err).NotTo(HaveOccurred())
+
+	rival, used := login(t, sim, &safe{token: another})
+	defer func() { _ = rival.Close(context.WithoutCancel(t.Context())) }()
+	_, err = used()
+	g.Expect(err).To(MatchError(vcd.ErrUnauthorized), "what somebody wrote down was logged in with")
+}
+
+// A broken store has no token.
+type broken struct{ err error }
+
+func (b broken) Load(context.Context) (string, error)        { return "", b.err }
+func (b broken) Store(context.Context, string, string) error { return b.err }
+
+func TestWhyThereIsNoTokenComesBack(t *testing.T) {
+	g, sim := NewWithT(t), vcdsimtest.Start(t, vcdsim.Config{})
+	reason := errors.New("no API server")
+	pool, session := login(t, sim, broken{reason})
+	defer func() { _ = pool.Close(context.WithoutCancel(t.Context())) }()
+
+	_, err := session()
+
+	g.Expect(err).To(And(MatchError(reason), MatchError(vcd.ErrUnavailable)))
+	g.Expect(sim.Counters()).NotTo(HaveKey(tokenLogin))
+}
+
+func TestNobodyLogsInWhileAServiceAccountRests(t *testing.T) {
+	g, sim := NewWithT(t), vcdsimtest.Start(t, vcdsim.Config{})
+	tokens := &safe{token: account(t, sim, "manager")}
+	service := vcd.NewServiceAccount(tokens)
+	pool := vcd.NewPool(vcd.PoolOptions{})
+	defer func() { _ = pool.Close(context.WithoutCancel(t.Context())) }()
+	loggedIn := make(chan error, 1)
+
+	err := service.Rest(t.Context(), func() error {
+		go func() {
+			_, err := pool.Session(t.Context(), vcd.Config{Site: sim.URL(), Org: "acme", CABundle: sim.CA(), ServiceAccount: service})
+			loggedIn <- err
+		}()
+		g.Consistently(loggedIn, "50ms").ShouldNot(Receive())
+		g.Expect(tokens.stored).To(BeZero())
+		return nil
+	})
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Eventually(loggedIn).Should(Receive(BeNil()))
+	g.Expect(tokens.stored).To(Equal(1))
 }

@@ -90,7 +90,7 @@ func (s *Session) usedBefore(t time.Time) bool {
 func (s *Session) token(ctx context.Context) (token, error) {
 	now := s.opts.Clock.Now()
 	if account := s.config.ServiceAccount; account != nil {
-		_ = account.flush(ctx, now) // what was given at the last login works meanwhile
+		account.flush(ctx, now) // what was given at the last login works meanwhile
 	}
 	s.mu.Lock()
 	current, refused := s.current, s.refused[s.version].at(now)
@@ -115,7 +115,7 @@ func (s *Session) renew(ctx context.Context, old token) (token, error) {
 		if err != nil || current.value != "" {
 			return current, err
 		}
-		ctx, cancel := s.site.deadline(forEverybody(context.WithoutCancel(ctx)), min(loginTimeout, s.opts.RequestTimeout))
+		ctx, cancel := s.site.deadline(forEverybody(context.WithoutCancel(ctx)), s.loginTimeout())
 		defer cancel()
 		return s.login(ctx, version)
 	})
@@ -126,6 +126,14 @@ func (s *Session) renew(ctx context.Context, old token) (token, error) {
 	case <-ctx.Done():
 		return token{}, ctx.Err() //nolint:wrapcheck // the caller's own cancellation
 	}
+}
+
+// loginTimeout is how long a login may take. The answer to that of a service account is not given up early: the next token is in it.
+func (s *Session) loginTimeout() time.Duration {
+	if s.config.ServiceAccount != nil {
+		return s.opts.RequestTimeout
+	}
+	return min(loginTimeout, s.opts.RequestTimeout)
 }
 
 // doubtful returns the last failure while somebody tries again after it.
@@ -183,7 +191,7 @@ func (s *Session) close(ctx context.Context) error {
 	s.tasks.stop()
 	var unwritten error
 	if account := s.config.ServiceAccount; account != nil {
-		unwritten = account.flush(ctx, s.opts.Clock.Now().Add(flushEvery))
+		unwritten = account.Rest(ctx, func() error { return nil })
 	}
 	s.mu.Lock()
 	t := s.current

@@ -145,9 +145,13 @@ type sessionKey [sha256.Size]byte
 
 func newSessionKey(base string, c Config) sessionKey {
 	hash := sha256.New()
+	account := ""
+	if c.ServiceAccount != nil { // Its token says nothing: it changes all the time. The version changes when somebody begins anew.
+		account = fmt.Sprintf("%p/%s", c.ServiceAccount, c.Version)
+	}
 	for _, part := range []string{
 		base, c.Org, c.Credentials.Username, c.Credentials.Password, c.Credentials.APIToken, string(c.CABundle),
-		strconv.FormatBool(c.Insecure), fmt.Sprintf("%p", c.ServiceAccount),
+		strconv.FormatBool(c.Insecure), account,
 	} {
 		_, _ = fmt.Fprintf(hash, "%d:%s", len(part), part) // a hash takes everything
 	}

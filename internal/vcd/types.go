@@ -39,7 +39,7 @@ type Config struct {
 	// ServiceAccount takes the place of Credentials; nil: there is none.
 	ServiceAccount *ServiceAccount
 	// Version distinguishes revisions of the same credentials (a Secret's resourceVersion): one wrong
-	// password is tried once per Version.
+	// password is tried once per Version. That of a service account stays while it changes its token itself.
 	Version string
 	// Accepted says that VCD accepted these credentials before, in another life of the process: if it refuses them now, they
 	// may be right again later.

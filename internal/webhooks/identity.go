@@ -30,8 +30,7 @@ func clusterIdentityValidator() *validator[*infrav1.VCDClusterIdentity] {
 		spec: func(i *infrav1.VCDClusterIdentity) any { return i.Spec },
 		rules: func(i *infrav1.VCDClusterIdentity) field.ErrorList {
 			path := field.NewPath("spec")
-			errs := notYet(clusterIdentityFeatures, &i.Spec.VCDIdentitySpec, path)
-			errs = append(errs, identitySpecErrors(&i.Spec.VCDIdentitySpec, path)...)
+			errs := identitySpecErrors(&i.Spec.VCDIdentitySpec, path)
 			errs = append(errs, orgsErrors(i.Spec.Orgs, path.Child("orgs"))...)
 			return append(errs, allowedNamespacesErrors(i.Spec.AllowedNamespaces, path.Child("allowedNamespaces"))...)
 		},

@@ -30,7 +30,7 @@ func TestVCDIdentity(t *testing.T) {
 	caField := []string{"spec.tls.caBundle"}
 	tests := []rejection[*infrav1.VCDIdentity]{
 		{"a user is an identity", func(*infrav1.VCDIdentity) {}, nil, ""},
-		{"a service account is one for a cloud controller manager", func(i *infrav1.VCDIdentity) { i.Spec.Type = infrav1.CredentialServiceAccount }, nil, ""},
+		{"a service account is one, too", func(i *infrav1.VCDIdentity) { i.Spec.Type = infrav1.CredentialServiceAccount }, nil, ""},
 		{"a Secret has a name that Kubernetes allows", func(i *infrav1.VCDIdentity) { i.Spec.SecretRef.Name = "A_B" }, []string{"spec.secretRef.name"}, "RFC 1123"},
 		{"a bundle can hold several certificates", bundle(certificate + "# second\n" + certificate), nil, ""},
 		{"a bundle is not a file name", bundle("/etc/ssl/ca.crt"), caField, "PEM"},
@@ -83,6 +83,7 @@ func TestVCDClusterIdentity(t *testing.T) {
 		{"any organisation stands alone", orgs("acme", "*"), []string{"spec.orgs[1]"}, "must stand alone"},
 		{"an organisation is no pattern", orgs("acme-*"), []string{"spec.orgs[0]"}, "there are no patterns"},
 		{"an organisation has no space around it", orgs("acme "), []string{"spec.orgs[0]"}, "space"},
+		{"a service account is one, too", func(i *infrav1.VCDClusterIdentity) { i.Spec.Type = infrav1.CredentialServiceAccount }, nil, ""},
 		{"the rules of a VCDIdentity hold too", func(i *infrav1.VCDClusterIdentity) { i.Spec.SecretRef.Name = "A_B" }, []string{"spec.secretRef.name"}, ""},
 	}
 	for _, tt := range tests {

@@ -85,15 +85,6 @@ var networkFeatures = []feature[infrav1.NetworkSpec]{
 	},
 }
 
-// A VCDIdentity of type ServiceAccount can be given to a cloud controller manager.
-var clusterIdentityFeatures = []feature[infrav1.VCDIdentitySpec]{
-	{
-		path:  []string{"type"},
-		asked: func(s *infrav1.VCDIdentitySpec) bool { return s.Type == infrav1.CredentialServiceAccount },
-		what:  "a VCDClusterIdentity of type ServiceAccount", instead: "use User, with a password or an API token",
-	},
-}
-
 var failureDomainFeatures = []feature[infrav1.VCDFailureDomainSpec]{
 	{
 		asked: func(*infrav1.VCDFailureDomainSpec) bool { return true },

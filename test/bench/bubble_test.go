@@ -98,7 +98,7 @@ func (b *bubble) startManager(api *apiServer, pool *vcd.Pool) <-chan error {
 	})
 	b.Expect(err).NotTo(HaveOccurred())
 	recorder := &events.FakeRecorder{}
-	identities := controllers.Identities{Client: mgr.GetClient(), Live: api, Namespace: "capvcd-system"}
+	identities := controllers.Identities{Client: mgr.GetClient(), Live: api, Namespace: "capvcd-system", Accounts: &controllers.Accounts{}}
 	sessions := controllers.SessionsOf(pool)
 	b.Expect(errors.Join(
 		(&controllers.VCDIdentityReconciler{Client: mgr.GetClient(), Identities: identities, Recorder: recorder}).SetupWithManager(b.ctx, mgr, controller.Options{MaxConcurrentReconciles: 2}),
