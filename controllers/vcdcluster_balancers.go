@@ -24,6 +24,9 @@ const (
 	// refusedPatience is how long a deletion waits where VCD refuses to show or remove load balancers, unknownPatience where it does not answer.
 	refusedPatience = 2 * time.Minute
 	unknownPatience = time.Hour
+	// afterlife is how long a cloud controller manager may still work when the API server of its cluster is gone: it ends when it could not
+	// renew its lease for ten seconds, and nobody else gets that. Its API server goes with the control plane, so before the VCDCluster.
+	afterlife = 20 * time.Second
 )
 
 // balancers works on the load balancers of edge gateways.
@@ -35,7 +38,8 @@ type balancers interface {
 }
 
 // deleteClusterBalancers removes what the cloud controller manager of the cluster made on the edge gateway of its network: the cloud controller
-// manager died with the last machine. The work is done beside reconciles, which look how far it is.
+// manager died with the last machine, or a little later if it did not run on one; so it is looked once more when something was removed. The work
+// is done beside reconciles, which look how far it is.
 func deleteClusterBalancers(ctx context.Context, s *clusterScope) (outcome, error) {
 	c := s.vcdCluster
 	if out, err := s.waitForMachines(ctx); err != nil || out != done {
@@ -100,6 +104,8 @@ type teardowns struct {
 // A teardown removes the load balancers of a cluster. Who holds the lock of teardowns may look.
 type teardown struct {
 	began   time.Time // the first try
+	tried   time.Time // the last one
+	removal time.Time // when something was last removed; zero: never
 	running bool
 	over    bool     // nothing is left, or it is given up
 	doing   string   // the last step
@@ -119,22 +125,27 @@ func (t *teardowns) step(ctx context.Context, s *clusterScope, gateway vcd.Ref) 
 	case now.running:
 		return wait(taskPoll, infrav1.TaskRunningReason, "Removing load balancers of the cluster from edge gateway %s: %s", gateway.Name, now.doing), nil
 	case now.again.IsZero():
-	case now.err == nil:
+	case now.last():
 		now.over = true
 		if len(now.removed) > 0 {
 			balancersDeleted(s.Recorder, s.vcdCluster, gateway.Name, now.removed)
 		}
 		return done, nil
-	case s.now().Sub(now.began) >= giveUpAfter(s.vcdCluster, now.err):
+	case now.err != nil && s.now().Sub(now.began) >= giveUpAfter(s.vcdCluster, now.err):
 		now.over = true
 		balancersLeft(s.Recorder, s.vcdCluster, fmt.Sprintf("edge gateway %s could not be asked, or did not let them be removed: %v", gateway.Name, now.err))
 		return done, nil
 	case s.now().Before(now.again):
 		return teardownProblem(now.err, gateway, now.again.Sub(s.now())), nil
 	}
-	now.running, now.doing = true, "looking for them"
+	now.running, now.tried, now.doing = true, s.now(), "looking for them"
 	t.begin(ctx, s, now, gateway)
 	return wait(taskPoll, infrav1.TaskRunningReason, "Looking for load balancers of the cluster on edge gateway %s", gateway.Name), nil
+}
+
+// last says whether the last try found nothing, at a time when nobody could make anything any more.
+func (t *teardown) last() bool {
+	return t.err == nil && (t.removal.IsZero() || t.tried.Sub(t.removal) >= afterlife)
 }
 
 func (t *teardowns) of(cluster types.UID, now time.Time) *teardown {
@@ -165,14 +176,14 @@ func (t *teardowns) forget(cluster types.UID) {
 
 // begin starts a try, beside reconciles. Its end wakes the cluster.
 func (t *teardowns) begin(ctx context.Context, s *clusterScope, now *teardown, gateway vcd.Ref) {
+	wake, clock := s.wakeUps.forObject(s.vcdCluster), s.now
 	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), teardownTime)
 	r := removal{driver: s.session.balancers(), gateway: gateway.ID, cluster: s.vcdCluster.Spec.InfraID, doing: func(step lb.Step) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		now.doing = step.String()
+		now.doing, now.removal = step.String(), clock()
 		now.removed = append(now.removed, string(step.Kind)+" "+step.Name)
 	}}
-	wake, clock := s.wakeUps.forObject(s.vcdCluster), s.now
 	go func() {
 		defer wake()
 		defer cancel()
@@ -198,6 +209,8 @@ func giveUpAfter(c *infrav1.VCDCluster, err error) time.Duration {
 // pauseAfter is how long the next try waits.
 func pauseAfter(err error) time.Duration {
 	switch {
+	case err == nil:
+		return afterlife
 	case errors.Is(err, lb.ErrBusy):
 		return taskPoll
 	case errors.Is(err, lb.ErrRefused):
@@ -208,6 +221,8 @@ func pauseAfter(err error) time.Duration {
 
 func teardownProblem(err error, gateway vcd.Ref, after time.Duration) outcome {
 	switch {
+	case err == nil:
+		return wait(after, infrav1.LastLookReason, "Load balancers of the cluster are removed from edge gateway %s; it is looked once more when no cloud controller manager can be left", gateway.Name)
 	case errors.Is(err, lb.ErrBusy):
 		return wait(after, infrav1.EntityBusyReason, "Waiting for VCD, to remove load balancers of the cluster from edge gateway %s", gateway.Name)
 	case errors.Is(err, lb.ErrRefused):

@@ -72,6 +72,12 @@ func (w *balanced) owners(cluster string) []lb.Owner {
 	return found
 }
 
+// hurry lets the clock of the reconciler go so much faster that nobody waits for the last look.
+func (w *balanced) hurry() {
+	began := time.Now()
+	w.cluster.Now = func() time.Time { return began.Add(1000 * time.Since(began)) }
+}
+
 func TestLoadBalancersGoWithTheirCluster(t *testing.T) {
 	w := newBalanced(t)
 	id := w.vcdCluster().Spec.InfraID
@@ -79,6 +85,7 @@ func TestLoadBalancersGoWithTheirCluster(t *testing.T) {
 	w.balance(id, "api", &lb.Range{First: netip.MustParseAddr("192.168.8.2"), Last: netip.MustParseAddr("192.168.8.100")})
 	w.balance("somebody-else", "web", nil)
 	w.Expect(w.owners(id)).NotTo(BeEmpty())
+	w.hurry()
 
 	w.deleteCluster()
 
@@ -94,6 +101,7 @@ func TestLoadBalancersGoThoughTheClusterJustMovedHere(t *testing.T) {
 	c := w.vcdCluster()
 	c.Status = infrav1.VCDClusterStatus{} // A move takes none along.
 	w.Expect(w.client.Status().Update(w.ctx, c)).To(Succeed())
+	w.hurry()
 
 	w.deleteCluster()
 
@@ -116,7 +124,27 @@ func TestLoadBalancersGoThoughTheManagerIsKilled(t *testing.T) {
 	}, patience, "5ms").Should(Equal(metav1.ConditionUnknown), "nobody knows what VCD did")
 
 	w.cluster.teardowns.forget(w.vcdCluster().UID) // What a new manager knows.
+	w.hurry()
 
+	w.Eventually(w.isClusterGone, patience, "5ms").Should(BeTrue())
+	w.Expect(w.owners(id)).To(BeEmpty())
+}
+
+func TestWhatACloudControllerManagerMakesAgainBeforeItDiesGoesToo(t *testing.T) {
+	w := newBalanced(t)
+	id := w.vcdCluster().Spec.InfraID
+	w.balance(id, "web", nil)
+	w.Expect(w.client.Delete(w.ctx, w.vcdCluster())).To(Succeed())
+	w.eventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LastLookReason)
+	w.Expect(w.owners(id)).To(BeEmpty())
+
+	w.balance(id, "web", nil)
+	w.later(afterlife)
+	w.Eventually(func() []lb.Owner { _ = w.isClusterGone(); return w.owners(id) }, patience, "5ms").Should(BeEmpty())
+	w.Expect(w.isClusterGone()).To(BeFalse(), "it may do so once more")
+	w.Expect(conditions.GetReason(w.vcdCluster(), infrav1.LoadBalancersDeletedCondition)).To(Equal(infrav1.LastLookReason))
+
+	w.later(3 * afterlife)
 	w.Eventually(w.isClusterGone, patience, "5ms").Should(BeTrue())
 	w.Expect(w.owners(id)).To(BeEmpty())
 }

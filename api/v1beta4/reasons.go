@@ -190,6 +190,9 @@ const (
 	// LoadBalancersRemainReason means that load balancers of the cluster may be left on its edge gateway, which refuses to show or remove them,
 	// or does not answer. Grant the right, or remove them by hand and follow the message.
 	LoadBalancersRemainReason = "LoadBalancersRemain"
+	// LastLookReason means that the load balancers of the cluster are removed, and it is looked once more whether its cloud controller manager
+	// made one again before it died. Wait.
+	LastLookReason = "LastLook"
 	// VAppNotEmptyReason means that a vApp that is to be deleted holds what is not ours, must outlive it or runs without a VCDMachine.
 	// Move or delete it in VCD.
 	VAppNotEmptyReason = "VAppNotEmpty"
