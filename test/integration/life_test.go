@@ -37,6 +37,7 @@ type life struct {
 	name, endpoint string
 	controlPlanes  int
 	workers        int
+	ccmIdentity    string // of the cloud controller manager; empty: that of the cluster
 }
 
 // newLife prepares a site for a whole cluster.
@@ -88,13 +89,18 @@ func (l *life) manifest() []*unstructured.Unstructured {
 	return out
 }
 
-// adapt gives machines the label of the crew, a second network, and a health check that may replace the only worker.
+// adapt gives machines the label of the crew, a second network, a health check that may replace the only worker, and the cloud controller
+// manager its identity.
 func (l *life) adapt(object *unstructured.Unstructured) {
 	l.t.Helper()
 	put := func(value any, path ...string) {
 		l.g.Expect(unstructured.SetNestedField(object.Object, value, path...)).To(Succeed())
 	}
 	switch object.GetKind() {
+	case "VCDCluster":
+		if l.ccmIdentity != "" {
+			put(l.ccmIdentity, "spec", "cloudProvider", "identityRef", "name")
+		}
 	case "KubeadmControlPlane":
 		put(l.crew.label, "spec", "machineTemplate", "metadata", "labels", clusterv1.WatchLabel)
 	case "MachineDeployment":

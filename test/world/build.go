@@ -30,8 +30,13 @@ func Root() (string, error) {
 
 // BuildManager builds this provider's manager to the file path.
 func BuildManager(ctx context.Context, root, path string) error {
-	if _, err := run(ctx, root, "go", "build", "-o", path, "."); err != nil {
-		return fmt.Errorf("building the manager: %w", err)
+	return Build(ctx, root, ".", path)
+}
+
+// Build builds a program of the repository, given by its package, to the file path.
+func Build(ctx context.Context, root, program, path string) error {
+	if _, err := run(ctx, root, "go", "build", "-o", path, program); err != nil {
+		return fmt.Errorf("building %s: %w", program, err)
 	}
 	return nil
 }

@@ -1,0 +1,187 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/killer"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+const (
+	// managersUser is who the manager works as in VCD; cloud controller managers have a user of their own.
+	managersUser = "capvcd"
+	// afterlife is as long as it may take at most until a cloud controller manager ends that lost its API server, and with it its lease.
+	afterlife = "20s"
+)
+
+// TestLoadBalancersGoWithTheirCluster deletes clusters whose real cloud controller manager made a load balancer, while its Service is there.
+func TestLoadBalancersGoWithTheirCluster(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		run  func(*testing.T)
+	}{
+		{"also what a cloud controller manager that works on makes again", testMadeAgain},
+		{"also if the manager is killed at each step", testKilledWhileRemoving},
+		{"but not if somebody says that they stay", testLoadBalancersKept},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			tt.run(t)
+		})
+	}
+}
+
+func testMadeAgain(t *testing.T) {
+	c := newCaretaker(t, house.crew)
+	c.serves()
+	c.delete()
+	c.g.Eventually(c.lastLook, ages, "100ms").Should(BeTrue())
+	c.g.Expect(c.made()).To(BeEmpty(), "what was there is removed")
+	c.Faults().Add(vcdsim.Fault{Operation: "GET /cloudapi/*", User: managersUser, Status: http.StatusServiceUnavailable}) // No last look meanwhile.
+
+	c.change(func(s *corev1.Service) { s.Spec.Ports = append(s.Spec.Ports, port("more", 8080)) })
+	c.g.Eventually(c.made, patience, "100ms").ShouldNot(BeEmpty(), "it was to make something again")
+	c.g.Expect(c.process.Err()).NotTo(HaveOccurred())
+	c.losesItsAPIServer()
+	c.Faults().Clear()
+
+	c.gone()
+	c.g.Expect(c.made()).To(BeEmpty())
+	c.g.Expect(c.events(c.remembered)).To(ContainElement(ContainSubstring("LoadBalancersDeleted")))
+}
+
+func testKilledWhileRemoving(t *testing.T) {
+	c := newCaretaker(t, newCrew(t, "balancers", quickPoll))
+	c.serves()
+	k := killer.New(t, killer.Options{Victim: c.crew, Flow: "delete"})
+	c.SetGate(func(ctx context.Context, m vcdsim.Moment, r vcdsim.Request) bool { return !balancing(r) || k.Gate(ctx, m, r) })
+
+	c.delete()
+	k.During("delete", func() {
+		c.diesWithItsMachines()
+		c.gone()
+	})
+
+	c.g.Expect(c.made()).To(BeEmpty())
+	c.g.Expect(k.Writes("delete")).NotTo(BeEmpty())
+	for _, w := range k.Writes("delete") {
+		c.g.Expect(k.Killed(vcdsim.Arrived, w)).To(BeTrue(), "nobody was killed before %v", w)
+		c.g.Expect(k.Killed(vcdsim.Worked, w)).To(BeTrue(), "nobody was killed after %v", w)
+	}
+}
+
+func testLoadBalancersKept(t *testing.T) {
+	c := newCaretaker(t, house.crew)
+	c.serves()
+	made := c.made()
+	c.patch(&infrav1.VCDCluster{ObjectMeta: c.meta(c.name)}, fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}}}`, infrav1.KeepLoadBalancersAnnotation))
+
+	c.delete()
+	c.diesWithItsMachines()
+	c.gone()
+
+	c.g.Expect(c.made()).To(Equal(made))
+	c.g.Expect(c.events(c.remembered)).To(ContainElement(And(ContainSubstring("Warning "+infrav1.LoadBalancersRemainReason), ContainSubstring(c.remembered.Spec.InfraID))))
+}
+
+// serves waits until the cloud controller manager has made a load balancer for a Service with two ports.
+func (c *caretaker) serves() {
+	c.t.Helper()
+	c.remembered = c.vcdCluster()
+	c.g.Expect(c.made()).To(BeEmpty())
+	c.start()
+	service := &corev1.Service{ObjectMeta: c.ours("shop"), Spec: corev1.ServiceSpec{
+		Type: corev1.ServiceTypeLoadBalancer, Selector: map[string]string{"app": "shop"}, Ports: []corev1.ServicePort{port("http", 80), port("https", 443)},
+	}}
+	c.g.Expect(house.client.Create(c.t.Context(), service)).To(Succeed())
+	c.t.Cleanup(c.dropService)
+	c.g.Eventually(func(g Gomega) {
+		g.Expect(c.life.get(service)).To(Succeed())
+		g.Expect(service.Status.LoadBalancer.Ingress).To(HaveLen(1))
+	}, patience, "100ms").Should(Succeed())
+	c.g.Expect(c.made()).To(HaveLen(2*2+1), "a pool and a virtual service for each port, and the IP set of the cluster")
+}
+
+func port(name string, number int32) corev1.ServicePort {
+	return corev1.ServicePort{Name: name, Port: number, Protocol: corev1.ProtocolTCP}
+}
+
+// change changes the Service.
+func (c *caretaker) change(change func(*corev1.Service)) {
+	c.t.Helper()
+	c.g.Eventually(func() error {
+		service := &corev1.Service{ObjectMeta: c.meta("shop")}
+		if err := c.life.get(service); err != nil {
+			return err
+		}
+		change(service)
+		return house.client.Update(c.t.Context(), service) //nolint:wrapcheck // a test
+	}, patience, "100ms").Should(Succeed())
+}
+
+// delete deletes the cluster, but not its Service.
+func (c *caretaker) delete() {
+	c.t.Helper()
+	c.g.Expect(house.client.Delete(c.t.Context(), &clusterv1.Cluster{ObjectMeta: c.meta(c.name)})).To(Succeed())
+}
+
+// diesWithItsMachines waits until there are no VMs, and ends the cloud controller manager, which was on one of them.
+func (c *caretaker) diesWithItsMachines() {
+	c.t.Helper()
+	c.g.Eventually(func() []vcdsim.VM { return c.State().VMs }, ages, "50ms").Should(BeEmpty())
+	c.g.Expect(c.process.Kill()).To(Succeed())
+}
+
+// gone waits until the cluster is.
+func (c *caretaker) gone() {
+	c.t.Helper()
+	c.g.Eventually(func() error { return c.life.get(&clusterv1.Cluster{ObjectMeta: c.meta(c.name)}) }, ages, "250ms").ShouldNot(Succeed())
+	c.empty()
+}
+
+// lastLook says whether all load balancers were removed, and only the last look is missing.
+func (c *caretaker) lastLook() (bool, error) {
+	state, err := c.state(&infrav1.VCDCluster{ObjectMeta: c.meta(c.name)}, infrav1.LoadBalancersDeletedCondition)
+	return strings.HasPrefix(state, "False "+infrav1.LastLookReason), err
+}
+
+// balancing says whether a request is about load balancers.
+func balancing(r vcdsim.Request) bool {
+	return strings.Contains(r.Path, "/loadBalancer/") || strings.Contains(r.Path, "/firewallGroups")
+}
+
+// made is what there is of load balancers in VCD.
+func (c *caretaker) made() []string {
+	var out []string
+	for _, d := range c.State().Documents {
+		if strings.Contains(string(d.Body), "cluster="+c.remembered.Spec.InfraID) {
+			out = append(out, d.Path+" "+d.ID)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (c *caretaker) dropService() {
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "shop"}}
+	ctx := context.WithoutCancel(c.t.Context())
+	if err := house.client.Get(ctx, keyOf(service), service); err != nil {
+		c.t.Log(err)
+		return
+	}
+	service.Finalizers = nil
+	c.g.Expect(house.client.Update(ctx, service)).To(Succeed())
+	c.g.Expect(house.client.Delete(ctx, service)).To(Succeed())
+}

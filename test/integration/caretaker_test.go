@@ -1,0 +1,231 @@
+package integration
+
+import (
+	"context"
+	"encoding/pem"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack/process"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/world"
+)
+
+// clusterLabel is on the Nodes and Services of a caretaker's cluster.
+const clusterLabel = "integration.test/cluster"
+
+// uninitialized is the taint that kubelets put on Nodes for a cloud controller manager to remove.
+const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
+
+// A caretaker is a whole cluster with its real cloud controller manager: the program that is shipped, with the arguments and files that the
+// manager rendered and Cluster API applied. Pretend clusters know neither Services nor leases, so it works on those in the API server of the
+// management cluster, where it sees nothing but its own cluster's.
+type caretaker struct {
+	*guest
+
+	remembered *infrav1.VCDCluster // as it was when the cluster was up
+	front      *httptest.Server    // the API server that it sees
+	process    *process.Process
+}
+
+// buildCCM builds the program once.
+var buildCCM = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(house.Dir(), "bin", "cpi")
+	return path, world.Build(context.Background(), house.Root, "./cmd/cpi", path)
+})
+
+// newCaretaker brings up a cluster whose cloud controller manager has an identity of its own.
+func newCaretaker(t *testing.T, c crew) *caretaker {
+	t.Helper()
+	l := newLife(t, c, 1)
+	l.ccmIdentity = l.name + "-ccm"
+	user := l.State().Model.Orgs[1].Users[2]
+	l.create(&corev1.Secret{ObjectMeta: l.meta(l.ccmIdentity), StringData: map[string]string{
+		infrav1.SecretUsername: user.Name, infrav1.SecretPassword: user.Password, infrav1.SecretCABundle: string(l.CA()),
+	}})
+	share := true
+	l.create(&infrav1.VCDIdentity{ObjectMeta: l.meta(l.ccmIdentity), Spec: infrav1.VCDIdentitySpec{
+		Site: l.URL(), SecretRef: infrav1.LocalSecretReference{Name: l.ccmIdentity}, ShareWithClusters: &share,
+	}})
+	l.born()
+	return &caretaker{guest: &guest{life: l, workload: l.workloadClient()}}
+}
+
+func keyOf(obj client.Object) client.ObjectKey { return client.ObjectKeyFromObject(obj) }
+
+// ours is the metadata of what the cloud controller manager sees.
+func (c *caretaker) ours(name string) metav1.ObjectMeta {
+	meta := c.meta(name)
+	meta.Labels = map[string]string{clusterLabel: c.name}
+	return meta
+}
+
+// start does what kubelet would: it mounts and runs what is in the workload cluster. It waits until the Nodes have their addresses.
+func (c *caretaker) start() {
+	c.t.Helper()
+	binary, err := buildCCM()
+	c.g.Expect(err).NotTo(HaveOccurred())
+	c.says("False " + infrav1.CloudProviderUnavailableReason)
+	deployment := &appsv1.Deployment{ObjectMeta: inCluster(addons.DeploymentName)}
+	c.g.Expect(c.guest.get(deployment)).To(Succeed())
+	pod := deployment.Spec.Template.Spec
+	root := filepath.Join(house.Dir(), "ccm-"+c.name)
+	c.mount(pod, root)
+	kubeconfig := c.serve(root)
+	nodes := c.register()
+	args := make([]string, 0, len(pod.Containers[0].Args))
+	for _, arg := range pod.Containers[0].Args {
+		args = append(args, strings.ReplaceAll(arg, "=/etc/", "="+root+"/etc/"))
+	}
+	c.process, err = process.Start(process.Spec{
+		Name: "ccm-" + c.name, Path: binary, Dir: house.Dir(), Env: append(withoutProxies(), c.environment(pod)...),
+		Args: append(args, "--credentials="+filepath.Join(root, "etc/kubernetes/vcloud/basic-auth"), "--kubeconfig="+kubeconfig,
+			"--leader-elect-resource-namespace="+c.namespace, "--secure-port=0", "--probe-address=", "--vcd-task-poll=100ms", "--v=4"),
+	})
+	c.g.Expect(err).NotTo(HaveOccurred())
+	c.t.Cleanup(func() { c.g.Expect(c.process.Kill()).To(Succeed()) })
+	for _, node := range nodes {
+		c.g.Eventually(func(g Gomega) {
+			g.Expect(house.client.Get(c.t.Context(), keyOf(node), node)).To(Succeed())
+			g.Expect(node.Spec.Taints).NotTo(ContainElement(HaveField("Key", uninitialized)))
+			g.Expect(node.Status.Addresses).To(ContainElement(HaveField("Type", corev1.NodeInternalIP)))
+		}, patience, "100ms").Should(Succeed())
+	}
+	c.works()
+}
+
+// mount writes the volumes of a pod below root.
+func (c *caretaker) mount(pod corev1.PodSpec, root string) {
+	c.t.Helper()
+	files := map[string]map[string][]byte{}
+	for _, v := range pod.Volumes {
+		files[v.Name] = map[string][]byte{}
+		switch {
+		case v.ConfigMap != nil:
+			m := &corev1.ConfigMap{ObjectMeta: inCluster(v.ConfigMap.Name)}
+			c.g.Expect(c.guest.get(m)).To(Succeed())
+			for key, value := range m.Data {
+				files[v.Name][key] = []byte(value)
+			}
+		case v.Secret != nil:
+			s := &corev1.Secret{ObjectMeta: inCluster(v.Secret.SecretName)}
+			c.g.Expect(c.guest.get(s)).To(Succeed())
+			maps.Copy(files[v.Name], s.Data)
+		}
+	}
+	for _, m := range pod.Containers[0].VolumeMounts {
+		dir := filepath.Join(root, m.MountPath)
+		c.g.Expect(os.MkdirAll(dir, 0o750)).To(Succeed())
+		for name, content := range files[m.Name] {
+			c.g.Expect(os.WriteFile(filepath.Join(dir, name), content, 0o600)).To(Succeed())
+		}
+	}
+}
+
+// environment reads the variables of a pod.
+func (c *caretaker) environment(pod corev1.PodSpec) []string {
+	c.t.Helper()
+	var out []string
+	for _, e := range pod.Containers[0].Env {
+		ref := e.ValueFrom.SecretKeyRef
+		if ref == nil {
+			continue // There is no pod that it could have something of.
+		}
+		s := &corev1.Secret{ObjectMeta: inCluster(ref.Name)}
+		c.g.Expect(c.guest.get(s)).To(Succeed())
+		out = append(out, e.Name+"="+string(s.Data[ref.Key]))
+	}
+	return out
+}
+
+func withoutProxies() []string {
+	return slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.Contains(strings.ToUpper(e), "_PROXY=") })
+}
+
+// serve serves the API server with the Nodes and Services of the cluster only, and returns the path of a kubeconfig for it.
+func (c *caretaker) serve(dir string) string {
+	c.t.Helper()
+	target, err := url.Parse(house.RESTConfig().Host)
+	c.g.Expect(err).NotTo(HaveOccurred())
+	transport, err := rest.TransportFor(house.RESTConfig())
+	c.g.Expect(err).NotTo(HaveOccurred())
+	c.front = httptest.NewTLSServer(&httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			if path := r.Out.URL.Path; r.Out.Method == http.MethodGet && (path == "/api/v1/services" || path == "/api/v1/nodes") {
+				query := r.Out.URL.Query()
+				query.Set("labelSelector", clusterLabel+"="+c.name)
+				r.Out.URL.RawQuery = query.Encode()
+			}
+		},
+		FlushInterval: -1, // Watches are streams.
+		Transport:     transport,
+		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
+	})
+	c.t.Cleanup(c.closeFront)
+	config := clientcmdapi.NewConfig()
+	config.Clusters["c"] = &clientcmdapi.Cluster{
+		Server: c.front.URL, CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.front.Certificate().Raw}),
+	}
+	config.Contexts["c"] = &clientcmdapi.Context{Cluster: "c"}
+	config.CurrentContext = "c"
+	path := filepath.Join(dir, "kubeconfig")
+	c.g.Expect(clientcmd.WriteToFile(*config, path)).To(Succeed())
+	return path
+}
+
+func (c *caretaker) closeFront() {
+	c.front.CloseClientConnections()
+	c.front.Close()
+}
+
+// losesItsAPIServer ends the API server that the cloud controller manager sees, as the last control plane does when it goes; and waits until it
+// ends by itself.
+func (c *caretaker) losesItsAPIServer() {
+	c.t.Helper()
+	c.closeFront()
+	c.g.Eventually(c.process.Done(), afterlife, "100ms").Should(BeClosed(), "the lease is lost")
+}
+
+// register makes the nodes of the workload cluster anew, as kubelets do that wait for a cloud controller manager.
+func (c *caretaker) register() []*corev1.Node {
+	c.t.Helper()
+	list := &corev1.NodeList{}
+	c.g.Expect(c.workload.List(c.t.Context(), list)).To(Succeed())
+	var nodes []*corev1.Node
+	for i := range list.Items {
+		known := &list.Items[i]
+		node := &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: known.Name, Labels: maps.Clone(known.Labels)},
+			Spec: corev1.NodeSpec{ProviderID: known.Spec.ProviderID, Taints: []corev1.Taint{
+				{Key: uninitialized, Value: "true", Effect: corev1.TaintEffectNoSchedule},
+			}},
+		}
+		metav1.SetMetaDataLabel(&node.ObjectMeta, clusterLabel, c.name)
+		c.g.Expect(house.client.Create(c.t.Context(), node)).To(Succeed())
+		c.t.Cleanup(func() { c.g.Expect(house.client.Delete(context.WithoutCancel(c.t.Context()), node)).To(Succeed()) })
+		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"}}
+		c.g.Expect(house.client.Status().Update(c.t.Context(), node)).To(Succeed())
+		nodes = append(nodes, node)
+	}
+	return nodes
+}
