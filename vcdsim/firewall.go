@@ -168,14 +168,12 @@ func (f ruleForm) create(r *request) (*response, error) {
 // rulePosition is where a new rule goes.
 func (r *request) rulePosition(rule map[string]any, rules []any) (int, error) {
 	position, _ := rule["relativePosition"].(map[string]any)
-	adjacent := slices.IndexFunc(rules, func(v any) bool {
-		m, _ := v.(map[string]any)
-		return text(m, "id") == text(position, "adjacentRuleId")
-	})
+	adjacent := slices.IndexFunc(rules, hasID(text(position, "adjacentRuleId")))
 	where := text(position, "rulePosition")
-	switch since := r.sim.assume.EdgeRuleTopSince; {
-	case (where == "TOP" || where == "BOTTOM") && r.version < since:
+	if since := r.sim.assume.EdgeRuleTopSince; r.version < since && slices.Contains([]string{"TOP", "BOTTOM"}, where) {
 		return 0, badRequest("The rule position %q is invalid before API version %s.", where, since)
+	}
+	switch {
 	case where == "TOP":
 		return 0, nil
 	case where == "BOTTOM" || position == nil:
@@ -190,12 +188,20 @@ func (r *request) rulePosition(rule map[string]any, rules []any) (int, error) {
 	return adjacent, nil
 }
 
+// hasID says whether something is a rule with an id.
+func hasID(id string) func(any) bool {
+	return func(v any) bool {
+		m, _ := v.(map[string]any)
+		return text(m, "id") == id
+	}
+}
+
 func (f ruleForm) get(r *request) (*response, error) {
 	rules, at, err := r.edgeRule()
 	if err != nil {
 		return nil, err
 	}
-	return jsonOK(f.shown(rules[at])), nil
+	return jsonOK(f.shown(r, rules[at])), nil
 }
 
 func (f ruleForm) put(r *request) (*response, error) {
@@ -226,7 +232,7 @@ func (r *request) deleteEdgeRule() (*response, error) {
 
 func showEdgeRules(r *request, p place, out map[string]any) {
 	showRules(r, p, out)
-	firstForm().showAll(out)
+	firstForm().showAll(r, out)
 }
 
 func showRules(r *request, p place, out map[string]any) {

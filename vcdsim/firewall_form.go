@@ -14,15 +14,22 @@ const secondRulesOperation = "/cloudapi/2.0.0/edgeGateways/{gateway}/firewall/ru
 // A ruleForm is how a version of the API writes the rules of a gateway's firewall.
 type ruleForm struct {
 	read func(rule map[string]any) error // makes a rule what is kept
-	show func(rule map[string]any)       // makes what is kept a rule
+	// show makes what is kept a rule, for a version of the API.
+	show func(version string, rule map[string]any)
 }
 
 func firstForm() ruleForm {
-	return ruleForm{read: func(map[string]any) error { return nil }, show: func(rule map[string]any) { delete(rule, "rawPortProtocols") }}
+	return ruleForm{read: func(map[string]any) error { return nil }, show: func(version string, rule map[string]any) {
+		delete(rule, "rawPortProtocols")
+		if version < "38.1" {
+			delete(rule, "sourceFirewallIpAddresses")
+			delete(rule, "destinationFirewallIpAddresses")
+		}
+	}}
 }
 
 func secondForm() ruleForm {
-	return ruleForm{read: readSecondRule, show: func(rule map[string]any) {
+	return ruleForm{read: readSecondRule, show: func(_ string, rule map[string]any) {
 		rule["active"] = rule["enabled"]
 		delete(rule, "enabled")
 		delete(rule, "action")
@@ -37,22 +44,22 @@ func (f ruleForm) prepare(r *request, rule map[string]any) error {
 	return r.prepareRule(rule)
 }
 
-func (f ruleForm) shown(rule any) map[string]any {
+func (f ruleForm) shown(r *request, rule any) map[string]any {
 	kept, _ := rule.(map[string]any)
 	out := maps.Clone(kept)
-	f.show(out)
+	f.show(r.version, out)
 	return out
 }
 
 // ruleLists are the lists of rules in the object that has all of a gateway's firewall.
 var ruleLists = []string{"systemRules", "userDefinedRules", "defaultRules"}
 
-func (f ruleForm) showAll(out map[string]any) {
+func (f ruleForm) showAll(r *request, out map[string]any) {
 	for _, field := range ruleLists {
 		list, _ := out[field].([]any)
 		shown := make([]any, len(list))
 		for i, rule := range list {
-			shown[i] = f.shown(rule)
+			shown[i] = f.shown(r, rule)
 		}
 		out[field] = shown
 	}
@@ -66,7 +73,7 @@ func (r *request) getSecondRules() (*response, error) {
 	x := edgeFirewall()
 	out, _ := x.now(r, p)
 	showRules(r, p, out)
-	secondForm().showAll(out)
+	secondForm().showAll(r, out)
 	return jsonOK(out), nil
 }
 

@@ -66,6 +66,7 @@ func protocolOf(profile string) lb.Protocol {
 func poolOf(p vcd.PoolSummary) lb.Pool {
 	return lb.Pool{
 		Object: object(p.Ref, p.Description, p.Status), Enabled: p.Enabled, Services: refs(p.VirtualServices), Health: string(p.Health),
+		Hints: &lb.Hints{ByGroup: p.ByGroup, Members: p.Members, Monitored: p.ActiveMonitors},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"time"
@@ -15,18 +16,41 @@ import (
 // rounds is in how many turns all pools and IP sets of a cluster are read in full.
 const rounds = 60
 
+// hintAge is how long what was found behind hints is believed, as long as they stay the same.
+const hintAge = 10 * time.Minute
+
 // poolAsKnown is a pool of a list, with what was just read of it in full.
 func (g *gateway) poolAsKnown(p vcd.PoolSummary) lb.Pool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	out := poolOf(p)
-	if known, ok := g.pooled[p.ID]; ok && g.isNew(known.at) {
-		full := known.value
-		full.Object, full.Enabled, full.Services, full.Health = out.Object, out.Enabled, out.Services, out.Health
-		return full
+	return g.withFull(poolOf(p))
+}
+
+// withFull adds to a pool what was read of it in full, if that is new enough. The lock is held.
+func (g *gateway) withFull(p lb.Pool) lb.Pool {
+	if known, ok := g.pooled[p.ID]; ok && !p.Full && g.isNew(known.at) {
+		return known.of(p)
 	}
-	delete(g.pooled, p.ID)
-	return out
+	return p
+}
+
+// believed is a pool with what was read of it in full not long ago, when lists hinted at the same: to read it again for hints
+// would find the same again.
+func (g *gateway) believed(p lb.Pool) (lb.Pool, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	known, ok := g.pooled[p.ID]
+	if !ok || p.Hints == nil || known.hints != *p.Hints || g.driver.opts.Clock.Now().Sub(known.at) > hintAge {
+		return p, false
+	}
+	return known.of(p), true
+}
+
+// of is the pool of a list with what was read in full.
+func (r readPool) of(p lb.Pool) lb.Pool {
+	full := r.value
+	full.Object, full.Enabled, full.Services, full.Health, full.Hints = p.Object, p.Enabled, p.Services, p.Health, p.Hints
+	return full
 }
 
 func (g *gateway) setAsKnown(s vcd.IPSet) lb.Set {
@@ -53,11 +77,30 @@ func (l *look) fullPools(ctx context.Context) error {
 		if p.Full && !l.query.Fresh {
 			continue
 		}
+		if known, ok := l.gateway.believed(p); ok && !l.query.Fresh {
+			l.out.Pools[i] = known
+			continue
+		}
 		full, err := l.gateway.readPool(ctx, l.session, p.ID)
 		if err != nil {
 			return err
 		}
 		l.out.Pools[i] = full
+	}
+	return nil
+}
+
+// fullSets reads the cluster's IP sets in full.
+func (l *look) fullSets(ctx context.Context) error {
+	for i, s := range l.out.Sets {
+		if s.Full && !l.query.Fresh {
+			continue
+		}
+		if err := l.gateway.readSet(ctx, l.session, s.ID); err != nil {
+			return err
+		}
+		s.Full = false
+		l.out.Sets[i] = l.gateway.fullerSet(s)
 	}
 	return nil
 }
@@ -69,11 +112,16 @@ func (g *gateway) readPool(ctx context.Context, s *vcd.Session, id string) (lb.P
 		g.pools.invalidate()  // it may be gone
 		return lb.Pool{}, err //nolint:wrapcheck // says what was asked
 	}
-	full := fullPool(p)
+	known := readPool{read: read[lb.Pool]{fullPool(p), now}}
+	for _, row := range g.pools.known() {
+		if row.ID == id {
+			known.hints = *poolOf(row).Hints
+		}
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.pooled[id] = read[lb.Pool]{full, now}
-	return full, nil
+	g.pooled[id] = known
+	return known.value, nil
 }
 
 func (g *gateway) readSet(ctx context.Context, s *vcd.Session, id string) error {
@@ -94,6 +142,7 @@ func (g *gateway) forget(id string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.pooled, id)
+	delete(g.hinted, id)
 	delete(g.setRead, id)
 }
 
@@ -123,13 +172,7 @@ func (l *look) roll(ctx context.Context) error {
 func (g *gateway) fuller(p lb.Pool) lb.Pool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	known, ok := g.pooled[p.ID]
-	if !ok || p.Full {
-		return p
-	}
-	full := known.value
-	full.Object, full.Enabled, full.Services, full.Health = p.Object, p.Enabled, p.Services, p.Health
-	return full
+	return g.withFull(p)
 }
 
 func (g *gateway) fullerSet(s lb.Set) lb.Set {
@@ -150,35 +193,70 @@ type turn struct {
 	set bool
 }
 
-// due returns whose turn it is, if it is time.
+// due returns whose turn it is, if it is time: first what lists hint at otherwise than before.
 func (g *gateway) due(cluster string) []turn {
-	var all []turn
-	for _, p := range g.pools.known() {
-		if _, origin := lb.OwnerOf(cluster, lb.KindPool, p.Name, p.Description); origin == lb.Marked {
-			all = append(all, turn{id: p.ID})
-		}
+	pools, sets := g.ours(cluster)
+	all := make([]turn, 0, len(pools)+len(sets))
+	for _, p := range pools {
+		all = append(all, turn{id: p.ID})
 	}
-	for _, s := range g.sets.known() {
-		if _, origin := lb.OwnerOf(cluster, lb.KindSet, s.Name, s.Description); origin == lb.Marked {
-			all = append(all, turn{id: s.ID, set: true})
-		}
+	for _, s := range sets {
+		all = append(all, turn{id: s.ID, set: true})
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := g.driver.opts.Clock.Now()
-	switch {
-	case g.rolled.IsZero(): // what was just written, or found after a start, need not be read at once
-		g.rolled = now
-		return nil
-	case len(all) == 0 || now.Sub(g.rolled) < g.driver.opts.RollEvery:
+	if len(all) == 0 || !g.rolled.IsZero() && now.Sub(g.rolled) < g.driver.opts.RollEvery {
 		return nil
 	}
+	first := g.rolled.IsZero() // what was just written, or found after a start, need not be read at once
 	g.rolled = now
-	var turns []turn
-	for range (len(all) + rounds - 1) / rounds {
-		turns = append(turns, all[g.rollNext%len(all)])
-		g.rollNext++
+	maps.DeleteFunc(g.pooled, func(_ string, known readPool) bool { return now.Sub(known.at) > hintAge })
+	turns := g.changed(pools)
+	if first {
+		return nil
 	}
+	for most := (len(all) + rounds - 1) / rounds; len(turns) < most; g.rollNext++ {
+		turns = append(turns, all[g.rollNext%len(all)])
+	}
+	return turns
+}
+
+// ours are the pools and sets that are marked as a cluster's.
+func (g *gateway) ours(cluster string) (pools []vcd.PoolSummary, sets []vcd.IPSet) {
+	for _, p := range g.pools.known() {
+		if _, origin := lb.OwnerOf(cluster, lb.KindPool, p.Name, p.Description); origin == lb.Marked {
+			pools = append(pools, p)
+		}
+	}
+	for _, s := range g.sets.known() {
+		if _, origin := lb.OwnerOf(cluster, lb.KindSet, s.Name, s.Description); origin == lb.Marked {
+			sets = append(sets, s)
+		}
+	}
+	return pools, sets
+}
+
+// changed returns pools that lists hint at otherwise than when they were looked at last, no more than have a turn at once; the others
+// come next time. The lock is held.
+func (g *gateway) changed(pools []vcd.PoolSummary) []turn {
+	var turns []turn
+	seen := make(map[string]lb.Hints, len(pools))
+	for _, p := range pools {
+		hints := *poolOf(p).Hints
+		before, known := g.hinted[p.ID]
+		switch {
+		case p.Members == unknownMembers: // our own doing
+		case !known || hints == before:
+			seen[p.ID] = hints
+		case len(turns) < (len(pools)+rounds-1)/rounds:
+			turns = append(turns, turn{id: p.ID})
+			seen[p.ID] = hints
+		default:
+			seen[p.ID] = before
+		}
+	}
+	g.hinted = seen
 	return turns
 }
 

@@ -35,8 +35,9 @@ type gateway struct {
 	waiting  int                      // for the turn
 	noSets   time.Time                // until then, IP sets are not tried: they were forbidden
 	refused  map[netip.Addr]time.Time // floating IPs that somebody else has, and until when that is believed
-	pooled   map[string]read[lb.Pool] // pools that were read in full, by id
+	pooled   map[string]readPool      // pools that were read in full, by id
 	setRead  map[string]read[lb.Set]  // IP sets that were read in full, by id
+	hinted   map[string]lb.Hints      // what lists hinted at when pools had their turn last, by id
 	rolled   time.Time                // when pools and sets were last read in full in turn
 	rollNext int                      // where the next turn begins
 	seen     map[lb.Kind]bool         // kinds of which a cluster's objects were seen: then a missing right is no proof of absence
@@ -46,6 +47,13 @@ type gateway struct {
 type read[T any] struct {
 	value T
 	at    time.Time
+}
+
+// A readPool is a pool that was read in full, and what lists hinted at then.
+type readPool struct {
+	read[lb.Pool]
+
+	hints lb.Hints
 }
 
 // facts are what the provider of a gateway set up.
@@ -78,7 +86,7 @@ func (d *Driver) at(id string) *gateway {
 func (d *Driver) newGateway(id string) *gateway {
 	g := &gateway{
 		id: id, driver: d, turn: make(chan struct{}, 1), refused: map[netip.Addr]time.Time{},
-		pooled: map[string]read[lb.Pool]{}, setRead: map[string]read[lb.Set]{}, seen: map[lb.Kind]bool{},
+		pooled: map[string]readPool{}, setRead: map[string]read[lb.Set]{}, seen: map[lb.Kind]bool{},
 	}
 	g.turn <- struct{}{}
 	g.facts = &part[facts]{driver: d, id: func(facts) string { return "" }, read: g.readFacts}

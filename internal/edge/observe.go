@@ -54,6 +54,7 @@ func (l *look) all(ctx context.Context) error {
 		{lb.Addresses, l.addresses},
 		{lb.EngineGroups, l.groups},
 		{lb.FullPools, l.fullPools},
+		{lb.FullSets, l.fullSets},
 	}
 	for _, x := range looks {
 		if l.query.Facts.Has(x.facts) {

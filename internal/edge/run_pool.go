@@ -32,6 +32,7 @@ func (r *run) createPool(ctx context.Context) error {
 		made: func(id string) vcd.PoolSummary {
 			return vcd.PoolSummary{
 				Ref: vcd.Ref{ID: id, Name: r.step.Name}, Description: spec.Description, Status: vcd.Realized, Enabled: true, ByGroup: group != "",
+				Members: listedMembers(spec, group), ActiveMonitors: len(spec.Probes) > 0,
 			}
 		},
 	})
@@ -46,6 +47,17 @@ func (r *run) withoutSets(group string, err error) error {
 	r.gateway.forbidSets()
 	return &failure{lb.ErrBusy, err}
 }
+
+// listedMembers is how many members a list will show of a pool; of a group's, nobody knows until then.
+func listedMembers(spec *lb.PoolSpec, group string) int {
+	if group != "" {
+		return unknownMembers
+	}
+	return len(spec.Members)
+}
+
+// unknownMembers is how many members a pool has that was not listed since that changed.
+const unknownMembers = -1
 
 func poolMembers(spec *lb.PoolSpec) []vcd.PoolMember {
 	members := make([]vcd.PoolMember, len(spec.Members))
@@ -84,6 +96,7 @@ func (r *run) updatePool(ctx context.Context) error {
 		func() (vcd.Task, error) { return r.session.UpdatePool(ctx, r.step.ID, change) },
 		func(p *vcd.PoolSummary) {
 			p.Description, p.ByGroup, p.Status = spec.Description, group != "", vcd.Realized
+			p.Members, p.ActiveMonitors = listedMembers(spec, group), len(spec.Probes) > 0
 		})
 	return r.withoutSets(group, err)
 }
@@ -114,11 +127,26 @@ func (r *run) updateSet(ctx context.Context) error {
 		return nil
 	}
 	members := append([]netip.Addr{}, spec.Members...)
+	defer r.recount()
 	return update(ctx, r, r.gateway.sets,
 		func() (vcd.Task, error) {
 			return r.session.UpdateIPSet(ctx, r.step.ID, vcd.IPSetChange{Description: &spec.Description, Addresses: &members})
 		},
 		func(s *vcd.IPSet) { s.Description, s.Status = spec.Description, vcd.Realized })
+}
+
+// recount notes that the pools of the cluster whose members are those of a group have others now.
+func (r *run) recount() {
+	cluster := r.owner(r.step.Set.Description).Cluster
+	r.gateway.pools.change(func(items []vcd.PoolSummary) []vcd.PoolSummary {
+		items = slices.Clone(items)
+		for i, p := range items {
+			if m, _ := lb.ParseMarker(p.Description); p.ByGroup && m.Owner.Cluster == cluster {
+				items[i].Members = unknownMembers
+			}
+		}
+		return items
+	})
 }
 
 // followed says whether the set is as wanted by now: all Services follow a change of nodes, and it takes only one of them to write it down.

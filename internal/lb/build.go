@@ -190,7 +190,9 @@ func (p *planner) buildPool(t *target, members []netip.Addr) Ref {
 		return Ref{Name: name}
 	}
 	spec.Description = describe(t.pool.base.Description, m)
-	if spec.Description != t.pool.base.Description || spec.differs(t.pool.object) || t.pool.base.State == Failed {
+	switch described := spec.Description == t.pool.base.Description; {
+	case described && spec.doubts(t.pool.object) && !p.need(FullPools):
+	case !described || spec.differs(t.pool.object) || t.pool.base.State == Failed:
 		p.step(phasePool, Step{Verb: Update, Kind: KindPool, Name: t.pool.base.Name, ID: t.pool.base.ID, Pool: &spec})
 	}
 	return Ref{t.pool.base.ID, t.pool.base.Name}

@@ -18,20 +18,42 @@ func (p *planner) memberSet() {
 	which := strings.ToLower(string(family))
 	m := Marker{Owner: owner, Listener: which, Wrote: short(words(members)...)}
 	spec := SetSpec{Description: m.String(), Members: members}
-	for _, s := range p.o.Sets {
+	i := slices.IndexFunc(p.o.Sets, func(s Set) bool {
 		got, ok := ParseMarker(s.Description)
-		if !ok || !got.Owner.Is(owner) || got.Listener != which {
-			continue
-		}
-		p.group = Ref{s.ID, s.Name}
-		if got.Wrote != m.Wrote || s.Full && !slices.Equal(membersOf(s.Members, family), members) || s.State == Failed {
-			spec.Description = describe(s.Description, m)
-			p.step(phasePrepare, Step{Verb: Update, Kind: KindSet, Name: s.Name, ID: s.ID, Set: &spec})
-		}
+		return ok && got.Owner.Is(owner) && got.Listener == which
+	})
+	if i < 0 {
+		p.group = Ref{Name: nameFor(KindSet, owner, which)}
+		p.step(phasePrepare, Step{Verb: Create, Kind: KindSet, Name: p.group.Name, Set: &spec})
 		return
 	}
-	p.group = Ref{Name: nameFor(KindSet, owner, which)}
-	p.step(phasePrepare, Step{Verb: Create, Kind: KindSet, Name: p.group.Name, Set: &spec})
+	s := p.o.Sets[i]
+	p.group = Ref{s.ID, s.Name}
+	spec.Description = describe(s.Description, m)
+	if p.setDiffers(s, spec, family) {
+		p.step(phasePrepare, Step{Verb: Update, Kind: KindSet, Name: s.Name, ID: s.ID, Set: &spec})
+	}
+}
+
+// setDiffers says whether an IP set is not as wanted. One that seems to have been changed by somebody is to be read first.
+func (p *planner) setDiffers(s Set, spec SetSpec, f Family) bool {
+	switch {
+	case spec.Description != s.Description, s.State == Failed:
+		return true
+	case s.Full:
+		return !slices.Equal(membersOf(s.Members, f), spec.Members)
+	case s.State == Realized && p.otherCount(len(spec.Members)):
+		p.need(FullSets)
+	}
+	return false
+}
+
+// otherCount says whether a pool of the owner has another number of members than its group should have, as far as lists tell.
+func (p *planner) otherCount(n int) bool {
+	return slices.ContainsFunc(p.all.pools, func(x held[Pool]) bool {
+		h := x.object.Hints
+		return h != nil && h.ByGroup && h.Members >= 0 && h.Members != n && x.base.State == Realized
+	})
 }
 
 func words(addresses []netip.Addr) []string {
@@ -118,6 +140,16 @@ func (s PoolSpec) sameMembers(x Pool) bool {
 	members := slices.Clone(x.Members)
 	slices.SortFunc(members, netip.Addr.Compare)
 	return x.Group == Ref{} && slices.Equal(members, s.Members)
+}
+
+// doubts says whether a pool that was not read in full cannot be as the specification wants it, as far as lists tell. How many members a
+// group has is the group's affair.
+func (s PoolSpec) doubts(x Pool) bool {
+	h := x.Hints
+	if x.Full || h == nil || x.State != Realized {
+		return false
+	}
+	return h.ByGroup != (s.Group != Ref{}) || h.Monitored != (len(s.Probes) > 0) || !h.ByGroup && h.Members >= 0 && h.Members != len(s.Members)
 }
 
 // differs says whether a pool that was read is not as the specification wants it.

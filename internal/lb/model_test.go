@@ -83,9 +83,11 @@ func (m *model) observe(q Query) Observed {
 		pick(&o, &o.Services, q.Owner, KindService, x, x.Object)
 	}
 	for _, x := range m.pools {
+		hints := m.hints(x)
 		if !q.Facts.Has(FullPools) && !m.full {
 			x = Pool{Object: x.Object, Services: x.Services, Enabled: true}
 		}
+		x.Hints = hints
 		x.Full = q.Facts.Has(FullPools) || m.full
 		pick(&o, &o.Pools, q.Owner, KindPool, x, x.Object)
 	}
@@ -106,9 +108,20 @@ func (m *model) observe(q Query) Observed {
 		o.Certificates = slices.Clone(m.certs)
 	}
 	for i := range o.Sets {
-		o.Sets[i].Full = m.full
+		o.Sets[i].Full = m.full || q.Facts.Has(FullSets)
 	}
 	return o
+}
+
+// hints are what lists tell of a pool's members and monitors.
+func (m *model) hints(x Pool) *Hints {
+	h := &Hints{ByGroup: x.Group != Ref{}, Members: len(x.Members), Monitored: len(x.Probes) > 0}
+	for _, s := range m.sets {
+		if s.ID == x.Group.ID {
+			h.Members = len(s.Members)
+		}
+	}
+	return h
 }
 
 // pick puts an object with the owner's or with what others have.

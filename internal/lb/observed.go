@@ -20,6 +20,8 @@ const (
 	Firewall
 	// FullPools: the owner's pools were all read in full.
 	FullPools
+	// FullSets: the cluster's IP sets were all read in full.
+	FullSets
 )
 
 // Has says whether all of the asked facts are known.
@@ -135,6 +137,8 @@ type Pool struct {
 	// Services that send to it.
 	Services []Ref
 	Health   string
+	// Hints of what only the pool itself shows; nil if there are none.
+	Hints *Hints
 
 	// Full says that what follows was read.
 	Full      bool
@@ -144,6 +148,16 @@ type Pool struct {
 	Probes    []Health // Port, Path and Interval only with [Capabilities.HealthPort]
 	Sticky    bool
 	Algorithm string
+}
+
+// Hints are what lists tell of pools in part: enough to see that somebody changed one, often.
+type Hints struct {
+	// ByGroup says that the members are those of a group.
+	ByGroup bool
+	// Members is how many there are; negative if that is not known.
+	Members int
+	// Monitored says that the pool has monitors.
+	Monitored bool
 }
 
 // A Set is an IP set; with Full also its addresses.

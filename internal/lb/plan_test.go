@@ -286,6 +286,21 @@ func TestWhatIsChanged(t *testing.T) {
 			name: "a pool whose members somebody changed, once it is read", mods: []func(*model){withoutSets}, hand: func(m *model) { m.full, m.pools[0].Members = true, nil },
 			want: []string{"update lb-pool tcp-80"},
 		},
+		{
+			name: "a pool with a member less, as lists hint", mods: []func(*model){withoutSets}, hand: func(m *model) { m.pools[0].Members = m.pools[0].Members[:1] },
+			want: []string{"update lb-pool tcp-80"},
+		},
+		{
+			name: "a pool with members of its own in place of the set, as lists hint", hand: func(m *model) { m.pools[1].Group, m.pools[1].Members = Ref{}, []netip.Addr{ip("10.9.9.9")} },
+			want: []string{"update lb-pool tcp-443"},
+		},
+		{
+			name: "a pool without monitors, as lists hint", hand: func(m *model) { m.pools[1].Probes = nil }, want: []string{"update lb-pool tcp-443"},
+		},
+		{
+			name: "a set with an address more, as lists of pools hint", hand: func(m *model) { m.sets[0].Members = append(slices.Clone(m.sets[0].Members), ip("10.9.9.9")) },
+			want: []string{"update ip-set ipv4"},
+		},
 		{name: "nothing of what people may set", hand: func(m *model) {
 			m.full, m.pools[0].Algorithm, m.services[0].Enabled, m.services[0].Description = true, "RANDOM", false, m.services[0].Description+"\nasked Bob"
 		}, want: []string{}},

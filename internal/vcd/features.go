@@ -34,10 +34,9 @@ func (s *Session) Features(ctx context.Context) (Features, error) {
 	return features, nil
 }
 
-func featuresOf(version apiVersion) Features {
-	since := func(major, minor int) bool { return version.compare(apiVersion{major, minor}) >= 0 }
+func featuresOf(agreed apiVersion) Features {
+	since := func(minor int) bool { return agreed.compare(apiVersion{37, minor}) >= 0 }
 	return Features{
-		SharedVIP: since(37, 0), IPv6VIP: since(37, 0), TransparentMode: since(37, 1), MemberGroups: since(37, 1),
-		IPSpaces: since(37, 1), AllocateByValue: since(37, 2),
+		SharedVIP: since(0), IPv6VIP: since(0), TransparentMode: since(1), MemberGroups: since(1), IPSpaces: since(1), AllocateByValue: since(2),
 	}
 }

@@ -38,7 +38,7 @@ func TestOneFirewallRuleComesAndGoesBesideOthers(t *testing.T) {
 			edge := to.edgeOf(t, s)
 			g.Expect(s.Features(ctx)).To(HaveField("SingleFirewallRule", true))
 			g.Expect(s.FirewallRules(ctx, edge)).To(BeEmpty())
-			create := func(spec vcd.FirewallRuleSpec) []vcd.FirewallRule {
+			create := func(spec vcd.FirewallRuleSpec) []vcd.FirewallRule { //nolint:contextcheck // the poller is of all who follow tasks
 				spec.Description, spec.Protocol = "of "+spec.Name, "TCP"
 				task, err := s.CreateFirewallRule(ctx, edge, spec)
 				g.Expect(done(t, s, task, err).Owner).To(Equal(edge), "VCD does not tell the id of a new rule")

@@ -1,0 +1,219 @@
+package edge_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+const (
+	poolsDocument = "1.0.0/loadBalancer/pools"
+	setsDocument  = "1.0.0/firewallGroups"
+)
+
+// newTimedWorld is a world whose clock is moved by hand.
+func newTimedWorld(t *testing.T) (*world, *testClock) {
+	t.Helper()
+	w := newWorld(t, vcdsim.K8sTenant())
+	now := newTestClock()
+	w.opts = edge.Options{Clock: now}
+	w.restart()
+	return w, now
+}
+
+// documents are the ids of what is kept at a path in the simulator.
+func (w *world) documents(path string) []string {
+	var ids []string
+	for _, doc := range w.sim.State().Documents {
+		if doc.Path == path {
+			ids = append(ids, doc.ID)
+		}
+	}
+	return ids
+}
+
+// byHand changes something as a person does.
+func (w *world) byHand(id string, edit func(body map[string]any)) {
+	w.t.Helper()
+	w.sim.Edit(func(e *vcdsim.Editor) { w.Expect(e.Document(id, edit)).To(BeTrue()) })
+}
+
+// sendsTo is what a pool or IP set says of where it leads: its group, its addresses, its port, its monitors.
+func (w *world) sendsTo(id string) string {
+	w.t.Helper()
+	var body struct {
+		Group     struct{ Name string } `json:"memberGroupRef"`
+		Port      int                   `json:"defaultPort"`
+		Members   []struct{ IPAddress string }
+		Addresses []string                `json:"ipAddresses"`
+		Monitors  []struct{ Type string } `json:"healthMonitors"`
+	}
+	for _, doc := range w.sim.State().Documents {
+		if doc.ID == id {
+			w.Expect(json.Unmarshal(doc.Body, &body)).To(Succeed())
+		}
+	}
+	return fmt.Sprintf("%+v", body)
+}
+
+func TestWhatListsHintAtIsRepairedAtOnce(t *testing.T) {
+	foreign := []any{map[string]any{"ipAddress": "10.9.9.9", "port": 1.0, "enabled": true, "ratio": 1.0}}
+	tests := []struct {
+		name    string
+		path    string
+		without bool // the right to make IP sets
+		edit    func(body map[string]any)
+	}{
+		{"members in place of the IP set", poolsDocument, false, func(body map[string]any) {
+			body["memberGroupRef"], body["members"] = nil, foreign
+		}},
+		{"an address more in the IP set", setsDocument, false, func(body map[string]any) {
+			body["ipAddresses"] = append(body["ipAddresses"].([]any), "10.9.9.9")
+		}},
+		{"no monitors", poolsDocument, false, func(body map[string]any) { body["healthMonitors"] = []any{} }},
+		{"a member less", poolsDocument, true, func(body map[string]any) {
+			body["members"] = body["members"].([]any)[:1]
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w, now := newTimedWorld(t)
+			if tt.without {
+				w.sim.Faults().Add(vcdsim.Fault{Status: http.StatusForbidden, Operation: "POST /cloudapi/1.0.0/firewallGroups"})
+			}
+			wishes := []lb.Desired{wish(service("c1", "a"), 80), wish(service("c1", "b"), 80, 443), wish(service("c1", "c"), 80)}
+			for i := range wishes {
+				w.insist(&wishes[i])
+			}
+			now.Advance(31 * time.Second) // before the turn of any pool
+			w.insist(&wishes[0])
+			id := w.documents(tt.path)[0]
+			before := w.sendsTo(id)
+			w.byHand(id, tt.edit)
+			w.Expect(w.sendsTo(id)).NotTo(Equal(before))
+			look := func() (full, writes int) {
+				now.Advance(31 * time.Second)
+				w.calls()
+				for i := range wishes {
+					w.insist(&wishes[i])
+				}
+				counted := w.sim.Counters()
+				full = counted[rolling] + counted["GET /cloudapi/1.0.0/firewallGroups"]
+				_, writes, _ = w.calls()
+				return full, writes
+			}
+
+			full, writes := look()
+			w.Expect(w.sendsTo(id)).To(Equal(before))
+			w.Expect(writes).To(Equal(1))
+			w.Expect(full).To(BeNumerically("<=", 4), "looking, changing, and a turn")
+
+			full, writes = look()
+			w.Expect(writes).To(BeZero())
+			w.Expect(full).To(BeNumerically("<=", 1), "the turn")
+		})
+	}
+}
+
+// TestAPoolOfAnotherGroup is about what lists only show as another number of members, which may be the doing of the group: the pool is
+// the first to have its turn.
+func TestAPoolOfAnotherGroup(t *testing.T) {
+	w, now := newTimedWorld(t)
+	wishes := make([]lb.Desired, 12)
+	for i := range wishes {
+		wishes[i] = wish(service("c1", fmt.Sprint("web-", i)), 80)
+		w.insist(&wishes[i])
+	}
+	minute := func() {
+		now.Advance(61 * time.Second)
+		for i := range wishes {
+			w.insist(&wishes[i])
+		}
+	}
+	minute()
+	org := w.sim.State().Model.Orgs[1].ID
+	var other string
+	w.sim.Edit(func(e *vcdsim.Editor) {
+		other = e.AddDocument(setsDocument, "firewallGroup", org, w.gateway, map[string]any{
+			"name": "theirs", "typeValue": "IP_SET", "ipAddresses": []any{"10.9.9.7", "10.9.9.8", "10.9.9.9"},
+		})
+	})
+	pools := w.documents(poolsDocument)
+	for _, id := range pools[8:11] {
+		w.byHand(id, func(body map[string]any) { body["memberGroupRef"] = map[string]any{"id": other, "name": "theirs"} })
+	}
+
+	for range 3 { // one each minute
+		minute()
+	}
+
+	for _, id := range pools {
+		w.Expect(w.sendsTo(id)).NotTo(ContainSubstring("theirs"))
+	}
+}
+
+// TestAFewPoolsHaveTheirTurnWithinMinutes is about what lists do not show at all.
+func TestAFewPoolsHaveTheirTurnWithinMinutes(t *testing.T) {
+	w, now := newTimedWorld(t)
+	wishes := make([]lb.Desired, 9)
+	for i := range wishes {
+		wishes[i] = wish(service("c1", fmt.Sprint("web-", i)), 80)
+		w.insist(&wishes[i])
+	}
+	for _, id := range w.documents(poolsDocument) {
+		w.byHand(id, func(body map[string]any) { body["defaultPort"] = 1.0 })
+	}
+	w.calls()
+
+	for range 11 { // the first round begins to count; then nine pools and a set
+		now.Advance(61 * time.Second)
+		for i := range wishes {
+			w.insist(&wishes[i])
+		}
+	}
+
+	for _, id := range w.documents(poolsDocument) {
+		w.Expect(w.sendsTo(id)).To(ContainSubstring("Port:30080"))
+	}
+	counted := w.sim.Counters()
+	w.Expect(counted[rolling]+counted["GET /cloudapi/1.0.0/firewallGroups"]).To(BeNumerically("<=", 11+9), "one in full each minute, and what a change reads")
+}
+
+func TestAFullReadThatFoundNothingIsNotRepeatedForTheSameHint(t *testing.T) {
+	w, now := newTimedWorld(t)
+	d := wish(service("c1", "web"), 80)
+	w.insist(&d)
+	observe := func() {
+		now.Advance(31 * time.Second)
+		_, err := w.driver.Observe(t.Context(), w.gateway, lb.Query{Owner: d.Owner, Facts: lb.FullPools})
+		w.Expect(err).NotTo(HaveOccurred())
+	}
+	observe()
+	w.calls()
+	w.opts.RollEvery = time.Hour
+
+	for range 10 {
+		observe()
+	}
+	w.Expect(w.sim.Counters()[rolling]).To(BeNumerically("<=", 5), "the turns")
+
+	w.calls()
+	id := w.documents(poolsDocument)[0]
+	w.byHand(id, func(body map[string]any) { body["healthMonitors"] = []any{} })
+	observe()
+	found := false
+	for _, r := range w.sim.Requests() {
+		found = found || r.Method == http.MethodGet && strings.Contains(r.Path, "loadBalancer/pools/")
+	}
+	w.Expect(found).To(BeTrue(), "another hint is another reason")
+}
