@@ -103,14 +103,19 @@ func cloudProviderRemoved(r events.EventRecorder, c *infrav1.VCDCluster, what []
 }
 
 // balancersDeleted records what of the load balancers of c was removed.
-func balancersDeleted(r events.EventRecorder, c *infrav1.VCDCluster, gateway string, what []string) {
-	happened(r, c, "LoadBalancersDeleted", "Removed from edge gateway "+gateway+": "+few(what))
+func balancersDeleted(r events.EventRecorder, c *infrav1.VCDCluster, where string, what []string) {
+	happened(r, c, "LoadBalancersDeleted", "Removed from "+where+": "+few(what))
 }
 
 // balancersLeft records that load balancers of c may be left.
 func balancersLeft(r events.EventRecorder, c *infrav1.VCDCluster, why string) {
 	r.Eventf(c, nil, corev1.EventTypeWarning, infrav1.LoadBalancersRemainReason, infrav1.LoadBalancersRemainReason, "%s",
 		shorten("Load balancers of the cluster may be left in VCD, marked with its id "+c.Spec.InfraID+": "+why))
+}
+
+// gatewayChanged records that the network of c is on another edge gateway than before.
+func gatewayChanged(r events.EventRecorder, c *infrav1.VCDCluster, gateway vcd.Ref) {
+	happened(r, c, "EdgeGatewayChanged", "The network of the cluster is on edge gateway "+gateway.Name+" now: load balancers on the former one go with the cluster")
 }
 
 // vAppDeleted records that a vApp of c is gone.

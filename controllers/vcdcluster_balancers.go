@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
 const (
@@ -37,7 +37,7 @@ type balancers interface {
 	Run(ctx context.Context, gateway string, step lb.Step) error
 }
 
-// deleteClusterBalancers removes what the cloud controller manager of the cluster made on the edge gateway of its network: the cloud controller
+// deleteClusterBalancers removes what the cloud controller manager of the cluster made on the edge gateways of its network: the cloud controller
 // manager died with the last machine, or a little later if it did not run on one; so it is looked once more when something was removed. The work
 // is done beside reconciles, which look how far it is.
 func deleteClusterBalancers(ctx context.Context, s *clusterScope) (outcome, error) {
@@ -57,42 +57,16 @@ func deleteClusterBalancers(ctx context.Context, s *clusterScope) (outcome, erro
 		return out, err
 	}
 	s.session = opened
-	gateway, out, err := s.gateway(ctx)
-	if err != nil || out != done || gateway.ID == "" {
+	at, out, err := s.place(ctx)
+	if err != nil || out != done || at.name == nowhere.name {
 		return out, err
 	}
-	return s.teardowns.step(ctx, s, gateway)
+	return s.teardowns.step(ctx, s, at)
 }
 
 // neverUsed says whether nothing was made for a cluster: not without an id, nor by who never logged in.
 func neverUsed(c *infrav1.VCDCluster) bool {
 	return c.Spec.InfraID == "" || c.Status.OVDCNetwork == nil && c.Annotations[infrav1.CredentialsAcceptedAnnotation] == ""
-}
-
-// gateway finds the edge gateway of the cluster's network; there is none if the network is gone or is not routed. A cluster that moved here and
-// is deleted at once has no status.
-func (s *clusterScope) gateway(ctx context.Context) (vcd.Ref, outcome, error) {
-	c, known := s.vcdCluster, s.vcdCluster.Status.OVDC != nil && s.vcdCluster.Status.OVDCNetwork != nil
-	name := c.Spec.OVDCNetwork
-	if known {
-		name = c.Status.OVDCNetwork.ID
-	}
-	vdc, out, err := vdcOf(ctx, s.session, c)
-	if err != nil || out != done {
-		if !known && out.reason == infrav1.VDCNotFoundReason {
-			out = done // What was never found has nothing on it.
-		}
-		return vcd.Ref{}, out, err
-	}
-	network, err := s.session.FindNetwork(ctx, vdc, name)
-	switch {
-	case errors.Is(err, vcd.ErrNotFound), name == "":
-		return vcd.Ref{}, done, nil // A network goes after everything that is on it.
-	case err != nil:
-		out, err := refusal(err, "Reading network "+name)
-		return vcd.Ref{}, out, err
-	}
-	return network.EdgeGateway, done, nil
 }
 
 // teardowns are the removals of load balancers of clusters that are deleted. The zero value is usable.
@@ -115,7 +89,7 @@ type teardown struct {
 }
 
 // step looks how far the removal is, and begins it, or begins it again.
-func (t *teardowns) step(ctx context.Context, s *clusterScope, gateway vcd.Ref) (outcome, error) {
+func (t *teardowns) step(ctx context.Context, s *clusterScope, at place) (outcome, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.of(s.vcdCluster.UID, s.now())
@@ -123,24 +97,24 @@ func (t *teardowns) step(ctx context.Context, s *clusterScope, gateway vcd.Ref) 
 	case now.over:
 		return done, nil
 	case now.running:
-		return wait(taskPoll, infrav1.TaskRunningReason, "Removing load balancers of the cluster from edge gateway %s: %s", gateway.Name, now.doing), nil
+		return wait(taskPoll, infrav1.TaskRunningReason, "Removing load balancers of the cluster from %s: %s", at.name, now.doing), nil
 	case now.again.IsZero():
 	case now.last():
 		now.over = true
 		if len(now.removed) > 0 {
-			balancersDeleted(s.Recorder, s.vcdCluster, gateway.Name, now.removed)
+			balancersDeleted(s.Recorder, s.vcdCluster, at.name, now.removed)
 		}
 		return done, nil
 	case now.err != nil && s.now().Sub(now.began) >= giveUpAfter(s.vcdCluster, now.err):
 		now.over = true
-		balancersLeft(s.Recorder, s.vcdCluster, fmt.Sprintf("edge gateway %s could not be asked, or did not let them be removed: %v", gateway.Name, now.err))
+		balancersLeft(s.Recorder, s.vcdCluster, fmt.Sprintf("%s could not be asked, or did not let them be removed: %v", at.name, now.err))
 		return done, nil
 	case s.now().Before(now.again):
-		return teardownProblem(now.err, gateway, now.again.Sub(s.now())), nil
+		return teardownProblem(now.err, at, now.again.Sub(s.now())), nil
 	}
 	now.running, now.tried, now.doing = true, s.now(), "looking for them"
-	t.begin(ctx, s, now, gateway)
-	return wait(taskPoll, infrav1.TaskRunningReason, "Looking for load balancers of the cluster on edge gateway %s", gateway.Name), nil
+	t.begin(ctx, s, now, at)
+	return wait(taskPoll, infrav1.TaskRunningReason, "Looking for load balancers of the cluster on %s", at.name), nil
 }
 
 // last says whether the last try found nothing, at a time when nobody could make anything any more.
@@ -175,10 +149,10 @@ func (t *teardowns) forget(cluster types.UID) {
 }
 
 // begin starts a try, beside reconciles. Its end wakes the cluster.
-func (t *teardowns) begin(ctx context.Context, s *clusterScope, now *teardown, gateway vcd.Ref) {
+func (t *teardowns) begin(ctx context.Context, s *clusterScope, now *teardown, at place) {
 	wake, clock := s.wakeUps.forObject(s.vcdCluster), s.now
 	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), teardownTime)
-	r := removal{driver: s.session.balancers(), gateway: gateway.ID, cluster: s.vcdCluster.Spec.InfraID, doing: func(step lb.Step) {
+	r := removal{driver: s.session.balancers(), at: at, cluster: s.vcdCluster.Spec.InfraID, doing: func(step lb.Step) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		now.doing, now.removal = step.String(), clock()
@@ -219,30 +193,48 @@ func pauseAfter(err error) time.Duration {
 	return unreachablePoll
 }
 
-func teardownProblem(err error, gateway vcd.Ref, after time.Duration) outcome {
+func teardownProblem(err error, at place, after time.Duration) outcome {
 	switch {
 	case err == nil:
-		return wait(after, infrav1.LastLookReason, "Load balancers of the cluster are removed from edge gateway %s; it is looked once more when no cloud controller manager can be left", gateway.Name)
+		return wait(after, infrav1.LastLookReason, "Load balancers of the cluster are removed from %s; it is looked once more when no cloud controller manager can be left", at.name)
 	case errors.Is(err, lb.ErrBusy):
-		return wait(after, infrav1.EntityBusyReason, "Waiting for VCD, to remove load balancers of the cluster from edge gateway %s", gateway.Name)
+		return wait(after, infrav1.EntityBusyReason, "Waiting for VCD, to remove load balancers of the cluster from %s", at.name)
 	case errors.Is(err, lb.ErrRefused):
 		return fail(after, infrav1.LoadBalancersRemainReason,
-			"Load balancers of the cluster may be left on edge gateway %s (%v): grant the right, or remove them and annotate the VCDCluster with %s=true; the deletion goes on without it after %s",
-			gateway.Name, err, infrav1.KeepLoadBalancersAnnotation, refusedPatience)
+			"Load balancers of the cluster may be left on %s (%v): grant the right, or remove them and annotate the VCDCluster with %s=true; the deletion goes on without it after %s",
+			at.name, err, infrav1.KeepLoadBalancersAnnotation, refusedPatience)
 	}
 	return unsure(after, infrav1.LoadBalancersRemainReason,
-		"Load balancers of the cluster may be left on edge gateway %s, which cannot be asked (%v); the deletion goes on without it after %s", gateway.Name, err, unknownPatience)
+		"Load balancers of the cluster may be left on %s, which cannot be asked (%v); the deletion goes on without it after %s", at.name, err, unknownPatience)
 }
 
-// A removal is one try to remove everything that a cluster has on a gateway.
+// A removal is one try to remove everything that a cluster has on its gateways.
 type removal struct {
-	driver           balancers
-	gateway, cluster string
-	doing            func(lb.Step)
+	driver  balancers
+	at      place
+	cluster string
+	doing   func(lb.Step)
+
+	gateway string // the one that is being worked on
 }
 
-// run removes what is there until nothing is left, as far as that can be done now. An error wraps one of package lb.
+// run removes what is there until nothing is left, as far as that can be done now. An error wraps one of package lb. One gateway keeps nothing on
+// another: who refuses is told of when nothing else is to be waited for.
 func (r removal) run(ctx context.Context) error {
+	var failed error
+	refused := r.at.lost
+	for _, r.gateway = range r.at.gateways {
+		if err := r.clear(ctx); errors.Is(err, lb.ErrRefused) {
+			refused = errors.Join(refused, err)
+		} else {
+			failed = errors.Join(failed, err)
+		}
+	}
+	return cmp.Or(failed, refused)
+}
+
+// clear removes what is on one gateway.
+func (r removal) clear(ctx context.Context) error {
 	for range removalRounds {
 		owners, err := r.driver.Owners(ctx, r.gateway, r.cluster)
 		if err != nil || len(owners) == 0 {

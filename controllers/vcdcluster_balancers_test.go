@@ -78,6 +78,12 @@ func (w *balanced) hurry() {
 	w.cluster.Now = func() time.Time { return began.Add(1000 * time.Since(began)) }
 }
 
+// loseNetworks deletes the networks of the cluster's VDC.
+func (w *balanced) loseNetworks() {
+	w.sim.Edit(func(e *vcdsim.Editor) { e.Model.Orgs[1].VDCs[0].Networks = nil })
+	w.Expect(w.owners(w.vcdCluster().Spec.InfraID)).NotTo(BeEmpty())
+}
+
 func TestLoadBalancersGoWithTheirCluster(t *testing.T) {
 	w := newBalanced(t)
 	id := w.vcdCluster().Spec.InfraID
@@ -106,6 +112,54 @@ func TestLoadBalancersGoThoughTheClusterJustMovedHere(t *testing.T) {
 	w.deleteCluster()
 
 	w.Expect(w.owners(id)).To(BeEmpty())
+}
+
+func TestLoadBalancersGoThoughTheirNetworkIsGone(t *testing.T) {
+	w := newBalanced(t)
+	id := w.vcdCluster().Spec.InfraID
+	w.balance(id, "web", nil)
+	w.loseNetworks()
+	w.hurry()
+
+	w.deleteCluster()
+
+	w.Expect(w.owners(id)).To(BeEmpty())
+}
+
+func TestAClusterWhoseGatewayNobodyKnowsSaysThatLoadBalancersMayBeLeft(t *testing.T) {
+	w := newBalanced(t)
+	w.balance(w.vcdCluster().Spec.InfraID, "web", nil)
+	c := w.vcdCluster()
+	delete(c.Annotations, infrav1.EdgeGatewaysAnnotation) // As former versions left it.
+	w.Expect(w.client.Update(w.ctx, c)).To(Succeed())
+	w.loseNetworks()
+	w.Expect(w.client.Delete(w.ctx, w.vcdCluster())).To(Succeed())
+
+	w.eventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersRemainReason)
+
+	w.cluster.Now = func() time.Time { return time.Now().Add(refusedPatience) }
+	w.Eventually(w.isClusterGone, patience, "5ms").Should(BeTrue())
+	w.Expect(w.eventTexts()).To(ContainElement(And(ContainSubstring("LoadBalancersRemain"), ContainSubstring("network nodes"))))
+}
+
+func TestLoadBalancersGoFromAFormerGatewayToo(t *testing.T) {
+	w := newBalanced(t)
+	id := w.vcdCluster().Spec.InfraID
+	w.balance(id, "web", nil)
+	former := w.vcdCluster().Annotations[infrav1.EdgeGatewaysAnnotation]
+	w.Expect(former).To(Equal(w.gateway))
+	c := w.vcdCluster()
+	c.Annotations[infrav1.EdgeGatewaysAnnotation] = "urn:vcloud:gateway:00000000-0000-4000-8000-000000000000"
+	w.Expect(w.client.Update(w.ctx, c)).To(Succeed())
+	_, err := w.reconcileCluster()
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(w.vcdCluster().Annotations[infrav1.EdgeGatewaysAnnotation]).To(HaveSuffix(",%s", w.gateway), "the former one stays")
+	w.Expect(w.eventTexts()).To(ContainElement(ContainSubstring("EdgeGatewayChanged")))
+	w.Expect(w.client.Delete(w.ctx, w.vcdCluster())).To(Succeed())
+
+	w.eventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersRemainReason)
+
+	w.Expect(w.owners(id)).To(BeEmpty(), "a gateway that is gone keeps nothing on the other one")
 }
 
 func TestLoadBalancersGoThoughTheManagerIsKilled(t *testing.T) {

@@ -206,6 +206,7 @@ func reconcileNetwork(ctx context.Context, s *clusterScope) (outcome, error) {
 	}
 	if seen, ok := s.looks.of(c, s.session, s.now()); ok {
 		s.vdc, s.network = seen.vdc, seen.network
+		s.rememberGateway()
 		return done, nil
 	}
 	vdc, err := s.session.FindVDC(ctx, recorded(c, c.Status.OVDC, c.Spec.OVDC))
@@ -217,6 +218,7 @@ func reconcileNetwork(ctx context.Context, s *clusterScope) (outcome, error) {
 		return lookupProblem(err, infrav1.NetworkNotFoundReason, "correct spec.ovdcNetwork of the VCDCluster, or connect the network to the VDC")
 	}
 	s.vdc, s.network = vdc, network
+	s.rememberGateway()
 	c.Status.OVDC = &infrav1.ResourceReference{Name: vdc.Name, ID: vdc.ID}
 	c.Status.OVDCNetwork = &infrav1.ResourceReference{Name: network.Name, ID: network.ID}
 	s.looks.keep(c, look{session: s.session.placements, vdc: vdc, network: network}, s.now())

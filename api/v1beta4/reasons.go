@@ -51,6 +51,9 @@ const (
 	CredentialsAcceptedAnnotation = "infrastructure.cluster.x-k8s.io/credentials-accepted"
 	// VAppCreatedAnnotation on a VCDCluster, with the value "true", says that VCD was asked to create VMs in its vApp.
 	VAppCreatedAnnotation = "infrastructure.cluster.x-k8s.io/vapp-created"
+	// EdgeGatewaysAnnotation on a VCDCluster lists the URNs of the edge gateways that its network was seen on, separated by commas. Load
+	// balancers of a cluster that is deleted are looked for there, also when its network is gone.
+	EdgeGatewaysAnnotation = "infrastructure.cluster.x-k8s.io/edge-gateways"
 	// CloudProviderOfAnnotation on an object in a workload cluster is the id of the cluster whose bundled cloud controller manager it is part of.
 	CloudProviderOfAnnotation = "infrastructure.cluster.x-k8s.io/cloud-provider-of"
 	// CloudProviderAppliedAnnotation on such an object is when the whole set was last applied anew, because somebody had changed it (RFC 3339).

@@ -1,0 +1,106 @@
+package controllers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// A place is where the load balancers of a cluster are.
+type place struct {
+	name     string // as messages say it
+	gateways []string
+	lost     error // why the gateways are not known
+}
+
+// nowhere is the place of a cluster that cannot have load balancers.
+var nowhere place
+
+func onGateways(gateways []vcd.Ref) place {
+	var ids, names []string
+	for _, g := range gateways {
+		ids, names = append(ids, g.ID), append(names, cmp.Or(g.Name, g.ID))
+	}
+	return place{name: "edge gateway " + strings.Join(names, ", "), gateways: ids}
+}
+
+// rememberGateway notes the edge gateway of the cluster's network: what is on it is to be found, too, when the network is gone. Where the network
+// was before stays noted.
+func (s *clusterScope) rememberGateway() {
+	c, gateway := s.vcdCluster, s.network.EdgeGateway
+	known := knownGateways(c)
+	if gateway.ID == "" || slices.Contains(known, gateway.ID) {
+		return
+	}
+	if len(known) > 0 {
+		gatewayChanged(s.Recorder, c, gateway)
+	}
+	annotate(c, infrav1.EdgeGatewaysAnnotation, strings.Join(append(known, gateway.ID), ","))
+}
+
+// knownGateways are the URNs of the edge gateways that the network of a cluster was on.
+func knownGateways(c *infrav1.VCDCluster) []string {
+	return strings.FieldsFunc(c.Annotations[infrav1.EdgeGatewaysAnnotation], func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// place finds out where the load balancers of the cluster are: where its network is, and where it was. A network that is not found proves nothing:
+// it is gone, or is not shown.
+func (s *clusterScope) place(ctx context.Context) (place, outcome, error) {
+	c := s.vcdCluster
+	var gateways []vcd.Ref
+	for _, id := range knownGateways(c) {
+		gateways = append(gateways, vcd.Ref{ID: id})
+	}
+	gateway, found, out, err := s.gateway(ctx)
+	i := slices.IndexFunc(gateways, func(g vcd.Ref) bool { return g.ID == gateway.ID })
+	switch {
+	case err != nil || out != done:
+		return nowhere, out, err
+	case i >= 0:
+		gateways[i] = gateway
+	case gateway.ID != "":
+		gateways = append(gateways, gateway)
+	case len(gateways) == 0 && !found && c.Status.OVDCNetwork != nil:
+		name := c.Status.OVDCNetwork.Name
+		return place{
+			name: "the edge gateway of network " + name,
+			lost: fmt.Errorf("%w: network %s, which says which edge gateway that is, is deleted or is not shown", lb.ErrRefused, name),
+		}, done, nil
+	case len(gateways) == 0:
+		return nowhere, done, nil // What is not routed, or was never found, has nothing on it.
+	}
+	return onGateways(gateways), done, nil
+}
+
+// gateway returns the edge gateway of the cluster's network, if that is found; none if the network is not routed. A cluster that moved here and is
+// deleted at once has no status.
+func (s *clusterScope) gateway(ctx context.Context) (gateway vcd.Ref, found bool, out outcome, err error) {
+	c, name := s.vcdCluster, s.vcdCluster.Spec.OVDCNetwork
+	known := c.Status.OVDC != nil && c.Status.OVDCNetwork != nil
+	if known {
+		name = c.Status.OVDCNetwork.ID
+	}
+	vdc, out, err := vdcOf(ctx, s.session, c)
+	if err != nil || out != done {
+		if !known && out.reason == infrav1.VDCNotFoundReason {
+			out = done
+		}
+		return vcd.Ref{}, false, out, err
+	}
+	network, err := s.session.FindNetwork(ctx, vdc, name)
+	switch {
+	case errors.Is(err, vcd.ErrNotFound), name == "":
+		return vcd.Ref{}, false, done, nil
+	case err != nil:
+		out, err := refusal(err, "Reading network "+name)
+		return vcd.Ref{}, false, out, err
+	}
+	return network.EdgeGateway, true, done, nil
+}
