@@ -39,11 +39,14 @@ func TestARunningClusterMovesAndComesBack(t *testing.T) {
 	s := newScene(t)
 	s.createCluster(s.home)
 	s.available(s.home, 2)
-	vms, before := s.vms(), len(s.site.Simulator.Requests())
+	s.delivered(s.home)
+	vms, before, installed := s.vms(), len(s.site.Simulator.Requests()), s.installed()
 
 	t.Log("moving away")
 	s.move(s.home, s.away)
 	s.available(s.away, 2)
+	s.delivered(s.away)
+	s.Expect(s.installed()).To(Equal(installed), "nothing was applied anew")
 	s.nothingAt(s.home)
 	s.Expect(s.vms()).To(Equal(vms), "the VMs of a cluster that moves")
 	s.Expect(s.writes(before)).To(BeEmpty(), "changes in VCD by a move")
@@ -51,6 +54,9 @@ func TestARunningClusterMovesAndComesBack(t *testing.T) {
 	t.Log("living there")
 	s.scale(s.away, 2)
 	s.available(s.away, 3)
+	s.rotate(s.away, token)
+	s.delivered(s.away)
+	installed = s.installed()
 	vms, before = s.vms(), len(s.site.Simulator.Requests())
 
 	t.Log("moving back, killed while objects are made: nothing was deleted yet, so it starts again")
@@ -61,6 +67,9 @@ func TestARunningClusterMovesAndComesBack(t *testing.T) {
 	s.pause(s.home, false)
 	s.forget(s.away)
 	s.available(s.home, 3)
+	s.delivered(s.home)
+	s.Expect(s.installed()).To(Equal(installed), "nothing was applied anew")
+	s.rotate(s.home, "")
 	s.nothingAt(s.away)
 	s.Expect(s.vms()).To(Equal(vms), "the VMs of a cluster whose move was killed")
 	s.Expect(s.writes(before)).To(BeEmpty(), "changes in VCD by a move that was killed")
@@ -172,7 +181,7 @@ func (s *scene) pause(h house, paused bool) {
 func (s *scene) forget(h house) {
 	s.t.Helper()
 	const kinds = "machines,machinesets,machinedeployments,kubeadmcontrolplanes,kubeadmconfigs,kubeadmconfigtemplates," +
-		"vcdclusters,vcdmachines,vcdmachinetemplates,vcdidentities,secrets,clusters"
+		"vcdclusters,vcdmachines,vcdmachinetemplates,vcdidentities,clusterresourcesets,clusterresourcesetbindings,secrets,clusters"
 	out, err := h.Kubectl(s.t.Context(), nil, "get", "--namespace="+namespace, "--output=name", kinds)
 	s.Expect(err).NotTo(HaveOccurred())
 	for object := range strings.FieldsSeq(string(out)) {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -43,7 +44,9 @@ func newScene(t *testing.T) *scene {
 	s := &scene{WithT: NewWithT(t), t: t}
 	dir, err := os.MkdirTemp("", "move-") //nolint:usetesting // Logs outlive a test that fails.
 	s.Expect(err).NotTo(HaveOccurred())
-	s.site, err = site.Start(t.Context(), dir, vcdsim.K8sTenant())
+	model := vcdsim.K8sTenant()
+	model.Orgs[1].Users[1].APITokens = []string{token}
+	s.site, err = site.Start(t.Context(), dir, model)
 	s.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() {
 		s.Expect(s.site.Close()).To(Succeed())
@@ -67,7 +70,7 @@ func (s *scene) newHouse(dir string) house {
 	variables["CONTROL_PLANE_ENDPOINT_IP"] = "192.168.100.200"
 	s.Expect(w.LocalRepository(stack.Repository{Version: version, Files: files, Variables: variables})).To(Succeed())
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.AddToScheme, addonsv1.AddToScheme, infrav1.AddToScheme} {
 		s.Expect(add(scheme)).To(Succeed())
 	}
 	c, err := client.New(w.RESTConfig(), client.Options{Scheme: scheme})
@@ -102,6 +105,7 @@ func (s *scene) nothingAt(h house) {
 	for _, list := range []client.ObjectList{
 		&clusterv1.ClusterList{}, &clusterv1.MachineList{}, &infrav1.VCDClusterList{}, &infrav1.VCDMachineList{},
 		&infrav1.VCDMachineTemplateList{}, &infrav1.VCDIdentityList{}, &corev1.SecretList{},
+		&addonsv1.ClusterResourceSetList{}, &addonsv1.ClusterResourceSetBindingList{},
 	} {
 		s.Eventually(func() bool { return s.exists(h, list) }, patience, "100ms").Should(BeFalse(), "%T of a cluster that moved away", list)
 	}

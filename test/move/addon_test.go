@@ -1,0 +1,113 @@
+package move
+
+import (
+	"encoding/base64"
+	"fmt"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+// addon is the name of the Secret with the manifests of the cloud controller manager, and of its ClusterResourceSet.
+const addon = name + "-cloud-provider"
+
+// token is one of the user whose password the cluster was made with.
+const token = "token-of-the-cluster-that-moves"
+
+// delivered waits until the cloud controller manager is in the workload cluster as a management cluster has it, in which each object that
+// brings it there is once, and is owned by what is there.
+func (s *scene) delivered(h house) {
+	s.t.Helper()
+	s.Eventually(func(g Gomega) {
+		infra := &infrav1.VCDCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
+		g.Expect(h.client.Get(s.t.Context(), client.ObjectKeyFromObject(infra), infra)).To(Succeed())
+		g.Expect(reason(infra, infrav1.CloudProviderReadyCondition)).To(Equal(infrav1.CloudProviderUnavailableReason), "all that is missing is a pod")
+		sets, bindings, secrets := &addonsv1.ClusterResourceSetList{}, &addonsv1.ClusterResourceSetBindingList{}, &corev1.SecretList{}
+		g.Expect(h.client.List(s.t.Context(), sets)).To(Succeed())
+		g.Expect(h.client.List(s.t.Context(), bindings)).To(Succeed())
+		g.Expect(h.client.List(s.t.Context(), secrets, client.InNamespace(namespace), client.MatchingFields{"type": string(addonsv1.ClusterResourceSetSecretType)})).To(Succeed())
+		g.Expect(sets.Items).To(ConsistOf(HaveField("Name", addon)))
+		g.Expect(secrets.Items).To(ConsistOf(HaveField("Name", addon)))
+		g.Expect(bindings.Items).To(ConsistOf(HaveField("Name", name)))
+		applied := bindings.Items[0].Spec.Bindings
+		g.Expect(applied).To(HaveLen(1))
+		g.Expect(applied[0].ClusterResourceSetName).To(Equal(addon))
+		g.Expect(applied[0].Resources).To(ConsistOf(HaveField("Applied", HaveValue(BeTrue()))))
+		g.Expect(metav1.IsControlledBy(&sets.Items[0], infra)).To(BeTrue(), "%v", sets.Items[0].OwnerReferences)
+		g.Expect(metav1.IsControlledBy(&secrets.Items[0], infra)).To(BeTrue(), "%v", secrets.Items[0].OwnerReferences)
+		for _, obj := range []client.Object{&sets.Items[0], &bindings.Items[0], &secrets.Items[0]} {
+			g.Expect(obj.GetOwnerReferences()).NotTo(BeEmpty())
+			for _, owner := range obj.GetOwnerReferences() {
+				g.Expect(s.uidOf(h, owner)).To(Equal(owner.UID), "%T is owned by %v", obj, owner)
+			}
+		}
+	}, patience, "250ms").Should(Succeed())
+}
+
+// uidOf is the UID of what an owner reference names.
+func (s *scene) uidOf(h house, ref metav1.OwnerReference) (types.UID, error) {
+	owner := &unstructured.Unstructured{}
+	owner.SetAPIVersion(ref.APIVersion)
+	owner.SetKind(ref.Kind)
+	err := h.client.Get(s.t.Context(), client.ObjectKey{Namespace: namespace, Name: ref.Name}, owner)
+	return owner.GetUID(), err
+}
+
+func reason(object interface{ GetConditions() []metav1.Condition }, kind string) string {
+	for _, c := range object.GetConditions() {
+		if c.Type == kind {
+			return c.Reason
+		}
+	}
+	return "absent"
+}
+
+func (s *scene) workload() client.Client {
+	s.t.Helper()
+	kubeconfig, err := s.site.Workloads.AdminKubeconfig(name)
+	s.Expect(err).NotTo(HaveOccurred())
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	s.Expect(err).NotTo(HaveOccurred())
+	c, err := client.New(config, client.Options{})
+	s.Expect(err).NotTo(HaveOccurred())
+	return c
+}
+
+// installed tells of what is in the workload cluster which version it is of: who applies it anew makes another.
+func (s *scene) installed() map[string]string {
+	s.t.Helper()
+	versions, workload := map[string]string{}, s.workload()
+	for _, obj := range []client.Object{
+		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: addons.DeploymentName}}, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: addons.ConfigMapName}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: addons.CredentialsName}},
+	} {
+		obj.SetNamespace(addons.Namespace)
+		s.Expect(workload.Get(s.t.Context(), client.ObjectKeyFromObject(obj), obj)).To(Succeed())
+		versions[obj.GetName()] = obj.GetResourceVersion()
+	}
+	return versions
+}
+
+// rotate changes the token of the cluster's identity, an empty one back to the password, and waits until it is in the workload cluster.
+func (s *scene) rotate(h house, token string) {
+	s.t.Helper()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name + "-credentials", Namespace: namespace}}
+	patch := fmt.Appendf(nil, `{"data":{%q:%q}}`, infrav1.SecretAPIToken, base64.StdEncoding.EncodeToString([]byte(token)))
+	s.Expect(h.client.Patch(s.t.Context(), secret, client.RawPatch(types.MergePatchType, patch))).To(Succeed())
+	workload := s.workload()
+	s.Eventually(func() (string, error) {
+		given := &corev1.Secret{}
+		err := workload.Get(s.t.Context(), client.ObjectKey{Namespace: addons.Namespace, Name: addons.CredentialsName}, given)
+		return string(given.Data[addons.RefreshTokenKey]), err
+	}, patience, "250ms").Should(Equal(token))
+}
