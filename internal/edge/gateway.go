@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -233,9 +234,10 @@ func (g *gateway) readFirewall(ctx context.Context, s *vcd.Session) ([]vcd.Firew
 	return rules, g.tolerate(lb.KindFirewall, err)
 }
 
+// readUsed lists the used addresses, unless all uplinks have those of IP Spaces: the allocations of those say what is used.
 func (g *gateway) readUsed(ctx context.Context, s *vcd.Session) ([]vcd.UsedAddress, error) {
 	f, err := g.fact(ctx, s)
-	if err != nil || f.gateway.UsesIPSpaces {
+	if err != nil || !slices.ContainsFunc(f.gateway.Uplinks, func(u vcd.Uplink) bool { return !u.UsesIPSpaces }) {
 		return nil, err
 	}
 	return s.UsedAddresses(ctx, g.id) //nolint:wrapcheck // says what was asked

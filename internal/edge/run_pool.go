@@ -81,8 +81,12 @@ func (r *run) updatePool(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	types := monitors(spec.Probes)
-	change := vcd.PoolChange{Description: &spec.Description, DefaultPort: &spec.NodePort, Monitors: &types, Sticky: &spec.Sticky}
+	change := vcd.PoolChange{
+		Description: &spec.Description, DefaultPort: &spec.NodePort, Monitors: monitors(spec.Probes), Sticky: &spec.Sticky,
+	}
+	for _, m := range spec.Former {
+		change.NoMonitors = append(change.NoMonitors, string(m))
+	}
 	if group != "" {
 		change.MemberGroup = &group
 	} else {

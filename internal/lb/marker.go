@@ -36,6 +36,8 @@ type Marker struct {
 	Guarded bool
 	// Share is the key under which the owner lets other Services use its address; empty if it does not.
 	Share string
+	// Probe is the monitor that a pool was given, if it is not the one that pools of its listener have unless something else is asked for.
+	Probe Monitor
 	// Wrote is a short hash of what was last written into the object, of what lists do not show; empty if lists show all.
 	// Of an object that was not read in full it says whether it is as wanted.
 	Wrote string
@@ -68,6 +70,7 @@ func (m Marker) words(named bool) string {
 	}
 	add("share=", m.Share)
 	add("wrote=", m.Wrote)
+	add("probe=", string(m.Probe))
 	return strings.Join(words, " ")
 }
 
@@ -119,6 +122,7 @@ var markerFields = map[string]func(m *Marker, value string){
 	"guard":   func(m *Marker, v string) { m.Guarded = v == "yes" },
 	"share":   func(m *Marker, v string) { m.Share = v },
 	"wrote":   func(m *Marker, v string) { m.Wrote = v },
+	"probe":   func(m *Marker, v string) { m.Probe = Monitor(v) },
 }
 
 // describe puts the marker in a description that may hold words of people, in place of the marker that is there. A description that says

@@ -116,10 +116,8 @@ func (p *planner) probes(l Listener) []Health {
 	case h.Monitor != "":
 	case h.Port != 0:
 		h.Monitor = MonitorHTTP
-	case l.Protocol == UDP:
-		h.Monitor = MonitorUDP
 	default:
-		h.Monitor = MonitorTCP
+		h.Monitor = usualProbe(l.Protocol)
 	}
 	return []Health{h}
 }
@@ -160,5 +158,33 @@ func (s PoolSpec) differs(x Pool) bool {
 	if s.NodePort != x.NodePort || s.Sticky != x.Sticky || s.Algorithm != "" && s.Algorithm != x.Algorithm || !s.sameMembers(x) {
 		return true
 	}
-	return !slices.EqualFunc(s.Probes, x.Probes, func(a, b Health) bool { return a.Monitor == b.Monitor && a.Port == b.Port && a.Path == b.Path })
+	return slices.ContainsFunc(s.Probes, func(want Health) bool {
+		return !slices.ContainsFunc(x.Probes, func(h Health) bool { return h.Monitor == want.Monitor && h.Port == want.Port && h.Path == want.Path })
+	})
+}
+
+// usualProbe is the monitor of a pool for which nothing else is asked.
+func usualProbe(p Protocol) Monitor {
+	if p == UDP {
+		return MonitorUDP
+	}
+	return MonitorTCP
+}
+
+// probe notes the monitor in the marker of a pool, and takes away the one that the pool was given before: which of several is ours, the pool
+// itself does not tell.
+func (s *PoolSpec) probe(m *Marker, p Protocol, before *held[Pool]) {
+	now, former := MonitorNone, usualProbe(p)
+	if len(s.Probes) > 0 {
+		now = s.Probes[0].Monitor
+	}
+	if now != usualProbe(p) {
+		m.Probe = now
+	}
+	if before.marker.Probe != "" {
+		former = before.marker.Probe
+	}
+	if before.base.ID != "" && former != now && former != MonitorNone {
+		s.Former = []Monitor{former}
+	}
 }

@@ -291,7 +291,14 @@ func (m *model) pool(s Step) func(Object, Pool) (Pool, error) {
 	return func(o Object, old Pool) (Pool, error) {
 		spec := s.Pool
 		o.Description = spec.Description
-		x := Pool{Object: o, Enabled: true, NodePort: spec.NodePort, Members: spec.Members, Probes: spec.Probes, Sticky: spec.Sticky, Algorithm: old.Algorithm}
+		x := Pool{Object: o, Enabled: true, NodePort: spec.NodePort, Members: spec.Members, Sticky: spec.Sticky, Algorithm: old.Algorithm}
+		x.Probes = slices.Clone(spec.Probes)
+		for _, h := range old.Probes {
+			same := func(p Health) bool { return p.Monitor == h.Monitor }
+			if !slices.Contains(spec.Former, h.Monitor) && !slices.ContainsFunc(spec.Probes, same) {
+				x.Probes = append(x.Probes, h)
+			}
+		}
 		if spec.Algorithm != "" {
 			x.Algorithm = spec.Algorithm
 		} else if x.Algorithm == "" {

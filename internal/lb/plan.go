@@ -144,8 +144,10 @@ type PoolSpec struct {
 	// Group is the IP set whose addresses are the members, or Members are listed; the other one is empty.
 	Group   Ref
 	Members []netip.Addr
-	// Probes, all of them, none of type NONE; an update keeps the settings of what it finds of the same type.
+	// Probes, none of type NONE. An update keeps the settings of what it finds of the same type, and what people added of other types, but for
+	// Former, which was ours.
 	Probes []Health
+	Former []Monitor
 	// Sticky sets persistence by client address; else such persistence is removed and any other kept.
 	Sticky bool
 	// Algorithm; empty leaves it, a new pool gets ROUND_ROBIN.

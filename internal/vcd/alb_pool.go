@@ -75,7 +75,8 @@ type PoolChange struct {
 	DefaultPort *int
 	Members     *[]PoolMember // takes the place of a member group
 	MemberGroup *string       // takes the place of members
-	Monitors    *[]string     // types; those that are there stay as they are
+	Monitors    []string      // types that are added unless they are there; others stay, as those that are there do
+	NoMonitors  []string      // types that are taken away, unless Monitors names them
 	Sticky      *bool         // false takes persistence by address of the client away, and no other
 }
 
@@ -224,7 +225,7 @@ func (c PoolChange) apply(o object) (bool, error) {
 	return either(
 		setIf(o, "name", c.Name), setIf(o, "description", c.Description), setIf(o, "algorithm", c.Algorithm),
 		setIf(o, "defaultPort", c.DefaultPort), setBy(c.MemberGroup, o.setMemberGroup), setBy(c.Members, o.setMembers),
-		setBy(c.Monitors, o.setMonitors), setBy(c.Sticky, o.setSticky),
+		o.setMonitors(c.Monitors, c.NoMonitors), setBy(c.Sticky, o.setSticky),
 	), nil
 }
 
@@ -280,30 +281,22 @@ func (o object) setMembers(members []PoolMember) bool {
 	return true
 }
 
-// setMonitors makes the pool's monitors those of the types given. One that is there already stays as it is.
-func (o object) setMonitors(types []string) bool {
+// setMonitors adds monitors of types that the pool lacks, and takes those of other types away. All others stay as they are.
+func (o object) setMonitors(add, remove []string) bool {
 	var now []object
 	_ = json.Unmarshal(o["healthMonitors"], &now) // null is none
-	list := make([]object, 0, len(types))
-	same := len(now) == len(types)
-	for _, t := range types {
-		var found object
-		for _, m := range now {
-			if m.textOf("type") == t {
-				found = m
-			}
+	list := slices.DeleteFunc(slices.Clone(now), func(m object) bool {
+		return slices.Contains(remove, m.textOf("type")) && !slices.Contains(add, m.textOf("type"))
+	})
+	same := len(list) == len(now)
+	for _, t := range add {
+		if !slices.ContainsFunc(list, func(m object) bool { return m.textOf("type") == t }) {
+			monitor := object{}
+			monitor.set("type", t)
+			list, same = append(list, monitor), false
 		}
-		if found == nil {
-			same = false
-			found = object{}
-			found.set("type", t)
-		}
-		list = append(list, found)
 	}
-	if same {
-		return false
-	}
-	return o.set("healthMonitors", list)
+	return !same && o.set("healthMonitors", list)
 }
 
 func (o object) setSticky(sticky bool) bool {

@@ -189,7 +189,7 @@ func TestChangesKeepWhatOthersWrote(t *testing.T) {
 
 	task, err := s.UpdatePool(ctx, b.pool, vcd.PoolChange{DefaultPort: ptr(30081), Members: &[]vcd.PoolMember{
 		{Address: netip.MustParseAddr("192.168.100.11"), Port: 30081}, {Address: netip.MustParseAddr("192.168.100.13"), Port: 30081},
-	}, Monitors: ptr([]string{"TCP"}), Sticky: ptr(true)})
+	}, Monitors: []string{"TCP"}, Sticky: ptr(true)})
 	done(t, s, task, err)
 
 	to.sim.Edit(func(e *vcdsim.Editor) {
@@ -203,13 +203,13 @@ func TestChangesKeepWhatOthersWrote(t *testing.T) {
 		})
 	})
 	to.sim.ResetCounters()
-	task, err = s.UpdatePool(ctx, b.pool, vcd.PoolChange{DefaultPort: ptr(30081), Monitors: ptr([]string{"TCP"})})
+	task, err = s.UpdatePool(ctx, b.pool, vcd.PoolChange{DefaultPort: ptr(30081), Monitors: []string{"TCP"}})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(task.State).To(Equal(vcd.TaskSucceeded))
 	_, calls := to.calls()
 	g.Expect(calls).To(HaveLen(1), "what is so already is not written: %v", calls)
 
-	task, err = s.UpdatePool(ctx, b.pool, vcd.PoolChange{Sticky: ptr(false), Monitors: ptr([]string{})})
+	task, err = s.UpdatePool(ctx, b.pool, vcd.PoolChange{Sticky: ptr(false), NoMonitors: []string{"TCP"}})
 	done(t, s, task, err)
 	pool, err := s.ServerPool(ctx, b.pool)
 	g.Expect(err).NotTo(HaveOccurred())

@@ -201,7 +201,7 @@ func changeTwice(t *testing.T, body []byte) {
 	address, name, yes, port := netip.MustParseAddr("10.0.0.7"), "n", true, 7
 	for _, apply := range []func(object) (bool, error){
 		PoolChange{
-			Name: &name, Members: &[]PoolMember{{Address: address, Port: 7}}, Monitors: &[]string{"TCP"}, Sticky: &yes, DefaultPort: &port,
+			Name: &name, Members: &[]PoolMember{{Address: address, Port: 7}}, Monitors: []string{"TCP"}, NoMonitors: []string{"PING"}, Sticky: &yes, DefaultPort: &port,
 		}.apply,
 		VirtualServiceChange{Pool: &name, Certificate: &name, Address: &address, Ports: &[]ServicePort{{From: 7}}, Transparent: &yes}.apply,
 		DNATChange{Port: &port, Profile: &name, External: &name}.apply,

@@ -1,0 +1,66 @@
+package edge_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+func TestAMonitorThatPeopleAddedStays(t *testing.T) {
+	w := newWorld(t, vcdsim.K8sTenant())
+	now := newTestClock()
+	w.opts = edge.Options{Clock: now}
+	w.restart()
+	d := wish(service("c1", "web"), 80)
+	w.insist(&d)
+	seen, err := w.driver.Observe(t.Context(), w.gateway, lb.Query{Owner: d.Owner})
+	w.Expect(err).NotTo(HaveOccurred())
+	monitors := func(edit func([]any) []any) (types []any) {
+		w.sim.Edit(func(e *vcdsim.Editor) {
+			e.Document(seen.Pools[0].ID, func(body map[string]any) {
+				list, _ := body["healthMonitors"].([]any)
+				list = edit(list)
+				body["healthMonitors"] = list
+				for _, m := range list {
+					types = append(types, m.(map[string]any)["type"])
+				}
+			})
+		})
+		return types
+	}
+	look := func() []any { return monitors(func(list []any) []any { return list }) }
+	turn := func() {
+		for range 3 { // a pool and a set, one each minute
+			now.Advance(time.Minute)
+			w.insist(&d)
+		}
+	}
+	monitors(func(list []any) []any { return append(list, map[string]any{"type": "PING"}) })
+	w.calls()
+
+	turn()
+	_, writes, calls := w.calls()
+	w.Expect(writes).To(BeZero(), "%v", calls)
+	w.Expect(look()).To(ConsistOf("TCP", "PING"))
+
+	monitors(func(list []any) []any { return list[1:] })
+	turn()
+	w.Expect(look()).To(ConsistOf("TCP", "PING"), "ours comes back")
+
+	d.Listeners[0].Health.Monitor = lb.MonitorHTTP
+	turn()
+	w.Expect(look()).To(ConsistOf("HTTP", "PING"), "ours is replaced")
+
+	d.Listeners[0].Health.Monitor = lb.MonitorNone
+	turn()
+	w.Expect(look()).To(ConsistOf("PING"), "ours goes")
+
+	d.Listeners[0].Health.Monitor = ""
+	turn()
+	w.Expect(look()).To(ConsistOf("TCP", "PING"))
+}
