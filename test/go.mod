@@ -86,6 +86,7 @@ require (
 	go4.org v0.0.0-20201209231011-d4a079459e60 // indirect
 	golang.org/x/mod v0.38.0 // indirect
 	golang.org/x/tools v0.48.0 // indirect
+	k8s.io/cloud-provider v0.36.3 // indirect
 )
 
 require (

@@ -1,0 +1,130 @@
+package rotation
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/config"
+	cpivcd "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// newPool makes what a program has once. It looks things up anew each time, so that there is something to log in for.
+func newPool() *vcd.Pool {
+	return vcd.NewPool(vcd.PoolOptions{RequestsPerSecond: 10000, Burst: 10000, LookupTTL: time.Nanosecond})
+}
+
+// A manager is what main makes of the provider's manager, as far as it logs in.
+type manager struct {
+	house    *house
+	cluster  *controllers.VCDClusterReconciler
+	provider *controllers.CloudProviderReconciler
+}
+
+// newManager starts one that remembers nothing.
+func (h *house) newManager() *manager {
+	identities := controllers.Identities{Client: h.client, Live: h.client, Namespace: "capvcd-system", Accounts: &controllers.Accounts{}}
+	sessions, recorder := controllers.SessionsOf(newPool()), &events.FakeRecorder{}
+	return &manager{
+		house:   h,
+		cluster: &controllers.VCDClusterReconciler{Client: h.client, Live: h.client, Identities: identities, Sessions: sessions, Recorder: recorder},
+		provider: &controllers.CloudProviderReconciler{
+			Client: h.client, Live: h.client, Identities: identities, Sessions: sessions, Recorder: recorder,
+			Workload: empty, Image: "registry.example.com/ccm:v1", LookEvery: time.Minute,
+		},
+	}
+}
+
+// empty is a workload cluster with nothing in it.
+func empty(context.Context, client.ObjectKey) (client.Client, error) {
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	return fake.NewClientBuilder().WithScheme(scheme).Build(), nil
+}
+
+// pass reconciles a cluster with a reconciler, and returns a condition.
+func (m *manager) pass(r reconcile.ObjectReconciler[*infrav1.VCDCluster], name, condition string) (metav1.Condition, error) {
+	key := client.ObjectKey{Namespace: namespace, Name: name}
+	if _, err := reconcile.AsReconciler(m.house.client, r).Reconcile(m.house.ctx, ctrl.Request{NamespacedName: key}); err != nil {
+		return metav1.Condition{}, err
+	}
+	c := &infrav1.VCDCluster{}
+	if err := m.house.client.Get(m.house.ctx, key, c); err != nil {
+		return metav1.Condition{}, err
+	}
+	if got := conditions.Get(c, condition); got != nil {
+		return *got, nil
+	}
+	return metav1.Condition{}, nil
+}
+
+// ready reconciles a cluster until it has its network, which it is asked for each time.
+func (m *manager) ready(name string) {
+	m.house.t.Helper()
+	m.house.Eventually(func(g Gomega) {
+		got, err := m.pass(m.cluster, name, infrav1.NetworkReadyCondition)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(got.Status).To(Equal(metav1.ConditionTrue), got.Message)
+	}, patience, "5ms").Should(Succeed())
+}
+
+// A ccm is a cloud controller manager, as far as it logs in; its workload cluster is a namespace.
+type ccm struct {
+	name     string
+	clients  kubernetes.Interface
+	config   config.Config
+	sessions *cpivcd.Sessions
+}
+
+// newCCM takes the first token from what the manager had rendered, as Cluster API does, and starts.
+func (h *house) newCCM(cluster string) *ccm {
+	clients, err := kubernetes.NewForConfig(h.RESTConfig())
+	h.Expect(err).NotTo(HaveOccurred())
+	c := &ccm{name: "workload-of-" + cluster, clients: clients, config: config.Config{Site: h.sim.URL(), Org: "acme", CABundle: h.sim.CA()}}
+	seeded, err := addons.Parse([]byte(h.value(namespace, cluster+"-cloud-provider-seed", "manifests.yaml")))
+	h.Expect(err).NotTo(HaveOccurred())
+	h.Expect(seeded).To(HaveLen(1))
+	token := &corev1.Secret{}
+	h.Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(seeded[0].Object, token)).To(Succeed())
+	h.Expect(token.Name).To(Equal(addons.ServiceAccountName))
+	token.Namespace = c.name
+	h.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.name}})
+	h.create(token)
+	c.restart()
+	return c
+}
+
+// restart starts one that remembers nothing.
+func (c *ccm) restart() {
+	account := vcd.NewServiceAccount(cpivcd.NewTokenSecret(c.clients.CoreV1().Secrets(c.name), addons.ServiceAccountName))
+	c.sessions = cpivcd.NewSessions(newPool(), c.config, nil).As(account)
+}
+
+// work asks VCD for something.
+func (c *ccm) work(ctx context.Context) error {
+	s, err := c.sessions.Session(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = s.FindVDC(ctx, "acme-vdc")
+	return err
+}

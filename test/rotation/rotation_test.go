@@ -1,0 +1,175 @@
+package rotation
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+const (
+	rounds = 100
+	// password of the system administrator whom no workload cluster may have.
+	password = "canary-of-the-provider"
+)
+
+// TestNobodyIsLockedOut ends all sessions a hundred times. The manager, whose service account several clusters share, and the cloud
+// controller managers of two of them log in again at the same time, and are killed and started again in between.
+func TestNobodyIsLockedOut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts an API server, and -short is set")
+	}
+	log.SetLogger(klog.Background())
+	h := newHouse(t)
+	h.account(managers, vcdsim.RoleClusterAuthor, false)
+	h.account("ccm-a", vcdsim.RoleCloudProvider, true)
+	h.account("ccm-b", vcdsim.RoleCloudProvider, true)
+	h.identity("in-disguise", managers, infrav1.CredentialServiceAccount, true)
+	h.secret("provider", map[string]string{infrav1.SecretUsername: "System/administrator", infrav1.SecretPassword: password})
+	h.identity("provider", "provider", infrav1.CredentialUser, true)
+	h.cluster("a", "192.168.100.200", "ccm-a")
+	h.cluster("b", "192.168.100.201", "ccm-b")
+	m := h.newManager()
+	seen := map[string][]string{managers: {h.value(namespace, managers, infrav1.SecretAPIToken)}}
+	var crew []*ccm
+	for _, cluster := range []string{"a", "b"} {
+		m.ready(cluster)
+		h.says(m, cluster, infrav1.CloudProviderApplyingReason)
+		crew = append(crew, h.newCCM(cluster))
+		seen[crew[len(crew)-1].name] = nil
+	}
+
+	for round := range rounds {
+		h.sim.Edit(func(e *vcdsim.Editor) { e.ExpireSessions() })
+		h.round(round, m, crew)
+		for user, tokens := range seen {
+			now := h.tokenOf(user)
+			h.Expect(tokens).NotTo(ContainElement(now), "round %d: %s has logged in", round, user)
+			seen[user] = append(tokens, now)
+		}
+		switch round % 20 {
+		case 7:
+			m = h.newManager()
+		case 11, 17:
+			crew[round%2].restart()
+		}
+	}
+
+	h.nobodyGetsThem(m)
+	h.nobodyWasRefused()
+	h.tokensAreWhereTheyBelong(seen)
+}
+
+// round has everybody work at the same time, each for several. A cluster is looked at when its spec changes.
+func (h *house) round(round int, m *manager, crew []*ccm) {
+	h.t.Helper()
+	var all sync.WaitGroup
+	for _, cluster := range []string{"a", "b"} {
+		change := fmt.Appendf(nil, `{"spec":{"loadBalancer":{"vipSubnet":"10.0.%d.0/24"}}}`, round)
+		h.Expect(h.client.Patch(h.ctx, &infrav1.VCDCluster{ObjectMeta: meta(cluster)}, client.RawPatch(types.MergePatchType, change))).To(Succeed())
+		all.Go(func() { m.ready(cluster) })
+	}
+	for _, c := range crew {
+		for range 2 {
+			all.Go(func() { h.Expect(c.work(h.ctx)).To(Succeed(), c.name) })
+		}
+	}
+	all.Wait()
+}
+
+// tokenOf is the token of the manager or of a cloud controller manager.
+func (h *house) tokenOf(user string) string {
+	if user == managers {
+		return h.value(namespace, managers, infrav1.SecretAPIToken)
+	}
+	return h.value(user, addons.ServiceAccountName, addons.RefreshTokenKey)
+}
+
+// says waits for a reason of CloudProviderReady.
+func (h *house) says(m *manager, cluster, reason string) {
+	h.t.Helper()
+	h.Eventually(func(g Gomega) {
+		got, err := m.pass(m.provider, cluster, infrav1.CloudProviderReadyCondition)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(got.Status).To(Equal(metav1.ConditionFalse))
+		g.Expect(got.Reason).To(Equal(reason), got.Message)
+	}, patience, "5ms").Should(Succeed())
+}
+
+// nobodyGetsThem wishes for credentials that must not leave the management cluster.
+func (h *house) nobodyGetsThem(m *manager) {
+	for i, tt := range []struct{ cluster, identity, reason string }{
+		{"c", managers, infrav1.IdentityNotSharedReason},
+		{"d", "in-disguise", infrav1.TokenTakenReason},
+		{"e", "ccm-a", infrav1.TokenTakenReason},
+		{"f", "provider", infrav1.IdentityNotShareableReason},
+	} {
+		h.cluster(tt.cluster, "192.168.100.21"+string(rune('0'+i)), tt.identity)
+		m.ready(tt.cluster)
+		h.says(m, tt.cluster, tt.reason)
+	}
+}
+
+// nobodyWasRefused checks that every login was one with the newest token.
+func (h *house) nobodyWasRefused() {
+	logins := 0
+	for _, r := range h.sim.Requests() {
+		if strings.HasSuffix(r.Path, "/token") {
+			h.Expect(r.Status).To(Equal(200), r.Path)
+			logins++
+		}
+	}
+	h.Expect(logins).To(BeNumerically(">=", 3*rounds))
+	h.Expect(logins).To(BeNumerically("<", 4*rounds), "one login for all who need it")
+}
+
+// tokensAreWhereTheyBelong looks for all tokens that there ever were, and for the password, in everything that holds data.
+func (h *house) tokensAreWhereTheyBelong(seen map[string][]string) {
+	secrets, maps := &corev1.SecretList{}, &corev1.ConfigMapList{}
+	h.Expect(h.client.List(h.ctx, secrets)).To(Succeed())
+	h.Expect(h.client.List(h.ctx, maps)).To(Succeed())
+	texts := map[string]string{}
+	for _, s := range secrets.Items {
+		for key, value := range s.Data {
+			texts[s.Namespace+"/"+s.Name] += key + ": " + string(value) + "\n"
+		}
+	}
+	for _, m := range maps.Items {
+		for key, value := range m.Data {
+			texts[m.Namespace+"/"+m.Name] += key + ": " + value + "\n"
+		}
+	}
+	h.Expect(texts).To(HaveKey(namespace+"/a-cloud-provider"), "what is given to workload clusters is among them")
+	h.Expect(holding(texts, seen[managers])).To(ConsistOf(namespace + "/" + managers))
+	h.Expect(holding(texts, []string{password})).To(ConsistOf(namespace + "/provider"))
+	for _, c := range []string{"a", "b"} {
+		h.Expect(holding(texts, seen["workload-of-"+c])).To(ConsistOf("workload-of-" + c + "/" + addons.ServiceAccountName))
+	}
+}
+
+// holding lists what has one of some secrets in it, as it is or encoded.
+func holding(texts map[string]string, hidden []string) []string {
+	var found []string
+	for name, text := range texts {
+		if slices.ContainsFunc(hidden, func(s string) bool {
+			return strings.Contains(text, s) || strings.Contains(text, base64.StdEncoding.EncodeToString([]byte(s)))
+		}) {
+			found = append(found, name)
+		}
+	}
+	return found
+}
