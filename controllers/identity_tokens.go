@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -68,8 +68,6 @@ func (p *storeError) Error() string {
 // Load reads the token from the API server, and writes down there that it is the manager's and about to be traded: what cannot
 // be written now could not be written after the login either, when it is too late.
 func (t *tokenSecret) Load(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
-	defer cancel()
 	idle, err := t.identities.idle(ctx, t.key)
 	switch {
 	case err != nil:
@@ -98,8 +96,6 @@ func (t *tokenSecret) Load(ctx context.Context) (string, error) {
 
 // Store writes the next token, unless somebody wrote another one.
 func (t *tokenSecret) Store(ctx context.Context, old, token string) error {
-	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
-	defer cancel()
 	return t.change(ctx, func(secret *corev1.Secret) error {
 		if tokenIn(secret) != old {
 			return fmt.Errorf("writing Secret %s: somebody else did: %w", t.key, vcd.ErrConflict)
@@ -113,14 +109,15 @@ func (t *tokenSecret) Store(ctx context.Context, old, token string) error {
 
 // change changes the Secret as it is at the API server. Somebody else's change in the same moment means to look again.
 func (t *tokenSecret) change(ctx context.Context, change func(*corev1.Secret) error) error {
+	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
+	defer cancel()
 	for {
 		secret := &corev1.Secret{}
 		if err := t.identities.Live.Get(ctx, t.key, secret); err != nil {
 			return fmt.Errorf("getting Secret %s: %w", t.key, err)
 		}
-		before := secret.Annotations[infrav1.TokenChainAnnotation]
-		secret.Annotations = maps.Clone(secret.Annotations)
-		if err := change(secret); err != nil || secret.Annotations[infrav1.TokenChainAnnotation] == before {
+		before := secret.DeepCopy()
+		if err := change(secret); err != nil || equality.Semantic.DeepEqual(before, secret) {
 			return err
 		}
 		err := t.identities.Client.Update(ctx, secret)

@@ -13,9 +13,11 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
@@ -149,14 +151,16 @@ func TestTheAnswerToALoginIsLost(t *testing.T) {
 }
 
 // refuseWrites makes writes of the credentials fail while refuse says why.
-func (w *world) refuseWrites(t *testing.T, refuse func() error) {
+func (w *world) refuseWrites(t *testing.T, refuse func(*corev1.Secret) error) {
 	t.Helper()
 	watched, ok := w.client.(client.WithWatch)
 	w.Expect(ok).To(BeTrue())
 	w.client = interceptor.NewClient(watched, interceptor.Funcs{
 		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {
-			if err := refuse(); obj.GetName() == "tenant-credentials" && err != nil {
-				return err
+			if secret, ok := obj.(*corev1.Secret); ok && obj.GetName() == "tenant-credentials" {
+				if err := refuse(secret); err != nil {
+					return err
+				}
 			}
 			return c.Update(ctx, obj, opts...)
 		},
@@ -173,7 +177,7 @@ func TestNobodyLogsInWhileTheNextTokenCannotBeWritten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newAccountWorld(t)
 			first, now := w.token(), refusal
-			w.refuseWrites(t, func() error { return now })
+			w.refuseWrites(t, func(*corev1.Secret) error { return now })
 
 			w.eventuallyCluster(infrav1.IdentityReadyCondition, infrav1.TokenNotWritableReason)
 			w.Expect(w.accountLogins()).To(Equal(1), "but for the grant itself")
@@ -189,7 +193,7 @@ func TestNobodyLogsInWhileTheNextTokenCannotBeWritten(t *testing.T) {
 func TestATokenIsWrittenAlthoughSomebodyElseWritesTheSecret(t *testing.T) {
 	w := newAccountWorld(t)
 	conflicts := 3
-	w.refuseWrites(t, func() error {
+	w.refuseWrites(t, func(*corev1.Secret) error {
 		if conflicts--; conflicts >= 0 {
 			return apierrors.NewConflict(schema.GroupResource{Resource: "secrets"}, "tenant-credentials", nil)
 		}
@@ -202,27 +206,29 @@ func TestATokenIsWrittenAlthoughSomebodyElseWritesTheSecret(t *testing.T) {
 	w.eventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
+// pauseCluster pauses the Cluster, or goes on.
+func (w *world) pauseCluster(paused bool) {
+	cluster := testCAPICluster()
+	w.Expect(w.client.Get(w.ctx, client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
+	cluster.Spec.Paused = ptr.To(paused)
+	w.Expect(w.client.Update(w.ctx, cluster)).To(Succeed())
+}
+
 func TestNobodyLogsInForPausedClusters(t *testing.T) {
 	w := newAccountWorld(t)
 	w.eventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	s, _, err := w.cluster.Identities.open(w.ctx, w.cluster.Sessions, w.vcdCluster())
 	w.Expect(err).NotTo(HaveOccurred())
-	cluster := testCAPICluster()
-	pause := func(paused bool) {
-		w.Expect(w.client.Get(w.ctx, client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
-		cluster.Spec.Paused = ptr.To(paused)
-		w.Expect(w.client.Update(w.ctx, cluster)).To(Succeed())
-	}
 	token, before := w.token(), w.accountLogins()
 
-	pause(true)
+	w.pauseCluster(true)
 	w.expireSessions()
 	_, err = s.FindTemplate(w.ctx, "kubernetes", "ubuntu-2404-kube-v1.36.3")
 
 	w.Expect(err).To(MatchError(ContainSubstring("are paused")), "what goes on in the background, too")
 	w.Expect(w.token()).To(Equal(token), "what moves to another management cluster is the last token")
 	w.Expect(w.accountLogins()).To(Equal(before))
-	pause(false)
+	w.pauseCluster(false)
 	w.afterAWhile()
 	w.eventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.Expect(w.accountLogins()).To(Equal(before + 1))
@@ -261,4 +267,58 @@ func TestTheSessionOfAServiceAccountEndsWithItsIdentity(t *testing.T) {
 	w.identify("tenant")
 
 	w.Eventually(func() int { return w.sim.Counters()["DELETE /api/session"] }, patience, "5ms").Should(Equal(1))
+}
+
+// held says whether clusterctl has to wait with the Secret.
+func (w *world) held() bool {
+	_, held := w.secret("tenant-credentials").Annotations[clusterctlv1.BlockMoveAnnotation]
+	return held
+}
+
+func TestATokenMovesWhenNobodyLogsInAnyMore(t *testing.T) {
+	w := newAccountWorld(t)
+	held := func() bool {
+		w.identify("tenant")
+		return w.held()
+	}
+	w.Expect(held()).To(BeFalse(), "nobody has used the token")
+	w.eventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.Expect(held()).To(BeTrue())
+
+	w.pauseCluster(true)
+	w.Expect(held()).To(BeFalse())
+	w.pauseCluster(false)
+	w.Expect(held()).To(BeTrue())
+
+	i := testIdentity("")
+	w.Expect(w.client.Get(w.ctx, client.ObjectKeyFromObject(i), i)).To(Succeed())
+	i.Spec.Type = infrav1.CredentialUser
+	w.Expect(w.client.Update(w.ctx, i)).To(Succeed())
+	w.Expect(held()).To(BeFalse(), "a user's token stays the same")
+}
+
+func TestATokenThatIsNotWrittenDownDoesNotMove(t *testing.T) {
+	w := newAccountWorld(t)
+	first, written := w.token(), true
+	w.refuseWrites(t, func(secret *corev1.Secret) error {
+		if !written && string(secret.Data["apiToken"]) != first {
+			return errors.New("no API server")
+		}
+		return nil
+	})
+	written = false
+	w.eventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.identify("tenant")
+	w.Expect(w.held()).To(BeTrue())
+	w.pauseCluster(true)
+
+	key := client.ObjectKey{Namespace: testNamespace, Name: "tenant"}
+	_, err := reconcile.AsReconciler(w.client, w.identity).Reconcile(w.ctx, reconcile.Request{NamespacedName: key})
+	w.Expect(err).To(MatchError(ContainSubstring("no API server")))
+	w.Expect(w.held()).To(BeTrue())
+
+	written = true
+	w.identify("tenant")
+	w.Expect(w.held()).To(BeFalse())
+	w.Expect(w.token()).NotTo(Equal(first))
 }

@@ -140,7 +140,10 @@ func reconcileSecret(ctx context.Context, s *identityScope) (outcome, error) {
 	if err := controllerutil.SetOwnerReference(s.obj, secret, s.client.Scheme()); err != nil {
 		return done, fmt.Errorf("owning Secret %s: %w", key, err)
 	}
-	return done, s.patchSecret(ctx, secret, before)
+	if err := s.patchSecret(ctx, secret, before); err != nil {
+		return done, err
+	}
+	return done, s.holdMoves(ctx, secret)
 }
 
 // releaseSecret lets the identity and its Secret go once no VCDCluster refers to the identity: without it what is

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -144,4 +145,41 @@ func (s *identityScope) patchSecret(ctx context.Context, secret, before client.O
 		return fmt.Errorf("patching Secret %s: %w", client.ObjectKeyFromObject(secret), err)
 	}
 	return nil
+}
+
+// holdMoves keeps clusterctl from copying the token of a service account while the manager may still log in, which would make the copy
+// worthless: not before all clusters that use it are paused, nobody logs in any more, and the last token is written down.
+func (s *identityScope) holdMoves(ctx context.Context, secret *corev1.Secret) error {
+	_, held := secret.Annotations[clusterctlv1.BlockMoveAnnotation]
+	hold, err := s.maySpend(ctx, secret)
+	if err != nil || hold == held {
+		return err
+	}
+	store := &tokenSecret{identities: s.identities, key: client.ObjectKeyFromObject(secret)}
+	if hold {
+		return store.change(ctx, func(secret *corev1.Secret) error {
+			metav1.SetMetaDataAnnotation(&secret.ObjectMeta, clusterctlv1.BlockMoveAnnotation, "")
+			return nil
+		})
+	}
+	err = s.identities.Accounts.of(s.identities, store.key).Rest(ctx, func() error {
+		return store.change(ctx, func(secret *corev1.Secret) error {
+			delete(secret.Annotations, clusterctlv1.BlockMoveAnnotation)
+			return nil
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("letting Secret %s move: %w", store.key, err)
+	}
+	return nil
+}
+
+// maySpend says whether the manager may log in with the token in a Secret that moves with its identity, and so make it worthless.
+func (s *identityScope) maySpend(ctx context.Context, secret *corev1.Secret) (bool, error) {
+	chain, _ := chainOf(secret)
+	if s.kind != infrav1.NamespacedIdentity || s.spec.Type != infrav1.CredentialServiceAccount || chain.Holder != managerHolds {
+		return false, nil
+	}
+	idle, err := s.identities.idle(ctx, client.ObjectKeyFromObject(secret))
+	return !idle, err
 }
