@@ -89,7 +89,7 @@ func (h *house) installKinds() {
 	h.Expect(err).NotTo(HaveOccurred())
 	var crds []unstructured.Unstructured
 	for _, file := range append(files, ours...) {
-		raw, err := os.ReadFile(file) //nolint:gosec // of the repository, and of a module
+		raw, err := os.ReadFile(file)
 		h.Expect(err).NotTo(HaveOccurred())
 		objects, err := utilyaml.ToUnstructured(bytes.TrimSpace(raw))
 		h.Expect(err).NotTo(HaveOccurred())
