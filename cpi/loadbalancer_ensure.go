@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -37,6 +38,8 @@ type ensuring struct {
 	wish    service.Wish
 	// blank says that the load balancer has never been of use: when it cannot be made, nothing of it stays.
 	blank bool
+	// unused are addresses that were written down and are not used any more.
+	unused []netip.Addr
 }
 
 // leaves says whether a Service shall have no load balancer any more. The controller tells of changes of nodes also for Services that are
@@ -79,7 +82,10 @@ func (l *LoadBalancers) ensure(ctx context.Context, s *corev1.Service) (*corev1.
 	}
 	l.teller.healed(s)
 	l.memories.change(s.UID, func(m *memory) { m.made = true })
-	return status, e.leaveOthers(ctx, status)
+	if err := e.leaveOthers(ctx, status); err != nil {
+		return status, err
+	}
+	return status, e.forget(ctx, e.unused)
 }
 
 // converge looks, plans and runs steps until the plan is empty.
@@ -97,6 +103,7 @@ func (e *ensuring) converge(ctx context.Context) (*corev1.LoadBalancerStatus, er
 		case len(plan.Refusals) > 0:
 			return nil, e.refused(ctx, plan.Refusals)
 		case plan.Done():
+			e.unused = plan.Unused
 			return statusOf(plan.Status, e.wish.Terminates), nil
 		case plan.Wait != "":
 			return nil, again(soon, "%s", plan.Wait)

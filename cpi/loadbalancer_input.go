@@ -82,13 +82,29 @@ func (e *ensuring) intend(ctx context.Context, addresses []netip.Addr) error {
 	if len(addresses) == 0 {
 		return nil
 	}
+	return e.writeIntent(ctx, addresses)
+}
+
+// forget takes addresses off that were written down and that the load balancer has left for good, at all places.
+func (e *ensuring) forget(ctx context.Context, addresses []netip.Addr) error {
+	if len(addresses) == 0 {
+		return nil
+	}
+	return e.writeIntent(ctx, slices.DeleteFunc(slices.Clone(e.wish.Desired.Intent), func(a netip.Addr) bool { return slices.Contains(addresses, a) }))
+}
+
+func (e *ensuring) writeIntent(ctx context.Context, addresses []netip.Addr) error {
 	words := make([]string, 0, len(addresses))
 	for _, a := range addresses {
 		words = append(words, a.String())
 	}
 	text := strings.Join(words, ",")
+	var value any // nil takes the annotation away
+	if text != "" {
+		value = text
+	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": e.service.UID, "annotations": map[string]string{service.IntentAnnotation: text},
+		"uid": e.service.UID, "annotations": map[string]any{service.IntentAnnotation: value},
 	}})
 	if err != nil {
 		return fmt.Errorf("writing down the intended addresses: %w", err)

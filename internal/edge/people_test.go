@@ -1,6 +1,7 @@
 package edge_test
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
@@ -63,4 +64,34 @@ func TestAMonitorThatPeopleAddedStays(t *testing.T) {
 	d.Listeners[0].Health.Monitor = ""
 	turn()
 	w.Expect(look()).To(ConsistOf("TCP", "PING"))
+}
+
+func TestAnAddressThatWasLeftIsWhoseEverAllocatesItNext(t *testing.T) {
+	w := newWorld(t, vcdsim.IPSpaces())
+	now := newTestClock()
+	w.opts = edge.Options{Clock: now}
+	w.restart()
+	org := w.sim.State().Model.Orgs[1].ID
+	allocate := func(value, description string) {
+		w.sim.Edit(func(e *vcdsim.Editor) {
+			space := &e.Model.IPSpaces[0]
+			space.Allocations = append(space.Allocations, vcdsim.IPAllocation{Type: vcdsim.FloatingIP, Value: value, OrgID: org, Description: description})
+		})
+	}
+	allocate("198.51.100.77", "for the shop")
+	d := wish(service("c1", "web"), 80)
+	left := w.insist(&d).Status.Addresses[0]
+	d.Requested = []netip.Addr{netip.MustParseAddr("198.51.100.77")}
+	now.Advance(time.Minute)
+	w.Expect(w.insist(&d).Status.Addresses).To(Equal(d.Requested))
+
+	allocate(left.String(), "")
+	now.Advance(time.Minute)
+	w.insist(&d)
+
+	w.Expect(w.sim.State().Model.IPSpaces[0].Allocations).To(ConsistOf(HaveField("Value", "198.51.100.77"), HaveField("Value", left.String())))
+	d.Absent = true
+	w.insist(&d)
+	w.Expect(w.sim.State().Model.IPSpaces[0].Allocations).To(ConsistOf(HaveField("Value", "198.51.100.77"), HaveField("Value", left.String())),
+		"people's both")
 }

@@ -115,6 +115,7 @@ func (w *world) round(d *lb.Desired) (lb.Plan, error) {
 	if len(plan.Intent) > 0 {
 		d.Intent = plan.Intent
 	}
+	d.Intent = slices.DeleteFunc(slices.Clone(d.Intent), func(a netip.Addr) bool { return slices.Contains(plan.Unused, a) })
 	for _, step := range plan.Steps {
 		if err := w.driver.Run(w.t.Context(), w.gateway, step); err != nil {
 			return plan, err

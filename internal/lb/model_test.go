@@ -402,6 +402,7 @@ func (m *model) converge(d *Desired, kill int) (Plan, error) {
 			facts |= plan.Needs
 			continue
 		}
+		d.Intent = slices.DeleteFunc(slices.Clone(d.Intent), func(a netip.Addr) bool { return slices.Contains(plan.Unused, a) })
 		if plan.Done() || len(plan.Refusals) > 0 || plan.Wait != "" {
 			return plan, nil
 		}

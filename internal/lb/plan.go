@@ -26,6 +26,9 @@ type Plan struct {
 	Notices []Finding
 	// Intent are the addresses to write down on the Service before any step runs; empty if they are there already.
 	Intent []netip.Addr
+	// Unused are addresses that were written down on the Service and that it has left, all else being done: to be taken off it. Whoever gets
+	// them next would be taken for us.
+	Unused []netip.Addr
 	// Steps in their order. To stop after any of them does no harm.
 	Steps []Step
 	// Wait says what VCD is still working on, when there are no steps and the work is not done; else it is empty.

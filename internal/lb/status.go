@@ -29,7 +29,9 @@ func (p *planner) status() {
 	if len(p.plan.Steps) == 0 && pending > 0 {
 		p.plan.Wait = fmt.Sprintf("virtual services are being realized (%d of %d ready)", len(p.targets)-pending, len(p.targets))
 	}
-	s.Ready = p.plan.Done()
+	if s.Ready = p.plan.Done(); s.Ready {
+		p.plan.Unused = slices.DeleteFunc(slices.Clone(p.d.Intent), func(a netip.Addr) bool { return p.external[FamilyOf(a)] == a })
+	}
 }
 
 // Problems of ports.
