@@ -37,7 +37,8 @@ func (r *run) createService(ctx context.Context) error {
 		Name: r.step.Name, Description: spec.Description, Gateway: r.gateway.id, Pool: pool, EngineGroup: group, Certificate: certificate,
 		Address: v4, IPv6Address: v6, Ports: servicePorts(spec), Application: vcd.Application(spec.Application), Transparent: spec.Transparent,
 	}
-	before := r.onAddresses(r.gateway.services.known(), spec.VIPs, spec.Description)
+	seats := r.seatsOfService()
+	before := seats.neighbours(r.gateway.services.known(), nil)
 	err = create(ctx, r, creation[vcd.VirtualService]{
 		part: r.gateway.services, description: spec.Description, name: serviceName,
 		start: func() (vcd.Task, error) { return r.session.CreateVirtualService(ctx, wanted) },
@@ -51,10 +52,28 @@ func (r *run) createService(ctx context.Context) error {
 			}
 		},
 	})
-	if err != nil || before.ours || r.claimed(spec.VIPs...) {
+	if err != nil || before.ours || r.claimed(spec.VIPs...) || r.ruleFollows() {
 		return err
 	}
-	return r.keepAddress(ctx, before)
+	return r.keep(ctx, seats, before, func(ctx context.Context) error {
+		return r.giveServicesUp(ctx, spec.Description, func(vs vcd.VirtualService) bool { return vs.Name == r.step.Name })
+	})
+}
+
+// giveServicesUp deletes virtual services of an owner that were just made.
+func (r *run) giveServicesUp(ctx context.Context, description string, made func(vcd.VirtualService) bool) error {
+	for _, vs := range r.gateway.services.known() {
+		if !made(vs) || !r.mine(vs.Description, description) {
+			continue
+		}
+		task, err := r.session.DeleteVirtualService(ctx, vs.ID)
+		if _, err = r.wait(ctx, task, err); err != nil {
+			return err
+		}
+		r.gateway.services.invalidate()
+		r.gateway.pools.invalidate() // they say who sends to them
+	}
+	return nil
 }
 
 // linked notes that a virtual service sends to a pool, and is on a service engine group.
@@ -84,78 +103,6 @@ func servicePorts(spec *lb.ServiceSpec) []vcd.ServicePort {
 		port.Profile = vcd.UDPFastPath
 	}
 	return []vcd.ServicePort{port}
-}
-
-// claimed says whether addresses are floating IPs of IP Spaces, which have one owner as it is.
-func (r *run) claimed(addresses ...netip.Addr) bool {
-	claims := r.gateway.claims.known()
-	return !slices.ContainsFunc(addresses, func(a netip.Addr) bool {
-		return !slices.ContainsFunc(claims, func(c claim) bool { return c.Address == a })
-	})
-}
-
-// neighbours are who has something on the addresses of a step.
-type neighbours struct {
-	ours   bool
-	others map[string]string // names by id
-}
-
-// onAddresses finds who has virtual services on addresses. Those who share the address with the owner do not count.
-func (r *run) onAddresses(services []vcd.VirtualService, addresses []netip.Addr, description string) *neighbours {
-	ours, _ := lb.ParseMarker(description)
-	found := &neighbours{others: map[string]string{}}
-	for _, vs := range services {
-		if !slices.ContainsFunc(vips(vs), func(a netip.Addr) bool { return slices.Contains(addresses, a) }) {
-			continue
-		}
-		found.add(ours, vs.ID, vs.Name, vs.Description)
-	}
-	return found
-}
-
-func (n *neighbours) add(ours lb.Marker, id, name, description string) {
-	theirs, _ := lb.ParseMarker(description)
-	switch {
-	case theirs.Owner.Is(ours.Owner):
-		n.ours = true
-	case ours.Share == "" || theirs.Owner.Cluster != ours.Owner.Cluster || theirs.Share != ours.Share:
-		n.others[id] = name
-	}
-}
-
-// newcomer is somebody who came to the addresses since before; empty if nobody did.
-func (n *neighbours) newcomer(before *neighbours) string {
-	for id, name := range n.others {
-		if _, known := before.others[id]; !known {
-			return name
-		}
-	}
-	return ""
-}
-
-// keepAddress makes sure that the owner is alone on addresses that it has come to first: addresses of blocks cannot be reserved, so
-// somebody else, who saw them free, too, may have come in the same moment. VCD makes one thing after the other on a gateway: who
-// comes later sees the other, and goes.
-func (r *run) keepAddress(ctx context.Context, before *neighbours) error {
-	spec := r.step.Service
-	services, err := r.gateway.services.get(ctx, r.session, r.fresh())
-	if err != nil {
-		return err
-	}
-	newcomer := r.onAddresses(services, spec.VIPs, spec.Description).newcomer(before)
-	if newcomer == "" {
-		return nil
-	}
-	for _, vs := range services {
-		if m, ok := lb.ParseMarker(vs.Description); vs.Name != r.step.Name || !ok || !m.Owner.Is(r.owner(spec.Description)) {
-			continue
-		}
-		task, err := r.session.DeleteVirtualService(ctx, vs.ID)
-		if _, err = r.wait(ctx, task, err); err != nil {
-			return err
-		}
-	}
-	return failed(lb.ErrBusy, "the address was taken in the same moment, by %s", newcomer)
 }
 
 func (r *run) updateService(ctx context.Context) error {
@@ -234,7 +181,8 @@ func (r *run) createRule(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	before := r.onExternal(r.gateway.rules.known())
+	seats, settled := r.seatsOfRule(), r.settled()
+	before := seats.neighbours(nil, r.gateway.rules.known())
 	wanted := vcd.DNATSpec{
 		Name: r.step.Name, Description: spec.Description, External: spec.External.String(), Internal: spec.Internal.String(),
 		Port: spec.ExternalPort, Profile: profile,
@@ -256,36 +204,23 @@ func (r *run) createRule(ctx context.Context) error {
 			}
 		},
 	})
-	if err != nil || before.ours || r.claimed(spec.External) {
+	if err != nil || settled {
 		return err
 	}
-	return r.keepExternal(ctx, before)
+	return r.keep(ctx, seats, before, r.giveRuleUp)
 }
 
-// onExternal finds who has rules on the external address of the step.
-func (r *run) onExternal(rules []vcd.NATRule) *neighbours {
-	ours, _ := lb.ParseMarker(r.step.Rule.Description)
-	found := &neighbours{others: map[string]string{}}
-	for _, rule := range rules {
-		if address(rule.External) == r.step.Rule.External && rule.Type == "DNAT" {
-			found.add(ours, rule.ID, rule.Name, rule.Description)
-		}
-	}
-	return found
-}
-
-// keepExternal is keepAddress for the external address of a rule.
-func (r *run) keepExternal(ctx context.Context, before *neighbours) error {
+// giveRuleUp deletes the rule that was just made and, if somebody else is on the address that it leads to, the virtual services there.
+func (r *run) giveRuleUp(ctx context.Context) error {
+	spec := r.step.Rule
+	inside := seats{services: []netip.Addr{spec.Internal}, owner: r.seatsOfRule().owner}
+	defer r.gateway.rules.invalidate()
 	rules, err := r.gateway.rules.get(ctx, r.session, r.fresh())
 	if err != nil {
 		return err
 	}
-	newcomer := r.onExternal(rules).newcomer(before)
-	if newcomer == "" {
-		return nil
-	}
 	for _, rule := range rules {
-		if m, ok := lb.ParseMarker(rule.Description); rule.Name != r.step.Name || !ok || !m.Owner.Is(r.owner(r.step.Rule.Description)) {
+		if rule.Name != r.step.Name || !r.mine(rule.Description, spec.Description) {
 			continue
 		}
 		task, err := r.session.DeleteNATRule(ctx, r.gateway.id, rule.ID)
@@ -293,7 +228,10 @@ func (r *run) keepExternal(ctx context.Context, before *neighbours) error {
 			return err
 		}
 	}
-	return failed(lb.ErrBusy, "the address was taken in the same moment, by %s", newcomer)
+	if len(inside.neighbours(r.gateway.services.known(), nil).others) == 0 {
+		return nil
+	}
+	return r.giveServicesUp(ctx, spec.Description, func(vs vcd.VirtualService) bool { return slices.Contains(vips(vs), spec.Internal) })
 }
 
 func (r *run) updateRule(ctx context.Context) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/netip"
-	"strings"
 	"testing"
 	"time"
 
@@ -171,51 +170,6 @@ func TestWithoutTheRightToIPSets(t *testing.T) {
 	w.insist(&d)
 	_, writes, calls := w.calls()
 	w.Expect(writes).To(Equal(1), "%v", calls)
-}
-
-func TestAnAddressTakenInTheSameMoment(t *testing.T) {
-	tests := []struct {
-		name, path, kind string
-		address          string
-		wish             func(lb.Owner, ...int) lb.Desired
-		body             map[string]any
-	}{
-		{"of a virtual service", "1.0.0/loadBalancer/virtualServices", "loadBalancerVirtualService", "203.0.113.11", wish, map[string]any{
-			"virtualIpAddress": "203.0.113.11", "servicePorts": []any{map[string]any{"portStart": 8080.0, "portEnd": 8080.0}},
-		}},
-		{"inside", "1.0.0/loadBalancer/virtualServices", "loadBalancerVirtualService", "192.168.8.2", oneArm, map[string]any{
-			"virtualIpAddress": "192.168.8.2", "servicePorts": []any{map[string]any{"portStart": 8080.0, "portEnd": 8080.0}},
-		}},
-		{"of a NAT rule", "1.0.0/edgeGateways/{gateway}/nat/rules", "natRule", "203.0.113.11", oneArm, map[string]any{
-			"type": "DNAT", "externalAddresses": "203.0.113.11", "internalAddresses": "192.168.7.7", "dnatExternalPort": "8080", "enabled": true,
-		}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t, vcdsim.K8sTenant())
-			d := tt.wish(service("c1", "web"), 80)
-			steps := w.steps(&d)
-			tt.body["name"], tt.body["description"] = "theirs", lb.Marker{Owner: service("c2", "web")}.String()
-			org := w.sim.State().Model.Orgs[1].ID
-			w.sim.Edit(func(e *vcdsim.Editor) { e.AddDocument(tt.path, tt.kind, org, w.gateway, tt.body) })
-			var err error
-			for i := 0; i < len(steps) && err == nil; i++ {
-				err = w.driver.Run(t.Context(), w.gateway, steps[i])
-			}
-			w.Expect(err).To(MatchError(lb.ErrBusy))
-			w.Expect(err).To(MatchError(ContainSubstring("taken in the same moment, by theirs")))
-
-			plan := w.insist(&d)
-			w.Expect(plan.Status.Ready).To(BeTrue())
-			for _, doc := range w.sim.State().Documents {
-				if doc.Path == tt.path {
-					theirs, has := strings.Contains(string(doc.Body), `"theirs"`), strings.Contains(string(doc.Body), `"`+tt.address+`"`)
-					w.Expect(has).To(Equal(theirs), "one owner each")
-				}
-			}
-		})
-	}
 }
 
 func TestAFloatingIPThatAnotherOrganisationHas(t *testing.T) {

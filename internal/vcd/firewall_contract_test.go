@@ -38,10 +38,10 @@ func TestOneFirewallRuleComesAndGoesBesideOthers(t *testing.T) {
 			edge := to.edgeOf(t, s)
 			g.Expect(s.Features(ctx)).To(HaveField("SingleFirewallRule", true))
 			g.Expect(s.FirewallRules(ctx, edge)).To(BeEmpty())
-			create := func(spec vcd.FirewallRuleSpec) []vcd.FirewallRule { //nolint:contextcheck // the poller is of all who follow tasks
+			create := func(spec vcd.FirewallRuleSpec) []vcd.FirewallRule {
 				spec.Description, spec.Protocol = "of "+spec.Name, "TCP"
 				task, err := s.CreateFirewallRule(ctx, edge, spec)
-				g.Expect(done(t, s, task, err).Owner).To(Equal(edge), "VCD does not tell the id of a new rule")
+				g.Expect(done(t, s, task, err).Owner).To(Equal(edge), "VCD does not tell the id of a new rule") //nolint:contextcheck // the poller is of all who follow tasks
 				rules, err := s.FirewallRules(ctx, edge)
 				g.Expect(err).NotTo(HaveOccurred())
 				return rules

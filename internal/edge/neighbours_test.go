@@ -1,0 +1,136 @@
+package edge_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+const (
+	servicesDocument = "1.0.0/loadBalancer/virtualServices"
+	rulesOfNAT       = "1.0.0/edgeGateways/{gateway}/nat/rules"
+)
+
+func TestAnAddressTakenInTheSameMoment(t *testing.T) {
+	service8080 := func(address string) map[string]any {
+		return map[string]any{"virtualIpAddress": address, "servicePorts": []any{map[string]any{"portStart": 8080.0, "portEnd": 8080.0}}}
+	}
+	rule8080 := map[string]any{
+		"type": "DNAT", "externalAddresses": "203.0.113.11", "internalAddresses": "192.168.7.7", "dnatExternalPort": "8080", "enabled": true,
+	}
+	tests := []struct {
+		name, path, kind string
+		address          string
+		wish             func(lb.Owner, ...int) lb.Desired
+		body             map[string]any
+	}{
+		{"of a virtual service", servicesDocument, "loadBalancerVirtualService", "203.0.113.11", wish, service8080("203.0.113.11")},
+		{"inside", servicesDocument, "loadBalancerVirtualService", "192.168.8.2", oneArm, service8080("192.168.8.2")},
+		{"of a NAT rule", rulesOfNAT, "natRule", "203.0.113.11", oneArm, rule8080},
+		{"of a virtual service by a NAT rule", rulesOfNAT, "natRule", "203.0.113.11", wish, rule8080},
+		{"of a NAT rule by a virtual service", servicesDocument, "loadBalancerVirtualService", "203.0.113.11", oneArm, service8080("203.0.113.11")},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, vcdsim.K8sTenant())
+			d := tt.wish(service("c1", "web"), 80)
+			steps := w.steps(&d)
+			body := map[string]any{"name": "theirs", "description": lb.Marker{Owner: service("c2", "web")}.String()}
+			for field, value := range tt.body {
+				body[field] = value
+			}
+			org := w.sim.State().Model.Orgs[1].ID
+			w.sim.Edit(func(e *vcdsim.Editor) { e.AddDocument(tt.path, tt.kind, org, w.gateway, body) })
+			var err error
+			for i := 0; i < len(steps) && err == nil; i++ {
+				err = w.driver.Run(t.Context(), w.gateway, steps[i])
+			}
+			w.Expect(err).To(MatchError(lb.ErrBusy))
+			w.Expect(err).To(MatchError(ContainSubstring("taken in the same moment, by theirs")))
+
+			plan := w.insist(&d)
+			w.Expect(plan.Status.Ready).To(BeTrue())
+			for _, doc := range w.sim.State().Documents {
+				if doc.Path == servicesDocument || doc.Path == rulesOfNAT {
+					theirs, has := strings.Contains(string(doc.Body), `"theirs"`), strings.Contains(string(doc.Body), `"`+tt.address+`"`)
+					w.Expect(has).To(Equal(theirs), "one owner each")
+				}
+			}
+		})
+	}
+}
+
+// TestTwoClustersTakeOneAddressInTwoWays lets both ask VCD before it has answered either: one for a virtual service on the address, the
+// other for a NAT rule.
+func TestTwoClustersTakeOneAddressInTwoWays(t *testing.T) {
+	w := newWorld(t, vcdsim.K8sTenant(), func(c *vcdsim.Config) {
+		c.Assumptions = ptr(vcdsim.DefaultAssumptions())
+		c.Assumptions.GatewayWritesExclude = false // or one would be turned away as busy
+	})
+	other := *w
+	other.restart()
+	a, b := wish(service("c1", "web"), 80), oneArm(service("c2", "web"), 80)
+	aSteps, bSteps := w.steps(&a), other.steps(&b)
+	w.Expect(a.Intent).To(Equal(b.Intent), "both have seen it free")
+	last := func(w *world, steps []lb.Step, kind lb.Kind) lb.Step {
+		for _, step := range steps {
+			if step.Kind == kind {
+				return step
+			}
+			w.run(step)
+		}
+		t.Fatal("no such step")
+		return lb.Step{}
+	}
+	aStep, bStep := last(w, aSteps, lb.KindService), last(&other, bSteps, lb.KindRule)
+	together := meet("POST /cloudapi/1.0.0/loadBalancer/virtualServices", "POST /cloudapi/1.0.0/edgeGateways/nat/rules")
+	w.sim.SetGate(together)
+
+	var aErr, bErr error
+	both(func() { aErr = w.driver.Run(t.Context(), w.gateway, aStep) }, func() { bErr = other.driver.Run(t.Context(), w.gateway, bStep) })
+
+	w.sim.SetGate(nil)
+	w.Expect([]error{aErr, bErr}).To(ContainElement(MatchError(lb.ErrBusy)), "one gives up at least")
+	w.insist(&a)
+	other.insist(&b)
+	w.restart()
+	other.restart()
+	one, two := w.insist(&a), other.insist(&b)
+	w.Expect(one.Status.Ready && two.Status.Ready).To(BeTrue())
+	w.Expect(one.Status.Addresses).NotTo(Equal(two.Status.Addresses), "one owner each")
+}
+
+// meet is a gate that holds the first requests of two operations until both have come.
+func meet(operations ...string) vcdsim.Gate {
+	var mu sync.Mutex
+	waiting := map[string]bool{}
+	for _, op := range operations {
+		waiting[op] = true
+	}
+	all := make(chan struct{})
+	return func(ctx context.Context, m vcdsim.Moment, r vcdsim.Request) bool {
+		mu.Lock()
+		first := m == vcdsim.Arrived && waiting[r.Operation]
+		delete(waiting, r.Operation)
+		if first && len(waiting) == 0 {
+			close(all)
+		}
+		mu.Unlock()
+		if first {
+			select {
+			case <-all:
+			case <-ctx.Done():
+			}
+		}
+		return true
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
