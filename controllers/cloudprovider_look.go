@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -116,25 +117,43 @@ func (s *cloudProviderScope) mend(ctx context.Context, wrong []string) (outcome,
 	return s.applying(wrong), nil
 }
 
-// available says whether a pod of the cloud controller manager works.
+// available says whether pods of the cloud controller manager work, and are what the Deployment says by now.
 func (s *cloudProviderScope) available(content *unstructured.Unstructured) (outcome, error) {
 	d := &appsv1.Deployment{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content.Object, d); err != nil {
 		return done, fmt.Errorf("reading Deployment %s: %w", addons.DeploymentName, err)
 	}
-	if d.Status.AvailableReplicas > 0 && d.Status.ObservedGeneration >= d.Generation {
-		return done, nil
-	}
 	why := ""
 	for _, c := range d.Status.Conditions {
+		if stuck(c) && d.Status.ObservedGeneration >= d.Generation {
+			return fail(remedyPoll, infrav1.CloudProviderUnavailableReason,
+				"Deployment %s/%s does not come up (%s): %s", d.Namespace, d.Name, progress(d), strings.TrimSuffix(c.Message, ".")), nil
+		}
 		if c.Status != corev1.ConditionTrue && c.Message != "" {
 			why = ": " + strings.TrimSuffix(c.Message, ".")
 		}
-		if stuck(c) {
-			return fail(remedyPoll, infrav1.CloudProviderUnavailableReason, "Deployment %s/%s does not come up: %s", d.Namespace, d.Name, strings.TrimSuffix(c.Message, ".")), nil
-		}
 	}
-	return wait(startPoll, infrav1.CloudProviderUnavailableReason, "Waiting for a pod of Deployment %s/%s to be available%s", d.Namespace, d.Name, why), nil
+	if rolledOut(d) && d.Status.AvailableReplicas > 0 {
+		return done, nil
+	}
+	return wait(startPoll, infrav1.CloudProviderUnavailableReason, "Waiting for pods of Deployment %s/%s to be available (%s)%s", d.Namespace, d.Name, progress(d), why), nil
+}
+
+// rolledOut says whether all pods of a Deployment are what it says by now. That all of them work is not asked: one is enough.
+func rolledOut(d *appsv1.Deployment) bool {
+	return d.Status.ObservedGeneration >= d.Generation && d.Status.UpdatedReplicas >= ptr.Deref(d.Spec.Replicas, 1) && d.Status.Replicas <= d.Status.UpdatedReplicas
+}
+
+// progress says how far the pods of a Deployment are.
+func progress(d *appsv1.Deployment) string {
+	if d.Status.ObservedGeneration < d.Generation {
+		return "it was changed just now"
+	}
+	text := fmt.Sprintf("%d of %d pods are as it says, %d available", d.Status.UpdatedReplicas, ptr.Deref(d.Spec.Replicas, 1), d.Status.AvailableReplicas)
+	if old := d.Status.Replicas - d.Status.UpdatedReplicas; old > 0 {
+		text += fmt.Sprintf(", %d still as it said before", old)
+	}
+	return text
 }
 
 // stuck says whether a condition of a Deployment means that somebody has to help.

@@ -156,8 +156,14 @@ func (w *ccmWorld) deployment() *appsv1.Deployment {
 
 // runs says that a pod is available.
 func (w *ccmWorld) runs() {
+	n := ptr.Deref(w.deployment().Spec.Replicas, 1)
+	w.rolls(appsv1.DeploymentStatus{Replicas: n, UpdatedReplicas: n, AvailableReplicas: 1})
+}
+
+// rolls says what becomes of the Deployment.
+func (w *ccmWorld) rolls(status appsv1.DeploymentStatus) {
 	d := w.deployment()
-	d.Status.AvailableReplicas = 1
+	d.Status = status
 	w.Expect(w.workload.Status().Update(w.ctx, d)).To(Succeed())
 }
 
@@ -209,6 +215,39 @@ func TestTheCloudProviderArrives(t *testing.T) {
 	w.reconciler = w.newReconciler()
 	w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue))
 	w.Expect(w.set("-cloud-provider").ResourceVersion).To(Equal(before), "also by a manager that just started")
+}
+
+func TestPodsOfFormerVersionsDoNotMakeTheCloudProviderReady(t *testing.T) {
+	late := appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Message: "it has timed out."}
+	tests := []struct {
+		name   string
+		status appsv1.DeploymentStatus
+		want   string
+		ready  bool
+	}{
+		{"no new pod yet", appsv1.DeploymentStatus{Replicas: 2, AvailableReplicas: 2}, "0 of 2 pods are as it says, 2 available, 2 still as it said before", false},
+		{"one new pod that does not start", appsv1.DeploymentStatus{Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 1}, "1 of 2 pods are as it says", false},
+		{"a new pod that never starts", appsv1.DeploymentStatus{
+			Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 1, Conditions: []appsv1.DeploymentCondition{late},
+		}, "does not come up (1 of 2 pods are as it says, 1 available, 1 still as it said before): it has timed out", false},
+		{"new pods of which one works", appsv1.DeploymentStatus{Replicas: 2, UpdatedReplicas: 2, AvailableReplicas: 1}, "", true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newCCMWorld(t)
+			w.changeCAPICluster(func(c *clusterv1.Cluster) {
+				c.Status.ControlPlane = &clusterv1.ClusterControlPlaneStatus{DesiredReplicas: ptr.To[int32](3)}
+			})
+			w.pass()
+			w.apply()
+			w.rolls(tt.status)
+
+			got := w.pass()
+
+			w.Expect(got.Status == metav1.ConditionTrue).To(Equal(tt.ready), got.Message)
+			w.Expect(got.Message).To(ContainSubstring(tt.want))
+		})
+	}
 }
 
 func TestTheCloudProviderIsConfiguredForItsCluster(t *testing.T) {

@@ -227,7 +227,8 @@ const (
 	// CloudProviderApplyingReason means that the manifests are not all as they should be in the workload cluster. Wait; look at the
 	// ClusterResourceSet that the message names if it lasts.
 	CloudProviderApplyingReason = "CloudProviderApplying"
-	// CloudProviderUnavailableReason means that no pod of the cloud controller manager is ready. Look at its Deployment, and at its log.
+	// CloudProviderUnavailableReason means that no pod of the cloud controller manager is ready, or that pods of a former version still
+	// run. Look at its Deployment, and at its log.
 	CloudProviderUnavailableReason = "CloudProviderUnavailable"
 )
 

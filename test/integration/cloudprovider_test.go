@@ -101,7 +101,8 @@ func (gst *guest) works() {
 			return "", err
 		}
 		if d.Status.AvailableReplicas == 0 || d.Status.ObservedGeneration < d.Generation {
-			d.Status.AvailableReplicas, d.Status.ObservedGeneration = 1, d.Generation+1
+			n := *d.Spec.Replicas
+			d.Status = appsv1.DeploymentStatus{Replicas: n, UpdatedReplicas: n, AvailableReplicas: 1, ObservedGeneration: d.Generation + 1}
 			if err := gst.workload.Update(gst.t.Context(), d); err != nil {
 				return "", err
 			}
