@@ -33,8 +33,13 @@ func (p AddressPolicy) enough(m Machine, given []netip.Addr) bool {
 	if !p.Internal.empty() || !p.External.empty() || p.IPv6 > 0 {
 		return false
 	}
+	return m.has(given)
+}
+
+// has says whether all those addresses are known as a machine's.
+func (m Machine) has(addresses []netip.Addr) bool {
 	known := chosen(m, Selection{})
-	return !slices.ContainsFunc(given, func(a netip.Addr) bool { return !slices.Contains(known, a) })
+	return !slices.ContainsFunc(addresses, func(a netip.Addr) bool { return !slices.Contains(known, a) })
 }
 
 // addressesOf returns the addresses to be told of a machine, always in the same order: internal, external, name. An address

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"slices"
 	"strings"
@@ -24,6 +25,9 @@ const (
 	defaultMaxAge = 30 * time.Second
 	// freshAge is how old it may be for a Node whose machine is not in it.
 	freshAge = 10 * time.Second
+	// detailAge is how long what was read of one machine is believed, give or take a quarter, so that not all are read anew at once: a snapshot
+	// tells of one address, and another one may come late.
+	detailAge = 10 * time.Minute
 )
 
 // InstanceOptions are what [Instances] are made of.
@@ -43,7 +47,15 @@ type Instances struct {
 	guard *guard
 
 	mu      sync.Mutex
-	details map[string]Machine // by provider ID: what Get told last
+	details map[string]detail // by provider ID
+}
+
+// A detail is what Get told last of a machine.
+type detail struct {
+	Machine
+
+	read  time.Time
+	until time.Time // when it is read anew, though nothing says that it changed
 }
 
 var _ cloudprovider.InstancesV2 = (*Instances)(nil)
@@ -56,7 +68,7 @@ func NewInstances(opts InstanceOptions) *Instances {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}
-	return &Instances{opts: opts, guard: newGuard(opts), details: map[string]Machine{}}
+	return &Instances{opts: opts, guard: newGuard(opts), details: map[string]detail{}}
 }
 
 // InstanceExists says whether the machine of a Node exists. It says no only if that is proved: everything else is an error, or
@@ -168,7 +180,7 @@ func (i *Instances) matchName(ctx context.Context, node *corev1.Node, all []Mach
 			continue
 		}
 		if m.Doubtful {
-			known, err := i.read(ctx, m)
+			known, err := i.read(ctx, m, nil)
 			if err != nil {
 				return nil, err
 			}
@@ -192,27 +204,32 @@ func (i *Instances) detailed(ctx context.Context, m Machine, given []netip.Addr)
 	if i.opts.Addresses.enough(m, given) {
 		return m, nil
 	}
-	return i.read(ctx, m)
+	return i.read(ctx, m, given)
 }
 
 // read returns all that is known of a machine. It is asked for once, and again when the snapshot says that it may have
-// changed, or while its addresses are not known.
-func (i *Instances) read(ctx context.Context, m Machine) (Machine, error) {
+// changed, while its addresses or those that its kubelet was given are not known, and from time to time.
+func (i *Instances) read(ctx context.Context, m Machine, given []netip.Addr) (Machine, error) {
+	now, id := i.opts.Clock.Now(), canonical(m.ProviderID)
 	i.mu.Lock()
-	known, ok := i.details[canonical(m.ProviderID)]
+	known, ok := i.details[id]
 	i.mu.Unlock()
-	if ok && known.Revision == m.Revision && slices.ContainsFunc(known.NICs, func(n NIC) bool { return len(n.Addresses) > 0 }) {
-		return known, nil
+	ok = ok && known.Revision == m.Revision && len(chosen(known.Machine, Selection{})) > 0
+	if ok && now.Before(known.until) && (known.has(given) || now.Sub(known.read) < freshAge) {
+		return known.Machine, nil
 	}
-	known, err := i.opts.Machines.Get(ctx, m.ProviderID)
-	if err != nil {
+	machine, err := i.opts.Machines.Get(ctx, m.ProviderID)
+	switch {
+	case err != nil && ok:
+		return known.Machine, nil // Nothing says that it changed.
+	case err != nil:
 		return Machine{}, fmt.Errorf("reading machine %s: %w", m.Name, err)
 	}
-	known.Revision = m.Revision
+	machine.Revision = m.Revision
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.details[canonical(m.ProviderID)] = known
-	return known, nil
+	i.details[id] = detail{Machine: machine, read: now, until: now.Add(detailAge*3/4 + rand.N(detailAge/2))} //nolint:gosec // jitter
+	return machine, nil
 }
 
 // forget drops what was read of machines that are no more.

@@ -207,6 +207,81 @@ func TestAMachineIsReadOnlyWhenItsPrimaryAddressIsNotEnough(t *testing.T) {
 	g.Expect(c.gets).To(Equal(2), "and when it may have changed")
 }
 
+func TestAnAddressThatComesLate(t *testing.T) {
+	second := func(m *Machine) {
+		m.Complete = true
+		m.NICs = append(m.NICs, nic(1, "fd00::1"))
+	}
+	complete := func(m *Machine) { m.Complete = true }
+	tests := []struct {
+		name  string
+		given string
+		after time.Duration
+	}{
+		{"is seen soon if kubelet was given it", "10.0.0.1,fd00::1", 10 * time.Second},
+		{"and else when the machine is read anew", "", 12*time.Minute + 30*time.Second},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g, c := NewWithT(t), newCloud(machine("1"))
+			c.full["test://1"] = machine("1", complete)
+			all := Selection{NICs: []int{0, 1}}
+			i, node := c.instances(func(o *InstanceOptions) { o.Addresses.Internal = all }), c.node("1", func(n *corev1.Node) {
+				n.Annotations = map[string]string{cloudapi.AnnotationAlphaProvidedIPAddr: tt.given}
+			})
+			addresses := func() []corev1.NodeAddress {
+				m, err := i.InstanceMetadata(t.Context(), node)
+				g.Expect(err).NotTo(HaveOccurred())
+				return m.NodeAddresses
+			}
+			late := ContainElement(HaveField("Address", "fd00::1"))
+			g.Expect(addresses()).NotTo(late)
+			c.full["test://1"] = machine("1", second)
+
+			c.pass(tt.after - 6*time.Second)
+			if tt.given != "" {
+				g.Expect(addresses()).NotTo(late)
+				g.Expect(c.gets).To(Equal(1), "who asks at once asks nobody")
+			}
+			c.pass(6 * time.Second)
+			g.Expect(addresses()).To(late)
+			g.Expect(c.gets).To(Equal(2))
+
+			c.gone = ErrUnknown
+			delete(c.full, "test://1")
+			c.pass(time.Hour)
+			g.Expect(addresses()).To(late, "what cannot be read anew stays as it was")
+		})
+	}
+}
+
+func TestMachinesAreNotReadAnewAllAtOnce(t *testing.T) {
+	const machines = 200
+	g, c := NewWithT(t), newCloud()
+	i := c.instances(func(o *InstanceOptions) { o.Addresses.IPv6 = 1 })
+	for n := range machines {
+		m := machine(fmt.Sprint(n), func(m *Machine) { m.NICs[0].Addresses = append(m.NICs[0].Addresses, netip.MustParseAddr("fd00::1")) })
+		c.all, c.full[m.ProviderID] = append(c.all, m), m
+		c.node(fmt.Sprint(n))
+	}
+	look := func() int {
+		before := c.gets
+		for n := range machines {
+			_, err := i.InstanceMetadata(t.Context(), c.node(fmt.Sprint(n)))
+			g.Expect(err).NotTo(HaveOccurred())
+		}
+		return c.gets - before
+	}
+
+	g.Expect(look()).To(Equal(machines))
+	c.pass(5 * time.Minute)
+	g.Expect(look()).To(BeZero())
+	c.pass(5 * time.Minute)
+	g.Expect(look()).To(BeNumerically("~", machines/2, machines/4), "half of them is younger")
+	c.pass(5 * time.Minute)
+	g.Expect(look()).To(BeNumerically("~", machines/2, machines/4))
+}
+
 func TestAMachineWithoutAnAddress(t *testing.T) {
 	g, c := NewWithT(t), newCloud(machine("1", func(m *Machine) { m.NICs = nil }))
 	i := c.instances()

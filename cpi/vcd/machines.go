@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -107,9 +108,19 @@ func (m *Machines) Snapshot(ctx context.Context, maxAge time.Duration) ([]cpi.Ma
 
 func (m *Machines) keep(started time.Time, records []vcd.VMRecord, machines []cpi.Machine) {
 	m.started, m.machines = started, machines
+	seen := map[string]bool{}
 	for _, record := range records {
-		m.homes[record.ID] = record.VDC.ID
+		m.homes[record.ID], seen[record.ID] = record.VDC.ID, true
 	}
+	if len(m.homes) == len(seen) {
+		return
+	}
+	for _, id := range m.opts.Nodes().ProviderIDs { // What is to be proved gone is a Node's.
+		if urn, err := providerid.Parse(strings.ToLower(id)); err == nil {
+			seen[urn] = true
+		}
+	}
+	maps.DeleteFunc(m.homes, func(id, _ string) bool { return !seen[id] })
 }
 
 func (m *Machines) search() vcd.Search {

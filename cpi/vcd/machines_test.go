@@ -92,6 +92,24 @@ func namesOf(machines []cpi.Machine) []string {
 	return out
 }
 
+func TestWhereVMsWereIsForgottenWithTheirNodes(t *testing.T) {
+	s := newSite(t, 1, 2)
+	ids := []string{s.providerID("acme-vdc-vapp-000-000"), s.providerID("acme-vdc-vapp-000-001")}
+	m := s.machines(func(o *MachineOptions) { o.Nodes = func() Nodes { return Nodes{ProviderIDs: ids} } })
+	look := func() {
+		_, err := m.Snapshot(t.Context(), 0)
+		s.Expect(err).NotTo(HaveOccurred())
+		s.clock.SetTime(s.clock.Now().Add(time.Minute))
+	}
+	look()
+	s.Expect(m.homes).To(HaveLen(2))
+
+	ids = ids[1:]
+	look()
+
+	s.Expect(m.homes).To(HaveLen(1), "a cluster whose nodes come and go remembers no more than it has")
+}
+
 func TestSnapshotFindsTheClustersOwn(t *testing.T) {
 	s := newSite(t, 3, 2)
 	for _, tt := range []struct {
