@@ -6,9 +6,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 )
 
-// A Balancer makes load balancers at places: gateways, networks or zones of a cloud, by the names that the configuration gives them. What a
-// step is, is its own affair.
+// A Balancer makes load balancers at places: gateways, networks or zones of a cloud. What a step is, is its own affair.
 type Balancer interface {
+	// Place returns the id of the place that the configuration gives a name. It is the same as long as the place is there, however the
+	// configuration changes, and two names of one place have one id. All other functions take ids, also of places that the configuration
+	// does not name. Errors are as those of Plan.
+	Place(ctx context.Context, name string) (id string, err error)
 	// Plan looks at everything that the owner of a wish has at a place and says what leads to the wish. Errors wrap [lb.ErrBusy],
 	// [lb.ErrRefused] or [lb.ErrUnknown]; there is no plan from half a look.
 	Plan(ctx context.Context, place string, request PlanRequest) (lb.Plan, error)

@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/api"
 	servicehelpers "k8s.io/cloud-provider/service/helpers"
@@ -26,8 +27,19 @@ func (l *LoadBalancers) Start(ctx context.Context) {
 	go l.drift(ctx)
 }
 
-// drift repairs what changed behind our back: Kubernetes asks for a load balancer only when its Service changes.
+// drift repairs what changed behind our back: Kubernetes asks for a load balancer only when its Service changes. Each place has somebody who
+// does so, lest one that hangs holds up the others.
 func (l *LoadBalancers) drift(ctx context.Context) {
+	if !cache.WaitForCacheSync(ctx.Done(), l.opts.Synced...) {
+		return
+	}
+	due := map[string]chan struct{}{}
+	for _, name := range l.configured() {
+		due[name] = make(chan struct{}, 1)
+		go l.tend(ctx, name, due[name])
+	}
+	orphans := make(chan struct{}, 1)
+	go l.watchOrphans(ctx, orphans)
 	for round := 0; ; round++ {
 		select {
 		case <-ctx.Done():
@@ -35,38 +47,69 @@ func (l *LoadBalancers) drift(ctx context.Context) {
 		case <-l.nudge:
 		case <-l.opts.Clock.After(l.opts.Drift*9/10 + rand.N(l.opts.Drift/5)): //nolint:gosec // jitter
 		}
-		l.Repair(ctx)
+		for _, place := range due {
+			poke(place)
+		}
 		if round%orphanRounds == 0 {
-			l.reportOrphans(ctx)
+			poke(orphans)
 		}
 	}
 }
 
-// Repair brings all load balancers to what their Services ask for. Places are worked on beside each other.
-func (l *LoadBalancers) Repair(ctx context.Context) {
-	all, err := l.opts.Services.List(labels.Everything())
-	if err != nil {
-		klog.FromContext(ctx).Error(err, "Listing Services")
-		return
+// poke tells whoever listens; one who has not listened yet is told once.
+func poke(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
 	}
-	byPlace := map[string][]*corev1.Service{}
-	for _, s := range all {
-		if l.repairable(s) {
-			place := s.Annotations[service.GatewayAnnotation] // a typo is a place of its own, which does no harm
-			byPlace[place] = append(byPlace[place], s)
+}
+
+// tend brings the load balancers of one place to what their Services ask for, whenever it is due.
+func (l *LoadBalancers) tend(ctx context.Context, place string, due <-chan struct{}) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-due:
+		}
+		all, err := l.opts.Services.List(labels.Everything())
+		if err != nil {
+			klog.FromContext(ctx).Error(err, "Listing Services")
+			continue
+		}
+		for _, s := range all {
+			if ctx.Err() == nil && l.repairable(s) && s.Annotations[service.GatewayAnnotation] == place {
+				l.repair(ctx, s)
+			}
 		}
 	}
-	var wg sync.WaitGroup
-	for _, services := range byPlace {
-		wg.Go(func() {
-			for _, s := range services {
-				if ctx.Err() == nil {
-					l.repair(ctx, s)
-				}
-			}
-		})
+}
+
+// watchOrphans looks for what no Service owns, whenever it is due, and forgets Services that are gone.
+func (l *LoadBalancers) watchOrphans(ctx context.Context, due <-chan struct{}) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-due:
+		}
+		l.reportOrphans(ctx)
+		l.forgetTheGone()
 	}
-	wg.Wait()
+}
+
+// forgetTheGone forgets what is remembered of Services that are gone, and of which nothing was to be deleted.
+func (l *LoadBalancers) forgetTheGone() {
+	all, err := l.opts.Services.List(labels.Everything())
+	if err != nil {
+		return
+	}
+	here := map[types.UID]bool{}
+	for _, s := range all {
+		here[s.UID] = true
+	}
+	l.memories.keep(here)
+	l.teller.keep(here)
 }
 
 // repairable says whether Kubernetes has handed a Service to us: before its finalizer is there, nothing may be made.
@@ -107,7 +150,11 @@ func waits(err error) bool {
 // cluster that was given our id by mistake would lose its own.
 func (l *LoadBalancers) reportOrphans(ctx context.Context) {
 	log := klog.FromContext(ctx)
-	for _, place := range l.places() {
+	all, err := l.all(ctx)
+	if err != nil {
+		log.Error(err, "Looking for load balancers without a Service")
+	}
+	for _, place := range all {
 		owners, err := l.opts.Balancer.Owners(ctx, place)
 		if err != nil {
 			log.Error(err, "Looking for load balancers without a Service", "place", place)

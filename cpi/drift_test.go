@@ -55,6 +55,32 @@ func TestANodeThatGetsAnotherAddressIsFollowed(t *testing.T) {
 		b.clock.Step(settleNodes)
 		b.balancer.mu.Lock()
 		defer b.balancer.mu.Unlock()
-		return b.balancer.at("", "web-uid")["tcp-80"]
+		return b.balancer.at("main", "web-uid")["tcp-80"]
 	}).Should(ContainSubstring("10.0.0.99"))
+}
+
+func TestAPlaceThatHangsDoesNotKeepOthersFromRepair(t *testing.T) {
+	slow, quick := balanced("slow", at("slow")), balanced("quick")
+	b := newBench(t, slow, quick)
+	b.balancer.hold = make(chan struct{})
+	defer close(b.balancer.hold)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	b.them.Start(ctx)
+	stands := func() int {
+		b.balancer.mu.Lock()
+		defer b.balancer.mu.Unlock()
+		return len(b.balancer.at("main", "quick-uid"))
+	}
+	pass := func() int {
+		b.clock.Step(2 * usualDrift)
+		return stands()
+	}
+	b.Eventually(pass).Should(Equal(2), "while steps at the other place hang")
+
+	b.balancer.mu.Lock()
+	b.balancer.things = nil // somebody deletes it
+	b.balancer.mu.Unlock()
+
+	b.Eventually(pass).Should(Equal(2))
 }

@@ -16,7 +16,7 @@ type Ledger interface {
 
 // An Entry is what a [Ledger] is told.
 type Entry struct {
-	Place string
+	Place string // its id
 	Owner lb.Owner
 	// Absent says that nothing is wished to stand.
 	Absent bool

@@ -44,7 +44,9 @@ type LoadBalancerOptions struct {
 	Nodes    corelisters.NodeLister
 	// NodeInformer tells of changes of nodes; nil: they are found when Services are synced and by drift.
 	NodeInformer cache.SharedInformer
-	Recorder     record.EventRecorder
+	// Synced say that Services and Nodes is complete; nothing is repaired before.
+	Synced   []cache.InformerSynced
+	Recorder record.EventRecorder
 	// AtOnce is how many load balancers of one place are worked on at once; 0: 5. The others are asked to come again, so that a slow place does
 	// not hold up the others.
 	AtOnce int
@@ -62,6 +64,7 @@ type LoadBalancers struct {
 	turns    turns
 	teller   teller
 	memories memories
+	found    places
 	// choosing keeps Services of one place from choosing an address at the same time.
 	choosing keyed
 	nudge    chan struct{} // nodes changed
@@ -97,8 +100,16 @@ func (l *LoadBalancers) owner(s *corev1.Service) lb.Owner {
 // GetLoadBalancer says whether anything of a Service is left anywhere. When it cannot be said, that is an error: Kubernetes forgets a
 // Service whose load balancer is said not to exist. So whoever works on it at the moment is waited for.
 func (l *LoadBalancers) GetLoadBalancer(ctx context.Context, _ string, s *corev1.Service) (*corev1.LoadBalancerStatus, bool, error) {
-	defer l.locks.lock(string(s.UID))()
-	for _, place := range l.places() {
+	unlock, err := l.locks.lock(ctx, string(s.UID))
+	if err != nil {
+		return nil, false, err
+	}
+	defer unlock()
+	all, err := l.standing(ctx, s)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, place := range all {
 		want, err := l.absent(s, place)
 		if err != nil {
 			return nil, false, err
@@ -119,23 +130,42 @@ func (l *LoadBalancers) EnsureLoadBalancer(ctx context.Context, _ string, s *cor
 	if s.Spec.LoadBalancerClass != nil {
 		return nil, cloudprovider.ImplementedElsewhere
 	}
-	defer l.locks.lock(string(s.UID))()
+	unlock, err := l.locks.lock(ctx, string(s.UID))
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	return l.ensure(ctx, s)
 }
 
-// UpdateLoadBalancer follows changes of nodes, as all other changes.
+// UpdateLoadBalancer follows changes of nodes, as all other changes. What has to wait is no failure here: it is looked at again soon.
 func (l *LoadBalancers) UpdateLoadBalancer(ctx context.Context, cluster string, s *corev1.Service, nodes []*corev1.Node) error {
 	_, err := l.EnsureLoadBalancer(ctx, cluster, s, nodes)
+	if err == nil || err == cloudprovider.ImplementedElsewhere { //nolint:errorlint // never wrapped
+		return err
+	}
+	if waits(err) {
+		klog.FromContext(ctx).V(2).Info("A load balancer has to wait to follow the nodes", "service", klog.KObj(s), "why", err.Error())
+		return nil
+	}
 	return err
 }
 
 // EnsureLoadBalancerDeleted removes all that a Service has, wherever it is, and looks once more before it says so.
 func (l *LoadBalancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string, s *corev1.Service) error {
-	defer l.locks.lock(string(s.UID))()
-	if err := l.uproot(ctx, s); err != nil {
+	unlock, err := l.locks.lock(ctx, string(s.UID))
+	if err != nil {
 		return err
 	}
-	for _, place := range l.places() {
+	defer unlock()
+	all, err := l.standing(ctx, s)
+	if err != nil {
+		return err
+	}
+	if err := l.uproot(ctx, s, all); err != nil {
+		return err
+	}
+	for _, place := range all {
 		if err := l.remove(ctx, s, place); err != nil {
 			return err
 		}
@@ -146,8 +176,7 @@ func (l *LoadBalancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string,
 }
 
 // uproot removes what is on gateways, where there are several: what is seen from all of them can go only then.
-func (l *LoadBalancers) uproot(ctx context.Context, s *corev1.Service) error {
-	places := l.places()
+func (l *LoadBalancers) uproot(ctx context.Context, s *corev1.Service, places []string) error {
 	if len(places) < 2 {
 		return nil
 	}
@@ -210,14 +239,7 @@ func (l *LoadBalancers) remove(ctx context.Context, s *corev1.Service, place str
 			return fmt.Errorf("%d of %d steps done: %w", n, len(plan.Steps), err)
 		}
 	}
-	return fmt.Errorf("what is left at %s does not go: %w", named(place), lb.ErrBusy)
-}
-
-func named(place string) string {
-	if place == "" {
-		return "the default gateway"
-	}
-	return "gateway " + place
+	return fmt.Errorf("what is left at %s does not go: %w", place, lb.ErrBusy)
 }
 
 // run runs steps in their order, and returns how many were done.
@@ -230,13 +252,4 @@ func (l *LoadBalancers) run(ctx context.Context, s *corev1.Service, place string
 		}
 	}
 	return len(steps), nil
-}
-
-// places are the names of all gateways.
-func (l *LoadBalancers) places() []string {
-	out := make([]string, 0, len(l.opts.Defaults.Gateways))
-	for _, g := range l.opts.Defaults.Gateways {
-		out = append(out, g.Name)
-	}
-	return out
 }

@@ -1,6 +1,7 @@
 package cpi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,8 @@ type fakeBalancer struct {
 	hold    chan struct{} // steps of the place "slow" wait for it
 	lagging bool          // what is written is not seen
 	old     bool
+	lost    map[string]error  // why places cannot be found, by name
+	same    map[string]string // ids of places, by name; else it is the name, or main
 }
 
 func (f *fakeBalancer) at(place, uid string) map[string]string {
@@ -48,6 +51,15 @@ func (f *fakeBalancer) at(place, uid string) map[string]string {
 		f.things[k] = map[string]string{}
 	}
 	return f.things[k]
+}
+
+func (f *fakeBalancer) Place(_ context.Context, name string) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.lost[name]; err != nil {
+		return "", err
+	}
+	return cmp.Or(f.same[name], name, "main"), nil
 }
 
 func (f *fakeBalancer) Plan(_ context.Context, place string, r PlanRequest) (lb.Plan, error) {

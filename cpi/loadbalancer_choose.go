@@ -15,29 +15,32 @@ import (
 // choose plans. What a plan is about to use is taken for all others at once, not only when it stands: else two Services that come
 // at the same time were given the same address.
 func (e *ensuring) choose(ctx context.Context) (lb.Plan, error) {
-	defer e.choosing.lock(e.wish.Gateway)()
+	unlock, err := e.choosing.lock(ctx, e.at)
+	if err != nil {
+		return lb.Plan{}, err
+	}
+	defer unlock()
 	want := e.wish.Desired
-	var err error
 	if want.Reserved, err = e.reserved(); err != nil {
 		return lb.Plan{}, err
 	}
-	plan, err := e.opts.Balancer.Plan(ctx, e.wish.Gateway, PlanRequest{Want: want})
+	plan, err := e.opts.Balancer.Plan(ctx, e.at, PlanRequest{Want: want})
 	if err != nil {
 		return lb.Plan{}, err
 	}
 	uses := usesOf(want, plan)
-	e.memories.change(e.service.UID, func(m *memory) { m.place, m.uses = e.wish.Gateway, uses })
+	e.memories.change(e.service.UID, func(m *memory) { m.place, m.uses = e.at, uses })
 	return plan, nil
 }
 
 // reserved is what others have, or are about to have: what is being made, also for Services that are going by now, and what
 // was promised to those that stay.
 func (e *ensuring) reserved() ([]lb.Use, error) {
-	others, err := e.others(e.service, e.wish.Gateway)
+	others, err := e.others(e.service, e.at)
 	if err != nil {
 		return nil, err
 	}
-	out := e.memories.uses(e.wish.Gateway, e.service.UID)
+	out := e.memories.uses(e.at, e.service.UID)
 	for _, other := range others {
 		out = append(out, service.Promised(e.opts.Defaults.Cluster, other, e.service)...)
 	}
@@ -52,7 +55,7 @@ func (l *LoadBalancers) others(s *corev1.Service, place string) ([]*corev1.Servi
 	}
 	var out []*corev1.Service
 	for _, other := range all {
-		if other.UID != s.UID && other.Annotations[service.GatewayAnnotation] == place && l.repairable(other) {
+		if other.UID != s.UID && l.found.id(other.Annotations[service.GatewayAnnotation]) == place && l.repairable(other) {
 			out = append(out, other)
 		}
 	}

@@ -36,6 +36,7 @@ type ensuring struct {
 
 	service *corev1.Service
 	wish    service.Wish
+	at      string // id of the place; empty as long as it was not found
 	// blank says that the load balancer has never been of use: when it cannot be made, nothing of it stays.
 	blank bool
 	// unused are addresses that were written down and are not used any more.
@@ -68,7 +69,13 @@ func (l *LoadBalancers) ensure(ctx context.Context, s *corev1.Service) (*corev1.
 	if e.wish.Wait != "" {
 		return nil, again(soon, "waiting: %s", e.wish.Wait)
 	}
-	done, ok := l.turns.try(e.wish.Gateway)
+	if err := e.locate(ctx); err != nil {
+		return nil, e.failed(ctx, 0, 0, err)
+	}
+	if err := e.patience(); err != nil {
+		return nil, err
+	}
+	done, ok := l.turns.try(e.at)
 	if !ok {
 		return nil, again(2*soon, "waiting for other load balancers at %s", named(e.wish.Gateway))
 	}
@@ -81,11 +88,14 @@ func (l *LoadBalancers) ensure(ctx context.Context, s *corev1.Service) (*corev1.
 		return nil, err
 	}
 	l.teller.healed(s)
-	l.memories.change(s.UID, func(m *memory) { m.made = true })
-	if err := e.leaveOthers(ctx, status); err != nil {
-		return status, err
-	}
-	return status, e.forget(ctx, e.unused)
+	l.memories.change(s.UID, func(m *memory) { m.made, m.refusal = true, refusal{} })
+	return status, e.leaveOthers(ctx, status)
+}
+
+// locate finds the place.
+func (e *ensuring) locate(ctx context.Context) (err error) {
+	e.at, err = e.place(ctx, e.wish.Gateway)
+	return err
 }
 
 // converge looks, plans and runs steps until the plan is empty.
@@ -127,10 +137,14 @@ func (e *ensuring) judge(plan lb.Plan, round int) {
 
 // carryOut writes down what is intended, and runs the steps.
 func (e *ensuring) carryOut(ctx context.Context, plan lb.Plan) error {
-	if err := e.intend(ctx, plan.Intent); err != nil {
+	if err := e.announce(ctx, plan); err != nil {
 		return err
 	}
-	if n, err := e.run(ctx, e.service, e.wish.Gateway, plan.Steps); err != nil {
+	n, err := e.run(ctx, e.service, e.at, plan.Steps)
+	if errors.Is(err, lb.ErrRefused) {
+		e.remember()
+	}
+	if err != nil {
 		return e.failed(ctx, n, len(plan.Steps), err)
 	}
 	return nil
@@ -184,66 +198,30 @@ func (e *ensuring) refused(ctx context.Context, why []lb.Finding) error {
 
 // clear removes a half-built load balancer.
 func (e *ensuring) clear(ctx context.Context) error {
-	if !e.blank || e.wish.DryRun || !slices.Contains(e.places(), e.wish.Gateway) {
+	if !e.blank || e.wish.DryRun || !slices.Contains(e.configured(), e.wish.Gateway) {
 		return nil
 	}
-	want, err := e.absent(e.service, e.wish.Gateway)
+	if err := e.locate(ctx); err != nil {
+		return err
+	}
+	want, err := e.absent(e.service, e.at)
 	if err != nil {
 		return err
 	}
-	plan, err := e.opts.Balancer.Plan(ctx, e.wish.Gateway, PlanRequest{Want: want})
+	plan, err := e.opts.Balancer.Plan(ctx, e.at, PlanRequest{Want: want})
 	if err != nil {
 		return err
 	}
 	if slices.ContainsFunc(plan.Status.Objects, func(o lb.ObjectStatus) bool { return o.Old }) {
 		return nil // it has worked for a predecessor
 	}
-	_, err = e.run(ctx, e.service, e.wish.Gateway, plan.Steps)
+	_, err = e.run(ctx, e.service, e.at, plan.Steps)
 	return err
-}
-
-// leaveOthers removes what the Service has at other places: it has moved.
-func (e *ensuring) leaveOthers(ctx context.Context, status *corev1.LoadBalancerStatus) error {
-	for _, place := range e.places() {
-		if place == e.wish.Gateway {
-			continue
-		}
-		want, err := e.absent(e.service, place)
-		if err != nil {
-			return err
-		}
-		plan, err := e.opts.Balancer.Plan(ctx, place, PlanRequest{Want: want})
-		if err != nil {
-			return err
-		}
-		steps := e.leaving(plan.Steps, status)
-		if n, err := e.run(ctx, e.service, place, steps); err != nil {
-			return again(soon, "%d of %d steps done to leave %s: %v", n, len(steps), named(place), err)
-		}
-	}
-	return nil
-}
-
-// leaving are the steps that may be run where the load balancer is not: what is the organisation's is seen there, too, and may be in use.
-func (e *ensuring) leaving(steps []lb.Step, status *corev1.LoadBalancerStatus) []lb.Step {
-	moved := slices.ContainsFunc(steps, func(s lb.Step) bool { return s.Kind.OnGateway() && s.Kind != lb.KindSet })
-	return slices.DeleteFunc(slices.Clone(steps), func(s lb.Step) bool {
-		switch s.Kind {
-		case lb.KindAddress:
-			return s.Address == nil || slices.ContainsFunc(status.Ingress, func(i corev1.LoadBalancerIngress) bool { return i.IP == s.Address.Value.String() })
-		case lb.KindProfile:
-			return e.wish.Desired.OneArm != nil
-		case lb.KindSet:
-			return false // it is in a plan only where no Service of the cluster is any more
-		default:
-			return !moved || !s.Kind.OnGateway()
-		}
-	})
 }
 
 // dryRun tells the plan and leaves everything as it is.
 func (e *ensuring) dryRun(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
-	plan, err := e.opts.Balancer.Plan(ctx, e.wish.Gateway, PlanRequest{Want: e.wish.Desired})
+	plan, err := e.opts.Balancer.Plan(ctx, e.at, PlanRequest{Want: e.wish.Desired})
 	if err != nil {
 		return nil, err
 	}

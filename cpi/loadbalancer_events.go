@@ -2,6 +2,7 @@ package cpi
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 
@@ -16,6 +17,8 @@ import (
 const (
 	// reasonRefused is for steps that the cloud refused.
 	reasonRefused = "LoadBalancerRefused"
+	// reasonLeft is for what cannot be removed where a load balancer was before.
+	reasonLeft = "LoadBalancerLeftBehind"
 	// reasonPlan is for plans of dry runs.
 	reasonPlan = "LoadBalancerPlan"
 	// reasonHealed is for wishes that can be met again.
@@ -83,6 +86,13 @@ func (t *teller) forget(uid types.UID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.told, uid)
+}
+
+// keep forgets all but some.
+func (t *teller) keep(some map[types.UID]bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	maps.DeleteFunc(t.told, func(uid types.UID, _ map[string]bool) bool { return !some[uid] })
 }
 
 // plan tells what would be done.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -77,52 +78,82 @@ func (l *LoadBalancers) absent(s *corev1.Service, place string) (lb.Desired, err
 	return d, err
 }
 
-// intend writes the addresses down that are to be used, before they are.
-func (e *ensuring) intend(ctx context.Context, addresses []netip.Addr) error {
-	if len(addresses) == 0 {
-		return nil
+// announce writes down what a plan is about to do for the first time: the addresses it uses, and where it makes something.
+func (e *ensuring) announce(ctx context.Context, plan lb.Plan) error {
+	n := note{addresses: plan.Intent}
+	if written := e.written(e.service); len(plan.Steps) > 0 && !slices.Contains(written, e.at) {
+		n.places = append([]string{e.at}, written...)
+		if len(written) == 0 {
+			n.places = append(n.places, slices.DeleteFunc(e.everywhere(ctx), func(id string) bool { return id == e.at })...)
+		}
 	}
-	return e.writeIntent(ctx, addresses)
+	return e.write(ctx, n)
 }
 
-// forget takes addresses off that were written down and that the load balancer has left for good, at all places.
-func (e *ensuring) forget(ctx context.Context, addresses []netip.Addr) error {
-	if len(addresses) == 0 {
-		return nil
-	}
-	return e.writeIntent(ctx, slices.DeleteFunc(slices.Clone(e.wish.Desired.Intent), func(a netip.Addr) bool { return slices.Contains(addresses, a) }))
+// A note is what is written down on a Service. What is nil is not written; without any addresses, their annotation goes.
+type note struct {
+	addresses []netip.Addr
+	places    []string
 }
 
-func (e *ensuring) writeIntent(ctx context.Context, addresses []netip.Addr) error {
+// annotations are what it says; nil takes one away.
+func (n note) annotations() map[string]any {
+	out := map[string]any{}
+	if n.addresses != nil {
+		out[service.IntentAnnotation] = nil
+	}
+	if len(n.addresses) > 0 {
+		out[service.IntentAnnotation] = joined(n.addresses)
+	}
+	if n.places != nil {
+		out[service.PlacesAnnotation] = strings.Join(n.places, ",")
+	}
+	return out
+}
+
+func joined(addresses []netip.Addr) string {
 	words := make([]string, 0, len(addresses))
 	for _, a := range addresses {
 		words = append(words, a.String())
 	}
-	text := strings.Join(words, ",")
-	var value any // nil takes the annotation away
-	if text != "" {
-		value = text
+	return strings.Join(words, ",")
+}
+
+// write writes a note.
+func (e *ensuring) write(ctx context.Context, n note) error {
+	annotations := n.annotations()
+	if len(annotations) == 0 {
+		return nil
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": e.service.UID, "annotations": map[string]any{service.IntentAnnotation: value},
-	}})
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": e.service.UID, "annotations": annotations}})
 	if err != nil {
-		return fmt.Errorf("writing down the intended addresses: %w", err)
+		return fmt.Errorf("writing down what is intended: %w", err)
 	}
 	if _, err := e.opts.Client.CoreV1().Services(e.service.Namespace).Patch(ctx, e.service.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-		return fmt.Errorf("writing down the intended addresses: %w", err)
+		return fmt.Errorf("writing down what is intended: %w", err)
 	}
-	e.memories.change(e.service.UID, func(m *memory) { m.intent = text })
-	e.wish.Desired.Intent = slices.Clone(addresses)
+	e.memories.change(e.service.UID, func(m *memory) {
+		if n.addresses != nil {
+			m.intent = joined(n.addresses)
+		}
+		if n.places != nil {
+			m.standing = n.places
+		}
+	})
+	if n.addresses != nil {
+		e.wish.Desired.Intent = slices.Clone(n.addresses)
+	}
 	return nil
 }
 
 // A memory is what caches may not tell yet of a Service.
 type memory struct {
-	intent string // the addresses that were written down last
-	made   bool   // its load balancer was as wanted
-	place  string   // where it was last planned
-	uses   []lb.Use // that plan's, as far as they do not stand yet
+	intent   string   // the addresses that were written down last
+	standing []string // the places that were written down last, until the cache tells them
+	made     bool     // its load balancer was as wanted
+	place    string   // where it was last planned
+	uses     []lb.Use // that plan's, as far as they do not stand yet
+	refusal  refusal  // of a step
 }
 
 // memories are those of all Services.
@@ -159,6 +190,13 @@ func (m *memories) change(uid types.UID, f func(*memory)) {
 	x := m.all[uid]
 	f(&x)
 	m.all[uid] = x
+}
+
+// keep forgets all but some.
+func (m *memories) keep(some map[types.UID]bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	maps.DeleteFunc(m.all, func(uid types.UID, _ memory) bool { return !some[uid] })
 }
 
 func (m *memories) forget(uid types.UID) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -235,9 +236,9 @@ func TestALoadBalancerThatMovesLeavesItsOldPlace(t *testing.T) {
 	_, err = b.ensure(balanced("web", at("slow")))
 
 	b.Expect(err).NotTo(HaveOccurred())
-	b.Expect(b.balancer.things["/web-uid"]).To(BeEmpty())
+	b.Expect(b.balancer.things["main/web-uid"]).To(BeEmpty())
 	b.Expect(b.balancer.things["slow/web-uid"]).To(HaveLen(2))
-	b.Expect(slices.IndexFunc(b.balancer.runs, func(r string) bool { return strings.HasPrefix(r, " delete") })).To(BeNumerically(">",
+	b.Expect(slices.IndexFunc(b.balancer.runs, func(r string) bool { return strings.HasPrefix(r, "main delete") })).To(BeNumerically(">",
 		slices.IndexFunc(b.balancer.runs, func(r string) bool { return strings.HasPrefix(r, "slow create") })), "the new one is made first")
 }
 
@@ -274,7 +275,8 @@ func TestTheCertificateOfASecretIsRead(t *testing.T) {
 func TestWhatIsBeingMadeIsNotSaidToBeAbsent(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
-	unlock := b.them.locks.lock(string(s.UID)) // somebody repairs it
+	unlock, err := b.them.locks.lock(t.Context(), string(s.UID)) // somebody repairs it
+	b.Expect(err).NotTo(HaveOccurred())
 	asked := make(chan bool)
 	go func() {
 		_, exists, _ := b.them.GetLoadBalancer(t.Context(), "", s)
@@ -283,9 +285,49 @@ func TestWhatIsBeingMadeIsNotSaidToBeAbsent(t *testing.T) {
 
 	b.Consistently(asked, "50ms").ShouldNot(Receive())
 	b.balancer.mu.Lock()
-	b.balancer.at("", string(s.UID))["tcp-80"] = "made meanwhile"
+	b.balancer.at("main", string(s.UID))["tcp-80"] = "made meanwhile"
 	b.balancer.mu.Unlock()
 	unlock()
 
 	b.Eventually(asked).Should(Receive(BeTrue()))
+}
+
+func TestARefusedStepIsTriedLessAndLess(t *testing.T) {
+	s := balanced("web")
+	b := newBench(t, s)
+	tries := 0
+	b.balancer.fail = func(step lb.Step) error {
+		if step.Verb == lb.Create && step.Name == "tcp-80" {
+			tries++
+			return fmt.Errorf("the quota is used up: %w", lb.ErrRefused)
+		}
+		return nil
+	}
+
+	for range 40 { // minutes
+		_, err := b.ensure(s)
+		b.Expect(err).To(HaveOccurred())
+		b.clock.Step(time.Minute)
+	}
+	b.Expect(tries).To(BeNumerically("~", 6, 1), "after 1, 2, 4, 8, 10, 10 minutes")
+
+	before := tries
+	s.Spec.Ports[0].NodePort++
+	_, _ = b.ensure(s)
+	b.Expect(tries).To(Equal(before+1), "a change is tried at once")
+
+	b.balancer.fail = nil
+	b.clock.Step(longestRefusal)
+	_, err := b.ensure(s)
+	b.Expect(err).NotTo(HaveOccurred())
+}
+
+func TestNodesThatALoadBalancerCannotFollowYetAreNoFailure(t *testing.T) {
+	s := balanced("web")
+	b := newBench(t, s)
+	b.balancer.pending = true
+	_, err := b.ensure(s)
+	b.mustRetry(err, "realized")
+
+	b.Expect(b.them.UpdateLoadBalancer(t.Context(), "", s, nil)).To(Succeed(), "Kubernetes would make it a Warning for each Service")
 }

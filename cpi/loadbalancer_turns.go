@@ -14,37 +14,64 @@ import (
 // keyed are locks by name.
 type keyed struct {
 	mu    sync.Mutex
-	locks map[string]chan struct{}
+	locks map[string]*queue
 }
 
-func (k *keyed) of(key string) chan struct{} {
+// A queue is whoever has a lock, or waits for it.
+type queue struct {
+	token chan struct{}
+	users int
+}
+
+func (k *keyed) join(key string) *queue {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.locks == nil {
-		k.locks = map[string]chan struct{}{}
+		k.locks = map[string]*queue{}
 	}
-	c, ok := k.locks[key]
+	q, ok := k.locks[key]
 	if !ok {
-		c = make(chan struct{}, 1)
-		k.locks[key] = c
+		q = &queue{token: make(chan struct{}, 1)}
+		k.locks[key] = q
 	}
-	return c
+	q.users++
+	return q
 }
 
-// lock waits for a lock and returns what gives it back.
-func (k *keyed) lock(key string) func() {
-	c := k.of(key)
-	c <- struct{}{}
-	return func() { <-c }
+func (k *keyed) leave(key string, q *queue) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if q.users--; q.users == 0 {
+		delete(k.locks, key)
+	}
+}
+
+// lock waits for a lock, until ctx ends, and returns what gives it back.
+func (k *keyed) lock(ctx context.Context, key string) (func(), error) {
+	q := k.join(key)
+	select {
+	case q.token <- struct{}{}:
+		return func() {
+			<-q.token
+			k.leave(key, q)
+		}, nil
+	case <-ctx.Done():
+		k.leave(key, q)
+		return nil, ctx.Err()
+	}
 }
 
 // try takes a lock if nobody has it.
 func (k *keyed) try(key string) (func(), bool) {
-	c := k.of(key)
+	q := k.join(key)
 	select {
-	case c <- struct{}{}:
-		return func() { <-c }, true
+	case q.token <- struct{}{}:
+		return func() {
+			<-q.token
+			k.leave(key, q)
+		}, true
 	default:
+		k.leave(key, q)
 		return nil, false
 	}
 }
@@ -93,7 +120,7 @@ func (t *turns) wait(ctx context.Context, place string, patience time.Duration) 
 	case c <- struct{}{}:
 		return func() { <-c }, nil
 	case <-t.clock.After(patience):
-		return nil, fmt.Errorf("other load balancers at %s are worked on: %w", named(place), lb.ErrBusy)
+		return nil, fmt.Errorf("other load balancers at %s are worked on: %w", place, lb.ErrBusy)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

@@ -52,6 +52,14 @@ func newCluster(t *testing.T, model vcdsim.Model, gateway service.Gateway) *clus
 func newClusterAt(t *testing.T, model vcdsim.Model, places []config.Gateway, gateways ...service.Gateway) *cluster {
 	t.Helper()
 	c := &cluster{WithT: NewWithT(t), sim: vcdsimtest.Start(t, vcdsim.Config{Model: model}), client: fake.NewClientset(), events: record.NewFakeRecorder(100)}
+	c.configure(t, places, gateways...)
+	c.node("a", "192.168.100.11")
+	return c
+}
+
+// configure starts the load balancers, anew if they were there before; what was in caches is lost then.
+func (c *cluster) configure(t *testing.T, places []config.Gateway, gateways ...service.Gateway) {
+	t.Helper()
 	pool := vcd.NewPool(vcd.PoolOptions{TaskPoll: 2 * time.Millisecond, RequestsPerSecond: 10000, Burst: 10000})
 	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
 	sessions := cpivcd.NewSessions(pool, config.Config{Site: c.sim.URL(), Org: "acme", CABundle: c.sim.CA()}, func() (config.Credentials, error) {
@@ -67,8 +75,6 @@ func newClusterAt(t *testing.T, model vcdsim.Model, places []config.Gateway, gat
 		Balancer: balancer, Client: c.client, Services: services.Lister(), Nodes: nodes.Lister(), Recorder: c.events,
 		Defaults: service.Defaults{Cluster: "c1", Gateways: gateways},
 	})
-	c.node("a", "192.168.100.11")
-	return c
 }
 
 // newClusterAtTwo makes load balancers at the default gateway, and in one-arm mode at gateway dmz.
@@ -132,6 +138,11 @@ func (c *cluster) ensured(t *testing.T, s *corev1.Service) string {
 	}).WithTimeout(20 * time.Second).Should(Succeed())
 	c.Expect(status.Ingress).To(HaveLen(1))
 	s.Status.LoadBalancer = *status
+	now, err := c.client.CoreV1().Services(s.Namespace).Get(t.Context(), s.Name, metav1.GetOptions{})
+	c.Expect(err).NotTo(HaveOccurred())
+	for _, written := range []string{service.IntentAnnotation, service.PlacesAnnotation} {
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, written, now.Annotations[written])
+	}
 	return status.Ingress[0].IP
 }
 
@@ -238,6 +249,64 @@ func TestServicesThatComeTogetherGetAnAddressEach(t *testing.T) {
 		seen[s.Status.LoadBalancer.Ingress[0].IP] = true
 	}
 	c.Expect(seen).To(HaveLen(len(all)))
+}
+
+func TestAServiceMayAskForAnAddressThatNobodyElseIsGiven(t *testing.T) {
+	c := newCluster(t, vcdsim.K8sTenant(), service.Gateway{})
+	probe := c.service("probe")
+	address := c.ensured(t, probe)
+	c.Expect(c.them.EnsureLoadBalancerDeleted(t.Context(), "", probe)).To(Succeed())
+	c.Expect(c.services.Delete(probe)).To(Succeed())
+
+	asking := c.service("shop", func(s *corev1.Service) { s.UID, s.Spec.LoadBalancerIP = "uid-2", address })
+	other := c.service("blog", func(s *corev1.Service) { s.UID = "uid-3" })
+
+	c.Expect(c.ensured(t, other)).NotTo(Equal(address))
+	c.Expect(c.ensured(t, asking)).To(Equal(address))
+}
+
+func TestTwoNamesOfOneGatewayAreOnePlace(t *testing.T) {
+	arm := oneArm()
+	arm.Name = "inside"
+	c := newClusterAt(t, vcdsim.K8sTenant(), []config.Gateway{{Network: "nodes"}, {Name: "inside", Network: "nodes"}}, service.Gateway{}, arm)
+	s := c.service("shop")
+
+	address := c.ensured(t, s)
+	writes := c.writes()
+	c.Expect(c.ensured(t, s)).To(Equal(address))
+	c.Expect(c.writes()).To(Equal(writes), "what stands is not left behind")
+
+	metav1.SetMetaDataAnnotation(&s.ObjectMeta, service.GatewayAnnotation, "inside")
+	c.Expect(c.ensured(t, s)).To(Equal(address), "it is the same gateway")
+	c.Expect(c.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(Succeed())
+	c.Expect(c.sets()).To(BeEmpty())
+}
+
+func TestAGatewayThatCannotBeFoundDoesNotConcernOthers(t *testing.T) {
+	c := newClusterAt(t, vcdsim.K8sTenant(), []config.Gateway{{Network: "nodes"}, {Name: "dmz", Network: "typo"}}, service.Gateway{}, service.Gateway{Name: "dmz"})
+	s := c.service("shop")
+
+	c.ensured(t, s)
+
+	_, exists, err := c.them.GetLoadBalancer(t.Context(), "", s)
+	c.Expect(err).NotTo(HaveOccurred())
+	c.Expect(exists).To(BeTrue())
+	c.Expect(c.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(Succeed())
+	c.Expect(c.sets()).To(BeEmpty())
+}
+
+func TestWhatIsAtAGatewayThatTheConfigurationForgotIsRemoved(t *testing.T) {
+	c := newClusterAtTwo(t)
+	s := c.service("shop", func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, service.GatewayAnnotation, "dmz") })
+	c.ensured(t, s)
+
+	c.configure(t, []config.Gateway{{Network: "nodes"}}, service.Gateway{}) // and begin anew
+
+	_, exists, err := c.them.GetLoadBalancer(t.Context(), "", s)
+	c.Expect(err).NotTo(HaveOccurred())
+	c.Expect(exists).To(BeTrue())
+	c.Expect(c.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(Succeed())
+	c.Expect(c.sets()).To(BeEmpty())
 }
 
 func TestWhatIsBeingMadeForAServiceThatGoesIsNotGivenToAnother(t *testing.T) {

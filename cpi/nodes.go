@@ -24,12 +24,7 @@ func (l *LoadBalancers) watchNodes(ctx context.Context) {
 		return
 	}
 	changed := make(chan struct{}, 1)
-	tell := func() {
-		select {
-		case changed <- struct{}{}:
-		default:
-		}
-	}
+	tell := func() { poke(changed) }
 	_, err := l.opts.NodeInformer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { tell() }, DeleteFunc: func(any) { tell() },
 		UpdateFunc: func(from, to any) {
@@ -70,10 +65,7 @@ func (l *LoadBalancers) gather(ctx context.Context, changed <-chan struct{}) {
 			continue
 		}
 		last = now
-		select {
-		case l.nudge <- struct{}{}:
-		default:
-		}
+		poke(l.nudge)
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"k8s.io/client-go/tools/cache"
 	cloudprovider "k8s.io/cloud-provider"
 	cloudconfig "k8s.io/cloud-provider/app/config"
 
@@ -28,10 +29,11 @@ func (p *program) loadBalancers(c *cloudconfig.CompletedConfig, sessions *cpivcd
 		ledger := cpivcd.NewLedger(cpivcd.LedgerOptions{Session: sessions.Session, ID: id, Version: version.String()})
 		balancer, parts = cpi.Recorded(balancer, ledger), append(parts, ledger)
 	}
-	nodes := c.SharedInformers.Core().V1().Nodes()
+	nodes, services := c.SharedInformers.Core().V1().Nodes(), c.SharedInformers.Core().V1().Services()
 	return cpi.NewLoadBalancers(cpi.LoadBalancerOptions{
 		Balancer: balancer, Defaults: serviceDefaults(p.config), Client: c.Client, Recorder: c.EventRecorder, Drift: b.Drift,
-		Services: c.SharedInformers.Core().V1().Services().Lister(), Nodes: nodes.Lister(), NodeInformer: nodes.Informer(),
+		Services: services.Lister(), Nodes: nodes.Lister(), NodeInformer: nodes.Informer(),
+		Synced: []cache.InformerSynced{services.Informer().HasSynced, nodes.Informer().HasSynced},
 	}), parts
 }
 

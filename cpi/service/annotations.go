@@ -18,6 +18,8 @@ const prefix = "service.beta.kubernetes.io/vcloud-"
 const (
 	// IntentAnnotation has the addresses that the load balancer is meant to have; it is written before their first use.
 	IntentAnnotation = prefix + "intended-addresses"
+	// PlacesAnnotation has the ids of the places where something of the load balancer may be; it is written before anything is made there.
+	PlacesAnnotation = prefix + "standing-at"
 	// GatewayAnnotation names the gateway.
 	GatewayAnnotation = prefix + "gateway"
 	// DryRunAnnotation lets the plan for the Service be told as an event, and changes nothing.
@@ -45,6 +47,7 @@ type wishes struct {
 	preserve      bool
 	share         string
 	intent        []netip.Addr
+	standing      []string
 	dryRun        bool
 }
 
@@ -165,6 +168,11 @@ var annotations = []annotation{
 	{
 		"intended-addresses", "addresses", "203.0.113.7", "Written by the cloud controller manager, before it uses an address for the first time: after a crash it goes on with this one. Leave it alone.",
 		func(w *wishes, v string) (err error) { w.intent, err = Addresses(v); return err },
+	},
+	{
+		"standing-at", "gateways", "urn:vcloud:gateway:0b4c2b5a-3f0e-4f0e-9f8e-0d1f3f6f2a11", "Written by the cloud controller manager, before it makes anything on a gateway: what the Service has is " +
+			"looked for there, also when the configuration does not name the gateway any more. Leave it alone, unless the provider has deleted such a gateway: then take its URN out.",
+		func(w *wishes, v string) error { w.standing = list(v); return nil },
 	},
 }
 

@@ -84,13 +84,17 @@ func OwnerOf(cluster string, s *corev1.Service) lb.Owner {
 	return lb.Owner{Cluster: cluster, Namespace: s.Namespace, Name: s.Name, UID: string(s.UID)}
 }
 
-// Promised are the addresses and ports that a Service keeps others from, whether or not anything stands there: those that its clients were
-// told, and those that were written down before their first use, unless they are what the clients of the other one were told.
+// Promised are the addresses and ports that a Service keeps another one from, whether or not anything stands there: those that its clients
+// were told, and those that it asks for or that were written down before their first use, unless the clients of the other one
+// were told them, or the other one asks for them by name.
 func Promised(cluster string, s, other *corev1.Service) []lb.Use {
 	w, _ := read(s.Annotations)
-	told, addresses := published(other), published(s)
-	for _, a := range w.intent {
-		if !slices.Contains(told, a) {
+	theirs, _ := read(other.Annotations)
+	wanted, _ := requested(theirs, other)
+	mine, _ := requested(w, s)
+	addresses, before := published(s), append(published(other), wanted...)
+	for _, a := range append(mine, w.intent...) {
+		if !slices.Contains(before, a) {
 			addresses = append(addresses, a)
 		}
 	}
@@ -104,6 +108,12 @@ func Promised(cluster string, s, other *corev1.Service) []lb.Use {
 		}
 	}
 	return out
+}
+
+// Places are the ids in [PlacesAnnotation].
+func Places(s *corev1.Service) []string {
+	w, _ := read(s.Annotations)
+	return w.standing
 }
 
 // Absent is what is asked for when a Service shall have no load balancer any more. What is wrong with the Service does not matter.
@@ -196,11 +206,9 @@ func (b *builder) frontend() {
 	if len(d.Families) == 0 {
 		d.Families = []lb.Family{lb.IPv4}
 	}
-	if d.Requested = b.addresses; len(d.Requested) == 0 && s.LoadBalancerIP != "" {
-		var err error
-		if d.Requested, err = Addresses(s.LoadBalancerIP); err != nil {
-			b.refuse(lb.BadFamilies, "spec.loadBalancerIP is wrong: %v", err)
-		}
+	var err error
+	if d.Requested, err = requested(b.wishes, b.Service); err != nil {
+		b.refuse(lb.BadFamilies, "spec.loadBalancerIP is wrong: %v", err)
 	}
 	if d.Internal = b.internal; d.Internal {
 		d.Subnet = b.subnet
@@ -208,6 +216,14 @@ func (b *builder) frontend() {
 	d.Share, d.PreserveClientIP = b.share, b.preserve
 	d.EngineGroup, d.Algorithm = or(b.engineGroup, b.Defaults.EngineGroup), or(b.algorithm, b.Defaults.Algorithm)
 	d.Sticky = s.SessionAffinity == corev1.ServiceAffinityClientIP
+}
+
+// requested are the addresses that a Service asks for by name.
+func requested(w wishes, s *corev1.Service) ([]netip.Addr, error) {
+	if len(w.addresses) > 0 {
+		return w.addresses, nil
+	}
+	return Addresses(s.Spec.LoadBalancerIP)
 }
 
 // listeners says what each port is.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/config"
@@ -25,27 +24,16 @@ type BalancerOptions struct {
 	Places    []config.Gateway // by name; the default has none
 }
 
-// A Balancer makes load balancers on edge gateways. Its places are the gateways of the configuration.
-type Balancer struct {
-	opts BalancerOptions
-
-	mu       sync.Mutex
-	gateways map[string]string // URNs by place
-}
+// A Balancer makes load balancers on edge gateways: their URNs are the ids of places.
+type Balancer struct{ opts BalancerOptions }
 
 var _ cpi.Balancer = (*Balancer)(nil)
 
 // NewBalancer returns what makes load balancers.
-func NewBalancer(opts BalancerOptions) *Balancer {
-	return &Balancer{opts: opts, gateways: map[string]string{}}
-}
+func NewBalancer(opts BalancerOptions) *Balancer { return &Balancer{opts: opts} }
 
 // Plan looks at a gateway as often as the plan needs to know more.
-func (b *Balancer) Plan(ctx context.Context, place string, request cpi.PlanRequest) (lb.Plan, error) {
-	gateway, err := b.gateway(ctx, place)
-	if err != nil {
-		return lb.Plan{}, err
-	}
+func (b *Balancer) Plan(ctx context.Context, gateway string, request cpi.PlanRequest) (lb.Plan, error) {
 	can, err := b.opts.Driver.Capabilities(ctx, gateway)
 	if err != nil {
 		return lb.Plan{}, err //nolint:wrapcheck // it says what failed
@@ -65,46 +53,29 @@ func (b *Balancer) Plan(ctx context.Context, place string, request cpi.PlanReque
 	return lb.Plan{}, fmt.Errorf("the plan for %s always needs to know more: %w", request.Want.Owner, lb.ErrUnknown)
 }
 
-// Run runs a step on the gateway of a place.
-func (b *Balancer) Run(ctx context.Context, place string, step lb.Step) error {
-	gateway, err := b.gateway(ctx, place)
-	if err != nil {
-		return err
-	}
+// Run runs a step on a gateway.
+func (b *Balancer) Run(ctx context.Context, gateway string, step lb.Step) error {
 	return b.opts.Driver.Run(ctx, gateway, step) //nolint:wrapcheck // it says what failed
 }
 
-// Owners returns whoever of the cluster has something on the gateway of a place.
-func (b *Balancer) Owners(ctx context.Context, place string) ([]lb.Owner, error) {
-	gateway, err := b.gateway(ctx, place)
-	if err != nil {
-		return nil, err
-	}
+// Owners returns whoever of the cluster has something on a gateway.
+func (b *Balancer) Owners(ctx context.Context, gateway string) ([]lb.Owner, error) {
 	return b.opts.Driver.Owners(ctx, gateway, b.opts.ClusterID) //nolint:wrapcheck // it says what failed
 }
 
-// gateway returns the URN of the edge gateway of a place. Once it is found it stays: load balancers are on it.
-func (b *Balancer) gateway(ctx context.Context, place string) (string, error) {
-	b.mu.Lock()
-	known := b.gateways[place]
-	b.mu.Unlock()
-	if known != "" {
-		return known, nil
-	}
+// Place returns the URN of the edge gateway that the configuration gives a name.
+func (b *Balancer) Place(ctx context.Context, name string) (string, error) {
 	for _, p := range b.opts.Places {
-		if p.Name != place {
+		if p.Name != name {
 			continue
 		}
 		id, err := b.find(ctx, p)
 		if err != nil {
 			return "", fmt.Errorf("%w: %w", kindOf(err), err)
 		}
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.gateways[place] = id
 		return id, nil
 	}
-	return "", fmt.Errorf("there is no gateway %q in the configuration: %w", place, lb.ErrRefused)
+	return "", fmt.Errorf("there is no gateway %q in the configuration: %w", name, lb.ErrRefused)
 }
 
 func (b *Balancer) find(ctx context.Context, p config.Gateway) (string, error) {
