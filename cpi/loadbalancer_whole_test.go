@@ -124,7 +124,7 @@ func (c *cluster) service(namespace string, mods ...func(*corev1.Service)) *core
 		mod(s)
 	}
 	c.Expect(c.client.Tracker().Add(s)).To(Succeed())
-	c.Expect(c.services.Add(s)).To(Succeed())
+	c.Expect(c.services.Add(s.DeepCopy())).To(Succeed())
 	return s
 }
 
@@ -143,6 +143,7 @@ func (c *cluster) ensured(t *testing.T, s *corev1.Service) string {
 	for _, written := range []string{service.IntentAnnotation, service.PlacesAnnotation} {
 		metav1.SetMetaDataAnnotation(&s.ObjectMeta, written, now.Annotations[written])
 	}
+	c.Expect(c.services.Update(s.DeepCopy())).To(Succeed())
 	return status.Ingress[0].IP
 }
 
@@ -393,6 +394,7 @@ func TestWhoMovesLeavesNothingThatOnlyItNeeded(t *testing.T) {
 
 	for _, s := range all { // before either is looked at
 		metav1.SetMetaDataAnnotation(&s.ObjectMeta, service.GatewayAnnotation, "dmz")
+		c.Expect(c.services.Update(s.DeepCopy())).To(Succeed())
 	}
 	for _, s := range all {
 		c.ensured(t, s)

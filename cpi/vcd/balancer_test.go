@@ -53,14 +53,17 @@ func TestBalancerOnTheGatewayOfANetwork(t *testing.T) {
 	ledger := NewLedger(LedgerOptions{Session: s.sessions.Session, ID: id, Version: "2.0.0"})
 	b := cpi.Recorded(s.balancer(config.Gateway{Network: "nodes"}), ledger)
 
-	plan := settle(t, b, "", wanted())
+	gateway, err := b.Place(t.Context(), "")
+	s.Expect(err).NotTo(HaveOccurred())
+
+	plan := settle(t, b, gateway, wanted())
 
 	s.Expect(plan.Status.Addresses).To(HaveLen(1))
-	s.Expect(b.Owners(t.Context(), "")).To(ContainElement(HaveField("Name", "web")))
+	s.Expect(b.Owners(t.Context(), gateway)).To(ContainElement(HaveField("Name", "web")))
 	s.Expect(ledger.write(t.Context())).To(Succeed())
 	s.Expect(s.content(t, id)).To(And(ContainSubstring(plan.Status.Addresses[0].String()), ContainSubstring("virtual-service"), ContainSubstring("CreatedLoadbalancer")))
 
-	settle(t, b, "", lb.Desired{Owner: owner, Absent: true})
+	settle(t, b, gateway, lb.Desired{Owner: owner, Absent: true})
 	s.Expect(ledger.write(t.Context())).To(Succeed())
 	s.Expect(s.content(t, id)).To(And(Not(ContainSubstring("virtual-service")), ContainSubstring("DeletedLoadbalancer"), ContainSubstring(`"virtualIPs":[]`)))
 }
@@ -72,7 +75,7 @@ func TestPlacesThatAreNot(t *testing.T) {
 		t.Run(text, func(t *testing.T) {
 			g := NewWithT(t)
 
-			_, err := b.Plan(t.Context(), place, cpi.PlanRequest{Want: wanted()})
+			_, err := b.Place(t.Context(), place)
 
 			g.Expect(err).To(And(MatchError(lb.ErrRefused), MatchError(ContainSubstring(text))))
 		})
@@ -84,7 +87,7 @@ func TestTheEdgeGatewayByItsName(t *testing.T) {
 	name := s.sim.State().Model.Orgs[1].VDCs[0].EdgeGateways[0].Name
 	byNetwork, byName := s.balancer(config.Gateway{Network: "nodes"}), s.balancer(config.Gateway{Edge: name})
 
-	one, err := byNetwork.gateway(t.Context(), "")
+	one, err := byNetwork.Place(t.Context(), "")
 	s.Expect(err).NotTo(HaveOccurred())
-	s.Expect(byName.gateway(t.Context(), "")).To(Equal(one))
+	s.Expect(byName.Place(t.Context(), "")).To(Equal(one))
 }

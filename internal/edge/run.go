@@ -140,12 +140,15 @@ func (r *run) wait(ctx context.Context, task vcd.Task, err error) (vcd.Task, err
 	ended := make(chan struct{})
 	r.session.Follow(key, task, func() { close(ended) }) //nolint:contextcheck // the poller is of all who follow tasks, and outlives each
 	defer r.session.Forget(key)
+	tooLong := r.gateway.driver.opts.Clock.After(r.gateway.driver.opts.Patience)
 	for waiting := true; waiting; {
 		select {
 		case <-ended:
 			waiting = false
 		case <-r.gateway.driver.opts.Clock.After(sessionCheck):
 			_, waiting = r.session.Task(key) // a session that is closed tells nobody
+		case <-tooLong:
+			return task, failed(lb.ErrUnknown, "VCD has not ended the task in %s", r.gateway.driver.opts.Patience)
 		case <-ctx.Done():
 			return task, ctx.Err() //nolint:wrapcheck // the caller's own cancellation
 		}

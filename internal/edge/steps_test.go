@@ -206,6 +206,19 @@ func TestAMarkOfSomebodyElseStays(t *testing.T) {
 	w.Expect(w.left("c1")).To(HaveLen(4), "an address of its own, an IP set, a pool and a virtual service")
 }
 
+func TestATaskThatNeverEndsIsNotWaitedForForever(t *testing.T) {
+	w := newWorld(t, vcdsim.K8sTenant())
+	w.opts = edge.Options{Patience: 50 * time.Millisecond}
+	w.restart()
+	w.sim.Faults().Add(vcdsim.Fault{StickTask: true})
+	step := lb.Step{Verb: lb.Create, Kind: lb.KindSet, Name: "nodes", Set: &lb.SetSpec{Description: lb.Marker{Owner: lb.Owner{Cluster: "c1"}}.String()}}
+
+	err := w.driver.Run(t.Context(), w.gateway, step)
+
+	w.Expect(err).To(MatchError(lb.ErrUnknown))
+	w.Expect(err).To(MatchError(ContainSubstring("has not ended the task")))
+}
+
 func TestDriftIsSeen(t *testing.T) {
 	w := newWorld(t, vcdsim.K8sTenant())
 	now := newTestClock()
