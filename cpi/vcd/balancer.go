@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/config"
@@ -38,7 +39,7 @@ func (b *Balancer) Plan(ctx context.Context, gateway string, request cpi.PlanReq
 	if err != nil {
 		return lb.Plan{}, err //nolint:wrapcheck // it says what failed
 	}
-	query := lb.Query{Owner: request.Want.Owner, Fresh: request.Fresh}
+	query := lb.Query{Owner: request.Want.Owner, Fresh: request.Fresh, Translated: b.translates()}
 	for range looks {
 		seen, err := b.opts.Driver.Observe(ctx, gateway, query)
 		if err != nil {
@@ -51,6 +52,11 @@ func (b *Balancer) Plan(ctx context.Context, gateway string, request cpi.PlanReq
 		query.Facts |= plan.Needs
 	}
 	return lb.Plan{}, fmt.Errorf("the plan for %s always needs to know more: %w", request.Want.Owner, lb.ErrUnknown)
+}
+
+// translates says whether load balancers may be reached through DNAT rules: rights are the user's on all gateways.
+func (b *Balancer) translates() bool {
+	return slices.ContainsFunc(b.opts.Places, func(p config.Gateway) bool { return p.OneArm != nil })
 }
 
 // Run runs a step on a gateway.

@@ -41,7 +41,8 @@ type gateway struct {
 	hinted   map[string]lb.Hints      // what lists hinted at when pools had their turn last, by id
 	rolled   time.Time                // when pools and sets were last read in full in turn
 	rollNext int                      // where the next turn begins
-	seen     map[lb.Kind]bool         // kinds of which a cluster's objects were seen: then a missing right is no proof of absence
+	seen     map[lb.Kind]bool         // kinds of which a cluster has, or had, something: then a missing right is no proof of absence
+	hidden   map[lb.Kind]error        // kinds that the user may not look at, as the last try said
 }
 
 // A read is something that was read in full, and when.
@@ -87,7 +88,7 @@ func (d *Driver) at(id string) *gateway {
 func (d *Driver) newGateway(id string) *gateway {
 	g := &gateway{
 		id: id, driver: d, turn: make(chan struct{}, 1), refused: map[netip.Addr]time.Time{},
-		pooled: map[string]readPool{}, setRead: map[string]read[lb.Set]{}, seen: map[lb.Kind]bool{},
+		pooled: map[string]readPool{}, setRead: map[string]read[lb.Set]{}, seen: map[lb.Kind]bool{}, hidden: map[lb.Kind]error{},
 	}
 	g.turn <- struct{}{}
 	g.facts = &part[facts]{driver: d, id: func(facts) string { return "" }, read: g.readFacts}
@@ -158,7 +159,7 @@ func (g *gateway) readPools(ctx context.Context, s *vcd.Session) ([]vcd.PoolSumm
 	return s.PoolSummaries(ctx, g.id) //nolint:wrapcheck // says what was asked
 }
 
-// readSets lists the IP sets; who may not see any has made none, unless some were seen before.
+// readSets lists the IP sets; who may not see any has made none, unless something says that there are some.
 func (g *gateway) readSets(ctx context.Context, s *vcd.Session) ([]vcd.IPSet, error) {
 	sets, err := s.IPSets(ctx, g.id)
 	if errors.Is(err, vcd.ErrForbidden) {
@@ -172,23 +173,6 @@ func (g *gateway) forbidSets() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.noSets = g.driver.opts.Clock.Now().Add(refusalAge)
-}
-
-// tolerate takes a missing right to look at objects of a kind for their absence, unless there were some.
-func (g *gateway) tolerate(kind lb.Kind, err error) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if errors.Is(err, vcd.ErrForbidden) && !g.seen[kind] {
-		return nil
-	}
-	return err
-}
-
-// see notes that something of a cluster's, of this kind, was seen.
-func (g *gateway) see(kind lb.Kind) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.seen[kind] = true
 }
 
 func (g *gateway) readClaims(ctx context.Context, s *vcd.Session) ([]claim, error) {

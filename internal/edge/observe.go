@@ -64,6 +64,9 @@ func (l *look) all(ctx context.Context) error {
 			l.out.Known |= x.facts
 		}
 	}
+	if err := l.hidden(); err != nil {
+		return err
+	}
 	return l.roll(ctx)
 }
 
@@ -95,6 +98,7 @@ func (l *look) services(ctx context.Context) error {
 	services, err := l.gateway.services.get(ctx, l.session, l.want)
 	for _, vs := range services {
 		m, ours := l.whose(lb.KindService, vs.Name, vs.Description)
+		l.gateway.infer(m, vs.Certificate, false)
 		if ours {
 			l.out.Services = append(l.out.Services, serviceOf(vs))
 			continue
@@ -107,7 +111,9 @@ func (l *look) services(ctx context.Context) error {
 func (l *look) pools(ctx context.Context) error {
 	pools, err := l.gateway.pools.get(ctx, l.session, l.want)
 	for _, p := range pools {
-		if _, ours := l.whose(lb.KindPool, p.Name, p.Description); ours {
+		m, ours := l.whose(lb.KindPool, p.Name, p.Description)
+		l.gateway.infer(m, vcd.Ref{}, p.ByGroup && m.Owner.Cluster != "")
+		if ours {
 			l.out.Pools = append(l.out.Pools, l.gateway.poolAsKnown(p))
 		}
 	}
@@ -259,10 +265,15 @@ func (c *census) take(ctx context.Context, s *vcd.Session, want demand) error {
 	g := c.gateway
 	return first(
 		func() error {
-			return count(ctx, s, want, g.services, func(x vcd.VirtualService) { c.add(lb.KindService, x.Name, x.Description) })
+			return count(ctx, s, want, g.services, func(x vcd.VirtualService) {
+				g.infer(c.add(lb.KindService, x.Name, x.Description), x.Certificate, false)
+			})
 		},
 		func() error {
-			return count(ctx, s, want, g.pools, func(x vcd.PoolSummary) { c.add(lb.KindPool, x.Name, x.Description) })
+			return count(ctx, s, want, g.pools, func(x vcd.PoolSummary) {
+				m := c.add(lb.KindPool, x.Name, x.Description)
+				g.infer(m, vcd.Ref{}, x.ByGroup && m.Owner.Cluster != "")
+			})
 		},
 		func() error {
 			return count(ctx, s, want, g.sets, func(x vcd.IPSet) { c.add(lb.KindSet, x.Name, x.Description) })
@@ -281,6 +292,9 @@ func (c *census) take(ctx context.Context, s *vcd.Session, want demand) error {
 		},
 		func() error {
 			return count(ctx, s, want, g.firewall, func(x vcd.FirewallRule) { c.add(lb.KindFirewall, x.Name, x.Description) })
+		},
+		func() error {
+			return g.hides(false, lb.KindSet, lb.KindRule, lb.KindProfile, lb.KindCertificate, lb.KindFirewall)
 		},
 	)
 }
@@ -303,10 +317,11 @@ func count[T any](ctx context.Context, s *vcd.Session, want demand, p *part[T], 
 	return err
 }
 
-func (c *census) add(kind lb.Kind, name, description string) {
+// add counts the owner of an object, and returns what its marker says; nothing if it is not the cluster's.
+func (c *census) add(kind lb.Kind, name, description string) lb.Marker {
 	m, origin := lb.OwnerOf(c.cluster, kind, name, description)
 	if origin == lb.Foreign {
-		return
+		return lb.Marker{}
 	}
 	c.gateway.see(kind)
 	for i, known := range c.owners {
@@ -314,10 +329,11 @@ func (c *census) add(kind lb.Kind, name, description string) {
 			if known.Name == "" {
 				c.owners[i] = m.Owner // a longer marker leaves the names out
 			}
-			return
+			return m
 		}
 	}
 	c.owners = append(c.owners, m.Owner)
+	return m
 }
 
 // maxMembers is how many members VCD takes for one pool.

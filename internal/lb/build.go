@@ -35,8 +35,15 @@ func (p *planner) certificates() {
 }
 
 // imports says whether an alias is one that imports for the owner have.
-func (p *planner) imports(alias string) bool {
-	return strings.HasPrefix(alias, nameFor(KindCertificate, p.d.Owner, ""))
+func (p *planner) imports(alias string) bool { return Imported(p.d.Owner, alias) }
+
+// Imported says whether an alias is one that imports for an owner have.
+func Imported(o Owner, alias string) bool {
+	prefix := nameFor(KindCertificate, o, "")
+	if o.Name == "" {
+		prefix = prefixes[KindCertificate] // a long marker leaves out what the name was made of
+	}
+	return o.Cluster != "" && strings.HasPrefix(alias, prefix)
 }
 
 // findCertificate looks for the certificate of a target in the library. It returns true if it is imported by this plan.

@@ -32,6 +32,8 @@ type Query struct {
 	Owner Owner
 	// Facts to learn besides the virtual services, pools, sets and claims, which always are observed.
 	Facts Facts
+	// Translated says that load balancers are reached through DNAT rules here: that the user may see none is no proof that there are none.
+	Translated bool
 	// Fresh asks for what was read after the query was made; else something a little older will do.
 	Fresh bool
 }

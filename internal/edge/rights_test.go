@@ -1,0 +1,65 @@
+package edge_test
+
+import (
+	"net/http"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+func TestWhatARightHidesIsFoundOutAfterARestart(t *testing.T) {
+	https := func(o lb.Owner, ports ...int) lb.Desired {
+		d := wish(o, ports...)
+		d.Listeners[0].Application = lb.HTTPS
+		d.Listeners[0].Certificate.Chain, d.Listeners[0].Certificate.Key = selfSigned(t)
+		return d
+	}
+	for _, tt := range []struct {
+		name, list, right string
+		wish              func(lb.Owner, ...int) lb.Desired
+	}{
+		{"rules, by a virtual service behind them", "edgeGateways/nat/rules", "Organization vDC Gateway: View NAT", oneArm},
+		{"profiles, by a virtual service behind them", "applicationPortProfiles", "Organization vDC Gateway: View", oneArm},
+		{"IP sets, by a pool of them", "firewallGroups/summaries", "Organization vDC Gateway: View", wish},
+		{"certificates, by a virtual service with one", "ssl/certificateLibrary", "Certificate Library: View", https},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, vcdsim.K8sTenant())
+			d := tt.wish(service("c1", "web"), 80)
+			w.insist(&d)
+			w.restart()
+			fault := w.sim.Faults().Add(vcdsim.Fault{Status: http.StatusForbidden, Operation: "GET /cloudapi/1.0.0/" + tt.list})
+			gone := absent(d)
+
+			_, err := w.reach(&gone)
+			w.Expect(err).To(MatchError(lb.ErrRefused))
+			w.Expect(err).To(MatchError(ContainSubstring(tt.right)))
+			w.restart()
+			_, err = w.driver.Owners(t.Context(), w.gateway, "c1")
+			w.Expect(err).To(MatchError(lb.ErrRefused))
+			w.Expect(err).To(MatchError(ContainSubstring(tt.right)))
+
+			w.sim.Faults().Remove(fault)
+			w.restart()
+			w.remove(d)
+			w.Expect(w.left("")).To(BeEmpty())
+		})
+	}
+}
+
+func TestWhereAddressesAreTranslatedRulesThatAreHiddenMayBeThere(t *testing.T) {
+	w := newWorld(t, vcdsim.K8sTenant())
+	w.sim.Faults().Add(vcdsim.Fault{Status: http.StatusForbidden, Operation: "GET /cloudapi/1.0.0/edgeGateways/nat/rules"})
+	query := lb.Query{Owner: service("c1", "web"), Facts: lb.Forwardings}
+
+	_, err := w.driver.Observe(t.Context(), w.gateway, query)
+	w.Expect(err).NotTo(HaveOccurred(), "who may not see rules has made none")
+
+	query.Translated = true
+	_, err = w.driver.Observe(t.Context(), w.gateway, query)
+	w.Expect(err).To(MatchError(lb.ErrRefused))
+}
