@@ -282,6 +282,9 @@ func (g *gateway) free(space vcd.IPSpace, claims []lb.Claim) []netip.Addr {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := g.driver.opts.Clock.Now()
+	if now.Before(g.full[space.ID]) {
+		return nil
+	}
 	taken := map[netip.Addr]bool{}
 	for _, c := range claims {
 		taken[c.Value] = true

@@ -36,6 +36,7 @@ type gateway struct {
 	waiting  int                      // for the turn
 	noSets   time.Time                // until then, IP sets are not tried: they were forbidden
 	refused  map[netip.Addr]time.Time // floating IPs that somebody else has, and until when that is believed
+	full     map[string]time.Time     // IP Spaces of which the organisation may have no more, by id, and until when that is believed
 	pooled   map[string]readPool      // pools that were read in full, by id
 	setRead  map[string]read[lb.Set]  // IP sets that were read in full, by id
 	hinted   map[string]lb.Hints      // what lists hinted at when pools had their turn last, by id
@@ -87,7 +88,7 @@ func (d *Driver) at(id string) *gateway {
 
 func (d *Driver) newGateway(id string) *gateway {
 	g := &gateway{
-		id: id, driver: d, turn: make(chan struct{}, 1), refused: map[netip.Addr]time.Time{},
+		id: id, driver: d, turn: make(chan struct{}, 1), refused: map[netip.Addr]time.Time{}, full: map[string]time.Time{},
 		pooled: map[string]readPool{}, setRead: map[string]read[lb.Set]{}, seen: map[lb.Kind]bool{}, hidden: map[lb.Kind]error{},
 	}
 	g.turn <- struct{}{}

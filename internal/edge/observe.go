@@ -212,7 +212,7 @@ func (l *look) addresses(ctx context.Context) error {
 	}
 	for _, space := range f.spaces {
 		l.out.Gateway.Spaces = append(l.out.Gateway.Spaces, lb.Space{
-			ID: space.ID, Name: space.Name, Ranges: ranges(space.Ranges), Free: l.gateway.free(space, l.out.Claims),
+			ID: space.ID, Name: space.Name, Ranges: ranges(space.Ranges), Free: l.gateway.free(space, l.out.Claims), Full: l.gateway.isFull(space.ID),
 		})
 	}
 	return err

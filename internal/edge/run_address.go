@@ -21,18 +21,30 @@ func (r *run) allocate(ctx context.Context) error {
 	}
 	task, err := r.session.AllocateFloatingIP(ctx, space.ID, spec.Value)
 	task, err = r.wait(ctx, task, err)
-	if err == nil {
-		id := vcd.AllocatedID(task, spec.Value)
-		if id == "" {
-			r.gateway.claims.invalidate()
-			return nil
-		}
-		r.gateway.claims.put(claim{FloatingIP: vcd.FloatingIP{ID: id, Address: spec.Value, Usage: vcd.Unused}, space: space})
+	switch {
+	case err == nil:
+		r.allocated(vcd.AllocatedID(task, spec.Value), space)
 		return nil
-	}
-	if !errors.Is(err, vcd.ErrInvalid) && !errors.Is(err, vcd.ErrConflict) {
+	case errors.Is(err, vcd.ErrQuota) && r.elsewhere(ctx, space.ID):
+		return &failure{lb.ErrBusy, err} // the next plan takes another space
+	case !is(err, []error{vcd.ErrInvalid, vcd.ErrConflict}):
 		return err
 	}
+	return r.taken(ctx, err)
+}
+
+// allocated notes that the address of the step was allocated, whose id VCD may not tell.
+func (r *run) allocated(id string, space vcd.Ref) {
+	if id == "" {
+		r.gateway.claims.invalidate()
+		return
+	}
+	r.gateway.claims.put(claim{FloatingIP: vcd.FloatingIP{ID: id, Address: r.step.Address.Value, Usage: vcd.Unused}, space: space})
+}
+
+// taken finds out who has the address of the step, which VCD does not give. That it is ours is no error.
+func (r *run) taken(ctx context.Context, err error) error {
+	spec := r.step.Address
 	claims, other := r.gateway.claims.get(ctx, r.session, r.fresh())
 	if other != nil {
 		return other
@@ -46,6 +58,25 @@ func (r *run) allocate(ctx context.Context) error {
 		return failed(lb.ErrBusy, "the address is somebody else's")
 	}
 	return nil
+}
+
+// elsewhere notes that the organisation may have no more addresses of an IP Space, and says whether there is another one to try.
+func (r *run) elsewhere(ctx context.Context, space string) bool {
+	f, err := r.gateway.fact(ctx, r.session)
+	if err != nil || len(f.spaces) < 2 {
+		return false
+	}
+	r.gateway.mu.Lock()
+	defer r.gateway.mu.Unlock()
+	r.gateway.full[space] = r.gateway.driver.opts.Clock.Now().Add(fullAge)
+	return true
+}
+
+// isFull says whether the organisation may have no more addresses of an IP Space, as far as that was found out.
+func (g *gateway) isFull(space string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.driver.opts.Clock.Now().Before(g.full[space])
 }
 
 // foreign says whether what is written of an allocated address names another owner than the step does.
@@ -142,6 +173,9 @@ func (r *run) releaseAddress(ctx context.Context) error {
 		if task, err = r.wait(ctx, task, err); err != nil {
 			return task, err
 		}
+		r.gateway.mu.Lock()
+		delete(r.gateway.full, c.space.ID) // there may be room again
+		r.gateway.mu.Unlock()
 		return r.session.ReleaseFloatingIP(ctx, c.space.ID, c.ID) //nolint:wrapcheck // says what was asked
 	})
 }
@@ -169,6 +203,9 @@ func (r *run) deleteCertificate(ctx context.Context) error {
 		return vcd.Task{State: vcd.TaskSucceeded}, r.session.DeleteCertificate(ctx, r.step.ID)
 	})
 }
+
+// fullAge is how long it is believed that an IP Space has no more addresses for the organisation, while there are others.
+const fullAge = 10 * time.Minute
 
 // refusalAge is how long a refusal is believed that somebody may take back.
 const refusalAge = time.Hour

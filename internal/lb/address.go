@@ -72,19 +72,35 @@ func (p *planner) addresses() {
 	if p.needs.Has(Forwardings) {
 		return // what the load balancer has is not known yet
 	}
-	for _, f := range p.families {
+	p.families = slices.DeleteFunc(p.families, func(f Family) bool {
 		if a, ok := ofFamily(p.d.Requested, f); ok {
 			p.requested(f, a)
-			continue
+			return false
 		}
 		if a, ok := p.standing(f); ok {
 			p.external[f] = a
-			continue
+			return false
 		}
-		if p.inward || p.need(Addresses) {
-			p.choose(f)
+		if !p.inward && !p.need(Addresses) {
+			return false
 		}
+		if f != p.families[0] && !p.gives(f) {
+			p.notice(Unsupported, "the edge gateway has no %s addresses: the load balancer has an %s address only", f, p.families[0])
+			return true
+		}
+		p.choose(f)
+		return false
+	})
+}
+
+// gives says whether there are addresses of a family, used or not. Takes Addresses, except inside.
+func (p *planner) gives(f Family) bool {
+	of := func(r Range) bool { return FamilyOf(r.First) == f }
+	if p.inward {
+		return slices.ContainsFunc(p.insideRanges(), of)
 	}
+	return slices.ContainsFunc(p.o.Gateway.Ranges, of) ||
+		slices.ContainsFunc(p.o.Gateway.Spaces, func(s Space) bool { return slices.ContainsFunc(s.Ranges, of) })
 }
 
 func ofFamily(list []netip.Addr, f Family) (netip.Addr, bool) {

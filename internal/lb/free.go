@@ -23,8 +23,8 @@ func (p *planner) problem(a netip.Addr, asked bool) *Finding {
 	if c, ok := p.claimOf(a); ok {
 		return p.problemOfClaim(c, asked, shared)
 	}
-	if _, ok := p.spaceOf(a); ok {
-		return nil
+	if space, ok := p.spaceOf(a); ok {
+		return p.problemOfSpace(a, space)
 	}
 	if !inRanges(p.o.Gateway.Ranges, a) {
 		return &Finding{AddressOutside, fmt.Sprintf("the address %s is in no range and no IP Space of the edge gateway %q: request one of its addresses", a, p.o.Gateway.Name)}
@@ -38,6 +38,17 @@ func (p *planner) problemOfUse(a netip.Addr, asked, shared bool) *Finding {
 		translatable := asked && p.nat() && (u.Category == "SNAT" || u.Category == "PRIMARY_IP")
 		if u.Address == a && !shared && !translatable {
 			return &Finding{AddressTaken, fmt.Sprintf("the edge gateway uses the address %s already (%s): request another one", a, u.Category)}
+		}
+	}
+	return nil
+}
+
+// problemOfSpace says why an address of an IP Space, which nobody has, cannot be allocated.
+func (p *planner) problemOfSpace(a netip.Addr, space Ref) *Finding {
+	for _, s := range p.o.Gateway.Spaces {
+		if s.ID == space.ID && s.Full {
+			return &Finding{NoFreeAddress, fmt.Sprintf("the address %s is in the IP Space %q, of which the organization may have no more: ask the provider for a higher quota, "+
+				"or request another one", a, s.Name)}
 		}
 	}
 	return nil

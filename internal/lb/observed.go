@@ -98,6 +98,8 @@ type Space struct {
 	Ranges []Range
 	// Free are some that could be allocated, in order.
 	Free []netip.Addr
+	// Full says that the organisation may have no more of its addresses.
+	Full bool
 }
 
 // An EngineGroup is a service engine group assigned to the gateway.

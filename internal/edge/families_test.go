@@ -1,0 +1,209 @@
+package edge_test
+
+import (
+	"encoding/json"
+	"net/netip"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// A frontend is a virtual service as it is kept in the simulator.
+type frontend struct {
+	V4 string `json:"virtualIpAddress"`
+	V6 string `json:"ipv6VirtualIpAddress"`
+}
+
+// frontends are the virtual services of an owner.
+func (w *world) frontends(o lb.Owner) []frontend {
+	w.t.Helper()
+	var out []frontend
+	for _, doc := range w.sim.State().Documents {
+		if doc.Path != servicesDocument || !strings.Contains(string(doc.Body), "uid="+o.UID+" ") {
+			continue
+		}
+		var f frontend
+		w.Expect(json.Unmarshal(doc.Body, &f)).To(Succeed())
+		out = append(out, f)
+	}
+	return out
+}
+
+// both families, the first of which its nodes are reached by.
+func families(d lb.Desired, first, second lb.Family) lb.Desired {
+	d.Families = []lb.Family{first, second}
+	d.Members = append(d.Members, netip.MustParseAddr("fd00:100::11"), netip.MustParseAddr("fd00:100::12"))
+	return d
+}
+
+func TestDualStack(t *testing.T) {
+	for _, first := range []lb.Family{lb.IPv4, lb.IPv6} {
+		second := map[lb.Family]lb.Family{lb.IPv4: lb.IPv6, lb.IPv6: lb.IPv4}[first]
+		t.Run(string(first)+" first", func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, vcdsim.CloudProvider())
+			w.opts.SourceRanges = true
+			w.restart()
+			d := families(wish(service("c1", "web"), 80, 443), first, second)
+			plan := w.insist(&d)
+			w.Expect(plan.Status.Ready).To(BeTrue())
+			w.Expect(plan.Status.Addresses).To(HaveExactElements(
+				WithTransform(lb.FamilyOf, Equal(first)), WithTransform(lb.FamilyOf, Equal(second)),
+			), "in the order of the families")
+			have := w.frontends(d.Owner)
+			w.Expect(have).To(HaveLen(2))
+			w.Expect(have).To(HaveEach(have[0]), "both ports on both addresses")
+			w.Expect([]string{have[0].V4, have[0].V6}).To(ConsistOf(plan.Status.Addresses[0].String(), plan.Status.Addresses[1].String()))
+			w.stands(d, 2)
+			seen, err := w.driver.Observe(t.Context(), w.gateway, lb.Query{Owner: d.Owner, Facts: lb.FullSets, Fresh: true})
+			w.Expect(err).NotTo(HaveOccurred())
+			w.Expect(seen.Sets).To(ConsistOf(HaveField("Members", HaveEach(WithTransform(lb.FamilyOf, Equal(first))))), "nodes by the first family")
+
+			other := families(wish(service("c2", "web"), 80), lb.IPv4, lb.IPv6)
+			w.insist(&other)
+			w.Expect(w.frontends(other.Owner)).To(ConsistOf(And(HaveField("V4", Not(Equal(have[0].V4))), HaveField("V6", Not(Equal(have[0].V6))))))
+
+			d.SourceRanges = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8:1::/48")}
+			w.insist(&d)
+			rules := map[string][]string{}
+			for _, r := range w.firewall() {
+				rules[r.Destinations[0]+" "+r.Action] = r.Sources
+			}
+			w.Expect(rules).To(And(
+				HaveLen(4), HaveKeyWithValue(have[0].V4+" ALLOW", []string{"192.0.2.0/24"}), HaveKeyWithValue(have[0].V6+" ALLOW", []string{"2001:db8:1::/48"}),
+			), "each family has its ranges")
+
+			d.Families, d.SourceRanges = d.Families[:1], nil
+			w.insist(&d)
+			w.Expect(w.frontends(d.Owner)).To(HaveEach(Or(HaveField("V4", BeEmpty()), HaveField("V6", BeEmpty()))), "one family less")
+			w.remove(d, other)
+			w.Expect(w.left("")).To(BeEmpty())
+			w.Expect(w.firewall()).To(BeEmpty())
+			w.Expect(w.sim.Unhandled()).To(BeEmpty())
+		})
+	}
+}
+
+func TestAnIPv6AddressThatIsAskedFor(t *testing.T) {
+	w := newWorld(t, vcdsim.CloudProvider())
+	d := families(wish(service("c1", "web"), 80), lb.IPv6, lb.IPv4)
+	d.Families = d.Families[:1]
+	d.Requested = []netip.Addr{netip.MustParseAddr("2001:db8::2a")}
+	plan := w.insist(&d)
+	w.Expect(plan.Status.Addresses).To(Equal(d.Requested))
+	w.Expect(w.frontends(d.Owner)).To(ConsistOf(frontend{V6: "2001:db8::2a"}))
+
+	second := families(wish(service("c2", "web"), 80), lb.IPv6, lb.IPv4)
+	second.Families, second.Requested = d.Families, d.Requested
+	plan, err := w.plan(&second)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(plan.Refusals).To(ConsistOf(HaveField("Reason", lb.AddressTaken)))
+	second.Requested = []netip.Addr{netip.MustParseAddr("2001:db8::5000")}
+	plan, err = w.plan(&second)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(plan.Refusals).To(ConsistOf(HaveField("Reason", lb.AddressOutside)))
+
+	w.remove(d)
+	w.Expect(w.left("")).To(BeEmpty())
+}
+
+func TestAGatewayWithoutIPv6Addresses(t *testing.T) {
+	w := newWorld(t, vcdsim.K8sTenant())
+	d := families(wish(service("c1", "web"), 80), lb.IPv4, lb.IPv6)
+	plan := w.insist(&d)
+	w.Expect(plan.Status.Ready).To(BeTrue())
+	w.Expect(plan.Notices).To(ConsistOf(HaveField("Message", "the edge gateway has no IPv6 addresses: the load balancer has an IPv4 address only")))
+	w.Expect(w.frontends(d.Owner)).To(ConsistOf(And(HaveField("V4", Not(BeEmpty())), HaveField("V6", BeEmpty()))))
+
+	only := families(wish(service("c1", "only"), 80), lb.IPv6, lb.IPv4)
+	only.Families = only.Families[:1]
+	plan, err := w.plan(&only)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(plan.Refusals).To(ConsistOf(And(HaveField("Reason", lb.NoFreeAddress), HaveField("Message", ContainSubstring("no IPv6 address is free")))))
+	w.remove(d)
+	w.Expect(w.left("")).To(BeEmpty())
+}
+
+// twoSpaces has an IP Space with two addresses before the usual one.
+func twoSpaces() vcdsim.Model {
+	m := vcdsim.IPSpaces()
+	small := vcdsim.PublicSpace("a-small", "internet")
+	small.Internal, small.Prefixes = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, nil
+	small.Ranges = []vcdsim.Range{{From: netip.MustParseAddr("192.0.2.10"), To: netip.MustParseAddr("192.0.2.11")}}
+	m.IPSpaces = append([]vcdsim.IPSpace{small}, m.IPSpaces...)
+	return m
+}
+
+func TestSeveralIPSpaces(t *testing.T) {
+	inSmall := HavePrefix("192.0.2.")
+	text := func(w *world, d *lb.Desired) string {
+		plan := w.insist(d)
+		w.Expect(plan.Status.Ready).To(BeTrue())
+		w.Expect(plan.Status.Addresses).To(HaveLen(1))
+		return plan.Status.Addresses[0].String()
+	}
+	t.Run("the next one when the first is full", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, twoSpaces())
+		wishes := make([]lb.Desired, 4)
+		small := 0
+		for i, name := range []string{"a", "b", "c", "d"} {
+			wishes[i] = wish(service("c1", name), 80)
+			if strings.HasPrefix(text(w, &wishes[i]), "192.0.2.") {
+				small++
+			}
+		}
+		w.Expect(small).To(Equal(2))
+		w.remove(wishes...)
+		w.Expect(w.left("")).To(BeEmpty())
+	})
+	t.Run("the next one when the organisation may have no more of the first", func(t *testing.T) {
+		t.Parallel()
+		model := twoSpaces()
+		model.IPSpaces[0].RangeQuota = 1
+		w := newWorld(t, model)
+		a, b, c := wish(service("c1", "a"), 80), wish(service("c1", "b"), 80), wish(service("c1", "c"), 80)
+		w.Expect(text(w, &a)).To(inSmall)
+		w.Expect(text(w, &b)).NotTo(inSmall)
+		w.calls()
+		w.Expect(text(w, &c)).NotTo(inSmall)
+		_, _, calls := w.calls()
+		w.Expect(calls).To(HaveKeyWithValue("POST /cloudapi/1.0.0/ipSpaces/allocate", 1), "the first is not asked again at once: %v", calls)
+		w.remove(a, b, c)
+		w.Expect(w.left("")).To(BeEmpty())
+	})
+	t.Run("the next one when others have all of the first", func(t *testing.T) {
+		t.Parallel()
+		model := twoSpaces()
+		for _, a := range []string{"192.0.2.10", "192.0.2.11"} {
+			model.IPSpaces[0].Allocations = append(model.IPSpaces[0].Allocations, vcdsim.IPAllocation{Type: vcdsim.FloatingIP, Value: a, OrgID: "another"})
+		}
+		w := newWorld(t, model)
+		d := wish(service("c1", "web"), 80)
+		w.Expect(text(w, &d)).NotTo(inSmall)
+		w.remove(d)
+		w.Expect(w.left("c1")).To(BeEmpty())
+	})
+	t.Run("the one that is named, and no other", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, twoSpaces())
+		named := func(name, space string) lb.Desired {
+			d := wish(service("c1", name), 80)
+			d.IPSpace = space
+			return d
+		}
+		a, b, c, d := named("a", "public"), named("b", "a-small"), named("c", "a-small"), named("d", "a-small")
+		w.Expect(text(w, &a)).NotTo(inSmall)
+		w.Expect(text(w, &b)).To(inSmall)
+		w.Expect(text(w, &c)).To(inSmall)
+		plan, err := w.plan(&d)
+		w.Expect(err).NotTo(HaveOccurred())
+		w.Expect(plan.Refusals).To(ConsistOf(HaveField("Message", ContainSubstring(`"a-small"`))))
+		w.remove(a, b, c)
+		w.Expect(w.left("")).To(BeEmpty())
+	})
+}
