@@ -20,14 +20,15 @@ func (p *program) loadBalancers(c *cloudconfig.CompletedConfig, sessions *cpivcd
 	if b.Disabled {
 		return nil, nil
 	}
-	var balancer cpi.Balancer = cpivcd.NewBalancer(cpivcd.BalancerOptions{
+	backend := cpivcd.NewBalancer(cpivcd.BalancerOptions{
 		Session: sessions.Session, Driver: edge.New(sessions.Session, edge.Options{SourceRanges: b.SourceRanges}),
 		ClusterID: p.config.ClusterID, VDCs: p.config.VDCs, Places: places(b),
 	})
+	var balancer cpi.Balancer = backend
 	var parts []cpi.Starter
 	if id := p.config.RDE.ID; id != "" {
-		ledger := cpivcd.NewLedger(cpivcd.LedgerOptions{Session: sessions.Session, ID: id, Version: version.String()})
-		balancer, parts = cpi.Recorded(balancer, ledger), append(parts, ledger)
+		p.ledger = cpivcd.NewLedger(cpivcd.LedgerOptions{Session: sessions.Session, ID: id, Version: version.String(), Standing: backend.Standing})
+		balancer, parts = cpi.Recorded(balancer, p.ledger), append(parts, p.ledger)
 	}
 	nodes, services := c.SharedInformers.Core().V1().Nodes(), c.SharedInformers.Core().V1().Services()
 	return cpi.NewLoadBalancers(cpi.LoadBalancerOptions{

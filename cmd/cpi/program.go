@@ -42,6 +42,7 @@ type program struct {
 
 	closing sync.Once
 	pool    *vcd.Pool
+	ledger  *cpivcd.Ledger // nil: none
 }
 
 // load reads the configuration: what is wrong with it does not heal while we run.
@@ -129,7 +130,7 @@ func (p *program) closeOnExit() {
 	}
 }
 
-// close logs out.
+// close writes down what was noted last, and logs out.
 func (p *program) close() (err error) {
 	p.closing.Do(func() {
 		if p.pool == nil {
@@ -137,12 +138,24 @@ func (p *program) close() (err error) {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), logoutTimeout)
 		defer cancel()
+		if p.ledger != nil {
+			p.flush(ctx)
+		}
 		err = p.pool.Close(ctx)
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
 		return nil // VCD ends sessions by itself, too
 	}
 	return err
+}
+
+// flush has the record written. Half of the time is left for the logout.
+func (p *program) flush(ctx context.Context) {
+	limited, cancel := context.WithTimeout(ctx, logoutTimeout/2)
+	defer cancel()
+	if err := p.ledger.Flush(limited); err != nil {
+		klog.V(2).InfoS("Not written down in the runtime defined entity", "reason", err.Error())
+	}
 }
 
 func machineOptions(c config.Config, sessions *cpivcd.Sessions, nodes corelisters.NodeLister) cpivcd.MachineOptions {

@@ -69,6 +69,23 @@ func (b *Balancer) Owners(ctx context.Context, gateway string) ([]lb.Owner, erro
 	return b.opts.Driver.Owners(ctx, gateway, b.opts.ClusterID) //nolint:wrapcheck // it says what failed
 }
 
+// Standing returns the objects of kinds that are seen on all gateways, whosever they are: all of them, or an error.
+func (b *Balancer) Standing(ctx context.Context, kinds []lb.Kind) ([]lb.ObjectStatus, error) {
+	var out []lb.ObjectStatus
+	for _, place := range b.opts.Places {
+		gateway, err := b.Place(ctx, place.Name)
+		if err != nil {
+			return nil, err
+		}
+		objects, err := b.opts.Driver.Standing(ctx, gateway, kinds)
+		if err != nil {
+			return nil, err //nolint:wrapcheck // it says what failed
+		}
+		out = append(out, objects...)
+	}
+	return out, nil
+}
+
 // Place returns the URN of the edge gateway that the configuration gives a name.
 func (b *Balancer) Place(ctx context.Context, name string) (string, error) {
 	for _, p := range b.opts.Places {

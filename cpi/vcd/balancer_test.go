@@ -3,8 +3,10 @@ package vcd
 import (
 	"net/netip"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
+	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/config"
@@ -66,6 +68,47 @@ func TestBalancerOnTheGatewayOfANetwork(t *testing.T) {
 	settle(t, b, gateway, lb.Desired{Owner: owner, Absent: true})
 	s.Expect(ledger.write(t.Context())).To(Succeed())
 	s.Expect(s.content(t, id)).To(And(Not(ContainSubstring("virtual-service")), ContainSubstring("DeletedLoadbalancer"), ContainSubstring(`"virtualIPs":[]`)))
+}
+
+func TestWhatGoesWhileNobodyWritesItDownLeavesTheRecord(t *testing.T) {
+	s := newSite(t, 0, 0)
+	id := s.entity(t, "vmware:capvcdCluster:1.1.0", `{"status":{"cpi":{"vcdResourceSet":[{"type":"VApp","id":"v","name":"n"}]}}}`)
+	clock := testingclock.NewFakeClock(time.Now())
+	b := s.balancer(config.Gateway{Network: "nodes"})
+	start := func() *Ledger {
+		return NewLedger(LedgerOptions{Session: s.sessions.Session, ID: id, Version: "2.0.0", Clock: clock, Standing: b.Standing})
+	}
+	before := start()
+	gateway, err := b.Place(t.Context(), "")
+	s.Expect(err).NotTo(HaveOccurred())
+	other := wanted()
+	other.Owner.Name, other.Owner.UID = "api", "u2"
+	web := settle(t, cpi.Recorded(b, before), gateway, wanted()).Status
+	api := settle(t, cpi.Recorded(b, before), gateway, other).Status
+	s.Expect(before.write(t.Context())).To(Succeed())
+	settle(t, b, gateway, lb.Desired{Owner: owner, Absent: true})
+
+	after := start()
+	s.Expect(after.look(t.Context())).To(Succeed())
+	s.Expect(after.write(t.Context())).To(Succeed())
+	s.Expect(s.content(t, id)).To(ContainSubstring(web.Objects[0].ID), "it is not looked before Services were")
+	clock.Step(ledgerFirstLook)
+	s.Expect(after.look(t.Context())).To(Succeed())
+	s.Expect(after.write(t.Context())).To(Succeed())
+
+	content := s.content(t, id)
+	for _, o := range web.Objects {
+		s.Expect(content).NotTo(ContainSubstring(o.ID))
+	}
+	s.Expect(content).NotTo(ContainSubstring(`"` + web.Addresses[0].String() + `"`))
+	s.Expect(content).To(And(ContainSubstring(api.Objects[0].ID), ContainSubstring(`"virtualIPs":["`+api.Addresses[0].String()+`"]`)), "what stands stays")
+	s.Expect(content).To(ContainSubstring(`{"id":"v","name":"n","type":"VApp"}`), "and so does what others wrote")
+
+	settle(t, cpi.Recorded(b, after), gateway, other)
+	clock.Step(ledgerLook)
+	s.sim.ResetCounters()
+	s.Expect(after.look(t.Context())).To(Succeed())
+	s.Expect(s.sim.Counters()).To(HaveLen(1), "where all is known, nothing but the entity is read")
 }
 
 func TestPlacesThatAreNot(t *testing.T) {

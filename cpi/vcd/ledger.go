@@ -34,6 +34,9 @@ type LedgerOptions struct {
 	Version string        // of the controller
 	Every   time.Duration // between two writes; 0: 30 s
 	Clock   clock.Clock   // nil: real time
+	// Standing returns all objects of kinds that stand where load balancers may be, whosever they are; nil: what the entity lists is not held
+	// against them.
+	Standing func(context.Context, []lb.Kind) ([]lb.ObjectStatus, error)
 }
 
 // A Ledger keeps section status.cpi of the cluster's runtime defined entity. What it cannot write stays for later; where there
@@ -41,11 +44,13 @@ type LedgerOptions struct {
 type Ledger struct {
 	opts LedgerOptions
 
-	mu     sync.Mutex
-	change rde.Change
-	dirty  bool
-	off    time.Time // until when nothing is written
-	owners map[string]owned
+	mu      sync.Mutex
+	started bool
+	change  rde.Change
+	dirty   bool
+	off     time.Time // until when nothing is written
+	next    time.Time // when the entity is held against what stands
+	owners  map[string]owned
 }
 
 // owned is what was noted of one owner.
@@ -73,14 +78,17 @@ func NewLedger(opts LedgerOptions) *Ledger {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}
-	return &Ledger{opts: opts, owners: map[string]owned{}, dirty: true}
+	return &Ledger{opts: opts, owners: map[string]owned{}, dirty: true, next: opts.Clock.Now().Add(ledgerFirstLook)}
 }
 
 // Start writes what was noted, from time to time.
 func (l *Ledger) Start(ctx context.Context) {
+	l.mu.Lock()
+	l.started = true
+	l.mu.Unlock()
 	go func() {
 		for {
-			if err := l.write(ctx); err != nil && ctx.Err() == nil {
+			if err := errors.Join(l.look(ctx), l.write(ctx)); err != nil && ctx.Err() == nil {
 				klog.FromContext(ctx).V(2).Info("Not written down in the runtime defined entity", "entity", l.opts.ID, "reason", err.Error())
 			}
 			select {
@@ -193,11 +201,12 @@ func (l *Ledger) add(next rde.Change) {
 	c.DropIPs = append(slices.DeleteFunc(c.DropIPs, in(slices.Concat(next.AddIPs, next.DropIPs))), next.DropIPs...)
 	c.Healed = append(slices.DeleteFunc(c.Healed, in(next.Healed)), next.Healed...)
 	c.Errors = slices.DeleteFunc(c.Errors, func(e rde.Entry) bool { return slices.Contains(next.Healed, e.ResourceName) })
-	c.Errors, c.Events = last(append(c.Errors, next.Errors...)), last(append(c.Events, next.Events...))
+	c.Errors, c.Events = last(append(c.Errors, next.Errors...), ledgerKept), last(append(c.Events, next.Events...), ledgerKept)
+	c.Drop, c.DropIPs, c.Healed = last(c.Drop, ledgerDrops), last(c.DropIPs, ledgerDrops), last(c.Healed, ledgerDrops)
 	l.dirty = true
 }
 
-func last(entries []rde.Entry) []rde.Entry { return entries[max(0, len(entries)-ledgerKept):] }
+func last[T any](list []T, n int) []T { return list[max(0, len(list)-n):] }
 
 // write writes what was noted since it was written last, if there is anything.
 func (l *Ledger) write(ctx context.Context) error {
@@ -257,17 +266,18 @@ func (l *Ledger) update(ctx context.Context, change rde.Change) error {
 	}
 }
 
+var resourceTypes = map[lb.Kind]string{
+	lb.KindService: rde.VirtualService, lb.KindPool: rde.Pool, lb.KindRule: rde.NATRule, lb.KindProfile: rde.ApplicationPortProfile,
+}
+
 // resourcesOf returns the objects that VMware's CPI wrote down, too: cleaning up after a cluster looks for these.
 func resourcesOf(objects []lb.ObjectStatus) []rde.Resource {
-	types := map[lb.Kind]string{
-		lb.KindService: rde.VirtualService, lb.KindPool: rde.Pool, lb.KindRule: rde.NATRule, lb.KindProfile: rde.ApplicationPortProfile,
-	}
 	var out []rde.Resource
 	for _, o := range objects {
-		if types[o.Kind] == "" {
+		if resourceTypes[o.Kind] == "" {
 			continue
 		}
-		r := rde.Resource{Type: types[o.Kind], ID: o.ID, Name: o.Name}
+		r := rde.Resource{Type: resourceTypes[o.Kind], ID: o.ID, Name: o.Name}
 		if o.Kind == lb.KindService && o.Address.IsValid() {
 			r.VirtualIP = o.Address.String()
 		}

@@ -2,6 +2,7 @@ package vcd
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -131,6 +132,24 @@ func TestTheLedgerWaitsForWhatCannotBeWritten(t *testing.T) {
 	s.Expect(s.content(t, id)).To(And(ContainSubstring(`"id":"b"`), Not(ContainSubstring(`"id":"a"`))))
 }
 
+func TestTheLedgerIsWrittenAtTheEnd(t *testing.T) {
+	s := newSite(t, 0, 0)
+	id := s.entity(t, "vmware:capvcdCluster:1.1.0", `{"kind":"CAPVCDCluster"}`)
+	l := NewLedger(LedgerOptions{Session: s.sessions.Session, ID: id, Version: "2.0.0", Clock: testingclock.NewFakeClock(time.Now())})
+	s.Expect(l.Flush(t.Context())).To(Succeed())
+	s.Expect(s.content(t, id)).NotTo(ContainSubstring("2.0.0"), "who never led has nothing to say")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	l.Start(ctx)
+	s.Eventually(func() string { return s.content(t, id) }).Should(ContainSubstring("2.0.0"))
+
+	l.Note(standing("a"))
+	cancel()
+	s.Expect(l.Flush(t.Context())).To(Succeed())
+
+	s.Expect(s.content(t, id)).To(ContainSubstring(`"id":"a"`))
+}
+
 func TestTheLedgerTakesTurnsWithOthers(t *testing.T) {
 	s := newSite(t, 0, 0)
 	id := s.entity(t, "vmware:capvcdCluster:1.1.0", `{"kind":"CAPVCDCluster"}`)
@@ -150,10 +169,12 @@ func TestWithoutAnEntityThereIsNoRecord(t *testing.T) {
 	s.Expect(l.write(t.Context())).To(MatchError(vcd.ErrForbidden))
 	s.sim.ResetCounters()
 
-	for i := range 100 {
+	for i := range 2 * ledgerDrops {
 		l.Note(standing(fmt.Sprint(i)))
 		s.Expect(l.write(t.Context())).To(Succeed(), "it is not asked for again")
 	}
+	s.Expect(len(l.change.Put)).To(Equal(1))
+	s.Expect(len(l.change.Drop)).To(Equal(ledgerDrops), "what cannot be written is not collected for ever")
 	s.Expect(s.sim.Counters()).To(BeEmpty())
 	clock.Step(ledgerOff)
 	s.Expect(l.write(t.Context())).NotTo(Succeed())

@@ -125,3 +125,20 @@ func FuzzMerge(f *testing.F) {
 		}
 	})
 }
+
+func TestListed(t *testing.T) {
+	g := NewWithT(t)
+
+	resources, addresses := Listed(capvcd, json.RawMessage(foreign))
+	g.Expect(resources).To(Equal([]Resource{{Type: Pool, ID: "p1", Name: "old"}}), "a vApp is not ours")
+	g.Expect(addresses).To(Equal([]string{"10.0.0.1"}))
+
+	for _, other := range []struct{ entityType, content string }{
+		{"urn:vcloud:type:cse:nativeCluster:2.1.0", `{"status":{"virtual_IPs":["10.0.0.1"]}}`}, {capvcd, `{}`}, {capvcd, `[]`},
+		{capvcd, `{"status":{"cpi":{"vcdResourceSet":[1],"virtualIPs":[{}]}}}`},
+	} {
+		resources, addresses = Listed(other.entityType, json.RawMessage(other.content))
+		g.Expect(resources).To(BeEmpty(), other.content)
+		g.Expect(addresses).To(BeEmpty(), other.content)
+	}
+}
