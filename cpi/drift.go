@@ -130,7 +130,7 @@ func (l *LoadBalancers) repair(ctx context.Context, s *corev1.Service) {
 	case err != nil && !waits(err):
 		log.Error(err, "Looking at a load balancer", "service", klog.KObj(s))
 		return
-	case err != nil || servicehelpers.LoadBalancerStatusEqual(&s.Status.LoadBalancer, status):
+	case status == nil || servicehelpers.LoadBalancerStatusEqual(&s.Status.LoadBalancer, status):
 		return
 	}
 	updated := s.DeepCopy()

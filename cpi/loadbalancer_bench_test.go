@@ -35,6 +35,7 @@ type fakeBalancer struct {
 	fail    func(lb.Step) error
 	planErr error
 	pending bool
+	stuck   []lb.Finding  // as long as nothing else is to be done; then the first port has a problem
 	hold    chan struct{} // steps of the place "slow" wait for it
 	lagging bool          // what is written is not seen
 	old     bool
@@ -95,6 +96,9 @@ func (f *fakeBalancer) Plan(_ context.Context, place string, r PlanRequest) (lb.
 	}
 	if !d.Absent && len(d.Intent) == 0 {
 		plan.Intent = []netip.Addr{netip.MustParseAddr("203.0.113.10")}
+	}
+	if len(plan.Steps) == 0 && !d.Absent && len(f.stuck) > 0 {
+		plan.Stuck, plan.Status.Ports[0].Problem = f.stuck, f.stuck[0].Reason
 	}
 	if len(plan.Steps) == 0 && !d.Absent {
 		plan.Status.Addresses = d.Intent

@@ -85,7 +85,7 @@ func (l *LoadBalancers) ensure(ctx context.Context, s *corev1.Service) (*corev1.
 	}
 	status, err := e.converge(ctx)
 	if err != nil {
-		return nil, err
+		return status, err
 	}
 	l.teller.healed(s)
 	l.memories.change(s.UID, func(m *memory) { m.made, m.refusal = true, refusal{} })
@@ -98,7 +98,8 @@ func (e *ensuring) locate(ctx context.Context) (err error) {
 	return err
 }
 
-// converge looks, plans and runs steps until the plan is empty.
+// converge looks, plans and runs steps until the plan is empty. With an error there is a status only if the one that is published does not
+// tell all.
 func (e *ensuring) converge(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
 	var before []string
 	for round := range rounds + 1 {
@@ -115,6 +116,8 @@ func (e *ensuring) converge(ctx context.Context) (*corev1.LoadBalancerStatus, er
 		case plan.Done():
 			e.unused = plan.Unused
 			return statusOf(plan.Status, e.wish.Terminates), nil
+		case len(plan.Stuck) > 0:
+			return troubled(e.service, plan.Status), e.told(plan.Stuck)
 		case plan.Wait != "":
 			return nil, again(soon, "%s", plan.Wait)
 		case round == rounds || slices.Equal(steps, before):
@@ -185,10 +188,16 @@ func (e *ensuring) failed(ctx context.Context, done, of int, err error) error {
 
 // refused tells why a wish cannot be met, and removes what is there of a load balancer that never was of use. What works stays.
 func (e *ensuring) refused(ctx context.Context, why []lb.Finding) error {
-	e.teller.refusals(e.service, why)
+	told := e.told(why)
 	if err := e.clear(ctx); err != nil {
 		return err
 	}
+	return told
+}
+
+// told tells what somebody has to correct, and waits for it.
+func (e *ensuring) told(why []lb.Finding) error {
+	e.teller.refusals(e.service, why)
 	reasons := make([]string, 0, len(why))
 	for _, f := range why {
 		reasons = append(reasons, f.Reason)
@@ -237,15 +246,29 @@ func statusOf(s lb.Status, terminates bool) *corev1.LoadBalancerStatus {
 	}
 	out := &corev1.LoadBalancerStatus{}
 	for _, a := range s.Addresses {
-		ingress := corev1.LoadBalancerIngress{IP: a.String(), IPMode: &mode}
-		for _, p := range s.Ports {
-			port := corev1.PortStatus{Port: int32(p.Port), Protocol: corev1.Protocol(p.Protocol)} //nolint:gosec // a port
-			if p.Problem != "" {
-				port.Error = &p.Problem
-			}
-			ingress.Ports = append(ingress.Ports, port)
+		out.Ingress = append(out.Ingress, corev1.LoadBalancerIngress{IP: a.String(), IPMode: &mode, Ports: portsOf(s)})
+	}
+	return out
+}
+
+func portsOf(s lb.Status) []corev1.PortStatus {
+	var out []corev1.PortStatus
+	for _, p := range s.Ports {
+		port := corev1.PortStatus{Port: int32(p.Port), Protocol: corev1.Protocol(p.Protocol)} //nolint:gosec // a port
+		if p.Problem != "" {
+			port.Error = &p.Problem
 		}
-		out.Ingress = append(out.Ingress, ingress)
+		out = append(out, port)
+	}
+	return out
+}
+
+// troubled is what is published of a load balancer parts of which the cloud does not make: the addresses that clients know stay, and say
+// which ports they miss.
+func troubled(s *corev1.Service, now lb.Status) *corev1.LoadBalancerStatus {
+	out := s.Status.LoadBalancer.DeepCopy()
+	for i := range out.Ingress {
+		out.Ingress[i].Ports = portsOf(now)
 	}
 	return out
 }

@@ -101,6 +101,9 @@ func (t *teller) plan(s *corev1.Service, plan lb.Plan) {
 	for _, f := range plan.Refusals {
 		lines = append(lines, "refused, "+f.Reason+": "+f.Message)
 	}
+	for _, f := range plan.Stuck {
+		lines = append(lines, "stuck, "+f.Reason+": "+f.Message)
+	}
 	lines = append(lines, texts(plan.Steps)...)
 	if len(lines) == 0 {
 		lines = []string{"nothing to do"}

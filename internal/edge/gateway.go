@@ -43,6 +43,7 @@ type gateway struct {
 	rolled   time.Time                // when pools and sets were last read in full in turn
 	rollNext int                      // where the next turn begins
 	seen     map[lb.Kind]bool         // kinds of which a cluster has, or had, something: then a missing right is no proof of absence
+	repairs  map[string]repair        // what VCD had given up and was written again, by id
 	hidden   map[lb.Kind]error        // kinds that the user may not look at, as the last try said
 }
 
@@ -90,6 +91,7 @@ func (d *Driver) newGateway(id string) *gateway {
 	g := &gateway{
 		id: id, driver: d, turn: make(chan struct{}, 1), refused: map[netip.Addr]time.Time{}, full: map[string]time.Time{},
 		pooled: map[string]readPool{}, setRead: map[string]read[lb.Set]{}, seen: map[lb.Kind]bool{}, hidden: map[lb.Kind]error{},
+		repairs: map[string]repair{},
 	}
 	g.turn <- struct{}{}
 	g.facts = &part[facts]{driver: d, id: func(facts) string { return "" }, read: g.readFacts}

@@ -25,6 +25,7 @@ func (d *Driver) Observe(ctx context.Context, gateway string, q lb.Query) (lb.Ob
 	if err := l.all(ctx); err != nil {
 		return lb.Observed{}, classified(err)
 	}
+	l.judge()
 	return l.out, nil
 }
 

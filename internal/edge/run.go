@@ -267,6 +267,10 @@ func (r *run) fresh() demand {
 // update runs a change. If the object is gone meanwhile, the plan has to be made again.
 func update[T any](ctx context.Context, r *run, p *part[T], start func() (vcd.Task, error), edit func(*T)) error {
 	r.gateway.forget(r.step.ID)
+	if r.step.Repair {
+		r.gateway.repairing(r.step.ID)
+		defer p.invalidate() // VCD tells whether it has made it now
+	}
 	task, err := start()
 	if _, err = r.wait(ctx, task, err); err != nil {
 		if gone, other := isGone(ctx, r, p, err); other != nil || gone {
@@ -289,6 +293,7 @@ func remove[T any](ctx context.Context, r *run, p *part[T], start func() (vcd.Ta
 		return err
 	}
 	p.drop(r.step.ID)
+	r.gateway.repaired(r.step.ID)
 	return nil
 }
 

@@ -167,6 +167,12 @@ func (p *planner) remove(ph phase, kind Kind, o Object) {
 	p.step(ph, Step{Verb: Delete, Kind: kind, Name: o.Name, ID: o.ID})
 }
 
+// update lets an object follow what is wanted.
+func (p *planner) update(ph phase, o Object, s Step) {
+	s.Verb, s.Name, s.ID, s.Repair = Update, o.Name, o.ID, o.State == Failed
+	p.step(ph, s)
+}
+
 // build makes pools, virtual services and NAT rules, or lets them follow what is wanted.
 func (p *planner) build() {
 	if p.needs != 0 {
@@ -201,7 +207,7 @@ func (p *planner) buildPool(t *target, members []netip.Addr) Ref {
 	switch described := spec.Description == t.pool.base.Description; {
 	case described && spec.doubts(t.pool.object) && !p.need(FullPools):
 	case !described || spec.differs(t.pool.object) || t.pool.base.State == Failed:
-		p.step(phasePool, Step{Verb: Update, Kind: KindPool, Name: t.pool.base.Name, ID: t.pool.base.ID, Pool: &spec})
+		p.update(phasePool, t.pool.base, Step{Kind: KindPool, Pool: &spec})
 	}
 	return Ref{t.pool.base.ID, t.pool.base.Name}
 }
@@ -230,7 +236,7 @@ func (p *planner) buildService(t *target, pool Ref) {
 	default:
 		spec.Description = describe(t.service.base.Description, m)
 		if spec.Description != t.service.base.Description || spec.differs(t.service.object) || t.service.base.State == Failed {
-			p.step(phaseSwitch, Step{Verb: Update, Kind: KindService, Name: t.service.base.Name, ID: t.service.base.ID, Service: &spec})
+			p.update(phaseSwitch, t.service.base, Step{Kind: KindService, Service: &spec})
 		}
 	}
 }
@@ -257,7 +263,7 @@ func (p *planner) buildForward(t *target) {
 		profile.Name = nameFor(KindProfile, p.d.Owner, l.Key())
 		p.step(phaseForward, Step{Verb: Create, Kind: KindProfile, Name: profile.Name, Profile: &spec})
 	case spec.Description != x.Description || x.Protocol != l.Protocol || x.Port != l.Port || x.State == Failed:
-		p.step(phaseForward, Step{Verb: Update, Kind: KindProfile, Name: x.Name, ID: x.ID, Profile: &spec})
+		p.update(phaseForward, x.Object, Step{Kind: KindProfile, Profile: &spec})
 	}
 	m.Share = p.d.Share
 	rule := RuleSpec{
@@ -266,7 +272,7 @@ func (p *planner) buildForward(t *target) {
 	if !t.hasRule() {
 		p.step(phaseForward, Step{Verb: Create, Kind: KindRule, Name: nameFor(KindRule, p.d.Owner, l.Key()), Rule: &rule})
 	} else if rule.differs(t.rule.object) {
-		p.step(phaseForward, Step{Verb: Update, Kind: KindRule, Name: t.rule.base.Name, ID: t.rule.base.ID, Rule: &rule})
+		p.update(phaseForward, t.rule.base, Step{Kind: KindRule, Rule: &rule})
 	}
 }
 

@@ -71,6 +71,8 @@ type planner struct {
 	targets  []*target
 	// group is the IP set of the members; the zero value for members in each pool.
 	group Ref
+	// set is that IP set, if it stands.
+	set Object
 	// rooms are how many virtual services the engine groups still take.
 	rooms map[string]int
 	// fresh says of an address that nothing of the owner is on it yet.

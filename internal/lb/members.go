@@ -28,10 +28,10 @@ func (p *planner) memberSet() {
 		return
 	}
 	s := p.o.Sets[i]
-	p.group = Ref{s.ID, s.Name}
+	p.group, p.set = Ref{s.ID, s.Name}, s.Object
 	spec.Description = describe(s.Description, m)
 	if p.setDiffers(s, spec, family) {
-		p.step(phasePrepare, Step{Verb: Update, Kind: KindSet, Name: s.Name, ID: s.ID, Set: &spec})
+		p.update(phasePrepare, s.Object, Step{Kind: KindSet, Set: &spec})
 	}
 }
 
@@ -147,7 +147,7 @@ func (s PoolSpec) doubts(x Pool) bool {
 	if x.Full || h == nil || x.State != Realized {
 		return false
 	}
-	return h.ByGroup != (s.Group != Ref{}) || h.Monitored != (len(s.Probes) > 0) || !h.ByGroup && h.Members >= 0 && h.Members != len(s.Members)
+	return h.ByGroup != (s.Group != Ref{}) || !h.Monitored && len(s.Probes) > 0 || !h.ByGroup && h.Members >= 0 && h.Members != len(s.Members)
 }
 
 // differs says whether a pool that was read is not as the specification wants it.

@@ -48,6 +48,8 @@ const (
 	Pending State = "PENDING"
 	// Failed is what VCD has given up on (REALIZATION_FAILED).
 	Failed State = "FAILED"
+	// Broken is what is Failed though it was written again just now: it is left alone for a while.
+	Broken State = "BROKEN"
 )
 
 // Observed is what there is of an owner, complete, and what of the gateway its plan depends on. Objects of the owner are there also when

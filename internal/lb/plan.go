@@ -31,6 +31,8 @@ type Plan struct {
 	Unused []netip.Addr
 	// Steps in their order. To stop after any of them does no harm.
 	Steps []Step
+	// Stuck says what VCD cannot make, however often it is asked, when there are no steps: the load balancer stands, but not as wanted.
+	Stuck []Finding
 	// Wait says what VCD is still working on, when there are no steps and the work is not done; else it is empty.
 	Wait string
 	// Status of the load balancer as observed.
@@ -39,7 +41,7 @@ type Plan struct {
 
 // Done says whether nothing is left to do.
 func (p Plan) Done() bool {
-	return p.Needs == 0 && len(p.Refusals) == 0 && len(p.Intent) == 0 && len(p.Steps) == 0 && p.Wait == ""
+	return p.Needs == 0 && len(p.Refusals) == 0 && len(p.Intent) == 0 && len(p.Steps) == 0 && len(p.Stuck) == 0 && p.Wait == ""
 }
 
 // A Finding says what cannot be as wanted.
@@ -103,6 +105,8 @@ type Step struct {
 	Name string
 	// ID of the object; empty for Create.
 	ID string
+	// Repair says of an Update that VCD has given the object up: it is written even if it is as wanted.
+	Repair bool
 
 	Address     *AddressSpec
 	Certificate *CertificateSpec

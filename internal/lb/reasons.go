@@ -30,6 +30,8 @@ const (
 	PortTaken = "PortTaken"
 	// NoEngineGroup: the gateway has no service engine group, not the one asked for, or none with room.
 	NoEngineGroup = "NoEngineGroup"
+	// RealizationFailed: VCD could not make something, and neither when it was asked again.
+	RealizationFailed = "RealizationFailed"
 	// NotProvablyOurs: objects with a name of cloud provider interface 1.6.1 may be another Service's.
 	NotProvablyOurs = "NotProvablyOurs"
 	// AddressShared: others use the address, too, and it cannot be given back.

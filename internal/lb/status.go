@@ -26,7 +26,10 @@ func (p *planner) status() {
 			s.Addresses = append(s.Addresses, a)
 		}
 	}
-	if len(p.plan.Steps) == 0 && pending > 0 {
+	switch {
+	case len(p.plan.Steps) > 0:
+	case p.stuckOn():
+	case pending > 0:
 		p.plan.Wait = fmt.Sprintf("virtual services are being realized (%d of %d ready)", len(p.targets)-pending, len(p.targets))
 	}
 	if s.Ready = p.plan.Done(); s.Ready {
@@ -42,13 +45,16 @@ const (
 )
 
 func (p *planner) problemOf(t *target) string {
-	states := []State{t.service.base.State, t.pool.base.State}
+	var states []State
+	for _, x := range p.parts(t) {
+		states = append(states, x.State)
+	}
 	missing := !t.hasService() || !t.hasPool()
 	if p.nat() {
 		missing = missing || !t.hasRule() || !t.hasProfile()
 	}
 	switch {
-	case slices.Contains(states, Failed):
+	case slices.Contains(states, Failed), slices.Contains(states, Broken):
 		return problemFailed
 	case missing:
 		return problemMissing
@@ -58,9 +64,37 @@ func (p *planner) problemOf(t *target) string {
 	return ""
 }
 
+// A kindred is an object with its kind.
+type kindred struct {
+	Object
+
+	kind Kind
+}
+
+// parts are what stands for a listener; of what does not stand, the zero value.
+func (p *planner) parts(t *target) []kindred {
+	return []kindred{
+		{p.set, KindSet}, {t.pool.base, KindPool}, {t.service.base, KindService}, {t.profile.base, KindProfile}, {t.rule.base, KindRule},
+	}
+}
+
+// stuckOn notes what VCD does not make.
+func (p *planner) stuckOn() bool {
+	for _, t := range p.targets {
+		for _, x := range p.parts(t) {
+			f := Finding{RealizationFailed, fmt.Sprintf("VCD could not realize the %s %q, and neither when it was written again: "+
+				"ask the provider what is wrong; it is tried again now and then", x.kind, x.Name)}
+			if x.State == Broken && !slices.Contains(p.plan.Stuck, f) {
+				p.plan.Stuck = append(p.plan.Stuck, f)
+			}
+		}
+	}
+	return len(p.plan.Stuck) > 0
+}
+
 // reachable says whether clients reach a listener on an address.
 func (t *target) reachable(a netip.Addr, nat bool) bool {
-	if !t.hasService() || t.service.base.State == Failed {
+	if s := t.service.base.State; !t.hasService() || s == Failed || s == Broken {
 		return false
 	}
 	if nat {

@@ -94,14 +94,14 @@ func (o object) textOf(field string) string {
 }
 
 // change reads an object, lets edit change it and writes it back. If edit changes nothing, nothing is written, and the task
-// that is returned has succeeded already.
+// that is returned has succeeded already; but what VCD has given up to realize is written in any case, so that it tries again.
 func (s *Session) change(ctx context.Context, path string, edit func(object) (bool, error)) (Task, error) {
 	o, err := s.object(ctx, path)
 	if err != nil {
 		return Task{}, err
 	}
 	changed, err := edit(o)
-	if err != nil || !changed {
+	if err != nil || !changed && Realization(o.textOf("status")) != RealizationFailed {
 		return Task{State: TaskSucceeded, Owner: o.textOf("id")}, err
 	}
 	task, err := s.startJSON(ctx, http.MethodPut, path, o)

@@ -1,0 +1,62 @@
+package cpi
+
+import (
+	"context"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+)
+
+func TestWhatTheCloudDoesNotMakeIsToldAndPublished(t *testing.T) {
+	s := balanced("web")
+	b := newBench(t, s)
+	problems := func() (out []string) {
+		stored, err := b.client.CoreV1().Services("shop").Get(context.Background(), "web", metav1.GetOptions{})
+		b.Expect(err).NotTo(HaveOccurred())
+		b.services.add(stored)
+		s = stored
+		for _, i := range stored.Status.LoadBalancer.Ingress {
+			out = append(out, i.IP)
+			for _, p := range i.Ports {
+				if p.Error != nil {
+					out = append(out, *p.Error)
+				}
+			}
+		}
+		return out
+	}
+	b.them.repair(t.Context(), s)
+	b.Expect(problems()).To(Equal([]string{"203.0.113.10"}))
+	runs := len(b.balancer.runs)
+	b.balancer.stuck = []lb.Finding{{Reason: lb.RealizationFailed, Message: "the pool is not made"}}
+
+	for range 3 {
+		_, err := b.ensure(s)
+		b.mustRetry(err, "RealizationFailed")
+		b.them.repair(t.Context(), s)
+		b.Expect(problems()).To(Equal([]string{"203.0.113.10", "RealizationFailed"}), "clients keep the address")
+	}
+	b.Expect(b.told()).To(Equal([]string{"Warning RealizationFailed the pool is not made"}))
+	b.Expect(b.balancer.runs).To(HaveLen(runs))
+
+	b.balancer.stuck = nil
+	b.them.repair(t.Context(), s)
+	b.Expect(problems()).To(Equal([]string{"203.0.113.10"}))
+	b.Expect(b.told()).To(ConsistOf(HavePrefix("Normal LoadBalancerCorrected")))
+}
+
+func TestWhatTheCloudDoesNotMakeOfANewLoadBalancerStays(t *testing.T) {
+	s := balanced("web")
+	b := newBench(t, s)
+	b.balancer.stuck = []lb.Finding{{Reason: lb.RealizationFailed, Message: "the pool is not made"}}
+
+	status, err := b.ensure(s)
+
+	b.mustRetry(err, "RealizationFailed")
+	b.Expect(status).To(Equal(&corev1.LoadBalancerStatus{}))
+	b.Expect(b.balancer.left()).To(Equal(2), "it is tried again as it is, not made anew each time")
+}
