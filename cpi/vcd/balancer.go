@@ -14,7 +14,7 @@ import (
 )
 
 // looks is how often is looked until a plan knows what it needs.
-const looks = 4
+const looks = 6
 
 // BalancerOptions say where load balancers are made.
 type BalancerOptions struct {

@@ -76,6 +76,14 @@ func (p *planner) poolMembers() []netip.Addr {
 	}
 	p.notice(TooManyMembers, "%d of %d nodes are members of the load balancer, as a pool takes no more: give the user the right to manage security groups, "+
 		"then all are", p.c.MaxMembers, len(members))
+	return p.someOf(members)
+}
+
+// someOf are as many of some members as a pool takes: the same for one load balancer as long as they are there. They are sorted.
+func (p *planner) someOf(members []netip.Addr) []netip.Addr {
+	if p.c.MaxMembers == 0 || len(members) <= p.c.MaxMembers {
+		return members
+	}
 	rank := map[netip.Addr][sha256.Size]byte{}
 	for _, a := range members {
 		rank[a] = sha256.Sum256([]byte(p.d.Owner.UID + a.String()))

@@ -1,0 +1,102 @@
+package lb
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// follow is the plan to follow the nodes once everything is known that it asks for.
+func (m *model) follow(d Desired) Plan {
+	facts := Facts(0)
+	for {
+		plan := Follow(d, m.observe(Query{Owner: d.Owner, Facts: facts}), m.caps)
+		if plan.Needs == 0 {
+			return plan
+		}
+		facts |= plan.Needs
+	}
+}
+
+func TestNodesAreFollowedWhileAWishIsRefused(t *testing.T) {
+	refused := func(d *Desired) {
+		d.Listeners = slices.Clone(d.Listeners)
+		encrypt(d, Certificate{Alias: "unknown"})
+		d.Listeners[0].NodePort, d.Sticky, d.Families = 31111, true, []Family{IPv6}
+	}
+	more := []netip.Addr{ip("10.0.0.11"), ip("10.0.0.13"), ip("2001:db8:f::1")}
+	tests := []struct {
+		name    string
+		mods    []func(*model)
+		members []netip.Addr
+		hand    func(*model)
+		want    []string
+	}{
+		{name: "in pools that list them", mods: []func(*model){withoutSets}, members: more, want: []string{"update lb-pool tcp-80", "update lb-pool tcp-443"}},
+		{name: "in the IP set", members: more, want: []string{"update ip-set ipv4"}},
+		{name: "not, when they are the same", mods: []func(*model){withoutSets}, members: []netip.Addr{ip("10.0.0.12"), ip("10.0.0.11")}, want: []string{}},
+		{name: "not, when there are none of the family", mods: []func(*model){withoutSets}, members: more[2:], want: []string{}},
+		{name: "not, when there are none of the family for the set", members: more[2:], want: []string{}},
+		{
+			name: "also where somebody put members in place of the set", members: more, want: []string{"update ip-set ipv4", "update lb-pool tcp-443"},
+			hand: func(m *model) { m.pools[1].Group, m.pools[1].Members = Ref{}, []netip.Addr{ip("10.0.0.11")} },
+		},
+		{
+			name: "as many as a pool takes", mods: []func(*model){withoutSets, func(m *model) { m.caps.MaxMembers = 1 }}, members: more,
+			want: []string{"update lb-pool tcp-80", "update lb-pool tcp-443"}, hand: func(m *model) { m.pools[0].Members, m.pools[1].Members = more[:2], more[:2] },
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			d := ourService()
+			m := made(t, &d, tt.mods...)
+			theirs := strangers(m)
+			if tt.hand != nil {
+				tt.hand(m)
+			}
+			before := slices.Clone(m.pools)
+			d.Members = tt.members
+			wrong := d
+			refused(&wrong)
+			g.Expect(m.next(wrong).Refusals).NotTo(BeEmpty())
+
+			plan := m.follow(wrong)
+
+			g.Expect(brief(plan)).To(ConsistOf(tt.want))
+			for _, s := range plan.Steps {
+				g.Expect(m.run(s)).To(Succeed())
+			}
+			g.Expect(m.follow(wrong).Steps).To(BeEmpty(), "once")
+			for i, p := range m.pools {
+				p.Members, p.Description = before[i].Members, before[i].Description
+				g.Expect(p).To(Equal(before[i]), "all else stays")
+			}
+			g.Expect(m.touched).NotTo(ContainElements(theirs))
+		})
+	}
+}
+
+func TestAWishThatIsMendedFindsTheNodesFollowed(t *testing.T) {
+	g := NewWithT(t)
+	d := ourService()
+	m := made(t, &d, withoutSets)
+	d.Members = []netip.Addr{ip("10.0.0.11"), ip("10.0.0.13")}
+	for _, s := range m.follow(d).Steps {
+		g.Expect(m.run(s)).To(Succeed())
+	}
+
+	g.Expect(m.next(d).Steps).To(BeEmpty())
+}
+
+func TestNothingFollowsWhereNothingStands(t *testing.T) {
+	g := NewWithT(t)
+	m := newModel()
+	g.Expect(m.follow(ourService())).To(Equal(Plan{}))
+	d := ourService()
+	m = made(t, &d, withoutSets)
+	d.Absent, d.Members = true, []netip.Addr{ip("10.0.0.13")}
+	g.Expect(m.follow(d)).To(Equal(Plan{}))
+}
