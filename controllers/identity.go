@@ -244,6 +244,9 @@ func (i Identities) open(ctx context.Context, sessions Sessions, c *infrav1.VCDC
 	s, err := sessions(ctx, l.config)
 	if err != nil {
 		out, err := loginProblem(err, l.config.Site, l.name)
+		if l.config.ServiceAccount != nil && out.reason == infrav1.CredentialsRefusedReason {
+			out.after = tokenPoll
+		}
 		if err != nil {
 			err = fmt.Errorf("logging in to %s: %w", l.config.Site, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -98,6 +99,9 @@ func tokenProblem(kind infrav1.CredentialType, secret *corev1.Secret, holder str
 		return stop(infrav1.TokenTakenReason,
 			"Secret %s has the token of a service account that %s uses, and can have one user only: name another identity, or grant the service account anew and write that token down",
 			key, holderName(chain.Holder))
+	case holder == managerHolds && ptr.Deref(secret.Immutable, false): // Only its data is, so that this would show when it is too late.
+		return stop(infrav1.TokenNotWritableReason,
+			"Secret %s is immutable, so that the next token of the service account could not be written down: make it again without immutable", key)
 	}
 	return done
 }

@@ -5,6 +5,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
@@ -15,6 +16,11 @@ func chained(token string, chain *tokenChain) *corev1.Secret {
 	if chain != nil {
 		_ = chain.write(secret)
 	}
+	return secret
+}
+
+func immutable(secret *corev1.Secret) *corev1.Secret {
+	secret.Immutable = ptr.To(true)
 	return secret
 }
 
@@ -72,6 +78,8 @@ func TestATokenHasOneUser(t *testing.T) {
 		{"a cluster's is not another cluster's", account, chained("two", clusters), "infra-2", infrav1.TokenTakenReason},
 		{"a token that was granted anew is free", account, chained("three", clusters), managerHolds, ""},
 		{"a token that is long gone is not tried", account, chained("one", managers), managerHolds, infrav1.TokenOutdatedReason},
+		{"the manager does not take what it cannot write", account, immutable(chained("two", nil)), managerHolds, infrav1.TokenNotWritableReason},
+		{"which is not for others to write", account, immutable(chained("two", nil)), "infra-1", ""},
 		{"nobody uses a rotating token as if it stayed", user, chained("two", managers), managerHolds, infrav1.TokenTakenReason},
 		{"nor gives it away as such", user, chained("two", clusters), "infra-1", infrav1.TokenTakenReason},
 		{"a user's token may be shared", user, chained("two", nil), managerHolds, ""},

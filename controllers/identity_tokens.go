@@ -20,8 +20,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// tokenTimeout is how long the API server may take to answer: nobody can log in meanwhile.
-const tokenTimeout = 10 * time.Second
+const (
+	// tokenTimeout is how long the API server may take to answer: nobody can log in meanwhile.
+	tokenTimeout = 10 * time.Second
+	// tokenPoll is for tokens that VCD refused: the manager before us may just have used them, and write down the next. VCD is not
+	// asked for that.
+	tokenPoll = 35 * time.Second
+)
 
 // Accounts are the service accounts that this process logs in with, one for each Secret: all who use the Secret share it, so that
 // there is one login at a time. The zero value is usable.
@@ -137,7 +142,7 @@ func (t *tokenSecret) problem(err error) error {
 	}
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
 		return &storeError{out: fail(remedyPoll, infrav1.TokenNotWritableReason,
-			"Nobody logs in, because the next token could not be written down (%v): allow the manager to update Secret %s, and see that the Secret is not immutable", err, t.key)}
+			"Nobody logs in, because the next token could not be written down (%v): allow the manager to update Secret %s", err, t.key)}
 	}
 	return &storeError{err: err}
 }
