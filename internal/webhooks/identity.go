@@ -39,6 +39,9 @@ func clusterIdentityValidator() *validator[*infrav1.VCDClusterIdentity] {
 			if i.Spec.AllowedNamespaces == nil {
 				warnings = append(warnings, "spec.allowedNamespaces: no namespace may use this identity until it is set")
 			}
+			if orgs := i.Spec.Orgs; i.Spec.Type == infrav1.CredentialServiceAccount && (len(orgs) != 1 || orgs[0] == infrav1.AnyOrg) {
+				warnings = append(warnings, "spec.orgs: a service account is in one organisation, and only the provider's can log in for others: list that one")
+			}
 			return warnings
 		},
 	}

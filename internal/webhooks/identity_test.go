@@ -107,6 +107,23 @@ func TestVCDClusterIdentityForNobodyWarns(t *testing.T) {
 	g.Expect(warnings).To(ConsistOf(ContainSubstring("spec.allowedNamespaces")))
 }
 
+func TestVCDClusterIdentityOfAServiceAccountForManyOrganisationsWarns(t *testing.T) {
+	g := NewWithT(t)
+	i := &infrav1.VCDClusterIdentity{Spec: infrav1.VCDClusterIdentitySpec{
+		VCDIdentitySpec: identity().Spec, Orgs: []string{"*"}, AllowedNamespaces: &infrav1.AllowedNamespaces{List: []string{"a"}},
+	}}
+	i.Spec.Type = infrav1.CredentialServiceAccount
+
+	many, err := clusterIdentityValidator().ValidateCreate(request(false), i)
+	g.Expect(err).ToNot(HaveOccurred())
+	i.Spec.Orgs = []string{"acme"}
+	one, err := clusterIdentityValidator().ValidateCreate(request(false), i)
+	g.Expect(err).ToNot(HaveOccurred())
+
+	g.Expect(many).To(ConsistOf(ContainSubstring("spec.orgs")))
+	g.Expect(one).To(BeEmpty())
+}
+
 func TestZonesAreNotImplementedYet(t *testing.T) {
 	g := NewWithT(t)
 

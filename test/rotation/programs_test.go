@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,6 +34,7 @@ func newPool() *vcd.Pool {
 // A manager is what main makes of the provider's manager, as far as it logs in.
 type manager struct {
 	house    *house
+	identity *controllers.VCDIdentityReconciler
 	cluster  *controllers.VCDClusterReconciler
 	provider *controllers.CloudProviderReconciler
 }
@@ -42,7 +44,8 @@ func (h *house) newManager() *manager {
 	identities := controllers.Identities{Client: h.client, Live: h.client, Namespace: "capvcd-system", Accounts: &controllers.Accounts{}}
 	sessions, recorder := controllers.SessionsOf(newPool()), &events.FakeRecorder{}
 	return &manager{
-		house:   h,
+		house:    h,
+		identity: &controllers.VCDIdentityReconciler{Client: h.client, Identities: identities, Recorder: recorder},
 		cluster: &controllers.VCDClusterReconciler{Client: h.client, Live: h.client, Identities: identities, Sessions: sessions, Recorder: recorder},
 		provider: &controllers.CloudProviderReconciler{
 			Client: h.client, Live: h.client, Identities: identities, Sessions: sessions, Recorder: recorder,
@@ -84,6 +87,20 @@ func (m *manager) ready(name string) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(got.Status).To(Equal(metav1.ConditionTrue), got.Message)
 	}, patience, "5ms").Should(Succeed())
+}
+
+// keeps reconciles an identity, and says whether clusterctl has to wait with its Secret.
+func (m *manager) keeps(identity string) bool {
+	key := client.ObjectKey{Namespace: namespace, Name: identity}
+	const passes = 4 // The finalizer and the condition Paused take one each.
+	for range passes {
+		_, err := reconcile.AsReconciler(m.house.client, m.identity).Reconcile(m.house.ctx, ctrl.Request{NamespacedName: key})
+		m.house.Expect(err).NotTo(HaveOccurred())
+	}
+	secret := &corev1.Secret{}
+	m.house.Expect(m.house.client.Get(m.house.ctx, key, secret)).To(Succeed())
+	_, waits := secret.Annotations[clusterctlv1.BlockMoveAnnotation]
+	return waits
 }
 
 // A ccm is a cloud controller manager, as far as it logs in; its workload cluster is a namespace.

@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -70,6 +72,7 @@ func TestNobodyIsLockedOut(t *testing.T) {
 	}
 
 	h.nobodyGetsThem(m)
+	h.tokensMoveWhenTheyMay(m)
 	h.nobodyWasRefused()
 	h.tokensAreWhereTheyBelong(seen)
 }
@@ -122,6 +125,20 @@ func (h *house) nobodyGetsThem(m *manager) {
 		m.ready(tt.cluster)
 		h.says(m, tt.cluster, tt.reason)
 	}
+}
+
+// tokensMoveWhenTheyMay checks that the manager's token can be moved to another management cluster from the moment that nobody logs in
+// with it any more, and that those of cloud controller managers always can.
+func (h *house) tokensMoveWhenTheyMay(m *manager) {
+	h.Expect(m.keeps(managers)).To(BeTrue())
+	h.Expect(m.keeps("ccm-a")).To(BeFalse())
+	clusters := &clusterv1.ClusterList{}
+	h.Expect(h.client.List(h.ctx, clusters)).To(Succeed())
+	for _, c := range clusters.Items {
+		c.Spec.Paused = ptr.To(true)
+		h.Expect(h.client.Update(h.ctx, &c)).To(Succeed())
+	}
+	h.Expect(m.keeps(managers)).To(BeFalse())
 }
 
 // nobodyWasRefused checks that every login was one with the newest token.
