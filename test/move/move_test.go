@@ -42,10 +42,13 @@ func TestARunningClusterMovesAndComesBack(t *testing.T) {
 	s.delivered(s.home)
 	vms, before, installed := s.vms(), len(s.site.Simulator.Requests()), s.installed()
 
+	s.held(s.home)
+
 	t.Log("moving away")
 	s.move(s.home, s.away)
 	s.available(s.away, 2)
 	s.delivered(s.away)
+	s.held(s.away)
 	s.Expect(s.installed()).To(Equal(installed), "nothing was applied anew")
 	s.nothingAt(s.home)
 	s.Expect(s.vms()).To(Equal(vms), "the VMs of a cluster that moves")
@@ -74,6 +77,8 @@ func TestARunningClusterMovesAndComesBack(t *testing.T) {
 	s.Expect(s.vms()).To(Equal(vms), "the VMs of a cluster whose move was killed")
 	s.Expect(s.writes(before)).To(BeEmpty(), "changes in VCD by a move that was killed")
 
+	s.neverRefused()
+
 	t.Log("deleting")
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
 	s.Expect(s.home.client.Delete(t.Context(), cluster)).To(Succeed())
@@ -98,7 +103,7 @@ func (s *scene) createCluster(h house) {
 			infrav1.SecretCABundle: string(s.site.Simulator.CA()),
 		},
 	})).To(Succeed())
-	_, err = h.Kubectl(s.t.Context(), strings.NewReader(strings.Join(kept, "\n---\n")), "apply", "-f", "-")
+	_, err = h.Kubectl(s.t.Context(), strings.NewReader(s.asAccount(h, strings.Join(kept, "\n---\n"))), "apply", "-f", "-")
 	s.Expect(err).NotTo(HaveOccurred())
 }
 

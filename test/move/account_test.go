@@ -1,0 +1,66 @@
+package move
+
+import (
+	"net/http"
+	"strings"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/vcdsimtest"
+)
+
+// account is the identity that the manager logs in with, and its Secret: a service account, whose token changes with each login.
+const account = name + "-account"
+
+// asAccount makes that identity, and changes a manifest so that its cluster uses it; the cloud controller manager keeps the one it has.
+func (s *scene) asAccount(h house, manifest string) string {
+	s.Expect(h.client.Create(s.t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: account, Namespace: namespace},
+		StringData: map[string]string{
+			infrav1.SecretAPIToken: vcdsimtest.ServiceAccount(s.t, s.site.Simulator, account, vcdsim.RoleClusterAuthor),
+			infrav1.SecretCABundle: string(s.site.Simulator.CA()),
+		},
+	})).To(Succeed())
+	s.Expect(h.client.Create(s.t.Context(), &infrav1.VCDIdentity{
+		ObjectMeta: metav1.ObjectMeta{Name: account, Namespace: namespace},
+		Spec: infrav1.VCDIdentitySpec{
+			Site: s.site.Simulator.URL(), SecretRef: infrav1.LocalSecretReference{Name: account}, Type: infrav1.CredentialServiceAccount,
+		},
+	})).To(Succeed())
+	const used, mode = "  identityRef:\n    kind: VCDIdentity\n    name: ", "    mode: Managed\n"
+	s.Expect(strings.Count(manifest, used)).To(Equal(1))
+	s.Expect(strings.Count(manifest, mode)).To(Equal(1))
+	before, after, _ := strings.Cut(manifest, used)
+	_, after, _ = strings.Cut(after, "\n")
+	manifest = before + used + account + "\n" + after
+	return strings.Replace(manifest, mode, mode+"    identityRef:\n      kind: VCDIdentity\n      name: "+name+"\n", 1)
+}
+
+// held waits until clusterctl would wait for the manager's last login.
+func (s *scene) held(h house) {
+	s.t.Helper()
+	s.Eventually(func(g Gomega) {
+		secret := &corev1.Secret{}
+		g.Expect(h.client.Get(s.t.Context(), client.ObjectKey{Namespace: namespace, Name: account}, secret)).To(Succeed())
+		g.Expect(secret.Annotations).To(HaveKey(clusterctlv1.BlockMoveAnnotation))
+	}, patience, "250ms").Should(Succeed())
+}
+
+// neverRefused checks that each login was one with VCD's last token.
+func (s *scene) neverRefused() {
+	s.t.Helper()
+	logins := 0
+	for _, r := range s.site.Simulator.Requests() {
+		if strings.HasPrefix(r.Path, "/oauth/") && strings.HasSuffix(r.Path, "/token") {
+			logins++
+			s.Expect(r.Status).To(Equal(http.StatusOK), r.Path)
+		}
+	}
+	s.Expect(logins).To(BeNumerically(">", 1))
+}
