@@ -46,7 +46,7 @@ func (h *house) newManager() *manager {
 	return &manager{
 		house:    h,
 		identity: &controllers.VCDIdentityReconciler{Client: h.client, Identities: identities, Recorder: recorder},
-		cluster: &controllers.VCDClusterReconciler{Client: h.client, Live: h.client, Identities: identities, Sessions: sessions, Recorder: recorder},
+		cluster:  &controllers.VCDClusterReconciler{Client: h.client, Live: h.client, Identities: identities, Sessions: sessions, Recorder: recorder},
 		provider: &controllers.CloudProviderReconciler{
 			Client: h.client, Live: h.client, Identities: identities, Sessions: sessions, Recorder: recorder,
 			Workload: empty, Image: "registry.example.com/ccm:v1", LookEvery: time.Minute,
