@@ -216,6 +216,18 @@ func (b *builder) frontend() {
 	d.Share, d.PreserveClientIP = b.share, b.preserve
 	d.EngineGroup, d.Algorithm = or(b.engineGroup, b.Defaults.EngineGroup), or(b.algorithm, b.Defaults.Algorithm)
 	d.Sticky = s.SessionAffinity == corev1.ServiceAffinityClientIP
+	b.ignored()
+}
+
+// ignored tells of wishes that nothing comes of.
+func (b *builder) ignored() {
+	if b.subnet.IsValid() && !b.internal {
+		b.notice(BadAnnotation, "the annotation %s does nothing without %s: set that to true, or remove it", prefix+"internal-subnet", prefix+"internal")
+	}
+	if c := b.Service.Spec.SessionAffinityConfig; c != nil && c.ClientIP != nil && c.ClientIP.TimeoutSeconds != nil &&
+		*c.ClientIP.TimeoutSeconds != corev1.DefaultClientIPServiceAffinitySeconds {
+		b.notice(lb.Unsupported, "VCD does not let the time of session affinity be set: sessionAffinityConfig is not followed")
+	}
 }
 
 // requested are the addresses that a Service asks for by name.

@@ -14,6 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 )
@@ -216,6 +217,28 @@ func TestMembers(t *testing.T) {
 			g.Expect(got).To(Equal(tt.want))
 			g.Expect(wish.Wait).To(Equal(tt.wait))
 			g.Expect(wish.Notices).To(HaveLen(map[bool]int{true: 1}[tt.left]))
+		})
+	}
+}
+
+func TestWhatNothingComesOfIsTold(t *testing.T) {
+	for name, tt := range map[string]struct {
+		mod  func(*corev1.Service)
+		says string
+	}{
+		"a subnet for internal load balancers of one that is not internal": {annotated("internal-subnet", "192.168.9.0/24"), "does nothing without"},
+		"an own time for session affinity": {func(s *corev1.Service) {
+			s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
+			s.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: ptr.To[int32](60)}}
+		}, "sessionAffinityConfig"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+
+			wish := For(web(tt.mod))
+
+			g.Expect(wish.Notices).To(ConsistOf(HaveField("Message", ContainSubstring(tt.says))))
+			g.Expect(wish.Refusals).To(BeEmpty())
 		})
 	}
 }

@@ -47,7 +47,9 @@ func TestEveryFaultAtEveryCall(t *testing.T) {
 		}
 		all := len(w.cloud.faults().left())
 		do()
-		t.Logf("%s: %d of %d faults at %d calls happened", flow, all-len(w.cloud.faults().left()), all, len(calls[flow]))
+		happened := all - len(w.cloud.faults().left())
+		t.Logf("%s: %d of %d faults at %d calls happened", flow, happened, all, len(calls[flow]))
+		g.Expect(happened).To(BeNumerically(">=", len(calls[flow])), "there should be a fault at each call")
 		w.cloud.faults().clear()
 	})
 }
