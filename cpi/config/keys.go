@@ -58,7 +58,7 @@ func balancerKeys() []key {
 	balancer := func(c *Config) *Balancer { return &c.Balancer }
 	return []key{
 		{path: "loadbalancer"},
-		{path: "loadbalancer.enabled", kind: "boolean", fallback: "true", doc: "Make load balancers for Services. Without, the controller looks after Nodes only, and needs no NSX.", set: not(func(c *Config) *bool { return &balancer(c).Disabled })},
+		{path: "loadbalancer.enabled", kind: "boolean", fallback: "true", doc: "Make load balancers for Services. Without, the controller looks after Nodes only, and needs no NSX; Services that have load balancers keep them, and cannot be deleted, until it is on again.", set: not(func(c *Config) *bool { return &balancer(c).Disabled })},
 		{path: "loadbalancer.enableVirtualServiceSharedIP", kind: "boolean", legacy: true, dead: "whether ports can share an address is found out from VCD", set: ignore},
 		{path: "loadbalancer.ports", legacy: true},
 		{path: "loadbalancer.ports.http", kind: "integer", legacy: true, dead: "the ports of a Service are its own", set: ignore},
