@@ -217,3 +217,22 @@ func TestAFullReadThatFoundNothingIsNotRepeatedForTheSameHint(t *testing.T) {
 	}
 	w.Expect(found).To(BeTrue(), "another hint is another reason")
 }
+
+func TestAnAddressThatWasFreedByHandIsNotTakenForUsed(t *testing.T) {
+	w, now := newTimedWorld(t)
+	d, other := wish(service("c1", "web"), 80), wish(service("c1", "other"), 80)
+	plan := w.insist(&d)
+	now.Advance(31 * time.Second) // What is known is too old now.
+	_, err := w.plan(&d)
+	w.Expect(err).NotTo(HaveOccurred())
+	now.Advance(20 * time.Second)
+	_, err = w.plan(&other) // It asks for the used addresses; the other lists are new enough.
+	w.Expect(err).NotTo(HaveOccurred())
+
+	standing := w.documents("1.0.0/loadBalancer/virtualServices")
+	w.sim.Edit(func(e *vcdsim.Editor) { e.DeleteDocument(standing[0]) })
+	now.Advance(15 * time.Second) // The lists are read again, the used addresses would not be.
+	d.Intent, d.Published = nil, plan.Status.Addresses
+
+	w.Expect(w.insist(&d).Status.Addresses).To(Equal(plan.Status.Addresses))
+}

@@ -200,7 +200,10 @@ func (l *look) addresses(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	used, err := l.gateway.used.get(ctx, l.session, l.want)
+	// An address that somebody has freed by hand is not used: the list must not be older than those that show what there is.
+	want := l.want
+	want.after = max(want.after, l.gateway.services.since(), l.gateway.rules.since())
+	used, err := l.gateway.used.get(ctx, l.session, want)
 	for _, u := range used {
 		l.out.Gateway.Used = append(l.out.Gateway.Used, lb.UsedAddress{Address: u.Address, Category: u.Category})
 	}

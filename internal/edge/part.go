@@ -152,6 +152,13 @@ func (p *part[T]) invalidate() {
 	}
 }
 
+// since orders the read that the list is of.
+func (p *part[T]) since() uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.order
+}
+
 // known returns the list as it is in memory, however old.
 func (p *part[T]) known() []T {
 	p.mu.Lock()

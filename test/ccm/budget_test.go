@@ -16,10 +16,12 @@ import (
 func TestBudgetOfAService(t *testing.T) {
 	t.Parallel()
 	const n = 4 // ports
+	g := NewWithT(t)
 	four := ports(port("a", 81), port("b", 82), port("c", 83), port("d", 84))
 	budget := map[string]int{twoArm: 2 * n, oneArm: 4 * n, ipSpaces: 2*n + 2}
 	for _, way := range ways() {
 		w := newWorld(t, "budget"+way, worldOption{settings: only(way)})
+		g.Eventually(func() []string { return told(w.cloud.requests(), reading) }, patience, poll).Should(ContainElement(ContainSubstring("certificateLibrary")))
 		<-time.After(pause) // A controller that has just begun looks around once.
 
 		first := w.counted(t, "the first Service by gateway "+way, budget[way]+1, four)

@@ -236,7 +236,7 @@ func TestMishaps(t *testing.T) {
 		{
 			name:    "the right to see load balancers is missing",
 			faults:  []vcdsim.Fault{{Operation: "GET /cloudapi/1.0.0/edgeGateways/loadBalancer/*", Status: http.StatusForbidden, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN"}},
-			warning: "forbidden",
+			warning: "rights",
 			blind:   true,
 		},
 	} {
