@@ -70,7 +70,7 @@ func variants(g *WithT) map[string][]byte {
 func TestEveryManifestIsStrictlyWhatKubernetesKnows(t *testing.T) {
 	g := NewWithT(t)
 	for name, raw := range variants(g) {
-		g.Expect(strictly(g, raw)).To(HaveLen(8), name)
+		g.Expect(strictly(g, raw)).To(HaveLen(7), name)
 	}
 	files, err := StandAlone(testImage)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -182,10 +182,13 @@ func TestThePodFindsAPlace(t *testing.T) {
 	g.Expect(pod.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution).To(BeNil())
 }
 
-func TestSecretsAreReadWhereCertificatesNeedItOnly(t *testing.T) {
+func TestSecretsAreReadWhereSomebodyBindsTheRoleForItOnly(t *testing.T) {
 	g := NewWithT(t)
 
 	for _, object := range strictly(g, variants(g)["managed"]) {
+		if binding, ok := object.(*rbacv1.ClusterRoleBinding); ok {
+			g.Expect(binding.RoleRef.Name).To(Equal("system:cloud-controller-manager"))
+		}
 		role, ok := object.(*rbacv1.ClusterRole)
 		if !ok {
 			continue
@@ -298,7 +301,7 @@ func TestTheSameObjectsGiveTheSameBytes(t *testing.T) {
 	}
 
 	g.Expect(render()).To(Equal(render()))
-	g.Expect(must(Parse(render()))).To(HaveLen(9))
+	g.Expect(must(Parse(render()))).To(HaveLen(8))
 }
 
 func must[T any](value T, err error) T {

@@ -32,10 +32,13 @@ func (l *LoadBalancers) input(ctx context.Context, s *corev1.Service) (service.I
 	}
 	for _, name := range service.SecretNames(s) {
 		secret, err := l.opts.Client.CoreV1().Secrets(s.Namespace).Get(ctx, name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		switch {
+		case apierrors.IsForbidden(err):
+			in.Hidden = append(in.Hidden, name)
 			continue
-		}
-		if err != nil {
+		case apierrors.IsNotFound(err):
+			continue
+		case err != nil:
 			return in, fmt.Errorf("reading Secret %s: %w", name, err)
 		}
 		if in.Secrets == nil {

@@ -2,6 +2,7 @@ package cpi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +11,10 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
@@ -262,9 +266,19 @@ func TestTheCertificateOfASecretIsRead(t *testing.T) {
 		metav1.SetMetaDataAnnotation(&s.ObjectMeta, "service.beta.kubernetes.io/vcloud-tls-secret", "shop-tls")
 	})
 	b := newBench(t, s)
+	forbid := true
+	b.client.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return forbid, nil, apierrors.NewForbidden(corev1.Resource("secrets"), "shop-tls", errors.New("no role"))
+	})
 	_, err := b.ensure(s)
 	b.mustRetry(err, "BadSecret")
-	b.Expect(b.told()).To(ConsistOf(ContainSubstring(`"shop-tls"`)))
+	b.Expect(b.told()).To(ConsistOf(ContainSubstring(
+		`kubectl create rolebinding ccm-tls-secrets --namespace=shop --clusterrole=system:cloud-controller-manager:tls-secrets --serviceaccount=kube-system:cloud-controller-manager`)))
+
+	forbid = false
+	_, err = b.ensure(s)
+	b.mustRetry(err, "BadSecret")
+	b.Expect(b.told()).To(ConsistOf(ContainSubstring(`"shop-tls" with the certificate is not there`)))
 
 	b.Expect(b.client.Tracker().Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "shop-tls"}, Data: map[string][]byte{corev1.TLSCertKey: []byte("x")}})).To(Succeed())
 	_, err = b.ensure(s)

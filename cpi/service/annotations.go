@@ -138,7 +138,7 @@ var annotations = []annotation{
 	},
 	{
 		"tls-secret", "name, or port=name, …", "shop-tls", "Secret of type `kubernetes.io/tls` in the namespace of the Service, whose certificate is imported into the certificate library; goes before aliases. " +
-			"When the Secret changes, so does the certificate; the old one is removed. The cloud controller manager must be allowed to read the Secret.",
+			"When the Secret changes, so does the certificate; the old one is removed. Somebody must bind the role by which the cloud controller manager reads it: see the guide on load balancers.",
 		func(w *wishes, v string) (err error) {
 			if !strings.Contains(v, "=") {
 				w.secret = v

@@ -9,6 +9,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 )
 
+// Who reads Secrets, and the role that lets it, as the manifests name them: the role is bound where people want it only.
+const (
+	readerRole = "system:cloud-controller-manager:tls-secrets"
+	account    = "kube-system:cloud-controller-manager"
+)
+
 // SecretNames are the names of the Secrets, in the namespace of a Service, that its load balancer takes certificates from, sorted.
 func SecretNames(s *corev1.Service) []string {
 	w, _ := read(s.Annotations)
@@ -37,8 +43,13 @@ func (b *builder) certificate(port int) lb.Certificate {
 // imported reads a certificate from a Secret.
 func (b *builder) imported(name string) lb.Certificate {
 	secret := b.Secrets[name]
-	if secret == nil {
-		b.refuse(BadSecret, "the Secret %q with the certificate is not there or may not be read: create it in the namespace of the Service, and allow the cloud controller manager to get it", name)
+	switch {
+	case slices.Contains(b.Hidden, name):
+		b.refuse(BadSecret, "the Secret %q with the certificate may not be read: kubectl create rolebinding ccm-tls-secrets --namespace=%s --clusterrole=%s --serviceaccount=%s",
+			name, b.Service.Namespace, readerRole, account)
+		return lb.Certificate{Alias: "?"}
+	case secret == nil:
+		b.refuse(BadSecret, "the Secret %q with the certificate is not there: create it in the namespace of the Service", name)
 		return lb.Certificate{Alias: "?"}
 	}
 	chain, key := secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey]

@@ -55,6 +55,8 @@ type Input struct {
 	Nodes []*corev1.Node
 	// Secrets by name, of those that [SecretNames] names; a missing one is not there.
 	Secrets map[string]*corev1.Secret
+	// Hidden are the names of those that may not be read.
+	Hidden []string
 	// Namesakes are the other Services of the same name that have, or had, a load balancer.
 	Namesakes []*corev1.Service
 	Defaults  Defaults

@@ -13,7 +13,10 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 )
 
 // TestTLS ends TLS at the load balancer with a certificate of the library, with one of a Secret, which may change, and not at all.
@@ -32,8 +35,15 @@ func TestTLS(t *testing.T) {
 	of := func() string { return s.cloud.fronts(s.uid)[0].Certificate }
 	g.Expect(of()).To(Equal(certificate))
 
-	t.Log("The certificate of a Secret is put into the library.")
+	t.Log("The certificate of a Secret is put into the library, once somebody has it read.")
 	s.change(annotated(sslAlias, "", tlsSecret, "tls"))
+	g.Eventually(s.warnings, patience, poll).Should(ContainElement(ContainSubstring("kubectl create rolebinding ccm-tls-secrets --namespace=" + ns)))
+	g.Expect(of()).To(Equal(certificate), "what stands stays")
+	g.Expect(w.client.Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "ccm-tls-secrets"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:cloud-controller-manager:tls-secrets"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: addons.Namespace, Name: serviceAccount}},
+	})).To(Succeed())
 	g.Eventually(of, patience, poll).ShouldNot(Equal(certificate))
 	first := of()
 	g.Expect(s.served()).To(Equal(addresses))
