@@ -39,7 +39,7 @@ func newBalanced(t *testing.T) *balanced {
 // balance makes a load balancer for a Service of a cluster.
 func (w *balanced) balance(cluster, name string, oneArm *lb.Range) {
 	d := lb.Desired{
-		Owner: lb.Owner{Cluster: cluster, Namespace: "shop", Name: name, UID: "uid-of-" + name}, Families: []lb.Family{lb.IPv4}, OneArm: oneArm,
+		Owner: lb.Owner{Cluster: cluster, Namespace: "shop", Name: name, UID: "uid-of-" + cluster + "-" + name}, Families: []lb.Family{lb.IPv4}, OneArm: oneArm,
 		Members: []netip.Addr{netip.MustParseAddr("192.168.100.11")},
 		Listeners: []lb.Listener{
 			{Name: "http", Protocol: lb.TCP, Application: lb.L4, Port: 80, NodePort: 30080}, {Name: "admin", Protocol: lb.TCP, Application: lb.L4, Port: 81, NodePort: 30081},

@@ -50,6 +50,19 @@ func shapes() []shape {
 	}
 }
 
+func TestTheOwnerIsKnownByItsUIDUnderAnotherClusterID(t *testing.T) {
+	w := newWorld(t, vcdsim.K8sTenant())
+	d := wish(service("c1", "web"), 80)
+	w.insist(&d)
+	w.restart()
+	d.Owner.Cluster, d.Intent = "c2", nil
+
+	plan, err := w.plan(&d)
+
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(plan.Refusals).To(ConsistOf(And(HaveField("Reason", lb.OtherClusterID), HaveField("Message", ContainSubstring(`"c1"`)))))
+}
+
 func TestLoadBalancersComeAndGo(t *testing.T) {
 	for _, shape := range shapes() {
 		t.Run(shape.name, func(t *testing.T) {

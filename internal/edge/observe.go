@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -75,6 +76,9 @@ func (l *look) all(ctx context.Context) error {
 func (l *look) whose(kind lb.Kind, name, description string) (m lb.Marker, ours bool) {
 	m, origin := lb.OwnerOf(l.query.Owner.Cluster, kind, name, description)
 	if origin == lb.Foreign {
+		if stray, ok := lb.StrayOf(l.query.Owner, cmp.Or(name, string(kind)), description); ok {
+			l.out.Strays = append(l.out.Strays, stray)
+		}
 		return m, false
 	}
 	l.gateway.see(kind)

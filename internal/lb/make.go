@@ -20,7 +20,8 @@ func Make(d Desired, o Observed, c Capabilities) Plan {
 	if p.validate(); p.stuck() {
 		return p.result()
 	}
-	if p.doubts(); p.stuck() {
+	p.doubts()
+	if p.strays(); p.stuck() {
 		return p.result()
 	}
 	for _, work := range []func(){p.scope, p.addresses, p.aim, p.openPorts, p.memberSet, p.certificates, p.engines, p.build, p.guard} {
@@ -157,6 +158,25 @@ func (p *planner) doubts() {
 		p.notice(NotProvablyOurs, "objects that cloud provider interface 1.6.1 made for a Service of this name may belong to one in another namespace and are left alone: %s; "+
 			"remove them in VCD if no Service needs them", listed(p.own.doubtful))
 	}
+}
+
+// strays tells of what the owner has under another id of its cluster. Who has nothing under this one gets nothing: a second load balancer would take
+// another address, and nobody would remove the first.
+func (p *planner) strays() {
+	if len(p.o.Strays) == 0 {
+		return
+	}
+	var names []string
+	for _, s := range p.o.Strays {
+		names = append(names, s.Name)
+	}
+	slices.Sort(names)
+	text := fmt.Sprintf("this Service has something under another id of the cluster, %q: %s", p.o.Strays[0].Cluster, listed(slices.Compact(names)))
+	if !p.d.Absent && len(p.all.services)+len(p.all.pools) == 0 {
+		p.refuse(OtherClusterID, "%s; give the cloud controller manager this id again, or remove that in VCD: then a load balancer is made", text)
+		return
+	}
+	p.notice(OtherClusterID, "%s; remove that in VCD: nobody else does", text)
 }
 
 // listed shows the first of some names.

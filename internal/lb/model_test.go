@@ -134,6 +134,9 @@ func pick[T any](o *Observed, list *[]T, owner Owner, kind Kind, object T, base 
 	if origin == Marked && kind != KindSet {
 		o.Others = true
 	}
+	if stray, ok := StrayOf(owner, base.Name, base.Description); ok {
+		o.Strays = append(o.Strays, stray)
+	}
 	for _, u := range usesOf(object) {
 		u.Marker = mark
 		o.Taken = append(o.Taken, u)

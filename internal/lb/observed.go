@@ -70,8 +70,19 @@ type Observed struct {
 
 	// Taken is what others, of this cluster too, have on the gateway: virtual services and, if Forwardings are known, both sides of DNAT rules.
 	Taken []Use
+	// Strays are objects with the UID of the owner and the id of another cluster: the cluster had another id, or is a copy.
+	Strays []Stray
 	// Others says that other Services of the cluster have something on the gateway.
 	Others bool
+}
+
+// A Stray is an object of the owner under another id of its cluster.
+type Stray struct{ Cluster, Name string }
+
+// StrayOf returns what an object is of an owner under another id of its cluster, if it is that. UIDs of Services are in no cluster twice.
+func StrayOf(o Owner, name, description string) (Stray, bool) {
+	m, ok := ParseMarker(description)
+	return Stray{m.Owner.Cluster, name}, ok && o.UID != "" && m.Owner.UID == o.UID && m.Owner.Cluster != o.Cluster
 }
 
 // A Gateway is an edge gateway.

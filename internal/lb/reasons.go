@@ -34,6 +34,8 @@ const (
 	RealizationFailed = "RealizationFailed"
 	// NotProvablyOurs: objects with a name of cloud provider interface 1.6.1 may be another Service's.
 	NotProvablyOurs = "NotProvablyOurs"
+	// OtherClusterID: the Service has something under another id of the cluster.
+	OtherClusterID = "OtherClusterID"
 	// AddressShared: others use the address, too, and it cannot be given back.
 	AddressShared = "AddressShared"
 )

@@ -123,6 +123,7 @@ func (p *planner) absent() Plan {
 		return Plan{Needs: p.needs}
 	}
 	p.doubts()
+	p.strays()
 	if !p.d.Owner.WholeCluster() {
 		p.removeAll()
 	}

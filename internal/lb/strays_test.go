@@ -1,0 +1,49 @@
+package lb
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestAClusterWithAnotherIDGetsNoSecondLoadBalancer(t *testing.T) {
+	g := NewWithT(t)
+	m, d := newModel(), ourService()
+	g.Expect(m.converge(&d, -1)).To(HaveField("Status.Ready", true))
+	before := d.Owner.Cluster
+	stand := len(m.left(d.Owner))
+	again := ourService()
+	again.Owner.Cluster = "copy"
+
+	plan := m.next(again)
+	g.Expect(plan.Refusals).To(ConsistOf(And(HaveField("Reason", OtherClusterID), HaveField("Message", ContainSubstring(`"`+before+`"`)))))
+	g.Expect(plan.Steps).To(BeEmpty())
+
+	again.Absent = true
+	g.Expect(m.converge(&again, -1)).To(HaveField("Notices", ConsistOf(HaveField("Reason", OtherClusterID))))
+	g.Expect(m.left(d.Owner)).To(HaveLen(stand), "what is the other cluster's stays, also when the Service goes")
+
+	g.Expect(m.next(d).Refusals).To(BeEmpty(), "with its id all is as before")
+	d.Absent = true
+	_, err := m.converge(&d, -1)
+	g.Expect(err).NotTo(HaveOccurred())
+	again.Absent = false
+	g.Expect(m.converge(&again, -1)).To(HaveField("Status.Ready", true), "and without what stood it is made")
+}
+
+func TestWhoHasALoadBalancerUnderBothIDsKeepsIt(t *testing.T) {
+	g := NewWithT(t)
+	m, d := newModel(), ourService()
+	g.Expect(m.converge(&d, -1)).To(HaveField("Status.Ready", true))
+	old := m.pools[0]
+	stray := d.Owner
+	stray.Cluster = "former"
+	old.ID, old.Name, old.Description = "stray", "stray", Marker{Owner: stray}.String()
+	m.pools = append(m.pools, old)
+
+	plan := m.next(d)
+
+	g.Expect(plan.Refusals).To(BeEmpty())
+	g.Expect(plan.Notices).To(ConsistOf(HaveField("Message", ContainSubstring(`"former": "stray"`))))
+	g.Expect(plan.Done()).To(BeTrue())
+}
