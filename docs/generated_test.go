@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/options"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -83,45 +84,30 @@ var labelMeanings = map[string]string{
 	"result":    "`success`, `failure`; of a login also `refused`; of a task also `unknown`",
 	"kind":      "`VCDCluster`, `VCDMachine`, `VCDMachineTemplate`, `VCDIdentity`, `VCDClusterIdentity`",
 	"condition": "the type of a [condition](conditions.md)",
-	"reason":    "the [reason](conditions.md#reasons) of a condition",
+	"place":     "the URN of an edge gateway",
+	"reason":    "the [reason](conditions.md#reasons) of a condition; of a refusal [that of its event](../guides/ccm-troubleshooting.md#reasons)",
+	"state":     "`ready` (it has an address, and every port is served), `partly` (not every port is), `pending` (no address yet), `leaving` (it is being removed), `refused` (its Service asks for what it cannot have; what stood before stays), `dry_run`",
 	"outcome":   "`complete`, `waiting`, `problem` (somebody may have to act), `unknown` (VCD could not be asked), `error`",
 }
 
 func metricsPage(t *testing.T) string {
 	t.Helper()
-	g := NewWithT(t)
-	registered := &recorder{}
-	vcd.NewPool(vcd.PoolOptions{Metrics: registered})
-	registered.MustRegister(controllers.Collectors(nil)...)
-	var rows []string
+	shared, managers, ccms := &recorder{}, &recorder{}, &recorder{}
+	vcd.NewPool(vcd.PoolOptions{Metrics: shared})
+	managers.MustRegister(controllers.Collectors(nil)...)
+	ccms.MustRegister(cpi.NewLoadBalancers(cpi.LoadBalancerOptions{}).Collector(), cpi.Watch(nil, nil))
 	used := map[string]bool{}
-	for _, c := range registered.collectors {
-		descs := make(chan *prometheus.Desc, 100)
-		c.Describe(descs)
-		close(descs)
-		for desc := range descs {
-			found := description.FindStringSubmatch(desc.String())
-			g.Expect(found).NotTo(BeNil(), desc.String())
-			name, err := strconv.Unquote(found[1])
-			g.Expect(err).NotTo(HaveOccurred())
-			help, err := strconv.Unquote(found[2])
-			g.Expect(err).NotTo(HaveOccurred())
-			labels := slices.Sorted(slices.Values(strings.Split(found[3], ",")))
-			for _, l := range labels {
-				g.Expect(labelMeanings).To(HaveKey(l), "explain the label in labelMeanings")
-				used[l] = true
-			}
-			rows = append(rows, fmt.Sprintf("| `%s` | %s | `%s` | %s |\n", name, metricType(c), strings.Join(labels, "`, `"), help))
-		}
-	}
-	slices.Sort(rows)
 	page := "# Metrics\n\n" + generated + `
-Served at ` + "`/metrics` of `--diagnostics-address`" + `, beside those of controller-runtime (` + "`controller_runtime_*`, `workqueue_*`, `leader_election_*`" + `),
-of the Kubernetes client (` + "`rest_client_*`" + `), of Go and of the process. How to scrape them: [operating](../guides/operating.md#metrics).
+The manager serves them at ` + "`/metrics` of `--diagnostics-address`" + `, beside those of controller-runtime (` + "`controller_runtime_*`, `workqueue_*`, `leader_election_*`" + `),
+of the Kubernetes client (` + "`rest_client_*`" + `), of Go and of the process. How to scrape them: [operating](../guides/operating.md#metrics). The cloud controller manager
+serves [its own](../guides/ccm-troubleshooting.md#metrics-and-health) on port 10258 of its node.
 
-| metric | type | labels | meaning |
-|---|---|---|---|
-` + strings.Join(rows, "") + `
+` + metricsTable(t, used, shared, managers) + `
+## Of the cloud controller manager
+
+All ` + "`capvcd_vcd_*`" + ` of above, and:
+
+` + metricsTable(t, used, ccms) + `
 ## Labels
 
 Every label has boundedly many values, whatever tenants do.
@@ -133,6 +119,36 @@ Every label has boundedly many values, whatever tenants do.
 		page += fmt.Sprintf("| `%s` | %s |\n", label, labelMeanings[label])
 	}
 	return page
+}
+
+// metricsTable describes what was registered, and notes which labels that has.
+func metricsTable(t *testing.T, used map[string]bool, of ...*recorder) string {
+	t.Helper()
+	g := NewWithT(t)
+	var rows []string
+	for _, registered := range of {
+		for _, c := range registered.collectors {
+			descs := make(chan *prometheus.Desc, 100)
+			c.Describe(descs)
+			close(descs)
+			for desc := range descs {
+				found := description.FindStringSubmatch(desc.String())
+				g.Expect(found).NotTo(BeNil(), desc.String())
+				name, err := strconv.Unquote(found[1])
+				g.Expect(err).NotTo(HaveOccurred())
+				help, err := strconv.Unquote(found[2])
+				g.Expect(err).NotTo(HaveOccurred())
+				labels := slices.Sorted(slices.Values(strings.Split(found[3], ",")))
+				for _, l := range labels {
+					g.Expect(labelMeanings).To(HaveKey(l), "explain the label in labelMeanings")
+					used[l] = true
+				}
+				rows = append(rows, fmt.Sprintf("| `%s` | %s | `%s` | %s |\n", name, metricType(c), strings.Join(labels, "`, `"), help))
+			}
+		}
+	}
+	slices.Sort(rows)
+	return "| metric | type | labels | meaning |\n|---|---|---|---|\n" + strings.Join(rows, "")
 }
 
 // metricType tells by the Go type: what counts what is there at the moment is a gauge.

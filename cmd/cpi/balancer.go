@@ -4,6 +4,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	cloudprovider "k8s.io/cloud-provider"
 	cloudconfig "k8s.io/cloud-provider/app/config"
+	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/config"
@@ -15,7 +16,7 @@ import (
 )
 
 // loadBalancers returns what answers for Services, and what keeps the record of it; nothing if Services are left alone.
-func (p *program) loadBalancers(c *cloudconfig.CompletedConfig, sessions *cpivcd.Sessions) (cloudprovider.LoadBalancer, []cpi.Starter) {
+func (p *program) loadBalancers(c *cloudconfig.CompletedConfig, sessions *cpivcd.Sessions, outages *cpi.Outages) (cloudprovider.LoadBalancer, []cpi.Starter) {
 	b := p.config.Balancer
 	if b.Disabled {
 		return nil, nil
@@ -24,18 +25,20 @@ func (p *program) loadBalancers(c *cloudconfig.CompletedConfig, sessions *cpivcd
 		Session: sessions.Session, Driver: edge.New(sessions.Session, edge.Options{SourceRanges: b.SourceRanges}),
 		ClusterID: p.config.ClusterID, VDCs: p.config.VDCs, Places: places(b),
 	})
-	var balancer cpi.Balancer = backend
-	var parts []cpi.Starter
+	watched := cpi.Watch(backend, nil)
+	balancer, parts := outages.Balancer(watched), []cpi.Starter(nil)
 	if id := p.config.RDE.ID; id != "" {
 		p.ledger = cpivcd.NewLedger(cpivcd.LedgerOptions{Session: sessions.Session, ID: id, Version: version.String(), Standing: backend.Standing})
 		balancer, parts = cpi.Recorded(balancer, p.ledger), append(parts, p.ledger)
 	}
 	nodes, services := c.SharedInformers.Core().V1().Nodes(), c.SharedInformers.Core().V1().Services()
-	return cpi.NewLoadBalancers(cpi.LoadBalancerOptions{
+	balancers := cpi.NewLoadBalancers(cpi.LoadBalancerOptions{
 		Balancer: balancer, Defaults: serviceDefaults(p.config), Client: c.Client, Recorder: c.EventRecorder, Drift: b.Drift,
 		Services: services.Lister(), Nodes: nodes.Lister(), NodeInformer: nodes.Informer(),
 		Synced: []cache.InformerSynced{services.Informer().HasSynced, nodes.Informer().HasSynced},
-	}), parts
+	})
+	legacyregistry.Registerer().MustRegister(watched, balancers.Collector())
+	return balancers, parts
 }
 
 // places returns all gateways of the configuration, the default first.

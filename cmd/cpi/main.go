@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/app"
@@ -19,6 +21,7 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/klog/v2"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	cpivcd "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
 )
@@ -40,6 +43,16 @@ type ourFlags struct {
 	probes      string
 	wireLog     time.Duration
 	taskPoll    time.Duration
+
+	podName, podUID string // from the environment
+}
+
+// self is where people look for events of this process: its pod, or its Deployment where the pod does not know its name.
+func (f *ourFlags) self() *corev1.ObjectReference {
+	if f.podName == "" {
+		return &corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: f.namespace, Name: addons.DeploymentName}
+	}
+	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: f.namespace, Name: f.podName, UID: types.UID(f.podUID)}
 }
 
 func (f *ourFlags) sets() cliflag.NamedFlagSets {
@@ -63,7 +76,7 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbage)
 	}
-	flags := &ourFlags{namespace: os.Getenv("POD_NAMESPACE")}
+	flags := &ourFlags{namespace: os.Getenv("POD_NAMESPACE"), podName: os.Getenv("POD_NAME"), podUID: os.Getenv("POD_UID")}
 	if flags.namespace == "" {
 		flags.namespace = defaultNamespace
 	}

@@ -55,6 +55,12 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+func TestEventsAreToldWherePeopleLook(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(*(&ourFlags{namespace: "kube-system", podName: "ccm-1", podUID: "u"}).self()).To(And(HaveField("Kind", "Pod"), HaveField("Name", "ccm-1"), HaveField("UID", BeEquivalentTo("u"))))
+	g.Expect(*(&ourFlags{namespace: "kube-system"}).self()).To(And(HaveField("Kind", "Deployment"), HaveField("Name", "vmware-cloud-director-ccm")), "an older manifest does not tell the pod its name")
+}
+
 func TestVersion(t *testing.T) {
 	g := NewWithT(t)
 

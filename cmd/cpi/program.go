@@ -102,7 +102,10 @@ func (p *program) cloud(c *cloudconfig.CompletedConfig, stop <-chan struct{}) (c
 	if name := p.config.Login.ServiceAccountSecret; name != "" {
 		sessions.As(vcd.NewServiceAccount(cpivcd.NewTokenSecret(c.Client.CoreV1().Secrets(p.flags.namespace), name)))
 	}
-	machines := cpivcd.NewMachines(machineOptions(p.config, sessions, nodes))
+	outages := cpi.NewOutages(cpi.OutageOptions{
+		Explain: cpivcd.Explain(p.config.Site), Recorder: c.EventRecorder, Self: p.flags.self(), Services: c.SharedInformers.Core().V1().Services().Lister(),
+	})
+	machines := outages.Machines(cpivcd.NewMachines(machineOptions(p.config, sessions, nodes)))
 	b := p.config.Balancer
 	if err := c.SharedInformers.Core().V1().Services().Informer().SetTransform(cpi.ClassTransform(b.Class, b.ClassOnly)); err != nil {
 		return nil, fmt.Errorf("choosing Services by their class: %w", err)
@@ -111,9 +114,9 @@ func (p *program) cloud(c *cloudconfig.CompletedConfig, stop <-chan struct{}) (c
 	if err := serveProbes(c, p.flags.probes, ready, wire.Handler(p.flags.wireLog), stop); err != nil {
 		return nil, err
 	}
-	balancers, parts := p.loadBalancers(c, sessions)
+	balancers, parts := p.loadBalancers(c, sessions, outages)
 	return cpi.New(cpi.Options{
-		Name: cpivcd.ProviderName, LoadBalancer: balancers, Parts: append(parts, ready),
+		Name: cpivcd.ProviderName, LoadBalancer: balancers, Parts: append(parts, ready, outages),
 		Instances: cpi.NewInstances(cpi.InstanceOptions{
 			Name: cpivcd.ProviderName, Machines: machines, Addresses: addressPolicy(p.config.Nodes), MaxAge: p.config.Nodes.MaxAge,
 			Nodes: nodes, Recorder: c.EventRecorder,

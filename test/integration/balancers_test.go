@@ -12,7 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/killer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
@@ -66,7 +68,9 @@ func testKilledWhileRemoving(t *testing.T) {
 	c := newCaretaker(t, newCrew(t, "balancers", quickPoll))
 	c.serves()
 	k := killer.New(t, killer.Options{Victim: c.crew, Flow: "delete"})
-	c.SetGate(func(ctx context.Context, m vcdsim.Moment, r vcdsim.Request) bool { return !balancing(r) || k.Gate(ctx, m, r) })
+	c.SetGate(func(ctx context.Context, m vcdsim.Moment, r vcdsim.Request) bool {
+		return !balancing(r) || k.Gate(ctx, m, r)
+	})
 
 	c.delete()
 	k.During("delete", func() {
@@ -86,6 +90,7 @@ func testLoadBalancersKept(t *testing.T) {
 	c := newCaretaker(t, house.crew)
 	c.serves()
 	made := c.made()
+	c.tellsThatItIsRefused()
 	c.patch(&infrav1.VCDCluster{ObjectMeta: c.meta(c.name)}, fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}}}`, infrav1.KeepLoadBalancersAnnotation))
 
 	c.delete()
@@ -102,16 +107,50 @@ func (c *caretaker) serves() {
 	c.remembered = c.vcdCluster()
 	c.g.Expect(c.made()).To(BeEmpty())
 	c.start()
-	service := &corev1.Service{ObjectMeta: c.ours("shop"), Spec: corev1.ServiceSpec{
-		Type: corev1.ServiceTypeLoadBalancer, Selector: map[string]string{"app": "shop"}, Ports: []corev1.ServicePort{port("http", 80), port("https", 443)},
-	}}
+	service := c.service("shop")
 	c.g.Expect(house.client.Create(c.t.Context(), service)).To(Succeed())
-	c.t.Cleanup(c.dropService)
+	c.t.Cleanup(func() { c.dropService("shop") })
 	c.g.Eventually(func(g Gomega) {
 		g.Expect(c.life.get(service)).To(Succeed())
 		g.Expect(service.Status.LoadBalancer.Ingress).To(HaveLen(1))
 	}, patience, "100ms").Should(Succeed())
 	c.g.Expect(c.made()).To(HaveLen(2*2+1), "a pool and a virtual service for each port, and the IP set of the cluster")
+}
+
+// tellsThatItIsRefused changes the password of the cloud controller manager in VCD: its pod and a Service that waits tell people, each once.
+func (c *caretaker) tellsThatItIsRefused() {
+	c.t.Helper()
+	c.Edit(func(e *vcdsim.Editor) {
+		e.SetPassword("acme", e.Model.Orgs[1].Users[2].Name, "another")
+		e.ExpireSessions()
+	})
+	c.g.Expect(house.client.Create(c.t.Context(), c.service("late"))).To(Succeed())
+	c.t.Cleanup(func() { c.dropService("late") })
+	const refused = "VCDCredentialsRefused"
+	c.g.Eventually(func() []string { return c.warnings(addons.Namespace, "Pod", c.name) }, patience, "100ms").Should(ContainElement(refused))
+	c.g.Eventually(func() []string { return c.warnings(c.namespace, "Service", "late") }, patience, "100ms").Should(ContainElement(refused))
+	c.g.Expect(c.warnings(c.namespace, "Service", "shop")).NotTo(ContainElement(refused), "it does not wait")
+	c.g.Expect(c.warnings(c.namespace, "Service", "late")).NotTo(ContainElement("LoadBalancerRefused"), "it is not the Service's fault")
+}
+
+// warnings are the reasons of what people are warned of about an object.
+func (c *caretaker) warnings(namespace, kind, name string) []string {
+	list := &corev1.EventList{}
+	c.g.Expect(house.client.List(c.t.Context(), list, client.InNamespace(namespace))).To(Succeed())
+	var out []string
+	for i := range list.Items {
+		if e := &list.Items[i]; e.Type == corev1.EventTypeWarning && e.InvolvedObject.Kind == kind && e.InvolvedObject.Name == name {
+			out = append(out, e.Reason)
+		}
+	}
+	return out
+}
+
+// service is a Service with two ports.
+func (c *caretaker) service(name string) *corev1.Service {
+	return &corev1.Service{ObjectMeta: c.ours(name), Spec: corev1.ServiceSpec{
+		Type: corev1.ServiceTypeLoadBalancer, Selector: map[string]string{"app": name}, Ports: []corev1.ServicePort{port("http", 80), port("https", 443)},
+	}}
 }
 
 func port(name string, number int32) corev1.ServicePort {
@@ -174,8 +213,8 @@ func (c *caretaker) made() []string {
 	return out
 }
 
-func (c *caretaker) dropService() {
-	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "shop"}}
+func (c *caretaker) dropService(name string) {
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: name}}
 	ctx := context.WithoutCancel(c.t.Context())
 	if err := house.client.Get(ctx, keyOf(service), service); err != nil {
 		c.t.Log(err)

@@ -147,8 +147,9 @@ func (c *caretaker) environment(pod corev1.PodSpec) []string {
 	var out []string
 	for _, e := range pod.Containers[0].Env {
 		ref := e.ValueFrom.SecretKeyRef
-		if ref == nil {
-			continue // There is no pod that it could have something of.
+		if ref == nil { // Name and UID of the pod.
+			out = append(out, e.Name+"="+c.name)
+			continue
 		}
 		s := &corev1.Secret{ObjectMeta: inCluster(ref.Name)}
 		c.g.Expect(c.guest.get(s)).To(Succeed())

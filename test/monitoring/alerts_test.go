@@ -45,6 +45,12 @@ type story struct {
 }
 
 var stories = []story{
+	{"CAPVCDLoadBalancersWait", "one does", []string{`capvcd_ccm_load_balancers{state="pending"} 1x180`, `capvcd_ccm_load_balancers{state="ready"} 9x180`}, true},
+	{"CAPVCDLoadBalancersWait", "one comes up now and then", []string{`capvcd_ccm_load_balancers{state="pending"} 0x160 1x5 0x15`}, false},
+	{"CAPVCDLoadBalancersRefused", "a certificate is missing", []string{`capvcd_ccm_refusals{reason="CertificateUnknown"} 1x180`}, true},
+	{"CAPVCDLoadBalancersRefused", "it was corrected", []string{`capvcd_ccm_refusals{reason="CertificateUnknown"} 1x100 _x80`}, false},
+	{"CAPVCDGatewayNotSeen", "for an hour", []string{`capvcd_ccm_last_look_timestamp_seconds{place=""} 7200x180`, `capvcd_ccm_load_balancers{state="ready"} 3x180`}, true},
+	{"CAPVCDGatewayNotSeen", "nobody needs it any more", []string{`capvcd_ccm_last_look_timestamp_seconds{place=""} 7200x180`, `capvcd_ccm_load_balancers{state="ready"} 0x180`}, false},
 	{"CAPVCDManagerAbsent", "nobody is scraped", []string{`up 1x180`}, true},
 	{"CAPVCDManagerAbsent", "a manager is", []string{`controller_runtime_max_concurrent_reconciles{controller="vcdmachine"} 20x180`}, false},
 	{"CAPVCDNoLeader", "one of two works", []string{

@@ -10,13 +10,17 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	clientmetrics "k8s.io/client-go/tools/metrics"
+	"k8s.io/client-go/tools/record"
 	fakeclient "sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -27,6 +31,9 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
@@ -44,6 +51,7 @@ func gather(t *testing.T) known {
 	registry := prometheus.NewRegistry()
 	exerciseClient(t, registry)
 	exerciseControllers(t, registry)
+	exerciseBalancers(t, registry)
 	exerciseLibraries(t)
 	all := known{}
 	for _, gatherer := range []prometheus.Gatherer{registry, metrics.Registry} {
@@ -158,6 +166,32 @@ func exerciseControllers(t *testing.T, registry prometheus.Registerer) {
 			vec.WithLabelValues("VCDMachine")
 		}
 	}
+}
+
+// A gateway always knows what to do, which is nothing.
+type gateway struct{ cpi.Balancer }
+
+func (gateway) Place(context.Context, string) (string, error) { return "urn:vcloud:gateway:1", nil }
+
+func (gateway) Plan(context.Context, string, cpi.PlanRequest) (lb.Plan, error) { return lb.Plan{}, nil }
+
+// exerciseBalancers has a Service counted that asks for what it cannot have, and a gateway looked at.
+func exerciseBalancers(t *testing.T, registry prometheus.Registerer) {
+	t.Helper()
+	g := NewWithT(t)
+	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "u", Annotations: map[string]string{"service.beta.kubernetes.io/vcloud-internal": "perhaps"}}}
+	s.Spec.Type = corev1.ServiceTypeLoadBalancer
+	services := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	g.Expect(services.Add(s)).To(Succeed())
+	watched := cpi.Watch(gateway{}, nil)
+	balancers := cpi.NewLoadBalancers(cpi.LoadBalancerOptions{
+		Balancer: watched, Defaults: service.Defaults{Cluster: "c1", Gateways: []service.Gateway{{}}}, Client: fake.NewClientset(), Recorder: record.NewFakeRecorder(10),
+		Services: corelisters.NewServiceLister(services), Nodes: corelisters.NewNodeLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})),
+	})
+	_, err := balancers.EnsureLoadBalancer(t.Context(), "", s, nil)
+	g.Expect(err).To(HaveOccurred(), "it cannot be had")
+	g.Expect(registry.Register(watched)).To(Succeed())
+	g.Expect(registry.Register(balancers.Collector())).To(Succeed())
 }
 
 // exerciseLibraries runs a controller of the name that ours has, and elects a leader.

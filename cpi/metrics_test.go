@@ -1,0 +1,96 @@
+package cpi
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	servicehelpers "k8s.io/cloud-provider/service/helpers"
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+)
+
+func TestStates(t *testing.T) {
+	now, class, problem := metav1.Now(), "other", "is down"
+	tests := []struct {
+		name  string
+		mod   func(*corev1.Service)
+		state string
+	}{
+		{"a new Service waits", func(*corev1.Service) {}, statePending},
+		{"one with an address has what it wants", published, stateReady},
+		{"one with a port that nobody serves has not all", func(s *corev1.Service) {
+			published(s)
+			s.Status.LoadBalancer.Ingress[0].Ports = []corev1.PortStatus{{Port: 80, Error: &problem}}
+		}, statePartly},
+		{"one that is deleted leaves", func(s *corev1.Service) { s.DeletionTimestamp = &now }, stateLeaving},
+		{"and is gone when its finalizer is", func(s *corev1.Service) { s.DeletionTimestamp, s.Finalizers = &now, nil }, ""},
+		{"one of another type leaves", func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeClusterIP }, stateLeaving},
+		{"and is none any more", func(s *corev1.Service) { s.Spec.Type, s.Finalizers = corev1.ServiceTypeClusterIP, nil }, ""},
+		{"one of another class is none of ours", func(s *corev1.Service) { s.Spec.LoadBalancerClass = &class }, ""},
+		{"a dry run is no wish", func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, service.DryRunAnnotation, "true") }, stateDryRun},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := balanced("web", func(s *corev1.Service) { s.Finalizers = []string{servicehelpers.LoadBalancerCleanupFinalizer} }, tt.mod)
+			NewWithT(t).Expect(stateOf(s)).To(Equal(tt.state))
+		})
+	}
+}
+
+func TestLoadBalancersAndRefusalsAreCounted(t *testing.T) {
+	refused, waits := balanced("refused", published), balanced("waits")
+	b := newBench(t, refused, waits, balanced("works", published))
+	b.balancer.refuse = func(d lb.Desired) []lb.Finding {
+		if d.Owner.Name == "refused" {
+			return []lb.Finding{{Reason: "CertificateUnknown", Message: "no certificate: shop"}}
+		}
+		return nil
+	}
+	for range 2 {
+		_, _ = b.ensure(refused)
+	}
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(b.them.Collector())
+
+	b.Expect(testutil.GatherAndCompare(registry, strings.NewReader(`
+# HELP capvcd_ccm_load_balancers Load balancers of Services, by what they are in.
+# TYPE capvcd_ccm_load_balancers gauge
+capvcd_ccm_load_balancers{state="dry_run"} 0
+capvcd_ccm_load_balancers{state="leaving"} 0
+capvcd_ccm_load_balancers{state="partly"} 0
+capvcd_ccm_load_balancers{state="pending"} 1
+capvcd_ccm_load_balancers{state="ready"} 1
+capvcd_ccm_load_balancers{state="refused"} 1
+# HELP capvcd_ccm_refusals Services that ask for what they cannot have, by the reason that their events tell.
+# TYPE capvcd_ccm_refusals gauge
+capvcd_ccm_refusals{reason="CertificateUnknown"} 1
+`))).To(Succeed())
+
+	b.balancer.refuse = nil
+	_, err := b.ensure(refused)
+	b.Expect(err).NotTo(HaveOccurred())
+	b.Expect(testutil.CollectAndCount(b.them.Collector(), "capvcd_ccm_refusals")).To(BeZero(), "it is corrected")
+}
+
+func TestTheLastLookAtAPlaceIsToldIfItSucceeded(t *testing.T) {
+	g, clock, down := NewWithT(t), testclock.NewFakePassiveClock(time.Unix(1000, 0)), &heard{}
+	w := Watch(down, clock)
+	_, _ = w.Plan(t.Context(), "dmz", PlanRequest{})
+	down.err = errAway
+	clock.SetTime(time.Unix(2000, 0))
+	_, _ = w.Plan(t.Context(), "dmz", PlanRequest{})
+
+	g.Expect(testutil.CollectAndCompare(w, strings.NewReader(`
+# HELP capvcd_ccm_last_look_timestamp_seconds When what load balancers have at a gateway was last looked at with success, since the epoch.
+# TYPE capvcd_ccm_last_look_timestamp_seconds gauge
+capvcd_ccm_last_look_timestamp_seconds{place="dmz"} 1000
+`))).To(Succeed())
+}

@@ -1,0 +1,146 @@
+package cpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/record"
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+)
+
+var (
+	errAway    = errors.New("away")
+	errRefused = errors.New("refused")
+	errPrivate = errors.New("about one load balancer")
+)
+
+// An outage is a cloud that may be away, and who tells of it.
+type outage struct {
+	*WithT
+
+	*bench
+	them   *Outages
+	events *record.FakeRecorder
+	clock  *testclock.FakeClock
+}
+
+func newOutage(t *testing.T, services ...*corev1.Service) *outage {
+	t.Helper()
+	o := &outage{WithT: NewWithT(t), bench: newBench(t, services...), events: record.NewFakeRecorder(100), clock: testclock.NewFakeClock(time.Now())}
+	o.them = NewOutages(OutageOptions{
+		Explain: func(err error) (Trouble, bool) {
+			return Trouble{Reason: "Cloud" + err.Error(), Message: "it is " + err.Error(), Stays: errors.Is(err, errRefused)}, !errors.Is(err, errPrivate)
+		},
+		Recorder: o.events, Self: &corev1.ObjectReference{Kind: "Pod", Name: "me"}, Services: o.bench.them.opts.Services, Clock: o.clock,
+	})
+	o.events.IncludeObject = true
+	return o
+}
+
+// after lets time pass, and returns what is told then.
+func (o *outage) after(d time.Duration) []string {
+	o.clock.Step(d)
+	o.them.tell(context.Background())
+	var out []string
+	for len(o.events.Events) > 0 {
+		out = append(out, <-o.events.Events)
+	}
+	return out
+}
+
+const (
+	onSelf    = "involvedObject{kind=Pod,apiVersion=}"
+	onService = "involvedObject{kind=,apiVersion=}"
+)
+
+func TestAnOutageIsToldOnThePodAndOnceOnWhoWaits(t *testing.T) {
+	o := newOutage(t, balanced("waits"), balanced("works", published))
+	o.them.Note(errAway)
+	o.Expect(o.after(outagePatience-time.Second)).To(BeEmpty(), "most are over by then")
+
+	o.Expect(o.after(time.Second)).To(ConsistOf("Warning Cloudaway it is away "+onSelf, "Warning Cloudaway The load balancer waits: it is away "+onService))
+	o.them.Note(errAway)
+	o.Expect(o.after(outageReminder-time.Second)).To(BeEmpty(), "once")
+	o.services.add(balanced("came-later"))
+	o.Expect(o.after(time.Second)).To(ConsistOf(HaveSuffix(onSelf), HaveSuffix(onService)), "a reminder, and who waits now")
+
+	o.them.Note(nil)
+	o.Expect(o.after(time.Second)).To(ConsistOf(And(HavePrefix("Normal CloudAnswers"), HaveSuffix(onSelf))))
+	o.Expect(o.after(time.Hour)).To(BeEmpty())
+}
+
+func TestAShortOutageIsNotTold(t *testing.T) {
+	o := newOutage(t, balanced("waits"))
+	o.them.Note(errAway)
+	o.after(outagePatience / 2)
+	o.them.Note(nil)
+	o.Expect(o.after(outagePatience)).To(BeEmpty())
+
+	o.them.Note(errAway)
+	o.Expect(o.after(outagePatience/2)).To(BeEmpty(), "another one")
+}
+
+func TestRefusedCredentialsAreToldAtOnce(t *testing.T) {
+	o := newOutage(t)
+	o.them.Note(errRefused)
+	o.Expect(o.after(0)).To(ConsistOf(ContainSubstring("it is refused")))
+
+	o.them.Note(errAway)
+	o.Expect(o.after(outagePatience)).To(ConsistOf(ContainSubstring("it is away")), "another reason is told, too")
+}
+
+func TestOutagesAreHeardOf(t *testing.T) {
+	o := newOutage(t)
+	down := &heard{err: errAway}
+	machines, balancer := o.them.Machines(down), o.them.Balancer(down)
+	heardOf := func() bool { return !o.them.since.IsZero() }
+
+	_, err := machines.Snapshot(t.Context(), 0)
+	o.Expect(err).To(MatchError(errAway))
+	o.Expect(heardOf()).To(BeTrue())
+	down.err = nil
+	_, err = balancer.Plan(t.Context(), "", PlanRequest{})
+	o.Expect(err).NotTo(HaveOccurred())
+	o.Expect(heardOf()).To(BeTrue(), "a plan may be of what was seen earlier")
+	_, err = machines.Snapshot(t.Context(), 0)
+	o.Expect(err).NotTo(HaveOccurred())
+	o.Expect(heardOf()).To(BeFalse())
+	down.err = errPrivate
+	_, _ = balancer.Plan(t.Context(), "", PlanRequest{})
+	o.Expect(heardOf()).To(BeFalse())
+	down.err = fmt.Errorf("%w: %w", lb.ErrRefused, errAway)
+	o.Expect(balancer.Run(t.Context(), "", lb.Step{})).To(And(MatchError(lb.ErrUnknown), Not(MatchError(lb.ErrRefused))), "no Service asks for too much")
+	o.Expect(heardOf()).To(BeTrue())
+	o.them.Note(nil)
+	_, err = balancer.Place(t.Context(), "dmz")
+	o.Expect(err).To(And(MatchError(lb.ErrUnknown), Not(MatchError(lb.ErrRefused))))
+	o.Expect(heardOf()).To(BeTrue())
+	o.them.Note(nil)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, _ = machines.Snapshot(over, 0)
+	_, _ = balancer.Plan(over, "", PlanRequest{})
+	o.Expect(heardOf()).To(BeFalse(), "whoever asked went away, not the cloud")
+}
+
+// heard is a cloud that fails or does not.
+type heard struct {
+	Machines
+	Balancer
+
+	err error
+}
+
+func (h *heard) Snapshot(context.Context, time.Duration) ([]Machine, error) { return nil, h.err }
+func (h *heard) Plan(context.Context, string, PlanRequest) (lb.Plan, error) { return lb.Plan{}, h.err }
+
+func (h *heard) Run(context.Context, string, lb.Step) error { return h.err }
+
+func (h *heard) Place(context.Context, string) (string, error) { return "", h.err }
