@@ -33,8 +33,16 @@ var _ cpi.Balancer = (*Balancer)(nil)
 // NewBalancer returns what makes load balancers.
 func NewBalancer(opts BalancerOptions) *Balancer { return &Balancer{opts: opts} }
 
-// Plan looks at a gateway as often as the plan needs to know more.
+// Plan looks at a gateway as often as the plan needs to know more. What is refused for what the provider set up is looked at again.
 func (b *Balancer) Plan(ctx context.Context, gateway string, request cpi.PlanRequest) (lb.Plan, error) {
+	plan, err := b.plan(ctx, gateway, request)
+	if err != nil || !plan.Doubtful() || !b.opts.Driver.Doubt(gateway) {
+		return plan, err
+	}
+	return b.plan(ctx, gateway, request)
+}
+
+func (b *Balancer) plan(ctx context.Context, gateway string, request cpi.PlanRequest) (lb.Plan, error) {
 	can, err := b.opts.Driver.Capabilities(ctx, gateway)
 	if err != nil {
 		return lb.Plan{}, err //nolint:wrapcheck // it says what failed

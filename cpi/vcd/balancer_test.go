@@ -12,6 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/config"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
 func (s *site) balancer(places ...config.Gateway) *Balancer {
@@ -133,4 +134,44 @@ func TestTheEdgeGatewayByItsName(t *testing.T) {
 	one, err := byNetwork.Place(t.Context(), "")
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect(byName.Place(t.Context(), "")).To(Equal(one))
+}
+
+func TestWhatTheProviderAddsHelpsWithinAMinute(t *testing.T) {
+	s, clock := newSite(t, 0, 0), testingclock.NewFakeClock(time.Now())
+	b := NewBalancer(BalancerOptions{
+		Session: s.sessions.Session, Driver: edge.New(s.sessions.Session, edge.Options{Clock: clock}), ClusterID: "c1", VDCs: []string{"acme-vdc"},
+		Places: []config.Gateway{{Network: "nodes"}},
+	})
+	gateway, err := b.Place(t.Context(), "")
+	s.Expect(err).NotTo(HaveOccurred())
+	outside, crowded := wanted(), wanted()
+	outside.Requested = []netip.Addr{netip.MustParseAddr("203.0.113.150")}
+	crowded.EngineGroup = "more"
+	refusals := func(want lb.Desired) []lb.Finding {
+		plan, err := b.Plan(t.Context(), gateway, cpi.PlanRequest{Want: want})
+		s.Expect(err).NotTo(HaveOccurred())
+		return plan.Refusals
+	}
+	s.Expect(refusals(outside)).To(ConsistOf(HaveField("Reason", lb.AddressOutside)))
+	s.Expect(refusals(crowded)).To(ConsistOf(HaveField("Reason", lb.NoEngineGroup)))
+	documents := s.sim.State().Documents
+	s.sim.Edit(func(e *vcdsim.Editor) {
+		g := &e.Model.Orgs[1].VDCs[0].EdgeGateways[0]
+		g.Uplinks[0].Subnets[0].Addresses = append(g.Uplinks[0].Subnets[0].Addresses, vcdsim.Range{From: outside.Requested[0], To: outside.Requested[0]})
+		for _, d := range documents {
+			if d.Path == "1.0.0/loadBalancer/serviceEngineGroups" {
+				e.Document(d.ID, func(body map[string]any) { body["name"] = "more" })
+			}
+		}
+	})
+
+	s.sim.ResetCounters()
+	for range 3 {
+		s.Expect(refusals(outside)).NotTo(BeEmpty())
+	}
+	s.Expect(s.sim.Counters()).To(BeEmpty(), "nothing is read twice in a minute")
+
+	clock.Step(time.Minute)
+	s.Expect(refusals(outside)).To(BeEmpty())
+	s.Expect(refusals(crowded)).To(BeEmpty())
 }

@@ -12,7 +12,7 @@ import (
 type Options struct {
 	// MaxAge is how old what is observed may be; 0: 30 s. What was written here is always seen.
 	MaxAge time.Duration
-	// FactsAge is how old the addresses of a gateway and what its load balancer allows may be, which the provider sets; 0: 1 h.
+	// FactsAge is how old the addresses of a gateway and what its load balancer allows may be, which the provider sets; 0: 1 h. See Doubt.
 	FactsAge time.Duration
 	// RollEvery is how often a sixtieth of a cluster's pools and IP sets is read in full, to find what lists do not show; 0: 1 min.
 	RollEvery time.Duration

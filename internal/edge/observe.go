@@ -247,6 +247,17 @@ func (l *look) groups(ctx context.Context) error {
 	return err
 }
 
+// doubtAge is how old what the provider sets up may be when a load balancer cannot be for it.
+const doubtAge = time.Minute
+
+// Doubt lets what the provider set up be read anew: the addresses of a gateway, what its load balancer allows, its service engine groups. It
+// says whether anything will be: what was read within the last minute is believed.
+func (d *Driver) Doubt(gateway string) bool {
+	g := d.at(gateway)
+	facts, groups := g.facts.expire(doubtAge), g.groups.expire(doubtAge)
+	return facts || groups
+}
+
 // Owners returns whoever of a cluster has something on a gateway, read anew: Services by their markers, those known from names of
 // cloud provider interface 1.6.1 only, and, for what all share, the cluster itself. Errors are those of Observe.
 func (d *Driver) Owners(ctx context.Context, gateway, cluster string) ([]lb.Owner, error) {

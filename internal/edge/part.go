@@ -159,6 +159,17 @@ func (p *part[T]) since() uint64 {
 	return p.order
 }
 
+// expire lets the next one who asks read, if what is at hand is older than an age. It says whether it is.
+func (p *part[T]) expire(age time.Duration) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.valid || p.driver.opts.Clock.Now().Sub(p.at) < age {
+		return false
+	}
+	p.valid = false
+	return true
+}
+
 // known returns the list as it is in memory, however old.
 func (p *part[T]) known() []T {
 	p.mu.Lock()

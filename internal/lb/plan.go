@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 )
 
 // Errors by which those who run steps tell why one could not be done.
@@ -42,6 +43,13 @@ type Plan struct {
 // Done says whether nothing is left to do.
 func (p Plan) Done() bool {
 	return p.Needs == 0 && len(p.Refusals) == 0 && len(p.Intent) == 0 && len(p.Steps) == 0 && len(p.Stuck) == 0 && p.Wait == ""
+}
+
+// Doubtful says whether a refusal depends on what the provider of the gateway set up, which is seldom looked at.
+func (p Plan) Doubtful() bool {
+	return slices.ContainsFunc(p.Refusals, func(f Finding) bool {
+		return slices.Contains([]string{AddressOutside, NoFreeAddress, NoEngineGroup, Unsupported}, f.Reason)
+	})
 }
 
 // A Finding says what cannot be as wanted.
