@@ -64,6 +64,7 @@ type LoadBalancers struct {
 	turns    turns
 	teller   teller
 	memories memories
+	editions editions
 	found    places
 	// choosing keeps Services of one place from choosing an address at the same time.
 	choosing keyed

@@ -53,6 +53,8 @@ type Input struct {
 	Service *corev1.Service
 	// Nodes of the cluster, all of them.
 	Nodes []*corev1.Node
+	// Edition of the list of Nodes ([lb.Desired.Edition]).
+	Edition uint64
 	// Secrets by name, of those that [SecretNames] names; a missing one is not there.
 	Secrets map[string]*corev1.Secret
 	// Hidden are the names of those that may not be read.

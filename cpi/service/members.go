@@ -70,6 +70,7 @@ func InternalIPs(n *corev1.Node) []netip.Addr {
 // a node has just joined, or joined again.
 func (b *builder) members() {
 	family := b.wish.Desired.Families[0]
+	b.wish.Desired.Edition = b.Edition
 	for _, n := range Eligible(b.Nodes, b.Defaults.IncludeControlPlane) {
 		ips := InternalIPs(n)
 		if slices.ContainsFunc(ips, func(a netip.Addr) bool { return lb.FamilyOf(a) == family }) {

@@ -44,6 +44,7 @@ type gateway struct {
 	rollNext int                      // where the next turn begins
 	seen     map[lb.Kind]bool         // kinds of which a cluster has, or had, something: then a missing right is no proof of absence
 	repairs  map[string]repair        // what VCD had given up and was written again, by id
+	editions map[string]uint64        // of the wishes by which IP sets were written, by name
 	hidden   map[lb.Kind]error        // kinds that the user may not look at, as the last try said
 }
 
@@ -91,7 +92,7 @@ func (d *Driver) newGateway(id string) *gateway {
 	g := &gateway{
 		id: id, driver: d, turn: make(chan struct{}, 1), refused: map[netip.Addr]time.Time{}, full: map[string]time.Time{},
 		pooled: map[string]readPool{}, setRead: map[string]read[lb.Set]{}, seen: map[lb.Kind]bool{}, hidden: map[lb.Kind]error{},
-		repairs: map[string]repair{},
+		repairs: map[string]repair{}, editions: map[string]uint64{},
 	}
 	g.turn <- struct{}{}
 	g.facts = &part[facts]{driver: d, id: func(facts) string { return "" }, read: g.readFacts}

@@ -27,6 +27,7 @@ func (d *Driver) Observe(ctx context.Context, gateway string, q lb.Query) (lb.Ob
 		return lb.Observed{}, classified(err)
 	}
 	l.judge()
+	l.editions()
 	return l.out, nil
 }
 

@@ -111,6 +111,7 @@ func (r *run) deletePool(ctx context.Context) error {
 
 func (r *run) createSet(ctx context.Context) error {
 	spec := r.step.Set
+	defer r.gateway.wrote(r.step.Name, spec.Edition)
 	err := create(ctx, r, creation[vcd.IPSet]{
 		part: r.gateway.sets, description: spec.Description, name: setName,
 		start: func() (vcd.Task, error) {
@@ -127,6 +128,10 @@ func (r *run) createSet(ctx context.Context) error {
 
 func (r *run) updateSet(ctx context.Context) error {
 	spec := r.step.Set
+	if r.gateway.edition(r.step.Name) > spec.Edition {
+		return nil // somebody with a newer list of nodes was quicker
+	}
+	defer r.gateway.wrote(r.step.Name, spec.Edition)
 	if r.followed() {
 		return nil
 	}

@@ -67,6 +67,8 @@ type Desired struct {
 	Listeners []Listener
 	// Members are the addresses of the nodes, of all families, each once.
 	Members []netip.Addr
+	// Edition orders wishes by the lists of nodes that Members are from: that of a later list is higher. 0 if there is no order.
+	Edition uint64
 	// Sticky sends a client to the same node again.
 	Sticky bool
 	// SourceRanges are the only ones that may reach the load balancer; empty lets everybody.

@@ -17,7 +17,7 @@ func (p *planner) memberSet() {
 	owner := Owner{Cluster: p.d.Owner.Cluster}
 	which := strings.ToLower(string(family))
 	m := Marker{Owner: owner, Listener: which, Wrote: short(words(members)...)}
-	spec := SetSpec{Description: m.String(), Members: members}
+	spec := SetSpec{Description: m.String(), Members: members, Edition: p.d.Edition}
 	i := slices.IndexFunc(p.o.Sets, func(s Set) bool {
 		got, ok := ParseMarker(s.Description)
 		return ok && got.Owner.Is(owner) && got.Listener == which
@@ -38,6 +38,8 @@ func (p *planner) memberSet() {
 // setDiffers says whether an IP set is not as wanted. One that seems to have been changed by somebody is to be read first.
 func (p *planner) setDiffers(s Set, spec SetSpec, f Family) bool {
 	switch {
+	case s.Edition > spec.Edition:
+		return false // somebody with a newer list of nodes has written it
 	case spec.Description != s.Description, s.State == Failed:
 		return true
 	case s.Full:

@@ -180,6 +180,8 @@ type Hints struct {
 // A Set is an IP set; with Full also its addresses.
 type Set struct {
 	Object
+	// Edition of the wish by which it was last written ([Desired.Edition]); 0 if that is not known.
+	Edition uint64
 	Full    bool
 	Members []netip.Addr
 }

@@ -150,6 +150,8 @@ type CertificateSpec struct{ Description, Chain, Key string }
 type SetSpec struct {
 	Description string
 	Members     []netip.Addr
+	// Edition of the wish ([Desired.Edition]). A set that a wish of a higher one has written stays as it is.
+	Edition uint64
 }
 
 // A PoolSpec is what is ours of a pool. An update reads the pool and changes nothing else.

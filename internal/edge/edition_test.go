@@ -1,0 +1,46 @@
+package edge_test
+
+import (
+	"encoding/json"
+	"net/netip"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+func TestAnOlderListOfNodesDoesNotOverwriteANewerOne(t *testing.T) {
+	w := newWorld(t, vcdsim.K8sTenant())
+	members := func() (out []string) {
+		for _, doc := range w.sim.State().Documents {
+			if doc.Path == "1.0.0/firewallGroups" {
+				var body struct{ IPAddresses []string }
+				w.Expect(json.Unmarshal(doc.Body, &body)).To(Succeed())
+				out = append(out, body.IPAddresses...)
+			}
+		}
+		return out
+	}
+	late, early := wish(service("c1", "late"), 80), wish(service("c1", "early"), 80)
+	late.Edition, early.Edition = 1, 2
+	w.insist(&late)
+	w.insist(&early)
+	late.Edition, early.Edition = 3, 4
+	late.Members = append(late.Members, netip.MustParseAddr("192.168.100.13"))
+	early.Members = append(late.Members, netip.MustParseAddr("192.168.100.14"))
+	planned, err := w.plan(&late)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(planned.Steps).To(HaveLen(1))
+	w.insist(&early)
+
+	w.Expect(w.driver.Run(t.Context(), w.gateway, planned.Steps[0])).To(Succeed())
+	w.Expect(members()).To(HaveLen(4))
+	plan, err := w.plan(&late)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(plan.Done()).To(BeTrue())
+
+	late.Edition = 5
+	w.insist(&late)
+	w.Expect(members()).To(HaveLen(3), "what is said later counts")
+}
