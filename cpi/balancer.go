@@ -26,4 +26,6 @@ type PlanRequest struct {
 	Want lb.Desired
 	// Fresh asks for a look that is not older than the request.
 	Fresh bool
+	// Follow asks only for what lets a load balancer that stands follow the nodes of the wish, which else is refused.
+	Follow bool
 }

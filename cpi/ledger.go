@@ -40,6 +40,9 @@ type recorded struct {
 // Plan tells the ledger what a look has shown.
 func (r *recorded) Plan(ctx context.Context, place string, request PlanRequest) (lb.Plan, error) {
 	plan, err := r.Balancer.Plan(ctx, place, request)
+	if request.Follow {
+		return plan, err // it says nothing of the rest
+	}
 	e := Entry{Place: place, Owner: request.Want.Owner, Absent: request.Want.Absent, Settled: plan.Done()}
 	switch {
 	case errors.Is(err, lb.ErrBusy), ctx.Err() != nil:

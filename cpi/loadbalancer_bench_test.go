@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -70,6 +71,9 @@ func (f *fakeBalancer) Plan(_ context.Context, place string, r PlanRequest) (lb.
 		return lb.Plan{}, f.planErr
 	}
 	have, d := f.at(place, r.Want.Owner.UID), r.Want
+	if r.Follow {
+		return follow(have, d), nil
+	}
 	if f.refuse != nil && !d.Absent {
 		if why := f.refuse(d); len(why) > 0 {
 			return lb.Plan{Refusals: why}, nil
@@ -79,7 +83,7 @@ func (f *fakeBalancer) Plan(_ context.Context, place string, r PlanRequest) (lb.
 	wanted := map[string]string{}
 	if !d.Absent {
 		for _, l := range d.Listeners {
-			wanted[l.Key()] = fmt.Sprint(l.NodePort, d.Members)
+			wanted[l.Key()] = fmt.Sprint(l.NodePort, " ", d.Members)
 			plan.Status.Ports = append(plan.Status.Ports, lb.PortStatus{Protocol: l.Protocol, Port: l.Port})
 		}
 	}
@@ -107,6 +111,18 @@ func (f *fakeBalancer) Plan(_ context.Context, place string, r PlanRequest) (lb.
 		}
 	}
 	return plan, nil
+}
+
+// follow plans that all ports that stand send to the members of a wish.
+func follow(have map[string]string, d lb.Desired) lb.Plan {
+	var plan lb.Plan
+	for _, name := range sortedKeys(have) {
+		nodePort, _, _ := strings.Cut(have[name], " ")
+		plan.Steps = append(plan.Steps, lb.Step{
+			Verb: lb.Update, Kind: lb.KindPool, Name: name, ID: d.Owner.UID, Pool: &lb.PoolSpec{Description: fmt.Sprint(nodePort, " ", d.Members)},
+		})
+	}
+	return plan
 }
 
 func sortedKeys(m map[string]string) []string {

@@ -192,7 +192,23 @@ func (e *ensuring) refused(ctx context.Context, why []lb.Finding) error {
 	if err := e.clear(ctx); err != nil {
 		return err
 	}
+	if err := e.follow(ctx); err != nil {
+		return err
+	}
 	return told
+}
+
+// follow lets what stands follow the nodes, though what is wanted now cannot be.
+func (e *ensuring) follow(ctx context.Context) error {
+	if e.blank || e.wish.DryRun || e.wish.Wait != "" || !slices.Contains(e.configured(), e.wish.Gateway) || e.locate(ctx) != nil {
+		return nil
+	}
+	plan, err := e.opts.Balancer.Plan(ctx, e.at, PlanRequest{Want: e.wish.Desired, Follow: true})
+	if err != nil {
+		return err
+	}
+	_, err = e.run(ctx, e.service, e.at, plan.Steps)
+	return err
 }
 
 // told tells what somebody has to correct, and waits for it.

@@ -345,3 +345,19 @@ func TestNodesThatALoadBalancerCannotFollowYetAreNoFailure(t *testing.T) {
 
 	b.Expect(b.them.UpdateLoadBalancer(t.Context(), "", s, nil)).To(Succeed(), "Kubernetes would make it a Warning for each Service")
 }
+
+func TestNodesAreFollowedWhileAWishIsRefused(t *testing.T) {
+	s := balanced("web")
+	b := newBench(t, s)
+	_, err := b.ensure(s)
+	b.Expect(err).NotTo(HaveOccurred())
+	b.balancer.refuse = func(lb.Desired) []lb.Finding { return []lb.Finding{{Reason: lb.CertificateUnknown, Message: "no such alias"}} }
+	s.Spec.Ports[0].NodePort = 31111
+	b.nodes.add(worker("b", "10.0.0.2"))
+
+	_, err = b.ensure(s)
+
+	b.mustRetry(err, lb.CertificateUnknown)
+	b.Expect(b.balancer.at("main", "web-uid")).To(And(HaveLen(2), HaveEach(HaveSuffix("[10.0.0.1 10.0.0.2]"))))
+	b.Expect(b.balancer.at("main", "web-uid")["tcp-80"]).To(HavePrefix("30080 "), "the rest is as it was")
+}

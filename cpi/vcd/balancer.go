@@ -47,13 +47,17 @@ func (b *Balancer) plan(ctx context.Context, gateway string, request cpi.PlanReq
 	if err != nil {
 		return lb.Plan{}, err //nolint:wrapcheck // it says what failed
 	}
+	planned := lb.Make
+	if request.Follow {
+		planned = lb.Follow
+	}
 	query := lb.Query{Owner: request.Want.Owner, Fresh: request.Fresh, Translated: b.translates()}
 	for range looks {
 		seen, err := b.opts.Driver.Observe(ctx, gateway, query)
 		if err != nil {
 			return lb.Plan{}, err //nolint:wrapcheck // it says what failed
 		}
-		plan := lb.Make(request.Want, seen, can)
+		plan := planned(request.Want, seen, can)
 		if plan.Needs == 0 {
 			return plan, nil
 		}
