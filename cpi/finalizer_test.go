@@ -1,0 +1,53 @@
+package cpi
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	servicecontroller "k8s.io/cloud-provider/controllers/service"
+	controllersmetrics "k8s.io/component-base/metrics/prometheus/controllers"
+	"k8s.io/utils/ptr"
+)
+
+// TestAServiceOfAnotherClassThatIsDeleted holds what Kubernetes' own controller does with its finalizer on Services of another class: it takes
+// it away when they are deleted, and not before; and it asks us first, so that what we had made before the class was given goes, too.
+func TestAServiceOfAnotherClassThatIsDeleted(t *testing.T) {
+	now := metav1.Now()
+	theirs := func(s *corev1.Service) { s.Spec.LoadBalancerClass = ptr.To("example.com/theirs") }
+	lives, deleted := balanced("lives", theirs), balanced("deleted", theirs, func(s *corev1.Service) { s.DeletionTimestamp = &now })
+	made := balanced("made", theirs, func(s *corev1.Service) { s.DeletionTimestamp = &now })
+	b := newBench(t, lives, deleted)
+	ours := made.DeepCopy()
+	ours.Spec.LoadBalancerClass, ours.DeletionTimestamp = nil, nil
+	b.Expect(b.client.Tracker().Add(ours)).To(Succeed())
+	b.services.add(ours)
+	_, err := b.ensure(ours)
+	b.Expect(err).NotTo(HaveOccurred())
+	b.Expect(b.balancer.left()).NotTo(BeZero())
+	b.Expect(b.client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("services"), made, made.Namespace)).To(Succeed())
+	services := b.informer.Core().V1().Services()
+	b.Expect(services.Informer().SetTransform(ClassTransform("", false))).To(Succeed())
+	controller, err := servicecontroller.New(New(Options{Name: "test", LoadBalancer: b.them}), b.client, services, b.informer.Core().V1().Nodes(), "", nil)
+	b.Expect(err).NotTo(HaveOccurred())
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	b.informer.Start(ctx.Done())
+	running.Go(func() { controller.Run(ctx, 1, controllersmetrics.NewControllerManagerMetrics("test")) })
+
+	finalizers := func(name string) func() ([]string, error) {
+		return func() ([]string, error) {
+			s, err := b.client.CoreV1().Services("shop").Get(ctx, name, metav1.GetOptions{})
+			return s.Finalizers, err
+		}
+	}
+	b.Eventually(finalizers("deleted"), "10s", "10ms").Should(BeEmpty())
+	b.Eventually(finalizers("made"), "10s", "10ms").Should(BeEmpty())
+	b.Expect(b.balancer.left()).To(BeZero(), "what was ours is gone")
+	b.Expect(finalizers("lives")()).NotTo(BeEmpty())
+}
