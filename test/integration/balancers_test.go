@@ -46,6 +46,7 @@ func TestLoadBalancersGoWithTheirCluster(t *testing.T) {
 }
 
 func testMadeAgain(t *testing.T) {
+	t.Helper()
 	c := newCaretaker(t, house.crew)
 	c.serves()
 	c.delete()
@@ -65,6 +66,7 @@ func testMadeAgain(t *testing.T) {
 }
 
 func testKilledWhileRemoving(t *testing.T) {
+	t.Helper()
 	c := newCaretaker(t, newCrew(t, "balancers", quickPoll))
 	c.serves()
 	k := killer.New(t, killer.Options{Victim: c.crew, Flow: "delete"})
@@ -87,6 +89,7 @@ func testKilledWhileRemoving(t *testing.T) {
 }
 
 func testLoadBalancersKept(t *testing.T) {
+	t.Helper()
 	c := newCaretaker(t, house.crew)
 	c.serves()
 	made := c.made()
