@@ -223,14 +223,14 @@ func TestPodsOfFormerVersionsDoNotMakeTheCloudProviderReady(t *testing.T) {
 		name   string
 		status appsv1.DeploymentStatus
 		want   string
-		ready  bool
+		ready  metav1.ConditionStatus
 	}{
-		{"no new pod yet", appsv1.DeploymentStatus{Replicas: 2, AvailableReplicas: 2}, "0 of 2 pods are as it says, 2 available, 2 still as it said before", false},
-		{"one new pod that does not start", appsv1.DeploymentStatus{Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 1}, "1 of 2 pods are as it says", false},
+		{"no new pod yet", appsv1.DeploymentStatus{Replicas: 2, AvailableReplicas: 2}, "0 of 2 pods are as it says, 2 available, 2 still as it said before", metav1.ConditionFalse},
+		{"one new pod that does not start", appsv1.DeploymentStatus{Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 1}, "1 of 2 pods are as it says", metav1.ConditionFalse},
 		{"a new pod that never starts", appsv1.DeploymentStatus{
 			Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 1, Conditions: []appsv1.DeploymentCondition{late},
-		}, "does not come up (1 of 2 pods are as it says, 1 available, 1 still as it said before): it has timed out", false},
-		{"new pods of which one works", appsv1.DeploymentStatus{Replicas: 2, UpdatedReplicas: 2, AvailableReplicas: 1}, "", true},
+		}, "does not come up (1 of 2 pods are as it says, 1 available, 1 still as it said before): it has timed out", metav1.ConditionFalse},
+		{"new pods of which one works", appsv1.DeploymentStatus{Replicas: 2, UpdatedReplicas: 2, AvailableReplicas: 1}, "", metav1.ConditionTrue},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -244,7 +244,7 @@ func TestPodsOfFormerVersionsDoNotMakeTheCloudProviderReady(t *testing.T) {
 
 			got := w.pass()
 
-			w.Expect(got.Status == metav1.ConditionTrue).To(Equal(tt.ready), got.Message)
+			w.Expect(got.Status).To(Equal(tt.ready), got.Message)
 			w.Expect(got.Message).To(ContainSubstring(tt.want))
 		})
 	}

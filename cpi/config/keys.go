@@ -137,7 +137,7 @@ func selectionKeys(at, name, fallback string, of func(*Config) *Selection) []key
 func rdeKeys() []key {
 	return []key{
 		{path: "rde"},
-		{path: "rde.enabled", kind: "boolean", fallback: "true", doc: "Keep section `status.cpi` of the cluster's runtime defined entity, where there is one.", set: not(func(c *Config) *bool { return &c.RDE.Disabled })},
+		{path: "rde.enabled", kind: "boolean", fallback: "true", doc: "Keep section `status.cpi` of the cluster's runtime defined entity, where there is one. What it lists and is gone is taken out two minutes after the start, and once an hour.", set: not(func(c *Config) *bool { return &c.RDE.Disabled })},
 		{path: "rde.id", kind: "URN", fallback: "`clusterid`, if it is one", doc: "The runtime defined entity of the cluster.", set: text(func(c *Config) *string { return &c.RDE.ID })},
 	}
 }

@@ -173,8 +173,8 @@ func TestWithoutAnEntityThereIsNoRecord(t *testing.T) {
 		l.Note(standing(fmt.Sprint(i)))
 		s.Expect(l.write(t.Context())).To(Succeed(), "it is not asked for again")
 	}
-	s.Expect(len(l.change.Put)).To(Equal(1))
-	s.Expect(len(l.change.Drop)).To(Equal(ledgerDrops), "what cannot be written is not collected for ever")
+	s.Expect(l.change.Put).To(HaveLen(1))
+	s.Expect(l.change.Drop).To(HaveLen(ledgerDrops), "what cannot be written is not collected for ever")
 	s.Expect(s.sim.Counters()).To(BeEmpty())
 	clock.Step(ledgerOff)
 	s.Expect(l.write(t.Context())).NotTo(Succeed())

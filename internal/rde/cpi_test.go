@@ -134,7 +134,9 @@ func TestListed(t *testing.T) {
 	g.Expect(addresses).To(Equal([]string{"10.0.0.1"}))
 
 	for _, other := range []struct{ entityType, content string }{
-		{"urn:vcloud:type:cse:nativeCluster:2.1.0", `{"status":{"virtual_IPs":["10.0.0.1"]}}`}, {capvcd, `{}`}, {capvcd, `[]`},
+		{"urn:vcloud:type:cse:nativeCluster:2.1.0", `{"status":{"virtual_IPs":["10.0.0.1"]}}`},
+		{capvcd, `{}`},
+		{capvcd, `[]`},
 		{capvcd, `{"status":{"cpi":{"vcdResourceSet":[1],"virtualIPs":[{}]}}}`},
 	} {
 		resources, addresses = Listed(other.entityType, json.RawMessage(other.content))
