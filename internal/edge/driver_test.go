@@ -30,10 +30,8 @@ func oneArm(o lb.Owner, ports ...int) lb.Desired {
 
 func shapes() []shape {
 	roomy := func(m vcdsim.Model) func() vcdsim.Model {
-		return func() vcdsim.Model {
-			m.ServiceEngineGroups[0].MaxService = 1000
-			return m
-		}
+		m.ServiceEngineGroups[0].MaxService = 1000
+		return func() vcdsim.Model { return m }
 	}
 	spaces := vcdsim.IPSpaces()
 	spaces.IPSpaces[0].RangeQuota = -1

@@ -140,18 +140,8 @@ func (r *run) wait(ctx context.Context, task vcd.Task, err error) (vcd.Task, err
 	ended := make(chan struct{})
 	r.session.Follow(key, task, func() { close(ended) }) //nolint:contextcheck // the poller is of all who follow tasks, and outlives each
 	defer r.session.Forget(key)
-	tooLong := r.gateway.driver.opts.Clock.After(r.gateway.driver.opts.Patience)
-	for waiting := true; waiting; {
-		select {
-		case <-ended:
-			waiting = false
-		case <-r.gateway.driver.opts.Clock.After(sessionCheck):
-			_, waiting = r.session.Task(key) // a session that is closed tells nobody
-		case <-tooLong:
-			return task, failed(lb.ErrUnknown, "VCD has not ended the task in %s", r.gateway.driver.opts.Patience)
-		case <-ctx.Done():
-			return task, ctx.Err() //nolint:wrapcheck // the caller's own cancellation
-		}
+	if err := r.await(ctx, key, ended); err != nil {
+		return task, err
 	}
 	now, ok := r.session.Task(key)
 	switch {
@@ -161,6 +151,26 @@ func (r *run) wait(ctx context.Context, task vcd.Task, err error) (vcd.Task, err
 		return now, taskFailure(now)
 	}
 	return now, nil
+}
+
+// await waits until a task that is followed has ended, or nobody follows it any more.
+func (r *run) await(ctx context.Context, key string, ended <-chan struct{}) error {
+	opts := r.gateway.driver.opts
+	tooLong := opts.Clock.After(opts.Patience)
+	for {
+		select {
+		case <-ended:
+			return nil
+		case <-opts.Clock.After(sessionCheck):
+			if _, followed := r.session.Task(key); !followed { // a session that is closed tells nobody
+				return nil
+			}
+		case <-tooLong:
+			return failed(lb.ErrUnknown, "VCD has not ended the task in %s", opts.Patience)
+		case <-ctx.Done():
+			return ctx.Err() //nolint:wrapcheck // the caller's own cancellation
+		}
+	}
 }
 
 // sessionCheck is how often somebody who waits for a task makes sure that its session still is followed.
