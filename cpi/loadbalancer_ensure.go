@@ -69,10 +69,7 @@ func (l *LoadBalancers) ensure(ctx context.Context, s *corev1.Service) (*corev1.
 	if e.wish.Wait != "" {
 		return nil, again(soon, "waiting: %s", e.wish.Wait)
 	}
-	if err := e.locate(ctx); err != nil {
-		return nil, e.failed(ctx, 0, 0, err)
-	}
-	if err := e.patience(); err != nil {
+	if err := e.begin(ctx); err != nil {
 		return nil, err
 	}
 	done, ok := l.turns.try(e.at)
@@ -90,6 +87,14 @@ func (l *LoadBalancers) ensure(ctx context.Context, s *corev1.Service) (*corev1.
 	l.teller.healed(s)
 	l.memories.change(s.UID, func(m *memory) { m.made, m.refusal = true, refusal{} })
 	return status, e.leaveOthers(ctx, status)
+}
+
+// begin finds the place, and leaves alone what was refused just now.
+func (e *ensuring) begin(ctx context.Context) error {
+	if err := e.locate(ctx); err != nil {
+		return e.failed(ctx, 0, 0, err)
+	}
+	return e.patience()
 }
 
 // locate finds the place.

@@ -28,7 +28,7 @@ func TestAnOlderListOfNodesDoesNotOverwriteANewerOne(t *testing.T) {
 	w.insist(&early)
 	late.Edition, early.Edition = 3, 4
 	late.Members = append(late.Members, netip.MustParseAddr("192.168.100.13"))
-	early.Members = append(late.Members, netip.MustParseAddr("192.168.100.14"))
+	early.Members = append(early.Members, late.Members[2], netip.MustParseAddr("192.168.100.14"))
 	planned, err := w.plan(&late)
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(planned.Steps).To(HaveLen(1))

@@ -196,7 +196,7 @@ func (p *planner) buildPool(t *target, members []netip.Addr) Ref {
 	spec := p.poolSpec(t.listener, members)
 	m := p.marker(t)
 	m.Wrote = spec.hash()
-	spec.probe(&m, t.listener.Protocol, &t.pool)
+	noteProbe(&spec, &m, t.listener.Protocol, &t.pool)
 	if !t.hasPool() {
 		spec.Description = m.String()
 		name := nameFor(KindPool, p.d.Owner, t.listener.Key())

@@ -181,9 +181,9 @@ func usualProbe(p Protocol) Monitor {
 	return MonitorTCP
 }
 
-// probe notes the monitor in the marker of a pool, and takes away the one that the pool was given before: which of several is ours, the pool
+// noteProbe notes the monitor in the marker of a pool, and takes away the one that the pool was given before: which of several is ours, the pool
 // itself does not tell.
-func (s *PoolSpec) probe(m *Marker, p Protocol, before *held[Pool]) {
+func noteProbe(s *PoolSpec, m *Marker, p Protocol, before *held[Pool]) {
 	now, former := MonitorNone, usualProbe(p)
 	if len(s.Probes) > 0 {
 		now = s.Probes[0].Monitor

@@ -18,9 +18,14 @@ func (p *planner) status() {
 		}
 		s.Ports = append(s.Ports, port)
 	}
-	if p.d.Absent || len(p.plan.Refusals) > 0 {
-		return
+	if !p.d.Absent && len(p.plan.Refusals) == 0 {
+		p.conclude(pending)
 	}
+}
+
+// conclude says how far the load balancer is, when so many ports are not right yet.
+func (p *planner) conclude(pending int) {
+	s := &p.plan.Status
 	for _, f := range p.families {
 		if a := p.external[f]; a.IsValid() && !slices.ContainsFunc(p.targets, func(t *target) bool { return !t.reachable(a, p.nat()) }) {
 			s.Addresses = append(s.Addresses, a)
