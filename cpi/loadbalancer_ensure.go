@@ -205,8 +205,11 @@ func (e *ensuring) refused(ctx context.Context, why []lb.Finding) error {
 
 // follow lets what stands follow the nodes, though what is wanted now cannot be.
 func (e *ensuring) follow(ctx context.Context) error {
-	if e.blank || e.wish.DryRun || e.wish.Wait != "" || !slices.Contains(e.configured(), e.wish.Gateway) || e.locate(ctx) != nil {
+	if e.blank || e.wish.DryRun || e.wish.Wait != "" || !slices.Contains(e.configured(), e.wish.Gateway) {
 		return nil
+	}
+	if err := e.locate(ctx); err != nil {
+		return nil //nolint:nilerr // why the place is not found is told already
 	}
 	plan, err := e.opts.Balancer.Plan(ctx, e.at, PlanRequest{Want: e.wish.Desired, Follow: true})
 	if err != nil {

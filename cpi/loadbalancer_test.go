@@ -351,7 +351,9 @@ func TestNodesAreFollowedWhileAWishIsRefused(t *testing.T) {
 	b := newBench(t, s)
 	_, err := b.ensure(s)
 	b.Expect(err).NotTo(HaveOccurred())
-	b.balancer.refuse = func(lb.Desired) []lb.Finding { return []lb.Finding{{Reason: lb.CertificateUnknown, Message: "no such alias"}} }
+	b.balancer.refuse = func(lb.Desired) []lb.Finding {
+		return []lb.Finding{{Reason: lb.CertificateUnknown, Message: "no such alias"}}
+	}
 	s.Spec.Ports[0].NodePort = 31111
 	b.nodes.add(worker("b", "10.0.0.2"))
 
