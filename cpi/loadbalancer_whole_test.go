@@ -2,17 +2,14 @@ package cpi_test
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
@@ -206,18 +203,6 @@ func TestTheLifeOfALoadBalancer(t *testing.T) {
 	}
 }
 
-func TestServicesOfOneNameInTwoNamespacesAreTwoLoadBalancers(t *testing.T) {
-	c := newCluster(t, vcdsim.K8sTenant(), service.Gateway{})
-	one := c.service("shop")
-	two := c.service("blog", func(s *corev1.Service) { s.UID = "uid-2" })
-
-	first, second := c.ensured(t, one), c.ensured(t, two)
-	c.Expect(first).NotTo(Equal(second))
-
-	c.Eventually(func() error { return c.them.EnsureLoadBalancerDeleted(t.Context(), "", one) }).Should(Succeed())
-	c.Expect(c.ensured(t, two)).To(Equal(second))
-}
-
 func TestWhatVCDCannotGiveIsRefusedAndHealsWhenCorrected(t *testing.T) {
 	c := newCluster(t, vcdsim.K8sTenant(), service.Gateway{})
 	s := c.service("shop", func(s *corev1.Service) { s.Spec.LoadBalancerIP = "9.9.9.9" })
@@ -230,179 +215,6 @@ func TestWhatVCDCannotGiveIsRefusedAndHealsWhenCorrected(t *testing.T) {
 	c.Expect(c.writes()).To(BeZero(), "nothing half-built")
 	s.Spec.LoadBalancerIP = ""
 	c.ensured(t, s)
-}
-
-func TestServicesThatComeTogetherGetAnAddressEach(t *testing.T) {
-	c := newCluster(t, vcdsim.K8sTenant(), service.Gateway{})
-	var all []*corev1.Service
-	for i := range 8 {
-		all = append(all, c.service(fmt.Sprintf("shop-%d", i), func(s *corev1.Service) { s.UID = types.UID(fmt.Sprintf("uid-%d", i)) }))
-	}
-
-	var wait sync.WaitGroup
-	for _, s := range all {
-		wait.Go(func() { c.ensured(t, s) })
-	}
-	wait.Wait()
-
-	seen := map[string]bool{}
-	for _, s := range all {
-		seen[s.Status.LoadBalancer.Ingress[0].IP] = true
-	}
-	c.Expect(seen).To(HaveLen(len(all)))
-}
-
-func TestAServiceMayAskForAnAddressThatNobodyElseIsGiven(t *testing.T) {
-	c := newCluster(t, vcdsim.K8sTenant(), service.Gateway{})
-	probe := c.service("probe")
-	address := c.ensured(t, probe)
-	c.Expect(c.them.EnsureLoadBalancerDeleted(t.Context(), "", probe)).To(Succeed())
-	c.Expect(c.services.Delete(probe)).To(Succeed())
-
-	asking := c.service("shop", func(s *corev1.Service) { s.UID, s.Spec.LoadBalancerIP = "uid-2", address })
-	other := c.service("blog", func(s *corev1.Service) { s.UID = "uid-3" })
-
-	c.Expect(c.ensured(t, other)).NotTo(Equal(address))
-	c.Expect(c.ensured(t, asking)).To(Equal(address))
-}
-
-func TestTwoNamesOfOneGatewayAreOnePlace(t *testing.T) {
-	arm := oneArm()
-	arm.Name = "inside"
-	c := newClusterAt(t, vcdsim.K8sTenant(), []config.Gateway{{Network: "nodes"}, {Name: "inside", Network: "nodes"}}, service.Gateway{}, arm)
-	s := c.service("shop")
-
-	address := c.ensured(t, s)
-	writes := c.writes()
-	c.Expect(c.ensured(t, s)).To(Equal(address))
-	c.Expect(c.writes()).To(Equal(writes), "what stands is not left behind")
-
-	metav1.SetMetaDataAnnotation(&s.ObjectMeta, service.GatewayAnnotation, "inside")
-	c.Expect(c.ensured(t, s)).To(Equal(address), "it is the same gateway")
-	c.Expect(c.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(Succeed())
-	c.Expect(c.sets()).To(BeEmpty())
-}
-
-func TestAGatewayThatCannotBeFoundDoesNotConcernOthers(t *testing.T) {
-	c := newClusterAt(t, vcdsim.K8sTenant(), []config.Gateway{{Network: "nodes"}, {Name: "dmz", Network: "typo"}}, service.Gateway{}, service.Gateway{Name: "dmz"})
-	s := c.service("shop")
-
-	c.ensured(t, s)
-
-	_, exists, err := c.them.GetLoadBalancer(t.Context(), "", s)
-	c.Expect(err).NotTo(HaveOccurred())
-	c.Expect(exists).To(BeTrue())
-	c.Expect(c.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(Succeed())
-	c.Expect(c.sets()).To(BeEmpty())
-}
-
-func TestWhatIsAtAGatewayThatTheConfigurationForgotIsRemoved(t *testing.T) {
-	c := newClusterAtTwo(t)
-	s := c.service("shop", func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, service.GatewayAnnotation, "dmz") })
-	c.ensured(t, s)
-
-	c.configure(t, []config.Gateway{{Network: "nodes"}}, service.Gateway{}) // and begin anew
-
-	_, exists, err := c.them.GetLoadBalancer(t.Context(), "", s)
-	c.Expect(err).NotTo(HaveOccurred())
-	c.Expect(exists).To(BeTrue())
-	c.Expect(c.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(Succeed())
-	c.Expect(c.sets()).To(BeEmpty())
-}
-
-func TestWhatIsBeingMadeForAServiceThatGoesIsNotGivenToAnother(t *testing.T) {
-	c := newCluster(t, vcdsim.K8sTenant(), service.Gateway{})
-	going, coming := c.service("shop"), c.service("blog", func(s *corev1.Service) { s.UID = "uid-2" })
-	arrived, release := make(chan struct{}), make(chan struct{})
-	var once sync.Once
-	c.sim.SetGate(func(_ context.Context, m vcdsim.Moment, r vcdsim.Request) bool {
-		if m == vcdsim.Arrived && r.Operation == "POST /cloudapi/1.0.0/loadBalancer/virtualServices" {
-			once.Do(func() {
-				close(arrived)
-				<-release
-			})
-		}
-		return true
-	})
-	var wait sync.WaitGroup
-	wait.Go(func() { _, _ = c.them.EnsureLoadBalancer(t.Context(), "", going, nil) })
-	<-arrived
-	deleted := going.DeepCopy()
-	deleted.DeletionTimestamp = &metav1.Time{Time: time.Now()}
-	c.Expect(c.services.Update(deleted)).To(Succeed())
-
-	wait.Go(func() { c.ensured(t, coming) })
-	c.Eventually(func() (map[string]string, error) {
-		s, err := c.client.CoreV1().Services("blog").Get(t.Context(), coming.Name, metav1.GetOptions{})
-		return s.Annotations, err
-	}).WithTimeout(20 * time.Second).Should(HaveKey(service.IntentAnnotation))
-	close(release)
-	wait.Wait()
-
-	c.Expect(c.events.Events).To(BeEmpty())
-	c.Expect(c.ensured(t, coming)).NotTo(BeEmpty())
-}
-
-func TestAnAddressThatIsPublishedIsNotKeptAwayByAnIntent(t *testing.T) {
-	c := newCluster(t, vcdsim.K8sTenant(), service.Gateway{})
-	loser := c.service("shop")
-	address := c.ensured(t, loser)
-	c.Expect(c.them.EnsureLoadBalancerDeleted(t.Context(), "", loser)).To(Succeed())
-
-	c.service("blog", func(s *corev1.Service) {
-		s.UID = "uid-2"
-		metav1.SetMetaDataAnnotation(&s.ObjectMeta, service.IntentAnnotation, address) // and it has never come to it
-	})
-
-	c.Expect(c.ensured(t, loser)).To(Equal(address))
-}
-
-func TestAPublishedAddressIsKeptForItsServiceWhenVCDHasLostIt(t *testing.T) {
-	c := newCluster(t, vcdsim.K8sTenant(), service.Gateway{})
-	loser := c.service("shop")
-	address := c.ensured(t, loser)
-	c.Expect(c.them.EnsureLoadBalancerDeleted(t.Context(), "", loser)).To(Succeed()) // as a person might, or a restored backup
-
-	newcomer := c.service("blog", func(s *corev1.Service) { s.UID = "uid-2" })
-
-	c.Expect(c.ensured(t, newcomer)).NotTo(Equal(address), "clients of the other Service know it")
-	c.Expect(c.ensured(t, loser)).To(Equal(address))
-}
-
-func TestWhatIsSeenFromAllGatewaysIsLeftToTheOneThatUsesIt(t *testing.T) {
-	c := newClusterAtTwo(t)
-	s := c.service("shop", func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, service.GatewayAnnotation, "dmz") })
-
-	c.Expect(c.ensured(t, s)).To(HavePrefix("203.0.113.2"))
-	writes := c.writes()
-	c.ensured(t, s)
-	c.Expect(c.writes()).To(Equal(writes), "the port profiles are in use at the other gateway")
-
-	c.Expect(c.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(Succeed())
-	_, exists, err := c.them.GetLoadBalancer(t.Context(), "", s)
-	c.Expect(err).NotTo(HaveOccurred())
-	c.Expect(exists).To(BeFalse())
-}
-
-func TestWhoMovesLeavesNothingThatOnlyItNeeded(t *testing.T) {
-	c := newClusterAtTwo(t)
-	all := []*corev1.Service{c.service("shop"), c.service("blog", func(s *corev1.Service) { s.UID = "uid-2" })}
-	for _, s := range all {
-		c.ensured(t, s)
-	}
-	before := c.sets()
-
-	for _, s := range all { // before either is looked at
-		metav1.SetMetaDataAnnotation(&s.ObjectMeta, service.GatewayAnnotation, "dmz")
-		c.Expect(c.services.Update(s.DeepCopy())).To(Succeed())
-	}
-	for _, s := range all {
-		c.ensured(t, s)
-	}
-
-	c.Expect(before).To(HaveLen(1))
-	c.Expect(c.sets()).To(HaveLen(1))
-	c.Expect(c.sets()).NotTo(Equal(before))
 }
 
 func TestAServiceThatGoesIsNotMadeAgain(t *testing.T) {

@@ -1,0 +1,110 @@
+package cpi_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+func TestServicesThatComeTogetherGetAnAddressEach(t *testing.T) {
+	c := newCluster(t, vcdsim.K8sTenant(), service.Gateway{})
+	var all []*corev1.Service
+	for i := range 8 {
+		all = append(all, c.service(fmt.Sprintf("shop-%d", i), func(s *corev1.Service) { s.UID = types.UID(fmt.Sprintf("uid-%d", i)) }))
+	}
+
+	var wait sync.WaitGroup
+	for _, s := range all {
+		wait.Go(func() { c.ensured(t, s) })
+	}
+	wait.Wait()
+
+	seen := map[string]bool{}
+	for _, s := range all {
+		seen[s.Status.LoadBalancer.Ingress[0].IP] = true
+	}
+	c.Expect(seen).To(HaveLen(len(all)))
+}
+
+func TestAServiceMayAskForAnAddressThatNobodyElseIsGiven(t *testing.T) {
+	c := newCluster(t, vcdsim.K8sTenant(), service.Gateway{})
+	probe := c.service("probe")
+	address := c.ensured(t, probe)
+	c.Expect(c.them.EnsureLoadBalancerDeleted(t.Context(), "", probe)).To(Succeed())
+	c.Expect(c.services.Delete(probe)).To(Succeed())
+
+	asking := c.service("shop", func(s *corev1.Service) { s.UID, s.Spec.LoadBalancerIP = "uid-2", address })
+	other := c.service("blog", func(s *corev1.Service) { s.UID = "uid-3" })
+
+	c.Expect(c.ensured(t, other)).NotTo(Equal(address))
+	c.Expect(c.ensured(t, asking)).To(Equal(address))
+}
+
+func TestWhatIsBeingMadeForAServiceThatGoesIsNotGivenToAnother(t *testing.T) {
+	c := newCluster(t, vcdsim.K8sTenant(), service.Gateway{})
+	going, coming := c.service("shop"), c.service("blog", func(s *corev1.Service) { s.UID = "uid-2" })
+	arrived, release := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	c.sim.SetGate(func(_ context.Context, m vcdsim.Moment, r vcdsim.Request) bool {
+		if m == vcdsim.Arrived && r.Operation == "POST /cloudapi/1.0.0/loadBalancer/virtualServices" {
+			once.Do(func() {
+				close(arrived)
+				<-release
+			})
+		}
+		return true
+	})
+	var wait sync.WaitGroup
+	wait.Go(func() { _, _ = c.them.EnsureLoadBalancer(t.Context(), "", going, nil) })
+	<-arrived
+	deleted := going.DeepCopy()
+	deleted.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	c.Expect(c.services.Update(deleted)).To(Succeed())
+
+	wait.Go(func() { c.ensured(t, coming) })
+	c.Eventually(func() (map[string]string, error) {
+		s, err := c.client.CoreV1().Services("blog").Get(t.Context(), coming.Name, metav1.GetOptions{})
+		return s.Annotations, err
+	}).WithTimeout(20 * time.Second).Should(HaveKey(service.IntentAnnotation))
+	close(release)
+	wait.Wait()
+
+	c.Expect(c.events.Events).To(BeEmpty())
+	c.Expect(c.ensured(t, coming)).NotTo(BeEmpty())
+}
+
+func TestAnAddressThatIsPublishedIsNotKeptAwayByAnIntent(t *testing.T) {
+	c := newCluster(t, vcdsim.K8sTenant(), service.Gateway{})
+	loser := c.service("shop")
+	address := c.ensured(t, loser)
+	c.Expect(c.them.EnsureLoadBalancerDeleted(t.Context(), "", loser)).To(Succeed())
+
+	c.service("blog", func(s *corev1.Service) {
+		s.UID = "uid-2"
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, service.IntentAnnotation, address) // and it has never come to it
+	})
+
+	c.Expect(c.ensured(t, loser)).To(Equal(address))
+}
+
+func TestAPublishedAddressIsKeptForItsServiceWhenVCDHasLostIt(t *testing.T) {
+	c := newCluster(t, vcdsim.K8sTenant(), service.Gateway{})
+	loser := c.service("shop")
+	address := c.ensured(t, loser)
+	c.Expect(c.them.EnsureLoadBalancerDeleted(t.Context(), "", loser)).To(Succeed()) // as a person might, or a restored backup
+
+	newcomer := c.service("blog", func(s *corev1.Service) { s.UID = "uid-2" })
+
+	c.Expect(c.ensured(t, newcomer)).NotTo(Equal(address), "clients of the other Service know it")
+	c.Expect(c.ensured(t, loser)).To(Equal(address))
+}

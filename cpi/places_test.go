@@ -1,0 +1,105 @@
+package cpi_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/config"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+func TestServicesOfOneNameInTwoNamespacesAreTwoLoadBalancers(t *testing.T) {
+	c := newCluster(t, vcdsim.K8sTenant(), service.Gateway{})
+	one := c.service("shop")
+	two := c.service("blog", func(s *corev1.Service) { s.UID = "uid-2" })
+
+	first, second := c.ensured(t, one), c.ensured(t, two)
+	c.Expect(first).NotTo(Equal(second))
+
+	c.Eventually(func() error { return c.them.EnsureLoadBalancerDeleted(t.Context(), "", one) }).Should(Succeed())
+	c.Expect(c.ensured(t, two)).To(Equal(second))
+}
+
+func TestTwoNamesOfOneGatewayAreOnePlace(t *testing.T) {
+	arm := oneArm()
+	arm.Name = "inside"
+	c := newClusterAt(t, vcdsim.K8sTenant(), []config.Gateway{{Network: "nodes"}, {Name: "inside", Network: "nodes"}}, service.Gateway{}, arm)
+	s := c.service("shop")
+
+	address := c.ensured(t, s)
+	writes := c.writes()
+	c.Expect(c.ensured(t, s)).To(Equal(address))
+	c.Expect(c.writes()).To(Equal(writes), "what stands is not left behind")
+
+	metav1.SetMetaDataAnnotation(&s.ObjectMeta, service.GatewayAnnotation, "inside")
+	c.Expect(c.ensured(t, s)).To(Equal(address), "it is the same gateway")
+	c.Expect(c.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(Succeed())
+	c.Expect(c.sets()).To(BeEmpty())
+}
+
+func TestAGatewayThatCannotBeFoundDoesNotConcernOthers(t *testing.T) {
+	c := newClusterAt(t, vcdsim.K8sTenant(), []config.Gateway{{Network: "nodes"}, {Name: "dmz", Network: "typo"}}, service.Gateway{}, service.Gateway{Name: "dmz"})
+	s := c.service("shop")
+
+	c.ensured(t, s)
+
+	_, exists, err := c.them.GetLoadBalancer(t.Context(), "", s)
+	c.Expect(err).NotTo(HaveOccurred())
+	c.Expect(exists).To(BeTrue())
+	c.Expect(c.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(Succeed())
+	c.Expect(c.sets()).To(BeEmpty())
+}
+
+func TestWhatIsAtAGatewayThatTheConfigurationForgotIsRemoved(t *testing.T) {
+	c := newClusterAtTwo(t)
+	s := c.service("shop", func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, service.GatewayAnnotation, "dmz") })
+	c.ensured(t, s)
+
+	c.configure(t, []config.Gateway{{Network: "nodes"}}, service.Gateway{}) // and begin anew
+
+	_, exists, err := c.them.GetLoadBalancer(t.Context(), "", s)
+	c.Expect(err).NotTo(HaveOccurred())
+	c.Expect(exists).To(BeTrue())
+	c.Expect(c.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(Succeed())
+	c.Expect(c.sets()).To(BeEmpty())
+}
+
+func TestWhatIsSeenFromAllGatewaysIsLeftToTheOneThatUsesIt(t *testing.T) {
+	c := newClusterAtTwo(t)
+	s := c.service("shop", func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, service.GatewayAnnotation, "dmz") })
+
+	c.Expect(c.ensured(t, s)).To(HavePrefix("203.0.113.2"))
+	writes := c.writes()
+	c.ensured(t, s)
+	c.Expect(c.writes()).To(Equal(writes), "the port profiles are in use at the other gateway")
+
+	c.Expect(c.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(Succeed())
+	_, exists, err := c.them.GetLoadBalancer(t.Context(), "", s)
+	c.Expect(err).NotTo(HaveOccurred())
+	c.Expect(exists).To(BeFalse())
+}
+
+func TestWhoMovesLeavesNothingThatOnlyItNeeded(t *testing.T) {
+	c := newClusterAtTwo(t)
+	all := []*corev1.Service{c.service("shop"), c.service("blog", func(s *corev1.Service) { s.UID = "uid-2" })}
+	for _, s := range all {
+		c.ensured(t, s)
+	}
+	before := c.sets()
+
+	for _, s := range all { // before either is looked at
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, service.GatewayAnnotation, "dmz")
+		c.Expect(c.services.Update(s.DeepCopy())).To(Succeed())
+	}
+	for _, s := range all {
+		c.ensured(t, s)
+	}
+
+	c.Expect(before).To(HaveLen(1))
+	c.Expect(c.sets()).To(HaveLen(1))
+	c.Expect(c.sets()).NotTo(Equal(before))
+}
