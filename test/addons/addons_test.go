@@ -13,6 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -93,13 +94,13 @@ func installs(c cluster) {
 		{Verb: "watch", Resource: "services"},
 		{Verb: "patch", Resource: "services", Subresource: "status"},
 		{Verb: "create", Resource: "events", Namespace: "default"},
-		{Verb: "get", Resource: "secrets", Namespace: "shop", Name: "tls"},
 		{Verb: "update", Group: "coordination.k8s.io", Resource: "leases", Namespace: "kube-system", Name: "cloud-controller-manager"},
 		{Verb: "update", Resource: "secrets", Namespace: "kube-system", Name: "vcloud-service-account"},
 	} {
 		c.Expect(c.may(allowed)).To(BeTrue(), "%v", allowed)
 	}
 	for _, forbidden := range []authorizationv1.ResourceAttributes{
+		{Verb: "get", Resource: "secrets", Namespace: "shop", Name: "tls"},
 		{Verb: "list", Resource: "secrets", Namespace: "kube-system"},
 		{Verb: "update", Resource: "secrets", Namespace: "shop", Name: "tls"},
 		{Verb: "get", Resource: "configmaps", Namespace: "kube-system"},
@@ -111,6 +112,19 @@ func installs(c cluster) {
 	} {
 		c.Expect(c.may(forbidden)).To(BeFalse(), "%v", forbidden)
 	}
+	c.bind("shop", "system:cloud-controller-manager:tls-secrets")
+	c.Expect(c.may(authorizationv1.ResourceAttributes{Verb: "get", Resource: "secrets", Namespace: "shop", Name: "tls"})).To(BeTrue(), "who binds the role allows it")
+	c.Expect(c.may(authorizationv1.ResourceAttributes{Verb: "get", Resource: "secrets", Namespace: "blog", Name: "tls"})).To(BeFalse())
+}
+
+// bind gives the cloud controller manager a role in one namespace.
+func (c cluster) bind(namespace, role string) {
+	c.Expect(c.Client().Create(c.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
+	c.Expect(c.Client().Create(c.t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ccm"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: addons.Namespace, Name: "cloud-controller-manager"}},
+	})).To(Succeed())
 }
 
 // holdsAll says whether the API server keeps what a manifest wishes, as the manager looks at it.
