@@ -2,6 +2,7 @@ package move
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 
 	. "github.com/onsi/gomega"
@@ -83,19 +84,24 @@ func (s *scene) workload() client.Client {
 	return c
 }
 
-// installed tells of what is in the workload cluster which version it is of: who applies it anew makes another.
+// installed is what is in the workload cluster. To apply it anew changes nothing: Cluster API does so if it sees the ClusterResourceSet that moves
+// before what says where it was applied.
 func (s *scene) installed() map[string]string {
 	s.t.Helper()
-	versions, workload := map[string]string{}, s.workload()
+	contents, workload := map[string]string{}, s.workload()
 	for _, obj := range []client.Object{
 		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: addons.DeploymentName}}, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: addons.ConfigMapName}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: addons.CredentialsName}},
 	} {
 		obj.SetNamespace(addons.Namespace)
 		s.Expect(workload.Get(s.t.Context(), client.ObjectKeyFromObject(obj), obj)).To(Succeed())
-		versions[obj.GetName()] = obj.GetResourceVersion()
+		obj.SetResourceVersion("") // That of the workload clusters here is another one after each write, whatever it says.
+		obj.SetManagedFields(nil)
+		content, err := json.Marshal(obj)
+		s.Expect(err).NotTo(HaveOccurred())
+		contents[obj.GetName()] = string(content)
 	}
-	return versions
+	return contents
 }
 
 // rotate changes the token of the cluster's identity, an empty one back to the password, and waits until it is in the workload cluster.
