@@ -8,8 +8,8 @@ import (
 
 const (
 	// firstPause is how long something that VCD has given up is left alone after it was written again; after that, longer each time, up to
-	// longestPause.
-	firstPause   = time.Minute
+	// longestPause. The first ones are short: a cluster's IP set that fails twice in a row holds up all load balancers.
+	firstPause   = 5 * time.Second
 	longestPause = 30 * time.Minute
 )
 

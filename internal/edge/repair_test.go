@@ -63,7 +63,7 @@ func TestWhatVCDDoesNotMakeIsToldAndTriedLessAndLess(t *testing.T) {
 		now.Advance(time.Minute)
 	}
 
-	w.Expect(writes()).To(BeNumerically("~", 10, 2), "in three hours")
+	w.Expect(writes()).To(BeNumerically("~", 14, 2), "in three hours")
 	now.Advance(-time.Minute)
 	plan, err := w.plan(&d)
 	w.Expect(err).NotTo(HaveOccurred())
