@@ -95,7 +95,8 @@ func (s *scene) installed() map[string]string {
 	} {
 		obj.SetNamespace(addons.Namespace)
 		s.Expect(workload.Get(s.t.Context(), client.ObjectKeyFromObject(obj), obj)).To(Succeed())
-		obj.SetResourceVersion("") // That of the workload clusters here is another one after each write, whatever it says.
+		obj.SetResourceVersion("") // The workload clusters here count each write, whatever it says.
+		obj.SetGeneration(0)
 		obj.SetManagedFields(nil)
 		content, err := json.Marshal(obj)
 		s.Expect(err).NotTo(HaveOccurred())
