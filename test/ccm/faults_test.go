@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -17,7 +18,7 @@ var longForms = flag.Bool("ccm-long", false, "run the long forms of the tests of
 // the same, with no second object of anything, and nothing is left of them.
 func TestEveryFaultAtEveryCall(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "faults", worldOption{})
+	w := newWorld(t, "faults", worldOption{patience: 5 * time.Minute}) // Faults one after the other are outages, in which VCD is asked less and less.
 	g := NewWithT(t)
 	calls := map[string][]string{}
 	lives(t, w, 1, func(flow string, do func()) {

@@ -107,7 +107,7 @@ func (s *service) change(changes ...change) {
 			c(svc)
 		}
 		return s.client.Update(s.t.Context(), svc)
-	}, patience, poll).Should(Succeed())
+	}, s.patience, poll).Should(Succeed())
 }
 
 // served waits until clients reach exactly what the Service says, at the addresses that its status tells, and nothing is there that does not
@@ -118,7 +118,7 @@ func (s *service) served() []netip.Addr {
 	s.g.Eventually(func() (err error) {
 		addresses, err = s.unserved()
 		return err
-	}, patience, poll).Should(Succeed())
+	}, s.patience, poll).Should(Succeed())
 	return addresses
 }
 
@@ -221,7 +221,7 @@ func (s *service) delete() {
 			return nil
 		}
 		return errors.Join(err, fmt.Errorf("the Service is still there; warnings: %v", s.warnings()))
-	}, patience, poll).Should(Succeed())
+	}, s.patience, poll).Should(Succeed())
 	s.g.Expect(s.cloud.left(s.uid)).To(BeEmpty(), "left of %s when it was gone", s.key)
 }
 
@@ -249,8 +249,8 @@ func (w *world) eventsOf(kind, namespace, name, sort string) []string {
 // refused waits for a Warning that says what is wrong. Nothing may stand then.
 func (s *service) refused(because string) {
 	s.t.Helper()
-	s.g.Eventually(s.warnings, patience, poll).Should(ContainElement(ContainSubstring(because)))
-	s.g.Eventually(func() []string { return s.cloud.left(s.uid) }, patience, poll).Should(BeEmpty(), "half-built")
+	s.g.Eventually(s.warnings, s.patience, poll).Should(ContainElement(ContainSubstring(because)))
+	s.g.Eventually(func() []string { return s.cloud.left(s.uid) }, s.patience, poll).Should(BeEmpty(), "half-built")
 	s.g.Expect(s.cloud.fronts(s.uid)).To(BeEmpty(), "half-built")
 }
 

@@ -29,6 +29,7 @@ type world struct {
 	name       string // on the label of its Services
 	class      string // empty: Services without a class
 	settings   settings
+	patience   time.Duration // of its Services
 }
 
 // A worldOption says how a world differs from others.
@@ -39,6 +40,7 @@ type worldOption struct {
 	settings settings
 	args     []string
 	vcd      []vcdOption
+	patience time.Duration // 0: as anything
 }
 
 // nodeControllers are those that only one world in a house may have.
@@ -70,7 +72,7 @@ func startWorld(ctx context.Context, name string, o worldOption) (*world, error)
 	if err != nil {
 		return nil, err
 	}
-	w := &world{house: o.house, cloud: v, name: name, class: o.class, settings: settings{"clusterid": "cluster-" + name}}
+	w := &world{house: o.house, cloud: v, name: name, class: o.class, settings: settings{"clusterid": "cluster-" + name}, patience: max(o.patience, patience)}
 	args := append([]string{"--controllers=service-lb-controller", "--vcd-task-poll=100ms"}, o.args...)
 	if o.class != "" {
 		w.settings["loadbalancer.class"], w.settings["loadbalancer.classOnly"] = o.class, true
