@@ -20,11 +20,12 @@ func TestEveryFaultAtEveryCall(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "faults", worldOption{patience: 5 * time.Minute}) // Faults one after the other are outages, in which VCD is asked less and less.
 	g := NewWithT(t)
-	calls := map[string][]string{}
+	calls, writes := map[string][]string{}, map[string][]string{}
 	lives(t, w, 1, func(flow string, do func()) {
 		w.cloud.forget()
 		do()
 		calls[flow] = distinct(told(w.cloud.requests(), reading, writing, waiting))
+		writes[flow] = distinct(told(w.cloud.requests(), writing))
 	})
 	times := 1
 	if *longForms {
@@ -39,8 +40,11 @@ func TestEveryFaultAtEveryCall(t *testing.T) {
 		}
 		for _, kind := range kinds {
 			operations := calls[flow]
-			if kind == taskFailed {
+			switch kind {
+			case taskFailed:
 				operations = []string{"create*", "update*", "delete*"} // of tasks
+			case droppedBefore:
+				operations = writes[flow] // A read whose answer is lost is one that was never made.
 			}
 			for _, operation := range operations {
 				w.cloud.faults().add(kind, operation, times)
