@@ -46,15 +46,19 @@ func (k *keyed) leave(key string, q *queue) {
 	}
 }
 
+func (k *keyed) unlock(key string, q *queue) func() {
+	return func() {
+		<-q.token
+		k.leave(key, q)
+	}
+}
+
 // lock waits for a lock, until ctx ends, and returns what gives it back.
 func (k *keyed) lock(ctx context.Context, key string) (func(), error) {
 	q := k.join(key)
 	select {
 	case q.token <- struct{}{}:
-		return func() {
-			<-q.token
-			k.leave(key, q)
-		}, nil
+		return k.unlock(key, q), nil
 	case <-ctx.Done():
 		k.leave(key, q)
 		return nil, ctx.Err()
@@ -66,10 +70,7 @@ func (k *keyed) try(key string) (func(), bool) {
 	q := k.join(key)
 	select {
 	case q.token <- struct{}{}:
-		return func() {
-			<-q.token
-			k.leave(key, q)
-		}, true
+		return k.unlock(key, q), true
 	default:
 		k.leave(key, q)
 		return nil, false

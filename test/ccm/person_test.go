@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -137,44 +136,4 @@ func (v *vcd) changeByHand(t *testing.T, uid, kind string, change func(body map[
 		change(body)
 		p.must(http.MethodPut, pathOf(d), body)
 	}
-}
-
-// serviceAccount registers a service account, grants it the rights of cloud controller managers, and returns its first token.
-func (p *person) serviceAccount(name string) string {
-	p.t.Helper()
-	client := p.post("/oauth/tenant/"+vcdOrg+"/register", "application/json", fmt.Sprintf(
-		`{"client_name":%q,"software_id":"e0b7e8b8-7b6c-4f8c-8f31-000000000001","scope":"urn:vcloud:role:%s"}`, name, url.PathEscape(vcdsim.RoleCloudProvider)))["client_id"]
-	id := fmt.Sprint(client)
-	device := p.form("/oauth/tenant/"+vcdOrg+"/device_authorization", url.Values{"client_id": {id}})
-	p.post("/cloudapi/1.0.0/deviceLookup/grant", "application/json", fmt.Sprintf(`{"userCode":%q}`, device["user_code"]))
-	return fmt.Sprint(p.form("/oauth/tenant/"+vcdOrg+"/token", url.Values{
-		"grant_type": {"urn:ietf:params:oauth:grant-type:device_code"}, "client_id": {id}, "device_code": {fmt.Sprint(device["device_code"])},
-	})["refresh_token"])
-}
-
-func (p *person) form(path string, values url.Values) map[string]any {
-	p.t.Helper()
-	return p.post(path, "application/x-www-form-urlencoded", values.Encode())
-}
-
-// post posts something that VCD must accept, and returns what is answered.
-func (p *person) post(path, kind, body string) map[string]any {
-	p.t.Helper()
-	g := NewWithT(p.t)
-	req, err := http.NewRequestWithContext(p.t.Context(), http.MethodPost, p.v.URL()+path, strings.NewReader(body))
-	g.Expect(err).NotTo(HaveOccurred())
-	req.Header.Set("Accept", "application/json;version=39.0")
-	req.Header.Set("Content-Type", kind)
-	req.Header.Set("Authorization", "Bearer "+p.token)
-	res, err := p.http.Do(req)
-	g.Expect(err).NotTo(HaveOccurred())
-	defer func() { _ = res.Body.Close() }()
-	answer := map[string]any{}
-	raw, err := io.ReadAll(res.Body)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(res.StatusCode).To(BeNumerically("<", http.StatusMultipleChoices), "%s", raw)
-	if len(raw) > 0 {
-		g.Expect(json.Unmarshal(raw, &answer)).To(Succeed(), "%s", raw)
-	}
-	return answer
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/vcdsimtest"
 )
 
 // TestRotatingTokens has two clusters whose controllers log in as service accounts, whose tokens change with each login. Their sessions end
@@ -24,10 +25,9 @@ func TestRotatingTokens(t *testing.T) {
 	v, err := newVCD(fleet)
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { g.Expect(v.close()).To(Succeed()) })
-	p := v.person(t)
 	var crew []*tokenUser
 	for _, name := range []string{"token-a", "token-b"} {
-		crew = append(crew, newTokenUser(t, v, p, name))
+		crew = append(crew, newTokenUser(t, v, name))
 	}
 
 	for round := range rounds {
@@ -57,11 +57,11 @@ type tokenUser struct {
 	last       string
 }
 
-func newTokenUser(t *testing.T, v *vcd, p *person, name string) *tokenUser {
+func newTokenUser(t *testing.T, v *vcd, name string) *tokenUser {
 	t.Helper()
 	g := NewWithT(t)
 	u := &tokenUser{t: t, house: ownHouse(t, name)}
-	u.last = p.serviceAccount(name)
+	u.last = vcdsimtest.ServiceAccount(t, v.Simulator, name, vcdsim.RoleCloudProvider)
 	g.Expect(u.house.client.Create(t.Context(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: addons.Namespace, Name: addons.ServiceAccountName}, Data: map[string][]byte{"refreshToken": []byte(u.last)},
 	})).To(Succeed())
