@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/cloud-provider/api"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
@@ -142,10 +143,8 @@ func (l *LoadBalancers) EnsureLoadBalancer(ctx context.Context, _ string, s *cor
 // UpdateLoadBalancer follows changes of nodes, as all other changes. What has to wait is no failure here: it is looked at again soon.
 func (l *LoadBalancers) UpdateLoadBalancer(ctx context.Context, cluster string, s *corev1.Service, nodes []*corev1.Node) error {
 	_, err := l.EnsureLoadBalancer(ctx, cluster, s, nodes)
-	if err == nil || err == cloudprovider.ImplementedElsewhere { //nolint:errorlint // never wrapped
-		return err
-	}
-	if waits(err) {
+	var retry *api.RetryError
+	if errors.As(err, &retry) {
 		klog.FromContext(ctx).V(2).Info("A load balancer has to wait to follow the nodes", "service", klog.KObj(s), "why", err.Error())
 		return nil
 	}
