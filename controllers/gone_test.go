@@ -36,6 +36,12 @@ func (w *world) later(d time.Duration) {
 	w.machine.Now, w.cluster.Now = now, now
 }
 
+// stopAt makes the clock of the reconcilers stand still: where seconds decide, a busy machine must not.
+func (w *world) stopAt(t time.Time) {
+	now := func() time.Time { return t }
+	w.machine.Now, w.cluster.Now = now, now
+}
+
 // isGone reconciles a machine a few times and says whether it is gone.
 func (w *world) isGone(name string) bool {
 	for range 3 {
@@ -120,12 +126,14 @@ func TestVMThatSomebodyDeletedIsGoneAtTheSecondLook(t *testing.T) {
 				tt.edit(w, e)
 			})
 			w.Expect(w.client.Delete(w.ctx, w.vcdMachine("a"))).To(Succeed())
+			first := time.Now()
 
+			w.stopAt(first)
 			w.Expect(w.isGone("a")).To(BeFalse())
 			w.Expect(w.vcdMachine("a").Annotations).To(HaveKey(infrav1.MissingSinceAnnotation))
-			w.later(58 * time.Second)
+			w.stopAt(first.Add(proofInterval - time.Second))
 			w.Expect(w.isGone("a")).To(BeFalse())
-			w.later(62 * time.Second)
+			w.stopAt(first.Add(proofInterval))
 			w.Expect(w.isGone("a")).To(BeTrue())
 			w.Expect(w.eventTexts()).To(ContainElement(ContainSubstring("VMDeleted")))
 		})

@@ -49,7 +49,7 @@ func TestClusterIsDeletedWhileItsMachinesAreCreated(t *testing.T) {
 				ahead += 2 * time.Second
 				w.later(ahead)
 				return w.allGone("a", "b")
-			}, "30s", "5ms").Should(BeTrue())
+			}, patience, "5ms").Should(BeTrue())
 
 			w.Expect(w.sim.State().VMs).To(BeEmpty())
 			w.Expect(w.sim.State().VApps).To(BeEmpty())
@@ -91,6 +91,6 @@ func TestDeletionWaitsForAVCDThatIsAwayForAnHour(t *testing.T) {
 		ahead += 2 * time.Second
 		w.later(ahead)
 		return w.allGone("a")
-	}, "30s", "5ms").Should(BeTrue())
+	}, patience, "5ms").Should(BeTrue())
 	w.Expect(w.sim.State().VApps).To(BeEmpty())
 }

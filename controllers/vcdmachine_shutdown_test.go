@@ -68,7 +68,7 @@ func TestShutdownThatHangsIsGivenUp(t *testing.T) {
 			w.sim.Faults().Add(tt.fault)
 			w.eventuallyShutsDown("cp-0")
 			tt.between(t, w)
-			w.later(defaultShutdownTimeout - 10*time.Second)
+			w.later(defaultShutdownTimeout / 2)
 			w.isGone("cp-0")
 			w.Expect(w.sim.State().VMs).To(ConsistOf(HaveField("PoweredOn", true)))
 			w.Expect(w.sim.Counters()).NotTo(HaveKey(cancelCall))
