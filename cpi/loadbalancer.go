@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -210,36 +211,63 @@ func (l *LoadBalancers) uprootAt(ctx context.Context, s *corev1.Service, place s
 	return nil
 }
 
-// remove carries out the plan for "absent" at one place.
+// remove carries out the plan for "absent" at one place. It waits for a busy place with its turn in hand, because the controller cannot
+// be asked to call deletion again soon: it would wait for twice as long each time, up to five minutes.
 func (l *LoadBalancers) remove(ctx context.Context, s *corev1.Service, place string) error {
-	want, err := l.absent(s, place)
-	if err != nil {
-		return err
-	}
 	done, err := l.turns.wait(ctx, place, patience)
 	if err != nil {
 		return err
 	}
 	defer done()
 	fresh := false
-	for range deletionRounds {
-		plan, err := l.opts.Balancer.Plan(ctx, place, PlanRequest{Want: want, Fresh: fresh})
-		if err != nil {
-			return err
-		}
-		l.teller.notices(s, plan.Notices)
+	for round := 1; ; round++ {
+		plan, err := l.removeMore(ctx, s, place, fresh)
 		switch {
-		case plan.Done() && fresh:
+		case err == nil && plan.Done() && fresh:
 			return nil
-		case plan.Wait != "":
-			return errors.New(plan.Wait)
-		}
-		fresh = plan.Done()
-		if n, err := l.run(ctx, s, place, plan.Steps); err != nil {
-			return fmt.Errorf("%d of %d steps done: %w", n, len(plan.Steps), err)
+		case err == nil && round == deletionRounds:
+			return fmt.Errorf("what is left at %s does not go: %w", place, lb.ErrBusy)
+		case err == nil:
+			fresh = plan.Done()
+		case !errors.Is(err, lb.ErrBusy) || round == deletionRounds:
+			return err
+		default:
+			fresh = false
+			if err := l.pause(ctx); err != nil {
+				return err
+			}
 		}
 	}
-	return fmt.Errorf("what is left at %s does not go: %w", place, lb.ErrBusy)
+}
+
+// removeMore carries out what can be removed at a place now, and returns what that was.
+func (l *LoadBalancers) removeMore(ctx context.Context, s *corev1.Service, place string, fresh bool) (lb.Plan, error) {
+	want, err := l.absent(s, place)
+	if err != nil {
+		return lb.Plan{}, err
+	}
+	plan, err := l.opts.Balancer.Plan(ctx, place, PlanRequest{Want: want, Fresh: fresh})
+	if err != nil {
+		return lb.Plan{}, err
+	}
+	l.teller.notices(s, plan.Notices)
+	if plan.Wait != "" {
+		return plan, errors.New(plan.Wait)
+	}
+	if n, err := l.run(ctx, s, place, plan.Steps); err != nil {
+		return plan, fmt.Errorf("%d of %d steps done: %w", n, len(plan.Steps), err)
+	}
+	return plan, nil
+}
+
+// pause waits until something busy may be free.
+func (l *LoadBalancers) pause(ctx context.Context) error {
+	select {
+	case <-l.opts.Clock.After(soon + rand.N(soon/2)): //nolint:gosec // jitter
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // run runs steps in their order, and returns how many were done.
