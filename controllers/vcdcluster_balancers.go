@@ -1,16 +1,13 @@
 package controllers
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
@@ -79,7 +76,8 @@ type teardowns struct {
 type teardown struct {
 	began   time.Time // the first try
 	tried   time.Time // the last one
-	removal time.Time // when something was last removed; zero: never
+	removal time.Time // when something was last removed, by whatever manager; zero: never
+	noted   time.Time // what of it the VCDCluster says; zero: nothing of this manager's
 	running bool
 	over    bool     // nothing is left, or it is given up
 	doing   string   // the last step
@@ -92,7 +90,7 @@ type teardown struct {
 func (t *teardowns) step(ctx context.Context, s *clusterScope, at place) (outcome, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := t.of(s.vcdCluster.UID, s.now())
+	now := t.of(s.vcdCluster, s.now())
 	switch {
 	case now.over:
 		return done, nil
@@ -122,21 +120,21 @@ func (t *teardown) last() bool {
 	return t.err == nil && (t.removal.IsZero() || t.tried.Sub(t.removal) >= afterlife)
 }
 
-func (t *teardowns) of(cluster types.UID, now time.Time) *teardown {
+func (t *teardowns) of(c *infrav1.VCDCluster, now time.Time) *teardown {
 	if t.byUID == nil {
 		t.byUID = map[types.UID]*teardown{}
 	}
-	if t.byUID[cluster] == nil {
-		t.byUID[cluster] = &teardown{began: now}
+	if t.byUID[c.UID] == nil {
+		t.byUID[c.UID] = &teardown{began: now, removal: notedRemoval(c, now)}
 	}
-	return t.byUID[cluster]
+	return t.byUID[c.UID]
 }
 
 // leave ends the removal as it is, and says so once.
 func (t *teardowns) leave(s *clusterScope, why string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if now := t.of(s.vcdCluster.UID, s.now()); !now.over {
+	if now := t.of(s.vcdCluster, s.now()); !now.over {
 		now.over = true
 		balancersLeft(s.Recorder, s.vcdCluster, why)
 	}
@@ -152,12 +150,11 @@ func (t *teardowns) forget(cluster types.UID) {
 func (t *teardowns) begin(ctx context.Context, s *clusterScope, now *teardown, at place) {
 	wake, clock := s.wakeUps.forObject(s.vcdCluster), s.now
 	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), teardownTime)
-	r := removal{driver: s.session.balancers(), at: at, cluster: s.vcdCluster.Spec.InfraID, doing: func(step lb.Step) {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		now.doing, now.removal = step.String(), clock()
-		now.removed = append(now.removed, string(step.Kind)+" "+step.Name)
-	}}
+	note := s.removalNote()
+	r := removal{driver: s.session.balancers(), at: at, cluster: s.vcdCluster.Spec.InfraID, translated: translates(s.vcdCluster)}
+	r.doing = func(ctx context.Context, step lb.Step) error {
+		return t.doing(ctx, now, step, clock(), note)
+	}
 	go func() {
 		defer wake()
 		defer cancel()
@@ -167,6 +164,24 @@ func (t *teardowns) begin(ctx context.Context, s *clusterScope, now *teardown, a
 		now.running, now.err, now.again = false, err, clock().Add(pauseAfter(err))
 	}()
 }
+
+// doing notes that a step is about to be taken: first on the VCDCluster, so that no other manager takes what is removed for what never was.
+func (t *teardowns) doing(ctx context.Context, now *teardown, step lb.Step, at time.Time, note func(context.Context, time.Time) error) error {
+	if at.Sub(now.noted) >= noteEvery { // Nobody else uses it while this runs.
+		if err := note(ctx, at); err != nil {
+			return err
+		}
+		now.noted = at
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now.doing, now.removal = step.String(), at
+	now.removed = append(now.removed, string(step.Kind)+" "+step.Name)
+	return nil
+}
+
+// translates says whether load balancers of a cluster may be reached through DNAT rules.
+func translates(c *infrav1.VCDCluster) bool { return c.Spec.LoadBalancer.OneArm != nil }
 
 // giveUpAfter is how long a deletion waits for what fails so. A cluster without a cloud controller manager hardly has load balancers, and its user
 // need not have the right to see gateways.
@@ -206,91 +221,4 @@ func teardownProblem(err error, at place, after time.Duration) outcome {
 	}
 	return unsure(after, infrav1.LoadBalancersRemainReason,
 		"Load balancers of the cluster may be left on %s, which cannot be asked (%v); the deletion goes on without it after %s", at.name, err, unknownPatience)
-}
-
-// A removal is one try to remove everything that a cluster has on its gateways.
-type removal struct {
-	driver  balancers
-	at      place
-	cluster string
-	doing   func(lb.Step)
-
-	gateway string // the one that is being worked on
-}
-
-// run removes what is there until nothing is left, as far as that can be done now. An error wraps one of package lb. One gateway keeps nothing on
-// another: who refuses is told of when nothing else is to be waited for.
-func (r removal) run(ctx context.Context) error {
-	var failed error
-	refused := r.at.lost
-	for _, r.gateway = range r.at.gateways {
-		if err := r.clear(ctx); errors.Is(err, lb.ErrRefused) {
-			refused = errors.Join(refused, err)
-		} else {
-			failed = errors.Join(failed, err)
-		}
-	}
-	return cmp.Or(failed, refused)
-}
-
-// clear removes what is on one gateway.
-func (r removal) clear(ctx context.Context) error {
-	for range removalRounds {
-		owners, err := r.driver.Owners(ctx, r.gateway, r.cluster)
-		if err != nil || len(owners) == 0 {
-			return err //nolint:wrapcheck // It says what was looked for.
-		}
-		slices.Reverse(owners) // What all share goes last.
-		steps := 0
-		for _, owner := range owners {
-			n, err := r.remove(ctx, owner)
-			if err != nil {
-				return err
-			}
-			steps += n
-		}
-		if steps == 0 {
-			return fmt.Errorf("%w: VCD is still working on %s", lb.ErrBusy, owners[0])
-		}
-	}
-	return fmt.Errorf("%w: something always is left", lb.ErrUnknown)
-}
-
-// remove takes the steps that lead to nothing being left of an owner, and says how many there were.
-func (r removal) remove(ctx context.Context, owner lb.Owner) (int, error) {
-	plan, err := r.plan(ctx, owner)
-	if err != nil {
-		return 0, err
-	}
-	if len(plan.Refusals) > 0 {
-		return 0, fmt.Errorf("%w: %s: %s", lb.ErrRefused, owner, plan.Refusals[0].Message)
-	}
-	for _, step := range plan.Steps {
-		ctrl.LoggerFrom(ctx).Info("Removing a load balancer of the cluster", "step", step.String(), "service", owner.String())
-		r.doing(step)
-		if err := r.driver.Run(ctx, r.gateway, step); err != nil {
-			return 0, err //nolint:wrapcheck // It says which step.
-		}
-	}
-	return len(plan.Steps), nil
-}
-
-// plan observes as much as the plan for nothing needs to know.
-func (r removal) plan(ctx context.Context, owner lb.Owner) (lb.Plan, error) {
-	can, err := r.driver.Capabilities(ctx, r.gateway)
-	if err != nil {
-		return lb.Plan{}, err //nolint:wrapcheck // It says what was looked for.
-	}
-	query, plan := lb.Query{Owner: owner, Fresh: true}, lb.Plan{}
-	for range removalRounds {
-		seen, err := r.driver.Observe(ctx, r.gateway, query)
-		if err != nil {
-			return lb.Plan{}, err //nolint:wrapcheck // It says what was looked for.
-		}
-		if plan = lb.Make(lb.Desired{Owner: owner, Absent: true}, seen, can); plan.Needs == 0 {
-			return plan, nil
-		}
-		query.Facts |= plan.Needs
-	}
-	return plan, fmt.Errorf("%w: the plan to remove %s always needs to know more", lb.ErrUnknown, owner)
 }

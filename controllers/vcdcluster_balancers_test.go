@@ -2,14 +2,19 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/netip"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
@@ -70,6 +75,21 @@ func (w *balanced) owners(cluster string) []lb.Owner {
 	found, err := w.driver.Owners(w.ctx, w.gateway, cluster)
 	w.Expect(err).NotTo(HaveOccurred())
 	return found
+}
+
+// byHand deletes what a cluster has of some kinds.
+func (w *balanced) byHand(cluster string, kinds ...lb.Kind) {
+	can, err := w.driver.Capabilities(w.ctx, w.gateway)
+	w.Expect(err).NotTo(HaveOccurred())
+	for _, owner := range slices.Backward(w.owners(cluster)) {
+		seen, err := w.driver.Observe(w.ctx, w.gateway, lb.Query{Owner: owner, Fresh: true, Facts: lb.Forwardings | lb.Certificates | lb.Firewall})
+		w.Expect(err).NotTo(HaveOccurred())
+		for _, step := range lb.Make(lb.Desired{Owner: owner, Absent: true}, seen, can).Steps {
+			if slices.Contains(kinds, step.Kind) {
+				w.Expect(w.driver.Run(w.ctx, w.gateway, step)).To(Succeed())
+			}
+		}
+	}
 }
 
 // hurry lets the clock of the reconciler go so much faster that nobody waits for the last look.
@@ -201,6 +221,105 @@ func TestWhatACloudControllerManagerMakesAgainBeforeItDiesGoesToo(t *testing.T) 
 	w.later(3 * afterlife)
 	w.Eventually(w.isClusterGone, patience, "5ms").Should(BeTrue())
 	w.Expect(w.owners(id)).To(BeEmpty())
+}
+
+func TestAManagerThatDiesBeforeTheLastLookLeavesItToTheNextOne(t *testing.T) {
+	tests := []struct {
+		name  string
+		spoil func(*infrav1.VCDCluster)
+	}{
+		{"after as long as the former manager would have", nil},
+		{"after as long as if it just happened, where a person spoiled the note", func(c *infrav1.VCDCluster) {
+			c.Annotations[infrav1.LoadBalancersRemovedAnnotation] = "yesterday"
+		}},
+		{"after as long as if it just happened, where the former manager's clock was far ahead", func(c *infrav1.VCDCluster) {
+			c.Annotations[infrav1.LoadBalancersRemovedAnnotation] = time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newBalanced(t)
+			id := w.vcdCluster().Spec.InfraID
+			w.balance(id, "web", nil)
+			w.Expect(w.client.Delete(w.ctx, w.vcdCluster())).To(Succeed())
+			w.eventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LastLookReason)
+			w.Expect(w.owners(id)).To(BeEmpty())
+			if c := w.vcdCluster(); tt.spoil != nil {
+				tt.spoil(c)
+				w.Expect(w.client.Update(w.ctx, c)).To(Succeed())
+			}
+
+			w.cluster.teardowns.forget(w.vcdCluster().UID) // What a new manager knows.
+			w.Expect(w.isClusterGone()).To(BeFalse())
+			w.eventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LastLookReason)
+			w.balance(id, "web", nil) // The cloud controller manager still works.
+			w.later(2 * afterlife)
+
+			w.Eventually(func() []lb.Owner { _ = w.isClusterGone(); return w.owners(id) }, patience, "5ms").Should(BeEmpty())
+			w.Expect(w.isClusterGone()).To(BeFalse(), "it may do so once more")
+			w.later(4 * afterlife)
+			w.Eventually(w.isClusterGone, patience, "5ms").Should(BeTrue())
+		})
+	}
+}
+
+func TestNothingIsRemovedBeforeThatIsNoted(t *testing.T) {
+	w := newBalanced(t)
+	id := w.vcdCluster().Spec.InfraID
+	w.balance(id, "web", nil)
+	w.Expect(w.client.Delete(w.ctx, w.vcdCluster())).To(Succeed())
+	sound := w.client
+	w.cluster.Client = interceptor.NewClient(sound.(client.WithWatch), interceptor.Funcs{ //nolint:forcetypeassert // the fake client is one
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			data, err := patch.Data(obj)
+			if err == nil && strings.Contains(string(data), infrav1.LoadBalancersRemovedAnnotation) {
+				return errors.New("etcd is away")
+			}
+			return c.Patch(ctx, obj, patch, opts...) //nolint:wrapcheck // a pretended API server
+		},
+	})
+
+	w.eventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersRemainReason)
+	w.Expect(w.owners(id)).NotTo(BeEmpty())
+
+	w.cluster.Client = sound
+	w.hurry()
+	w.Eventually(w.isClusterGone, patience, "5ms").Should(BeTrue())
+	w.Expect(w.owners(id)).To(BeEmpty())
+}
+
+// TestARuleThatMayNotBeSeenIsNotForgotten deletes by hand what would tell of the DNAT rules of a cluster, from a manager that may not see them.
+func TestARuleThatMayNotBeSeenIsNotForgotten(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		kinds []lb.Kind
+		lists []string
+	}{
+		{"though the virtual services are gone", []lb.Kind{lb.KindService}, []string{"edgeGateways/nat/rules"}},
+		{"though nothing else is seen", []lb.Kind{lb.KindService, lb.KindPool, lb.KindSet}, []string{"edgeGateways/nat/rules", "applicationPortProfiles"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newBalanced(t)
+			id := w.vcdCluster().Spec.InfraID
+			w.balance(id, "web", &lb.Range{First: netip.MustParseAddr("192.168.8.2"), Last: netip.MustParseAddr("192.168.8.100")})
+			c := w.vcdCluster()
+			c.Spec.LoadBalancer.OneArm = &infrav1.OneArmSpec{}
+			w.Expect(w.client.Update(w.ctx, c)).To(Succeed())
+			w.byHand(id, tt.kinds...)
+			for _, list := range tt.lists {
+				w.sim.Faults().Add(vcdsim.Fault{Operation: "GET /cloudapi/1.0.0/" + list + "*", User: "capvcd", Status: http.StatusForbidden})
+			}
+			w.Expect(w.client.Delete(w.ctx, w.vcdCluster())).To(Succeed())
+
+			w.eventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersRemainReason)
+			w.Expect(conditions.GetMessage(w.vcdCluster(), infrav1.LoadBalancersDeletedCondition)).To(ContainSubstring("Organization vDC Gateway: View NAT"))
+
+			w.sim.Faults().Clear()
+			w.hurry()
+			w.Eventually(w.isClusterGone, patience, "5ms").Should(BeTrue())
+			w.Expect(w.owners(id)).To(BeEmpty())
+		})
+	}
 }
 
 func TestAGatewayThatCannotBeSeenKeepsNoClusterForEver(t *testing.T) {

@@ -54,6 +54,9 @@ const (
 	// EdgeGatewaysAnnotation on a VCDCluster lists the URNs of the edge gateways that its network was seen on, separated by commas. Load
 	// balancers of a cluster that is deleted are looked for there, also when its network is gone.
 	EdgeGatewaysAnnotation = "infrastructure.cluster.x-k8s.io/edge-gateways"
+	// LoadBalancersRemovedAnnotation on a VCDCluster that is deleted is when one of its load balancers was last removed, to a few seconds
+	// (RFC 3339): another manager, too, looks once more when no cloud controller manager can be left that makes it again.
+	LoadBalancersRemovedAnnotation = "infrastructure.cluster.x-k8s.io/load-balancers-removed"
 	// CloudProviderOfAnnotation on an object in a workload cluster is the id of the cluster whose bundled cloud controller manager it is part of.
 	CloudProviderOfAnnotation = "infrastructure.cluster.x-k8s.io/cloud-provider-of"
 	// CloudProviderAppliedAnnotation on such an object is when the whole set was last applied anew, because somebody had changed it (RFC 3339).
