@@ -1,14 +1,19 @@
 package ccm
 
 import (
+	"context"
 	"flag"
+	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // longForms runs every fault at every call three times over instead of once.
@@ -18,10 +23,10 @@ var longForms = flag.Bool("ccm-long", false, "run the long forms of the tests of
 // the same, with no second object of anything, and nothing is left of them.
 func TestEveryFaultAtEveryCall(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "faults", worldOption{patience: 5 * time.Minute}) // Faults one after the other are outages, in which VCD is asked less and less.
+	w := newWorld(t, "faults", worldOption{patience: 5 * time.Minute, args: []string{quickQPS, quickBurst}})
 	g := NewWithT(t)
 	calls, writes := map[string][]string{}, map[string][]string{}
-	lives(t, w, 1, func(flow string, do func()) {
+	lives(t, w, 1, func(flow string, _ *crowd, do func()) {
 		w.cloud.forget()
 		do()
 		calls[flow] = distinct(told(w.cloud.requests(), reading, writing, waiting))
@@ -32,13 +37,9 @@ func TestEveryFaultAtEveryCall(t *testing.T) {
 		times = 3
 	}
 
-	lives(t, w, 4, func(flow string, do func()) {
+	lives(t, w, 4, func(flow string, all *crowd, do func()) {
 		g.Expect(calls[flow]).NotTo(BeEmpty())
-		kinds := allFaults()
-		if flow == "delete" && !*longForms {
-			kinds = []fault{droppedAfter, taskFailed} // The controller tries deletions again ever later.
-		}
-		for _, kind := range kinds {
+		for _, kind := range allFaults() {
 			operations := calls[flow]
 			if kind == taskFailed {
 				operations = []string{"create*", "update*", "delete*"} // of tasks
@@ -50,10 +51,12 @@ func TestEveryFaultAtEveryCall(t *testing.T) {
 				w.cloud.faults().add(kind, operation, times)
 			}
 		}
-		all := len(w.cloud.faults().left())
+		ordered, began := len(w.cloud.faults().left()), time.Now()
+		stop := all.hurry(t)
 		do()
-		happened := all - len(w.cloud.faults().left())
-		t.Logf("%s: %d of %d faults at %d calls happened", flow, happened, all, len(calls[flow]))
+		stop()
+		happened := ordered - len(w.cloud.faults().left())
+		t.Logf("%s: %d of %d faults at %d calls happened in %s", flow, happened, ordered, len(calls[flow]), time.Since(began).Round(time.Second))
 		g.Expect(happened).To(BeNumerically(">=", len(calls[flow])), "there should be a fault at each call")
 		w.cloud.faults().clear()
 	})
@@ -67,34 +70,78 @@ func distinct(all []string) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// lives goes through the lives of n Services by each way at the same time; around is called with each flow.
-func lives(t *testing.T, w *world, n int, around func(flow string, do func())) {
+// A crowd are the Services that live at the same time.
+type crowd struct {
+	mu  sync.Mutex
+	all []*service
+}
+
+func (c *crowd) add(s *service) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = append(c.all, s)
+}
+
+func (c *crowd) members() []*service {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.all)
+}
+
+// hurry has Services looked at again and again, as by people who edit them, until the returned function is called: Kubernetes tries what
+// failed ever later, up to five minutes, and that is not what is tested.
+func (c *crowd) hurry(t *testing.T) (stop func()) {
 	t.Helper()
-	g := NewWithT(t)
-	var all []*service
-	around("create", func() {
-		for range n {
-			for _, way := range ways() {
-				all = append(all, w.service(t, "life", by(way), ports(port("http", 80), port("https", 443))))
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for n := 0; ctx.Err() == nil; n++ {
+			for _, s := range c.members() {
+				edit := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"ccm.test/edit":"%d"}}}`, n))
+				if err := s.client.Patch(ctx, &corev1.Service{ObjectMeta: metaOf(s)}, edit); client.IgnoreNotFound(err) != nil && ctx.Err() == nil {
+					t.Errorf("editing Service %s: %s", s.key, err)
+				}
+			}
+			select {
+			case <-time.After(time.Second):
+			case <-ctx.Done():
 			}
 		}
-		for _, s := range all {
+	})
+	return func() {
+		cancel()
+		wg.Wait()
+	}
+}
+
+// lives goes through the lives of n Services by each way at the same time; around is called with each flow.
+func lives(t *testing.T, w *world, n int, around func(flow string, all *crowd, do func())) {
+	t.Helper()
+	g := NewWithT(t)
+	c := &crowd{}
+	around("create", c, func() {
+		for range n {
+			for _, way := range ways() {
+				c.add(w.service(t, "life", by(way), ports(port("http", 80), port("https", 443))))
+			}
+		}
+		for _, s := range c.members() {
 			s.served()
 		}
 	})
-	around("change", func() {
-		for _, s := range all {
+	around("change", c, func() {
+		for _, s := range c.members() {
 			s.change(ports(port("http", 80), port("more", 8443)), func(svc *corev1.Service) { svc.Spec.SessionAffinity = corev1.ServiceAffinityClientIP })
 		}
-		for _, s := range all {
+		for _, s := range c.members() {
 			s.served()
 		}
 	})
-	around("delete", func() {
-		for _, s := range all {
+	around("delete", c, func() {
+		for _, s := range c.members() {
 			g.Expect(s.client.Delete(t.Context(), &corev1.Service{ObjectMeta: metaOf(s)})).To(Succeed())
 		}
-		for _, s := range all {
+		for _, s := range c.members() {
 			s.delete()
 		}
 	})
