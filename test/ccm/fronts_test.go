@@ -53,6 +53,11 @@ type (
 	}
 	natRule struct {
 		ExternalAddresses, InternalAddresses, DNATExternalPort string
+
+		ApplicationPortProfile ref
+	}
+	portProfile struct {
+		ApplicationPorts []struct{ Protocol string }
 	}
 	ipSet struct{ IPAddresses []string }
 )
@@ -79,7 +84,7 @@ func (v *vcd) fronts(uid string) []front {
 			continue
 		}
 		for _, f := range serviceFronts(decode[virtualService](d), byID) {
-			out = append(out, throughNAT(f, d.Parent, documents)...)
+			out = append(out, throughNAT(f, d.Parent, byID)...)
 		}
 	}
 	slices.SortFunc(out, func(a, b front) int { return strings.Compare(a.String(), b.String()) })
@@ -129,16 +134,16 @@ func backends(p pool, byID map[string]vcdsim.Document) []string {
 }
 
 // throughNAT is what clients outside reach of a front: itself, or what rules lead to it.
-func throughNAT(f front, gateway string, documents []vcdsim.Document) []front {
+func throughNAT(f front, gateway string, byID map[string]vcdsim.Document) []front {
 	var out []front
-	for _, d := range documents {
+	for _, d := range byID {
 		if d.Path != natPath || d.Parent != gateway {
 			continue
 		}
 		rule := decode[natRule](d)
 		port, err := strconv.Atoi(rule.DNATExternalPort)
 		if external, badAddress := netip.ParseAddr(rule.ExternalAddresses); badAddress == nil && err == nil &&
-			rule.InternalAddresses == f.Address.String() && port == f.Port {
+			rule.InternalAddresses == f.Address.String() && port == f.Port && rule.leads(f.Protocol, byID) {
 			through := f
 			through.Address = external
 			out = append(out, through)
@@ -148,6 +153,12 @@ func throughNAT(f front, gateway string, documents []vcdsim.Document) []front {
 		return []front{f}
 	}
 	return out
+}
+
+// leads says whether a rule leads what uses a protocol: its profile says which.
+func (r natRule) leads(protocol string, byID map[string]vcdsim.Document) bool {
+	profile, ok := byID[r.ApplicationPortProfile.ID]
+	return !ok || slices.ContainsFunc(decode[portProfile](profile).ApplicationPorts, func(p struct{ Protocol string }) bool { return p.Protocol == protocol })
 }
 
 // everything is all that could be ours, by kind and name.
