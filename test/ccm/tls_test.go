@@ -39,11 +39,7 @@ func TestTLS(t *testing.T) {
 	s.change(annotated(sslAlias, "", tlsSecret, "tls"))
 	g.Eventually(s.warnings, patience, poll).Should(ContainElement(ContainSubstring("kubectl create rolebinding ccm-tls-secrets --namespace=" + ns)))
 	g.Expect(of()).To(Equal(certificate), "what stands stays")
-	g.Expect(w.client.Create(t.Context(), &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "ccm-tls-secrets"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:cloud-controller-manager:tls-secrets"},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: addons.Namespace, Name: serviceAccount}},
-	})).To(Succeed())
+	w.letSecretsBeRead(t, ns)
 	g.Eventually(of, patience, poll).ShouldNot(Equal(certificate))
 	first := of()
 	g.Expect(s.served()).To(Equal(addresses))
@@ -61,6 +57,16 @@ func TestTLS(t *testing.T) {
 	g.Eventually(of, patience, poll).Should(BeEmpty())
 	g.Eventually(func() map[string]int { return kinds(s.cloud.left(s.uid)) }, patience, poll).ShouldNot(HaveKey("certificate"))
 	g.Expect(s.served()).To(Equal(addresses))
+}
+
+// letSecretsBeRead binds the role that lets the controller read the Secrets of a namespace.
+func (w *world) letSecretsBeRead(t *testing.T, namespace string) {
+	t.Helper()
+	NewWithT(t).Expect(w.client.Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ccm-tls-secrets"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:cloud-controller-manager:tls-secrets"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: addons.Namespace, Name: serviceAccount}},
+	})).To(Succeed())
 }
 
 // newCertificate makes a certificate that signs itself, in the keys of a Secret.

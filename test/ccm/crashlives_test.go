@@ -1,0 +1,240 @@
+package ccm
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/killer"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// A tale is a life of a Service, in a world of its own, in which the controller dies before and after each write of its fatal part.
+type tale struct {
+	name  string
+	world worldOption
+	// tell begins the life, and returns what happens then.
+	tell func(*testing.T, *world) (s *service, fatal, quiet []flow)
+	// untold says whether what load balancers are made of, besides objects with a description, is as in the beginning; nil: there is nothing.
+	untold func(*world) []string
+}
+
+// ourClass and anothers are load balancer classes.
+const (
+	ourClass = "example.com/vcd"
+	anothers = "example.com/other"
+)
+
+func tales() []tale {
+	return []tale{
+		{name: "certificate", world: worldOption{settings: only(twoArm)}, tell: tellCertificate},
+		{
+			name: "ranges", world: worldOption{settings: settings{"loadbalancer.gateways": nil, "loadbalancer.sourceRanges": true}},
+			tell: tellRanges, untold: func(w *world) []string { return w.vcd().firewall() },
+		},
+		{name: "move-to-arm", tell: tellMove(twoArm, oneArm)},
+		{name: "move-to-spaces", tell: tellMove(oneArm, ipSpaces)},
+		{name: "class", world: worldOption{class: ourClass, settings: settings{"loadbalancer.gateways": nil}}, tell: tellClass},
+	}
+}
+
+// TestCrashesInOtherLives is the crash matrix of what does not happen in each Service's life: certificates from Secrets, source ranges, moves
+// between gateways and between load balancer classes.
+func TestCrashesInOtherLives(t *testing.T) {
+	t.Parallel()
+	for _, tale := range tales() {
+		t.Run(tale.name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			w := newWorld(t, "crash-"+tale.name, tale.world)
+			if tale.untold == nil {
+				tale.untold = func(*world) []string { return nil }
+			}
+			s, fatal, quiet := tale.tell(t, w)
+			before := tale.untold(w)
+			deaths(t, w, func() {
+				for _, f := range fatal {
+					f.do(s)
+				}
+			})
+			for _, f := range quiet {
+				f.do(s)
+			}
+			g.Eventually(func() []string { return w.cloud.left("") }, patience, poll).Should(BeEmpty())
+			g.Expect(tale.untold(w)).To(Equal(before))
+		})
+	}
+}
+
+// deaths kills the controller of a world before and after each write to the cloud while something is done.
+func deaths(t *testing.T, w *world, do func()) {
+	t.Helper()
+	const flow = "life"
+	g := NewWithT(t)
+	k := killer.New(t, killer.Options{Victim: w.controller, Flow: flow, Numbered: true})
+	w.vcd().SetGate(k.Gate)
+	defer w.vcd().SetGate(nil)
+	before := w.vcd().written()
+
+	k.During(flow, do)
+
+	writes := k.Writes(flow)
+	g.Expect(writes).NotTo(BeEmpty())
+	for _, done := range writes {
+		g.Expect(k.Killed(vcdsim.Arrived, done)).To(BeTrue(), "nobody was killed before %v", done)
+		g.Expect(k.Killed(vcdsim.Worked, done)).To(BeTrue(), "nobody was killed after %v", done)
+	}
+	logged := w.vcd().written() - before
+	t.Logf("%d writes, %d in VCD's log of requests; killed %d times before and %d times after one", len(writes), logged,
+		k.Kills(vcdsim.Arrived, ""), k.Kills(vcdsim.Worked, ""))
+	g.Expect(logged).To(Equal(len(writes)), "each write is among those that were looked at")
+}
+
+// written is how many requests changed something, by VCD's own log.
+func (v *vcd) written() int {
+	n := 0
+	for _, r := range v.Requests() {
+		if r.Changes() && r.Status >= http.StatusOK && r.Status < http.StatusMultipleChoices {
+			n++
+		}
+	}
+	return n
+}
+
+// tellCertificate has a certificate put into the library from a Secret, another take its place, and both go, the Secret before its Service.
+func tellCertificate(t *testing.T, w *world) (*service, []flow, []flow) {
+	t.Helper()
+	g := NewWithT(t)
+	ns := w.namespace(t)
+	secret := &corev1.Secret{Type: corev1.SecretTypeTLS, Data: newCertificate(t, "one")}
+	secret.Namespace, secret.Name = ns, "tls"
+	g.Expect(w.client.Create(t.Context(), secret)).To(Succeed())
+	w.letSecretsBeRead(t, ns)
+	https, protocol := port("https", 443), "https"
+	https.AppProtocol = &protocol
+	s := &service{}
+	imported := func() []string {
+		var out []string
+		for _, f := range s.cloud.fronts(s.uid) {
+			out = append(out, f.Certificate)
+		}
+		return out
+	}
+	var first []string
+	return s, []flow{
+		{"create", func(s *service) {
+			*s = *w.serviceIn(t, ns, "web", ports(https), annotated(sslPorts, "443", tlsSecret, "tls"))
+			s.served()
+			first = imported()
+			s.g.Expect(first).To(HaveExactElements(Not(BeEmpty())))
+		}},
+		{"rotate", func(s *service) {
+			secret.Data = newCertificate(t, "two")
+			g.Expect(w.client.Update(t.Context(), secret)).To(Succeed())
+			g.Eventually(imported, patience, poll).Should(And(HaveLen(1), Not(Equal(first))))
+			g.Eventually(func() map[string]int { return kinds(s.cloud.left(s.uid)) }, patience, poll).Should(HaveKeyWithValue("certificate", 1))
+			s.served()
+		}},
+		{"delete", func(s *service) {
+			g.Expect(w.client.Delete(t.Context(), secret)).To(Succeed())
+			s.delete()
+		}},
+	}, nil
+}
+
+// tellRanges has rules come, change and go beside one of a person.
+func tellRanges(t *testing.T, w *world) (*service, []flow, []flow) {
+	t.Helper()
+	w.vcd().theirRule()
+	s := &service{}
+	guarded := func(s *service, sources string) {
+		address := s.served()[0].String()
+		s.g.Eventually(s.vcd().firewall, patience, poll).Should(Equal([]string{"ALLOW " + sources + " to " + address, "DROP everybody to " + address, "theirs"}))
+		s.served()
+	}
+	return s, []flow{
+		{"create", func(s *service) {
+			*s = *w.service(t, "web", ranges("192.0.2.0/24"))
+			guarded(s, "192.0.2.0/24")
+		}},
+		{"change", func(s *service) {
+			s.change(ranges("192.0.2.0/24", "198.51.100.0/25"))
+			guarded(s, "192.0.2.0/24,198.51.100.0/25")
+		}},
+		{"delete", (*service).delete},
+	}, nil
+}
+
+// tellMove has a load balancer move from one gateway to another.
+func tellMove(from, to string) func(*testing.T, *world) (*service, []flow, []flow) {
+	return func(t *testing.T, w *world) (*service, []flow, []flow) {
+		t.Helper()
+		theirs := w.cloud.mark("")
+		s := w.service(t, "web", by(from))
+		s.served()
+		ours := slices.DeleteFunc(w.cloud.mark(""), func(one string) bool { return slices.Contains(theirs, one) })
+		return s, []flow{{"move", func(s *service) {
+			s.change(by(to))
+			s.g.Eventually(func() []string { return w.cloud.mark("") }, patience, poll).ShouldNot(ContainElement(BeElementOf(ours)), "what was on the other gateway goes")
+			s.served()
+		}}}, []flow{{"delete", (*service).delete}}
+	}
+}
+
+// tellClass has a load balancer given to somebody else, and back.
+func tellClass(t *testing.T, w *world) (*service, []flow, []flow) {
+	t.Helper()
+	s := w.service(t, "web")
+	s.served()
+	give := func(s *service, class string) {
+		s.change(func(svc *corev1.Service) {
+			svc.Spec.Type, svc.Spec.LoadBalancerClass, svc.Spec.Ports[0].NodePort = corev1.ServiceTypeClusterIP, nil, 0
+		})
+		s.g.Eventually(func() ([]string, error) {
+			svc, err := s.get()
+			return append(svc.Finalizers, s.cloud.left("")...), err
+		}, patience, poll).Should(BeEmpty())
+		s.change(func(svc *corev1.Service) {
+			svc.Spec.Type, svc.Spec.LoadBalancerClass = corev1.ServiceTypeLoadBalancer, &class
+		})
+	}
+	return s, []flow{
+		{"to another", func(s *service) { give(s, anothers) }},
+		{"and back", func(s *service) {
+			give(s, ourClass)
+			s.served()
+		}},
+	}, []flow{{"delete", (*service).delete}}
+}
+
+// TestCrashesWhileNodesComeAndGo is run by itself: it changes the nodes that all load balancers send to. They are members of one IP set, or
+// of each pool where there is no right to make IP sets.
+func TestCrashesWhileNodesComeAndGo(t *testing.T) {
+	sets := newWorld(t, "crash-node", worldOption{settings: only(twoArm)})
+	pools := newWorld(t, "crash-members", worldOption{settings: only(oneArm)})
+	pools.vcd().Faults().Add(vcdsim.Fault{Operation: "POST /cloudapi/1.0.0/firewallGroups", Status: http.StatusForbidden, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN"})
+	worlds := []*world{sets, pools}
+	var all []*service
+	for _, w := range worlds {
+		all = append(all, w.service(t, "web", ports(port("a", 81), port("b", 82))))
+	}
+	served := func() {
+		t.Helper()
+		for _, s := range all {
+			s.served()
+		}
+	}
+	served()
+	m := spare(sets, 5)
+	deaths(t, sets, func() {
+		deaths(t, pools, func() {
+			n := sets.node(t, m, balanced, initialized(m))
+			served()
+			NewWithT(t).Expect(sets.client.Delete(t.Context(), n)).To(Succeed())
+			served()
+		})
+	})
+}
