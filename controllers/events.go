@@ -134,6 +134,11 @@ func disksLeft(r events.EventRecorder, c *infrav1.VCDCluster, disks []string) {
 		"if nobody deleted them since: "+few(disks))
 }
 
+// leftToNamesake records that what carries the id of c stays in VCD, because it may be another cluster's.
+func leftToNamesake(r events.EventRecorder, c *infrav1.VCDCluster) {
+	happened(r, c, "LeftToNamesake", "Another VCDCluster has spec.infraID "+c.Spec.InfraID+", too: what carries it in VCD is left alone")
+}
+
 // vAppLeft records that a vApp has the name of ours but is not ours, and stays.
 func vAppLeft(r events.EventRecorder, obj runtime.Object, name string) {
 	happened(r, obj, "VAppLeft", "vApp "+name+" is not this cluster's and is left alone")
@@ -142,6 +147,11 @@ func vAppLeft(r events.EventRecorder, obj runtime.Object, name string) {
 // vAppKept records that a vApp of ours stays, as a person wishes, with VMs that are not ours.
 func vAppKept(r events.EventRecorder, obj runtime.Object, name string, foreign []string) {
 	happened(r, obj, "VAppKept", "vApp "+name+" is left in VCD with "+few(foreign))
+}
+
+// vmLeftToTwin records that the VM of m stays, because it is another VCDMachine's, too.
+func vmLeftToTwin(r events.EventRecorder, m *infrav1.VCDMachine, vmID string) {
+	happened(r, m, "VMLeft", "VM "+vmID+" is another VCDMachine's, too, and is left alone")
 }
 
 // vmLeft records that a VM has the name of ours but is not ours, and stays.

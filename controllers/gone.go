@@ -98,19 +98,27 @@ func vAppMissed(ctx context.Context, s *session, vdc vcd.VDC, obj client.Object,
 // neverCreated says whether a VM that is neither recorded nor found was never created. A request to create it whose
 // answer nobody saw may still be worked on.
 func (s *machineScope) neverCreated(ctx context.Context) (outcome, error) {
-	m := s.vcdMachine
-	if m.Annotations[infrav1.CreationRequestedAnnotation] == "" {
-		now := &infrav1.VCDMachine{} // Another machine, which asked for both, may have noted it just now.
-		if err := s.Live.Get(ctx, client.ObjectKeyFromObject(m), now); err != nil {
-			return done, fmt.Errorf("getting VCDMachine %s: %w", m.Name, err)
-		}
-		asked := now.Annotations[infrav1.CreationRequestedAnnotation]
-		if asked == "" {
-			return done, nil
-		}
-		annotate(m, infrav1.CreationRequestedAnnotation, asked)
+	if asked, err := s.wasAsked(ctx); err != nil || !asked {
+		return done, err
 	}
 	return s.proveGone(ctx, "")
+}
+
+// wasAsked says whether VCD was asked for the VM.
+func (s *machineScope) wasAsked(ctx context.Context) (bool, error) {
+	m := s.vcdMachine
+	if m.Annotations[infrav1.CreationRequestedAnnotation] != "" {
+		return true, nil
+	}
+	now := &infrav1.VCDMachine{} // Another machine, which asked for both, may have noted it just now.
+	if err := s.Live.Get(ctx, client.ObjectKeyFromObject(m), now); client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("getting VCDMachine %s: %w", m.Name, err)
+	}
+	asked := now.Annotations[infrav1.CreationRequestedAnnotation]
+	if asked != "" {
+		annotate(m, infrav1.CreationRequestedAnnotation, asked)
+	}
+	return asked != "", nil
 }
 
 // proveGone decides whether a VM that is not seen is gone; id is empty if none is recorded. It is if VCD shows its vApp

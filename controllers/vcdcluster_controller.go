@@ -133,11 +133,11 @@ func (s *clusterScope) save(ctx context.Context) error {
 func clusterPhases(c *infrav1.VCDCluster) []phase[*clusterScope] {
 	if !c.DeletionTimestamp.IsZero() {
 		phases := []phase[*clusterScope]{
-			{infrav1.LoadBalancersDeletedCondition, deleteClusterBalancers},
-			{infrav1.VAppDeletedCondition, deleteClusterVApp},
+			{infrav1.LoadBalancersDeletedCondition, sparing(deleteClusterBalancers, nothingOwn)},
+			{infrav1.VAppDeletedCondition, sparing(deleteClusterVApp, ownVApp)},
 		}
 		if c.Spec.OrphanedDiskPolicy == infrav1.OrphanedDiskDelete {
-			phases = append(phases, phase[*clusterScope]{infrav1.DisksDeletedCondition, deleteClusterDisks})
+			phases = append(phases, phase[*clusterScope]{infrav1.DisksDeletedCondition, sparing(deleteClusterDisks, nothingOwn)})
 		}
 		return append(phases, phase[*clusterScope]{infrav1.ReleasedCondition, releaseCluster})
 	}
@@ -187,6 +187,9 @@ func (r *VCDClusterReconciler) identify(ctx context.Context, c *infrav1.VCDClust
 
 // reconcileIdentityReady logs in.
 func reconcileIdentityReady(ctx context.Context, s *clusterScope) (outcome, error) {
+	if out, err := s.namesakeProblem(ctx); err != nil || out != done {
+		return out, err
+	}
 	opened, out, err := s.Identities.open(ctx, s.Sessions, s.vcdCluster)
 	if err != nil || out != done {
 		return out, err

@@ -27,19 +27,48 @@ func deleteClusterVApp(ctx context.Context, s *clusterScope) (outcome, error) {
 	if c.Spec.InfraID == "" || perMachine(c) {
 		return done, nil // Nothing is created before the id is stored, and machines take vApps of their own with them.
 	}
-	opened, out, err := s.Identities.open(ctx, s.Sessions, c)
+	vdc, out, err := s.openForDeletion(ctx)
 	if err != nil || out != done {
-		return out, err
+		return s.unlessNeverAsked(ctx, out, err)
 	}
-	s.session = opened
 	if out := s.settleDeletion(); out != done {
 		return out, nil
 	}
-	vdc, out, err := vdcOf(ctx, s.session, c)
+	return s.deleteVApp(ctx, vdc, vAppName(c, clusterName(c, s.cluster)))
+}
+
+func (s *clusterScope) openForDeletion(ctx context.Context) (vcd.VDC, outcome, error) {
+	opened, out, err := s.Identities.open(ctx, s.Sessions, s.vcdCluster)
 	if err != nil || out != done {
+		return vcd.VDC{}, out, err
+	}
+	s.session = opened
+	return vdcOf(ctx, s.session, s.vcdCluster)
+}
+
+// unlessNeverAsked passes on why VCD cannot be asked about the vApp, unless VCD was never asked to make it: who gave a wrong site,
+// password or VDC can delete the cluster all the same.
+func (s *clusterScope) unlessNeverAsked(ctx context.Context, out outcome, err error) (outcome, error) {
+	if err != nil {
 		return out, err
 	}
-	return s.deleteVApp(ctx, vdc, vAppName(c, clusterName(c, s.cluster)))
+	asked, err := s.wasAsked(ctx)
+	if err != nil || asked || len(knownVApps(s.vcdCluster)) > 0 {
+		return out, err
+	}
+	return done, nil
+}
+
+// wasAsked says whether VCD was asked to create VMs in the vApp.
+func (s *clusterScope) wasAsked(ctx context.Context) (bool, error) {
+	if s.vcdCluster.Annotations[infrav1.VAppCreatedAnnotation] != "" {
+		return true, nil
+	}
+	now := &infrav1.VCDCluster{} // A machine notes it, and may be gone at once.
+	if err := s.Live.Get(ctx, client.ObjectKeyFromObject(s.vcdCluster), now); client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("getting VCDCluster %s: %w", s.vcdCluster.Name, err)
+	}
+	return now.Annotations[infrav1.VAppCreatedAnnotation] != "", nil
 }
 
 // settleDeletion waits for the task that was started last.
@@ -86,18 +115,55 @@ func (s *clusterScope) deleteVApp(ctx context.Context, vdc vcd.VDC, name string)
 	vApp, err := s.session.FindVApp(ctx, vdc, name)
 	switch {
 	case errors.Is(err, vcd.ErrNotFound):
+		if out, err := s.deleteRenamed(ctx); err != nil || out != done {
+			return out, err
+		}
 		out, err := s.proveGone(ctx, vdc, name)
 		s.gone = err == nil && out == done
 		return out, err
 	case err != nil:
-		return refusal(err, "Reading vApp "+name)
+		out, err := refusal(err, "Reading vApp "+name)
+		return s.unlessNeverAsked(ctx, out, err)
 	}
 	seen(s.vcdCluster)
-	if marker, ok := vcd.ParseMarker(vApp.Description); !ok || marker.Cluster != s.vcdCluster.Spec.InfraID {
-		vAppLeft(s.Recorder, s.vcdCluster, name)
-		return done, nil
+	if s.owns(vApp) {
+		return s.removeVApp(ctx, vApp)
 	}
-	return s.removeVApp(ctx, vApp)
+	if out, err := s.deleteRenamed(ctx); err != nil || out != done {
+		return out, err
+	}
+	vAppLeft(s.Recorder, s.vcdCluster, name)
+	return done, nil
+}
+
+// owns says whether a vApp is the cluster's.
+func (s *clusterScope) owns(vApp vcd.VApp) bool {
+	marker, ok := vcd.ParseMarker(vApp.Description)
+	return ok && marker.Cluster == s.vcdCluster.Spec.InfraID
+}
+
+// deleteRenamed takes the next step of deleting the vApps of the cluster that somebody renamed: machines left their URNs behind.
+func (s *clusterScope) deleteRenamed(ctx context.Context) (outcome, error) {
+	for _, id := range knownVApps(s.vcdCluster) {
+		vApp, err := s.session.VApp(ctx, id)
+		switch {
+		case invisible(err):
+			continue
+		case err != nil:
+			return refusal(err, "Reading vApp "+id)
+		case !s.owns(vApp):
+			continue
+		}
+		if out, err := s.removeVApp(ctx, vApp); err != nil || out != done {
+			return out, err
+		}
+	}
+	return done, nil
+}
+
+// knownVApps are the URNs of the vApps that VMs of a cluster were made in.
+func knownVApps(c *infrav1.VCDCluster) []string {
+	return strings.FieldsFunc(c.Annotations[infrav1.VAppsAnnotation], func(r rune) bool { return r == ',' || r == ' ' })
 }
 
 // proveGone decides whether a vApp that is not found is gone, if it was ever there.
@@ -108,14 +174,8 @@ func (s *clusterScope) proveGone(ctx context.Context, vdc vcd.VDC, name string) 
 		delete(c.Annotations, infrav1.VAppCreatedAnnotation) // The proof is seen once only.
 		return done, s.save(ctx)
 	}
-	if c.Annotations[infrav1.VAppCreatedAnnotation] == "" {
-		now := &infrav1.VCDCluster{} // The last machine notes it, and goes at once.
-		if err := s.Live.Get(ctx, client.ObjectKeyFromObject(c), now); client.IgnoreNotFound(err) != nil {
-			return done, fmt.Errorf("getting VCDCluster %s: %w", c.Name, err)
-		}
-		if now.Annotations[infrav1.VAppCreatedAnnotation] == "" {
-			return done, nil
-		}
+	if asked, err := s.wasAsked(ctx); err != nil || !asked {
+		return done, err
 	}
 	return vAppMissed(ctx, s.session, vdc, c, missing{what: "vApp " + name, finalizer: infrav1.ClusterFinalizer, now: s.now()})
 }
@@ -134,7 +194,7 @@ func (s *clusterScope) removeVApp(ctx context.Context, vApp vcd.VApp) (outcome, 
 		return done, nil
 	case len(foreign) > 0:
 		return fail(remedyPoll, infrav1.VAppNotEmptyReason,
-			"vApp %s holds VMs that run without a VCDMachine, are not this cluster's or have independent disks attached: move or delete %s, or annotate the VCDCluster with %s=true to leave the vApp as it is",
+			"vApp %s holds VMs that run, or are suspended, without a VCDMachine, are not this cluster's or have independent disks attached: move or delete %s, or annotate the VCDCluster with %s=true to leave the vApp as it is",
 			vApp.Name, few(foreign), infrav1.KeepVAppAnnotation), nil
 	}
 	task, err := s.session.DeleteVApp(ctx, vApp.ID)
@@ -149,8 +209,8 @@ func (s *clusterScope) removeVApp(ctx context.Context, vApp vcd.VApp) (outcome, 
 }
 
 // foreignVMs returns the names of the VMs for which a vApp must not be deleted: those without this cluster's marker, those
-// that may not be seen, those with independent disks, which outlive clusters, and those that run. What a failed creation
-// left behind does not run; a VM that runs without a VCDMachine here is one that another management cluster has taken over.
+// that may not be seen, those with independent disks, which outlive clusters, and those that run or are suspended. What a failed
+// creation left behind does neither; a VM that runs without a VCDMachine here is one that another management cluster has taken over.
 func (s *clusterScope) foreignVMs(ctx context.Context, vApp vcd.VApp) ([]string, outcome, error) {
 	var foreign []string
 	for _, ref := range vApp.VMs {
@@ -164,12 +224,17 @@ func (s *clusterScope) foreignVMs(ctx context.Context, vApp vcd.VApp) ([]string,
 			return nil, out, err
 		}
 		marker, ok := vcd.ParseMarker(vm.Description)
-		if !ok || marker.Cluster != s.vcdCluster.Spec.InfraID || len(independentDisks(vm)) > 0 || vm.Status == vcd.StatusPoweredOn {
+		if !ok || marker.Cluster != s.vcdCluster.Spec.InfraID || len(independentDisks(vm)) > 0 || lives(vm.Status) {
 			foreign = append(foreign, ref.Name)
 		}
 	}
 	slices.Sort(foreign)
 	return foreign, done, nil
+}
+
+// lives says whether a VM has a guest that runs, or that goes on when the VM is resumed.
+func lives(status vcd.Status) bool {
+	return status == vcd.StatusPoweredOn || status == vcd.StatusSuspended || status == vcd.StatusPartiallySuspended
 }
 
 // releaseCluster frees the claimed address and lets the API server delete the VCDCluster.
@@ -186,8 +251,16 @@ func releaseCluster(ctx context.Context, s *clusterScope) (outcome, error) {
 			return done, fmt.Errorf("deleting IPAddressClaim %s: %w", key, err)
 		}
 	}
-	if disks := s.disksThatStay(ctx); len(disks) > 0 {
-		disksLeft(s.Recorder, c, disks)
+	other, err := s.namesake(ctx)
+	switch {
+	case err != nil:
+		return done, err
+	case other != nil:
+		leftToNamesake(s.Recorder, c)
+	default:
+		if disks := s.disksThatStay(ctx); len(disks) > 0 {
+			disksLeft(s.Recorder, c, disks)
+		}
 	}
 	s.Drivers.forget(s.cluster)
 	s.teardowns.forget(c.UID)

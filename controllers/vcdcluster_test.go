@@ -304,7 +304,7 @@ func TestAPassOnAVCDClusterThatIsGoneAlreadyIsNoError(t *testing.T) {
 
 func (w *world) eventuallyGone(c *infrav1.VCDCluster) {
 	w.Eventually(func(g Gomega) {
-		_, err := w.reconcileCluster()
+		_, err := reconcile.AsReconciler(w.client, w.cluster).Reconcile(w.ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(c)})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(apierrors.IsNotFound(w.client.Get(w.ctx, client.ObjectKeyFromObject(c), &infrav1.VCDCluster{}))).To(BeTrue())
 	}, patience, "5ms").Should(Succeed())

@@ -28,6 +28,11 @@ func (s *machineScope) line() string {
 // are of this cluster and suit. That the request is sent is stored on each before: from then on nobody may conclude from
 // not seeing a VM that there never was one.
 func (s *machineScope) company(ctx context.Context, suits func(creation) bool) ([]creation, error) {
+	if !perMachine(s.vcdCluster) {
+		if err := s.noteOnCluster(ctx, infrav1.VAppCreatedAnnotation, annotationTrue); err != nil {
+			return nil, err
+		}
+	}
 	at := s.now().UTC().Format(time.RFC3339)
 	var company []creation
 	for _, c := range s.turn.vms {

@@ -28,9 +28,21 @@ func deleteVM(ctx context.Context, s *machineScope) (outcome, error) {
 			m.Annotations[infrav1.VMNameAnnotation], infrav1.VMGoneAnnotation), nil
 	}
 	if out, err := s.openForDeletion(ctx); err != nil || out != done {
-		return out, err
+		return s.unlessNeverAsked(ctx, out, err)
 	}
 	return s.deleteStep(ctx)
+}
+
+// unlessNeverAsked passes on why VCD cannot be asked about the VM, unless VCD was never asked to make it.
+func (s *machineScope) unlessNeverAsked(ctx context.Context, out outcome, err error) (outcome, error) {
+	if err != nil || s.vmID() != "" {
+		return out, err
+	}
+	asked, err := s.wasAsked(ctx)
+	if err != nil || asked {
+		return out, err
+	}
+	return done, nil
 }
 
 // deleteStep takes the next step, when VCD has ended the last one.
@@ -41,6 +53,12 @@ func (s *machineScope) deleteStep(ctx context.Context) (outcome, error) {
 	vm, out, err := s.findForDeletion(ctx)
 	if err != nil || out != done || vm == nil {
 		return out, err
+	}
+	if shared, err := s.hasTwin(ctx); err != nil || shared {
+		if shared {
+			vmLeftToTwin(s.Recorder, s.vcdMachine, vm.ID)
+		}
+		return done, err
 	}
 	return s.takeDown(ctx, vm)
 }

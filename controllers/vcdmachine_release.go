@@ -20,6 +20,9 @@ func deleteMachineVApp(ctx context.Context, s *machineScope) (outcome, error) {
 	if s.vcdCluster == nil || !perMachine(s.vcdCluster) || !s.mayHaveVM() {
 		return done, nil
 	}
+	if shared, err := s.hasTwin(ctx); err != nil || shared {
+		return done, err
+	}
 	if s.session == nil {
 		if out, err := s.openForDeletion(ctx); err != nil || out != done {
 			return out, err
@@ -36,19 +39,55 @@ func deleteMachineVApp(ctx context.Context, s *machineScope) (outcome, error) {
 func (s *machineScope) findMachineVApp(ctx context.Context, ended bool) (outcome, error) {
 	name := s.vAppName()
 	vApp, err := s.session.FindVApp(ctx, s.placement.vdc, name)
-	switch {
-	case errors.Is(err, vcd.ErrNotFound) && ended:
-		return done, nil
-	case errors.Is(err, vcd.ErrNotFound):
-		return vAppMissed(ctx, s.session, s.placement.vdc, s.vcdMachine, missing{what: "vApp " + name, finalizer: infrav1.MachineFinalizer, now: s.now()})
-	case err != nil:
+	if err == nil && s.ownsVApp(vApp) {
+		return s.removeVApp(ctx, vApp)
+	}
+	if err != nil && !errors.Is(err, vcd.ErrNotFound) {
 		return refusal(err, "Reading vApp "+name)
 	}
-	if marker, ok := vcd.ParseMarker(vApp.Description); !ok || marker != s.marker() {
+	renamed, found, errRenamed := s.renamedVApp(ctx)
+	switch {
+	case errRenamed != nil:
+		return refusal(errRenamed, "Reading the vApp that was "+name)
+	case found:
+		return s.removeVApp(ctx, renamed)
+	case err == nil:
 		vAppLeft(s.Recorder, s.vcdMachine, vApp.Name)
 		return done, nil
+	case ended:
+		return done, nil
 	}
-	return s.removeVApp(ctx, vApp)
+	return vAppMissed(ctx, s.session, s.placement.vdc, s.vcdMachine, missing{what: "vApp " + name, finalizer: infrav1.MachineFinalizer, now: s.now()})
+}
+
+// ownsVApp says whether a vApp is the machine's alone.
+func (s *machineScope) ownsVApp(vApp vcd.VApp) bool {
+	marker, ok := vcd.ParseMarker(vApp.Description)
+	return ok && marker == s.marker()
+}
+
+// renamedVApp finds the vApp that was made for the machine and that somebody renamed.
+func (s *machineScope) renamedVApp(ctx context.Context) (vApp vcd.VApp, found bool, err error) {
+	id := s.madeIn()
+	if id == "" {
+		return vcd.VApp{}, false, nil
+	}
+	vApp, err = s.session.VApp(ctx, id)
+	if invisible(err) {
+		return vcd.VApp{}, false, nil
+	}
+	return vApp, err == nil && s.ownsVApp(vApp), err //nolint:wrapcheck // refusal looks into it.
+}
+
+// madeIn is the URN of the vApp that the machine's VM was made in; empty if nobody knows.
+func (s *machineScope) madeIn() string {
+	if made, ok := s.made(); ok && made.VApp != "" {
+		return made.VApp
+	}
+	if vApp := s.vcdMachine.Status.VApp; vApp != nil {
+		return vApp.ID
+	}
+	return ""
 }
 
 // names returns the sorted names of refs.
@@ -88,13 +127,25 @@ func (s *machineScope) removeVApp(ctx context.Context, vApp vcd.VApp) (outcome, 
 // releaseMachine lets the API server delete the VCDMachine.
 func releaseMachine(ctx context.Context, s *machineScope) (outcome, error) {
 	if s.vcdCluster != nil && !perMachine(s.vcdCluster) && s.mayHaveVM() {
-		if err := s.noteOnCluster(ctx, infrav1.VAppCreatedAnnotation, annotationTrue); err != nil {
+		if err := s.noteVApp(ctx); err != nil {
 			return done, err
 		}
 	}
 	s.memories.drop(s.vcdMachine.UID)
 	controllerutil.RemoveFinalizer(s.vcdMachine, infrav1.MachineFinalizer)
 	return done, nil
+}
+
+// noteVApp remembers that there was a vApp, and which, for the day when its cluster is deleted.
+func (s *machineScope) noteVApp(ctx context.Context) error {
+	if err := s.noteOnCluster(ctx, infrav1.VAppCreatedAnnotation, annotationTrue); err != nil {
+		return err
+	}
+	known, id := knownVApps(s.vcdCluster), s.madeIn()
+	if id == "" || slices.Contains(known, id) {
+		return nil
+	}
+	return s.noteOnCluster(ctx, infrav1.VAppsAnnotation, strings.Join(append(known, id), ","))
 }
 
 // mayHaveVM says whether VCD was asked for a VM.

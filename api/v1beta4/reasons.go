@@ -51,6 +51,9 @@ const (
 	CredentialsAcceptedAnnotation = "infrastructure.cluster.x-k8s.io/credentials-accepted"
 	// VAppCreatedAnnotation on a VCDCluster, with the value "true", says that VCD was asked to create VMs in its vApp.
 	VAppCreatedAnnotation = "infrastructure.cluster.x-k8s.io/vapp-created"
+	// VAppsAnnotation on a VCDCluster lists the URNs of the vApps that VMs of it were made in, once they are deleted, separated by commas: a
+	// vApp that somebody renamed is deleted with the cluster, too.
+	VAppsAnnotation = "infrastructure.cluster.x-k8s.io/vapps"
 	// EdgeGatewaysAnnotation on a VCDCluster lists the URNs of the edge gateways that its network was seen on, separated by commas. Load
 	// balancers of a cluster that is deleted are looked for there, also when its network is gone.
 	EdgeGatewaysAnnotation = "infrastructure.cluster.x-k8s.io/edge-gateways"
@@ -191,6 +194,9 @@ const (
 	// InfraIDInvalidReason means that what spec.infraID marks could not be recognised again: nothing is created. Make the cluster anew
 	// with an id without blanks.
 	InfraIDInvalidReason = "InfraIDInvalid"
+	// InfraIDInUseReason means that spec.infraID is another VCDCluster's, as after a manifest was copied: what carries it in VCD is that
+	// one's. Make the cluster anew without spec.infraID and without the annotations of the other.
+	InfraIDInUseReason = "InfraIDInUse"
 	// MachinesRemainReason means that the VCDCluster waits for its VCDMachines to be deleted. Wait, or look at them.
 	MachinesRemainReason = "MachinesRemain"
 	// LoadBalancersRemainReason means that load balancers of the cluster may be left on its edge gateway, which refuses to show or remove them,
