@@ -1,0 +1,88 @@
+package vcd_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+func TestCertificates(t *testing.T) {
+	g := NewWithT(t)
+	ctx := t.Context()
+	to := newEdge(t, vcdsim.K8sTenant())
+	s := to.session(t)
+	chain, key := selfSigned(t)
+
+	made, err := s.CreateCertificate(ctx, vcd.CertificateSpec{Alias: "web", Description: "d", Certificate: chain, PrivateKey: key})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(made.ID).To(HavePrefix("urn:vcloud:certificateLibraryItem:"))
+	g.Expect(s.FindCertificate(ctx, "web")).To(Equal(made))
+	g.Expect(s.Certificates(ctx)).To(ConsistOf(made))
+	_, err = s.CreateCertificate(ctx, vcd.CertificateSpec{Alias: "web", Certificate: chain, PrivateKey: key})
+	g.Expect(err).To(MatchError(vcd.ErrConflict))
+	_, err = s.CreateCertificate(ctx, vcd.CertificateSpec{Alias: "bad", Certificate: []byte("x"), PrivateKey: key})
+	g.Expect(err).To(MatchError(vcd.ErrInvalid))
+	_, err = s.FindCertificate(ctx, "nope")
+	g.Expect(err).To(MatchError(vcd.ErrNotFound))
+	g.Expect(fmt.Sprintf("%v %+v %#v", vcd.CertificateSpec{PrivateKey: key}, vcd.CertificateSpec{PrivateKey: key}, vcd.CertificateSpec{PrivateKey: key})).
+		NotTo(ContainSubstring("KEY"))
+
+	g.Expect(s.DeleteCertificate(ctx, made.ID)).To(Succeed())
+	g.Expect(s.Certificates(ctx)).To(BeEmpty())
+}
+
+func selfSigned(t *testing.T) (chain, key []byte) {
+	t.Helper()
+	g := NewWithT(t)
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	g.Expect(err).NotTo(HaveOccurred())
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"web.example"}, NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	g.Expect(err).NotTo(HaveOccurred())
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(private)
+	g.Expect(err).NotTo(HaveOccurred())
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
+}
+
+func TestEntitiesAreWrittenOnlyAsTheyWereRead(t *testing.T) {
+	g := NewWithT(t)
+	ctx := t.Context()
+	to := newEdge(t, vcdsim.K8sTenant())
+	s := to.session(t)
+	id := "urn:vcloud:entity:vmware:capvcdCluster:11111111-2222-4333-8444-555555555555"
+	org := to.sim.State().Model.Orgs[1].ID
+	to.sim.Edit(func(e *vcdsim.Editor) {
+		e.AddDocument("1.0.0/entities", "entity", org, "", map[string]any{
+			"id": id, "name": "c", "entityType": "urn:vcloud:type:vmware:capvcdCluster:1.1.0", "state": "PRE_CREATED",
+			"entity": map[string]any{"kind": "CAPVCDCluster", "foreign": "<&> ä"},
+		})
+	})
+
+	read, err := s.Entity(ctx, id)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect([]any{read.ID, read.Name, read.Type, read.State}).To(Equal([]any{id, "c", "urn:vcloud:type:vmware:capvcdCluster:1.1.0", "PRE_CREATED"}))
+	g.Expect(read.ETag).NotTo(BeEmpty())
+	g.Expect(string(read.Content)).To(MatchJSON(`{"kind":"CAPVCDCluster","foreign":"<&> ä"}`))
+	written, err := s.UpdateEntity(ctx, read, []byte(`{"kind":"CAPVCDCluster","foreign":"<&> ä","status":{}}`))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(written.ETag).NotTo(Equal(read.ETag))
+	g.Expect(string(written.Content)).To(ContainSubstring("status"))
+
+	_, err = s.UpdateEntity(ctx, read, []byte(`{}`))
+	g.Expect(err).To(MatchError(vcd.ErrChanged))
+	_, err = s.UpdateEntity(ctx, written, []byte(`{"kind":"CAPVCDCluster"}`))
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = s.Entity(ctx, "urn:vcloud:entity:vmware:capvcdCluster:99999999-2222-4333-8444-555555555555")
+	g.Expect(err).To(MatchError(vcd.ErrForbidden))
+}
