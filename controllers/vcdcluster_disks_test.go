@@ -56,7 +56,7 @@ func (w *world) attach(disk string) {
 		}
 	}
 	w.person().post("/api/vApp/vm-"+vm+"/disk/action/attach", `<DiskAttachOrDetachParams `+vcloud+`><Disk href="`+w.sim.URL()+`/api/disk/`+id+`"/></DiskAttachOrDetachParams>`)
-	w.Eventually(func() []vcdsim.Disk { return w.sim.State().Disks }, patience, "5ms").Should(ContainElement(And(HaveField("Name", disk), HaveField("AttachedTo", vm))))
+	w.Eventually(func() []vcdsim.Disk { return w.sim.State().Disks }, patience, "5ms").Should(ContainElement(And(HaveField("Name", disk), HaveField("AttachedTo", ConsistOf(vm)))))
 }
 
 func diskNames(w *world) []string {

@@ -145,3 +145,12 @@ func TestAddressesToOutsideMustBeTheGateways(t *testing.T) {
 	lax := start(t, func(cfg *vcdsim.Config) { cfg.Assumptions = &assume })
 	lax.make(lax.natPath(), dnat("x", "203.0.113.100", "192.168.100.5", ""))
 }
+
+func TestWhatWasCancelledWhileItWasMadeIsNotRealized(t *testing.T) {
+	c := start(t, manual)
+	a := c.call(http.MethodPost, cloudAPI+"loadBalancer/pools", `{"name":"api","gatewayRef":{"id":"`+c.gatewayURN()+`"}}`)
+	c.Expect(a.status).To(Equal(http.StatusAccepted))
+	c.Expect(c.call(http.MethodPost, a.header.Get("Location")+"/action/cancel", "").status).To(Equal(http.StatusNoContent))
+	pools := c.values("edgeGateways/" + c.gatewayURN() + "/loadBalancer/poolSummaries")
+	c.Expect(pools).To(ConsistOf(HaveKeyWithValue("status", "REALIZATION_FAILED")))
+}

@@ -35,6 +35,9 @@ type Assumptions struct {
 	AttachedDiskBlocksDelete bool
 	// RunningBlocksNetworkRemoval: since 10.4.1 a network leaves a vApp only while the vApp is stopped.
 	RunningBlocksNetworkRemoval bool
+	// UsedNetworkStays: a network does not leave a vApp while NICs are on it; if false they are disconnected. (go-vcloud-director's
+	// tests take away networks that VMs are on.)
+	UsedNetworkStays bool
 	// EmptyPageBeyondEnd: a query for a page past the last answers 200 without records; if false, 400.
 	EmptyPageBeyondEnd bool
 	// PoolAddressKept: a NIC of mode POOL keeps its address while it stays on the network, also powered off.

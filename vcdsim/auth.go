@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -50,6 +51,9 @@ func openRoutes(add addRoute) {
 	add("POST", "/cloudapi/1.0.0/sessions/provider", (*request).loginProvider, latencyLogin)
 	add("POST", "/oauth/tenant/{org}/token", (*request).tokenTenant, latencyLogin)
 	add("POST", "/oauth/provider/token", (*request).tokenProvider, latencyLogin)
+	// A device is not logged in yet.
+	add("POST", "/oauth/tenant/{org}/device_authorization", (*request).authorizeDevice, latencyLogin)
+	add("POST", "/oauth/provider/device_authorization", (*request).authorizeDevice, latencyLogin)
 }
 
 func sessionRoutes(add addRoute) {
@@ -134,8 +138,21 @@ func (r *request) openSession(org *Org, u *User) *Session {
 		Expires: s.clock.Now().Add(s.lifetime), Cell: r.cell.number,
 	}
 	x.Token = jwt(x, s.ids.named("signature", x.ID))
+	s.forgetSessions()
 	s.store.sessions[x.Token] = x
 	return x
+}
+
+// sweepSessions is how many logins go by until the sessions that are over are looked for.
+const sweepSessions = 256
+
+// forgetSessions removes, now and then, the sessions that nobody came back to: most clients never log out.
+func (s *Simulator) forgetSessions() {
+	if s.ids.count["session"]%sweepSessions != 0 {
+		return
+	}
+	now := s.clock.Now()
+	maps.DeleteFunc(s.store.sessions, func(_ string, x *Session) bool { return !now.Before(x.Expires) })
 }
 
 // jwt makes a token that looks like VCD's: clients treat short ones differently.
@@ -166,8 +183,11 @@ func (r *request) tokenLogin(orgName string) (*response, error) {
 		return oauthError("unsupported_grant_type"), nil
 	}
 	org := r.sim.store.orgByName(orgName)
-	if org == nil {
+	if org == nil || org.Disabled {
 		return oauthError("invalid_grant"), nil
+	}
+	if r.sim.store.awaitsGrant(org, form) {
+		return oauthError("authorization_pending"), nil
 	}
 	token := form.Get("refresh_token")
 	for i := range org.Users {

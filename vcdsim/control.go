@@ -56,6 +56,12 @@ func (s *Simulator) controlRoutes() {
 // maxControlBody bounds what the control API reads: dumps of large worlds.
 const maxControlBody = 1 << 30
 
+// isControl says whether a path is the simulator's own.
+func isControl(path string) bool {
+	path = strings.TrimSuffix(path, "/")
+	return path == controlPath || strings.HasPrefix(path, controlPath+"/")
+}
+
 // serveControl answers without the lock: the methods it calls take it themselves.
 func (s *Simulator) serveControl(w http.ResponseWriter, r *request, e endpoint) {
 	if s.signIn(w, r) {
@@ -63,6 +69,10 @@ func (s *Simulator) serveControl(w http.ResponseWriter, r *request, e endpoint) 
 	}
 	if status, message := s.guard(r); status != 0 {
 		writeJSON(w, status, map[string]string{"error": message})
+		return
+	}
+	if e.handle == nil {
+		writeJSON(w, http.StatusNotFound, map[string]string{"error": "the control API has no " + r.Method + " " + r.URL.Path})
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxControlBody))

@@ -166,3 +166,15 @@ func TestThePageIsServedWithAStrictPolicy(t *testing.T) {
 	}
 	c.Expect(c.call(http.MethodGet, "/_sim/page/page.go", "").status).To(Equal(404))
 }
+
+func TestWhatTheControlAPIHasNotIsSaidByIt(t *testing.T) {
+	c := start(t)
+	for _, call := range [][2]string{{http.MethodGet, "/_sim/nothing"}, {http.MethodPut, "/_sim/faults"}, {http.MethodDelete, "/_sim/clock/x"}} {
+		a := c.call(call[0], call[1], "")
+		c.Expect(a.status).To(Equal(http.StatusNotFound), call[1])
+		c.Expect(a.json).To(HaveKeyWithValue("error", "the control API has no "+call[0]+" "+call[1]))
+	}
+	c.Expect(c.sim.Unhandled()).To(BeEmpty(), "that is for VCD")
+	c.Expect(c.call(http.MethodGet, "/_simple", "").status).To(Equal(http.StatusNotFound))
+	c.Expect(c.sim.Unhandled()).To(HaveLen(1))
+}

@@ -39,15 +39,15 @@ func (r *request) diskNode(d *Disk) *xmltree.Node {
 	A := xmltree.A
 	path := "/api/disk/" + d.ID
 	n := r.entity("Disk", "disk", d.ID, d.Name, A("status", int(d.Status)), A("sizeMb", d.SizeMiB), A("busType", d.BusType),
-		A("busSubType", d.BusSubType), A("encrypted", false), A("shareable", false), xmltree.Opt("sharingType", d.SharingType), A("uuid", d.UUID))
+		A("busSubType", d.BusSubType), A("encrypted", false), A("shareable", d.shared()), xmltree.Opt("sharingType", d.SharingType), A("uuid", d.UUID))
 	n.Add(r.link("up", "/api/vdc/"+d.VDCID, mime("vdc")))
 	n.Add(r.link("edit", path, mime("disk")))
-	if d.AttachedTo == "" {
+	if len(d.AttachedTo) == 0 {
 		n.Add(r.link("remove", path, ""))
 	}
 	n.Add([]*xmltree.Node{
 		r.link("down", path+"/attachedVms", mime("vms")), r.link("down", path+"/metadata", mime("metadata")),
-		xmltree.T("Description", d.Description), r.tasksNode(d.ID), r.profileRef("StorageProfile", d.StorageProfileID), r.ownerNode(d.OwnerID, "system"),
+		xmltree.T("Description", d.Description), r.tasksNode(d.ID), r.profileRef("StorageProfile", d.StorageProfileID), r.ownerNode(d.OwnerID, r.sim.store.user(d.OrgID, d.OwnerID)),
 	})
 	return n
 }
@@ -83,7 +83,27 @@ const (
 	busSCSI     = "6"
 	busSubtype  = "VirtualSCSI"
 	sharingNone = "None"
+	sharingDisk = "DiskSharing"
 )
+
+// busNames are the types of buses as people read them.
+var busNames = map[string]string{"5": "IDE", busSCSI: "SCSI", "20": "SATA"}
+
+// shared says whether several VMs may have the disk at a time.
+func (d *Disk) shared() bool { return d.SharingType != sharingNone }
+
+// release takes the disk from a VM.
+func (d *Disk) release(vmID string) {
+	d.AttachedTo = slices.DeleteFunc(slices.Clone(d.AttachedTo), func(id string) bool { return id == vmID })
+}
+
+// readSharing is how a disk is shared; older clients only say that it is.
+func readSharing(n *xmltree.Node) string {
+	if n.Attr("sharingType") == "" && n.Attr("shareable") == "true" {
+		return sharingDisk
+	}
+	return orElse(n.Attr("sharingType"), sharingNone)
+}
 
 func orElse(value, other string) string {
 	if value == "" {
@@ -105,7 +125,7 @@ func (r *request) createDisk() (*response, error) {
 	d := &Disk{
 		ID: r.sim.ids.next("disk"), OrgID: org.ID, VDCID: vdc.ID, OwnerID: r.session.UserID, StorageProfileID: vdc.defaultProfile(),
 		BusType: orElse(n.Attr("busType"), busSCSI), BusSubType: orElse(n.Attr("busSubType"), busSubtype),
-		SharingType: orElse(n.Attr("sharingType"), sharingNone), Metadata: map[string]Metadata{},
+		SharingType: readSharing(n), Metadata: map[string]Metadata{},
 	}
 	d.UUID = r.sim.ids.named("diskUUID", d.ID)
 	if err := r.readDisk(vdc, n, d); err != nil {
@@ -133,7 +153,7 @@ func (r *request) putDisk() (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.AttachedTo != "" {
+	if len(d.AttachedTo) > 0 {
 		return nil, badRequest("The disk %q is attached to a VM and cannot be changed.", d.Name)
 	}
 	vdc, err := r.vdcOf(d.VDCID)
@@ -152,8 +172,8 @@ func (r *request) deleteDisk() (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.AttachedTo != "" {
-		return nil, badRequest("The disk %q cannot be deleted: it is attached to VM %q.", d.Name, r.sim.vmName(d.AttachedTo))
+	if len(d.AttachedTo) > 0 {
+		return nil, badRequest("The disk %q cannot be deleted: it is attached to VM %q.", d.Name, r.sim.vmName(d.AttachedTo[0]))
 	}
 	return r.accepted(r.sim.startTask(r, Work{Op: opDeleteDisk, Disk: d.ID}, d.entity(), []string{d.ID})), nil
 }
@@ -171,9 +191,8 @@ func (r *request) attachedVMs() (*response, error) {
 		return nil, err
 	}
 	n := xmltree.New("Vms", namespaces(), xmltree.A("href", r.href("disk", d.ID)+"/attachedVms"), xmltree.A("type", mime("vms")))
-	if vm := r.sim.store.vms[d.AttachedTo]; vm != nil {
-		e := vm.entity()
-		n.Add(xmltree.New("VmReference", xmltree.A("href", r.href("vm", e.ID)), xmltree.A("id", URN("vm", e.ID)), xmltree.A("name", e.Name),
+	for _, id := range d.AttachedTo {
+		n.Add(xmltree.New("VmReference", xmltree.A("href", r.href("vm", id)), xmltree.A("id", URN("vm", id)), xmltree.A("name", r.sim.vmName(id)),
 			xmltree.A("type", mime("vm"))))
 	}
 	return xmlOK(n), nil
@@ -198,8 +217,8 @@ func (r *request) attach() (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.AttachedTo != "" {
-		return nil, badRequest("The disk %q is already attached to VM %q.", d.Name, r.sim.vmName(d.AttachedTo))
+	if n := len(d.AttachedTo); n > 0 && (!d.shared() || slices.Contains(d.AttachedTo, vm.ID)) {
+		return nil, badRequest("The disk %q is already attached to VM %q.", d.Name, r.sim.vmName(d.AttachedTo[n-1]))
 	}
 	if v := r.sim.store.vapps[vm.VAppID]; v.VDCID != d.VDCID {
 		return nil, badRequest("The disk %q and the VM %q are not in the same VDC.", d.Name, vm.Name)
@@ -212,7 +231,7 @@ func (r *request) detach() (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.AttachedTo != vm.ID {
+	if !slices.Contains(d.AttachedTo, vm.ID) {
 		return nil, badRequest("The disk %q is not attached to VM %q.", d.Name, vm.Name)
 	}
 	return r.moveDisk(opDetach, vm, d)
@@ -229,7 +248,7 @@ func (s *Simulator) commitAttach(t *Task) error {
 		return gone("disk", t.Work.Disk)
 	}
 	unit := vm.nextUnit()
-	d.AttachedTo = vm.ID
+	d.AttachedTo = append(d.AttachedTo, vm.ID)
 	vm.Disks = append(vm.Disks, VMDisk{ID: diskID(unit), SizeMiB: d.SizeMiB, Unit: unit, StorageProfileID: d.StorageProfileID, DiskID: d.ID})
 	return nil
 }
@@ -239,7 +258,7 @@ func (s *Simulator) commitDetach(t *Task) error {
 	if vm == nil || d == nil {
 		return gone("disk", t.Work.Disk)
 	}
-	d.AttachedTo = ""
+	d.release(vm.ID)
 	vm.Disks = slices.DeleteFunc(slices.Clone(vm.Disks), func(x VMDisk) bool { return x.DiskID == d.ID })
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 // The format of dumps. A change of what the store holds that older dumps cannot be read into counts the version up.
 const (
 	dumpFormat  = "vcdsim"
-	dumpVersion = 1
+	dumpVersion = 2
 )
 
 // A dump is the simulated world written down. Everything in the store and in ids is in it, whatever is added to them.

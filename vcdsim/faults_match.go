@@ -4,10 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
 // A subject is what rules are matched with.
@@ -33,18 +36,68 @@ func (s *Simulator) subjectOf(r *request) subject {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of := subject{operation: r.op, cell: r.cell.number}
-	if x := s.store.sessions[r.token()]; x != nil {
-		of.user, of.org = x.User, x.Org
-	} else if name, _, ok := r.BasicAuth(); ok {
-		of.user, of.org, _ = strings.Cut(name, "@")
-	}
+	of.user, of.org = s.asks(r)
 	for _, v := range r.vars {
 		of.entities = append(of.entities, s.called(bare(v))...)
 	}
-	if r.cloudAPI() && len(r.body) > 0 {
+	switch {
+	case len(r.body) == 0 || strings.HasPrefix(r.URL.Path, "/transfer/"):
+	case r.cloudAPI():
 		of.entities = append(of.entities, s.toldIn(r.body)...)
+	default:
+		of.entities = append(of.entities, s.toldInXML(r.body)...)
 	}
 	return of
+}
+
+// asks finds out who asks: whose session it is, or who is about to log in, by password or by API token.
+func (s *Simulator) asks(r *request) (user, org string) {
+	if x := s.store.sessions[r.token()]; x != nil {
+		return x.User, x.Org
+	}
+	if name, _, ok := r.BasicAuth(); ok {
+		user, org, _ = strings.Cut(name, "@")
+		return user, org
+	}
+	form, err := url.ParseQuery(string(r.body))
+	token := form.Get("refresh_token")
+	if err != nil || token == "" || !strings.HasPrefix(r.URL.Path, "/oauth/") {
+		return "", ""
+	}
+	for _, o := range s.store.model.Orgs {
+		for _, u := range o.Users {
+			if slices.Contains(u.APITokens, token) {
+				return u.Name, o.Name
+			}
+		}
+	}
+	for _, c := range s.store.clients {
+		if o := s.store.org(c.orgID); c.token == token && o != nil {
+			return c.user, o.Name
+		}
+	}
+	return "", ""
+}
+
+// toldInXML are the name of what a body makes or changes, that of the disk in it, and what VMs and disks it is about.
+func (s *Simulator) toldInXML(raw []byte) []string {
+	tree, err := xmltree.Parse(raw)
+	if err != nil {
+		return nil // nothing to know it by
+	}
+	disk := tree.At("Disk")
+	out := []string{tree.Attr("name"), disk.Attr("name")}
+	refs := []string{disk.Attr("href")}
+	for _, item := range slices.Concat(tree.All("SourcedItem"), tree.All("SourcedVmTemplateItem"), tree.All("CreateItem"), tree.All("CreateVm")) {
+		out = append(out, item.Attr("name"), item.Str("VmGeneralParams", "Name"))
+	}
+	for _, item := range tree.All("DeleteItem") {
+		refs = append(refs, item.Attr("href"))
+	}
+	for _, ref := range refs {
+		out = append(out, s.called(bare(ref))...)
+	}
+	return slices.DeleteFunc(out, func(name string) bool { return name == "" })
 }
 
 // toldIn are the name in a JSON body and what it says it belongs to: requests that make something have no more of it.

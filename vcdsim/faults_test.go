@@ -67,6 +67,25 @@ func TestAFaultIsForAnEntityAUserOrAShareOfTheCalls(t *testing.T) {
 	f.Add(vcdsim.Fault{User: "admin@acme", Status: 403})
 	c.Expect(c.call(http.MethodGet, "/api/org", "").status).To(Equal(200))
 	c.Expect(c.login("admin", "acme", "password").status).To(Equal(403), "a login has its user, too")
+	byToken := func() answer {
+		req := c.request(http.MethodPost, "/oauth/tenant/acme/token", "grant_type=refresh_token&refresh_token=ccm-api-token")
+		req.Header.Del("Authorization")
+		return c.do(req)
+	}
+	c.Expect(byToken().status).To(Equal(200))
+	f.Add(vcdsim.Fault{User: "ccm", Status: 503})
+	c.Expect(byToken().status).To(Equal(503), "one by API token, too")
+	f.Clear()
+
+	f.Add(vcdsim.Fault{Entity: "web", Status: 502})
+	c.Expect(c.call(http.MethodPost, c.vdc()+"/action/composeVApp", c.compose("web", "")).status).To(Equal(502), "what is to be made has a name")
+	c.Expect(c.call(http.MethodPost, vapp+"/action/recomposeVApp", recompose(c.item("web", nic("POOL", ""), ""))).status).To(Equal(502))
+	c.Expect(c.call(http.MethodPost, c.vdc()+"/disk", `<DiskCreateParams `+xmlns+`><Disk name="web" sizeMb="1"/></DiskCreateParams>`).status).To(Equal(502))
+	c.Expect(c.call(http.MethodPost, c.vdc()+"/action/composeVApp", c.compose("db", "")).status).To(Equal(201))
+	f.Clear()
+	made := c.ok(http.MethodPost, c.vdc()+"/disk", `<DiskCreateParams `+xmlns+`><Disk name="data" sizeMb="1"/></DiskCreateParams>`)
+	f.Add(vcdsim.Fault{Entity: "data", Status: 500})
+	c.Expect(c.call(http.MethodPost, a+"/disk/action/attach", `<DiskAttachOrDetachParams `+xmlns+`><Disk href="`+made.xml.Attr("href")+`"/></DiskAttachOrDetachParams>`).status).To(Equal(500))
 	f.Clear()
 
 	share := func() (statuses []int) {

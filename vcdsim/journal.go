@@ -25,8 +25,17 @@ func (r Request) Changes() bool {
 	return r.Method != http.MethodGet && !strings.Contains(r.Path, "/session") && !strings.HasPrefix(r.Path, "/oauth/")
 }
 
-// maxJournal is how many requests are remembered.
-const maxJournal = 5000
+// maxJournal is how many requests are remembered, maxOperations how many kinds of them are told apart, and maxPath how much
+// of a path is kept: whoever asks for what does not exist must not fill the memory.
+const (
+	maxJournal    = 5000
+	maxOperations = 5000
+	maxPath       = 8 << 10
+	maxUnknown    = 256 // of the path of an operation that is not simulated
+)
+
+// otherOperations is what operations are counted as when there are too many kinds of them.
+const otherOperations = "others"
 
 // A journal counts and remembers requests.
 type journal struct {
@@ -35,7 +44,8 @@ type journal struct {
 	ring  []Request
 	next  int
 	total int
-	lost  map[string]bool
+	lost  map[string]bool // unknown routes
+	kinds map[string]bool // of operations, since the start
 	// statuses counts by operation and status, since the start.
 	statuses map[outcome]int
 }
@@ -47,12 +57,13 @@ type outcome struct {
 }
 
 func newJournal() *journal {
-	return &journal{count: map[string]int{}, lost: map[string]bool{}, statuses: map[outcome]int{}}
+	return &journal{count: map[string]int{}, lost: map[string]bool{}, kinds: map[string]bool{}, statuses: map[outcome]int{}}
 }
 
 func (j *journal) add(entry Request) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	entry.Path, entry.Operation = cut(entry.Path, maxPath), j.told(entry.Operation)
 	j.count[entry.Operation]++
 	j.statuses[outcome{entry.Operation, entry.Status}]++
 	j.total++
@@ -62,6 +73,27 @@ func (j *journal) add(entry Request) {
 	}
 	j.ring[j.next] = entry
 	j.next = (j.next + 1) % maxJournal
+}
+
+// told is what an operation is counted as.
+func (j *journal) told(operation string) string {
+	operation = cut(operation, maxUnknown)
+	if _, known := j.kinds[operation]; known {
+		return operation
+	}
+	if len(j.kinds) >= maxOperations {
+		return otherOperations
+	}
+	j.kinds[operation] = true
+	return operation
+}
+
+// cut shortens a text that is too long.
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return s[:most] + "…"
 }
 
 func (j *journal) counters() map[string]int {
@@ -104,7 +136,7 @@ func (j *journal) byStatus() map[outcome]int {
 func (j *journal) unknown(op string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.lost[op] = true
+	j.lost[j.told(op)] = true
 }
 
 func (j *journal) unknownRoutes() []string {

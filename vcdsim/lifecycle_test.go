@@ -239,9 +239,16 @@ func TestNetworksOfAVApp(t *testing.T) {
 	c.ok(http.MethodPut, path, put(0, 1))
 	c.Expect(c.get(path).xml.All("NetworkConfig")).To(HaveLen(2))
 	vm := c.vm(vapp, "node")
-	c.Expect(c.refused(http.MethodPut, path, put(1), 400, "BAD_REQUEST")).To(ContainSubstring("in use by VM"))
 	c.ok(http.MethodPost, vm+"/power/action/powerOn", "")
 	c.refused(http.MethodPut, path, put(0), 409, "CONFLICT")
+
+	c.ok(http.MethodPost, vapp+"/action/undeploy", "")
+	c.sim.Edit(func(e *vcdsim.Editor) { e.Assumptions().UsedNetworkStays = true })
+	c.Expect(c.refused(http.MethodPut, path, put(1), 400, "BAD_REQUEST")).To(ContainSubstring("in use by VM"))
+	c.sim.Edit(func(e *vcdsim.Editor) { e.Assumptions().UsedNetworkStays = false })
+	c.ok(http.MethodPut, path, put(1))
+	c.Expect(c.state("node").NICs[0]).To(And(HaveField("Network", "none"), HaveField("Mode", "NONE"), HaveField("Address", ""), HaveField("Connected", false)))
+	c.Expect(c.get(vm).xml.At("NetworkConnectionSection", "NetworkConnection").Attr("network")).To(Equal("none"))
 }
 
 func TestDisks(t *testing.T) {
@@ -263,4 +270,21 @@ func TestDisks(t *testing.T) {
 	c.Expect(c.sim.State().Disks).To(HaveLen(1))
 	c.ok(http.MethodDelete, disk, "")
 	c.Expect(c.sim.State().Disks).To(BeEmpty())
+}
+
+func TestAChangeWhoseTaskFailsChangesNothing(t *testing.T) {
+	c := start(t, manual)
+	vapp := c.vapp("cluster")
+	vm := c.vm(vapp, "node")
+	c.vm(vapp, "other")
+	before := c.state("node")
+	task := c.call(http.MethodPost, vm+"/action/reconfigureVm", `<Vm `+xmlns+` name="renamed">`+nic("MANUAL", "192.168.100.77")+`</Vm>`).xml
+	c.Expect(task.Name).To(Equal("Task"))
+	c.sim.Edit(func(e *vcdsim.Editor) { // somebody else gets the address meanwhile
+		other := e.VM("other")
+		other.NICs[0].Address, other.NICs[0].Mode = "192.168.100.77", "MANUAL"
+	})
+	c.Expect(c.finish(task).Attr("status")).To(Equal("error"))
+	after := c.state("node")
+	c.Expect(after.NICs).To(Equal(before.NICs))
 }

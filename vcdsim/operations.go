@@ -36,6 +36,11 @@ type Work struct {
 	Creates  bool           // the task makes its owner
 }
 
+// forget drops what only doing the work needs: tasks are kept long after, and what is written to VMs is large and secret.
+func (w *Work) forget() {
+	w.Networks, w.Change, w.Metadata, w.DiskSpec, w.Affinity, w.Body = nil, nil, nil, nil, nil, nil
+}
+
 // Operations by key.
 const (
 	opCompose     = "compose"
@@ -152,11 +157,23 @@ func (s *Simulator) setNetworks(v *VApp, w Work) {
 	switch {
 	case w.Replace:
 		v.Networks = w.Networks
+		for _, vm := range s.store.vmsOf(v.ID) {
+			vm.disconnect(v)
+		}
 	default:
 		for _, n := range w.Networks {
 			if v.network(n.Name) == nil {
 				v.Networks = append(v.Networks, n)
 			}
+		}
+	}
+}
+
+// disconnect takes the NICs of a VM off networks that the vApp no longer has.
+func (vm *VM) disconnect(v *VApp) {
+	for i := range vm.NICs {
+		if nic := &vm.NICs[i]; nic.Network != "none" && v.network(nic.Network) == nil {
+			nic.Network, nic.Mode, nic.Address, nic.Lease, nic.Connected = "none", modeNone, "", "", false
 		}
 	}
 }
@@ -233,7 +250,7 @@ func (s *Simulator) removeVApp(v *VApp) {
 func (s *Simulator) deleteVM(vm *VM) {
 	for _, d := range vm.Disks {
 		if x := s.store.disks[d.DiskID]; x != nil {
-			x.AttachedTo = ""
+			x.release(vm.ID)
 		}
 	}
 	s.store.removeVM(vm)

@@ -283,6 +283,10 @@ func (s *Simulator) commitChange(t *Task) error {
 	if vm == nil {
 		return gone("vm", t.Work.VM)
 	}
+	// The addresses come first: without them nothing has changed.
+	if err := s.connect(vm, c); err != nil {
+		return err
+	}
 	if c.Name {
 		vm.Name, vm.Description = c.VM.Name, c.VM.Description
 	}
@@ -306,9 +310,19 @@ func (s *Simulator) commitChange(t *Task) error {
 		}
 		mergeExtraConfig(vm, c.ExtraConfig)
 	}
+	return nil
+}
+
+// connect changes the NICs of a VM, if the change is about them, and gives them addresses; they stay as they were if it cannot.
+func (s *Simulator) connect(vm *VM, c *vmChange) error {
 	if !c.NICs {
 		return nil
 	}
-	vm.NICs, vm.PrimaryNIC = c.VM.NICs, c.VM.PrimaryNIC
-	return s.assign(vm)
+	nics, primary := vm.NICs, vm.PrimaryNIC
+	vm.NICs, vm.PrimaryNIC = slices.Clone(c.VM.NICs), c.VM.PrimaryNIC
+	err := s.assign(vm)
+	if err != nil {
+		vm.NICs, vm.PrimaryNIC = nics, primary
+	}
+	return err
 }

@@ -55,11 +55,15 @@ func (r *request) recordLinks(kind, id string) []*xmltree.Node {
 	return []*xmltree.Node{xmltree.New("Link", xmltree.A("rel", "self"), xmltree.A("href", r.href(kind, id)), xmltree.A("type", mime(kind)))}
 }
 
-func (r *request) userName(v *VApp) string {
-	org := r.sim.store.org(v.OrgID)
-	for _, u := range org.Users {
-		if u.ID == v.OwnerID {
-			return u.Name
+func (r *request) userName(v *VApp) string { return r.sim.store.user(v.OrgID, v.OwnerID) }
+
+// user is the name of a user of an organisation; what no user made is the system's.
+func (s *store) user(orgID, id string) string {
+	if org := s.org(orgID); org != nil {
+		for _, u := range org.Users {
+			if u.ID == id {
+				return u.Name
+			}
 		}
 	}
 	return "system"
@@ -303,16 +307,13 @@ func (r *request) diskRecords() []*record {
 			continue
 		}
 		vdcName := r.sim.store.vdcName(d.VDCID)
-		attached := 0
-		if d.AttachedTo != "" {
-			attached = 1
-		}
+		attached := len(d.AttachedTo)
 		out = append(out, &record{metadata: d.Metadata, links: r.recordLinks("disk", d.ID), attrs: kept([]xmltree.Attr{
-			A("name", d.Name), A("vdc", r.href("vdc", d.VDCID)), A("description", d.Description), A("sizeMb", d.SizeMiB), A("ownerName", "system"),
+			A("name", d.Name), A("vdc", r.href("vdc", d.VDCID)), A("description", d.Description), A("sizeMb", d.SizeMiB), A("ownerName", r.sim.store.user(d.OrgID, d.OwnerID)),
 			A("vdcName", vdcName), A("storageProfile", r.href("vdcstorageProfile", d.StorageProfileID)),
 			A("storageProfileName", r.sim.store.profileName(d.StorageProfileID)), A("status", d.Status.text()), A("busType", d.BusType),
-			A("busTypeDesc", "SCSI"), A("busSubType", d.BusSubType), A("isAttached", attached > 0), A("attachedVmCount", attached),
-			A("isShareable", false), Opt("sharingType", d.SharingType), A("uuid", d.UUID), A("encrypted", false),
+			A("busTypeDesc", busNames[d.BusType]), A("busSubType", d.BusSubType), A("isAttached", attached > 0), A("attachedVmCount", attached),
+			A("isShareable", d.shared()), Opt("sharingType", d.SharingType), A("uuid", d.UUID), A("encrypted", false),
 			A("href", r.href("disk", d.ID)), A("type", mime("disk")),
 		})})
 	}

@@ -1,6 +1,7 @@
 package vcdsim
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -121,8 +122,11 @@ func (r *request) tree() (*xmltree.Node, error) {
 	return n, nil
 }
 
-// document parses the body as JSON.
+// document parses the body as JSON. A body that is null says nothing, and would take from a map that it can be written to.
 func (r *request) document(into any) error {
+	if string(bytes.TrimSpace(r.body)) == "null" {
+		return badRequest("The request body must not be null.")
+	}
 	if err := json.Unmarshal(r.body, into); err != nil {
 		return badRequest("The request body is not valid JSON: %s", err)
 	}

@@ -61,14 +61,19 @@ func (s *Simulator) addRoutes() {
 	}
 	openRoutes(open)
 	uploadRoutes(open)
-	for _, group := range []func(addRoute){
-		sessionRoutes, taskRoutes, orgRoutes, adminRoutes, vdcRoutes, mediaRoutes, templateRoutes, affinityRoutes, snapshotRoutes, standaloneRoutes, networkRoutes, policyRoutes, catalogRoutes, queryRoutes,
-		vappRoutes, vmRoutes, diskRoutes, metadataRoutes, documentRoutes, entityRoutes, adminOrgRoutes, providerRoutes,
-		policyAdminRoutes, accessRoutes, tokenRoutes, networkingRoutes,
-	} {
+	for _, group := range routeGroups() {
 		group(add)
 	}
 	s.controlRoutes()
+}
+
+// routeGroups add the routes that need a session.
+func routeGroups() []func(addRoute) {
+	return []func(addRoute){
+		sessionRoutes, taskRoutes, orgRoutes, adminRoutes, vdcRoutes, mediaRoutes, templateRoutes, affinityRoutes, snapshotRoutes, standaloneRoutes, networkRoutes, policyRoutes, catalogRoutes, queryRoutes,
+		vappRoutes, vmRoutes, diskRoutes, metadataRoutes, documentRoutes, entityRoutes, adminOrgRoutes, providerRoutes,
+		policyAdminRoutes, accessRoutes, tokenRoutes, networkingRoutes,
+	}
 }
 
 const maxBody = 16 << 20
@@ -85,7 +90,7 @@ func (s *Simulator) serve(w http.ResponseWriter, hr *http.Request, cell *Cell, a
 	if strings.HasSuffix(r.op, " /api/query") {
 		r.op += " type=" + r.query.get("type")
 	}
-	if match.Value.control {
+	if match.Value.control || found != route.Found && isControl(hr.URL.Path) {
 		s.serveControl(w, r, match.Value)
 		return
 	}

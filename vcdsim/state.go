@@ -198,7 +198,7 @@ type Disk struct {
 	SharingType      string
 	UUID             string
 	StorageProfileID string
-	AttachedTo       string // VM
+	AttachedTo       []string // VMs, several only of a disk that is shared
 	Metadata         map[string]Metadata
 }
 
@@ -362,7 +362,7 @@ func (s *store) snapshot() State {
 	}
 	for _, d := range sorted(s.disks) {
 		c := *d
-		c.Metadata = maps.Clone(d.Metadata)
+		c.Metadata, c.AttachedTo = maps.Clone(d.Metadata), slices.Clone(d.AttachedTo)
 		out.Disks = append(out.Disks, c)
 	}
 	for _, t := range sorted(s.tasks) {

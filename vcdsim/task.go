@@ -156,6 +156,7 @@ func (s *Simulator) residue(t *Task) {
 
 func (s *Simulator) end(t *Task, status TaskStatus, err *Refusal) {
 	t.Status, t.Error, t.Ended = status, err, s.clock.Now()
+	t.Work.forget()
 	s.unlock(t)
 	t.Waiting = false
 	s.admit(t.OrgID)

@@ -40,6 +40,7 @@ func (r *request) cancelTask() (*response, error) {
 	if op.undo != nil && r.sim.assume.CancelUndoesCompose {
 		op.undo(r.sim, t)
 	}
+	r.sim.failDocument(t)
 	r.sim.end(t, TaskCanceled, nil)
 	return &response{status: http.StatusNoContent}, nil
 }

@@ -1,6 +1,7 @@
 package vcdsim
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -28,7 +29,6 @@ const (
 func tokenRoutes(add addRoute) {
 	for _, base := range []string{"/oauth/tenant/{org}", "/oauth/provider"} {
 		add("POST", base+"/register", (*request).registerClient, latencyLogin)
-		add("POST", base+"/device_authorization", (*request).authorizeDevice, latencyLogin)
 	}
 	for _, k := range []struct {
 		path    string
@@ -173,11 +173,14 @@ func (r *request) authorizeDevice() (*response, error) {
 	if err != nil {
 		return nil, badRequest("The form is invalid: %s", err)
 	}
-	r.vars["id"] = form.Get("client_id")
-	c, err := r.client(true)
-	if err != nil {
-		return nil, err
+	org := r.sim.store.orgByName(cmp.Or(r.vars["org"], systemOrg))
+	i := slices.IndexFunc(r.sim.store.clients, func(c *apiClient) bool {
+		return c.service && org != nil && c.orgID == org.ID && c.id == bare(form.Get("client_id"))
+	})
+	if i < 0 {
+		return oauthError("invalid_client"), nil
 	}
+	c := r.sim.store.clients[i]
 	c.status, c.code, c.userCode = "REQUESTED", r.sim.ids.next("deviceCode"), strings.ToUpper(r.sim.ids.next("userCode")[:8])
 	return jsonOK(map[string]any{"device_code": c.code, "user_code": c.userCode, "verification_uri": r.base() + "/tenant", "expires_in": 3600, "interval": 60}), nil
 }
@@ -198,10 +201,22 @@ func (r *request) grantDevice() (*response, error) {
 	return nil, badRequest("The user code %q is invalid.", in.UserCode)
 }
 
+// awaitsGrant says whether a form asks for the first token of a service account that nobody has allowed it yet.
+func (s *store) awaitsGrant(org *Org, form url.Values) bool {
+	return form.Get("grant_type") == deviceGrant && slices.ContainsFunc(s.clients, func(c *apiClient) bool {
+		return c.orgID == org.ID && c.id == form.Get("client_id") && c.status == "REQUESTED" && c.code == form.Get("device_code")
+	})
+}
+
+// mayLogIn says whether whoever registered may still log in: an API token goes with its user.
+func (c *apiClient) mayLogIn(org *Org) bool {
+	return c.service || slices.ContainsFunc(org.Users, func(u User) bool { return u.ID == c.userID && !u.Disabled })
+}
+
 // clientLogin opens a session for a registered client, nil if the form is none of it.
 func (r *request) clientLogin(org *Org, form url.Values) *apiClient {
 	for _, c := range r.sim.store.clients {
-		if c.orgID == org.ID && c.answers(form, r.sim) {
+		if c.orgID == org.ID && c.mayLogIn(org) && c.answers(form, r.sim) {
 			return c
 		}
 	}

@@ -3,6 +3,7 @@ package vcdsim_test
 import (
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,4 +78,48 @@ func TestARotatedTokenIsLostWithTheAnswer(t *testing.T) {
 	c.Expect(c.call(http.MethodPost, cloudAPI+"serviceAccounts/urn:vcloud:serviceAccount:"+id+"/revoke", "").status).To(Equal(http.StatusNoContent))
 	c.Expect(c.refresh(again.json["refresh_token"].(string)).status).To(Equal(http.StatusBadRequest), "revoked")
 	c.advance(time.Minute)
+}
+
+func TestADeviceThatIsNotLoggedInAsksForAServiceAccountsToken(t *testing.T) {
+	c := start(t).user("admin")
+	registered := c.call(http.MethodPost, "/oauth/tenant/acme/register",
+		`{"client_name":"ccm","software_id":"11111111-2222-4333-8444-555555555555","scope":"urn:vcloud:role:Kubernetes%20Cloud%20Provider"}`)
+	id := registered.json["client_id"].(string)
+
+	device := *c
+	device.token = "" // it has nothing yet
+	asked := device.call(http.MethodPost, "/oauth/tenant/acme/device_authorization", "client_id="+id)
+	c.Expect(asked.status).To(Equal(http.StatusOK), string(asked.body))
+	form := map[string]string{"grant_type": "urn:ietf:params:oauth:grant-type:device_code", "client_id": id, "device_code": asked.json["device_code"].(string)}
+	c.Expect(device.oauth(form).json).To(HaveKeyWithValue("error", "authorization_pending"), "it is to ask again")
+	form["device_code"] = "another"
+	c.Expect(device.oauth(form).json).To(HaveKeyWithValue("error", "invalid_grant"))
+	unknown := device.call(http.MethodPost, "/oauth/tenant/acme/device_authorization", "client_id=x")
+	c.Expect(unknown.json).To(HaveKeyWithValue("error", "invalid_client"))
+	granted := device.call(http.MethodPost, cloudAPI+"deviceLookup/grant", `{"userCode":"`+asked.json["user_code"].(string)+`"}`)
+	c.Expect(granted.status).To(Equal(http.StatusUnauthorized), "somebody has to say yes who may")
+}
+
+func TestAnAPITokenGoesWithItsUserAndOrganisation(t *testing.T) {
+	c := start(t)
+	client := c.call(http.MethodPost, "/oauth/tenant/acme/register", `{"client_name":"mine"}`).json["client_id"].(string)
+	made := c.oauth(map[string]string{"grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer", "client_id": client, "assertion": c.token})
+	token := made.json["refresh_token"].(string)
+	c.Expect(c.refresh(token).status).To(Equal(http.StatusOK))
+
+	p := c.provider()
+	user := ""
+	for _, u := range c.model().Users {
+		if u.Name == "capvcd" {
+			user = "/api/admin/user/" + u.ID
+		}
+	}
+	body := string(p.get(user).body)
+	p.Expect(body).To(ContainSubstring("<IsEnabled>true</IsEnabled>"))
+	p.Expect(p.call(http.MethodPut, user, strings.Replace(body, "<IsEnabled>true<", "<IsEnabled>false<", 1)).status).To(Equal(http.StatusOK))
+	c.Expect(c.refresh(token).json).To(HaveKeyWithValue("error", "invalid_grant"), "its user may not log in")
+	c.Expect(c.refresh("ccm-api-token").status).To(Equal(http.StatusOK), "another may")
+
+	p.Expect(p.call(http.MethodPost, "/api/admin/org/"+c.model().ID+"/action/disable", "").status).To(Equal(http.StatusNoContent))
+	c.Expect(c.refresh("ccm-api-token").json).To(HaveKeyWithValue("error", "invalid_grant"), "nobody of the organisation")
 }

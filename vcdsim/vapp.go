@@ -2,6 +2,7 @@ package vcdsim
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
@@ -245,22 +246,28 @@ func (r *request) putNetworks() (*response, error) {
 	return r.accepted(r.sim.startTask(r, w, v.entity(), []string{v.ID})), nil
 }
 
-// removable refuses to take a network away from NICs, or from a vApp that runs.
+// removable refuses to take a network away from a vApp that runs or, if that is assumed, from NICs.
 func (r *request) removable(v, after *VApp) error {
 	for _, n := range v.Networks {
 		if after.network(n.Name) != nil {
 			continue
 		}
-		for _, vm := range r.sim.store.vmsOf(v.ID) {
-			for _, nic := range vm.NICs {
-				if nic.Network == n.Name {
-					return badRequest("The network %q cannot be removed: it is in use by VM %q.", n.Name, vm.Name)
-				}
-			}
+		if vm := r.sim.store.userOf(v, n.Name); vm != nil && r.sim.assume.UsedNetworkStays {
+			return badRequest("The network %q cannot be removed: it is in use by VM %q.", n.Name, vm.Name)
 		}
 		if r.sim.store.running(v) && r.sim.assume.RunningBlocksNetworkRemoval {
 			return refuse(http.StatusConflict, "CONFLICT",
 				"The requested operation could not be executed on vApp %q. Stop the vApp and try again.", v.Name)
+		}
+	}
+	return nil
+}
+
+// userOf is a VM of a vApp with a NIC on a network, nil if there is none.
+func (s *store) userOf(v *VApp, network string) *VM {
+	for _, vm := range s.vmsOf(v.ID) {
+		if slices.ContainsFunc(vm.NICs, func(nic NIC) bool { return nic.Network == network }) {
+			return vm
 		}
 	}
 	return nil

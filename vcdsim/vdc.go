@@ -42,7 +42,7 @@ var vdcActions = [][2]string{
 	{"/action/captureVApp", "captureVAppParams"},
 	{"/action/composeVApp", "composeVAppParams"},
 	{"/disk", "diskCreateParams"},
-	{"/action/createVm", "createVmParams"},
+	{"/action/createVm", "CreateVmParams"},
 	{"/action/instantiateVmFromTemplate", "instantiateVmTemplateParams"},
 }
 

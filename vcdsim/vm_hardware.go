@@ -74,8 +74,12 @@ func (r *request) diskItems(element string, vm *VM) []*xmltree.Node {
 		"ResourceSubType": "VirtualSCSI", "ResourceType": 6,
 	})}
 	for i, d := range vm.Disks {
+		bus, subtype := busSCSI, busSubtype
+		if x := r.sim.store.disks[d.DiskID]; x != nil {
+			bus, subtype = x.BusType, x.BusSubType
+		}
 		host := xmltree.New("rasd:HostResource", xmltree.A(vcloudPrefix+"storageProfileHref", r.href("vdcstorageProfile", d.StorageProfileID)),
-			xmltree.A(vcloudPrefix+"busType", 6), xmltree.A(vcloudPrefix+"busSubType", "VirtualSCSI"), xmltree.A(vcloudPrefix+"capacity", d.SizeMiB),
+			xmltree.A(vcloudPrefix+"busType", bus), xmltree.A(vcloudPrefix+"busSubType", subtype), xmltree.A(vcloudPrefix+"capacity", d.SizeMiB),
 			xmltree.A(vcloudPrefix+"iops", 0), xmltree.A(vcloudPrefix+"storageProfileOverrideVmDefault", d.StorageProfileID != vm.StorageProfileID))
 		if d.DiskID != "" {
 			host.Add(xmltree.A(vcloudPrefix+"disk", r.href("disk", d.DiskID)))

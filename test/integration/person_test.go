@@ -64,5 +64,5 @@ func (l *life) attachDisk() {
 	disk := l.State().Disks[0].ID
 	p.post("/api/vApp/vm-"+vm+"/disk/action/attach",
 		`<DiskAttachOrDetachParams `+vcloud+`><Disk href="`+l.URL()+`/api/disk/`+disk+`"/></DiskAttachOrDetachParams>`)
-	l.g.Eventually(func() string { return l.State().Disks[0].AttachedTo }, patience).Should(Equal(vm))
+	l.g.Eventually(func() []string { return l.State().Disks[0].AttachedTo }, patience).Should(ConsistOf(vm))
 }

@@ -1,0 +1,51 @@
+package vcdsim_test
+
+import (
+	"net/http"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestASharedDiskIsOnSeveralVMs(t *testing.T) {
+	c := start(t)
+	vapp := c.vapp("cluster")
+	a, b := c.vm(vapp, "a"), c.vm(vapp, "b")
+	create := func(attrs string) (href, param string) {
+		made := c.ok(http.MethodPost, c.vdc()+"/disk", `<DiskCreateParams `+xmlns+`><Disk name="data" sizeMb="1024" `+attrs+`/></DiskCreateParams>`)
+		href = made.xml.Attr("href")
+		return href, `<DiskAttachOrDetachParams ` + xmlns + `><Disk href="` + href + `"/></DiskAttachOrDetachParams>`
+	}
+	attached := func(disk string) int { return len(c.get(disk + "/attachedVms").xml.All("VmReference")) }
+
+	disk, param := create(`shareable="true"`)
+	c.Expect(c.get(disk).xml.Attr("shareable")).To(Equal("true"), "the CSI driver compares it with what it asked for")
+	c.Expect(c.get(disk).xml.Attr("sharingType")).To(Equal("DiskSharing"))
+	c.Expect(c.get(disk).xml.At("Owner", "User").Attr("name")).To(Equal("capvcd"))
+	c.ok(http.MethodPost, a+"/disk/action/attach", param)
+	c.refused(http.MethodPost, a+"/disk/action/attach", param, 400, "BAD_REQUEST")
+	c.ok(http.MethodPost, b+"/disk/action/attach", param)
+	c.Expect(attached(disk)).To(Equal(2))
+	row := c.records("type=disk&filter=isShareable==true;attachedVmCount==2;ownerName==capvcd")
+	c.Expect(row).To(HaveLen(1))
+	c.Expect(row[0].Attr("busTypeDesc")).To(Equal("SCSI"))
+	c.ok(http.MethodPost, a+"/disk/action/detach", param)
+	c.refused(http.MethodPost, a+"/disk/action/detach", param, 400, "BAD_REQUEST")
+	c.refused(http.MethodDelete, disk, "", 400, "BAD_REQUEST")
+	c.Expect(c.sim.State().Disks[0].AttachedTo).To(ConsistOf(c.state("b").ID))
+	c.ok(http.MethodPost, b+"/disk/action/detach", param)
+	c.ok(http.MethodDelete, disk, "")
+
+	disk, param = create(`busType="20" busSubType="ahci"`)
+	c.Expect(c.get(disk).xml.Attr("shareable")).To(Equal("false"))
+	c.ok(http.MethodPost, a+"/disk/action/attach", param)
+	c.refused(http.MethodPost, b+"/disk/action/attach", param, 400, "BAD_REQUEST")
+	c.Expect(attached(disk)).To(Equal(1))
+	var buses []string
+	for _, item := range c.get(a + "/virtualHardwareSection/disks").xml.All("Item") {
+		if host := item.At("HostResource"); host != nil {
+			buses = append(buses, host.Attr("busType"))
+		}
+	}
+	c.Expect(buses).To(Equal([]string{"6", "20"}), "the disk is on the bus it was made for")
+}
