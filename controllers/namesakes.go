@@ -78,7 +78,8 @@ func ownVApp(c, other *infrav1.VCDCluster) bool {
 	return ptr.Deref(c.Status.Initialization.Provisioned, false) && vAppName(c, clusterName(c, nil)) != vAppName(other, clusterName(other, nil))
 }
 
-// hasTwin says whether another VCDMachine, which stays, has the same VM.
+// hasTwin says whether another VCDMachine, which stays, has the same VM. Naming it is not enough, as anybody can who may create one: the
+// machine must have been found to be the VM's own.
 func (s *machineScope) hasTwin(ctx context.Context) (bool, error) {
 	if s.vcdMachine.Spec.ProviderID == "" {
 		return false, nil
@@ -89,7 +90,8 @@ func (s *machineScope) hasTwin(ctx context.Context) (bool, error) {
 	}
 	for i := range list.Items {
 		other := &list.Items[i]
-		if other.UID != s.vcdMachine.UID && other.Spec.ProviderID == s.vcdMachine.Spec.ProviderID && other.DeletionTimestamp.IsZero() {
+		if other.UID != s.vcdMachine.UID && other.Spec.ProviderID == s.vcdMachine.Spec.ProviderID && other.DeletionTimestamp.IsZero() &&
+			ptr.Deref(other.Status.Initialization.Provisioned, false) {
 			return true, nil
 		}
 	}

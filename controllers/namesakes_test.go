@@ -71,3 +71,14 @@ func TestCopyOfAClusterTakesNothingFromTheOriginal(t *testing.T) {
 	w.deleteCluster()
 	w.Expect(w.sim.State().VApps).To(BeEmpty())
 }
+
+func TestMachineThatOnlyNamesAVMDoesNotKeepIt(t *testing.T) {
+	w := newWorld(t, machines("a")...)
+	w.ready("a")
+	m := &infrav1.VCDMachine{Spec: w.vcdMachine("a").Spec}
+	copied(w, w.vcdMachine("a"), m, "claims-a")
+
+	w.deleteMachine("a")
+
+	w.Expect(w.sim.State().VMs).To(BeEmpty())
+}
