@@ -113,15 +113,10 @@ func (l *LoadBalancers) GetLoadBalancer(ctx context.Context, _ string, s *corev1
 		return nil, false, err
 	}
 	for _, place := range all {
-		want, err := l.absent(s, place)
-		if err != nil {
+		switch nothing, err := l.nothing(ctx, s, place); {
+		case err != nil:
 			return nil, false, err
-		}
-		plan, err := l.opts.Balancer.Plan(ctx, place, PlanRequest{Want: want})
-		if err != nil {
-			return nil, false, fmt.Errorf("looking for what is left of the load balancer: %w", err)
-		}
-		if !plan.Done() {
+		case !nothing:
 			return s.Status.LoadBalancer.DeepCopy(), true, nil
 		}
 	}

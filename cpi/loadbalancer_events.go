@@ -19,6 +19,8 @@ const (
 	reasonRefused = "LoadBalancerRefused"
 	// reasonLeft is for what cannot be removed where a load balancer was before.
 	reasonLeft = "LoadBalancerLeftBehind"
+	// reasonStays is for what cannot be removed with its Service until somebody does something.
+	reasonStays = "LoadBalancerStays"
 	// reasonPlan is for plans of dry runs.
 	reasonPlan = "LoadBalancerPlan"
 	// reasonHealed is for wishes that can be met again.

@@ -2,12 +2,14 @@ package cpi
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 )
 
@@ -59,4 +61,47 @@ func TestWhatTheCloudDoesNotMakeOfANewLoadBalancerStays(t *testing.T) {
 	b.mustRetry(err, "RealizationFailed")
 	b.Expect(status).To(Equal(&corev1.LoadBalancerStatus{}))
 	b.Expect(b.balancer.left()).To(Equal(2), "it is tried again as it is, not made anew each time")
+}
+
+func TestWhatKeepsAServiceFromGoingIsToldWithItsRemedy(t *testing.T) {
+	refused := func(text string) error { return fmt.Errorf("%w: %s", lb.ErrRefused, text) }
+	for _, tc := range []struct {
+		name string
+		s    *corev1.Service
+		hurt func(*fakeBalancer)
+		told []string // words of one event; none: no event
+	}{
+		{
+			"a gateway of the configuration that cannot be found, where the Service may have been", balanced("web"),
+			func(f *fakeBalancer) { f.lost = map[string]error{"slow": refused("no network dmz")} },
+			[]string{"Warning LoadBalancerStays", "gateway slow", "no network dmz", "correct it there"},
+		},
+		{
+			"a gateway that is gone, where the Service has been", balanced("web", standingAt("main")), func(f *fakeBalancer) { f.planErr = refused("no such gateway") },
+			[]string{"Warning LoadBalancerStays", "at main", "no such gateway", "vcloud-standing-at"},
+		},
+		{
+			"an outage, which ends by itself", balanced("web"), func(f *fakeBalancer) { f.lost = map[string]error{"slow": lb.ErrUnknown} }, nil,
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b := newBench(t, tc.s)
+			tc.hurt(b.balancer)
+
+			for range 2 {
+				_, _, err := b.them.GetLoadBalancer(t.Context(), "", tc.s)
+				b.Expect(err).To(HaveOccurred(), "it stays")
+			}
+
+			told := b.told()
+			b.Expect(told).To(HaveLen(min(1, len(tc.told))), "once")
+			for _, words := range tc.told {
+				b.Expect(told[0]).To(ContainSubstring(words))
+			}
+		})
+	}
+}
+
+func standingAt(place string) func(*corev1.Service) {
+	return func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, service.PlacesAnnotation, place) }
 }

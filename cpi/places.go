@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -82,12 +83,39 @@ func (l *LoadBalancers) all(ctx context.Context) ([]string, error) {
 	return ids, errors.Join(wrong...)
 }
 
-// standing are the ids of the places where something of a Service may be: those written down on it, else all.
+// standing are the ids of the places where something of a Service may be that is to go: those written down on it, else all.
 func (l *LoadBalancers) standing(ctx context.Context, s *corev1.Service) ([]string, error) {
 	if written := l.written(s); len(written) > 0 {
 		return written, nil
 	}
-	return l.all(ctx)
+	ids, err := l.all(ctx)
+	if err != nil {
+		l.stays(s, err, "nothing on the Service says on which gateways it has been, and one of the configuration cannot be found: correct it there, or take it out if "+
+			"it is gone from VCD, and restart the cloud controller manager")
+	}
+	return ids, err
+}
+
+// nothing says whether nothing of a Service is left at a place.
+func (l *LoadBalancers) nothing(ctx context.Context, s *corev1.Service, place string) (bool, error) {
+	want, err := l.absent(s, place)
+	if err != nil {
+		return false, err
+	}
+	plan, err := l.opts.Balancer.Plan(ctx, place, PlanRequest{Want: want})
+	if err != nil {
+		l.stays(s, err, fmt.Sprintf("it cannot be seen what is left of it at %s: if the provider has deleted this gateway, take it out of annotation %s", place, service.PlacesAnnotation))
+		return false, fmt.Errorf("looking for what is left of the load balancer: %w", err)
+	}
+	return plan.Done(), nil
+}
+
+// stays tells why a Service cannot go and what is to be done, if somebody has to do something.
+func (l *LoadBalancers) stays(s *corev1.Service, err error, remedy string) {
+	if errors.Is(err, lb.ErrRefused) {
+		why := strings.ReplaceAll(err.Error(), "\n", "; ")
+		l.teller.notices(s, []lb.Finding{{Reason: reasonStays, Message: fmt.Sprintf("The load balancer cannot be removed: %s (%s)", remedy, why)}})
+	}
 }
 
 // written are the ids that are written down on a Service.
