@@ -39,6 +39,7 @@ type fakeBalancer struct {
 	stuck   []lb.Finding  // as long as nothing else is to be done; then the first port has a problem
 	hold    chan struct{} // steps of the place "slow" wait for it
 	lagging bool          // what is written is not seen
+	stale   bool          // what was seen earlier shows nothing
 	old     bool
 	lost    map[string]error  // why places cannot be found, by name
 	same    map[string]string // ids of places, by name; else it is the name, or main
@@ -71,6 +72,9 @@ func (f *fakeBalancer) Plan(_ context.Context, place string, r PlanRequest) (lb.
 		return lb.Plan{}, f.planErr
 	}
 	have, d := f.at(place, r.Want.Owner.UID), r.Want
+	if f.stale && !r.Fresh {
+		have = nil
+	}
 	if r.Follow {
 		return follow(have, d), nil
 	}

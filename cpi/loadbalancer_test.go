@@ -73,6 +73,19 @@ func TestWhatCannotBeSaidIsNotGone(t *testing.T) {
 	b.Expect(b.them.EnsureLoadBalancerDeleted(context.Background(), "", s)).To(MatchError(lb.ErrUnknown))
 }
 
+func TestWhatWasNotSeenEarlierIsNotGone(t *testing.T) {
+	s := balanced("web")
+	b := newBench(t, s)
+	_, err := b.ensure(s)
+	b.Expect(err).NotTo(HaveOccurred())
+	b.balancer.stale = true // as when another process made it after we had looked
+
+	_, exists, err := b.them.GetLoadBalancer(context.Background(), "", s)
+
+	b.Expect(err).NotTo(HaveOccurred())
+	b.Expect(exists).To(BeTrue())
+}
+
 func TestNothingIsWrittenBeforeTheIntent(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t) // the API server does not know the Service

@@ -96,18 +96,24 @@ func (l *LoadBalancers) standing(ctx context.Context, s *corev1.Service) ([]stri
 	return ids, err
 }
 
-// nothing says whether nothing of a Service is left at a place.
+// nothing says whether nothing of a Service is left at a place. What was seen earlier proves only that something is: another process may have
+// made more since.
 func (l *LoadBalancers) nothing(ctx context.Context, s *corev1.Service, place string) (bool, error) {
 	want, err := l.absent(s, place)
 	if err != nil {
 		return false, err
 	}
-	plan, err := l.opts.Balancer.Plan(ctx, place, PlanRequest{Want: want})
-	if err != nil {
-		l.stays(s, err, fmt.Sprintf("it cannot be seen what is left of it at %s: if the provider has deleted this gateway, take it out of annotation %s", place, service.PlacesAnnotation))
-		return false, fmt.Errorf("looking for what is left of the load balancer: %w", err)
+	for _, fresh := range []bool{false, true} {
+		plan, err := l.opts.Balancer.Plan(ctx, place, PlanRequest{Want: want, Fresh: fresh})
+		if err != nil {
+			l.stays(s, err, fmt.Sprintf("it cannot be seen what is left of it at %s: if the provider has deleted this gateway, take it out of annotation %s", place, service.PlacesAnnotation))
+			return false, fmt.Errorf("looking for what is left of the load balancer: %w", err)
+		}
+		if !plan.Done() {
+			return false, nil
+		}
 	}
-	return plan.Done(), nil
+	return true, nil
 }
 
 // stays tells why a Service cannot go and what is to be done, if somebody has to do something.

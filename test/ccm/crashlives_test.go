@@ -1,8 +1,10 @@
 package ccm
 
 import (
+	"context"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -208,6 +210,67 @@ func tellClass(t *testing.T, w *world) (*service, []flow, []flow) {
 			s.served()
 		}},
 	}, []flow{{"delete", (*service).delete}}
+}
+
+// TestServicesThatAreDeletedWhileNobodyLooks kills the controller after each write of a creation in turn, and deletes the Service before another
+// one starts: what had been made until then goes all the same.
+func TestServicesThatAreDeletedWhileNobodyLooks(t *testing.T) {
+	t.Parallel()
+	for _, way := range ways() {
+		t.Run("by gateway "+way, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "deserted"+way, worldOption{settings: only(way)})
+			writes := int64(0)
+			for w.deserts(t, writes+1) {
+				writes++
+			}
+			t.Logf("killed after each of %d writes", writes)
+			NewWithT(t).Expect(writes).To(BeNumerically(">", 2))
+		})
+	}
+}
+
+// deserts makes a Service that is deleted while the controller is dead, which dies after so many writes; false means that there are fewer.
+func (w *world) deserts(t *testing.T, after int64) bool {
+	t.Helper()
+	g := NewWithT(t)
+	var writes atomic.Int64
+	dies, dead := make(chan struct{}), make(chan struct{})
+	w.vcd().SetGate(func(_ context.Context, m vcdsim.Moment, r vcdsim.Request) bool {
+		if m != vcdsim.Worked || !r.Changes() || r.Status >= http.StatusMultipleChoices {
+			return true
+		}
+		n := writes.Add(1)
+		if n < after {
+			return true
+		}
+		if n == after {
+			close(dies)
+		}
+		<-dead
+		return false
+	})
+	defer w.vcd().SetGate(nil)
+	s := w.service(t, "web", ports(port("a", 81), port("b", 82)))
+	died := false
+	g.Eventually(func() (err error) {
+		select {
+		case <-dies:
+			died = true
+		default:
+			_, err = s.unserved()
+		}
+		return err
+	}, patience, poll).Should(Succeed())
+	if died {
+		g.Expect(w.controller.Kill()).To(Succeed())
+		g.Expect(w.client.Delete(t.Context(), &corev1.Service{ObjectMeta: metaOf(s)})).To(Succeed())
+		w.vcd().SetGate(nil)
+		close(dead)
+		g.Expect(w.controller.Start(t.Context())).To(Succeed())
+	}
+	s.delete()
+	return died
 }
 
 // TestCrashesWhileNodesComeAndGo is run by itself: it changes the nodes that all load balancers send to. They are members of one IP set, or
