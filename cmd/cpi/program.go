@@ -31,7 +31,7 @@ const (
 	// logoutTimeout is how long sessions may take to be closed at the end.
 	logoutTimeout = 5 * time.Second
 	// minTaskPoll and maxTaskPoll bound how often running tasks are asked for.
-	minTaskPoll, maxTaskPoll = 100 * time.Millisecond, time.Minute
+	minTaskPoll, maxTaskPoll = 10 * time.Millisecond, time.Minute
 )
 
 // A program is what the configuration makes of the flags.

@@ -250,7 +250,6 @@ func (w *world) deserts(t *testing.T, after int64) bool {
 		<-dead
 		return false
 	})
-	defer w.vcd().SetGate(nil)
 	s := w.service(t, "web", ports(port("a", 81), port("b", 82)))
 	died := false
 	g.Eventually(func() (err error) {
@@ -262,10 +261,10 @@ func (w *world) deserts(t *testing.T, after int64) bool {
 		}
 		return err
 	}, patience, poll).Should(Succeed())
+	w.vcd().SetGate(nil)
 	if died {
 		g.Expect(w.controller.Kill()).To(Succeed())
 		g.Expect(w.client.Delete(t.Context(), &corev1.Service{ObjectMeta: metaOf(s)})).To(Succeed())
-		w.vcd().SetGate(nil)
 		close(dead)
 		g.Expect(w.controller.Start(t.Context())).To(Succeed())
 	}
@@ -273,11 +272,12 @@ func (w *world) deserts(t *testing.T, after int64) bool {
 	return died
 }
 
-// TestCrashesWhileNodesComeAndGo is run by itself: it changes the nodes that all load balancers send to. They are members of one IP set, or
-// of each pool where there is no right to make IP sets.
-func TestCrashesWhileNodesComeAndGo(t *testing.T) {
-	sets := newWorld(t, "crash-node", worldOption{settings: only(twoArm)})
-	pools := newWorld(t, "crash-members", worldOption{settings: only(oneArm)})
+// crashesWhileNodesComeAndGo kills the controllers of two worlds at each write that follows a node. Nodes are members of one IP set, or of each
+// pool where there is no right to make IP sets.
+func crashesWhileNodesComeAndGo(t *testing.T, h *house) {
+	t.Helper()
+	sets := newWorld(t, "crash-node", worldOption{house: h, settings: only(twoArm)})
+	pools := newWorld(t, "crash-members", worldOption{house: h, settings: only(oneArm)})
 	pools.vcd().Faults().Add(vcdsim.Fault{Operation: "POST /cloudapi/1.0.0/firewallGroups", Status: http.StatusForbidden, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN"})
 	worlds := []*world{sets, pools}
 	var all []*service

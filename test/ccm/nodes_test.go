@@ -123,9 +123,25 @@ func TestLossOfRightsDeletesNoNode(t *testing.T) {
 	}, "80s", "1s").Should(Equal(standing + 1))
 }
 
-// TestMembersFollowNodes is run by itself: it changes the nodes that all load balancers send to.
+// TestMembersFollowNodes has a house of its own: it changes the nodes that all load balancers there send to.
 func TestMembersFollowNodes(t *testing.T) {
-	w := common(t)
+	t.Parallel()
+	h := ownHouse(t, "members")
+	for _, tc := range []struct {
+		name string
+		run  func(*testing.T, *house)
+	}{
+		{"at the price of one read and one write", budgetOfANode},
+		{"whatever becomes of them", membersFollow},
+		{"though the controller dies again and again", crashesWhileNodesComeAndGo},
+	} {
+		t.Run(tc.name, func(t *testing.T) { tc.run(t, h) })
+	}
+}
+
+func membersFollow(t *testing.T, h *house) {
+	t.Helper()
+	w := newWorld(t, "members", worldOption{house: h, args: []string{nodeControllers}})
 	g := NewWithT(t)
 	var all []*service
 	for _, way := range ways() {

@@ -28,6 +28,7 @@ func TestServices(t *testing.T) {
 		{"a health check of its own follows the traffic policy", trafficPolicy},
 		{"session affinity is switched on and off", affinity},
 		{"what was deleted by hand comes back", drifted},
+		{"pools that were deleted or changed by hand come back", driftedPools},
 	} {
 		for _, way := range ways() {
 			name := scenario.name
@@ -206,6 +207,14 @@ func drifted(t *testing.T, w *world, way change) {
 	s.g.Expect(s.served()).To(Equal(addresses))
 	v.deleteByHand(t, s.uid, natPath, profilesPath)
 	s.g.Expect(s.served()).To(Equal(addresses))
+}
+
+func driftedPools(t *testing.T, w *world, way change) {
+	t.Helper()
+	s := w.service(t, "web", way, ports(port("a", 81), port("b", 82)))
+	addresses := s.served()
+
+	v := w.vcd()
 	v.deleteByHand(t, s.uid, servicesPath, poolsPath)
 	s.g.Expect(s.served()).To(Equal(addresses))
 	// Lists do not tell members: those that were changed are found when a pool is read for another reason, or in its turn.

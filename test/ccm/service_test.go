@@ -38,6 +38,18 @@ func (w *world) service(t *testing.T, name string, changes ...change) *service {
 
 func (w *world) serviceIn(t *testing.T, namespace, name string, changes ...change) *service {
 	t.Helper()
+	s := w.newService(t, namespace, name, changes...)
+	t.Cleanup(func() {
+		if !t.Failed() {
+			s.delete()
+		}
+	})
+	return s
+}
+
+// newService makes a Service that nobody deletes.
+func (w *world) newService(t *testing.T, namespace, name string, changes ...change) *service {
+	t.Helper()
 	s := &service{world: w, t: t, g: NewWithT(t), key: client.ObjectKey{Namespace: namespace, Name: name}}
 	svc := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{}, Labels: map[string]string{worldLabel: w.name}},
@@ -53,11 +65,6 @@ func (w *world) serviceIn(t *testing.T, namespace, name string, changes ...chang
 	}
 	s.g.Expect(w.client.Create(t.Context(), svc)).To(Succeed())
 	s.uid = string(svc.UID)
-	t.Cleanup(func() {
-		if !t.Failed() {
-			s.delete()
-		}
-	})
 	return s
 }
 
