@@ -101,6 +101,9 @@ func TestRetryAfter(t *testing.T) {
 		{"a date", "Sat, 01 Aug 2026 12:01:00 GMT", time.Minute},
 		{"a date in the past is no delay", "Sat, 01 Aug 2026 11:00:00 GMT", 0},
 		{"nonsense is no delay", "soon", 0},
+		{"a day is not waited for", "86400", maxRetryAfter},
+		{"nor more seconds than there are", "9223372036854775807", maxRetryAfter},
+		{"nor a date by a clock that is ahead", "Sun, 02 Aug 2026 12:00:00 GMT", maxRetryAfter},
 		{"nothing is no delay", "", 0},
 	}
 	for _, tt := range tests {

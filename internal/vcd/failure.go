@@ -77,13 +77,17 @@ func tidyMessage(message string) string {
 	return message
 }
 
+// maxRetryAfter bounds how long a site is left alone because it says so: what is in front of it may name a day, or have another
+// idea of the time, and whoever asks once in a while is no burden.
+const maxRetryAfter = 5 * time.Minute
+
 // parseRetryAfter reads the header in both its forms, seconds and a date.
 func parseRetryAfter(value string, now time.Time) time.Duration {
 	if seconds, err := strconv.Atoi(strings.TrimSpace(value)); err == nil && seconds > 0 {
-		return time.Duration(seconds) * time.Second
+		return time.Duration(min(seconds, int(maxRetryAfter.Seconds()))) * time.Second
 	}
 	if at, err := http.ParseTime(value); err == nil && at.After(now) {
-		return at.Sub(now)
+		return min(at.Sub(now), maxRetryAfter)
 	}
 	return 0
 }

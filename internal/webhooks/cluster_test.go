@@ -117,7 +117,8 @@ func TestVCDClusterValues(t *testing.T) {
 		{"an interface is not the loopback", nic("lo"), nicField, "loopback"},
 		{"an interface has no space", nic("eth 0"), nicField, "such as eth0"},
 
-		{"a vApp can have a name of its own", vApp("Production (acme)"), nil, ""},
+		{"a vApp can have a name of its own", vApp("Production: acme #1"), nil, ""},
+		{"the name of a vApp can be asked for", vApp("Production (acme)"), vAppField, "must not contain any of"},
 		{"the name of a vApp is short enough", vApp(strings.Repeat("a", 129)), vAppField, "at most 128"},
 		{"the name of a vApp has no space at its end", vApp("a "), vAppField, "space"},
 		{"the cluster's name is short enough for its vApp", func(c *infrav1.VCDCluster) { c.Name = strings.Repeat("a", 129) }, []string{"metadata.name"}, "spec.vApp.name"},

@@ -76,6 +76,9 @@ func imageErrors(value string, path *field.Path) field.ErrorList {
 	return nil
 }
 
+// filterMeta are the characters that VCD's queries have no way to carry in a name: a vApp that has one could not be found again.
+const filterMeta = ";,()*=!<>\"'\\"
+
 // vcdNameErrors returns why value cannot be the name of a vApp.
 func vcdNameErrors(value string, path *field.Path) field.ErrorList {
 	if len(value) > maxVAppName {
@@ -83,6 +86,9 @@ func vcdNameErrors(value string, path *field.Path) field.ErrorList {
 	}
 	if strings.TrimSpace(value) != value || strings.ContainsFunc(value, unicode.IsControl) {
 		return invalid(path, value, "must not begin or end with a space and must not contain control characters")
+	}
+	if strings.ContainsAny(value, filterMeta) {
+		return invalid(path, value, "must not contain any of "+filterMeta+": VCD could not be asked for it")
 	}
 	return nil
 }
