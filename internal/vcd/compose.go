@@ -155,6 +155,9 @@ func (s *Session) ComposeVApp(ctx context.Context, vdc VDC, spec VAppSpec) (VApp
 		return VApp{}, Task{}, err
 	}
 	created := s.vAppFrom(&doc)
+	if created.ID == "" {
+		return VApp{}, Task{}, &connectionError{ErrUnavailable, "the answer to composing vApp " + spec.Name + " is none of VCD"}
+	}
 	s.lookups.put(key("vapp", vdc.ID, spec.Name), created.ID)
 	return created, s.composeTask(&doc, created), nil
 }

@@ -1,8 +1,12 @@
 package vcd
 
 import (
+	"bytes"
 	"context"
+	"encoding/xml"
+	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -15,12 +19,36 @@ const pageSize = 128
 // maxFilter bounds the length of one filter, so that URLs stay short enough for every proxy.
 const maxFilter = 4000
 
-// queryPage asks the query service for one page of records.
+// queryPage asks the query service for one page of records. That it finds nothing is proof of something, so it must be the service that says
+// so: there is no VCD without one, and a page of something in front of VCD may well be XML.
 func (s *Session) queryPage(ctx context.Context, kind, filter string, page int, sortBy string, into *types.QueryResultRecordsType) error {
-	return s.getXML(ctx, "/api/query", params(
+	body, err := s.do(ctx, call{method: http.MethodGet, path: "/api/query", query: params(
 		"type", s.queryType(kind), "format", "records", "page", strconv.Itoa(page), "pageSize", strconv.Itoa(pageSize),
 		"sortAsc", sortBy, "filterEncoded", "true", "filter", filter,
-	), into)
+	)})
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return &connectionError{ErrUnavailable, "what answers has no query service of VCD: " + err.Error()}
+	case err != nil:
+		return err
+	case rootOf(body) != "QueryResultRecords":
+		return &connectionError{ErrUnavailable, "the answer is no list of VCD"}
+	}
+	return decodeXML(body, into)
+}
+
+// rootOf returns the name of the outermost element of a document; empty if there is none.
+func rootOf(body []byte) string {
+	decoder := xml.NewDecoder(bytes.NewReader(body))
+	for {
+		token, err := decoder.Token()
+		if err != nil {
+			return ""
+		}
+		if start, ok := token.(xml.StartElement); ok {
+			return start.Name.Local
+		}
+	}
 }
 
 // queryType returns the name of a query for this session: a provider asks for the administrator's view.

@@ -41,7 +41,7 @@ func TestRequestsFollowTheSchema(t *testing.T) {
 	f.on("GET /api/vApp/vapp-{id}/networkConfigSection", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, `<NetworkConfigSection xmlns="%s" xmlns:ovf="%s"><ovf:Info/></NetworkConfigSection>`, namespaceVCloud, namespaceOVF)
 	})
-	f.on("GET /api/vApp/vapp-{id}", func(w http.ResponseWriter, _ *http.Request) { answer(w, `<VApp deployed="true"/>`) })
+	f.on("GET /api/vApp/vapp-{id}", func(w http.ResponseWriter, _ *http.Request) { answer(w, `<VApp id="%s" deployed="true"/>`, testVApp) })
 	s := session(t, f)
 	ctx := t.Context()
 	network := Ref{ID: "urn:vcloud:network:66666666-6666-4666-8666-666666666666", Name: "nodes"}

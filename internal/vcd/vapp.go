@@ -69,7 +69,11 @@ func (s *Session) VApp(ctx context.Context, id string) (VApp, error) {
 	if err := s.getXML(ctx, pathOf(kindVApp, id), "", &doc); err != nil {
 		return VApp{}, err
 	}
-	return s.vAppFrom(&doc), nil
+	found := s.vAppFrom(&doc)
+	if found.ID == "" {
+		return VApp{}, &connectionError{ErrUnavailable, "the answer is no vApp of VCD"}
+	}
+	return found, nil
 }
 
 func (s *Session) vAppFrom(doc *types.VApp) VApp {

@@ -26,6 +26,9 @@ func (s *Session) VM(ctx context.Context, id string) (VM, error) {
 		return VM{}, err
 	}
 	vm := vmFrom(&doc, s)
+	if vm.ID == "" {
+		return VM{}, &connectionError{ErrUnavailable, "the answer is no VM of VCD"}
+	}
 	if vm.Status == StatusPoweredOff && !vm.Deployed && len(vm.Tasks) == 0 {
 		s.documents.put(id, raw, read)
 	}
