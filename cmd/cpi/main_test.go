@@ -110,7 +110,7 @@ func TestAWrongConfigurationEndsTheProgram(t *testing.T) {
 func TestPollingAllTheTimeIsRefused(t *testing.T) {
 	_, err := run(t, rightConfig, nil, "--vcd-task-poll=1ms")
 
-	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("must be from 100ms to 1m")))
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("must be from 10ms to 1m")))
 }
 
 func TestAnotherProviderIsRefused(t *testing.T) {
