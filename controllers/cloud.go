@@ -34,6 +34,11 @@ type placements interface {
 	FindTemplate(ctx context.Context, catalog, template string) (vcd.Template, error)
 }
 
+// gateways finds edge gateways.
+type gateways interface {
+	FindGateway(ctx context.Context, nameOrURN string) (vcd.Ref, error)
+}
+
 // policies finds what machines are subject to.
 type policies interface {
 	FindSizingPolicy(ctx context.Context, vdc vcd.VDC, nameOrURN string) (vcd.Policy, error)
@@ -90,6 +95,7 @@ type history interface {
 // A session is what reconcilers need of a vcd.Session.
 type session struct {
 	placements
+	gateways
 	policies
 	inventory
 	vApps
@@ -119,7 +125,7 @@ func SessionsOf(pool *vcd.Pool) Sessions {
 			return nil, err
 		}
 		return &session{
-			placements: s, policies: s, inventory: s, vApps: s, vms: s, power: s, tasks: s, history: s, leases: s, namedDisks: s,
+			placements: s, gateways: s, policies: s, inventory: s, vApps: s, vms: s, power: s, tasks: s, history: s, leases: s, namedDisks: s,
 			balancers: func() balancers {
 				return edge.New(func(context.Context) (*vcd.Session, error) { return s, nil }, edge.Options{})
 			},

@@ -28,7 +28,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -105,9 +104,11 @@ type cloudProviderScope struct {
 	vcdCluster *infrav1.VCDCluster
 	cluster    *clusterv1.Cluster
 
-	shared shared         // set by credentials
-	oneArm *addons.OneArm // set by prerequisites
-	set    *corev1.Secret // with the manifests; nil: not written yet. Set by readSet
+	patcher *patch.Helper
+
+	shared   shared            // set by credentials
+	gateways map[string]string // URNs of the further edge gateways, by name. Set by findGateways
+	set      *corev1.Secret    // with the manifests; nil: not written yet. Set by readSet
 }
 
 // Reconcile brings the cloud controller manager of c into its workload cluster.
@@ -117,13 +118,12 @@ func (r *CloudProviderReconciler) Reconcile(ctx context.Context, c *infrav1.VCDC
 		return ctrl.Result{}, err
 	}
 	ctx = vcd.As(ctx, caller(c))
-	helper, err := patch.NewHelper(c, r.Client)
-	if err != nil {
+	if s.patcher, err = patch.NewHelper(c, r.Client); err != nil {
 		return ctrl.Result{}, fmt.Errorf("preparing to patch VCDCluster %s: %w", klog.KObj(c), err)
 	}
 	defer func() {
 		owned := patch.WithOwnedConditions{Conditions: []string{infrav1.CloudProviderReadyCondition}}
-		rerr = errors.Join(rerr, ignoreGone(c, helper.Patch(ctx, c, owned)))
+		rerr = errors.Join(rerr, ignoreGone(c, s.patcher.Patch(ctx, c, owned)))
 	}()
 	run, complete := s.bring, s.LookEvery
 	if c.Spec.CloudProvider.Mode != infrav1.CloudProviderManaged {
@@ -165,7 +165,7 @@ func (r *CloudProviderReconciler) newScope(ctx context.Context, c *infrav1.VCDCl
 // bring takes the next step to a workload cluster with our cloud controller manager in it.
 func (s *cloudProviderScope) bring(ctx context.Context) (outcome, error) {
 	for _, step := range []func(context.Context) (outcome, error){
-		s.prerequisites, s.readSet, s.credentials, s.choose, s.ready, s.first, s.write, s.look,
+		s.prerequisites, s.readSet, s.credentials, s.findGateways, s.choose, s.ready, s.first, s.write, s.look,
 	} {
 		if out, err := step(ctx); err != nil || out != done {
 			return out, err
@@ -180,12 +180,8 @@ func (s *cloudProviderScope) prerequisites(context.Context) (outcome, error) {
 	if c.Spec.InfraID == "" || c.Status.OVDC == nil || c.Status.OVDCNetwork == nil {
 		return wait(0, infrav1.WaitingForEarlierPhaseReason, "Waiting for "+infrav1.NetworkReadyCondition), nil
 	}
-	if arm := c.Spec.LoadBalancer.OneArm; arm != nil {
-		parsed, err := addons.ParseOneArm(arm.InternalRange)
-		if err != nil {
-			return stop(infrav1.LoadBalancerInvalidReason, "spec.loadBalancer.oneArm.internalRange: %v", err), nil
-		}
-		s.oneArm = &parsed
+	if _, err := balancerConfig(c, nil); err != nil {
+		return stop(infrav1.LoadBalancerInvalidReason, "%v", err), nil
 	}
 	return done, nil
 }

@@ -26,7 +26,11 @@ const (
 
 // render returns what the workload cluster is to have, all of it marked as this cluster's. Applied is when it was last applied anew.
 func (s *cloudProviderScope) render(applied string) ([]unstructured.Unstructured, error) {
-	config, err := s.config().YAML()
+	settings, err := s.config()
+	if err != nil {
+		return nil, err
+	}
+	config, err := settings.YAML()
 	if err != nil {
 		return nil, err //nolint:wrapcheck // It says what it did.
 	}
@@ -66,29 +70,6 @@ func (s *cloudProviderScope) data(config []byte) ([]unstructured.Unstructured, e
 // mark says of objects whose they are.
 func (s *cloudProviderScope) mark(objects []unstructured.Unstructured) {
 	addons.Annotate(objects, map[string]string{infrav1.CloudProviderOfAnnotation: s.vcdCluster.Spec.InfraID})
-}
-
-// config is what the cloud controller manager has to know.
-func (s *cloudProviderScope) config() addons.Config {
-	c := s.vcdCluster
-	config := addons.Config{
-		VCD: addons.VCDConfig{
-			Host: s.shared.config.Site, Org: c.Spec.Org, VDC: c.Status.OVDC.ID,
-			CABundle: string(s.shared.config.CABundle), Insecure: s.shared.config.Insecure,
-		},
-		LoadBalancer: addons.LoadBalancerConfig{
-			Network: c.Status.OVDCNetwork.Name, VIPSubnet: c.Spec.LoadBalancer.VIPSubnet, EngineGroup: c.Spec.LoadBalancer.ServiceEngineGroup,
-			OneArm: s.oneArm,
-		},
-		ClusterID: c.Spec.InfraID,
-	}
-	if !perMachine(c) { // Otherwise nodes are found by their provider IDs.
-		config.VApp = vAppName(c, s.cluster.Name)
-	}
-	if s.shared.serviceAccount {
-		config.VCD.ServiceAccountSecret = addons.ServiceAccountName
-	}
-	return config
 }
 
 // credentialFiles are the keys of the Secret that the cloud controller manager reads.

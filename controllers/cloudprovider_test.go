@@ -104,7 +104,7 @@ func TestTheCloudProviderIsConfiguredForItsCluster(t *testing.T) {
 	config := &corev1.ConfigMap{}
 	w.Expect(w.workload.Get(w.ctx, client.ObjectKey{Namespace: "kube-system", Name: "vcloud-ccm-configmap"}, config)).To(Succeed())
 	for _, line := range []string{
-		"clusterid: infra-1", "host: " + w.sim.URL(), "org: acme", "vdc: urn:vcloud:vdc:1", "network: nodes", "engineGroup: seg",
+		"clusterid: infra-1", "host: " + w.sim.URL(), "org: acme", "vdc: " + w.vdcURN(), "network: nodes", "engineGroup: seg",
 		"vipSubnet: 10.0.0.0/24", "startIP: 10.9.0.1", "endIP: 10.9.0.9", "vAppName: " + testCluster, "BEGIN CERTIFICATE",
 	} {
 		w.Expect(config.Data["vcloud-ccm-config.yaml"]).To(ContainSubstring(line))

@@ -20,6 +20,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
 const ccmImage = "registry.example.com/cloud-provider-for-cloud-director:v2.0.0"
@@ -34,7 +35,13 @@ type ccmWorld struct {
 
 func newCCMWorld(t *testing.T, objects ...client.Object) *ccmWorld {
 	t.Helper()
-	w := &ccmWorld{world: newWorld(t, objects...)}
+	return newCCMWorldOn(t, vcdsim.K8sTenant(), objects...)
+}
+
+// newCCMWorldOn makes one with a site that is given.
+func newCCMWorldOn(t *testing.T, model vcdsim.Model, objects ...client.Object) *ccmWorld {
+	t.Helper()
+	w := &ccmWorld{world: newWorldWith(t, vcdsim.Config{Profile: vcdsim.Instant, Model: model}, objects...)}
 	w.workload = fakeClient()
 	w.reconciler = w.newReconciler()
 	w.changeCluster(func(c *infrav1.VCDCluster) {
@@ -42,11 +49,17 @@ func newCCMWorld(t *testing.T, objects ...client.Object) *ccmWorld {
 		c.Spec.CloudProvider.Mode = infrav1.CloudProviderManaged
 	})
 	c := w.vcdClusterNow()
-	c.Status.OVDC, c.Status.OVDCNetwork = &infrav1.ResourceReference{ID: "urn:vcloud:vdc:1", Name: "acme-vdc"}, &infrav1.ResourceReference{ID: "urn:vcloud:network:1", Name: "nodes"}
+	c.Status.OVDC, c.Status.OVDCNetwork = &infrav1.ResourceReference{ID: w.vdcURN(), Name: "acme-vdc"}, &infrav1.ResourceReference{ID: "urn:vcloud:network:1", Name: "nodes"}
 	w.Expect(w.client.Status().Update(w.ctx, c)).To(Succeed())
 	w.changeIdentity(func(i *infrav1.VCDIdentity) { i.Spec.ShareWithClusters = ptr.To(true) })
 	w.changeCAPICluster(func(c *clusterv1.Cluster) { c.Status.Initialization.ControlPlaneInitialized = ptr.To(true) })
 	return w
+}
+
+func (w *world) vdcURN() string { return vcdsim.URN("vdc", w.sim.State().Model.Orgs[1].VDCs[0].ID) }
+
+func (w *world) gatewayURN(i int) string {
+	return vcdsim.URN("gateway", w.sim.State().Model.Orgs[1].VDCs[0].EdgeGateways[i].ID)
 }
 
 // newReconciler makes one that remembers nothing.

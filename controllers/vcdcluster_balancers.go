@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -181,7 +182,10 @@ func (t *teardowns) doing(ctx context.Context, now *teardown, step lb.Step, at t
 }
 
 // translates says whether load balancers of a cluster may be reached through DNAT rules.
-func translates(c *infrav1.VCDCluster) bool { return c.Spec.LoadBalancer.OneArm != nil }
+func translates(c *infrav1.VCDCluster) bool {
+	spec := c.Spec.LoadBalancer
+	return spec.OneArm != nil || slices.ContainsFunc(spec.Gateways, func(g infrav1.LoadBalancerGateway) bool { return g.OneArm != nil })
+}
 
 // giveUpAfter is how long a deletion waits for what fails so. A cluster without a cloud controller manager hardly has load balancers, and its user
 // need not have the right to see gateways.

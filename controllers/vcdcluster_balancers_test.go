@@ -33,7 +33,12 @@ type balanced struct {
 
 func newBalanced(t *testing.T) *balanced {
 	t.Helper()
-	w := &balanced{world: newWorld(t)}
+	return newBalancedOn(t, vcdsim.K8sTenant())
+}
+
+func newBalancedOn(t *testing.T, model vcdsim.Model) *balanced {
+	t.Helper()
+	w := &balanced{world: newWorldWith(t, vcdsim.Config{Profile: vcdsim.Instant, Model: model})}
 	w.gateway = vcdsim.URN("gateway", w.sim.State().Model.Orgs[1].VDCs[0].EdgeGateways[0].ID)
 	session := w.admin(t)
 	w.driver = edge.New(func(context.Context) (*vcd.Session, error) { return session, nil }, edge.Options{})

@@ -47,16 +47,29 @@ func (s *clusterScope) rememberGateway() {
 
 // knownGateways are the URNs of the edge gateways that the network of a cluster was on.
 func knownGateways(c *infrav1.VCDCluster) []string {
-	return strings.FieldsFunc(c.Annotations[infrav1.EdgeGatewaysAnnotation], func(r rune) bool { return r == ',' || r == ' ' })
+	return urns(c.Annotations[infrav1.EdgeGatewaysAnnotation])
 }
 
-// place finds out where the load balancers of the cluster are: where its network is, and where it was. A network that is not found proves nothing:
+// furtherGateways are the URNs of those that its load balancers may be on besides.
+func furtherGateways(c *infrav1.VCDCluster) []string {
+	return urns(c.Annotations[infrav1.LoadBalancerGatewaysAnnotation])
+}
+
+// urns reads a list.
+func urns(annotation string) []string {
+	return strings.FieldsFunc(annotation, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// place finds out where the load balancers of the cluster are: where its network is, where it was, and where else it was
+// told to be. A network that is not found proves nothing:
 // it is gone, or is not shown.
 func (s *clusterScope) place(ctx context.Context) (place, outcome, error) {
 	c := s.vcdCluster
 	var gateways []vcd.Ref
-	for _, id := range knownGateways(c) {
-		gateways = append(gateways, vcd.Ref{ID: id})
+	for _, id := range slices.Concat(knownGateways(c), furtherGateways(c)) {
+		if ref := (vcd.Ref{ID: id}); !slices.Contains(gateways, ref) {
+			gateways = append(gateways, ref)
+		}
 	}
 	gateway, found, out, err := s.gateway(ctx)
 	i := slices.IndexFunc(gateways, func(g vcd.Ref) bool { return g.ID == gateway.ID })
@@ -67,16 +80,24 @@ func (s *clusterScope) place(ctx context.Context) (place, outcome, error) {
 		gateways[i] = gateway
 	case gateway.ID != "":
 		gateways = append(gateways, gateway)
-	case len(gateways) == 0 && !found && c.Status.OVDCNetwork != nil:
-		name := c.Status.OVDCNetwork.Name
-		return place{
-			name: "the edge gateway of network " + name,
-			lost: fmt.Errorf("%w: network %s, which says which edge gateway that is, is deleted or is not shown", lb.ErrRefused, name),
-		}, done, nil
+	case len(knownGateways(c)) == 0 && !found && c.Status.OVDCNetwork != nil:
+		return lostGateway(c.Status.OVDCNetwork.Name, gateways), done, nil
 	case len(gateways) == 0:
 		return nowhere, done, nil // What is not routed, or was never found, has nothing on it.
 	}
 	return onGateways(gateways), done, nil
+}
+
+// lostGateway is the place of a cluster whose network cannot be asked for its edge gateway, and may be on others, too.
+func lostGateway(network string, others []vcd.Ref) place {
+	name, at := "the edge gateway of network "+network, onGateways(others)
+	if len(others) > 0 {
+		name += " and " + at.name
+	}
+	return place{
+		name: name, gateways: at.gateways,
+		lost: fmt.Errorf("%w: network %s, which says which edge gateway that is, is deleted or is not shown", lb.ErrRefused, network),
+	}
 }
 
 // gateway returns the edge gateway of the cluster's network, if that is found; none if the network is not routed. A cluster that moved here and is

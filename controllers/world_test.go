@@ -89,7 +89,10 @@ func newWorldWith(t *testing.T, config vcdsim.Config, objects ...client.Object) 
 	w := &world{WithT: NewWithT(t), ctx: t.Context()}
 	observe, err := record.To(os.Getenv("VCDSIM_RECORD"))
 	w.Expect(err).NotTo(HaveOccurred())
-	config.Model, config.Guest, config.Observe = vcdsim.K8sTenant(), pretendGuest{}, observe
+	if config.Model.Orgs == nil {
+		config.Model = vcdsim.K8sTenant()
+	}
+	config.Guest, config.Observe = pretendGuest{}, observe
 	sim, err := vcdsim.New(config)
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(sim.Start()).To(Succeed())

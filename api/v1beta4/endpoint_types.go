@@ -105,22 +105,3 @@ type OneArmSpec struct {
 	// +kubebuilder:validation:MaxLength=91
 	InternalRange string `json:"internalRange,omitempty"`
 }
-
-// LoadBalancerSpec is the default of load balancers on the edge gateway.
-type LoadBalancerSpec struct {
-	// oneArm puts virtual services on internal addresses behind DNAT rules.
-	// +optional
-	OneArm *OneArmSpec `json:"oneArm,omitempty"`
-
-	// vipSubnet limits which external addresses may be taken, as a CIDR.
-	// +optional
-	// +kubebuilder:validation:MinLength=3
-	// +kubebuilder:validation:MaxLength=49
-	VIPSubnet string `json:"vipSubnet,omitempty"`
-
-	// serviceEngineGroup is the name of the service engine group of virtual services; the first with room if empty.
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=256
-	ServiceEngineGroup string `json:"serviceEngineGroup,omitempty"`
-}

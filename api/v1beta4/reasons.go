@@ -57,6 +57,10 @@ const (
 	// EdgeGatewaysAnnotation on a VCDCluster lists the URNs of the edge gateways that its network was seen on, separated by commas. Load
 	// balancers of a cluster that is deleted are looked for there, also when its network is gone.
 	EdgeGatewaysAnnotation = "infrastructure.cluster.x-k8s.io/edge-gateways"
+	// LoadBalancerGatewaysAnnotation on a VCDCluster lists the URNs of the edge gateways that spec.loadBalancer.gateways named, separated by
+	// commas. They are written down before the cloud controller manager is told of them; load balancers of a cluster that is deleted are looked
+	// for there, too.
+	LoadBalancerGatewaysAnnotation = "infrastructure.cluster.x-k8s.io/load-balancer-gateways"
 	// LoadBalancersRemovedAnnotation on a VCDCluster that is deleted is when one of its load balancers was last removed, to a few seconds
 	// (RFC 3339): another manager, too, looks once more when no cloud controller manager can be left that makes it again.
 	LoadBalancersRemovedAnnotation = "infrastructure.cluster.x-k8s.io/load-balancers-removed"
@@ -231,7 +235,8 @@ const (
 	// IdentityNotShareableReason means that credentials of this kind are never put into workload clusters: those of a VCDClusterIdentity, of a
 	// system administrator, and a service account that the manager uses itself. Name another in spec.cloudProvider.identityRef.
 	IdentityNotShareableReason = "IdentityNotShareable"
-	// LoadBalancerInvalidReason means that spec.loadBalancer cannot be used. Correct it.
+	// LoadBalancerInvalidReason means that spec.loadBalancer cannot be used: a gateway or a network that it names is not found, or is not routed,
+	// or a range is none. Correct what the message names, or give access.
 	LoadBalancerInvalidReason = "LoadBalancerInvalid"
 	// CloudProviderApplyingReason means that the manifests are not all as they should be in the workload cluster. Wait; look at the
 	// ClusterResourceSet that the message names if it lasts.

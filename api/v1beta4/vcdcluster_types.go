@@ -77,7 +77,8 @@ type VCDClusterSpec struct {
 	// +optional
 	Proxy ProxySpec `json:"proxy,omitempty,omitzero"`
 
-	// loadBalancer is the default of load balancers on the edge gateway. Mutable in place; takes effect on new ones.
+	// loadBalancer says how Services of type LoadBalancer are published by the cloud controller manager that mode Managed installs. Mutable in
+	// place; load balancers that stand keep their addresses.
 	// +optional
 	LoadBalancer LoadBalancerSpec `json:"loadBalancer,omitempty,omitzero"`
 
@@ -122,35 +123,6 @@ type VAppSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	Name string `json:"name,omitempty"`
-}
-
-// CloudProviderMode is who runs the cloud controller manager.
-// +kubebuilder:validation:Enum=Managed;External;None
-type CloudProviderMode string
-
-// Cloud provider modes.
-const (
-	// CloudProviderManaged installs the bundled cloud controller manager.
-	CloudProviderManaged CloudProviderMode = "Managed"
-	// CloudProviderExternal leaves the cloud controller manager to the user.
-	CloudProviderExternal CloudProviderMode = "External"
-	// CloudProviderNone is a cluster without a cloud controller manager.
-	CloudProviderNone CloudProviderMode = "None"
-)
-
-// CloudProviderSpec says who runs the cloud controller manager of the workload cluster.
-// +kubebuilder:validation:XValidation:rule="!has(self.identityRef) || (has(self.mode) && self.mode == 'Managed')",fieldPath=".identityRef",message="may only be set when mode is Managed"
-type CloudProviderSpec struct {
-	// mode is Managed, External or None. Managed installs the bundled one and keeps it; External leaves what runs to the user; None removes
-	// what Managed installed.
-	// +optional
-	// +kubebuilder:default=Managed
-	Mode CloudProviderMode `json:"mode,omitempty"`
-
-	// identityRef is the identity of the cloud controller manager, if not the cluster's own. Either is a VCDIdentity, and says
-	// shareWithClusters: its credentials are put into the workload cluster.
-	// +optional
-	IdentityRef *IdentityReference `json:"identityRef,omitempty"`
 }
 
 // ProxySpec is an HTTP proxy.

@@ -3,6 +3,7 @@ package webhooks
 import (
 	"net/netip"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
@@ -16,16 +17,65 @@ func cloudProviderErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.E
 		errs = append(errs, field.Invalid(path.Child("cloudProvider", "identityRef", "kind"), ref.Kind,
 			"must be VCDIdentity: credentials of a VCDClusterIdentity are never put into a workload cluster"))
 	}
-	balancer := path.Child("loadBalancer")
-	if arm := spec.LoadBalancer.OneArm; arm != nil {
-		if _, err := addons.ParseOneArm(arm.InternalRange); err != nil {
-			errs = append(errs, field.Invalid(balancer.Child("oneArm", "internalRange"), arm.InternalRange, err.Error()))
+	errs = append(errs, balancerErrors(&spec.LoadBalancer, path.Child("loadBalancer"))...)
+	return append(errs, nodesErrors(&spec.CloudProvider.Nodes, path.Child("cloudProvider", "nodes"))...)
+}
+
+func balancerErrors(spec *infrav1.LoadBalancerSpec, path *field.Path) field.ErrorList {
+	errs := gatewayErrors(spec.OneArm, spec.VIPSubnet, path)
+	if spec.Class != nil {
+		for _, msg := range validation.IsQualifiedName(spec.Class.Name) {
+			errs = append(errs, field.Invalid(path.Child("class", "name"), spec.Class.Name, msg))
 		}
 	}
-	if subnet := spec.LoadBalancer.VIPSubnet; subnet != "" {
-		if _, err := netip.ParsePrefix(subnet); err != nil {
-			errs = append(errs, field.Invalid(balancer.Child("vipSubnet"), subnet, "must be a CIDR, such as 203.0.113.0/24"))
-		}
+	for i, g := range spec.Gateways {
+		errs = append(errs, gatewayErrors(g.OneArm, g.VIPSubnet, path.Child("gateways").Index(i))...)
 	}
 	return errs
+}
+
+// gatewayErrors looks at what every edge gateway is given.
+func gatewayErrors(arm *infrav1.OneArmSpec, vipSubnet string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if arm != nil {
+		if _, err := addons.ParseOneArm(arm.InternalRange); err != nil {
+			errs = append(errs, field.Invalid(path.Child("oneArm", "internalRange"), arm.InternalRange, err.Error()))
+		}
+	}
+	if vipSubnet != "" {
+		errs = append(errs, cidrErrors(vipSubnet, path.Child("vipSubnet"))...)
+	}
+	return errs
+}
+
+func nodesErrors(spec *infrav1.CloudProviderNodes, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	zoneOf := map[string]string{}
+	for i, z := range spec.Zones {
+		if other, taken := zoneOf[z.PlacementPolicy]; taken {
+			errs = append(errs, field.Duplicate(path.Child("zones").Index(i).Child("placementPolicy"), z.PlacementPolicy+" (of zone "+other+")"))
+		}
+		zoneOf[z.PlacementPolicy] = z.Name
+	}
+	addresses := path.Child("addresses")
+	errs = append(errs, selectionErrors(&spec.Addresses.Internal, addresses.Child("internal"))...)
+	return append(errs, selectionErrors(&spec.Addresses.External, addresses.Child("external"))...)
+}
+
+func selectionErrors(spec *infrav1.AddressSelection, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, cidr := range spec.CIDRs {
+		errs = append(errs, cidrErrors(cidr, path.Child("cidrs").Index(i))...)
+	}
+	for i, cidr := range spec.Exclude {
+		errs = append(errs, cidrErrors(cidr, path.Child("exclude").Index(i))...)
+	}
+	return errs
+}
+
+func cidrErrors(value string, path *field.Path) field.ErrorList {
+	if _, err := netip.ParsePrefix(value); err != nil {
+		return invalid(path, value, "must be a CIDR, such as 203.0.113.0/24")
+	}
+	return nil
 }

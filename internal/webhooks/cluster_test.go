@@ -51,6 +51,58 @@ func TestVCDClusterNotYet(t *testing.T) {
 	}
 }
 
+func TestVCDClusterCloudProviderValues(t *testing.T) {
+	balancer := func(spec infrav1.LoadBalancerSpec) func(*infrav1.VCDCluster) {
+		return func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer = spec }
+	}
+	gateway := func(g infrav1.LoadBalancerGateway) func(*infrav1.VCDCluster) {
+		return balancer(infrav1.LoadBalancerSpec{Gateways: []infrav1.LoadBalancerGateway{{Name: "ok", EdgeGateway: "ok"}, g}})
+	}
+	nodes := func(n infrav1.CloudProviderNodes) func(*infrav1.VCDCluster) {
+		return func(c *infrav1.VCDCluster) { c.Spec.CloudProvider.Nodes = n }
+	}
+	internal := func(s infrav1.AddressSelection) func(*infrav1.VCDCluster) {
+		return nodes(infrav1.CloudProviderNodes{Addresses: infrav1.CloudProviderAddresses{Internal: s}})
+	}
+	tests := []rejection[*infrav1.VCDCluster]{
+		{"a class", balancer(infrav1.LoadBalancerSpec{Class: &infrav1.LoadBalancerClassSpec{Name: "example.com/vcd"}}), nil, ""},
+		{
+			"a class that no Service can have", balancer(infrav1.LoadBalancerSpec{Class: &infrav1.LoadBalancerClassSpec{Name: "my class"}}),
+			[]string{"spec.loadBalancer.class.name"}, "name part",
+		},
+		{
+			"a further gateway with a subnet that is none", gateway(infrav1.LoadBalancerGateway{Name: "dmz", EdgeGateway: "dmz", VIPSubnet: "10.0.0.1"}),
+			[]string{"spec.loadBalancer.gateways[1].vipSubnet"}, "CIDR",
+		},
+		{
+			"a further gateway with a range that is none", gateway(infrav1.LoadBalancerGateway{Name: "dmz", EdgeGateway: "dmz", OneArm: &infrav1.OneArmSpec{InternalRange: "x"}}),
+			[]string{"spec.loadBalancer.gateways[1].oneArm.internalRange"}, "first-last",
+		},
+		{
+			"zones with a policy each, and one for the rest", nodes(infrav1.CloudProviderNodes{
+				Zones: []infrav1.CloudProviderZone{{Name: "a", PlacementPolicy: "rack-a"}, {Name: "b", PlacementPolicy: "rack-b"}, {Name: "rest"}},
+			}), nil, "",
+		},
+		{
+			"a policy of two zones", nodes(infrav1.CloudProviderNodes{
+				Zones: []infrav1.CloudProviderZone{{Name: "a", PlacementPolicy: "rack-a"}, {Name: "b", PlacementPolicy: "rack-a"}},
+			}), []string{"spec.cloudProvider.nodes.zones[1].placementPolicy"}, "rack-a",
+		},
+		{"addresses in a network", internal(infrav1.AddressSelection{CIDRs: []string{"fd00::/8"}}), nil, ""},
+		{
+			"addresses in what is no network", internal(infrav1.AddressSelection{CIDRs: []string{"fd00::/8", "10.0.0.0"}}),
+			[]string{"spec.cloudProvider.nodes.addresses.internal.cidrs[1]"}, "CIDR",
+		},
+		{
+			"addresses not in what is no network", internal(infrav1.AddressSelection{Exclude: []string{"all"}}),
+			[]string{"spec.cloudProvider.nodes.addresses.internal.exclude[0]"}, "CIDR",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) { tt.checkCreate(t, clusterValidator(), cluster()) })
+	}
+}
+
 func TestVCDClusterValues(t *testing.T) {
 	vip := func(address string) func(c *infrav1.VCDCluster) {
 		return func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Address = address }

@@ -33,6 +33,25 @@ func TestAdmissionRefusesWhatItCanKnow(t *testing.T) {
 			c.Endpoint = infrav1.EndpointSpec{Type: infrav1.EndpointEdgeGateway, EdgeGateway: &infrav1.EdgeGatewayEndpoint{}}
 		}, "spec.endpoint.type"},
 		{"a subnet that is none", func(c *infrav1.VCDClusterSpec) { c.LoadBalancer.VIPSubnet = "10.0.0.1" }, "spec.loadBalancer.vipSubnet"},
+		{"a further gateway that is nowhere", func(c *infrav1.VCDClusterSpec) {
+			c.LoadBalancer.Gateways = []infrav1.LoadBalancerGateway{{Name: "dmz"}}
+		}, "spec.loadBalancer.gateways[0].edgeGateway"},
+		{"a further gateway in two places", func(c *infrav1.VCDClusterSpec) {
+			c.LoadBalancer.Gateways = []infrav1.LoadBalancerGateway{{Name: "dmz", EdgeGateway: "dmz", Network: "nodes"}}
+		}, "spec.loadBalancer.gateways[0].edgeGateway"},
+		{"two further gateways of one name", func(c *infrav1.VCDClusterSpec) {
+			c.LoadBalancer.Gateways = []infrav1.LoadBalancerGateway{{Name: "dmz", EdgeGateway: "dmz"}, {Name: "dmz", Network: "nodes"}}
+		}, "spec.loadBalancer.gateways[1]"},
+		{"an algorithm that VCD does not have", func(c *infrav1.VCDClusterSpec) { c.LoadBalancer.Algorithm = "BEST" }, "spec.loadBalancer.algorithm"},
+		{"a NIC that no VM has", func(c *infrav1.VCDClusterSpec) {
+			c.CloudProvider.Nodes.Addresses.External.NICs = []int32{10}
+		}, "spec.cloudProvider.nodes.addresses.external.nics[0]"},
+		{"a zone that can be no label", func(c *infrav1.VCDClusterSpec) {
+			c.CloudProvider.Nodes.Zones = []infrav1.CloudProviderZone{{Name: "rack a"}}
+		}, "spec.cloudProvider.nodes.zones[0].name"},
+		{"Nodes of a cloud controller manager that is somebody else's", func(c *infrav1.VCDClusterSpec) {
+			c.CloudProvider = infrav1.CloudProviderSpec{Mode: infrav1.CloudProviderExternal, Nodes: infrav1.CloudProviderNodes{Region: "north"}}
+		}, "spec.cloudProvider.nodes"},
 	}
 	for _, tt := range clusters {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,0 +1,172 @@
+package v1beta4
+
+// LoadBalancerMode says whether Services of type LoadBalancer are served.
+// +kubebuilder:validation:Enum=Enabled;Disabled
+type LoadBalancerMode string
+
+// Load balancer modes.
+const (
+	// LoadBalancerEnabled makes load balancers for Services.
+	LoadBalancerEnabled LoadBalancerMode = "Enabled"
+	// LoadBalancerDisabled looks after Nodes only.
+	LoadBalancerDisabled LoadBalancerMode = "Disabled"
+)
+
+// SourceRangesPolicy says what happens to Services with spec.loadBalancerSourceRanges.
+// +kubebuilder:validation:Enum=Refuse;Firewall
+type SourceRangesPolicy string
+
+// Policies for source ranges.
+const (
+	// SourceRangesRefuse makes nothing for such a Service: it would be open to all.
+	SourceRangesRefuse SourceRangesPolicy = "Refuse"
+	// SourceRangesFirewall makes rules of the edge gateway's firewall.
+	SourceRangesFirewall SourceRangesPolicy = "Firewall"
+)
+
+// LoadBalancerMembers says which nodes get the traffic of Services.
+// +kubebuilder:validation:Enum=Workers;AllNodes
+type LoadBalancerMembers string
+
+// Members of load balancers.
+const (
+	// LoadBalancerWorkers are all nodes but those of the control plane.
+	LoadBalancerWorkers LoadBalancerMembers = "Workers"
+	// LoadBalancerAllNodes are all nodes.
+	LoadBalancerAllNodes LoadBalancerMembers = "AllNodes"
+)
+
+// UnclassifiedServices says what happens to Services without spec.loadBalancerClass.
+// +kubebuilder:validation:Enum=Serve;Ignore
+type UnclassifiedServices string
+
+// What happens to Services without a class.
+const (
+	// UnclassifiedServe serves them, too.
+	UnclassifiedServe UnclassifiedServices = "Serve"
+	// UnclassifiedIgnore leaves them to others.
+	UnclassifiedIgnore UnclassifiedServices = "Ignore"
+)
+
+// LoadBalancerAlgorithm is how a pool chooses a member, in VCD's words.
+// +kubebuilder:validation:Enum=ROUND_ROBIN;LEAST_CONNECTIONS;LEAST_LOAD;FASTEST_RESPONSE;FEWEST_SERVERS;FEWEST_TASKS;RANDOM;CONSISTENT_HASH;CORE_AFFINITY
+type LoadBalancerAlgorithm string
+
+// LoadBalancerSpec is the default of load balancers for Services. Annotations of a Service go before it.
+type LoadBalancerSpec struct {
+	// mode is Enabled or Disabled; Enabled if empty. Disabled needs no NSX. Services that have load balancers keep them, and cannot be
+	// deleted, until it is Enabled again.
+	// +optional
+	Mode LoadBalancerMode `json:"mode,omitempty"`
+
+	// oneArm puts virtual services on internal addresses behind DNAT rules.
+	// +optional
+	OneArm *OneArmSpec `json:"oneArm,omitempty"`
+
+	// vipSubnet limits which external addresses may be taken, as a CIDR.
+	// +optional
+	// +kubebuilder:validation:MinLength=3
+	// +kubebuilder:validation:MaxLength=49
+	VIPSubnet string `json:"vipSubnet,omitempty"`
+
+	// ipSpace is the name of the IP Space that external addresses are taken from; any of the gateway if empty.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	IPSpace string `json:"ipSpace,omitempty"`
+
+	// serviceEngineGroup is the name of the service engine group of virtual services; the first with room if empty.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	ServiceEngineGroup string `json:"serviceEngineGroup,omitempty"`
+
+	// algorithm is how pools choose a member; ROUND_ROBIN if empty.
+	// +optional
+	Algorithm LoadBalancerAlgorithm `json:"algorithm,omitempty"`
+
+	// certificateAlias is the certificate, by its alias in VCD's library, of ports with TLS that name none; <infraID>-cert if empty.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	CertificateAlias string `json:"certificateAlias,omitempty"`
+
+	// sourceRanges says what happens to Services with spec.loadBalancerSourceRanges: Refuse, which is the default, or Firewall. Firewall takes
+	// VCD 10.5.1 and the right to configure the firewall of the gateway.
+	// +optional
+	SourceRanges SourceRangesPolicy `json:"sourceRanges,omitempty"`
+
+	// members are the nodes that get the traffic: Workers, which is the default, or AllNodes, with those of the control plane.
+	// +optional
+	Members LoadBalancerMembers `json:"members,omitempty"`
+
+	// class says which Services are ours; those without a class if empty.
+	// +optional
+	Class *LoadBalancerClassSpec `json:"class,omitempty"`
+
+	// gateways are further edge gateways, which Services choose by name. Load balancers on them go with the cluster, too.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Gateways []LoadBalancerGateway `json:"gateways,omitempty"`
+
+	// driftIntervalSeconds is how often load balancers are held against what they should be; 60 if empty.
+	// +optional
+	// +kubebuilder:validation:Minimum=10
+	// +kubebuilder:validation:Maximum=86400
+	DriftIntervalSeconds *int32 `json:"driftIntervalSeconds,omitempty"`
+}
+
+// LoadBalancerClassSpec says which Services are ours.
+type LoadBalancerClassSpec struct {
+	// name is the spec.loadBalancerClass that is ours, such as example.com/vcd.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	Name string `json:"name,omitempty"`
+
+	// unclassifiedServices says what happens to Services without a class: Serve, which is the default, or Ignore.
+	// +optional
+	UnclassifiedServices UnclassifiedServices `json:"unclassifiedServices,omitempty"`
+}
+
+// LoadBalancerGateway is a further edge gateway for load balancers.
+// +kubebuilder:validation:XValidation:rule="has(self.edgeGateway) != has(self.network)",fieldPath=".edgeGateway",message="must be set, or network, and not both"
+type LoadBalancerGateway struct {
+	// name is what Services choose the gateway by.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]+([._-]+[A-Za-z0-9]+)*$`
+	Name string `json:"name,omitempty"`
+
+	// edgeGateway is the name or URN of the edge gateway.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	EdgeGateway string `json:"edgeGateway,omitempty"`
+
+	// network is the name or URN of a routed network of the cluster's VDC, whose edge gateway it is.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Network string `json:"network,omitempty"`
+
+	// oneArm puts virtual services on internal addresses behind DNAT rules.
+	// +optional
+	OneArm *OneArmSpec `json:"oneArm,omitempty"`
+
+	// vipSubnet limits which external addresses may be taken, as a CIDR.
+	// +optional
+	// +kubebuilder:validation:MinLength=3
+	// +kubebuilder:validation:MaxLength=49
+	VIPSubnet string `json:"vipSubnet,omitempty"`
+
+	// ipSpace is the name of the IP Space that external addresses are taken from; any of the gateway if empty.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	IPSpace string `json:"ipSpace,omitempty"`
+}
