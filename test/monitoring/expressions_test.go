@@ -161,6 +161,8 @@ func checkMatcher(g *WithT, served map[string]map[string]bool, words map[string]
 		switch m.Name {
 		case "condition", "reason":
 			g.ExpectWithOffset(1, words).To(HaveKey(value), "no condition or reason of ours")
+		case "state":
+			g.ExpectWithOffset(1, served["state"]).To(HaveKey(value), "all are served, also those that no Service is in")
 		case "kind", "controller", "by":
 			g.ExpectWithOffset(1, slices.Concat(kinds, holders, []string{"vcdmachine"})).To(ContainElement(value))
 		case "status", "outcome", "result":
@@ -220,6 +222,26 @@ func words(t *testing.T) map[string]bool {
 		})
 	}
 	return found
+}
+
+// TestEveryMetricIsShown looks for each metric of ours in the panels.
+func TestEveryMetricIsShown(t *testing.T) {
+	d := readDashboard(t)
+	var panels strings.Builder
+	for _, p := range d.Panels {
+		for _, target := range p.Targets {
+			panels.WriteString(target.Expr + "\n")
+		}
+	}
+	for name := range gather(t) {
+		if !strings.HasPrefix(name, "capvcd_") {
+			continue
+		}
+		for _, suffix := range []string{"_bucket", "_sum", "_count"} {
+			name = strings.TrimSuffix(name, suffix)
+		}
+		t.Run(name, func(t *testing.T) { NewWithT(t).Expect(panels.String()).To(ContainSubstring(name)) })
+	}
 }
 
 func TestTheDashboardIsWhole(t *testing.T) {
