@@ -319,6 +319,22 @@ func isGone[T any](ctx context.Context, r *run, p *part[T], err error) (bool, er
 	return !slices.ContainsFunc(items, func(x T) bool { return p.id(x) == r.step.ID }), nil
 }
 
+// lost makes a refusal a reason to plan again, if something that the step refers to is gone: what lists show is believed for a while, and VCD
+// says "forbidden" of what is not there.
+func lost[T any](ctx context.Context, r *run, p *part[T], id string, err error) error {
+	if id == "" || !is(err, []error{vcd.ErrForbidden, vcd.ErrNotFound, vcd.ErrInvalid}) {
+		return err
+	}
+	items, other := p.get(ctx, r.session, r.fresh())
+	switch {
+	case other != nil:
+		return other
+	case !slices.ContainsFunc(items, func(x T) bool { return p.id(x) == id }):
+		return failed(lb.ErrBusy, "something that it refers to is gone meanwhile")
+	}
+	return err
+}
+
 // resolve finds the id of an object that a step refers to, by its name if it has to.
 func resolve[T any](ctx context.Context, r *run, p *part[T], to lb.Ref, name func(T) named) (string, error) {
 	if to.ID != "" || to.Name == "" {

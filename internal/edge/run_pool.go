@@ -36,7 +36,7 @@ func (r *run) createPool(ctx context.Context) error {
 			}
 		},
 	})
-	return r.withoutSets(group, err)
+	return r.withoutSets(group, lost(ctx, r, r.gateway.sets, group, err))
 }
 
 // withoutSets remembers that pools by IP sets are forbidden; the next plan does without.
@@ -102,7 +102,7 @@ func (r *run) updatePool(ctx context.Context) error {
 			p.Description, p.ByGroup, p.Status = spec.Description, group != "", vcd.Realized
 			p.Members, p.ActiveMonitors = listedMembers(spec, group), len(spec.Probes) > 0
 		})
-	return r.withoutSets(group, err)
+	return r.withoutSets(group, lost(ctx, r, r.gateway.sets, group, err))
 }
 
 func (r *run) deletePool(ctx context.Context) error {

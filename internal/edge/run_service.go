@@ -26,6 +26,11 @@ func (r *run) parts(ctx context.Context) (pool, group, certificate string, err e
 	return pool, group, certificate, err
 }
 
+// partsLost makes a refusal a reason to plan again, if something that the virtual service is made of is gone.
+func (r *run) partsLost(ctx context.Context, pool, certificate string, err error) error {
+	return lost(ctx, r, r.gateway.certificates, certificate, lost(ctx, r, r.gateway.pools, pool, err))
+}
+
 func (r *run) createService(ctx context.Context) error {
 	spec := r.step.Service
 	pool, group, certificate, err := r.parts(ctx)
@@ -53,7 +58,7 @@ func (r *run) createService(ctx context.Context) error {
 		},
 	})
 	if err != nil || before.ours || r.claimed(spec.VIPs...) || r.ruleFollows() {
-		return err
+		return r.partsLost(ctx, pool, certificate, err)
 	}
 	return r.keep(ctx, seats, before, func(ctx context.Context) error {
 		return r.giveServicesUp(ctx, spec.Description, func(vs vcd.VirtualService) bool { return vs.Name == r.step.Name })
@@ -122,13 +127,14 @@ func (r *run) updateService(ctx context.Context) error {
 			defer r.gateway.pools.invalidate() // they say who sends to them
 		}
 	}
-	return update(ctx, r, r.gateway.services,
+	err = update(ctx, r, r.gateway.services,
 		func() (vcd.Task, error) { return r.session.UpdateVirtualService(ctx, r.step.ID, change) },
 		func(vs *vcd.VirtualService) {
 			vs.Description, vs.Address, vs.IPv6Address, vs.Ports, vs.Application = spec.Description, v4, v6, ports, application
 			vs.Transparent, vs.Status = spec.Transparent, vcd.Realized
 			vs.Pool, vs.Certificate = vcd.Ref{ID: pool, Name: spec.Pool.Name}, vcd.Ref{ID: certificate, Name: spec.Certificate.Name}
 		})
+	return r.partsLost(ctx, pool, certificate, err)
 }
 
 func (r *run) deleteService(ctx context.Context) error {
@@ -205,7 +211,7 @@ func (r *run) createRule(ctx context.Context) error {
 		},
 	})
 	if err != nil || settled {
-		return err
+		return lost(ctx, r, r.gateway.profiles, profile, err)
 	}
 	return r.keep(ctx, seats, before, r.giveRuleUp)
 }
@@ -247,12 +253,13 @@ func (r *run) updateRule(ctx context.Context) error {
 	if r.step.ID, err = r.ruleID(ctx); err != nil || r.step.ID == "" {
 		return cmp.Or(err, failed(lb.ErrBusy, "it is gone meanwhile"))
 	}
-	return update(ctx, r, r.gateway.rules,
+	err = update(ctx, r, r.gateway.rules,
 		func() (vcd.Task, error) { return r.session.UpdateDNAT(ctx, r.gateway.id, r.step.ID, change) },
 		func(x *vcd.NATRule) {
 			x.Description, x.External, x.Internal, x.Port, x.Enabled = spec.Description, external, internal, spec.ExternalPort, true
 			x.Profile = vcd.Ref{ID: profile, Name: spec.Profile.Name}
 		})
+	return lost(ctx, r, r.gateway.profiles, profile, err)
 }
 
 func (r *run) deleteRule(ctx context.Context) error {

@@ -1,0 +1,48 @@
+package edge_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// TestWhatAStepRefersToIsDeletedByHand deletes something that was just made before what refers to it is made: VCD says "forbidden", which is no
+// missing right.
+func TestWhatAStepRefersToIsDeletedByHand(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		wish    lb.Desired
+		deleted string
+		before  lb.Kind
+	}{
+		{"the IP set of a pool", wish(service("c1", "web"), 80), setsDocument, lb.KindPool},
+		{"the pool of a virtual service", wish(service("c1", "web"), 80), poolsDocument, lb.KindService},
+		{"the port profile of a rule", oneArm(service("c1", "web"), 80), "1.0.0/applicationPortProfiles", lb.KindRule},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, vcdsim.K8sTenant())
+			d, there := tc.wish, w.documents(tc.deleted)
+			for _, step := range w.steps(&d) {
+				if step.Kind != tc.before {
+					w.run(step)
+					continue
+				}
+				for _, id := range w.documents(tc.deleted)[len(there):] {
+					w.sim.Edit(func(e *vcdsim.Editor) { w.Expect(e.DeleteDocument(id)).To(BeTrue()) })
+				}
+				w.Expect(w.driver.Run(t.Context(), w.gateway, step)).To(MatchError(lb.ErrBusy))
+				break
+			}
+
+			plan := w.insist(&d)
+
+			w.Expect(plan.Status.Ready).To(BeTrue())
+			w.Expect(w.driver.Capabilities(t.Context(), w.gateway)).To(HaveField("MemberSets", true), "nobody took the right to IP sets away")
+			w.Expect(w.documents(tc.deleted)).To(HaveLen(len(there) + 1))
+		})
+	}
+}
