@@ -32,7 +32,7 @@ const (
 
 func tales() []tale {
 	return []tale{
-		{name: "certificate", world: worldOption{settings: only(twoArm)}, tell: tellCertificate},
+		{name: "certificate", world: worldOption{settings: onlyEvery(twoArm, "10s")}, tell: tellCertificate},
 		{
 			name: "ranges", world: worldOption{settings: settings{"loadbalancer.gateways": nil, "loadbalancer.sourceRanges": true}},
 			tell: tellRanges, untold: func(w *world) []string { return w.vcd().firewall() },
