@@ -176,7 +176,21 @@ func (s *machineScope) lookTwice(ctx context.Context, id, what string, showsVApp
 			"Neither %s nor anything else of the cluster is seen, which proves nothing: give the user of the identity access to vApp %s, or if the VM is gone, annotate the VCDMachine with %s=true",
 			what, s.vAppName(), infrav1.VMGoneAnnotation), nil
 	}
-	return missed(s.vcdMachine, what, infrav1.VMUnverifiedReason, s.now()), nil
+	return s.missedTwice(what), nil
+}
+
+// missedTwice notes that the VM was not seen. The time between two looks of this process is taken from a clock that does not leap.
+func (s *machineScope) missedTwice(what string) outcome {
+	m, now := s.vcdMachine, s.now()
+	before := m.Annotations[infrav1.MissingSinceAnnotation]
+	out := missed(m, what, infrav1.VMUnverifiedReason, now)
+	if m.Annotations[infrav1.MissingSinceAnnotation] != before {
+		s.memory.missed = now
+	}
+	if left := s.memory.missed.Add(proofInterval).Sub(now); out == done && !s.memory.missed.IsZero() && left > 0 {
+		return unsure(left, infrav1.VMUnverifiedReason, "%s is not seen: it counts as gone if it is not seen in a minute either", what)
+	}
+	return out
 }
 
 // showsSibling says whether VCD shows the VM of another machine of the cluster. Where nothing of the cluster was ever

@@ -52,12 +52,17 @@ type memory struct {
 	row      vcd.VMRecord
 	readNext time.Time
 
+	// missed is when this process first did not see the VM; zero if another did.
+	missed time.Time
 	// announced is when machines of other clusters of the site were made to look because the VM of this one is gone.
 	announced time.Time
 	// unwell is set by another machine: the inventory must be looked at afresh.
 	unwell atomic.Bool
 	// well says whether the last pass found nothing to do.
 	well bool
+
+	// unanswered says whether VCD gave no answer in the last pass.
+	unanswered bool
 
 	// waitsSince is when the machine first wanted its VM to be created.
 	waitsSince time.Time

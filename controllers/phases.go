@@ -91,10 +91,29 @@ func runPhases[S any](ctx context.Context, obj object, scope S, phases []phase[S
 		if err != nil {
 			return broken(obj, p.condition, err)
 		}
+		if t, ok := any(scope).(tolerant); ok && out.unanswered() && conditions.IsTrue(obj, p.condition) && t.hiccup() {
+			passed(obj, p.condition, out.pass())
+			return ctrl.Result{RequeueAfter: jitter(min(out.after, hiccupRetry), string(obj.GetUID()))}, nil
+		}
 		return settle(obj, p.condition, out, recorder), nil
 	}
 	passed(obj, clusterv1.ReadyCondition, passComplete)
 	return ctrl.Result{}, nil
+}
+
+// hiccupRetry is when it is asked again what VCD did not answer for the first time.
+const hiccupRetry = 10 * time.Second
+
+// A tolerant scope is of an object that stays as it was said to be when VCD gives no answer for once: a cell is restarted, a
+// connection is lost, and nothing has become of the object.
+type tolerant interface {
+	// hiccup notes that VCD gave no answer in this pass, and says whether it did in the one before.
+	hiccup() bool
+}
+
+// unanswered says whether an outcome is that VCD could not be asked.
+func (o outcome) unanswered() bool {
+	return o.unknown && (o.reason == infrav1.SiteUnreachableReason || o.reason == infrav1.ThrottledReason)
 }
 
 // settle ends a pass in which the phase of a condition is not complete.

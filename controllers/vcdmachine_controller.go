@@ -91,6 +91,14 @@ type machineScope struct {
 	turn      turn           // the right to create VMs in vApp; set by reconcileVApp
 	vm        *vcd.VM        // in full; set by reconcileVM while the machine is being created
 	again     time.Duration  // when to look again though all is well; zero if need not be
+
+	unanswered bool // VCD gave no answer in this pass; set by hiccup
+}
+
+// hiccup implements tolerant.
+func (s *machineScope) hiccup() bool {
+	s.unanswered = true
+	return !s.memory.unanswered
 }
 
 // Reconcile makes the VM of m look like m.
@@ -117,6 +125,7 @@ func (r *VCDMachineReconciler) Reconcile(ctx context.Context, m *infrav1.VCDMach
 		more, err = runPhases(ctx, m, s, aside, r.Recorder)
 		res = soonest(res, more)
 	}
+	s.memory.unanswered = s.unanswered
 	s.memory.well = err == nil && complete(m, slices.Concat(phases, aside))
 	if err == nil {
 		res = soonest(res, ctrl.Result{RequeueAfter: s.again})

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -79,6 +81,30 @@ func TestIndependentDisksOutliveTheirVM(t *testing.T) {
 	w.deleteCluster()
 	w.Expect(w.sim.State().VApps).To(BeEmpty())
 	w.Expect(w.eventTexts()).To(ContainElement(And(ContainSubstring("DisksLeft"), ContainSubstring("data (urn:vcloud:disk:"), ContainSubstring("logs (urn:"))))
+}
+
+func TestManyDetachedDisksDoNotKeepAMachine(t *testing.T) {
+	w := newWorld(t, testMachine("cp-0")...)
+	w.ready("cp-0")
+	c := w.vcdCluster()
+	for i := range maxNotedDisks {
+		c.Annotations[fmt.Sprintf("%s%08d-0000-0000-0000-000000000000", infrav1.DetachedDiskAnnotationPrefix, i)] = strings.Repeat("d", 128)
+	}
+	w.Expect(w.client.Update(w.ctx, c)).To(Succeed())
+	state := w.sim.State()
+	p := w.person()
+	p.post("/api/vdc/"+state.VApps[0].VDCID+"/disk", `<DiskCreateParams `+vcloud+`><Disk name="data" sizeMb="1024"/></DiskCreateParams>`)
+	p.post("/api/vApp/vm-"+state.VMs[0].ID+"/disk/action/attach",
+		`<DiskAttachOrDetachParams `+vcloud+`><Disk href="`+w.sim.URL()+`/api/disk/`+w.sim.State().Disks[0].ID+`"/></DiskAttachOrDetachParams>`)
+
+	w.deleteMachine("cp-0")
+
+	w.Expect(w.sim.State().Disks).To(HaveLen(1))
+	size := 0
+	for key, value := range w.vcdCluster().Annotations {
+		size += len(key) + len(value)
+	}
+	w.Expect(size).To(BeNumerically("<", 256<<10), "more is refused by Kubernetes")
 }
 
 func TestGuestIsShutDownFirstUnlessThatIsNotWished(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -196,6 +197,26 @@ func TestMachineDeletedWhileItIsCreated(t *testing.T) {
 	w.deleteMachine("cp-0")
 
 	w.Expect(w.sim.State().VMs).To(BeEmpty())
+}
+
+func TestOneUnansweredCallDoesNotMakeAMachineUnknown(t *testing.T) {
+	w := newWorld(t, testMachine("cp-0")...)
+	w.ready("cp-0")
+	w.eventTexts()
+	before := conditions.Get(w.vcdMachine("cp-0"), clusterv1.ReadyCondition)
+	w.sim.Faults().Add(vcdsim.Fault{Status: http.StatusServiceUnavailable, Count: 1})
+
+	m := w.passAt(lookEvery, "cp-0")
+
+	w.Expect(conditions.Get(m, clusterv1.ReadyCondition)).To(Equal(before))
+	w.Expect(w.eventTexts()).To(BeEmpty())
+	w.Expect(w.next).To(BeNumerically("<=", hiccupRetry*6/5))
+	w.sim.Faults().Add(vcdsim.Fault{Status: http.StatusServiceUnavailable, Count: 1})
+	m = w.passAt(lookEvery+hiccupRetry, "cp-0")
+	w.expectReady(m, metav1.ConditionUnknown, infrav1.SiteUnreachableReason)
+	w.expectReady(w.passAt(lookEvery+3*hiccupRetry, "cp-0"), metav1.ConditionTrue, infrav1.ReadyReason)
+	w.sim.Faults().Add(vcdsim.Fault{Status: http.StatusServiceUnavailable, Count: 1})
+	w.expectReady(w.passAt(2*lookEvery, "cp-0"), metav1.ConditionTrue, infrav1.ReadyReason)
 }
 
 func TestUnreachableVCDIsUnknown(t *testing.T) {

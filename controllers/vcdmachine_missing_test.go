@@ -72,6 +72,20 @@ func TestLiveVMThatSomebodyDeletedIsGoneAtTheSecondLook(t *testing.T) {
 	w.Expect(w.isGone("a")).To(BeTrue(), "what was proved need not be proved again")
 }
 
+func TestVMIsNotGoneBecauseTheClockWasPutForward(t *testing.T) {
+	w := newWorld(t, machines("a", "b")...)
+	w.ready("a", "b")
+	w.vanish("a")
+	m := w.passAt(lookEvery, "a")
+	w.expectReady(m, metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
+	m.Annotations[infrav1.MissingSinceAnnotation] = time.Now().Add(-time.Hour).UTC().Format(time.RFC3339) // as the clock has it that was put forward
+	w.Expect(w.client.Update(w.ctx, m)).To(Succeed())
+
+	w.expectReady(w.passAt(lookEvery+2*time.Second, "a"), metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
+
+	w.expectReady(w.passAt(lookEvery+65*time.Second, "a"), metav1.ConditionFalse, infrav1.VMNotFoundReason)
+}
+
 func TestLiveVMThatIsSeenAgainIsBack(t *testing.T) {
 	w := newWorld(t, machines("a", "b")...)
 	w.ready("a", "b")
@@ -110,14 +124,14 @@ func TestNobodyIsGoneBecauseVCDShowsNothing(t *testing.T) {
 		{
 			"the query for VMs answers 200 with nothing",
 			func(w *world) {
-				w.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query type=vm", Status: http.StatusOK})
+				w.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query type=vm", Status: http.StatusOK, Body: vcdsim.BodyNothing})
 			},
 			func(w *world) { w.sim.Faults().Clear() }, false,
 		},
 		{
 			"every query answers 200 with nothing, and VMs are forbidden",
 			func(w *world) {
-				w.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query*", Status: http.StatusOK})
+				w.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query*", Status: http.StatusOK, Body: vcdsim.BodyNothing})
 				w.sim.Faults().Add(vcdsim.Fault{Operation: readVMCall, Status: http.StatusForbidden})
 			},
 			func(w *world) { w.sim.Faults().Clear() }, true,

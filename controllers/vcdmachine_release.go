@@ -162,8 +162,15 @@ func (s *machineScope) noteOnce(ctx context.Context, key, value string) error {
 	return s.save(ctx)
 }
 
+// maxNotedDisks bounds how many disks a cluster remembers: Kubernetes refuses objects with too many annotations, and with that the
+// deletion of the machine.
+const maxNotedDisks = 400
+
 // noteDisk remembers that a disk outlives its VM, for the day when its cluster is deleted.
 func (s *machineScope) noteDisk(ctx context.Context, disk vcd.Ref) error {
+	if len(detachedDisks(s.vcdCluster)) >= maxNotedDisks {
+		return nil
+	}
 	return s.noteOnCluster(ctx, infrav1.DetachedDiskAnnotationPrefix+disk.ID[strings.LastIndex(disk.ID, ":")+1:], disk.Name)
 }
 

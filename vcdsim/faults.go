@@ -61,7 +61,7 @@ const (
 	BusyProvider BusyText = "provider" // "The entity Ref: … is busy completing an operation …"
 )
 
-// BodyKind is how the body of an error looks; "" is as the API that was called writes it.
+// BodyKind is how the body of an answer of a fault looks; "" is an error as the API that was called writes it.
 type BodyKind string
 
 // Kinds of bodies: what VCD writes, and what stands between it and its callers.
@@ -70,6 +70,8 @@ const (
 	BodyJSON  BodyKind = "json"
 	BodyHTML  BodyKind = "html"
 	BodyEmpty BodyKind = "empty"
+	// BodyNothing is a list without entries: with status 200, a query that finds nothing.
+	BodyNothing BodyKind = "nothing"
 )
 
 // Faults are the rules of a simulator, asked in order; the first that applies wins.

@@ -122,6 +122,8 @@ func (f *Fault) body(r *request, refusal *Refusal) (body []byte, contentType str
 	switch kind {
 	case BodyEmpty:
 		return nil, ""
+	case BodyNothing:
+		return emptyList(r.cloudAPI())
 	case BodyHTML:
 		return htmlPage(refusal.Status, refusal.Message), "text/html; charset=utf-8"
 	case BodyJSON:
@@ -132,6 +134,15 @@ func (f *Fault) body(r *request, refusal *Refusal) (body []byte, contentType str
 		_ = refusal.xml(noID).Write(&buf) // a bytes.Buffer does not fail
 		return buf.Bytes(), "application/vnd.vmware.vcloud.error+xml"
 	}
+}
+
+// emptyList is the answer to a query that finds nothing.
+func emptyList(cloudAPI bool) (body []byte, contentType string) {
+	if cloudAPI {
+		return []byte(`{"resultTotal":0,"pageCount":0,"page":1,"pageSize":25,"associations":null,"values":[]}` + "\n"), "application/json"
+	}
+	return []byte(`<?xml version="1.0" encoding="UTF-8"?>` + "\n" +
+		`<QueryResultRecords xmlns="http://www.vmware.com/vcloud/v1.5" total="0" pageSize="25" page="1"/>` + "\n"), "application/vnd.vmware.vcloud.query.records+xml"
 }
 
 // htmlPage is an error as proxies and web servers write it.

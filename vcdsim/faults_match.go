@@ -180,7 +180,7 @@ func (f *Fault) Validate() error {
 		{min(f.Delay, f.SlowBody) < 0, "%s is negative: delay and slowBody cannot be", min(f.Delay, f.SlowBody)},
 		{f.Status != 0 && (f.Status < 200 || f.Status > 599), "status %d is not one of HTTP", f.Status},
 		{!slices.Contains([]BusyText{"", BusyTenant, BusyProvider}, f.Busy), "busy %q is not tenant or provider", f.Busy},
-		{!slices.Contains([]BodyKind{"", BodyXML, BodyJSON, BodyHTML, BodyEmpty}, f.Body), "body %q is not xml, json, html or empty", f.Body},
+		{!slices.Contains([]BodyKind{"", BodyXML, BodyJSON, BodyHTML, BodyEmpty, BodyNothing}, f.Body), "body %q is not xml, json, html, empty or nothing", f.Body},
 		{!f.acts(), "it says nothing that happens, such as %s", "status, busy, hang, dropBefore, dropAfter or delay"},
 	} {
 		if rule.broken {

@@ -22,6 +22,8 @@ func TestAFaultAnswersInTheKindOfBodyItIsToldTo(t *testing.T) {
 		{"JSON for cloudapi", "/cloudapi/1.0.0/vdcs", "application/json", `"minorErrorCode":"SERVICE_UNAVAILABLE"`, vcdsim.Fault{Status: 503}},
 		{"HTML of a proxy", "/api/org", "text/html; charset=utf-8", "<h1>502 Bad Gateway</h1>", vcdsim.Fault{Status: 502, Body: vcdsim.BodyHTML}},
 		{"nothing", "/api/org", "", "", vcdsim.Fault{Status: 500, Body: vcdsim.BodyEmpty}},
+		{"a list without entries", "/api/query", "application/vnd.vmware.vcloud.query.records+xml", `<QueryResultRecords xmlns="http://www.vmware.com/vcloud/v1.5" total="0"`, vcdsim.Fault{Status: 200, Body: vcdsim.BodyNothing}},
+		{"a list of cloudapi without entries", "/cloudapi/1.0.0/vdcs", "application/json", `"resultTotal":0`, vcdsim.Fault{Status: 200, Body: vcdsim.BodyNothing}},
 		{"JSON though XML was asked for", "/api/org", "application/json", `"stackTrace":null`, vcdsim.Fault{Status: 412, Body: vcdsim.BodyJSON}},
 		{"a text of one's own", "/api/org", "application/vnd.vmware.vcloud.error+xml", `majorErrorCode="403" message="[ 00000000-0000-0000-0000-000000000000 ] not today" minorErrorCode="NO"`, vcdsim.Fault{Status: 403, Code: "NO", Message: "not today"}},
 		{"busy as a tenant reads it", "/api/org", "application/vnd.vmware.vcloud.error+xml", "Unable to perform this action. Contact your cloud administrator. VDC_RECOMPOSE_VAPP(com.vmware.vcloud.entity.task:", vcdsim.Fault{Busy: vcdsim.BusyTenant}},

@@ -82,6 +82,15 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
+func TestMessagesRepeatNothingThatWasEncoded(t *testing.T) {
+	g := NewWithT(t)
+	name := strings.Repeat("n", 128)
+
+	got := tidyMessage("vApp " + name + ": the value H4sIA" + strings.Repeat("Ab+/0", 60) + "== of guestinfo.userdata is too long")
+
+	g.Expect(got).To(Equal("vApp " + name + ": the value […] of guestinfo.userdata is too long"))
+}
+
 func TestLongMessagesAreCut(t *testing.T) {
 	g := NewWithT(t)
 

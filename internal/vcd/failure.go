@@ -27,6 +27,8 @@ var (
 	taskMention     = regexp.MustCompile(`\s*[A-Z_]*\(com\.vmware\.vcloud\.entity\.task:[^)]*\)`)
 	markup          = regexp.MustCompile(`(?s)<(script|style).*?</(script|style)>|<[^>]*>`)
 	blanks          = regexp.MustCompile(`\s+`)
+	// encoded is longer than any name in VCD: bootstrap data, or a token, of the request that VCD complains of.
+	encoded = regexp.MustCompile(`[A-Za-z0-9+/=_-]{129,}`)
 )
 
 // newStatusError reads what VCD, or something in front of it, answered to a call that failed.
@@ -66,10 +68,11 @@ func readErrorBody(body []byte) (code, message string, foreign bool) {
 	return "", "not an answer of VCD: " + markup.ReplaceAllString(text, " "), true
 }
 
-// tidyMessage takes out what differs from one failure to the next.
+// tidyMessage takes out what differs from one failure to the next, and what may be a secret: messages end up in conditions and events.
 func tidyMessage(message string) string {
 	message = requestIDPrefix.ReplaceAllString(message, "")
 	message = taskMention.ReplaceAllString(message, "")
+	message = encoded.ReplaceAllString(message, "[…]")
 	message = strings.TrimSpace(blanks.ReplaceAllString(message, " "))
 	if len(message) > maxMessage {
 		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
