@@ -30,7 +30,7 @@ func (r *request) getAdminVDC() (*response, error) {
 	}
 	n.Add([]*xmltree.Node{
 		r.adminRef("ProviderVdcReference", "providervdc", r.sim.providerID(), providerVDC),
-		T("UsesFastProvisioning", true), T("OverCommitAllowed", true), T("VmDiscoveryEnabled", false),
+		T("UsesFastProvisioning", !v.FullClones), T("OverCommitAllowed", true), T("VmDiscoveryEnabled", false),
 		T("IsElastic", false), T("IncludeMemoryOverhead", true),
 	})
 	return xmlOK(n), nil

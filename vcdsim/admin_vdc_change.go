@@ -9,6 +9,7 @@ import (
 
 func vdcChangeRoutes(add addRoute) {
 	add("POST", "/api/admin/org/{id}/vdcsparams", (*request).createVDC, latencyWrite)
+	add("PUT", "/api/admin/vdc/{id}", (*request).putVDC, latencyWrite)
 	add("DELETE", "/api/vdc/{id}", (*request).deleteVDC, latencyWrite)
 	add("DELETE", "/api/admin/vdc/{id}", (*request).deleteVDC, latencyWrite)
 }
@@ -28,7 +29,7 @@ func (r *request) createVDC() (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := VDC{Name: tree.Attr("name"), Description: tree.Str("Description"), Policies: []string{"System Default"}}
+	v := VDC{Name: tree.Attr("name"), Description: tree.Str("Description"), Policies: []string{"System Default"}, AllocationModel: tree.Str("AllocationModel")}
 	if v.Name == "" || bare(tree.At("ProviderVdcReference").Attr("href")) != r.sim.providerID() {
 		return nil, badRequest("A VDC needs a name and a provider VDC.")
 	}
@@ -39,7 +40,7 @@ func (r *request) createVDC() (*response, error) {
 		return nil, badRequest("The guaranteed share of memory is missing.")
 	}
 	quota, _ := tree.Int("VmQuota")
-	v.VMQuota = int(quota)
+	v.VMQuota, v.FullClones = int(quota), tree.Str("UsesFastProvisioning") == "false"
 	v.ID = r.sim.ids.next("vdc")
 	r.readProfiles(&v, tree)
 	org.VDCs = append(org.VDCs, v)
@@ -50,6 +51,57 @@ func (r *request) createVDC() (*response, error) {
 		res.status = http.StatusCreated
 	}
 	return res, err
+}
+
+// putVDC changes name, description, VM quota and whether VMs are linked clones. The rest of a VDC is not simulated.
+func (r *request) putVDC() (*response, error) {
+	if err := r.byProvider("VDC_UPDATE"); err != nil {
+		return nil, err
+	}
+	org, v, err := r.ownVDC()
+	if err != nil {
+		return nil, err
+	}
+	tree, err := r.tree()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.sim.busyCheck(v.ID); err != nil {
+		return nil, err
+	}
+	name := tree.Attr("name")
+	if name == "" {
+		return nil, badRequest("A VDC needs a name.")
+	}
+	if slices.ContainsFunc(org.VDCs, func(x VDC) bool { return x.Name == name && x.ID != v.ID }) {
+		return nil, duplicateName(name)
+	}
+	v.rename(org, name)
+	v.Description = tree.Str("Description")
+	if quota, ok := tree.Int("VmQuota"); ok {
+		v.VMQuota = int(quota)
+	}
+	if fast := tree.Str("UsesFastProvisioning"); fast != "" {
+		v.FullClones = fast == "false"
+	}
+	return r.accepted(r.sim.startTask(r, Work{Op: opDone}, v.entity(), []string{v.ID})), nil
+}
+
+// rename gives a VDC another name, also where it is known by it.
+func (v *VDC) rename(org *Org, name string) {
+	for c := range org.Catalogs {
+		for t := range org.Catalogs[c].Templates {
+			if tpl := &org.Catalogs[c].Templates[t]; tpl.VDC == v.Name {
+				tpl.VDC = name
+			}
+		}
+		for m := range org.Catalogs[c].Media {
+			if media := &org.Catalogs[c].Media[m]; media.VDC == v.Name {
+				media.VDC = name
+			}
+		}
+	}
+	v.Name = name
 }
 
 // readProfiles gives a VDC the storage profiles of the provider that are asked for.

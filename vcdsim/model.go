@@ -72,6 +72,11 @@ type VDC struct {
 	// Policies are the names of the compute policies published to this VDC; the first sizing policy is the default.
 	Policies []string
 	VMQuota  int // 0 is unlimited
+	// AllocationModel is how the VDC gets its CPU and memory: Flex, AllocationVApp, AllocationPool, ReservationPool; "" is Flex. It is
+	// shown, and changes nothing else.
+	AllocationModel string
+	// FullClones: VMs are full copies of their templates, not linked clones. It is shown, and changes nothing else.
+	FullClones bool
 	// Fleet are the VMs that exist from the beginning.
 	Fleet Fleet
 }

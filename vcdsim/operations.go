@@ -69,6 +69,7 @@ const (
 	opMetadata    = "metadata"
 	// opCreateEntity runs until the entity is resolved.
 	opCreateEntity = "createEntity"
+	opInvoke       = "invoke"
 	// opDone stands for what is done when its task begins: administration, mostly.
 	opDone = "done"
 )
@@ -107,6 +108,7 @@ func operations() map[string]operation {
 		opDeleteDisk:   {"vdcDeleteDisk", "VDC_DELETE_DISK", "Deleting Disk", durationDisk, 0, (*Simulator).commitDeleteDisk, nil},
 		opMetadata:     {"metadataUpdate", "METADATA_UPDATE", "Updating metadata of", durationMetadata, 0, (*Simulator).commitMetadata, nil},
 		opCreateEntity: {"createDefinedEntity", "CREATE_DEFINED_ENTITY", "Creating defined entity", 0, 0, func(*Simulator, *Task) error { return nil }, nil},
+		opInvoke:       {"invokeDefinedEntityBehavior", "INVOKE_DEFINED_ENTITY_BEHAVIOR", "Invoking behavior on", durationMetadata, 0, (*Simulator).commitInvoke, nil},
 		opDone:         {"jobEnqueue", "JOB_ENQUEUE", "Updating", 0, 0, func(*Simulator, *Task) error { return nil }, nil},
 	}
 	maps.Copy(out, documentOperations())

@@ -67,7 +67,7 @@ var queryTypes = map[string]queryType{
 	"vm": {"VMRecord", "AdminVMRecord", "name containerName container ownerName owner vdc vdcName isVAppTemplate isDeleted guestOs numberOfCpus memoryMB " +
 		"status networkName network ipAddress isBusy isDeployed isPublished catalogName hardwareVersion vmToolsStatus isInMaintenanceMode isAutoNature " +
 		"storageProfileName gcStatus autoUndeployDate autoDeleteDate isAutoUndeployNotified isAutoDeleteNotified isComputePolicyCompliant vmSizingPolicyId " +
-		"vmPlacementPolicyId encrypted dateCreated totalStorageAllocatedMb isExpired", (*request).vmRecords},
+		"vmPlacementPolicyId encrypted dateCreated totalStorageAllocatedMb isExpired vmNameInVc hostName moref", (*request).vmRecords},
 	"vApp": {
 		"VAppRecord", "AdminVAppRecord", "name vdc vdcName isPublic isEnabled isBusy creationDate status ownerName isDeployed isInMaintenanceMode " +
 			"isAutoNature isExpired numberOfVMs numberOfCpus cpuAllocationMhz memoryAllocationMB storageKB isVdcEnabled autoUndeployDate autoDeleteDate description",

@@ -25,16 +25,9 @@ func entityRoutes(add addRoute) {
 	add("DELETE", base+"/{id}", (*request).deleteEntity, latencyWrite)
 	add("POST", base+"/{id}/resolve", (*request).resolveEntity, latencyWrite)
 	add("GET", base+"/types/{vendor}/{nss}/{version}", (*request).listEntities, latencyCloudAPI)
+	add("GET", base+"/interfaces/{vendor}/{nss}/{version}", (*request).listByInterface, latencyCloudAPI)
 	grantRoutes(add)
-	for path, kind := range map[string]string{"interfaces": "interface", "entityTypes": "type"} {
-		b := behaviours{path: path, kind: kind}
-		list := "/cloudapi/1.0.0/" + path + "/{id}/behaviors"
-		add("GET", list, b.list, latencyCloudAPI)
-		add("POST", list, b.create, latencyWrite)
-		add("GET", list+"/{behavior}", b.get, latencyCloudAPI)
-		add("PUT", list+"/{behavior}", b.put, latencyWrite)
-		add("DELETE", list+"/{behavior}", b.remove, latencyWrite)
-	}
+	behaviourRoutes(add)
 }
 
 // rdeType finds an entity type.
@@ -101,11 +94,33 @@ func (r *request) getEntity() (*response, error) {
 	return entityResponse(d), nil
 }
 
+// listEntities lists the entities of a type; a version such as 1 or 1.1 stands for all that begin with it.
 func (r *request) listEntities() (*response, error) {
-	id := "urn:vcloud:type:" + r.vars["vendor"] + ":" + r.vars["nss"] + ":" + r.vars["version"]
+	return r.entitiesOf(func(d *document) bool { return r.versioned(text(d.body, "entityType"), "type") })
+}
+
+// listByInterface lists the entities of all types that have an interface.
+func (r *request) listByInterface() (*response, error) {
+	return r.entitiesOf(func(d *document) bool {
+		typ, err := r.rdeType(text(d.body, "entityType"))
+		if err != nil {
+			return false
+		}
+		list, _ := typ.body["interfaces"].([]any)
+		return slices.ContainsFunc(list, func(id any) bool { return r.versioned(fmt.Sprint(id), "interface") })
+	})
+}
+
+// versioned says whether an id is what the path names, as far as it names a version.
+func (r *request) versioned(id, kind string) bool {
+	want := "urn:vcloud:" + kind + ":" + r.vars["vendor"] + ":" + r.vars["nss"] + ":" + r.vars["version"]
+	return id == want || strings.HasPrefix(id, want+".")
+}
+
+func (r *request) entitiesOf(wanted func(*document) bool) (*response, error) {
 	var out []any
 	for _, d := range r.sim.store.documents[entitiesPath] {
-		if d.body["entityType"] == id && r.sees(d.orgID) {
+		if wanted(d) && r.sees(d.orgID) {
 			out = append(out, d.body)
 		}
 	}
@@ -168,7 +183,7 @@ func (r *request) resolveEntity() (*response, error) {
 	d.body["state"], d.body["entityState"] = state, state
 	d.version++
 	for _, t := range sorted(r.sim.store.tasks) {
-		if t.Owner.Kind == "entity" && URN("entity", t.Owner.ID) == d.id() && !t.done() {
+		if t.Work.Op == opCreateEntity && URN("entity", t.Owner.ID) == d.id() && !t.done() {
 			r.sim.finish(t.ID)
 		}
 	}
@@ -187,121 +202,5 @@ func (r *request) deleteEntity() (*response, error) {
 	}
 	r.sim.store.documents[entitiesPath] = slices.DeleteFunc(slices.Clone(r.sim.store.documents[entitiesPath]), func(x *document) bool { return x == d })
 	delete(r.sim.store.documents, entitiesPath+"/"+d.id()+"/accessControls")
-	return &response{status: http.StatusNoContent}, nil
-}
-
-// behaviours are what an interface declares and a type overrides.
-type behaviours struct{ path, kind string }
-
-func (b behaviours) key(r *request) string {
-	return "1.0.0/" + b.path + "/" + r.vars["id"] + "/behaviors"
-}
-
-// owner refuses when the interface or type is not there.
-func (b behaviours) owner(r *request) (*document, error) {
-	for _, d := range r.sim.store.documents["1.0.0/"+b.path] {
-		if d.id() == r.vars["id"] {
-			return d, nil
-		}
-	}
-	return nil, forbidden("BEHAVIOR_VIEW", r.vars["id"])
-}
-
-func (b behaviours) list(r *request) (*response, error) {
-	all, err := b.all(r)
-	if err != nil {
-		return nil, err
-	}
-	var out []any
-	for _, d := range all {
-		out = append(out, d.body)
-	}
-	return r.page(out)
-}
-
-// all are the behaviours of an interface, or those a type overrides and inherits.
-func (b behaviours) all(r *request) ([]*document, error) {
-	owner, err := b.owner(r)
-	if err != nil {
-		return nil, err
-	}
-	out := slices.Clone(r.sim.store.documents[b.key(r)])
-	interfaces, _ := owner.body["interfaces"].([]any)
-	for _, id := range interfaces {
-		for _, d := range r.sim.store.documents[fmt.Sprintf("%s/%v/behaviors", interfacesPath, id)] {
-			if !slices.ContainsFunc(out, func(x *document) bool { return x.body["ref"] == d.body["ref"] }) {
-				out = append(out, d)
-			}
-		}
-	}
-	return out, nil
-}
-
-func (b behaviours) find(r *request) (*document, error) {
-	all, err := b.all(r)
-	if err != nil {
-		return nil, err
-	}
-	for _, d := range all {
-		if d.id() == r.vars["behavior"] || d.body["ref"] == r.vars["behavior"] {
-			return d, nil
-		}
-	}
-	return nil, forbidden("BEHAVIOR_VIEW", r.vars["behavior"])
-}
-
-func (b behaviours) create(r *request) (*response, error) {
-	owner, err := b.owner(r)
-	if err != nil {
-		return nil, err
-	}
-	if !r.session.provider() {
-		return nil, forbidden("BEHAVIOR_MANAGE", owner.id())
-	}
-	body := map[string]any{}
-	if err := r.document(&body); err != nil {
-		return nil, err
-	}
-	id := "urn:vcloud:behavior-" + b.kind + ":" + text(body, "name") + ":" + strings.TrimPrefix(owner.id(), "urn:vcloud:"+b.kind+":")
-	r.vars["behavior"] = id
-	if _, err := b.find(r); err == nil {
-		return nil, refuse(http.StatusBadRequest, "RDE_BEHAVIOR_ALREADY_EXISTS", "The behavior %s already exists.", id)
-	}
-	body["id"], body["ref"] = id, id
-	r.sim.addDocument(b.key(r), r.session.OrgID, body)
-	return jsonOK(body), nil
-}
-
-func (b behaviours) get(r *request) (*response, error) {
-	d, err := b.find(r)
-	if err != nil {
-		return nil, err
-	}
-	return jsonOK(d.body), nil
-}
-
-func (b behaviours) put(r *request) (*response, error) {
-	d, err := b.find(r)
-	if err != nil {
-		return nil, err
-	}
-	body := map[string]any{}
-	if err := r.document(&body); err != nil {
-		return nil, err
-	}
-	for _, field := range []string{"id", "ref", "name"} {
-		body[field] = d.body[field]
-	}
-	d.body = body
-	return jsonOK(body), nil
-}
-
-func (b behaviours) remove(r *request) (*response, error) {
-	d, err := b.find(r)
-	if err != nil {
-		return nil, err
-	}
-	key := b.key(r)
-	r.sim.store.documents[key] = slices.DeleteFunc(slices.Clone(r.sim.store.documents[key]), func(x *document) bool { return x == d })
 	return &response{status: http.StatusNoContent}, nil
 }

@@ -77,6 +77,9 @@ func unusedType(r *request, d *document) error {
 			return refuse(http.StatusBadRequest, "RDE_TYPE_IN_USE", "The entity type %s has entities.", d.id())
 		}
 	}
+	for _, kept := range []string{"/behaviors", "/behaviorAccessControls"} {
+		delete(r.sim.store.documents, typesPath+"/"+d.id()+kept)
+	}
 	bundle := typeBundle(d.body)
 	r.sim.store.documents[bundlesPath] = slices.DeleteFunc(slices.Clone(r.sim.store.documents[bundlesPath]), func(x *document) bool {
 		return text(x.body, "name") == bundle
@@ -91,6 +94,11 @@ func (s *Simulator) seedTypes(org *Org) {
 	}
 	s.addDocument(interfacesPath, org.ID, map[string]any{
 		"id": "urn:vcloud:interface:vmware:k8s:1.0.0", "name": "Kubernetes", "vendor": "vmware", "nss": "k8s", "version": "1.0.0", "readonly": true,
+	})
+	s.addDocument(interfacesPath+"/urn:vcloud:interface:vmware:k8s:1.0.0/behaviors", org.ID, map[string]any{
+		"id": "urn:vcloud:behavior-interface:createKubeConfig:vmware:k8s:1.0.0", "ref": "urn:vcloud:behavior-interface:createKubeConfig:vmware:k8s:1.0.0",
+		"name": "createKubeConfig", "description": "Creates and returns a kubeconfig",
+		"execution": map[string]any{"id": "CreateKubeConfigActivity", "type": "Activity"},
 	})
 	for _, version := range []string{"1.1.0", "1.2.0", "1.3.0"} {
 		s.addDocument(typesPath, org.ID, map[string]any{

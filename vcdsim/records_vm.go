@@ -73,5 +73,8 @@ func (w *vmRow) fill(rec *record) {
 		Opt("vmSizingPolicyId", URN("vdcComputePolicy", vm.SizingPolicyID)), Opt("vmPlacementPolicyId", URN("vdcComputePolicy", vm.PlacementPolicyID)),
 		A("encrypted", false), A("dateCreated", vm.Created), A("totalStorageAllocatedMb", vm.storage()), A("isExpired", false),
 		A("href", r.href("vm", vm.ID)), A("type", mime("vm")))
+	if r.session.provider() {
+		attrs = append(attrs, A("vmNameInVc", vm.Name+"-"+vm.ID[:4]), A("hostName", "esx-1"), A("moref", "vm-"+vm.ID[:4]))
+	}
 	rec.attrs, rec.links = kept(attrs), r.recordLinks("vm", vm.ID)
 }

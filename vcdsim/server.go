@@ -72,7 +72,7 @@ func routeGroups() []func(addRoute) {
 	return []func(addRoute){
 		sessionRoutes, taskRoutes, orgRoutes, adminRoutes, vdcRoutes, mediaRoutes, templateRoutes, affinityRoutes, snapshotRoutes, standaloneRoutes, networkRoutes, policyRoutes, catalogRoutes, queryRoutes,
 		vappRoutes, vmRoutes, diskRoutes, metadataRoutes, documentRoutes, entityRoutes, adminOrgRoutes, providerRoutes,
-		policyAdminRoutes, accessRoutes, tokenRoutes, networkingRoutes,
+		policyAdminRoutes, accessRoutes, securityTagRoutes, tokenRoutes, networkingRoutes,
 	}
 }
 

@@ -134,6 +134,8 @@ type VM struct {
 	Properties      map[string]string // product section
 	Customization   Customization
 
+	SecurityTags []string // sorted, in lower case
+
 	StorageProfileID  string
 	SizingPolicyID    string
 	PlacementPolicyID string
@@ -230,7 +232,7 @@ func (v *VM) clone() VM {
 	c := *v
 	c.PoweredOn = v.Status == PoweredOn
 	c.Snapshot = v.Snapshot.clone()
-	c.Disks, c.NICs = slices.Clone(v.Disks), slices.Clone(v.NICs)
+	c.Disks, c.NICs, c.SecurityTags = slices.Clone(v.Disks), slices.Clone(v.NICs), slices.Clone(v.SecurityTags)
 	c.ExtraConfig, c.Metadata, c.Properties = maps.Clone(v.ExtraConfig), maps.Clone(v.Metadata), maps.Clone(v.Properties)
 	return c
 }

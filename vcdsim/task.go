@@ -1,6 +1,7 @@
 package vcdsim
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -102,7 +103,7 @@ func (s *Simulator) startTask(r *request, w Work, owner Entity, locks []string) 
 		UserName: "system",
 	}
 	if r != nil {
-		t.OrgID, t.RequestID, t.Cell = r.session.OrgID, r.id, r.cell.number
+		t.OrgID, t.RequestID, t.Cell = cmp.Or(s.store.orgOf(owner), r.session.OrgID), r.id, r.cell.number
 		t.UserID, t.UserName = r.session.UserID, r.session.User
 	}
 	t.Number = s.ids.count["task"]
@@ -114,6 +115,25 @@ func (s *Simulator) startTask(r *request, w Work, owner Entity, locks []string) 
 		s.finishAfter(t, d)
 	}
 	return t
+}
+
+// orgOf is whose a vApp, VM or disk is, empty for anything else: what providers do to them is their organisation's to see.
+func (s *store) orgOf(e Entity) string {
+	switch e.Kind {
+	case "vapp":
+		if v := s.vapps[e.ID]; v != nil {
+			return v.OrgID
+		}
+	case "vm":
+		if vm := s.vms[e.ID]; vm != nil && s.vapps[vm.VAppID] != nil {
+			return s.vapps[vm.VAppID].OrgID
+		}
+	case "disk":
+		if d := s.disks[e.ID]; d != nil {
+			return d.OrgID
+		}
+	}
+	return ""
 }
 
 // finishAfter ends the task when its time has come: at once, but after the answer is made, when that is now.

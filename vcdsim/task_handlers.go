@@ -1,7 +1,10 @@
 package vcdsim
 
 import (
+	"cmp"
+	"maps"
 	"net/http"
+	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
@@ -45,7 +48,10 @@ func (r *request) cancelTask() (*response, error) {
 	return &response{status: http.StatusNoContent}, nil
 }
 
-// listTasks shows the unfinished tasks of an organisation.
+// recentTasks is how many finished tasks VCD shows beside those that run.
+const recentTasks = 50
+
+// listTasks shows the tasks of an organisation that wait, run or ended recently, the youngest first.
 func (r *request) listTasks() (*response, error) {
 	org := r.sim.store.org(bare(r.vars["org"]))
 	if org == nil || !r.sees(org.ID) {
@@ -53,8 +59,16 @@ func (r *request) listTasks() (*response, error) {
 	}
 	n := xmltree.New("TasksList", namespaces(), xmltree.A("name", "Tasks Lists"), xmltree.A("href", r.href("tasksList", org.ID)),
 		xmltree.A("type", mime("tasksList")))
-	for _, t := range sorted(r.sim.store.tasks) {
-		if t.OrgID == org.ID && !t.done() {
+	tasks := slices.SortedFunc(maps.Values(r.sim.store.tasks), func(a, b *Task) int { return cmp.Compare(b.Number, a.Number) })
+	ended := 0
+	for _, t := range tasks {
+		if t.OrgID != org.ID {
+			continue
+		}
+		if t.done() {
+			ended++
+		}
+		if !t.done() || ended <= recentTasks {
 			n.Add(r.taskNode(t, false))
 		}
 	}

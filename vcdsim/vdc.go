@@ -6,6 +6,7 @@ import (
 
 func vdcRoutes(add addRoute) {
 	add("GET", "/api/vdc/{id}", (*request).getVDC, latencyVDC)
+	add("GET", "/api/vdc/{id}/hwv/{version}", (*request).getHardwareVersion, latencyLegacy)
 	add("GET", "/api/vdcStorageProfile/{id}", (*request).getStorageProfile, latencyLegacy)
 	add("GET", "/cloudapi/1.0.0/vdcs", (*request).listVDCs, latencyCloudAPI)
 	add("GET", "/cloudapi/1.0.0/vdcs/{id}", (*request).getVDCJSON, latencyCloudAPI)
@@ -29,6 +30,8 @@ func (r *request) vdcOf(id string) (*VDC, error) {
 	}
 	return v, nil
 }
+
+const allocationFlex = "Flex"
 
 // vdcActions are the requests a VDC offers: path below the VDC, and type.
 var vdcActions = [][2]string{
@@ -70,7 +73,7 @@ func (r *request) vdcContent(n *xmltree.Node, org *Org, v *VDC) {
 		r.link("orgVdcNetworks", "/api/admin/vdc/"+v.ID+"/networks", "application/vnd.vmware.vcloud.query.records+xml"),
 		r.link("down", path+"/vmAffinityRules/", mime("vmaffinityrules")),
 		r.link("add", path+"/vmAffinityRules/", mime("vmaffinityrule")),
-		xmltree.T("Description", v.Description), r.tasksNode(v.ID), xmltree.T("AllocationModel", "Flex"),
+		xmltree.T("Description", v.Description), r.tasksNode(v.ID), xmltree.T("AllocationModel", orElse(v.AllocationModel, allocationFlex)),
 		xmltree.New("ComputeCapacity", capacity("Cpu", "MHz"), capacity("Memory", "MB")),
 		r.resourceEntities(org, v), r.availableNetworks(org, v), r.hardwareVersions(v.ID),
 		xmltree.T("NicQuota", 0), xmltree.T("NetworkQuota", 1000), xmltree.T("UsedNetworkCount", len(v.Networks)),
@@ -129,20 +132,6 @@ func (r *request) availableNetworks(org *Org, v *VDC) *xmltree.Node {
 		}
 	}
 	return n
-}
-
-// hardwareVersions of VMs; the newest is the default.
-func (r *request) hardwareVersions(vdcID string) *xmltree.Node {
-	versions := xmltree.New("SupportedHardwareVersions")
-	for _, v := range []string{"vmx-14", "vmx-15", "vmx-17", "vmx-18", "vmx-19", "vmx-20"} {
-		n := xmltree.T("SupportedHardwareVersion", v)
-		n.Add([]xmltree.Attr{
-			xmltree.A("default", v == defaultHardware), xmltree.A("name", v), xmltree.A("href", r.base()+"/api/vdc/"+vdcID+"/hwv/"+v),
-			xmltree.A("type", mime("virtualHardwareVersion")),
-		})
-		versions.Add(n)
-	}
-	return xmltree.New("Capabilities", versions)
 }
 
 func (r *request) storageProfiles(v *VDC) *xmltree.Node {

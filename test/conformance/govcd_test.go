@@ -83,7 +83,7 @@ func runGovcd(t *testing.T, binary, resources string, names []string) (results, 
 	if err := os.Symlink(resources, filepath.Join(root, "test-resources")); err != nil {
 		t.Fatal(err)
 	}
-	s.env = []string{"GOVCD_CONFIG=" + writeYAML(t, root, "govcd.yaml", govcdConfig(s.sim.URL()))}
+	s.env = []string{"GOVCD_CONFIG=" + writeYAML(t, root, "govcd.yaml", govcdConfig(s.sim.URL())), "TEST_VCD_API_TOKEN=capvcd-api-token"}
 	got := s.run("-test.run", "^Test$", "-check.vv", "-check.f", `^TestVCD\.(`+strings.Join(names, "|")+`)$`)
 	return got, s.wire.Exchanges()
 }
@@ -185,6 +185,7 @@ func govcdConfig(url string) object {
 			"nsxt":              nsxConfig(),
 			"externalNetwork":   "internet",
 			"nsxt_provider_vdc": object{"name": "provider", "storage_profile": "standard", "storage_profile_2": "fast", "network_pool": "provider-pool"},
+			"provider_vdc":      object{"name": "provider", "storage_profile": "standard", "network_pool": "provider-pool"},
 			"edgeGateway":       "acme-vdc-gateway",
 		},
 		"logging": object{"enabled": false},

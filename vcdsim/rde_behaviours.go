@@ -1,0 +1,261 @@
+package vcdsim
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// behaviours are what an interface declares and a type overrides.
+type behaviours struct{ path, kind string }
+
+// noBehaviour is the only way to execute a behaviour that is simulated: it answers with what it was given.
+const noBehaviour = "noop"
+
+func behaviourRoutes(add addRoute) {
+	for _, b := range []behaviours{{"interfaces", "interface"}, {"entityTypes", "type"}} {
+		list := "/cloudapi/1.0.0/" + b.path + "/{id}/behaviors"
+		add("GET", list, b.list, latencyCloudAPI)
+		add("POST", list, b.create, latencyWrite)
+		add("GET", list+"/{behavior}", b.get, latencyCloudAPI)
+		add("PUT", list+"/{behavior}", b.put, latencyWrite)
+		add("DELETE", list+"/{behavior}", b.remove, latencyWrite)
+	}
+	const access = "/cloudapi/1.0.0/entityTypes/{id}/behaviorAccessControls"
+	add("GET", access, (*request).listBehaviourAccess, latencyCloudAPI)
+	add("POST", access, (*request).addBehaviourAccess, latencyWrite)
+	add("PUT", access, (*request).putBehaviourAccess, latencyWrite)
+	add("POST", "/cloudapi/1.0.0/entities/{id}/behaviors/{behavior}/invocations", (*request).invoke, latencyWrite)
+}
+
+func (b behaviours) key(r *request) string {
+	return "1.0.0/" + b.path + "/" + r.vars["id"] + "/behaviors"
+}
+
+// owner refuses when the interface or type is not there.
+func (b behaviours) owner(r *request) (*document, error) {
+	for _, d := range r.sim.store.documents["1.0.0/"+b.path] {
+		if d.id() == r.vars["id"] {
+			return d, nil
+		}
+	}
+	return nil, forbidden("BEHAVIOR_VIEW", r.vars["id"])
+}
+
+func (b behaviours) list(r *request) (*response, error) {
+	owner, err := b.owner(r)
+	if err != nil {
+		return nil, err
+	}
+	var out []any
+	for _, d := range r.sim.store.behaviours(owner) {
+		out = append(out, d.body)
+	}
+	return r.page(out)
+}
+
+// behaviours are those of an interface, or those a type overrides and inherits.
+func (s *store) behaviours(owner *document) []*document {
+	path := interfacesPath
+	interfaces, ofType := owner.body["interfaces"].([]any)
+	if ofType {
+		path = typesPath
+	}
+	out := slices.Clone(s.documents[path+"/"+owner.id()+"/behaviors"])
+	for _, id := range interfaces {
+		for _, d := range s.documents[fmt.Sprintf("%s/%v/behaviors", interfacesPath, id)] {
+			if !slices.ContainsFunc(out, func(x *document) bool { return x.body["ref"] == d.body["ref"] }) {
+				out = append(out, d)
+			}
+		}
+	}
+	return out
+}
+
+// behaviour finds one by its id, or by that of the interface's behaviour it overrides.
+func (r *request) behaviour(owner *document) (*document, error) {
+	for _, d := range r.sim.store.behaviours(owner) {
+		if d.id() == r.vars["behavior"] || d.body["ref"] == r.vars["behavior"] {
+			return d, nil
+		}
+	}
+	if _, ofType := owner.body["interfaces"].([]any); !ofType {
+		return nil, forbidden("BEHAVIOR_VIEW", r.vars["behavior"])
+	}
+	return nil, refuse(http.StatusBadRequest, "RDE_INVALID_BEHAVIOR_SCOPE", "The behavior %s is none of %s.", r.vars["behavior"], owner.id())
+}
+
+func (b behaviours) find(r *request) (*document, error) {
+	owner, err := b.owner(r)
+	if err != nil {
+		return nil, err
+	}
+	return r.behaviour(owner)
+}
+
+// read takes a behaviour from the body of a provider's request.
+func (b behaviours) read(r *request) (owner *document, body map[string]any, err error) {
+	if owner, err = b.owner(r); err != nil {
+		return nil, nil, err
+	}
+	if !r.session.provider() {
+		return nil, nil, forbidden("BEHAVIOR_MANAGE", owner.id())
+	}
+	err = r.document(&body)
+	return owner, body, err
+}
+
+func (b behaviours) create(r *request) (*response, error) {
+	owner, body, err := b.read(r)
+	if err != nil {
+		return nil, err
+	}
+	if text(body, "name") == "" {
+		return nil, badRequest("The field name must not be empty.")
+	}
+	id := "urn:vcloud:behavior-" + b.kind + ":" + text(body, "name") + ":" + strings.TrimPrefix(owner.id(), "urn:vcloud:"+b.kind+":")
+	r.vars["behavior"] = id
+	if _, err := r.behaviour(owner); err == nil {
+		return nil, refuse(http.StatusBadRequest, "RDE_BEHAVIOR_ALREADY_EXISTS", "The behavior %s already exists.", id)
+	}
+	body["id"], body["ref"] = id, id
+	r.sim.addDocument(b.key(r), r.session.OrgID, body)
+	return jsonOK(body), nil
+}
+
+func (b behaviours) get(r *request) (*response, error) {
+	d, err := b.find(r)
+	if err != nil {
+		return nil, err
+	}
+	return jsonOK(d.body), nil
+}
+
+// put changes a behaviour; of a type, one that is inherited becomes the type's own and the interface's stays.
+func (b behaviours) put(r *request) (*response, error) {
+	owner, body, err := b.read(r)
+	if err != nil {
+		return nil, err
+	}
+	d, err := r.behaviour(owner)
+	if err != nil {
+		return nil, err
+	}
+	body["name"], body["id"], body["ref"] = d.body["name"], d.body["id"], d.body["ref"]
+	if !slices.Contains(r.sim.store.documents[b.key(r)], d) {
+		inherited := strings.TrimPrefix(text(d.body, "ref"), "urn:vcloud:behavior-interface:"+text(d.body, "name")+":")
+		body["id"] = "urn:vcloud:behavior-type:" + text(d.body, "name") + ":" + strings.TrimPrefix(owner.id(), "urn:vcloud:type:") + ":" + inherited
+		d = r.sim.addDocument(b.key(r), r.session.OrgID, body)
+	}
+	d.body = body
+	return jsonOK(body), nil
+}
+
+// remove deletes a behaviour; of a type, what it overrides is the interface's again.
+func (b behaviours) remove(r *request) (*response, error) {
+	d, err := b.find(r)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(r.sim.store.documents[b.key(r)], d) {
+		return nil, refuse(http.StatusBadRequest, "RDE_INVALID_BEHAVIOR_SCOPE", "The behavior %s is an interface's.", d.id())
+	}
+	r.sim.store.removeDocument(b.key(r), d)
+	return &response{status: http.StatusNoContent}, nil
+}
+
+// behaviourAccess are the access levels a type's behaviours take. They are kept and shown; who sees an entity may invoke.
+func (r *request) behaviourAccess() (typ *document, key string, err error) {
+	typ, err = r.rdeType(r.vars["id"])
+	return typ, typesPath + "/" + r.vars["id"] + "/behaviorAccessControls", err
+}
+
+func (r *request) listBehaviourAccess() (*response, error) {
+	_, key, err := r.behaviourAccess()
+	if err != nil {
+		return nil, err
+	}
+	var out []any
+	for _, d := range r.sim.store.documents[key] {
+		out = append(out, d.body)
+	}
+	return r.page(out)
+}
+
+func (r *request) addBehaviourAccess() (*response, error) {
+	_, key, err := r.behaviourAccess()
+	if err != nil {
+		return nil, err
+	}
+	body := map[string]any{}
+	if err := r.document(&body); err != nil {
+		return nil, err
+	}
+	r.sim.addDocument(key, r.session.OrgID, body)
+	return &response{status: http.StatusCreated, json: body}, nil
+}
+
+// putBehaviourAccess replaces all.
+func (r *request) putBehaviourAccess() (*response, error) {
+	_, key, err := r.behaviourAccess()
+	if err != nil {
+		return nil, err
+	}
+	var in struct {
+		Values []map[string]any `json:"values"`
+	}
+	if err := r.document(&in); err != nil {
+		return nil, err
+	}
+	r.sim.store.documents[key] = nil
+	for _, body := range in.Values {
+		if body != nil {
+			r.sim.addDocument(key, r.session.OrgID, body)
+		}
+	}
+	return r.listBehaviourAccess()
+}
+
+// invoke runs a behaviour of an entity in a task, whose result is what it answers.
+func (r *request) invoke() (*response, error) {
+	d, err := r.entityByID()
+	if err != nil {
+		return nil, err
+	}
+	typ, err := r.rdeType(text(d.body, "entityType"))
+	if err != nil {
+		return nil, err
+	}
+	behaviour, err := r.behaviour(typ)
+	if err != nil {
+		return nil, err
+	}
+	in := map[string]any{}
+	if len(r.body) > 0 {
+		if err := r.document(&in); err != nil {
+			return nil, err
+		}
+	}
+	execution, _ := behaviour.body["execution"].(map[string]any)
+	w := Work{Op: opInvoke, Document: d.id(), Name: text(execution, "type"), Body: map[string]any{
+		"entityId": d.id(), "typeId": typ.id(), "behaviorId": r.vars["behavior"], "arguments": in["arguments"], "metadata": in["metadata"],
+	}}
+	id := strings.TrimPrefix(d.id(), "urn:vcloud:entity:")
+	return r.accepted(r.sim.startTask(r, w, Entity{Kind: "entity", ID: id, Name: text(d.body, "name")}, nil)), nil
+}
+
+func (s *Simulator) commitInvoke(t *Task) error {
+	d := s.store.document(entitiesPath, t.Work.Document)
+	if d == nil {
+		return gone("entity", t.Work.Document)
+	}
+	if !strings.EqualFold(t.Work.Name, noBehaviour) {
+		return refuse(http.StatusInternalServerError, "RDE_BEHAVIOR_EXECUTION_FAILED", "A behavior of type %q cannot be executed here.", t.Work.Name)
+	}
+	t.Work.Body["entity"] = d.body["entity"]
+	out, err := json.Marshal(t.Work.Body)
+	t.Result = string(out)
+	return err
+}

@@ -1,0 +1,151 @@
+package vcdsim
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/fiql"
+)
+
+// The limits on security tags.
+const (
+	maxSecurityTag  = 128 // characters
+	maxSecurityTags = 256 // of a VM
+)
+
+func securityTagRoutes(add addRoute) {
+	const base = "/cloudapi/1.0.0/securityTags"
+	add("GET", base+"/values", (*request).listSecurityTags, latencyCloudAPI)
+	add("GET", base+"/entities", (*request).listTaggedVMs, latencyCloudAPI)
+	add("PUT", base+"/tag", (*request).putSecurityTag, latencyWrite)
+	add("GET", base+"/vm/{vm}", (*request).getVMTags, latencyCloudAPI)
+	add("PUT", base+"/vm/{vm}", (*request).putVMTags, latencyWrite)
+}
+
+// taggedVMs are the VMs of the organisation the request works in that have security tags.
+func (r *request) taggedVMs() []*VM {
+	var out []*VM
+	for _, vm := range r.sim.store.order {
+		if v := r.sim.store.vapps[vm.VAppID]; v != nil && v.OrgID == r.tenant() && len(vm.SecurityTags) > 0 {
+			out = append(out, vm)
+		}
+	}
+	return out
+}
+
+func (r *request) listSecurityTags() (*response, error) {
+	tags := map[string]bool{}
+	for _, vm := range r.taggedVMs() {
+		for _, tag := range vm.SecurityTags {
+			tags[tag] = true
+		}
+	}
+	var out []any
+	for _, tag := range slices.Sorted(maps.Keys(tags)) {
+		out = append(out, map[string]any{"tag": tag})
+	}
+	return r.page(out)
+}
+
+// listTaggedVMs lists the VMs with any tag, or with the one the filter names.
+func (r *request) listTaggedVMs() (*response, error) {
+	filter, err := fiql.Parse(r.query.get("filter"))
+	if err != nil {
+		return nil, badRequest("The filter %q is invalid: %s", r.query.get("filter"), err)
+	}
+	var out []any
+	for _, vm := range r.taggedVMs() {
+		if !filter.Match(func(t fiql.Term) bool {
+			return t.Attr != "tag" || slices.ContainsFunc(vm.SecurityTags, func(tag string) bool { return fiql.Compare(t, tag) })
+		}) {
+			continue
+		}
+		v := r.sim.store.vapps[vm.VAppID]
+		out = append(out, map[string]any{
+			"id": URN("vm", vm.ID), "name": vm.Name, "entityType": "vm", "parentRef": jsonRef("vapp", v.ID, v.Name),
+			"ownerRef": jsonRef("vdc", v.VDCID, r.sim.store.vdcName(v.VDCID)),
+		})
+	}
+	return r.pageIgnoring(out, []string{"tag"})
+}
+
+func readTag(tag string) (string, error) {
+	if tag == "" || len([]rune(tag)) > maxSecurityTag {
+		return "", badRequest("The security tag %q is invalid: it must have 1 to %d characters.", tag, maxSecurityTag)
+	}
+	return strings.ToLower(tag), nil
+}
+
+// putSecurityTag gives a tag to the VMs that are named, and to no others of the organisation.
+func (r *request) putSecurityTag() (*response, error) {
+	var in struct {
+		Tag      string   `json:"tag"`
+		Entities []string `json:"entities"`
+	}
+	if err := r.document(&in); err != nil {
+		return nil, err
+	}
+	tag, err := readTag(in.Tag)
+	if err != nil {
+		return nil, err
+	}
+	var wanted []*VM
+	for _, id := range in.Entities {
+		vm, err := r.vmByID(bare(id))
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(vm.SecurityTags, tag) && len(vm.SecurityTags) >= maxSecurityTags {
+			return nil, badRequest("The VM %q cannot have more than %d security tags.", vm.Name, maxSecurityTags)
+		}
+		wanted = append(wanted, vm)
+	}
+	for _, vm := range r.taggedVMs() {
+		vm.SecurityTags = slices.DeleteFunc(slices.Clone(vm.SecurityTags), func(t string) bool { return t == tag })
+	}
+	for _, vm := range wanted {
+		vm.tag(append(slices.Clone(vm.SecurityTags), tag))
+	}
+	return noContent(), nil
+}
+
+func (vm *VM) tag(tags []string) {
+	slices.Sort(tags)
+	vm.SecurityTags = slices.Compact(tags)
+}
+
+func (r *request) getVMTags() (*response, error) {
+	vm, err := r.vmByID(bare(r.vars["vm"]))
+	if err != nil {
+		return nil, err
+	}
+	return jsonOK(map[string]any{"tags": append([]string{}, vm.SecurityTags...)}), nil
+}
+
+// putVMTags replaces the tags of a VM.
+func (r *request) putVMTags() (*response, error) {
+	vm, err := r.vmByID(bare(r.vars["vm"]))
+	if err != nil {
+		return nil, err
+	}
+	var in struct {
+		Tags []string `json:"tags"`
+	}
+	if err := r.document(&in); err != nil {
+		return nil, err
+	}
+	if len(in.Tags) > maxSecurityTags {
+		return nil, badRequest("The VM %q cannot have more than %d security tags.", vm.Name, maxSecurityTags)
+	}
+	var tags []string
+	for _, text := range in.Tags {
+		tag, err := readTag(text)
+		if err != nil {
+			return nil, err
+		}
+		tags = append(tags, tag)
+	}
+	vm.tag(tags)
+	return r.getVMTags()
+}
