@@ -203,9 +203,7 @@ func drifted(t *testing.T, w *world, way change) {
 	addresses := s.served()
 
 	v := w.vcd()
-	v.deleteByHand(t, s.uid, servicesPath)
-	s.g.Expect(s.served()).To(Equal(addresses))
-	v.deleteByHand(t, s.uid, natPath, profilesPath)
+	v.deleteByHand(t, s.uid, servicesPath, natPath, profilesPath)
 	s.g.Expect(s.served()).To(Equal(addresses))
 }
 
