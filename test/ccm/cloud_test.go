@@ -123,8 +123,12 @@ const (
 	unauthorized  fault = "401"
 )
 
-func allFaults() []fault {
-	return []fault{droppedBefore, droppedAfter, serverError, unavailable, busy, taskFailed, unauthorized}
+// allFaults are all of them, by what they look like.
+func allFaults() map[string][]fault {
+	return map[string][]fault{
+		"silence":  {droppedBefore, droppedAfter, unavailable}, // after which a cloud is left alone for a while
+		"refusals": {serverError, busy, taskFailed, unauthorized},
+	}
 }
 
 // told counts requests of a kind, by operation, for people.

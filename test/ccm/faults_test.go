@@ -23,7 +23,17 @@ var longForms = flag.Bool("ccm-long", false, "run the long forms of the tests of
 // the same, with no second object of anything, and nothing is left of them.
 func TestEveryFaultAtEveryCall(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "faults", worldOption{patience: 5 * time.Minute, args: []string{quickQPS, quickBurst}})
+	for name, kinds := range allFaults() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "faults-"+name, worldOption{patience: 5 * time.Minute, args: []string{quickQPS, quickBurst}})
+			everyFault(t, w, kinds)
+		})
+	}
+}
+
+func everyFault(t *testing.T, w *world, kinds []fault) {
+	t.Helper()
 	g := NewWithT(t)
 	calls, writes := map[string][]string{}, map[string][]string{}
 	lives(t, w, 1, func(flow string, _ *crowd, do func()) {
@@ -37,9 +47,9 @@ func TestEveryFaultAtEveryCall(t *testing.T) {
 		times = 3
 	}
 
-	lives(t, w, 4, func(flow string, all *crowd, do func()) {
+	lives(t, w, 3, func(flow string, all *crowd, do func()) {
 		g.Expect(calls[flow]).NotTo(BeEmpty())
-		for _, kind := range allFaults() {
+		for _, kind := range kinds {
 			operations := calls[flow]
 			if kind == taskFailed {
 				operations = []string{"create*", "update*", "delete*"} // of tasks
