@@ -320,6 +320,12 @@ func TestARuleThatMayNotBeSeenIsNotForgotten(t *testing.T) {
 			w.Expect(conditions.GetMessage(w.vcdCluster(), infrav1.LoadBalancersDeletedCondition)).To(ContainSubstring("Organization vDC Gateway: View NAT"))
 
 			w.sim.Faults().Clear()
+			w.cluster.Now = func() time.Time { return time.Now().Add(refusedPatience / 2) } // It is tried again, and not yet given up.
+			w.Eventually(func(g Gomega) {
+				_, err := w.reconcileCluster()
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(w.owners(id)).To(BeEmpty())
+			}, patience, "5ms").Should(Succeed())
 			w.hurry()
 			w.Eventually(w.isClusterGone, patience, "5ms").Should(BeTrue())
 			w.Expect(w.owners(id)).To(BeEmpty())
