@@ -298,8 +298,7 @@ func (s *machineScope) settle(what step, doing string) (out outcome, ended bool)
 		return running(doing), false
 	case vcd.TaskFailed:
 		s.session.Forget(key)
-		s.memory.forgetVM()
-		s.session.Invalidate(s.placement.vdc)
+		s.lookAnew(what)
 		return s.memory.failed(what, taskFailure(t, doing), s.now(), s.vcdMachine.Generation), false
 	case vcd.TaskSucceeded, vcd.TaskUnknown:
 	}
@@ -320,11 +319,20 @@ func (s *machineScope) refuse(what step, err error, doing string) (outcome, erro
 	if errors.Is(err, vcd.ErrLater) {
 		return done, err // Nothing was asked.
 	}
-	s.memory.forgetVM()
-	s.session.Invalidate(s.placement.vdc)
+	s.lookAnew(what)
 	out, err := refusal(err, doing)
 	if err == nil && out.problem && !out.unknown {
 		out = s.memory.failed(what, out, s.now(), s.vcdMachine.Generation)
 	}
 	return out, err
+}
+
+// lookAnew forgets what is known of the VM, after a step that failed. If it was to be created, what it is made of may have been replaced
+// in VCD by something of the same name since it was looked up.
+func (s *machineScope) lookAnew(what step) {
+	s.memory.forgetVM()
+	s.session.Invalidate(s.placement.vdc)
+	if what == stepCompose || what == stepAdd {
+		s.session.Refresh()
+	}
 }

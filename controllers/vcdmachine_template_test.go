@@ -1,14 +1,17 @@
 package controllers
 
 import (
+	"context"
 	"slices"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -80,4 +83,27 @@ func TestTemplatesOfOtherOrganisations(t *testing.T) {
 			w.Expect(w.sim.State().VMs).To(HaveLen(1))
 		})
 	}
+}
+
+func TestTemplateThatWasReplacedIsLookedUpAgain(t *testing.T) {
+	w := newWorld(t, machines("a", "b")...)
+	pool := vcd.NewPool(vcd.PoolOptions{TaskPoll: 5 * time.Millisecond, LookupTTL: time.Hour})
+	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
+	w.machine.Sessions = SessionsOf(pool)
+	w.ready("a")
+	w.sim.Edit(func(e *vcdsim.Editor) {
+		template := &e.Model.Orgs[1].Catalogs[0].Templates[0]
+		template.ID = "0a000000-0000-4000-8000-000000000001"
+		template.VMs = slices.Clone(template.VMs)
+		template.VMs[0].ID = "0a000000-0000-4000-8000-000000000002"
+	})
+
+	ahead := time.Duration(0)
+	w.Eventually(func() bool {
+		ahead += 2 * time.Second
+		w.later(ahead)
+		_, err := w.reconcileMachine("b")
+		w.Expect(err).NotTo(HaveOccurred())
+		return conditions.IsTrue(w.vcdMachine("b"), clusterv1.ReadyCondition)
+	}, patience, "5ms").Should(BeTrue())
 }
