@@ -57,12 +57,17 @@ func (s *Session) readTasks(ctx context.Context, ids []string) (map[string]Task,
 }
 
 // whyFailed reads the error of a failed task, which the query does not tell.
-func (s *Session) whyFailed(ctx context.Context, id string) error {
+// The second error says that it cannot tell now: who follows the task would take a used-up quota for any failure.
+func (s *Session) whyFailed(ctx context.Context, id string) (why, err error) {
 	var t types.Task
-	if err := s.getXML(ctx, pathOf(kindTask, id), "", &t); err != nil {
-		return &StatusError{Message: "the task failed; VCD does not say why"}
+	err = s.getXML(ctx, pathOf(kindTask, id), "", &t)
+	if err == nil {
+		return failureOf(&t), nil
 	}
-	return failureOf(&t)
+	if !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrThrottled) && !errors.Is(err, ErrUnauthorized) {
+		err = nil
+	}
+	return &StatusError{Message: "the task failed; VCD does not say why"}, err
 }
 
 // failureOf is why a task failed. Tasks that were aborted or cancelled failed, too.

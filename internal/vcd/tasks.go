@@ -14,6 +14,8 @@ const (
 	tasksPerQuery = 60
 	// missesUntilUnknown is how often a task must be missing from the answer before it counts as unknown.
 	missesUntilUnknown = 2
+	// triesUntilUnexplained is how often it is asked why a task failed until it is told without a reason.
+	triesUntilUnexplained = 5
 )
 
 // A follower polls the running tasks of a session by one query for all of them.
@@ -249,27 +251,47 @@ func (f *follower) poll(ctx context.Context, ids []string) error {
 	if err != nil {
 		return err
 	}
+	var incomplete error
 	for _, id := range ids {
 		state, known := states[id]
 		if known {
 			if state, err = f.complete(ctx, id, state); err != nil {
-				return err
+				incomplete = err // The others have ended all the same.
+				continue
 			}
 		}
 		f.settle(id, state, known)
 	}
-	return nil
+	return incomplete
 }
 
 // complete adds what the query service does not tell of a task that has ended: why it failed, or what came of it.
 func (f *follower) complete(ctx context.Context, id string, t Task) (Task, error) {
 	switch {
 	case t.State == TaskFailed && t.Err == nil:
-		t.Err = f.session.whyFailed(ctx, id)
+		why, err := f.session.whyFailed(ctx, id)
+		if err != nil && f.tries(id) < triesUntilUnexplained {
+			return t, err
+		}
+		t.Err = why
 	case t.State == TaskSucceeded && t.Owner == "" && f.asked(id):
 		return f.session.readTask(ctx, id, t)
 	}
 	return t, nil
+}
+
+// tries counts how often it was asked in vain why a task failed.
+func (f *follower) tries(id string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	most := 0
+	for _, t := range f.followed {
+		if t.task.ID == id && t.task.State == TaskRunning {
+			t.misses++
+			most = max(most, t.misses)
+		}
+	}
+	return most
 }
 
 // asked says whether somebody who follows a task does not know what it works on, and wants to.

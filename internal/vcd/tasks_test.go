@@ -101,6 +101,41 @@ func TestThePollerRestsWhenThereIsNothingToFollow(t *testing.T) {
 	tick(g, clock, f)
 }
 
+func TestWhyATaskFailedIsAskedAgainWhereVCDDoesNotAnswer(t *testing.T) {
+	tests := []struct {
+		name   string
+		failed int // so many answers
+		kind   error
+	}{
+		{"once", 1, ErrQuota},
+		{"ever", 1000, ErrUnavailable},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			clock := newFakeClock()
+			f := newTaskServer(t)
+			f.on("GET /api/task/{id}", func(w http.ResponseWriter, _ *http.Request) {
+				if f.count("GET /api/task/{id}") <= tt.failed {
+					w.WriteHeader(http.StatusInternalServerError)
+					return
+				}
+				answer(w, `<Task status="error"><Error majorErrorCode="400" minorErrorCode="QUOTA_EXCEEDED" message="VM quota is used up."/></Task>`)
+			})
+			f.set(testTask, "error")
+			s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
+			woken := make(chan struct{})
+			s.Follow("m", Task{ID: testTask}, func() { close(woken) })
+
+			g.Eventually(func() chan struct{} { clock.Advance(time.Second); return woken }, "10s").Should(BeClosed())
+
+			task, _ := s.Task("m")
+			g.Expect(task.State).To(Equal(TaskFailed))
+			g.Expect(task.Err).To(MatchError(tt.kind))
+		})
+	}
+}
+
 func TestAFailedTaskSaysWhy(t *testing.T) {
 	tests := []struct {
 		name, body string
