@@ -274,7 +274,7 @@ func TestNothingIsRemovedBeforeThatIsNoted(t *testing.T) {
 	w.balance(id, "web", nil)
 	w.Expect(w.client.Delete(w.ctx, w.vcdCluster())).To(Succeed())
 	sound := w.client
-	w.cluster.Client = interceptor.NewClient(sound.(client.WithWatch), interceptor.Funcs{ //nolint:forcetypeassert // the fake client is one
+	w.cluster.Client = interceptor.NewClient(sound.(client.WithWatch), interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 			data, err := patch.Data(obj)
 			if err == nil && strings.Contains(string(data), infrav1.LoadBalancersRemovedAnnotation) {

@@ -55,22 +55,27 @@ func furtherGateways(c *infrav1.VCDCluster) []string {
 	return urns(c.Annotations[infrav1.LoadBalancerGatewaysAnnotation])
 }
 
-// urns reads a list.
-func urns(annotation string) []string {
-	return strings.FieldsFunc(annotation, func(r rune) bool { return r == ',' || r == ' ' })
-}
-
-// place finds out where the load balancers of the cluster are: where its network is, where it was, and where else it was
-// told to be. A network that is not found proves nothing:
-// it is gone, or is not shown.
-func (s *clusterScope) place(ctx context.Context) (place, outcome, error) {
-	c := s.vcdCluster
+// notedGateways are all of them, each once.
+func notedGateways(c *infrav1.VCDCluster) []vcd.Ref {
 	var gateways []vcd.Ref
 	for _, id := range slices.Concat(knownGateways(c), furtherGateways(c)) {
 		if ref := (vcd.Ref{ID: id}); !slices.Contains(gateways, ref) {
 			gateways = append(gateways, ref)
 		}
 	}
+	return gateways
+}
+
+// urns reads a list.
+func urns(annotation string) []string {
+	return strings.FieldsFunc(annotation, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// place finds out where the load balancers of the cluster are: where its network is, where it was, and where they were told to be besides. A network
+// that is not found proves nothing: it is gone, or is not shown.
+func (s *clusterScope) place(ctx context.Context) (place, outcome, error) {
+	c := s.vcdCluster
+	gateways := notedGateways(c)
 	gateway, found, out, err := s.gateway(ctx)
 	i := slices.IndexFunc(gateways, func(g vcd.Ref) bool { return g.ID == gateway.ID })
 	switch {

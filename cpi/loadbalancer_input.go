@@ -27,7 +27,7 @@ func (l *LoadBalancers) input(ctx context.Context, s *corev1.Service) (service.I
 	if err != nil {
 		return in, err
 	}
-	if in.Nodes, in.Edition, err = l.editions.nodes(l.opts.Nodes); err != nil {
+	if in.Nodes, in.Edition, err = l.editions.nodes(l.opts.Nodes, in.Now); err != nil {
 		return in, fmt.Errorf("listing nodes: %w", err)
 	}
 	for _, name := range service.SecretNames(s) {

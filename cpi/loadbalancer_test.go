@@ -195,7 +195,13 @@ func TestWaitingTellsHowFarThingsAre(t *testing.T) {
 	b.mustRetry(err, "0 of 1 ready")
 	b.balancer.pending = false
 
-	b.nodes.add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "b", CreationTimestamp: metav1.NewTime(b.clock.Now())}})
+	joins := func(name string) {
+		b.nodes.add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(b.clock.Now())}})
+	}
+	joins("b")
+	_, err = b.ensure(s)
+	b.Expect(err).NotTo(HaveOccurred(), "nobody waits for a node that has just joined")
+	joins("a")
 	_, err = b.ensure(s)
 	b.mustRetry(err, "node b")
 	b.Expect(b.told()).To(BeEmpty(), "waiting is no wish that cannot be met")

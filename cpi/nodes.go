@@ -69,11 +69,13 @@ func (l *LoadBalancers) gather(ctx context.Context, changed <-chan struct{}) {
 	}
 }
 
-// membership says which addresses nodes bring to load balancers.
+// membership says which addresses nodes bring to load balancers. One without any, as it has just joined, brings nothing.
 func (l *LoadBalancers) membership(nodes []*corev1.Node) string {
 	var out strings.Builder
 	for _, n := range service.Eligible(nodes, l.opts.Defaults.IncludeControlPlane) {
-		fmt.Fprintln(&out, n.Name, service.InternalIPs(n))
+		if ips := service.InternalIPs(n); len(ips) > 0 {
+			fmt.Fprintln(&out, n.Name, ips)
+		}
 	}
 	return out.String()
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 )
 
-// patience is how long a node may be without an address before load balancers go on without it.
+// patience is how long a node may be without an address before that is said.
 const patience = 5 * time.Minute
 
 // toBeDeleted is the taint of nodes that the cluster autoscaler is about to remove.
@@ -66,21 +66,26 @@ func InternalIPs(n *corev1.Node) []netip.Addr {
 	return out
 }
 
-// members says which nodes the load balancer sends to. As long as one of them has no address, it waits: pools never shrink because
-// a node has just joined, or joined again.
+// Joining says whether a node has joined so recently that its addresses may still be on their way.
+func Joining(n *corev1.Node, now time.Time) bool { return now.Sub(n.CreationTimestamp.Time) < patience }
+
+// members says which nodes the load balancer sends to. It does not wait for the address of one that has just joined, and that nobody sends to yet: it
+// becomes a member when it has one. Only while no node has an address it waits: pools are not emptied because all nodes join again.
 func (b *builder) members() {
-	family := b.wish.Desired.Families[0]
+	family, joining := b.wish.Desired.Families[0], ""
 	b.wish.Desired.Edition = b.Edition
 	for _, n := range Eligible(b.Nodes, b.Defaults.IncludeControlPlane) {
 		ips := InternalIPs(n)
-		if slices.ContainsFunc(ips, func(a netip.Addr) bool { return lb.FamilyOf(a) == family }) {
+		switch {
+		case slices.ContainsFunc(ips, func(a netip.Addr) bool { return lb.FamilyOf(a) == family }):
 			b.wish.Desired.Members = append(b.wish.Desired.Members, ips...)
-			continue
+		case Joining(n, b.Now):
+			joining = n.Name
+		default:
+			b.notice(NodeLeftOut, "node %s has no %s address and is no member of the load balancer: look at what keeps it from getting one", n.Name, family)
 		}
-		if b.Now.Sub(n.CreationTimestamp.Time) < patience {
-			b.wish.Wait = fmt.Sprintf("node %s has no %s address yet", n.Name, family)
-			continue
-		}
-		b.notice(NodeLeftOut, "node %s has no %s address and is no member of the load balancer: look at what keeps it from getting one", n.Name, family)
+	}
+	if len(b.wish.Desired.Members) == 0 && joining != "" {
+		b.wish.Wait = fmt.Sprintf("node %s has no %s address yet", joining, family)
 	}
 }

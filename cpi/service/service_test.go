@@ -195,8 +195,9 @@ func TestMembers(t *testing.T) {
 		{name: "no excluded node", nodes: []*corev1.Node{node("a", ips("10.0.0.1"), label(corev1.LabelNodeExcludeBalancers))}},
 		{name: "no node that the autoscaler removes", nodes: []*corev1.Node{node("a", ips("10.0.0.1"), func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: toBeDeleted}} })}},
 		{name: "the first address of each family", nodes: []*corev1.Node{node("a", ips("10.0.0.1", "fd00::1", "10.0.0.9"))}, want: []string{"10.0.0.1", "fd00::1"}},
-		{name: "it waits for a node that has no address yet", nodes: []*corev1.Node{node("a", ips("10.0.0.1")), node("b", young)}, want: []string{"10.0.0.1"}, wait: "node b has no IPv4 address yet"},
-		{name: "and for one without an address of the family", nodes: []*corev1.Node{node("a", ips("10.0.0.1"), young)}, v6: true, wait: "node a has no IPv6 address yet"},
+		{name: "it does not wait for a node that has just joined", nodes: []*corev1.Node{node("a", ips("10.0.0.1")), node("b", young)}, want: []string{"10.0.0.1"}},
+		{name: "but while no node has an address yet", nodes: []*corev1.Node{node("b", young)}, wait: "node b has no IPv4 address yet"},
+		{name: "or none of the family", nodes: []*corev1.Node{node("a", ips("10.0.0.1"), young)}, v6: true, wait: "node a has no IPv6 address yet"},
 		{name: "but not for ever", nodes: []*corev1.Node{node("a", ips("10.0.0.1")), node("b")}, want: []string{"10.0.0.1"}, left: true},
 	}
 	for _, tt := range tests {

@@ -68,15 +68,18 @@ func TestVCDClusterCloudProviderValues(t *testing.T) {
 		{"a class", balancer(infrav1.LoadBalancerSpec{Class: &infrav1.LoadBalancerClassSpec{Name: "example.com/vcd"}}), nil, ""},
 		{
 			"a class that no Service can have", balancer(infrav1.LoadBalancerSpec{Class: &infrav1.LoadBalancerClassSpec{Name: "my class"}}),
-			[]string{"spec.loadBalancer.class.name"}, "name part",
+			[]string{"spec.loadBalancer.class.name"},
+			"name part",
 		},
 		{
 			"a further gateway with a subnet that is none", gateway(infrav1.LoadBalancerGateway{Name: "dmz", EdgeGateway: "dmz", VIPSubnet: "10.0.0.1"}),
-			[]string{"spec.loadBalancer.gateways[1].vipSubnet"}, "CIDR",
+			[]string{"spec.loadBalancer.gateways[1].vipSubnet"},
+			"CIDR",
 		},
 		{
 			"a further gateway with a range that is none", gateway(infrav1.LoadBalancerGateway{Name: "dmz", EdgeGateway: "dmz", OneArm: &infrav1.OneArmSpec{InternalRange: "x"}}),
-			[]string{"spec.loadBalancer.gateways[1].oneArm.internalRange"}, "first-last",
+			[]string{"spec.loadBalancer.gateways[1].oneArm.internalRange"},
+			"first-last",
 		},
 		{
 			"zones with a policy each, and one for the rest", nodes(infrav1.CloudProviderNodes{
@@ -91,11 +94,13 @@ func TestVCDClusterCloudProviderValues(t *testing.T) {
 		{"addresses in a network", internal(infrav1.AddressSelection{CIDRs: []string{"fd00::/8"}}), nil, ""},
 		{
 			"addresses in what is no network", internal(infrav1.AddressSelection{CIDRs: []string{"fd00::/8", "10.0.0.0"}}),
-			[]string{"spec.cloudProvider.nodes.addresses.internal.cidrs[1]"}, "CIDR",
+			[]string{"spec.cloudProvider.nodes.addresses.internal.cidrs[1]"},
+			"CIDR",
 		},
 		{
 			"addresses not in what is no network", internal(infrav1.AddressSelection{Exclude: []string{"all"}}),
-			[]string{"spec.cloudProvider.nodes.addresses.internal.exclude[0]"}, "CIDR",
+			[]string{"spec.cloudProvider.nodes.addresses.internal.exclude[0]"},
+			"CIDR",
 		},
 	}
 	for _, tt := range tests {
