@@ -190,15 +190,22 @@ func (r *request) tokenLogin(orgName string) (*response, error) {
 		return oauthError("authorization_pending"), nil
 	}
 	token := form.Get("refresh_token")
-	for i := range org.Users {
-		if u := &org.Users[i]; token != "" && slices.Contains(u.APITokens, token) && !u.Disabled {
-			return r.tokenResponse(org, u, token), nil
-		}
+	if u := org.holder(token); u != nil {
+		return r.tokenResponse(org, u, token), nil
 	}
 	if c := r.clientLogin(org, form); c != nil {
 		return r.tokenResponse(org, &User{ID: c.userID, Name: c.user, Role: c.role}, c.token), nil
 	}
 	return oauthError("invalid_grant"), nil
+}
+
+// holder is the user who has an API token and may log in, nil if there is none.
+func (o *Org) holder(token string) *User {
+	i := slices.IndexFunc(o.Users, func(u User) bool { return !u.Disabled && slices.Contains(u.APITokens, token) })
+	if token == "" || i < 0 {
+		return nil
+	}
+	return &o.Users[i]
 }
 
 // tokenResponse opens a session and tells its token and the API token that is good for the next.

@@ -142,3 +142,13 @@ func TestHrefsBeginWithThePublicAddress(t *testing.T) {
 	_, err := vcdsim.New(vcdsim.Config{PublicURL: "nowhere"})
 	c.Expect(err).To(MatchError(`the public address "nowhere" is no URL`))
 }
+
+func TestATaskFailsOnTheCellThatTheRuleNames(t *testing.T) {
+	c := start(t, twoCells)
+	c.sim.Faults().Add(vcdsim.Fault{Cell: 2, FailTask: true})
+	for i, cell := range c.sim.Cells() {
+		made := c.call(http.MethodPost, cell.URL()+c.vdc()+"/disk", `<DiskCreateParams `+xmlns+`><Disk name="data" sizeMb="1"/></DiskCreateParams>`).xml
+		task := c.get(made.At("Tasks", "Task").Attr("href")).xml
+		c.Expect(task.Attr("status")).To(Equal([]string{"success", "error"}[i]))
+	}
+}

@@ -59,9 +59,15 @@ func (s *Simulator) asks(r *request) (user, org string) {
 		user, org, _ = strings.Cut(name, "@")
 		return user, org
 	}
-	form, err := url.ParseQuery(string(r.body))
-	token := form.Get("refresh_token")
-	if err != nil || token == "" || !strings.HasPrefix(r.URL.Path, "/oauth/") {
+	if form, err := url.ParseQuery(string(r.body)); err == nil && strings.HasPrefix(r.URL.Path, "/oauth/") {
+		return s.holder(form.Get("refresh_token"))
+	}
+	return "", ""
+}
+
+// holder is who logs in with an API token.
+func (s *Simulator) holder(token string) (user, org string) {
+	if token == "" {
 		return "", ""
 	}
 	for _, o := range s.store.model.Orgs {
@@ -150,6 +156,12 @@ func (s *Simulator) nameOf(id string) []string {
 
 func (f *Fault) ofTasks() bool { return f.FailTask || f.AbortTask || f.StickTask }
 
+// ofRequests says whether something of the rule happens to requests only.
+func (f *Fault) ofRequests() bool {
+	acts := slices.Contains([]bool{f.Hang, f.DropBefore, f.DropAfter, f.Truncate, f.EndSession, f.RevokeToken}, true)
+	return acts || f.SlowBody > 0 || f.Busy != "" || f.Body != "" || len(f.Header) > 0
+}
+
 func (f *Fault) matches(of subject) bool {
 	return f.ofTasks() == of.task && f.covers(of.operation) &&
 		(f.Cell == 0 || f.Cell == of.cell) &&
@@ -181,6 +193,8 @@ func (f *Fault) Validate() error {
 		{f.Status != 0 && (f.Status < 200 || f.Status > 599), "status %d is not one of HTTP", f.Status},
 		{!slices.Contains([]BusyText{"", BusyTenant, BusyProvider}, f.Busy), "busy %q is not tenant or provider", f.Busy},
 		{!slices.Contains([]BodyKind{"", BodyXML, BodyJSON, BodyHTML, BodyEmpty, BodyNothing}, f.Body), "body %q is not xml, json, html, empty or nothing", f.Body},
+		{f.ofTasks() && f.ofRequests(), "%s is of tasks: what happens to requests needs a rule of its own", "failTask, abortTask or stickTask"},
+		{f.ofTasks() && !f.StickTask && f.Delay > 0, "delay %s is for stickTask, not for the other rules of tasks", f.Delay},
 		{!f.acts(), "it says nothing that happens, such as %s", "status, busy, hang, dropBefore, dropAfter or delay"},
 	} {
 		if rule.broken {

@@ -11,7 +11,7 @@ func (s *Simulator) taskFault(t *Task) *Fault {
 	if t.Stuck || s.faults.empty() {
 		return nil
 	}
-	of := subject{task: true, operation: t.OperationName, user: t.UserName, entities: []string{t.Owner.ID, t.Owner.Name, t.Work.VApp, t.Work.VM, t.Work.Disk}}
+	of := subject{task: true, operation: t.OperationName, cell: t.Cell, user: t.UserName, entities: []string{t.Owner.ID, t.Owner.Name, t.Work.VApp, t.Work.VM, t.Work.Disk}}
 	for _, id := range append(slices.Clone(t.Locks), bare(t.Work.Document)) {
 		of.entities = append(of.entities, s.called(id)...)
 	}

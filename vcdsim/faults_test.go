@@ -198,6 +198,8 @@ func TestFaultsInJSON(t *testing.T) {
 		`{"body": "pdf", "status": 500}`:              `body "pdf" is not`,
 		`{"count": -1, "hang": true}`:                 "-1 is negative",
 		`{"operation": "GET /api/org", "entity": ""}`: "it says nothing that happens",
+		`{"failTask": true, "hang": true}`:            "failTask, abortTask or stickTask is of tasks",
+		`{"abortTask": true, "delay": "1m"}`:          "delay 1m0s is for stickTask",
 	} {
 		var f vcdsim.Fault
 		err := json.Unmarshal([]byte(text), &f)

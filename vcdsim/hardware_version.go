@@ -24,9 +24,12 @@ var guestFamilies = []struct {
 }{
 	{"Microsoft Windows", 1, []guestOS{{"windows2019srvNext_64Guest", "Microsoft Windows Server 2022 (64-bit)", 133}}},
 	{"Linux", 2, []guestOS{
-		{"ubuntu64Guest", "Ubuntu Linux (64-bit)", 94}, {"vmwarePhoton64Guest", "VMware Photon OS (64-bit)", 122},
-		{"rhel9_64Guest", "Red Hat Enterprise Linux 9 (64-bit)", 140}, {"sles10_64Guest", "SUSE Linux Enterprise 10 (64-bit)", 85},
-		{"sles15_64Guest", "SUSE Linux Enterprise 15 (64-bit)", 128}, {"debian12_64Guest", "Debian GNU/Linux 12 (64-bit)", 150},
+		{"ubuntu64Guest", "Ubuntu Linux (64-bit)", 94},
+		{"vmwarePhoton64Guest", "VMware Photon OS (64-bit)", 122},
+		{"rhel9_64Guest", "Red Hat Enterprise Linux 9 (64-bit)", 140},
+		{"sles10_64Guest", "SUSE Linux Enterprise 10 (64-bit)", 85},
+		{"sles15_64Guest", "SUSE Linux Enterprise 15 (64-bit)", 128},
+		{"debian12_64Guest", "Debian GNU/Linux 12 (64-bit)", 150},
 		{"otherLinux64Guest", "Other Linux (64-bit)", 101},
 	}},
 }

@@ -166,14 +166,14 @@ func (b behaviours) remove(r *request) (*response, error) {
 	return &response{status: http.StatusNoContent}, nil
 }
 
-// behaviourAccess are the access levels a type's behaviours take. They are kept and shown; who sees an entity may invoke.
-func (r *request) behaviourAccess() (typ *document, key string, err error) {
-	typ, err = r.rdeType(r.vars["id"])
-	return typ, typesPath + "/" + r.vars["id"] + "/behaviorAccessControls", err
+// behaviourAccess is where the access levels are kept that a type's behaviours take. They are shown; who sees an entity may invoke.
+func (r *request) behaviourAccess() (key string, err error) {
+	_, err = r.rdeType(r.vars["id"])
+	return typesPath + "/" + r.vars["id"] + "/behaviorAccessControls", err
 }
 
 func (r *request) listBehaviourAccess() (*response, error) {
-	_, key, err := r.behaviourAccess()
+	key, err := r.behaviourAccess()
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func (r *request) listBehaviourAccess() (*response, error) {
 }
 
 func (r *request) addBehaviourAccess() (*response, error) {
-	_, key, err := r.behaviourAccess()
+	key, err := r.behaviourAccess()
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +199,7 @@ func (r *request) addBehaviourAccess() (*response, error) {
 
 // putBehaviourAccess replaces all.
 func (r *request) putBehaviourAccess() (*response, error) {
-	_, key, err := r.behaviourAccess()
+	key, err := r.behaviourAccess()
 	if err != nil {
 		return nil, err
 	}

@@ -108,7 +108,7 @@ func TestBadFlags(t *testing.T) {
 		{"an unknown profile", `profile "warp" is not one of`, []string{"--profile", "warp"}},
 		{"an unknown version", `API version "1.0" is not one of`, []string{"--version", "1.0"}},
 		{"an argument", `unexpected argument "x"`, []string{"x"}},
-		{"a clock that is none", `clock "cuckoo" is not real, manual or a number`, []string{"--clock", "cuckoo"}},
+		{"a clock that is none", `clock "cuckoo" is not real, manual, a time or a number`, []string{"--clock", "cuckoo"}},
 		{"a configuration that is none", `--print "xml" is not one of capi, env, govcd, identity, terraform`, []string{"--print", "xml"}},
 		{"an address that cannot be", "listening on", []string{"--listen", "256.0.0.1:1"}},
 		{"a public address that is none", "is no URL", []string{"--public-url", "x"}},
@@ -119,6 +119,17 @@ func TestBadFlags(t *testing.T) {
 			NewWithT(t).Expect(run(t.Context(), tc.args, &out, &out)).To(MatchError(ContainSubstring(tc.message)))
 		})
 	}
+}
+
+func TestAClockThatStandsAtATime(t *testing.T) {
+	args := []string{"--ca-file", filepath.Join(t.TempDir(), "ca.pem"), "--clock", "2026-03-01T12:00:00Z"}
+	o, err := parse(args, &bytes.Buffer{})
+	g := NewWithT(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	clock, err := o.newClock()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(clock.Now()).To(BeTemporally("==", time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)))
+	g.Expect(clock.Ticks()).To(BeFalse())
 }
 
 func TestVersion(t *testing.T) {

@@ -30,6 +30,7 @@ happens: https://127.0.0.1:8443/_sim/
 Examples:
   vcdsim                                        a Kubernetes tenant at https://127.0.0.1:8443
   vcdsim --preset large --profile recorded      10,000 VMs, latencies of a real VCD
+  vcdsim --clock 2026-03-01T00:00:00Z           the same seed and requests give the same answers, dates too
   vcdsim --clock 60                             an hour in a minute; --clock manual stands until /_sim/clock moves it
   vcdsim --state site.json                      goes on where it was stopped, and writes the file when it ends
   vcdsim --cells 2                              two cells behind a balancer
@@ -62,7 +63,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	fs.StringVar(&o.listen, "listen", "127.0.0.1:8443", "address to listen on; port 0 picks a free one")
 	fs.StringVar(&o.profile, "profile", "fast", "how long things take: instant, fast (a tenth) or recorded")
 	fs.StringVar(&o.version, "version", string(vcdsim.Version106), "highest API version: 36.3 (VCD 10.3.3), 37.2 (10.4.2), 37.3 (10.4.3), 38.1 (10.5.1) or 39.0 (10.6)")
-	fs.StringVar(&o.clock, "clock", "real", "real, manual, or how many times as fast as real: 60 makes an hour of a minute")
+	fs.StringVar(&o.clock, "clock", "real", "real, manual, a time to stand at such as 2026-03-01T00:00:00Z, or how many times as fast as real: 60 makes an hour of a minute")
 	fs.StringVar(&o.state, "state", "", "file to restore at the start, if it is there, and to dump to at the end; it holds all passwords")
 	fs.StringVar(&o.caFile, "ca-file", "", "where to write the CA certificate (default: vcdsim-ca.pem in the temporary directory)")
 	fs.Int64Var(&o.seed, "seed", 1, "ids, MAC addresses, jitter and chances follow from it")
@@ -115,9 +116,12 @@ func (o options) newClock() (*vcdsim.SimClock, error) {
 	case "manual":
 		return vcdsim.NewManualClock(time.Now()), nil
 	}
+	if at, err := time.Parse(time.RFC3339, o.clock); err == nil {
+		return vcdsim.NewManualClock(at), nil
+	}
 	rate, err := strconv.ParseFloat(o.clock, 64)
 	if err != nil || rate <= 0 || rate > 100_000 {
-		return nil, fmt.Errorf("clock %q is not real, manual or a number up to 100000", o.clock)
+		return nil, fmt.Errorf("clock %q is not real, manual, a time or a number up to 100000", o.clock)
 	}
 	return vcdsim.NewClock(rate), nil
 }
