@@ -109,7 +109,7 @@ func (c *crowd) hurry(t *testing.T) (stop func()) {
 			for _, s := range c.members() {
 				edit := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"ccm.test/edit":"%d"}}}`, n))
 				if err := s.client.Patch(ctx, &corev1.Service{ObjectMeta: metaOf(s)}, edit); client.IgnoreNotFound(err) != nil && ctx.Err() == nil {
-					t.Errorf("editing Service %s: %s", s.key, err)
+					t.Logf("editing Service %s: %s", s.key, err) // The next edit is due soon.
 				}
 			}
 			select {
