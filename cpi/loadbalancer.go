@@ -1,6 +1,7 @@
 package cpi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -220,11 +221,11 @@ func (l *LoadBalancers) remove(ctx context.Context, s *corev1.Service, place str
 		switch {
 		case err == nil && plan.Done() && fresh:
 			return nil
-		case err == nil && round == deletionRounds:
-			return fmt.Errorf("what is left at %s does not go: %w", place, lb.ErrBusy)
+		case round == deletionRounds:
+			return cmp.Or(err, fmt.Errorf("what is left at %s does not go: %w", place, lb.ErrBusy))
 		case err == nil:
 			fresh = plan.Done()
-		case !errors.Is(err, lb.ErrBusy) || round == deletionRounds:
+		case !errors.Is(err, lb.ErrBusy):
 			return err
 		default:
 			fresh = false
