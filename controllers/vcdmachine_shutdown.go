@@ -25,6 +25,10 @@ func (s *machineScope) shutdownLeft() (time.Duration, bool) {
 	if err != nil {
 		return 0, false
 	}
+	if now := s.now(); asked.After(now.Add(time.Second)) { // The clock was put back.
+		asked = now
+		annotate(s.vcdMachine, infrav1.ShutdownRequestedAnnotation, now.UTC().Format(time.RFC3339))
+	}
 	return asked.Add(s.shutdownTimeout()).Sub(s.now()), true
 }
 

@@ -100,3 +100,17 @@ func TestShutdownThatNobodyMayCancelIsReported(t *testing.T) {
 	w.Eventually(func() bool { return w.isGone("cp-0") }, patience, "5ms").Should(BeTrue())
 	w.Expect(conditions.IsTrue(w.vcdCluster(), clusterv1.ReadyCondition)).To(BeTrue())
 }
+
+func TestShutdownTimesOutThoughTheClockWasPutBack(t *testing.T) {
+	w := newWorld(t, testMachine("cp-0")...)
+	w.ready("cp-0")
+	m := w.vcdMachine("cp-0")
+	m.Annotations[infrav1.ShutdownRequestedAnnotation] = time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
+	w.Expect(w.client.Update(w.ctx, m)).To(Succeed())
+	w.Expect(w.client.Delete(w.ctx, m)).To(Succeed())
+	w.eventuallyMachine("cp-0", infrav1.VMDeletedCondition, infrav1.ShuttingDownReason)
+
+	w.later(defaultShutdownTimeout + 2*time.Second)
+
+	w.Eventually(func() bool { return w.isGone("cp-0") }, patience, "5ms").Should(BeTrue())
+}
