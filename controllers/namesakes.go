@@ -24,13 +24,17 @@ func (s *clusterScope) namesake(ctx context.Context) (*infrav1.VCDCluster, error
 	}
 	for i := range list.Items {
 		other := &list.Items[i]
-		if other.UID != c.UID && other.DeletionTimestamp.IsZero() && other.Spec.InfraID == c.Spec.InfraID && other.Spec.Org == c.Spec.Org &&
-			normalSite(other.Spec.Site) == normalSite(c.Spec.Site) &&
-			(string(other.UID) == c.Spec.InfraID || ptr.Deref(other.Status.Initialization.Provisioned, false)) {
+		if other.UID != c.UID && other.DeletionTimestamp.IsZero() && sharesID(c, other) {
 			return other, nil
 		}
 	}
 	return nil, nil //nolint:nilnil // There is none, which is no error.
+}
+
+// sharesID says whether what carries the id of c in VCD may be the other's.
+func sharesID(c, other *infrav1.VCDCluster) bool {
+	return other.Spec.InfraID == c.Spec.InfraID && other.Spec.Org == c.Spec.Org && normalSite(other.Spec.Site) == normalSite(c.Spec.Site) &&
+		(string(other.UID) == c.Spec.InfraID || ptr.Deref(other.Status.Initialization.Provisioned, false))
 }
 
 // namesakeProblem keeps a cluster that was never ready from working under the id of another.

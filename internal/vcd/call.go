@@ -108,8 +108,8 @@ func (s *Session) orgID(ctx context.Context) (string, error) {
 }
 
 // getXML reads an object of the XML API.
-func (s *Session) getXML(ctx context.Context, path, query string, into any) error {
-	body, err := s.do(ctx, call{method: http.MethodGet, path: path, query: query})
+func (s *Session) getXML(ctx context.Context, path string, into any) error {
+	body, err := s.do(ctx, call{method: http.MethodGet, path: path})
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func (s *Session) FindDefaultSizing(ctx context.Context, vdc VDC) (Policy, error
 		var doc struct {
 			Default xmlRef `xml:"DefaultComputePolicy"`
 		}
-		if err := s.getXML(ctx, pathOf(kindVDC, vdc.ID), "", &doc); err != nil {
+		if err := s.getXML(ctx, pathOf(kindVDC, vdc.ID), &doc); err != nil {
 			return Policy{}, fmt.Errorf("reading VDC %s: %w", vdc.Name, err)
 		}
 		id := policyID(&types.Reference{ID: doc.Default.ID, HREF: doc.Default.HRef})

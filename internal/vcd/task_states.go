@@ -45,7 +45,7 @@ func (s *Session) readTasks(ctx context.Context, ids []string) (map[string]Task,
 	states := map[string]Task{}
 	for _, id := range ids {
 		var doc types.Task
-		err := s.getXML(ctx, pathOf(kindTask, id), "", &doc)
+		err := s.getXML(ctx, pathOf(kindTask, id), &doc)
 		switch {
 		case err == nil:
 			states[id] = s.taskFrom(&doc)
@@ -60,7 +60,7 @@ func (s *Session) readTasks(ctx context.Context, ids []string) (map[string]Task,
 // The second error says that it cannot tell now: who follows the task would take a used-up quota for any failure.
 func (s *Session) whyFailed(ctx context.Context, id string) (why, err error) {
 	var t types.Task
-	err = s.getXML(ctx, pathOf(kindTask, id), "", &t)
+	err = s.getXML(ctx, pathOf(kindTask, id), &t)
 	if err == nil {
 		return failureOf(&t), nil
 	}

@@ -89,7 +89,7 @@ type templateDocument struct {
 // readTemplate reads a template and refuses those no machine can be made from.
 func (s *Session) readTemplate(ctx context.Context, at locatedTemplate, in string) (Template, error) {
 	var doc templateDocument
-	if err := s.getXML(ctx, pathOf(kindTemplate, at.ref.ID), "", &doc); err != nil {
+	if err := s.getXML(ctx, pathOf(kindTemplate, at.ref.ID), &doc); err != nil {
 		return Template{}, missing("template", at.ref.Name, in, err)
 	}
 	refuse := func(reason string) (Template, error) {

@@ -66,7 +66,7 @@ func (s *Session) locateVApp(ctx context.Context, vdc VDC, name string) (Ref, er
 // VApp reads a vApp.
 func (s *Session) VApp(ctx context.Context, id string) (VApp, error) {
 	var doc types.VApp
-	if err := s.getXML(ctx, pathOf(kindVApp, id), "", &doc); err != nil {
+	if err := s.getXML(ctx, pathOf(kindVApp, id), &doc); err != nil {
 		return VApp{}, err
 	}
 	found := s.vAppFrom(&doc)
