@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -85,6 +86,7 @@ func (s *Simulator) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 
 // serve answers a request at the address of the site or of a cell.
 func (s *Simulator) serve(w http.ResponseWriter, hr *http.Request, cell *Cell, atSite bool) {
+	defer s.ownUp(hr)
 	match, found := s.routes.Find(hr.Method, hr.URL.EscapedPath())
 	r := &request{Request: hr, sim: s, cell: cell, vars: match.Vars, op: match.Operation, query: parseQuery(hr.URL.RawQuery), started: time.Now()}
 	if strings.HasSuffix(r.op, " /api/query") {
@@ -103,6 +105,18 @@ func (s *Simulator) serve(w http.ResponseWriter, hr *http.Request, cell *Cell, a
 		return
 	}
 	s.serveVCD(w, r, match, found)
+}
+
+// ownUp says loudly that a request met a bug of the simulator; whoever made it sees just a closed connection.
+func (s *Simulator) ownUp(hr *http.Request) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if p != http.ErrAbortHandler { //nolint:errorlint,err113 // It is compared as net/http does.
+		s.log.Error("A bug of the simulator: a request could not be answered", "method", hr.Method, "path", hr.URL.Path, "panic", p, "stack", string(debug.Stack()))
+	}
+	panic(http.ErrAbortHandler)
 }
 
 // serveVCD answers a request to VCD: fault, session, version, handler under the lock, fault again, answer.
