@@ -82,8 +82,8 @@ func ownVApp(c, other *infrav1.VCDCluster) bool {
 	return ptr.Deref(c.Status.Initialization.Provisioned, false) && vAppName(c, clusterName(c, nil)) != vAppName(other, clusterName(other, nil))
 }
 
-// hasTwin says whether another VCDMachine, which stays, has the same VM. Naming it is not enough, as anybody can who may create one: the
-// machine must have been found to be the VM's own.
+// hasTwin says whether another VCDMachine, which stays, has the same VM. Naming it is not enough, as anybody can who may create one, and as
+// two sites may use one URN: the machine must have been found to be the VM's own, by the same mark.
 func (s *machineScope) hasTwin(ctx context.Context) (bool, error) {
 	if s.vcdMachine.Spec.ProviderID == "" {
 		return false, nil
@@ -93,11 +93,14 @@ func (s *machineScope) hasTwin(ctx context.Context) (bool, error) {
 		return false, fmt.Errorf("listing VCDMachines: %w", err)
 	}
 	for i := range list.Items {
-		other := &list.Items[i]
-		if other.UID != s.vcdMachine.UID && other.Spec.ProviderID == s.vcdMachine.Spec.ProviderID && other.DeletionTimestamp.IsZero() &&
-			ptr.Deref(other.Status.Initialization.Provisioned, false) {
+		if isTwin(s.vcdMachine, &list.Items[i]) {
 			return true, nil
 		}
 	}
 	return false, nil
+}
+
+func isTwin(m, other *infrav1.VCDMachine) bool {
+	return other.UID != m.UID && other.DeletionTimestamp.IsZero() && ptr.Deref(other.Status.Initialization.Provisioned, false) &&
+		other.Spec.ProviderID == m.Spec.ProviderID && other.Annotations[infrav1.InstanceIDAnnotation] == m.Annotations[infrav1.InstanceIDAnnotation]
 }

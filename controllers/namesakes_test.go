@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apitypes "k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -73,12 +74,31 @@ func TestCopyOfAClusterTakesNothingFromTheOriginal(t *testing.T) {
 }
 
 func TestMachineThatOnlyNamesAVMDoesNotKeepIt(t *testing.T) {
-	w := newWorld(t, machines("a")...)
-	w.ready("a")
-	m := &infrav1.VCDMachine{Spec: w.vcdMachine("a").Spec}
-	copied(w, w.vcdMachine("a"), m, "claims-a")
+	t.Parallel()
+	tests := []struct {
+		name string
+		edit func(*infrav1.VCDMachine)
+	}{
+		{"a copy that was never found to be the VM's own", func(*infrav1.VCDMachine) {}},
+		{"a machine at another site, which uses the same URN", func(m *infrav1.VCDMachine) {
+			m.Annotations = map[string]string{infrav1.InstanceIDAnnotation: "another"}
+			m.Status.Initialization.Provisioned = ptr.To(true)
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, machines("a")...)
+			w.ready("a")
+			m := copied(w, w.vcdMachine("a"), &infrav1.VCDMachine{Spec: w.vcdMachine("a").Spec}, "claims-a")
+			tt.edit(m)
+			status := m.Status
+			w.Expect(w.client.Update(w.ctx, m)).To(Succeed())
+			m.Status = status
+			w.Expect(w.client.Status().Update(w.ctx, m)).To(Succeed())
 
-	w.deleteMachine("a")
+			w.deleteMachine("a")
 
-	w.Expect(w.sim.State().VMs).To(BeEmpty())
+			w.Expect(w.sim.State().VMs).To(BeEmpty())
+		})
+	}
 }
