@@ -56,8 +56,8 @@ func (s *clusterScope) namesakeProblem(ctx context.Context) (outcome, error) {
 		c.Spec.InfraID, name, infrav1.GroupVersion.Group), nil
 }
 
-// sparing leaves out a phase of the deletion that removes what carries the cluster's id while another cluster has the same. A vApp of a
-// name of its own goes all the same if the cluster was ready once.
+// sparing lets a phase of the deletion run when no machine is left, and leaves it out if it removes what carries the cluster's id while
+// another cluster has the same. A vApp of a name of its own goes all the same if the cluster was ready once.
 func sparing(run func(context.Context, *clusterScope) (outcome, error), isOwn func(c, other *infrav1.VCDCluster) bool) func(context.Context, *clusterScope) (outcome, error) {
 	return func(ctx context.Context, s *clusterScope) (outcome, error) {
 		if out, err := s.waitForMachines(ctx); err != nil || out != done {

@@ -40,9 +40,6 @@ type balancers interface {
 // is done beside reconciles, which look how far it is.
 func deleteClusterBalancers(ctx context.Context, s *clusterScope) (outcome, error) {
 	c := s.vcdCluster
-	if out, err := s.waitForMachines(ctx); err != nil || out != done {
-		return out, err
-	}
 	if neverUsed(c) {
 		return done, nil
 	}

@@ -21,9 +21,6 @@ import (
 // deleteClusterVApp makes sure that the vApp of the cluster is gone, if it is the cluster's.
 func deleteClusterVApp(ctx context.Context, s *clusterScope) (outcome, error) {
 	c := s.vcdCluster
-	if out, err := s.waitForMachines(ctx); err != nil || out != done {
-		return out, err
-	}
 	if c.Spec.InfraID == "" || perMachine(c) {
 		return done, nil // Nothing is created before the id is stored, and machines take vApps of their own with them.
 	}
@@ -163,7 +160,7 @@ func (s *clusterScope) deleteRenamed(ctx context.Context) (outcome, error) {
 
 // knownVApps are the URNs of the vApps that VMs of a cluster were made in.
 func knownVApps(c *infrav1.VCDCluster) []string {
-	return strings.FieldsFunc(c.Annotations[infrav1.VAppsAnnotation], func(r rune) bool { return r == ',' || r == ' ' })
+	return urns(c.Annotations[infrav1.VAppsAnnotation])
 }
 
 // proveGone decides whether a vApp that is not found is gone, if it was ever there.
