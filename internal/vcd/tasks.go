@@ -34,7 +34,8 @@ type followedTask struct {
 	key    string
 	task   Task
 	wake   func()
-	misses int
+	misses int       // how often it was missing from the answer in a row
+	vain   int       // how often it was asked in vain why it failed
 	since  time.Time // when it was first followed
 	asked  time.Time // when it was last asked for
 }
@@ -287,8 +288,8 @@ func (f *follower) tries(id string) int {
 	most := 0
 	for _, t := range f.followed {
 		if t.task.ID == id && t.task.State == TaskRunning {
-			t.misses++
-			most = max(most, t.misses)
+			t.vain++
+			most = max(most, t.vain)
 		}
 	}
 	return most
