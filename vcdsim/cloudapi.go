@@ -20,6 +20,15 @@ const (
 // page answers a cloudapi list: filtered, sorted and cut as the request asks. Each item is a map as it is answered.
 func (r *request) page(items []any) (*response, error) { return r.pageIgnoring(items, nil) }
 
+// pageOf answers with a page of documents.
+func (r *request) pageOf(documents []*document) (*response, error) {
+	items := make([]any, len(documents))
+	for i, d := range documents {
+		items[i] = d.body
+	}
+	return r.page(items)
+}
+
 // pageIgnoring answers a list whose handler has already decided what some attributes of the filter ask.
 func (r *request) pageIgnoring(items []any, decided []string) (*response, error) {
 	items, err := r.filtered(items, decided)

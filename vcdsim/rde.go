@@ -118,13 +118,13 @@ func (r *request) versioned(id, kind string) bool {
 }
 
 func (r *request) entitiesOf(wanted func(*document) bool) (*response, error) {
-	var out []any
+	var out []*document
 	for _, d := range r.sim.store.documents[entitiesPath] {
 		if wanted(d) && r.sees(d.orgID) {
-			out = append(out, d.body)
+			out = append(out, d)
 		}
 	}
-	return r.page(out)
+	return r.pageOf(out)
 }
 
 // putEntity replaces an entity, if the caller has seen its last version. One that is resolved must stay valid.

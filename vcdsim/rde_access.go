@@ -40,11 +40,7 @@ func (g grants) list(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []any
-	for _, d := range r.sim.store.documents[key] {
-		out = append(out, d.body)
-	}
-	return r.page(out)
+	return r.pageOf(r.sim.store.documents[key])
 }
 
 // read takes a grant from the body; what the server decides is not the caller's.

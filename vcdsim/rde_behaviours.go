@@ -49,11 +49,7 @@ func (b behaviours) list(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []any
-	for _, d := range r.sim.store.behaviours(owner) {
-		out = append(out, d.body)
-	}
-	return r.page(out)
+	return r.pageOf(r.sim.store.behaviours(owner))
 }
 
 // behaviours are those of an interface, or those a type overrides and inherits.
@@ -177,11 +173,7 @@ func (r *request) listBehaviourAccess() (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []any
-	for _, d := range r.sim.store.documents[key] {
-		out = append(out, d.body)
-	}
-	return r.page(out)
+	return r.pageOf(r.sim.store.documents[key])
 }
 
 func (r *request) addBehaviourAccess() (*response, error) {
