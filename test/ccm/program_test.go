@@ -37,14 +37,19 @@ type controller struct {
 	binary string
 	args   []string
 
+	port int
+
 	mu      sync.Mutex
-	port    int
 	process *process.Process
 }
 
 // newController writes what a cloud controller manager reads. It runs with the arguments of its manifest, then those given.
 func newController(ctx context.Context, house *house, name string, files map[string]string, config string, args ...string) (*controller, error) {
-	c := &controller{name: name, dir: filepath.Join(house.Dir(), "ccm-"+name), binary: house.binary}
+	ports, err := process.ReservePorts(ctx, 1)
+	if err != nil {
+		return nil, err
+	}
+	c := &controller{name: name, dir: filepath.Join(house.Dir(), "ccm-"+name), binary: house.binary, port: ports[0]}
 	if err := c.write(files); err != nil {
 		return nil, err
 	}
@@ -108,30 +113,15 @@ func writeKubeconfig(ctx context.Context, s *stack.Stack, server *httptest.Serve
 
 // Start starts it and returns when it is healthy.
 func (c *controller) Start(ctx context.Context) error {
-	const attempts = 4
-	var err error
-	for range attempts {
-		if err = c.tryStart(ctx); err == nil || !strings.Contains(err.Error(), process.AddressInUse) {
-			return err
-		}
-	}
-	return err
-}
-
-func (c *controller) tryStart(ctx context.Context) error {
-	ports, err := process.FreePorts(ctx, 1)
-	if err != nil {
-		return err
-	}
 	p, err := process.Start(process.Spec{
-		Name: "ccm-" + c.name, Path: c.binary, Args: append(slices.Clone(c.args), "--secure-port="+strconv.Itoa(ports[0])), Dir: c.dir,
+		Name: "ccm-" + c.name, Path: c.binary, Args: append(slices.Clone(c.args), "--secure-port="+strconv.Itoa(c.port)), Dir: c.dir,
 		Env: slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.Contains(strings.ToUpper(e), "_PROXY=") }),
 	})
 	if err != nil {
 		return err
 	}
 	c.mu.Lock()
-	c.process, c.port = p, ports[0]
+	c.process = p
 	c.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

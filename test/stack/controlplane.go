@@ -21,29 +21,13 @@ import (
 )
 
 const (
-	attempts     = 4
 	startTimeout = 2 * time.Minute
 	pollEvery    = 50 * time.Millisecond
 )
 
-// startControlPlane starts etcd and the API server; when another program takes one of the ports found free, it starts
-// over with others.
+// startControlPlane starts etcd, the API server and the controller manager.
 func (s *Stack) startControlPlane(ctx context.Context) error {
-	var err error
-	for range attempts {
-		err = s.tryControlPlane(ctx)
-		if !errors.Is(err, errAddressInUse) {
-			break
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return s.startControllerManager()
-}
-
-func (s *Stack) tryControlPlane(ctx context.Context) error {
-	ports, err := process.FreePorts(ctx, 3)
+	ports, err := process.ReservePorts(ctx, 3)
 	if err != nil {
 		return err
 	}
@@ -77,7 +61,7 @@ func (s *Stack) tryControlPlane(ctx context.Context) error {
 		return errors.Join(err, api.Kill(), etcd.Kill())
 	}
 	s.base = []*process.Process{etcd, api}
-	return nil
+	return s.startControllerManager()
 }
 
 func (s *Stack) apiServerArgs(etcdURL string, port int) []string {
@@ -186,8 +170,6 @@ func probe(ctx context.Context, client *http.Client, url string) error {
 	return nil
 }
 
-var errAddressInUse = errors.New("another program has taken the port")
-
 // waitReady waits until a check passes, and stops as soon as the process, or one it needs, has ended.
 func (s *Stack) waitReady(ctx context.Context, p *process.Process, ready func(context.Context) error, needs ...*process.Process) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
@@ -217,9 +199,6 @@ func ended(p *process.Process) error {
 	case <-p.Done():
 	default:
 		return nil
-	}
-	if strings.Contains(p.Tail(20), process.AddressInUse) {
-		return fmt.Errorf("starting %s: %w: see %s", p.Name(), errAddressInUse, p.LogPath())
 	}
 	if err := p.Err(); err != nil {
 		return err

@@ -87,19 +87,6 @@ func (m *Manager) Start(ctx context.Context) error {
 	if m.running() {
 		return fmt.Errorf("%s runs already", m.Name())
 	}
-	var err error
-	for range attempts {
-		if err = m.tryStart(ctx); !errors.Is(err, errAddressInUse) {
-			return err
-		}
-		if err := m.pickPorts(ctx); err != nil {
-			return err
-		}
-	}
-	return err
-}
-
-func (m *Manager) tryStart(ctx context.Context) error {
 	if err := m.rewire(ctx); err != nil {
 		return err
 	}
@@ -150,7 +137,7 @@ func (m *Manager) args() []string {
 }
 
 func (m *Manager) pickPorts(ctx context.Context) error {
-	ports, err := process.FreePorts(ctx, 3)
+	ports, err := process.ReservePorts(ctx, 3)
 	if err != nil {
 		return err
 	}

@@ -142,15 +142,27 @@ func TestLock(t *testing.T) {
 	second()
 }
 
-func TestFreePortsDiffer(t *testing.T) {
+func TestPortsAreReservedOnce(t *testing.T) {
 	g := NewWithT(t)
-	ports, err := process.FreePorts(t.Context(), 5)
-	g.Expect(err).NotTo(HaveOccurred())
-	seen := map[int]bool{}
-	for _, port := range ports {
-		g.Expect(seen).NotTo(HaveKey(port))
-		seen[port] = true
+	const callers, each = 20, 5
+	reserved := make(chan []int, callers)
+	for range callers { // The locks are those of open files: callers in one process exclude each other as processes do.
+		go func() {
+			ports, err := process.ReservePorts(t.Context(), each)
+			if err != nil {
+				t.Error(err)
+			}
+			reserved <- ports
+		}()
 	}
+	seen := map[int]bool{}
+	for range callers {
+		for _, port := range <-reserved {
+			g.Expect(seen).NotTo(HaveKey(port))
+			seen[port] = true
+		}
+	}
+	g.Expect(seen).To(HaveLen(callers * each))
 }
 
 func pidOf(g *WithT, path string) int {
