@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testtime"
 )
 
-// patience is for what comes quickly, unless the machine is busy.
-const patience = time.Minute
+const patience = testtime.Patience
 
 // worlds is how many tests run at a time. Mostly they wait for a clock.
 const worlds = "12"

@@ -46,8 +46,8 @@ func TestAServiceOfAnotherClassThatIsDeleted(t *testing.T) {
 			return s.Finalizers, err
 		}
 	}
-	b.Eventually(finalizers("deleted"), "10s", "10ms").Should(BeEmpty())
-	b.Eventually(finalizers("made"), "10s", "10ms").Should(BeEmpty())
+	b.Eventually(finalizers("deleted")).Should(BeEmpty())
+	b.Eventually(finalizers("made")).Should(BeEmpty())
 	b.Expect(b.balancer.left()).To(BeZero(), "what was ours is gone")
 	b.Expect(finalizers("lives")()).NotTo(BeEmpty())
 }

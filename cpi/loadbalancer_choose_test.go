@@ -75,7 +75,7 @@ func TestWhatIsBeingMadeForAServiceThatGoesIsNotGivenToAnother(t *testing.T) {
 	c.Eventually(func() (map[string]string, error) {
 		s, err := c.client.CoreV1().Services("blog").Get(t.Context(), coming.Name, metav1.GetOptions{})
 		return s.Annotations, err
-	}).WithTimeout(20 * time.Second).Should(HaveKey(service.IntentAnnotation))
+	}).Should(HaveKey(service.IntentAnnotation))
 	close(release)
 	wait.Wait()
 

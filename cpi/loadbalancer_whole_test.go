@@ -132,7 +132,7 @@ func (c *cluster) ensured(t *testing.T, s *corev1.Service) string {
 	c.Eventually(func() (err error) {
 		status, err = c.them.EnsureLoadBalancer(t.Context(), "", s, nil)
 		return err
-	}).WithTimeout(20 * time.Second).Should(Succeed())
+	}).Should(Succeed())
 	c.Expect(status.Ingress).To(HaveLen(1))
 	s.Status.LoadBalancer = *status
 	now, err := c.client.CoreV1().Services(s.Namespace).Get(t.Context(), s.Name, metav1.GetOptions{})
@@ -194,7 +194,7 @@ func TestTheLifeOfALoadBalancer(t *testing.T) {
 			_, exists, err := c.them.GetLoadBalancer(t.Context(), "", s)
 			c.Expect(err).NotTo(HaveOccurred())
 			c.Expect(exists).To(BeTrue())
-			c.Eventually(func() error { return c.them.EnsureLoadBalancerDeleted(t.Context(), "", s) }).WithTimeout(20 * time.Second).Should(Succeed())
+			c.Eventually(func() error { return c.them.EnsureLoadBalancerDeleted(t.Context(), "", s) }).Should(Succeed())
 			_, exists, err = c.them.GetLoadBalancer(t.Context(), "", s)
 			c.Expect(err).NotTo(HaveOccurred())
 			c.Expect(exists).To(BeFalse())

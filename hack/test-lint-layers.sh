@@ -48,6 +48,7 @@ controllers          $module/vcdsim                              product
 internal/webhooks    $module/vcdsim/guest                        product
 internal/webhooks    $module/test/stack                          product
 controllers          github.com/onsi/gomega                      product
+internal/testtime    github.com/onsi/gomega                      -
 cmd/vcdsim           $module/vcdsim                              -
 test/stack           $module/vcdsim                              -
 internal/webhooks    github.com/pkg/errors                       errors

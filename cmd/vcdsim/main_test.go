@@ -15,9 +15,12 @@ import (
 	"github.com/onsi/gomega/gbytes"
 	"sigs.k8s.io/yaml"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testtime"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
+
+func TestMain(m *testing.M) { testtime.Main(m) }
 
 // runFor runs the program until f returns.
 func runFor(t *testing.T, args []string, f func(g *WithT, out *gbytes.Buffer)) {
@@ -27,10 +30,10 @@ func runFor(t *testing.T, args []string, f func(g *WithT, out *gbytes.Buffer)) {
 	defer cancel()
 	out, ended := gbytes.NewBuffer(), make(chan error, 1)
 	go func() { ended <- run(ctx, append(args, "--listen", "127.0.0.1:0"), out, out) }()
-	g.Eventually(out).WithTimeout(20 * time.Second).Should(gbytes.Say(`# What happens is shown at https://127.0.0.1:[1-9][0-9]*/_sim/`))
+	g.Eventually(out).Should(gbytes.Say(`# What happens is shown at https://127.0.0.1:[1-9][0-9]*/_sim/`))
 	f(g, out)
 	cancel()
-	g.Eventually(ended).WithTimeout(20 * time.Second).Should(Receive(BeNil()))
+	g.Eventually(ended).Should(Receive(BeNil()))
 }
 
 func TestItRunsUntilInterrupted(t *testing.T) {

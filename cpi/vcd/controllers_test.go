@@ -24,6 +24,7 @@ import (
 	controllersmetrics "k8s.io/component-base/metrics/prometheus/controllers"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testtime"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -124,7 +125,7 @@ func (c *cluster) monitor(after time.Duration) {
 	c.t.Helper()
 	c.clock.SetTime(c.clock.Now().Add(after))
 	before := c.asked.times.Load()
-	c.Eventually(c.asked.times.Load, "10s", "5ms").Should(BeNumerically(">", before+1))
+	c.Eventually(c.asked.times.Load, testtime.Patience, "5ms").Should(BeNumerically(">", before+1))
 }
 
 const fleet = "acme-vdc-vapp-000"
@@ -149,7 +150,7 @@ func TestNodesAreInitialized(t *testing.T) {
 			g.Expect(node.Status.Addresses).To(Equal([]corev1.NodeAddress{
 				{Type: corev1.NodeInternalIP, Address: s.vm(name).NICs[0].Address}, {Type: corev1.NodeHostName, Address: name},
 			}))
-		}, "10s", "20ms").Should(Succeed())
+		}, testtime.Patience, "20ms").Should(Succeed())
 	}
 	c.Expect(initialized(c.node("elsewhere"))).To(BeFalse(), "it is for another cloud to initialise")
 	c.Expect(initialized(c.node("unknown"))).To(BeFalse())
@@ -163,7 +164,7 @@ func TestNodesOfLostAndStoppedMachines(t *testing.T) {
 	}
 	c := s.start(t, []func(*MachineOptions){inVApps(fleet)}, nodes...)
 	for _, n := range nodes {
-		c.Eventually(func() bool { return initialized(c.node(n.Name)) }, "10s", "20ms").Should(BeTrue())
+		c.Eventually(func() bool { return initialized(c.node(n.Name)) }, testtime.Patience, "20ms").Should(BeTrue())
 	}
 
 	s.sim.Edit(func(e *vcdsim.Editor) {
@@ -177,7 +178,7 @@ func TestNodesOfLostAndStoppedMachines(t *testing.T) {
 		c.monitor(time.Minute)
 		g.Expect(c.node(fleet + "-001").Spec.Taints).To(ContainElement(HaveField("Key", cloudapi.TaintNodeShutdown)))
 		g.Expect(c.node(fleet + "-002")).To(BeNil())
-	}, "10s", "20ms").Should(Succeed())
+	}, testtime.Patience, "20ms").Should(Succeed())
 	c.Expect(c.node(fleet + "-003")).NotTo(BeNil())
 	c.Expect(c.node(fleet+"-003").Spec.Taints).To(BeEmpty(), "a machine that runs is none that is shut down")
 }
@@ -192,7 +193,7 @@ func TestLosingRightsDeletesNoNode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, 1, 2)
 			c := s.start(t, []func(*MachineOptions){inVApps(fleet)}, kubeletNode(fleet+"-000"), kubeletNode(fleet+"-001"))
-			c.Eventually(func() bool { return initialized(c.node(fleet+"-000")) && initialized(c.node(fleet+"-001")) }, "10s", "20ms").Should(BeTrue())
+			c.Eventually(func() bool { return initialized(c.node(fleet+"-000")) && initialized(c.node(fleet+"-001")) }, testtime.Patience, "20ms").Should(BeTrue())
 			s.sim.Faults().Add(fault)
 			c.notReady(fleet + "-000")
 
@@ -230,7 +231,7 @@ func TestCostOf500Nodes(t *testing.T) {
 			}
 		}
 		return n
-	}, "60s", "100ms").Should(Equal(500))
+	}, testtime.Patience, "100ms").Should(Equal(500))
 
 	c.Expect(s.queries()).To(BeNumerically("<=", 10), "%v", s.sim.Counters())
 	for call, n := range s.sim.Counters() {

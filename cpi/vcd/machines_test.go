@@ -295,7 +295,7 @@ func TestCredentialsThatChangeEndTheOldSession(t *testing.T) {
 	_, err = m.Snapshot(t.Context(), 0)
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect(s.sessions.Problem()).NotTo(HaveOccurred())
-	s.Eventually(func() int { return s.sim.Counters()["DELETE /api/session"] }, "5s").Should(Equal(1))
+	s.Eventually(func() int { return s.sim.Counters()["DELETE /api/session"] }).Should(Equal(1))
 }
 
 func TestLabelValues(t *testing.T) {

@@ -1,15 +1,16 @@
 package vcd
 
 import (
-	"os"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testtime"
 )
 
 // TestMain gives the fake API server's watches room for the events of hundreds of Nodes: a real one waits for who watches, the fake
 // one panics after a hundred events that nobody has read.
 func TestMain(m *testing.M) {
 	watch.DefaultChanSize = 10_000
-	os.Exit(m.Run())
+	testtime.Main(m)
 }

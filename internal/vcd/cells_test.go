@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testtime"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
@@ -102,7 +103,7 @@ func TestCallsGoOnWhileCellsChange(t *testing.T) {
 			g.Eventually(func() error {
 				_, err := s.VMs(t.Context(), p.vdc, "x", 0)
 				return err
-			}, "3s", "20ms").Should(Succeed())
+			}, testtime.Patience, "20ms").Should(Succeed())
 			g.Expect(to.logins()).To(BeNumerically("<=", 2*tt.logins))
 		})
 	}
@@ -134,13 +135,13 @@ func TestTasksAreFollowedWhileCellsChange(t *testing.T) {
 			for _, cell := range to.sim.Cells() {
 				tt.change(to, cell)
 				asked := to.asked()
-				g.Eventually(to.asked, "3s", "1ms").Should(BeNumerically(">", asked+1), "it is asked for again")
+				g.Eventually(to.asked, testtime.Patience, "1ms").Should(BeNumerically(">", asked+1), "it is asked for again")
 				cell.Maintain(false)
 				cell.Start()
 			}
 			clock.Advance(taskTime)
 
-			g.Eventually(woken, "3s", "5ms").Should(BeClosed())
+			g.Eventually(woken, testtime.Patience, "5ms").Should(BeClosed())
 			ended, _ := s.Task("m")
 			g.Expect(ended.State).To(Equal(vcd.TaskSucceeded), "%v", ended.Err)
 			g.Expect(to.logins()).To(BeNumerically("<=", 3), "one at first, and one for each cell")
@@ -161,7 +162,7 @@ func TestATaskThatEndedWithItsCellIsToldOf(t *testing.T) {
 		cell.Restart(0)
 	}
 
-	g.Eventually(woken, "3s", "5ms").Should(BeClosed())
+	g.Eventually(woken, testtime.Patience, "5ms").Should(BeClosed())
 	ended, _ := s.Task("m")
 	g.Expect(ended.State).To(Equal(vcd.TaskFailed))
 	g.Expect(ended.Err).To(MatchError(ContainSubstring("its cell was stopped")))
@@ -228,7 +229,7 @@ func TestCredentialsThatAreReplacedWhileATaskIsFollowed(t *testing.T) {
 				e.ExpireSessions()
 			})
 
-			g.Eventually(woken, "3s", "5ms").Should(BeClosed(), "who follows the task looks for itself")
+			g.Eventually(woken, testtime.Patience, "5ms").Should(BeClosed(), "who follows the task looks for itself")
 			unknown, _ := old.Task("m")
 			g.Expect(unknown.State).To(Equal(vcd.TaskUnknown))
 			_, err := old.FindVDC(t.Context(), to.vdc)
@@ -279,7 +280,7 @@ func TestSessionsOfCredentialsThatNobodyUsesAreLoggedOut(t *testing.T) {
 	provider.Org, provider.Version = "", "another"
 	to.pool.Logout(t.Context(), provider)
 
-	g.Eventually(users, "3s", "5ms").Should(ConsistOf("capvcd"), "in whichever organisation they worked")
+	g.Eventually(users, testtime.Patience, "5ms").Should(ConsistOf("capvcd"), "in whichever organisation they worked")
 
 	s, task := to.composing(t)
 	s.Follow("m", task, nil)
@@ -287,6 +288,6 @@ func TestSessionsOfCredentialsThatNobodyUsesAreLoggedOut(t *testing.T) {
 	g.Expect(to.session(t)).To(BeIdenticalTo(s), "somebody waits for a task")
 	s.Forget("m")
 	to.pool.Logout(t.Context(), to.config)
-	g.Eventually(users, "3s", "5ms").Should(BeEmpty())
+	g.Eventually(users, testtime.Patience, "5ms").Should(BeEmpty())
 	g.Expect(to.session(t)).NotTo(BeIdenticalTo(s), "who needs it logs in again")
 }

@@ -178,7 +178,7 @@ func TestAFailedTaskEndsWithItsReason(t *testing.T) {
 
 	s.Follow("m", task, func() { close(woken) })
 
-	g.Eventually(woken, "10s").Should(BeClosed())
+	g.Eventually(woken).Should(BeClosed())
 	ended, _ := s.Task("m")
 	g.Expect(ended.State).To(Equal(vcd.TaskFailed))
 	g.Expect(ended.Err).To(MatchError(ContainSubstring("The host is out of memory.")))

@@ -64,7 +64,7 @@ var _ = BeforeSuite(func() {
 // After each spec its cluster is deleted: nothing of it may be left in VCD, and nothing that VCD does not know may have been
 // asked for.
 var _ = AfterEach(func() {
-	Eventually(house.Left).WithTimeout(30*time.Second).WithPolling(time.Second).Should(BeEmpty(), "left in the simulated VCD")
+	Eventually(house.Left).WithPolling(time.Second).Should(BeEmpty(), "left in the simulated VCD")
 	Expect(house.Failed()).NotTo(Receive(), "a program ended by itself")
 })
 

@@ -20,12 +20,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-const (
-	// managersUser is who the manager works as in VCD; cloud controller managers have a user of their own.
-	managersUser = "capvcd"
-	// afterlife is as long as it may take at most until a cloud controller manager ends that lost its API server, and with it its lease.
-	afterlife = "20s"
-)
+// managersUser is who the manager works as in VCD; cloud controller managers have a user of their own.
+const managersUser = "capvcd"
 
 // TestLoadBalancersGoWithTheirCluster deletes clusters whose real cloud controller manager made a load balancer, while its Service is there.
 func TestLoadBalancersGoWithTheirCluster(t *testing.T) {

@@ -204,7 +204,7 @@ func (c *caretaker) closeFront() {
 func (c *caretaker) losesItsAPIServer() {
 	c.t.Helper()
 	c.closeFront()
-	c.g.Eventually(c.process.Done(), afterlife, "100ms").Should(BeClosed(), "the lease is lost")
+	c.g.Eventually(c.process.Done(), patience, "100ms").Should(BeClosed(), "the lease is lost")
 }
 
 // register makes the nodes of the workload cluster anew, as kubelets do that wait for a cloud controller manager.

@@ -18,6 +18,7 @@ import (
 	"github.com/chromedp/chromedp"
 	. "github.com/onsi/gomega"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testtime"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -25,8 +26,7 @@ import (
 const hostile = `<img src=x onerror="document.title='owned'"><b id=owned>`
 
 func TestMain(m *testing.M) {
-	SetDefaultEventuallyTimeout(10 * time.Second) // the page looks once a second
-	os.Exit(m.Run())
+	testtime.Main(m)
 }
 
 // A visit is a browser that looks at a simulator.
@@ -61,7 +61,7 @@ func browse(t *testing.T, mods ...func(*vcdsim.Config)) *visit {
 	t.Cleanup(func() { v.Expect(v.sim.Close()).To(Succeed()) })
 
 	allocated, cancelAllocator := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(browser), chromedp.NoSandbox, chromedp.Flag("ignore-certificate-errors", true), chromedp.WindowSize(1280, 900))...)
+		chromedp.ExecPath(browser), chromedp.NoSandbox, chromedp.Flag("ignore-certificate-errors", true), chromedp.WindowSize(1280, 900), chromedp.WSURLReadTimeout(testtime.Patience))...)
 	t.Cleanup(cancelAllocator)
 	ctx, cancel := chromedp.NewContext(allocated)
 	t.Cleanup(func() { _ = chromedp.Cancel(ctx); cancel() })
@@ -111,9 +111,9 @@ func listen(ctx context.Context) func() []string {
 	}
 }
 
-// do runs actions in the browser, for half a minute at most.
+// do runs actions in the browser.
 func (v *visit) do(actions ...chromedp.Action) {
-	ctx, cancel := context.WithTimeout(v.ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(v.ctx, testtime.Patience)
 	defer cancel()
 	v.ExpectWithOffset(1, chromedp.Run(ctx, actions...)).To(Succeed())
 }
@@ -268,9 +268,9 @@ func TestThePageSaysWhenTheSimulatorIsGoneAndComesBack(t *testing.T) {
 	v.do(chromedp.Click("#pause", chromedp.ByQuery))
 	v.Expect(eval[string](v, `document.querySelector("#pause").getAttribute("aria-pressed")`)()).To(Equal("true"))
 	v.do(chromedp.Click("#pause", chromedp.ByQuery), chromedp.Evaluate(`window.really = window.fetch; window.fetch = () => Promise.reject(new Error("gone"))`, nil))
-	v.Eventually(v.text("#problem"), 5*time.Second).Should(ContainSubstring("does not answer (gone)"))
+	v.Eventually(v.text("#problem")).Should(ContainSubstring("does not answer (gone)"))
 	v.do(chromedp.Evaluate(`window.fetch = window.really; null`, nil))
-	v.Eventually(eval[bool](v, `document.querySelector("#problem").hidden`), 5*time.Second).Should(BeTrue())
+	v.Eventually(eval[bool](v, `document.querySelector("#problem").hidden`)).Should(BeTrue())
 }
 
 func TestThePageStaysSmallForALargeSite(t *testing.T) {

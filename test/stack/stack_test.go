@@ -18,8 +18,6 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack"
 )
 
-const patience = 30 * time.Second
-
 // TestStack starts one stack and looks at it from all sides.
 func TestStack(t *testing.T) {
 	if testing.Short() {
@@ -80,7 +78,7 @@ func namespaceGoes(ctx context.Context, t *testing.T, s *stack.Stack) {
 	g.Expect(s.Client().Create(ctx, config)).To(Succeed())
 	g.Expect(s.Client().Delete(ctx, namespace)).To(Succeed())
 	began := time.Now()
-	g.Eventually(gone(ctx, s, namespace), patience).Should(BeTrue())
+	g.Eventually(gone(ctx, s, namespace)).Should(BeTrue())
 	g.Expect(gone(ctx, s, config)()).To(BeTrue())
 	t.Logf("gone after %s", time.Since(began))
 }
@@ -97,7 +95,7 @@ func orphansGo(ctx context.Context, t *testing.T, s *stack.Stack) {
 	g.Expect(s.Client().Create(ctx, owned)).To(Succeed())
 	g.Expect(s.Client().Delete(ctx, owner)).To(Succeed())
 	began := time.Now()
-	g.Eventually(gone(ctx, s, owned), patience).Should(BeTrue())
+	g.Eventually(gone(ctx, s, owned)).Should(BeTrue())
 	t.Logf("collected after %s", time.Since(began))
 }
 

@@ -18,6 +18,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testtime"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack/process"
 )
 
@@ -27,7 +28,7 @@ func TestMain(m *testing.M) {
 		parent(dir)
 		return
 	}
-	os.Exit(m.Run())
+	testtime.Main(m)
 }
 
 func parent(dir string) {
@@ -64,7 +65,7 @@ func TestKilledParentLeavesNothing(t *testing.T) {
 	found, _, err := process.RemoveLeftovers(dir)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(found).To(Equal(1))
-	g.Eventually(func() bool { return alive(pid) }, 5*time.Second, 20*time.Millisecond).Should(BeFalse())
+	g.Eventually(func() bool { return alive(pid) }).Should(BeFalse())
 	g.Expect(filepath.Glob(filepath.Join(dir, "pids", "*"))).To(BeEmpty())
 }
 
@@ -96,7 +97,7 @@ func TestRemoveLeftovers(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			if test.ended {
 				g.Expect(ended).To(ConsistOf("sleeper"))
-				g.Eventually(waited, 5*time.Second).Should(Receive())
+				g.Eventually(waited).Should(Receive())
 			} else {
 				g.Expect(ended).To(BeEmpty())
 				g.Expect(alive(cmd.Process.Pid)).To(BeTrue())
@@ -109,7 +110,7 @@ func TestProcessThatEndsByItselfSaysWhy(t *testing.T) {
 	g := NewWithT(t)
 	p, err := process.Start(process.Spec{Name: "short", Path: "/bin/sh", Args: []string{"-c", "echo no room; exit 3"}, Dir: t.TempDir()})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Eventually(p.Done(), 5*time.Second).Should(BeClosed())
+	g.Eventually(p.Done()).Should(BeClosed())
 	g.Expect(p.Err()).To(MatchError(And(ContainSubstring("exit status 3"), ContainSubstring("no room"))))
 }
 
@@ -117,7 +118,7 @@ func TestStopKillsWhatDoesNotEnd(t *testing.T) {
 	g := NewWithT(t)
 	p, err := process.Start(process.Spec{Name: "deaf", Path: "/bin/sh", Args: []string{"-c", "trap '' TERM; echo up; while :; do sleep 1; done"}, Dir: t.TempDir()})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Eventually(func() string { return p.Tail(1) }, 5*time.Second).Should(Equal("up"))
+	g.Eventually(func() string { return p.Tail(1) }).Should(Equal("up"))
 	g.Expect(p.Stop(100 * time.Millisecond)).To(Succeed())
 	g.Expect(p.Done()).To(BeClosed())
 	g.Expect(p.Err()).NotTo(HaveOccurred())
