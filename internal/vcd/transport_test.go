@@ -255,8 +255,8 @@ func TestTheRateIsLimitedPerSite(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	f.on(opVM, answerVM)
-	s := session(t, f, func(o *PoolOptions) { o.RequestsPerSecond, o.Burst = 50, 3 })
 	start := time.Now()
+	s := session(t, f, func(o *PoolOptions) { o.RequestsPerSecond, o.Burst = 50, 3 })
 
 	for range 10 {
 		_, err := s.VM(t.Context(), testVM)
