@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -210,6 +209,3 @@ func both(a, b func()) {
 	b()
 	<-done
 }
-
-// soon bounds what is waited for in tests.
-const soon = 5 * time.Second

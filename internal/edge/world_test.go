@@ -48,7 +48,7 @@ func newWorld(t *testing.T, model vcdsim.Model, mods ...func(*vcdsim.Config)) *w
 	w.config = vcd.Config{
 		Site: sim.URL(), Org: "acme", CABundle: sim.CA(), Version: "1", Credentials: vcd.Credentials{Username: "ccm", Password: "password"},
 	}
-	w.pool = vcd.NewPool(vcd.PoolOptions{TaskPoll: 2 * time.Millisecond, RequestsPerSecond: 100000, Burst: 100000, RequestTimeout: 5 * time.Second})
+	w.pool = vcd.NewPool(vcd.PoolOptions{TaskPoll: 2 * time.Millisecond, RequestsPerSecond: 100000, Burst: 100000})
 	t.Cleanup(func() {
 		w.sim.Faults().Clear()
 		w.Expect(w.pool.Close(context.WithoutCancel(t.Context()))).To(Succeed())
@@ -143,16 +143,10 @@ func (w *world) reach(d *lb.Desired) (lb.Plan, error) {
 func (w *world) insist(d *lb.Desired) lb.Plan {
 	w.t.Helper()
 	var plan lb.Plan
-	var err error
-	for range 60 {
-		if plan, err = w.reach(d); err == nil {
-			return plan
-		}
-		if errors.Is(err, lb.ErrUnknown) {
-			<-time.After(20 * time.Millisecond) // VCD is left alone for a while after failures
-		}
-	}
-	w.Expect(err).NotTo(HaveOccurred())
+	w.Eventually(func() (err error) { // VCD is left alone for seconds after failures.
+		plan, err = w.reach(d)
+		return err
+	}).Should(Succeed())
 	return plan
 }
 
