@@ -10,7 +10,7 @@ WHAT ?= ./...
 WHAT_STACK ?= ./...
 # Further flags of go test, such as GO_TEST_FLAGS='-run TestX -v'.
 GO_TEST_FLAGS ?=
-TIMEOUT ?= 15m
+TIMEOUT ?= 30m
 # Packages of test/ that run at a time: each starts a management cluster.
 STACKS ?= 2
 # Ginkgo's flags for make e2e, such as -ginkgo.label-filter=upgrade.
