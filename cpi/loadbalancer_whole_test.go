@@ -235,3 +235,20 @@ func TestAServiceThatGoesIsNotMadeAgain(t *testing.T) {
 
 	c.Expect(c.writes()).To(Equal(writes))
 }
+
+func TestTheSetOfNodesIsFollowedThoughNoServiceCanHaveWhatItAsksFor(t *testing.T) {
+	c := newCluster(t, vcdsim.K8sTenant(), service.Gateway{})
+	s := c.service("shop")
+	c.ensured(t, s)
+	s.Spec.LoadBalancerIP = "9.9.9.9"
+	c.Expect(c.services.Update(s.DeepCopy())).To(Succeed())
+	writes := c.writes()
+
+	c.node("b", "192.168.100.12")
+	_, err := c.them.EnsureLoadBalancer(t.Context(), "", s, nil)
+
+	var retry *api.RetryError
+	c.Expect(err).To(BeAssignableToTypeOf(retry))
+	c.Expect(c.events.Events).To(Receive(ContainSubstring("9.9.9.9")))
+	c.Expect(c.writes()).To(Equal(writes+1), "the new node is a member")
+}

@@ -35,7 +35,7 @@ func (p *planner) followSets() {
 				continue
 			}
 			m := Marker{Owner: owner, Listener: got.Listener, Wrote: short(words(members)...)}
-			spec := SetSpec{Description: describe(s.Description, m), Members: members}
+			spec := SetSpec{Description: describe(s.Description, m), Members: members, Edition: p.d.Edition}
 			if p.setDiffers(s, spec, f) {
 				p.step(phasePrepare, Step{Verb: Update, Kind: KindSet, Name: s.Name, ID: s.ID, Set: &spec})
 			}
