@@ -42,6 +42,7 @@ type fakeBalancer struct {
 	stale   bool          // what was seen earlier shows nothing
 	old     bool
 	lost    map[string]error  // why places cannot be found, by name
+	gone    map[string]error  // why nothing is seen at places, by id
 	same    map[string]string // ids of places, by name; else it is the name, or main
 }
 
@@ -68,8 +69,8 @@ func (f *fakeBalancer) Place(_ context.Context, name string) (string, error) {
 func (f *fakeBalancer) Plan(_ context.Context, place string, r PlanRequest) (lb.Plan, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.planErr != nil {
-		return lb.Plan{}, f.planErr
+	if err := cmp.Or(f.planErr, f.gone[place]); err != nil {
+		return lb.Plan{}, err
 	}
 	have, d := f.at(place, r.Want.Owner.UID), r.Want
 	if f.stale && !r.Fresh {

@@ -110,7 +110,7 @@ func (e *ensuring) converge(ctx context.Context) (*corev1.LoadBalancerStatus, er
 	for round := range rounds + 1 {
 		plan, err := e.choose(ctx)
 		if err != nil {
-			return nil, e.failed(ctx, 0, 0, err)
+			return nil, e.unseen(ctx, err)
 		}
 		e.teller.notices(e.service, plan.Notices)
 		e.judge(plan, round)
@@ -134,6 +134,14 @@ func (e *ensuring) converge(ctx context.Context) (*corev1.LoadBalancerStatus, er
 		}
 	}
 	return nil, again(soon, "not done yet")
+}
+
+// unseen says what becomes of a look that failed. The place may be gone, and have a successor of its name.
+func (e *ensuring) unseen(ctx context.Context, err error) error {
+	if errors.Is(err, lb.ErrRefused) && e.replaced(ctx) {
+		return again(soon, "%s is another one than before: the load balancer is made there", named(e.wish.Gateway))
+	}
+	return e.failed(ctx, 0, 0, err)
 }
 
 // judge sees, before anything is done, whether the load balancer is of use already.
@@ -193,11 +201,14 @@ func (e *ensuring) failed(ctx context.Context, done, of int, err error) error {
 
 // refused tells why a wish cannot be met, and removes what is there of a load balancer that never was of use. What works stays.
 func (e *ensuring) refused(ctx context.Context, why []lb.Finding) error {
-	told := e.told(why)
-	if err := e.clear(ctx); err != nil {
-		return err
+	told, err := e.told(why), e.clear(ctx)
+	if err == nil {
+		err = e.follow(ctx)
 	}
-	if err := e.follow(ctx); err != nil {
+	switch {
+	case errors.Is(err, lb.ErrBusy):
+		return again(soon, "%s is busy", named(e.wish.Gateway))
+	case err != nil && !errors.Is(err, lb.ErrRefused):
 		return err
 	}
 	return told

@@ -265,6 +265,26 @@ func TestALoadBalancerThatMovesLeavesItsOldPlace(t *testing.T) {
 		slices.IndexFunc(b.balancer.runs, func(r string) bool { return strings.HasPrefix(r, "slow create") })), "the new one is made first")
 }
 
+func TestALoadBalancerIsMadeAtTheGatewayThatReplacesItsOwn(t *testing.T) {
+	s := balanced("web")
+	b := newBench(t, s)
+	_, err := b.ensure(s)
+	b.Expect(err).NotTo(HaveOccurred())
+	b.balancer.gone = map[string]error{"main": fmt.Errorf("%w: no such gateway", lb.ErrRefused)}
+
+	_, err = b.ensure(s)
+	b.mustRetry(err, "LoadBalancerRefused")
+	b.Expect(b.told()).To(ConsistOf(ContainSubstring("no such gateway")), "as long as there is no other")
+
+	b.balancer.same = map[string]string{"": "new"}
+	_, err = b.ensure(s)
+	b.mustRetry(err, "another one than before")
+	_, err = b.ensure(s)
+	b.Expect(err).NotTo(HaveOccurred())
+	b.Expect(b.balancer.things["new/web-uid"]).To(HaveLen(2))
+	b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(MatchError(ContainSubstring("no such gateway")), "what it had there is not said to be gone")
+}
+
 func TestADryRunChangesNothing(t *testing.T) {
 	s := balanced("web", func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, service.DryRunAnnotation, "true") })
 	b := newBench(t, s)

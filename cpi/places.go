@@ -50,6 +50,16 @@ func (l *LoadBalancers) place(ctx context.Context, name string) (string, error) 
 	return id, nil
 }
 
+// replaced looks anew for the place of a load balancer, where nothing can be seen any more, and says whether it is another one by now.
+func (e *ensuring) replaced(ctx context.Context) bool {
+	id, err := e.opts.Balancer.Place(ctx, e.wish.Gateway)
+	if err != nil || id == e.at {
+		return false
+	}
+	e.found.put(e.wish.Gateway, id)
+	return true
+}
+
 func named(name string) string {
 	if name == "" {
 		return "the default gateway"
