@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -192,19 +193,34 @@ func (o *Options) ControllerManager(scheme *runtime.Scheme, debug map[string]htt
 		LeaderElectionID:           "controller-leader-election-capvcd",
 		LeaderElectionNamespace:    o.ManagerNamespace,
 		LeaderElectionResourceLock: resourcelock.LeasesResourceLock,
-		LeaseDuration:              &o.LeaseDuration,
-		RenewDeadline:              &o.RenewDeadline,
-		RetryPeriod:                &o.RetryPeriod,
-		HealthProbeBindAddress:     o.HealthAddr,
-		PprofBindAddress:           o.ProfilerAddress,
-		Metrics:                    *metrics,
-		Cache:                      cache.Options{DefaultNamespaces: namespaces, SyncPeriod: &o.SyncPeriod},
+		// The lease is given back when all reconciles have ended, and the process ends with it.
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &o.LeaseDuration,
+		RenewDeadline:                 &o.RenewDeadline,
+		RetryPeriod:                   &o.RetryPeriod,
+		HealthProbeBindAddress:        o.HealthAddr,
+		PprofBindAddress:              o.ProfilerAddress,
+		Metrics:                       *metrics,
+		Cache: cache.Options{
+			DefaultNamespaces: namespaces, SyncPeriod: &o.SyncPeriod,
+			ByObject: map[client.Object]cache.ByObject{&corev1.Secret{}: {Transform: withoutContents}},
+		},
 		// No Secret is ever held in memory; what is watched of them is their metadata.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}},
 		WebhookServer: webhook.NewServer(webhook.Options{
 			Port: o.WebhookPort, CertDir: o.WebhookCertDir, TLSOpts: tlsOptions,
 		}),
 	}, nil
+}
+
+// withoutContents drops from the metadata of a Secret what nobody here reads: annotations, in one of which kubectl repeats all that
+// was applied, and who wrote which field.
+func withoutContents(obj any) (any, error) {
+	if secret, err := meta.Accessor(obj); err == nil { // What ends a watch has none.
+		secret.SetAnnotations(nil)
+		secret.SetManagedFields(nil)
+	}
+	return obj, nil
 }
 
 // Concurrency returns the options of a controller that reconciles n objects at once.

@@ -8,6 +8,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -22,10 +24,37 @@ func TestDefaultsAreSafe(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(m.LeaderElection).To(BeTrue())
 	g.Expect(m.LeaderElectionNamespace).To(Equal("capvcd-system"))
+	g.Expect(m.LeaderElectionReleaseOnCancel).To(BeTrue(), "the next manager need not wait for the lease to run out")
 	g.Expect(m.Metrics.SecureServing).To(BeTrue())
 	g.Expect(m.Cache.DefaultNamespaces).To(BeEmpty())
 	g.Expect(*m.Cache.SyncPeriod).To(Equal(10 * time.Minute))
 	g.Expect(m.PprofBindAddress).To(BeEmpty())
+}
+
+func TestNothingOfASecretIsHeldInMemory(t *testing.T) {
+	g := NewWithT(t)
+	fs := pflag.NewFlagSet("manager", pflag.ContinueOnError)
+	o := New(fs, "capvcd-system")
+	g.Expect(fs.Parse([]string{"--namespace=team-a"})).To(Succeed())
+	m, err := o.ControllerManager(runtime.NewScheme(), nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	applied := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Name: "credentials", Labels: map[string]string{"of": "a"}, Finalizers: []string{"f"}, OwnerReferences: []metav1.OwnerReference{{Name: "o"}},
+		Annotations:   map[string]string{corev1.LastAppliedConfigAnnotation: `{"data":{"password":"cGFzc3dvcmQ="}}`},
+		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl"}},
+	}}
+
+	var held any
+	for kind, of := range m.Cache.ByObject {
+		if _, ok := kind.(*corev1.Secret); ok {
+			held, err = of.Transform(applied)
+		}
+	}
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(held).To(Equal(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Name: "credentials", Labels: map[string]string{"of": "a"}, Finalizers: []string{"f"}, OwnerReferences: []metav1.OwnerReference{{Name: "o"}},
+	}}))
 }
 
 func TestNamespaceLimitsWhatIsWatched(t *testing.T) {
