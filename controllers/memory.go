@@ -1,11 +1,16 @@
 package controllers
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -132,8 +137,12 @@ func (m *memories) of(uid types.UID) *memory {
 	return m.byUID[uid]
 }
 
-func (m *memories) drop(uid types.UID) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.byUID, uid)
+// forgetting handles events of machines: it drops what is remembered of one that is gone, also if a person removed its finalizer. It
+// starts no reconcile.
+func (m *memories) forgetting() handler.EventHandler {
+	return handler.Funcs{DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.byUID, e.Object.GetUID())
+	}}
 }

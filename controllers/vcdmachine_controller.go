@@ -64,6 +64,7 @@ func (r *VCDMachineReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Ma
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster),
 			builder.WithPredicates(predicates.ClusterPausedTransitionsOrInfrastructureProvisioned(scheme, log), predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue))).
 		Watches(&infrav1.VCDCluster{}, handler.EnqueueRequestsFromMapFunc(r.clusterToMachines), changed).
+		Watches(&infrav1.VCDMachine{}, r.memories.forgetting()).
 		WatchesRawSource(r.wakeUps.source()).
 		WithOptions(options).
 		Complete(reconcile.AsReconciler(r.Client, r))

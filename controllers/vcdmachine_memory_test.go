@@ -10,6 +10,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -107,6 +108,17 @@ func TestMachineInAFailureDomainIsNotSupported(t *testing.T) {
 
 	w.Expect(conditions.GetMessage(w.vcdMachine("cp-0"), infrav1.PlacementReadyCondition)).To(ContainSubstring("spec.failureDomain"))
 	w.Expect(w.writes()).To(BeZero())
+}
+
+func TestNothingIsRememberedOfAMachineThatIsGone(t *testing.T) {
+	w := newWorld(t, append(testMachine("a"), testMachine("b")...)...)
+	w.ready("a", "b")
+	w.Expect(w.machine.memories.byUID).To(HaveLen(2))
+
+	w.machine.memories.forgetting().Delete(w.ctx, event.DeleteEvent{Object: w.vcdMachine("a")}, nil)
+
+	w.Expect(w.machine.memories.byUID).To(HaveLen(1))
+	w.Expect(w.machine.memories.byUID).To(HaveKey(w.vcdMachine("b").UID))
 }
 
 func TestTwoVMsOfOneNameAreLookedAtAgain(t *testing.T) {

@@ -131,7 +131,6 @@ func releaseMachine(ctx context.Context, s *machineScope) (outcome, error) {
 			return done, err
 		}
 	}
-	s.memories.drop(s.vcdMachine.UID)
 	controllerutil.RemoveFinalizer(s.vcdMachine, infrav1.MachineFinalizer)
 	return done, nil
 }
