@@ -112,7 +112,7 @@ func (s *machineScope) inject(ctx context.Context, doing string) (outcome, error
 	}
 	values, err := guestinfo.Render(guestinfo.Input{
 		InstanceID:    s.vcdMachine.Annotations[infrav1.InstanceIDAnnotation],
-		Hostname:      s.vm.Name,
+		Hostname:      s.vcdMachine.Annotations[infrav1.VMNameAnnotation], // Somebody may have renamed the VM.
 		ProviderID:    s.vcdMachine.Spec.ProviderID,
 		Format:        s.bootstrap.format,
 		BootstrapData: s.bootstrap.value,

@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -107,7 +108,7 @@ func (s *machineScope) settleDeletion() (out outcome, gone bool) {
 	}
 	out, ended := s.settle(stepDelete, "Deleting the VM")
 	if ended {
-		vmDeleted(s.Recorder, s.vcdMachine, s.vmID())
+		vmDeleted(s.Recorder, s.vcdMachine, cmp.Or(s.vmID(), s.vcdMachine.Annotations[infrav1.VMNameAnnotation]))
 	}
 	return out, ended
 }
@@ -134,7 +135,7 @@ func (s *machineScope) findForDeletion(ctx context.Context) (*vcd.VM, outcome, e
 	return s.findByName(ctx, vApp)
 }
 
-// findByName returns the VM in vApp that has the machine's name and marker.
+// findByName returns the VM in vApp that has the machine's name and marker, else one of its marker.
 func (s *machineScope) findByName(ctx context.Context, vApp vcd.VApp) (*vcd.VM, outcome, error) {
 	name := s.vcdMachine.Annotations[infrav1.VMNameAnnotation]
 	for _, ref := range vApp.VMs {
@@ -152,7 +153,14 @@ func (s *machineScope) findByName(ctx context.Context, vApp vcd.VApp) (*vcd.VM, 
 		}
 		vmLeft(s.Recorder, s.vcdMachine, name)
 	}
-	out, err := s.neverCreated(ctx)
+	if asked, err := s.wasAsked(ctx); err != nil || !asked {
+		return nil, done, err
+	}
+	vm, out, err := s.findRenamed(ctx, vApp)
+	if err != nil || out != done || vm != nil {
+		return vm, out, err
+	}
+	out, err = s.proveGone(ctx, "")
 	return nil, out, err
 }
 

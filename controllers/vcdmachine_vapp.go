@@ -49,7 +49,7 @@ func reconcileVApp(ctx context.Context, s *machineScope) (outcome, error) {
 	return s.prepareVApp(ctx, composing, connecting)
 }
 
-// observe finds the machine's VM without asking much: the recorded one by its id, else those of its name.
+// observe finds the machine's VM without asking much: the recorded one by its id, else those of its name, else one of its mark.
 func (s *machineScope) observe(ctx context.Context) (outcome, error) {
 	id := s.vmID()
 	if id != "" && !s.provisioned() && s.memory.vm != nil && s.memory.vm.ID == id && s.memory.vmSeenBy == s.session.vms {
@@ -68,7 +68,10 @@ func (s *machineScope) observe(ctx context.Context) (outcome, error) {
 			s.found = append(s.found, r.Ref)
 		}
 	}
-	return done, nil
+	if len(s.found) > 0 {
+		return done, nil
+	}
+	return s.observeRenamed(ctx)
 }
 
 // observeRecorded finds the recorded VM among records, or elsewhere: somebody may have renamed the vApp, or moved the VM.

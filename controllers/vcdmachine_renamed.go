@@ -1,0 +1,77 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/providerid"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// observeRenamed finds the VM of a machine that VCD was asked to make, where no VM has its name: before another is made.
+func (s *machineScope) observeRenamed(ctx context.Context) (outcome, error) {
+	if s.vcdMachine.Annotations[infrav1.CreationRequestedAnnotation] == "" {
+		return done, nil
+	}
+	vApp, err := s.session.FindVApp(ctx, s.placement.vdc, s.vAppName())
+	switch {
+	case errors.Is(err, vcd.ErrNotFound):
+		return done, nil
+	case err != nil:
+		return refusal(err, "Reading vApp "+s.vAppName())
+	}
+	vm, out, err := s.findRenamed(ctx, vApp)
+	if vm != nil {
+		s.found = append(s.found, vm.Ref)
+	}
+	return out, err
+}
+
+// findRenamed returns the VM in a vApp that has the machine's mark, but another name: somebody renamed it before it was recorded. Only
+// VMs that are nobody else's are read for it, which are few: what failed creations left behind, and what people put there.
+func (s *machineScope) findRenamed(ctx context.Context, vApp vcd.VApp) (*vcd.VM, outcome, error) {
+	taken, err := s.takenByOthers(ctx)
+	if err != nil {
+		return nil, done, err
+	}
+	for _, ref := range vApp.VMs {
+		if taken[ref.ID] || taken[ref.Name] || ref.Name == s.vcdMachine.Annotations[infrav1.VMNameAnnotation] {
+			continue
+		}
+		vm, err := s.session.VM(ctx, ref.ID)
+		switch {
+		case invisible(err):
+		case err != nil:
+			out, err := refusal(err, "Reading VM "+ref.Name)
+			return nil, out, err
+		default:
+			if marker, ok := vcd.ParseMarker(vm.Description); ok && marker == s.marker() {
+				return &vm, done, nil
+			}
+		}
+	}
+	return nil, done, nil
+}
+
+// takenByOthers holds the URNs and names of the VMs of the cluster's other machines.
+func (s *machineScope) takenByOthers(ctx context.Context) (map[string]bool, error) {
+	list := &infrav1.VCDMachineList{}
+	if err := s.Client.List(ctx, list, client.InNamespace(s.vcdMachine.Namespace), ofCluster(clusterName(s.vcdCluster, s.cluster))); err != nil {
+		return nil, fmt.Errorf("listing VCDMachines: %w", err)
+	}
+	taken := map[string]bool{}
+	for _, m := range list.Items {
+		if m.UID == s.vcdMachine.UID {
+			continue
+		}
+		taken[m.Annotations[infrav1.VMNameAnnotation]] = true
+		if id, err := providerid.Parse(m.Spec.ProviderID); err == nil {
+			taken[id] = true
+		}
+	}
+	return taken, nil
+}
