@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -70,17 +71,51 @@ func clusterToIdentity(kind infrav1.IdentityKind) handler.MapFunc {
 
 // identityToClusters finds the VCDClusters that use an identity.
 func (r *VCDClusterReconciler) identityToClusters(ctx context.Context, identity client.Object) []ctrl.Request {
-	kind := infrav1.ClusterIdentity
-	if identity.GetNamespace() != "" {
-		kind = infrav1.NamespacedIdentity
-	}
-	return r.clustersOf(ctx, kind, identity.GetNamespace(), identity.GetName())
+	return requestsFor(clustersOfIdentity(ctx, r.Client, identity))
 }
 
 // secretToClusters finds the VCDClusters whose identity has its credentials in a Secret, which are tried at once, or
 // whose kube-vip Secret it is.
 func (r *VCDClusterReconciler) secretToClusters(ctx context.Context, secret client.Object) []ctrl.Request {
-	requests := r.kubeVIPSecretToClusters(ctx, secret)
+	return append(r.kubeVIPSecretToClusters(ctx, secret), requestsFor(clustersOfSecret(ctx, r.Client, secret))...)
+}
+
+// identityToMachines finds the VCDMachines that are deleted with the help of an identity.
+func (r *VCDMachineReconciler) identityToMachines(ctx context.Context, identity client.Object) []ctrl.Request {
+	return r.deletedMachinesOf(ctx, clustersOfIdentity(ctx, r.Client, identity))
+}
+
+// secretToMachines finds the VCDMachines that are deleted with the credentials in a Secret.
+func (r *VCDMachineReconciler) secretToMachines(ctx context.Context, secret client.Object) []ctrl.Request {
+	return r.deletedMachinesOf(ctx, clustersOfSecret(ctx, r.Client, secret))
+}
+
+// deletedMachinesOf finds the VCDMachines of VCDClusters that are deleted. Others learn by their VCDCluster that its identity was
+// mended; one that waits for its machines to be deleted does not log in.
+func (r *VCDMachineReconciler) deletedMachinesOf(ctx context.Context, clusters []infrav1.VCDCluster) []ctrl.Request {
+	var requests []ctrl.Request
+	for i := range clusters {
+		for _, m := range r.machinesOf(ctx, &clusters[i]) {
+			if !m.DeletionTimestamp.IsZero() {
+				requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&m)})
+			}
+		}
+	}
+	return requests
+}
+
+// clustersOfIdentity lists the VCDClusters that use an identity.
+func clustersOfIdentity(ctx context.Context, c client.Reader, identity client.Object) []infrav1.VCDCluster {
+	kind := infrav1.ClusterIdentity
+	if identity.GetNamespace() != "" {
+		kind = infrav1.NamespacedIdentity
+	}
+	return clustersOf(ctx, c, kind, identity.GetNamespace(), identity.GetName())
+}
+
+// clustersOfSecret lists the VCDClusters whose identity owns a Secret.
+func clustersOfSecret(ctx context.Context, c client.Reader, secret client.Object) []infrav1.VCDCluster {
+	var clusters []infrav1.VCDCluster
 	for _, owner := range secret.GetOwnerReferences() {
 		kind := infrav1.IdentityKind(owner.Kind)
 		namespace := secret.GetNamespace()
@@ -91,9 +126,9 @@ func (r *VCDClusterReconciler) secretToClusters(ctx context.Context, secret clie
 		default:
 			continue
 		}
-		requests = append(requests, r.clustersOf(ctx, kind, namespace, owner.Name)...)
+		clusters = append(clusters, clustersOf(ctx, c, kind, namespace, owner.Name)...)
 	}
-	return requests
+	return clusters
 }
 
 // kubeVIPSecretToClusters finds the VCDCluster whose kube-vip Secret was changed or deleted: it writes it again.
@@ -107,27 +142,25 @@ func (r *VCDClusterReconciler) kubeVIPSecretToClusters(ctx context.Context, secr
 		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusters")
 		return nil
 	}
-	var requests []ctrl.Request
-	for _, c := range list.Items {
-		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&c)})
+	return requestsFor(list.Items)
+}
+
+func requestsFor(clusters []infrav1.VCDCluster) []ctrl.Request {
+	requests := make([]ctrl.Request, 0, len(clusters))
+	for i := range clusters {
+		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&clusters[i])})
 	}
 	return requests
 }
 
 // clustersOf lists the VCDClusters that use an identity; an empty namespace is all.
-func (r *VCDClusterReconciler) clustersOf(ctx context.Context, kind infrav1.IdentityKind, namespace, name string) []ctrl.Request {
+func clustersOf(ctx context.Context, c client.Reader, kind infrav1.IdentityKind, namespace, name string) []infrav1.VCDCluster {
 	list := &infrav1.VCDClusterList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+	if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusters")
 		return nil
 	}
-	var requests []ctrl.Request
-	for _, c := range list.Items {
-		if refersTo(&c, kind, name) {
-			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&c)})
-		}
-	}
-	return requests
+	return slices.DeleteFunc(list.Items, func(c infrav1.VCDCluster) bool { return !refersTo(&c, kind, name) })
 }
 
 // machineToCluster finds the VCDCluster of a VCDMachine: one that is deleted waits for its machines.
@@ -137,17 +170,21 @@ func (r *VCDClusterReconciler) machineToCluster(ctx context.Context, machine cli
 		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusters")
 		return nil
 	}
-	var requests []ctrl.Request
-	for _, c := range list.Items {
-		if !c.DeletionTimestamp.IsZero() {
-			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&c)})
-		}
-	}
-	return requests
+	return requestsFor(slices.DeleteFunc(list.Items, func(c infrav1.VCDCluster) bool { return c.DeletionTimestamp.IsZero() }))
 }
 
 // clusterToMachines finds the VCDMachines of a VCDCluster.
 func (r *VCDMachineReconciler) clusterToMachines(ctx context.Context, cluster client.Object) []ctrl.Request {
+	machines := r.machinesOf(ctx, cluster)
+	requests := make([]ctrl.Request, 0, len(machines))
+	for i := range machines {
+		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&machines[i])})
+	}
+	return requests
+}
+
+// machinesOf lists the VCDMachines of a VCDCluster.
+func (r *VCDMachineReconciler) machinesOf(ctx context.Context, cluster client.Object) []infrav1.VCDMachine {
 	name := cluster.GetLabels()[clusterv1.ClusterNameLabel]
 	if name == "" {
 		return nil
@@ -157,11 +194,7 @@ func (r *VCDMachineReconciler) clusterToMachines(ctx context.Context, cluster cl
 		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDMachines")
 		return nil
 	}
-	requests := make([]ctrl.Request, 0, len(list.Items))
-	for _, m := range list.Items {
-		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&m)})
-	}
-	return requests
+	return list.Items
 }
 
 func ofCluster(name string) client.MatchingLabels {

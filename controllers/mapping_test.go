@@ -76,3 +76,17 @@ func TestWhatAnotherManagerLooksAfterIsLeftAlone(t *testing.T) {
 	w.Expect(all()).To(Succeed())
 	w.Expect(finalizers()).To(HaveLen(3))
 }
+
+func TestMachineThatIsDeletedIsWokenByItsCredentials(t *testing.T) {
+	w := newWorld(t, append(testMachine("a"), testMachine("b")...)...)
+	w.identify("tenant")
+	w.ready("a", "b")
+	w.Expect(w.client.Delete(w.ctx, w.vcdMachine("a"))).To(Succeed())
+	a := ctrl.Request{NamespacedName: client.ObjectKey{Namespace: testNamespace, Name: "a"}}
+
+	// What waits for its turn to be deleted changes nothing that would wake a: neither the Machine nor the VCDCluster.
+	w.Expect(w.machine.secretToMachines(w.ctx, w.secret("tenant-credentials"))).To(ConsistOf(a))
+	w.Expect(w.machine.identityToMachines(w.ctx, testIdentity(w.sim.URL()))).To(ConsistOf(a))
+	w.Expect(w.machine.secretToMachines(w.ctx, w.secret("a-bootstrap"))).To(BeEmpty())
+	w.Expect(w.machine.identityToMachines(w.ctx, &infrav1.VCDClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: "tenant"}})).To(BeEmpty())
+}

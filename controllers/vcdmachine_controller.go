@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
@@ -65,6 +66,9 @@ func (r *VCDMachineReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Ma
 			builder.WithPredicates(predicates.ClusterPausedTransitionsOrInfrastructureProvisioned(scheme, log), predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue))).
 		Watches(&infrav1.VCDCluster{}, handler.EnqueueRequestsFromMapFunc(r.clusterToMachines), changed).
 		Watches(&infrav1.VCDMachine{}, r.memories.forgetting()).
+		Watches(&infrav1.VCDIdentity{}, handler.EnqueueRequestsFromMapFunc(r.identityToMachines), builder.WithPredicates(predicates.ResourceIsChanged(scheme, log))).
+		Watches(&infrav1.VCDClusterIdentity{}, handler.EnqueueRequestsFromMapFunc(r.identityToMachines), builder.WithPredicates(predicates.ResourceIsChanged(scheme, log))).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.secretToMachines), builder.OnlyMetadata, builder.WithPredicates(predicates.ResourceIsChanged(scheme, log))).
 		WatchesRawSource(r.wakeUps.source()).
 		WithOptions(options).
 		Complete(reconcile.AsReconciler(r.Client, r))
