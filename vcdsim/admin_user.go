@@ -98,6 +98,11 @@ func (r *request) roleName(org *Org, id string) (string, error) {
 	return "", forbidden("ROLE_VIEW", id)
 }
 
+// hasRole says whether an organisation has a role of that name.
+func (s *Simulator) hasRole(org *Org, name string) bool {
+	return slices.ContainsFunc(s.store.documents[rolesPath], func(d *document) bool { return d.orgID == org.ID && text(d.body, "name") == name })
+}
+
 func (r *request) createUser() (*response, error) {
 	org, err := r.ownOrg()
 	if err != nil {

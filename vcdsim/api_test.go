@@ -139,10 +139,11 @@ func TestQueries(t *testing.T) {
 		})
 	}
 	c.WithT = NewWithT(t)
-	first := c.get("/api/query?type=vm&filter=isVAppTemplate==false&pageSize=5&sortDesc=name").xml
+	page := c.get("/api/query?type=vm&filter=isVAppTemplate==false&pageSize=5&sortDesc=name")
+	first := page.xml
 	c.Expect([]string{first.Attr("total"), first.Attr("pageSize"), first.Attr("page")}).To(Equal([]string{"7", "5", "1"}))
 	c.Expect(first.All("VMRecord")[0].Attr("name")).To(Equal("node-6"))
-	rest := c.get(first.All("Link")[0].Attr("href")).xml
+	rest := c.get(c.linked(page, "nextPage")).xml
 	c.Expect(rest.All("VMRecord")).To(HaveLen(2), "the next page is the link's")
 
 	row := c.records("type=vm&filter=name==node-0")[0]

@@ -40,6 +40,9 @@ type Assumptions struct {
 	UsedNetworkStays bool
 	// EmptyPageBeyondEnd: a query for a page past the last answers 200 without records; if false, 400.
 	EmptyPageBeyondEnd bool
+	// QueryPageSizeIsCut: a query for more than 128 records on a page is answered with 128; if false, 400. (Lists of cloudapi refuse
+	// it: go-vcloud-director says so of two.)
+	QueryPageSizeIsCut bool
 	// PoolAddressKept: a NIC of mode POOL keeps its address while it stays on the network, also powered off.
 	PoolAddressKept bool
 	// CancelUndoesCompose: cancelling a compose removes what it had begun; if false the residue stays UNRESOLVED.
@@ -99,6 +102,7 @@ func DefaultAssumptions() Assumptions {
 		AttachedDiskBlocksDelete:    true,
 		RunningBlocksNetworkRemoval: true,
 		EmptyPageBeyondEnd:          true,
+		QueryPageSizeIsCut:          true,
 		PoolAddressKept:             true,
 		CancelUndoesCompose:         true,
 		CellStopEndsSessions:        true,

@@ -24,7 +24,8 @@ type Session struct {
 	User    string
 	Role    string
 	Expires time.Time
-	Cell    int // where it was opened
+	Cell    int    // where it was opened
+	Client  string // bare id of the registered API token or service account that opened it
 }
 
 const systemOrg = "System"
@@ -194,7 +195,9 @@ func (r *request) tokenLogin(orgName string) (*response, error) {
 		return r.tokenResponse(org, u, token), nil
 	}
 	if c := r.clientLogin(org, form); c != nil {
-		return r.tokenResponse(org, &User{ID: c.userID, Name: c.user, Role: c.role}, c.token), nil
+		res := r.tokenResponse(org, &User{ID: c.userID, Name: c.user, Role: c.role}, c.token)
+		r.session.Client = c.id
+		return res, nil
 	}
 	return oauthError("invalid_grant"), nil
 }

@@ -1,6 +1,7 @@
 package vcdsim
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -15,7 +16,24 @@ import (
 const (
 	defaultPage = 25
 	maxPage     = 128
+	shortPage   = 32
 )
+
+// shortPages are the lists whose pages are shorter than others.
+var shortPages = []string{"GET /cloudapi/1.0.0/orgVdcNetworks", "GET /cloudapi/1.0.0/serviceAccounts"}
+
+// pageSize is how many items a page of cloudapi may have. More than VCD gives is refused, not cut.
+func (r *request) pageSize() (int, error) {
+	most := maxPage
+	if slices.Contains(shortPages, r.op) {
+		most = shortPage
+	}
+	asked := r.query.get("pageSize")
+	if n, err := strconv.Atoi(asked); asked != "" && (err != nil || n < 0 || n > most) {
+		return 0, badRequest("The parameter pageSize is %q; it must be a number from 0 to %d.", asked, most)
+	}
+	return r.query.number("pageSize", defaultPage), nil
+}
 
 // page answers a cloudapi list: filtered, sorted and cut as the request asks. Each item is a map as it is answered.
 func (r *request) page(items []any) (*response, error) { return r.pageIgnoring(items, nil) }
@@ -35,7 +53,10 @@ func (r *request) pageIgnoring(items []any, decided []string) (*response, error)
 	if err != nil {
 		return nil, err
 	}
-	size := min(r.query.number("pageSize", defaultPage), maxPage)
+	size, err := r.pageSize()
+	if err != nil {
+		return nil, err
+	}
 	page := r.query.number("page", 1)
 	pages := (len(items) + size - 1) / size
 	from := min((page-1)*size, len(items))
@@ -86,17 +107,56 @@ func holds(t fiql.Term, item any) bool {
 	return fiql.Compare(t, value)
 }
 
+// at is the value at a path, written as filters have it.
 func at(item any, path []string) (string, bool) {
+	value, found := valueAt(item, path)
+	if f, ok := value.(float64); ok {
+		return strconv.FormatFloat(f, 'f', -1, 64), found // without an exponent, however large
+	}
+	if !found {
+		return "", false
+	}
+	return fmt.Sprint(value), true
+}
+
+func valueAt(item any, path []string) (any, bool) {
 	for _, p := range path {
 		m, ok := item.(map[string]any)
 		if !ok {
-			return "", false
+			return nil, false
 		}
 		if item, ok = m[p]; !ok {
-			return "", false
+			return nil, false
 		}
 	}
-	return fmt.Sprint(item), true
+	return item, true
+}
+
+// order compares what two documents have at a path: numbers by size, all else as text.
+func order(a, b any, path []string) int {
+	x, _ := valueAt(a, path)
+	y, _ := valueAt(b, path)
+	m, first := numeric(x)
+	n, second := numeric(y)
+	if first && second {
+		return cmp.Compare(m, n)
+	}
+	s, _ := at(a, path)
+	t, _ := at(b, path)
+	return strings.Compare(s, t)
+}
+
+// numeric is a value as a number, if it is one: what came in is floating, what the simulator wrote is not.
+func numeric(value any) (float64, bool) {
+	switch n := value.(type) {
+	case int:
+		return float64(n), true
+	case int64:
+		return float64(n), true
+	case float64:
+		return n, true
+	}
+	return 0, false
 }
 
 func (r *request) sort(items []any) {
@@ -107,11 +167,8 @@ func (r *request) sort(items []any) {
 	if key == "" {
 		return
 	}
-	slices.SortStableFunc(items, func(a, b any) int {
-		x, _ := at(a, strings.Split(key, "."))
-		y, _ := at(b, strings.Split(key, "."))
-		return sign * strings.Compare(x, y)
-	})
+	path := strings.Split(key, ".")
+	slices.SortStableFunc(items, func(a, b any) int { return sign * order(a, b, path) })
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {

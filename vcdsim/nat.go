@@ -156,13 +156,18 @@ func (r *request) cursorPage(items []any, decided ...string) (*response, error) 
 		return nil, err
 	}
 	from, _ := strconv.Atoi(r.query.get("cursor"))
-	size := min(r.query.number("pageSize", defaultPage), maxPage)
+	size, err := r.pageSize()
+	if err != nil {
+		return nil, err
+	}
 	from = min(max(from, 0), len(items))
 	res := jsonOK(map[string]any{"values": append([]any{}, items[from:min(from+size, len(items))]...)})
 	if from+size < len(items) {
 		next := fmt.Sprintf("%s%s?cursor=%d&pageSize=%d", r.base(), r.URL.EscapedPath(), from+size, size)
-		if filter := r.query.get("filter"); filter != "" {
-			next += "&filter=" + url.QueryEscape(filter)
+		for _, k := range []string{"filter", "sortAsc", "sortDesc"} {
+			if v := r.query.get(k); v != "" {
+				next += "&" + k + "=" + url.QueryEscape(v)
+			}
 		}
 		res.header = map[string]string{"Link": `<` + next + `>;rel="nextPage";type="application/json";model="Page"`}
 	}

@@ -3,6 +3,7 @@ package vcdsim
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -113,19 +114,15 @@ var adminTypes = map[string]string{
 
 func (r *request) runQuery() (*response, error) {
 	name := r.query.get("type")
-	qt, ok := queryTypes[name]
-	element := qt.element
-	if base, admin := adminTypes[name]; admin {
-		if qt, ok = queryTypes[base]; !r.session.provider() {
-			return nil, forbidden("QUERY_ADMIN", name)
-		}
-		if element = qt.admin; element == "" {
-			element = qt.element
-		}
+	if name == "" {
+		return r.queryList(), nil
 	}
-	if !ok {
-		r.sim.journal.unknown(r.op)
-		return nil, badRequest("The query type %q is not supported.", name)
+	qt, element, err := r.queryType(name)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := r.queryFormat(name); err != nil {
+		return nil, err
 	}
 	rows, err := r.matching(qt)
 	if err != nil {
@@ -133,6 +130,25 @@ func (r *request) runQuery() (*response, error) {
 	}
 	r.sortRecords(rows)
 	return r.records(name, element, rows)
+}
+
+// queryType finds a type by its name, and the element of its rows.
+func (r *request) queryType(name string) (queryType, string, error) {
+	qt, ok := queryTypes[name]
+	element := qt.element
+	if base, admin := adminTypes[name]; admin {
+		if qt, ok = queryTypes[base]; !r.session.provider() {
+			return queryType{}, "", forbidden("QUERY_ADMIN", name)
+		}
+		if element = qt.admin; element == "" {
+			element = qt.element
+		}
+	}
+	if !ok {
+		r.sim.journal.unknown(r.op)
+		return queryType{}, "", badRequest("The query type %q is not supported.", name)
+	}
+	return qt, element, nil
 }
 
 // matching evaluates the filter over the rows.
@@ -216,37 +232,55 @@ func whole(s string) (int, bool) {
 	return n, err == nil
 }
 
+// queryPage is how many rows a page has, and which page was asked for.
+func (r *request) queryPage() (size, page int, err error) {
+	size, page = r.query.number("pageSize", defaultPage), r.query.number("page", 1)
+	if size > maxPage && !r.sim.assume.QueryPageSizeIsCut {
+		return 0, 0, badRequest("The page size %d is more than %d.", size, maxPage)
+	}
+	return min(size, maxPage), page, nil
+}
+
 // records cuts the page that was asked for and writes it.
 func (r *request) records(name, element string, rows []*record) (*response, error) {
-	size := min(r.query.number("pageSize", defaultPage), maxPage)
-	page := r.query.number("page", 1)
+	size, page, err := r.queryPage()
+	if err != nil {
+		return nil, err
+	}
 	if page > 1 && (page-1)*size >= len(rows) && !r.sim.assume.EmptyPageBeyondEnd {
 		return nil, badRequest("The page %d does not exist.", page)
 	}
+	format, err := r.queryFormat(name)
+	if err != nil {
+		return nil, err
+	}
 	from := min((page-1)*size, len(rows))
 	to := min(from+size, len(rows))
-	n := xmltree.New("QueryResultRecords", namespaces(), xmltree.A("total", len(rows)), xmltree.A("pageSize", size), xmltree.A("page", page),
-		xmltree.A("name", name), xmltree.A("type", "application/vnd.vmware.vcloud.query.records+xml"), xmltree.A("href", r.base()+r.pageURI(page)))
+	n := xmltree.New(container(name, format), namespaces(), xmltree.A("total", len(rows)), xmltree.A("pageSize", size), xmltree.A("page", page),
+		xmltree.A("name", name), xmltree.A("type", formatType(format)), xmltree.A("href", r.base()+r.pageURI(page, format)))
+	n.Add(r.alternates(name, format, page))
+	other := func(rel string, page int) { n.Add(r.link(rel, r.pageURI(page, format), formatType(format))) }
 	if page > 1 {
-		n.Add(r.link("firstPage", r.pageURI(1), "application/vnd.vmware.vcloud.query.records+xml"))
-		n.Add(r.link("previousPage", r.pageURI(page-1), "application/vnd.vmware.vcloud.query.records+xml"))
+		other("firstPage", 1)
+		other("previousPage", page-1)
 	}
 	if to < len(rows) {
-		n.Add(r.link("nextPage", r.pageURI(page+1), "application/vnd.vmware.vcloud.query.records+xml"))
-		n.Add(r.link("lastPage", r.pageURI((len(rows)+size-1)/size), "application/vnd.vmware.vcloud.query.records+xml"))
+		other("nextPage", page+1)
+		other("lastPage", (len(rows)+size-1)/size)
 	}
-	fields := strings.FieldsFunc(r.query.get("fields"), func(c rune) bool { return c == ',' })
 	for _, rec := range rows[from:to] {
-		n.Add(rec.node(element, fields, r.query.get("links") == "true"))
+		n.Add(rec.in(r, name, element, format))
 	}
 	return &response{status: http.StatusOK, xml: n}, nil
 }
 
-func (r *request) pageURI(page int) string {
-	uri := fmt.Sprintf("/api/query?type=%s&page=%d&pageSize=%d", r.query.get("type"), page, r.query.number("pageSize", defaultPage))
-	for _, k := range []string{"filter", "filterEncoded", "sortAsc", "sortDesc", "fields", "links", "format"} {
+// pageURI is the address of a page of the query at hand.
+func (r *request) pageURI(page int, format string) string {
+	size := min(r.query.number("pageSize", defaultPage), maxPage)
+	uri := fmt.Sprintf("/api/query?type=%s&page=%d&pageSize=%d&format=%s", r.query.get("type"), page, size, format)
+	for _, k := range []string{"filter", "filterEncoded", "sortAsc", "sortDesc", "fields", "links"} {
 		if v := r.query.get(k); v != "" {
-			uri += "&" + k + "=" + v
+			uri += "&" + k + "=" + url.QueryEscape(v)
 		}
 	}
 	return uri

@@ -3,6 +3,8 @@ package vcdsim
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -46,6 +48,33 @@ func (v values) number(key string, fallback int) int {
 	}
 	return fallback
 }
+
+// maxBody is how large a request may be; the files of a transfer may be of any size.
+const maxBody = 16 << 20
+
+// read takes the body in. Of one that is too large only the beginning is kept; all bytes of a file are counted.
+func (r *request) read() error {
+	kept, rest := int64(maxBody), io.LimitReader(r.Body, 1)
+	if r.transfers() {
+		kept, rest = maxContent, r.Body
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, kept))
+	if err != nil {
+		return fmt.Errorf("reading the body: %w", err)
+	}
+	more, err := io.Copy(io.Discard, rest)
+	if err != nil {
+		return fmt.Errorf("reading the body: %w", err)
+	}
+	r.body, r.size = body, int64(len(body))+more
+	return nil
+}
+
+// whole says whether the body was kept, or is one of which it need not be.
+func (r *request) whole() bool { return r.transfers() || r.size == int64(len(r.body)) }
+
+// transfers says whether the body is a file.
+func (r *request) transfers() bool { return strings.HasPrefix(r.URL.Path, "/transfer/") }
 
 func executionTime(started time.Time) string {
 	return strconv.FormatInt(time.Since(started).Milliseconds(), 10)

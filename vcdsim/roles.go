@@ -78,7 +78,10 @@ var rights = []right{
 	{"Task: Resume, Abort, or Fail", "Task", "MODIFY", nil},
 	{"VCD Extension: Register, Unregister, Refresh, Associate or Disassociate", "Extension", "MODIFY", nil},
 	{"UI Plugins: Define, Upload, Modify, Delete, Associate or Disassociate", "Extension", "MODIFY", nil},
-	{"API Tokens: Manage", "Access", "MODIFY", nil},
+	{rightTokenManage, "Access", "MODIFY", nil},
+	{rightTokenManageAll, "Access", "MODIFY", []string{rightTokenManage}},
+	{rightAccountView, "Access", "VIEW", nil},
+	{rightAccountManage, "Access", "MODIFY", []string{rightAccountView}},
 	{"User: Manage user's own API token", "Access", "MODIFY", nil},
 }
 

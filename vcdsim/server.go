@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"runtime/debug"
 	"slices"
@@ -28,6 +27,7 @@ type request struct {
 	version string
 	session *Session // nil on open routes
 	body    []byte
+	size    int64 // of the body, of which files may keep less
 	query   values
 }
 
@@ -77,8 +77,6 @@ func routeGroups() []func(addRoute) {
 	}
 }
 
-const maxBody = 16 << 20
-
 // ServeHTTP answers a request at the site's address, by the cell whose turn it is.
 func (s *Simulator) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	s.serve(w, hr, nil, true) //nolint:contextcheck // the request has it
@@ -121,11 +119,9 @@ func (s *Simulator) ownUp(hr *http.Request) {
 
 // serveVCD answers a request to VCD: fault, session, version, handler under the lock, fault again, answer.
 func (s *Simulator) serveVCD(w http.ResponseWriter, r *request, match route.Match[endpoint], found route.Result) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
-	if err != nil {
+	if err := r.read(); err != nil {
 		return
 	}
-	r.body = body
 	fault := s.faultFor(r)
 	if fault != nil && !s.pause(r, fault.Delay) {
 		panic(http.ErrAbortHandler)
@@ -212,6 +208,9 @@ func (s *Simulator) dispatch(r *request, e endpoint, found route.Result) (*respo
 			return nil, err
 		}
 		r.version = version
+	}
+	if !r.whole() {
+		return nil, refuse(http.StatusRequestEntityTooLarge, codeBadRequest, "A request has at most %d bytes.", maxBody)
 	}
 	switch found {
 	case route.Found:

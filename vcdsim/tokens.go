@@ -2,6 +2,7 @@ package vcdsim
 
 import (
 	"cmp"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -16,6 +17,7 @@ type apiClient struct {
 	role           string
 	service        bool
 	softwareID     string
+	version, uri   string // of the software
 	status         string // of service accounts: CREATED, REQUESTED, GRANTED, ACTIVE
 	token          string // the API token, empty until it is fetched
 	userCode, code string // of the device authorization
@@ -39,7 +41,7 @@ func tokenRoutes(add addRoute) {
 		add("GET", base+"/{id}", func(r *request) (*response, error) { return r.getClient(k.service) }, latencyCloudAPI)
 		add("DELETE", base+"/{id}", func(r *request) (*response, error) { return r.deleteClient(k.service) }, latencyWrite)
 	}
-	add("PUT", "/cloudapi/1.0.0/serviceAccounts/{id}", func(r *request) (*response, error) { return r.getClient(true) }, latencyWrite)
+	add("PUT", "/cloudapi/1.0.0/serviceAccounts/{id}", (*request).putServiceAccount, latencyWrite)
 	add("POST", "/cloudapi/1.0.0/serviceAccounts/{id}/revoke", (*request).revokeClient, latencyWrite)
 	add("POST", "/cloudapi/1.0.0/deviceLookup/grant", (*request).grantDevice, latencyWrite)
 }
@@ -65,6 +67,8 @@ func (r *request) registerClient() (*response, error) {
 	var in struct {
 		Name       string `json:"client_name"`
 		SoftwareID string `json:"software_id"`
+		Version    string `json:"software_version"`
+		URI        string `json:"client_uri"`
 		Scope      string `json:"scope"`
 	}
 	if err := r.document(&in); err != nil {
@@ -72,14 +76,19 @@ func (r *request) registerClient() (*response, error) {
 	}
 	c := &apiClient{
 		id: r.sim.ids.next("token"), name: in.Name, orgID: org.ID, userID: r.session.UserID, user: r.session.User, role: r.session.Role,
-		softwareID: in.SoftwareID, service: in.SoftwareID != "", status: "CREATED",
+		softwareID: in.SoftwareID, version: in.Version, uri: in.URI, service: in.SoftwareID != "", status: "CREATED",
+	}
+	if right := c.takes(); !r.session.provider() && !r.hasRight(right) {
+		return nil, r.permittedBy(&need{rights: []string{right}, operation: "TOKEN_MANAGE"})
 	}
 	if c.service {
 		role, err := url.PathUnescape(in.Scope[strings.LastIndex(in.Scope, ":")+1:])
 		if err != nil {
 			return nil, badRequest("The scope %q is invalid.", in.Scope)
 		}
-		c.role = role
+		if c.role = role; !r.sim.hasRole(org, role) {
+			return nil, forbidden("ROLE_VIEW", role)
+		}
 	}
 	if slices.ContainsFunc(r.sim.store.clients, c.clashes) {
 		return nil, duplicateName(c.name)
@@ -87,7 +96,7 @@ func (r *request) registerClient() (*response, error) {
 	r.sim.store.clients = append(r.sim.store.clients, c)
 	return jsonOK(map[string]any{
 		"client_name": c.name, "client_id": c.id, "grant_types": []string{"refresh_token", deviceGrant}, "token_endpoint_auth_method": "none",
-		"software_id": c.softwareID, "scope": in.Scope,
+		"software_id": c.softwareID, "software_version": c.version, "client_uri": c.uri, "scope": in.Scope,
 	}), nil
 }
 
@@ -100,7 +109,7 @@ func (r *request) clientJSON(c *apiClient) map[string]any {
 	org := r.sim.store.org(c.orgID)
 	if c.service {
 		return map[string]any{
-			"id": URN("serviceAccount", c.id), "name": c.name, "softwareId": c.softwareID, "softwareVersion": "", "uri": "", "status": c.status,
+			"id": URN("serviceAccount", c.id), "name": c.name, "softwareId": c.softwareID, "softwareVersion": c.version, "uri": c.uri, "status": c.status,
 			"role": jsonRef("role", r.sim.ids.named("role", c.role), c.role), "org": jsonRef("org", org.ID, org.Name),
 		}
 	}
@@ -113,11 +122,24 @@ func (r *request) clientJSON(c *apiClient) map[string]any {
 func (r *request) clients(service bool) []*apiClient {
 	var out []*apiClient
 	for _, c := range r.sim.store.clients {
-		if c.service == service && r.sim.store.org(c.orgID) != nil && r.sees(c.orgID) {
+		if c.service == service && r.sim.store.org(c.orgID) != nil && r.sees(c.orgID) && r.reaches(c) {
 			out = append(out, c)
 		}
 	}
 	return out
+}
+
+// takes is the right that it takes to register such a client.
+func (c *apiClient) takes() string {
+	if c.service {
+		return rightAccountManage
+	}
+	return rightTokenManage
+}
+
+// reaches says whether the caller may see and remove a client: another user's API token takes a right of its own.
+func (r *request) reaches(c *apiClient) bool {
+	return c.service || c.userID == r.session.UserID || r.session.provider() || r.hasRight(rightTokenManageAll)
 }
 
 func (r *request) listClients(service bool) (*response, error) {
@@ -157,13 +179,47 @@ func (r *request) deleteClient(service bool) (*response, error) {
 	return &response{status: http.StatusNoContent}, nil
 }
 
-// revokeClient takes the token of a service account away.
+// putServiceAccount changes what a service account is called, what it may, and what its software says of itself.
+func (r *request) putServiceAccount() (*response, error) {
+	c, err := r.client(true)
+	if err != nil {
+		return nil, err
+	}
+	in := struct {
+		Name       string                    `json:"name"`
+		Role       struct{ Name, ID string } `json:"role"`
+		SoftwareID string                    `json:"softwareId"`
+		Version    string                    `json:"softwareVersion"`
+		URI        string                    `json:"uri"`
+	}{Name: c.name, SoftwareID: c.softwareID}
+	if err := r.document(&in); err != nil {
+		return nil, err
+	}
+	changed := *c
+	changed.name, changed.softwareID, changed.version, changed.uri = in.Name, in.SoftwareID, in.Version, in.URI
+	if id := bare(in.Role.ID); id != "" && id != r.sim.ids.named("role", c.role) {
+		if changed.role, err = r.roleName(r.sim.store.org(c.orgID), id); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case changed.name == "" || changed.softwareID == "":
+		return nil, badRequest("A service account has a name and a softwareId.")
+	case slices.ContainsFunc(r.sim.store.clients, func(x *apiClient) bool { return x != c && changed.clashes(x) }):
+		return nil, duplicateName(changed.name)
+	}
+	*c = changed
+	return jsonOK(r.clientJSON(c)), nil
+}
+
+// revokeClient takes the token of a service account away, and ends its sessions.
 func (r *request) revokeClient() (*response, error) {
 	c, err := r.client(true)
 	if err != nil {
 		return nil, err
 	}
 	c.status, c.token, c.code, c.userCode = "CREATED", "", "", ""
+	maps.DeleteFunc(r.sim.store.sessions, func(_ string, x *Session) bool { return x.Client == c.id })
 	return &response{status: http.StatusNoContent}, nil
 }
 

@@ -123,3 +123,54 @@ func TestAnAPITokenGoesWithItsUserAndOrganisation(t *testing.T) {
 	p.Expect(p.call(http.MethodPost, "/api/admin/org/"+c.model().ID+"/action/disable", "").status).To(Equal(http.StatusNoContent))
 	c.Expect(c.refresh("ccm-api-token").json).To(HaveKeyWithValue("error", "invalid_grant"), "nobody of the organisation")
 }
+
+func TestUsersReachTheirOwnAPITokensOnly(t *testing.T) {
+	c := start(t)
+	id := "urn:vcloud:token:" + c.call(http.MethodPost, "/oauth/tenant/acme/register", `{"client_name":"mine"}`).json["client_id"].(string)
+	c.Expect(c.values("tokens")).To(HaveLen(1))
+
+	other := c.user("ccm")
+	c.Expect(other.values("tokens")).To(BeEmpty())
+	c.Expect(other.call(http.MethodDelete, cloudAPI+"tokens/"+id, "").status).To(Equal(http.StatusForbidden))
+	c.Expect(c.get(cloudAPI + "tokens/" + id).status).To(Equal(http.StatusOK))
+
+	c.Expect(c.user("admin").values("tokens")).To(HaveLen(1), "an administrator may manage all")
+	c.Expect(c.user("admin").call(http.MethodDelete, cloudAPI+"tokens/"+id, "").status).To(Equal(http.StatusNoContent))
+	c.Expect(c.values("tokens")).To(BeEmpty())
+}
+
+func TestServiceAccountsAreForThoseWhoMayManageThem(t *testing.T) {
+	c := start(t)
+	admin := c.user("admin")
+	id, token := admin.serviceAccount("ccm")
+	path := cloudAPI + "serviceAccounts/urn:vcloud:serviceAccount:" + id
+	c.Expect(c.call(http.MethodGet, path, "").status).To(Equal(http.StatusForbidden))
+	c.Expect(c.call(http.MethodDelete, path, "").status).To(Equal(http.StatusForbidden))
+	c.Expect(c.call(http.MethodPost, "/oauth/tenant/acme/register", `{"client_name":"x","software_id":"y","scope":"urn:vcloud:role:vApp%20User"}`).status).To(Equal(http.StatusForbidden))
+	c.Expect(admin.call(http.MethodPost, "/oauth/tenant/acme/register", `{"client_name":"x","software_id":"y","scope":"urn:vcloud:role:none"}`).status).
+		To(Equal(http.StatusForbidden), "no such role")
+
+	other := *c
+	other.token = c.refresh(token).json["access_token"].(string)
+	c.Expect(other.get("/api/org").status).To(Equal(http.StatusOK))
+	c.Expect(admin.call(http.MethodPost, path+"/revoke", "").status).To(Equal(http.StatusNoContent))
+	c.Expect(other.call(http.MethodGet, "/api/org", "").status).To(Equal(http.StatusUnauthorized), "its sessions end with the token")
+}
+
+func TestAServiceAccountIsChanged(t *testing.T) {
+	c := start(t).user("admin")
+	id, _ := c.serviceAccount("ccm")
+	c.serviceAccount("other")
+	path := cloudAPI + "serviceAccounts/urn:vcloud:serviceAccount:" + id
+	role := c.values("roles?filter=name==vApp%20User")[0]["id"].(string)
+	body := func(name string) string {
+		return `{"name":"` + name + `","softwareId":"11111111-2222-4333-8444-555555555555","softwareVersion":"2","uri":"https://ccm.example","status":"CREATED",` +
+			`"role":{"id":"` + role + `","name":"vApp User"}}`
+	}
+	changed := c.call(http.MethodPut, path, body("renamed"))
+	c.Expect(changed.status).To(Equal(http.StatusOK), string(changed.body))
+	c.Expect(c.get(path).json).To(And(HaveKeyWithValue("name", "renamed"), HaveKeyWithValue("softwareVersion", "2"), HaveKeyWithValue("uri", "https://ccm.example"),
+		HaveKeyWithValue("status", "ACTIVE"), HaveKeyWithValue("role", HaveKeyWithValue("name", "vApp User"))))
+	c.Expect(c.call(http.MethodPut, path, body("other")).status).To(Equal(http.StatusBadRequest), "the name is taken")
+	c.Expect(c.call(http.MethodPut, path, body("")).status).To(Equal(http.StatusBadRequest))
+}

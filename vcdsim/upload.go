@@ -98,23 +98,20 @@ func (r *request) putFile() (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.ContentLength > int64(len(r.body)) {
-		return nil, refuse(http.StatusRequestEntityTooLarge, "BAD_REQUEST", "A part of a file has at most %d bytes.", maxBody)
-	}
 	if !r.sim.busy(u.Entity.ID) {
 		return nil, badRequest("The transfer of %q has ended.", u.Entity.Name)
 	}
-	from, total := int64(0), int64(len(r.body))
+	from, total := int64(0), r.size
 	if h := r.Header.Get("Content-Range"); h != "" {
 		var to int64
-		if _, err := fmt.Sscanf(h, "bytes %d-%d/%d", &from, &to, &total); err != nil || to-from+1 != int64(len(r.body)) {
+		if _, err := fmt.Sscanf(h, "bytes %d-%d/%d", &from, &to, &total); err != nil || to-from+1 != r.size {
 			return nil, badRequest("The range %q is invalid.", h)
 		}
 	}
 	if from < 0 || from > f.Received {
 		return nil, refuse(http.StatusRequestedRangeNotSatisfiable, "BAD_REQUEST", "The file %q lacks the bytes before %d.", f.Name, from)
 	}
-	f.take(from, total, r.body)
+	f.take(from, total, r)
 	if err := u.describe(); err != nil {
 		return nil, err
 	}
@@ -122,16 +119,16 @@ func (r *request) putFile() (*response, error) {
 	return &response{status: http.StatusOK}, nil
 }
 
-func (f *UploadFile) take(from, total int64, part []byte) {
+func (f *UploadFile) take(from, total int64, in *request) {
 	if f.Size < 0 {
 		f.Size = total
 	}
-	end := from + int64(len(part))
+	end := from + in.size
 	switch {
 	case end > maxContent:
 		f.Content = nil
 	case from <= int64(len(f.Content)):
-		f.Content = append(f.Content[:from:from], part...)
+		f.Content = append(f.Content[:from:from], in.body...)
 	}
 	f.Received = max(f.Received, end)
 }

@@ -12,8 +12,8 @@ import (
 const schema = `{
 	"definitions": {"node": {"type": "object", "required": ["name"], "properties": {
 		"name": {"type": "string"}, "children": {"type": "array", "items": {"$ref": "#/definitions/node"}}}, "additionalProperties": false}},
-	"type": "object", "required": ["root"],
-	"properties": {"root": {"$ref": "#/definitions/node"}, "size": {"type": ["integer", "null"]}, "mode": {"enum": ["a", "b"]}},
+	"type": "object", "required": ["tree"],
+	"properties": {"tree": {"$ref": "#/definitions/node"}, "size": {"type": ["integer", "null"]}, "mode": {"enum": ["a", "b"]}},
 	"additionalProperties": {"type": "boolean"}
 }`
 
@@ -21,15 +21,15 @@ func TestValidate(t *testing.T) {
 	for _, tc := range []struct {
 		name, document, refusal string
 	}{
-		{"a document that matches", `{"root": {"name": "x", "children": [{"name": "y"}]}, "size": 3, "mode": "a", "extra": true}`, ""},
-		{"null where it may be", `{"root": {"name": "x"}, "size": null}`, ""},
-		{"a missing key", `{"size": 1}`, "required key [root] not found"},
-		{"a wrong type", `{"root": {"name": 1}}`, "/root/name: it is not of type string"},
-		{"a fraction for an integer", `{"root": {"name": "x"}, "size": 1.5}`, "/size: it is not of type"},
-		{"a wrong item deep down", `{"root": {"name": "x", "children": [{}]}}`, "/root/children/0: required key [name] not found"},
-		{"a key too many", `{"root": {"name": "x", "more": 1}}`, "key [more] is not permitted"},
-		{"another key of the wrong type", `{"root": {"name": "x"}, "extra": "no"}`, "/extra: it is not of type boolean"},
-		{"a value not listed", `{"root": {"name": "x"}, "mode": "c"}`, "c is not one of [a b]"},
+		{"a document that matches", `{"tree": {"name": "x", "children": [{"name": "y"}]}, "size": 3, "mode": "a", "extra": true}`, ""},
+		{"null where it may be", `{"tree": {"name": "x"}, "size": null}`, ""},
+		{"a missing key", `{"size": 1}`, "required key [tree] not found"},
+		{"a wrong type", `{"tree": {"name": 1}}`, "/tree/name: it is not of type string"},
+		{"a fraction for an integer", `{"tree": {"name": "x"}, "size": 1.5}`, "/size: it is not of type"},
+		{"a wrong item deep down", `{"tree": {"name": "x", "children": [{}]}}`, "/tree/children/0: required key [name] not found"},
+		{"a key too many", `{"tree": {"name": "x", "more": 1}}`, "key [more] is not permitted"},
+		{"another key of the wrong type", `{"tree": {"name": "x"}, "extra": "no"}`, "/extra: it is not of type boolean"},
+		{"a value not listed", `{"tree": {"name": "x"}, "mode": "c"}`, "c is not one of [a b]"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)

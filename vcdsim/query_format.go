@@ -1,0 +1,149 @@
+package vcdsim
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+// Formats of the query service: attributes with references as addresses, or as URNs, or nothing but a reference to each object.
+const (
+	formatRecords    = "records"
+	formatIDRecords  = "idrecords"
+	formatReferences = "references"
+)
+
+var queryFormats = []string{formatRecords, formatIDRecords, formatReferences}
+
+func formatType(format string) string {
+	return "application/vnd.vmware.vcloud.query." + format + "+xml"
+}
+
+// references are what the elements of format references begin with, by query type. Types that are not here have no such format.
+var references = map[string]string{
+	"vm": "VM", "adminVM": "VM", "vApp": "VApp", "adminVApp": "VApp", "orgVdc": "OrgVdc", "adminOrgVdc": "AdminVdc", "orgVdcNetwork": "OrgVdcNetwork",
+	"orgVdcStorageProfile": "OrgVdcStorageProfile", "adminOrgVdcStorageProfile": "AdminOrgVdcStorageProfile", "catalog": "Catalog",
+	"adminCatalog": "Catalog", "catalogItem": "CatalogItem", "adminCatalogItem": "CatalogItem", "vAppTemplate": "VAppTemplate",
+	"adminVAppTemplate": "VAppTemplate", "task": "Task", "adminTask": "Task", "disk": "Disk", "adminDisk": "AdminDisk", "organization": "Org",
+	"org": "Org", "providerVdc": "VMWProviderVdc", "providerVdcStorageProfile": "ProviderVdcStorageProfile", "edgeGateway": "EdgeGateway",
+	"networkPool": "NetworkPool", "vAppNetwork": "VAppNetwork", "adminVAppNetwork": "VAppNetwork", "media": "Media", "adminMedia": "Media",
+}
+
+// queryFormat is the format a query of a type is to be answered in.
+func (r *request) queryFormat(name string) (string, error) {
+	format := orElse(r.query.get("format"), formatRecords)
+	if !slices.Contains(queryFormats, format) {
+		return "", badRequest("The query format %q is invalid.", format)
+	}
+	if format == formatReferences && references[name] == "" {
+		return "", badRequest("The query type %q does not support the format %q.", name, format)
+	}
+	return format, nil
+}
+
+// container is the element that a page of rows is in.
+func container(name, format string) string {
+	if format == formatReferences {
+		return references[name] + "References"
+	}
+	return "QueryResultRecords"
+}
+
+// in writes a row in a format.
+func (rec *record) in(r *request, name, element, format string) *xmltree.Node {
+	if format == formatReferences {
+		return rec.reference(references[name] + "Reference")
+	}
+	fields := strings.FieldsFunc(r.query.get("fields"), func(c rune) bool { return c == ',' })
+	n := rec.node(element, fields, r.query.get("links") == "true")
+	if format == formatIDRecords {
+		n.Attrs = r.byID(n.Attrs)
+	}
+	return n
+}
+
+// reference writes no more than how to find the object.
+func (rec *record) reference(element string) *xmltree.Node {
+	n := xmltree.New(element)
+	for _, name := range []string{"type", "name", "href"} {
+		if value, ok := rec.get(name); ok {
+			n.Add(xmltree.A(name, value))
+		}
+	}
+	return n
+}
+
+// byID turns references of a row from addresses into URNs; its own address becomes its id.
+func (r *request) byID(attrs []xmltree.Attr) []xmltree.Attr {
+	out := slices.Clone(attrs)
+	for i := range out {
+		urn, ok := r.urnOf(out[i].Value)
+		if !ok {
+			continue
+		}
+		out[i].Value = urn
+		if out[i].Name == "href" {
+			out[i].Name = "id"
+		}
+	}
+	return out
+}
+
+// urnOf is the URN of what an address of the simulator's is the address of.
+func (r *request) urnOf(href string) (string, bool) {
+	path, ok := strings.CutPrefix(href, r.base())
+	if !ok {
+		return "", false
+	}
+	for kind, prefix := range paths {
+		if id, found := strings.CutPrefix(path, prefix); found {
+			return URN(kind, id), true
+		}
+	}
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	if len(parts) < 3 || parts[0] != "api" { // such as /api/vdc/<id> and /api/admin/user/<id>
+		return "", false
+	}
+	return URN(parts[len(parts)-2], parts[len(parts)-1]), true
+}
+
+// alternates are links to the same page in the other formats.
+func (r *request) alternates(name, format string, page int) []*xmltree.Node {
+	var out []*xmltree.Node
+	for _, other := range queryFormats {
+		if other != format && (other != formatReferences || references[name] != "") {
+			out = append(out, r.link("alternate", r.pageURI(page, other), formatType(other)))
+		}
+	}
+	return out
+}
+
+// queryList answers which queries there are: each type in each of its formats.
+func (r *request) queryList() *response {
+	n := xmltree.New("QueryList", namespaces(), xmltree.A("href", r.base()+"/api/query"), xmltree.A("type", "application/vnd.vmware.vcloud.query.queryList+xml"))
+	for _, name := range r.queryNames() {
+		for _, format := range queryFormats {
+			if format != formatReferences || references[name] != "" {
+				n.Add(r.link("down", "/api/query?type="+name+"&format="+format, formatType(format), name))
+			}
+		}
+	}
+	return &response{status: http.StatusOK, xml: n}
+}
+
+// queryNames are the types of queries the caller may run, sorted.
+func (r *request) queryNames() []string {
+	var out []string
+	for name := range queryTypes {
+		out = append(out, name)
+	}
+	if r.session.provider() {
+		for name := range adminTypes {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
