@@ -97,7 +97,7 @@ func installs(c cluster) {
 		{Verb: "update", Group: "coordination.k8s.io", Resource: "leases", Namespace: "kube-system", Name: "cloud-controller-manager"},
 		{Verb: "update", Resource: "secrets", Namespace: "kube-system", Name: "vcloud-service-account"},
 	} {
-		c.Expect(c.may(allowed)).To(BeTrue(), "%v", allowed)
+		c.Eventually(c.may).WithArguments(allowed).Should(BeTrue(), "%v", allowed) // The API server learns of roles a moment later.
 	}
 	for _, forbidden := range []authorizationv1.ResourceAttributes{
 		{Verb: "get", Resource: "secrets", Namespace: "shop", Name: "tls"},
@@ -113,7 +113,8 @@ func installs(c cluster) {
 		c.Expect(c.may(forbidden)).To(BeFalse(), "%v", forbidden)
 	}
 	c.bind("shop", "system:cloud-controller-manager:tls-secrets")
-	c.Expect(c.may(authorizationv1.ResourceAttributes{Verb: "get", Resource: "secrets", Namespace: "shop", Name: "tls"})).To(BeTrue(), "who binds the role allows it")
+	c.Eventually(c.may).WithArguments(authorizationv1.ResourceAttributes{Verb: "get", Resource: "secrets", Namespace: "shop", Name: "tls"}).
+		Should(BeTrue(), "who binds the role allows it")
 	c.Expect(c.may(authorizationv1.ResourceAttributes{Verb: "get", Resource: "secrets", Namespace: "blog", Name: "tls"})).To(BeFalse())
 }
 
@@ -206,7 +207,7 @@ func (c cluster) upgrades(verb string) {
 	}
 	c.Expect(pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution).To(BeNil())
 	c.Expect(pod.Tolerations).To(HaveLen(6))
-	c.Expect(c.may(authorizationv1.ResourceAttributes{Verb: "list", Resource: "secrets"})).To(BeFalse(), "its rights are gone")
+	c.Eventually(c.may).WithArguments(authorizationv1.ResourceAttributes{Verb: "list", Resource: "secrets"}).Should(BeFalse(), "its rights are gone")
 	config := &corev1.ConfigMap{}
 	c.Expect(c.Client().Get(c.t.Context(), client.ObjectKey{Namespace: addons.Namespace, Name: addons.ConfigMapName}, config)).To(Succeed())
 	c.Expect(config.Data[addons.ConfigKey]).To(ContainSubstring("enableVirtualServiceSharedIP"), "the immutable configuration stays")

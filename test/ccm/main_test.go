@@ -143,7 +143,7 @@ func newHouse(ctx context.Context, dir, binary string) (*house, error) {
 		return nil, err
 	}
 	h.client = h.Client()
-	if err := errors.Join(h.Apply(ctx, h.objects...), h.stand(ctx)); err != nil {
+	if err := errors.Join(h.Apply(ctx, h.objects...), h.AwaitRights(ctx, h.objects...), h.stand(ctx)); err != nil {
 		return nil, errors.Join(err, h.Stop())
 	}
 	return h, nil

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	startTimeout = 2 * time.Minute
+	startTimeout = 5 * time.Minute // several stacks start on two cores
 	pollEvery    = 50 * time.Millisecond
 )
 

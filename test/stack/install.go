@@ -77,6 +77,9 @@ func (s *Stack) installRest(ctx context.Context, m *Manager) error {
 	if err := s.Apply(ctx, m.components.rest...); err != nil {
 		return err
 	}
+	if err := s.AwaitRights(ctx, m.components.rest...); err != nil {
+		return err
+	}
 	if err := s.writeIdentity(ctx, m); err != nil {
 		return err
 	}
