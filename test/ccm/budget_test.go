@@ -21,7 +21,7 @@ func TestBudgetOfAService(t *testing.T) {
 	for _, way := range ways() {
 		w := newWorld(t, "budget"+way, worldOption{settings: only(way)})
 		g.Eventually(func() []string { return told(w.cloud.requests(), reading) }, patience, poll).Should(ContainElement(ContainSubstring("certificateLibrary")))
-		<-time.After(pause) // A controller that has just begun looks around once.
+		w.settles(t) // A controller that has just begun looks around once.
 
 		first := w.counted(t, "the first Service by gateway "+way, budget[way]+1, four)
 		second := w.counted(t, "another Service by gateway "+way, budget[way], four)
@@ -40,13 +40,23 @@ func (w *world) counted(t *testing.T, what string, budget int, changes ...change
 	w.cloud.forget()
 	s := w.service(t, "web", changes...)
 	s.served()
-	<-time.After(pause)
+	w.settles(t)
 
 	writes, reads := told(w.cloud.requests(), writing), told(w.cloud.requests(), reading)
 	t.Logf("%s: %d writes %v, %d reads %v", what, len(writes), writes, len(reads), reads)
 	g.Expect(len(writes)).To(BeNumerically("<=", budget), "writes of %s: %v", what, writes)
 	g.Expect(len(reads)).To(BeNumerically("<=", 8), "reads of %s: %v", what, reads)
 	return s
+}
+
+// settles waits until the controller has asked for nothing for a while.
+func (w *world) settles(t *testing.T) {
+	t.Helper()
+	NewWithT(t).Eventually(func() int {
+		before := len(w.cloud.requests())
+		<-time.After(pause)
+		return len(w.cloud.requests()) - before
+	}, patience, "1ms").Should(BeZero(), "it asks for something all the time")
 }
 
 // TestBudgetOfAResync lets a controller look at many Services that are all as they should be.
@@ -73,12 +83,13 @@ func TestBudgetOfAResync(t *testing.T) {
 			s.served()
 		}
 		g.Expect(w.controller.Restart(t.Context())).To(Succeed())
-		<-time.After(3 * pause) // What it looks up once, and its first look around, are not the resync's.
+		<-time.After(pause) // Until it has begun.
+		w.settles(t)        // What it looks up once, and its first look around, are not the resync's.
 		w.cloud.forget()
 
 		// One look at all of them, 36 to 44 s after it began.
 		g.Eventually(func() []string { return told(w.cloud.requests(), reading) }, patience, poll).ShouldNot(BeEmpty())
-		<-time.After(pause)
+		w.settles(t)
 
 		writes, reads := told(w.cloud.requests(), writing), told(w.cloud.requests(), reading)
 		t.Logf("gateway %q: a resync of %d Services: %d writes, %d reads %v", way, services, len(writes), len(reads), reads)
@@ -97,7 +108,7 @@ func TestBudgetAtRest(t *testing.T) {
 	for _, way := range ways() {
 		w.service(t, "web", by(way)).served()
 	}
-	<-time.After(pause)
+	w.settles(t)
 	w.cloud.forget()
 
 	<-time.After(25 * time.Second)
@@ -126,7 +137,7 @@ func budgetOfANode(t *testing.T, h *house) {
 	for _, s := range all {
 		s.served()
 	}
-	<-time.After(pause)
+	w.settles(t)
 	w.cloud.forget()
 	m := spare(w, 7)
 
@@ -134,7 +145,7 @@ func budgetOfANode(t *testing.T, h *house) {
 	for _, s := range all {
 		s.served()
 	}
-	<-time.After(pause)
+	w.settles(t)
 
 	writes, reads := told(w.cloud.requests(), writing), told(w.cloud.requests(), reading)
 	t.Logf("a node that joins %d Services with 2 ports: %d writes %v, %d reads %v", len(all), len(writes), writes, len(reads), reads)

@@ -32,7 +32,7 @@ func TestManyNodes(t *testing.T) {
 	h := ownHouse(t, "many")
 	w, err := startWorld(t.Context(), "many", worldOption{
 		house: h, machines: manyNodes, args: []string{nodeControllers, quickQPS, quickBurst, "--concurrent-node-syncs=10"}, vcd: []vcdOption{instant},
-		settings: settings{"nodes.maxAge": "30s", "loadbalancer.driftInterval": "30s"},
+		settings: settings{"nodes.maxAge": "10m", "loadbalancer.driftInterval": "30s"},
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { g.Expect(w.end()).To(Succeed()) })

@@ -123,7 +123,7 @@ func (c *controller) Start(ctx context.Context) error {
 	c.mu.Lock()
 	c.process = p
 	c.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 2*patience)
 	defer cancel()
 	for {
 		if c.healthy(ctx) == nil {
@@ -174,10 +174,10 @@ func (c *controller) Kill() error {
 	return nil
 }
 
-// Stop asks it to end.
+// Stop asks it to end, and waits for what it has in hand: one that is killed while it logs in loses a token that is good for once.
 func (c *controller) Stop() error {
 	if p := c.current(); p != nil {
-		return p.Stop(5 * time.Second)
+		return p.Stop(patience)
 	}
 	return nil
 }

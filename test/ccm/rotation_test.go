@@ -33,8 +33,10 @@ func TestRotatingTokens(t *testing.T) {
 	for round := range rounds {
 		var before []string
 		for _, u := range crew {
-			g.Eventually(u.token, patience, poll).ShouldNot(BeElementOf(append(before, u.last)), "round %d of %s", round, u.controller.name)
-			u.last = u.token()
+			g.Eventually(func() (_ string, err error) {
+				u.last, err = u.token()
+				return u.last, err
+			}, patience, poll).ShouldNot(BeElementOf(append(before, u.last)), "round %d of %s", round, u.controller.name)
 			before = append(before, u.last)
 		}
 		v.Edit(func(e *vcdsim.Editor) { e.ExpireSessions() })
@@ -83,11 +85,9 @@ func newTokenUser(t *testing.T, v *vcd, name string) *tokenUser {
 }
 
 // token is the one that is written down.
-func (u *tokenUser) token() string {
+func (u *tokenUser) token() (string, error) {
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: addons.Namespace, Name: addons.ServiceAccountName}
-	if err := u.house.client.Get(u.t.Context(), key, secret); err != nil {
-		return ""
-	}
-	return string(secret.Data["refreshToken"])
+	err := u.house.client.Get(u.t.Context(), key, secret)
+	return string(secret.Data["refreshToken"]), err
 }
