@@ -23,7 +23,7 @@ func TestAPausedClusterIsLeftAlone(t *testing.T) {
 	for _, obj := range []conditioned{c, m} {
 		s.g.Eventually(func() (string, error) { return s.state(obj, clusterv1.PausedCondition) }, patience, "100ms").Should(HavePrefix("True"))
 	}
-	s.quiet()
+	s.quiet(c, m)
 	since := len(s.Requests())
 	s.g.Expect(house.client.Delete(t.Context(), m.DeepCopy())).To(Succeed())
 	s.g.Consistently(func() int { return len(s.Requests()) - since }, "2s", "200ms").Should(BeZero(), "VCD was asked for a paused cluster")

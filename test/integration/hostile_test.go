@@ -39,8 +39,10 @@ func hostage(t *testing.T) (*site, *front, []*infrav1.VCDMachine) {
 // look makes the manager look at an object now.
 func (s *site) look(obj client.Object) {
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{"test.example.com/look":%q}}}`, time.Now().Format(time.RFC3339Nano))
-	err := house.client.Patch(s.t.Context(), obj.DeepCopyObject().(client.Object), client.RawPatch(types.MergePatchType, []byte(patch)))
-	s.g.Expect(client.IgnoreNotFound(err)).To(Succeed())
+	s.g.Eventually(func() error { // A webhook may be away for a moment.
+		err := house.client.Patch(s.t.Context(), obj.DeepCopyObject().(client.Object), client.RawPatch(types.MergePatchType, []byte(patch)))
+		return client.IgnoreNotFound(err)
+	}, patience, "250ms").Should(Succeed())
 }
 
 // nobodyIsGone has the manager look at machines again and again, for longer than a proof takes: none may be said to be gone.

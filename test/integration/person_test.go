@@ -3,6 +3,7 @@ package integration
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -29,12 +30,22 @@ func (s *site) person() *person {
 	return p
 }
 
-// post asks for something that VCD must accept, and returns the header of its answer.
-func (p *person) post(path, body string) http.Header {
+// post asks for something until VCD has time for it, and returns the header of its answer.
+func (p *person) post(path, body string) (header http.Header) {
+	p.site.t.Helper()
+	p.site.g.Eventually(func() (err error) {
+		header, err = p.ask(path, body)
+		return err
+	}, patience, "250ms").Should(Succeed())
+	return header
+}
+
+func (p *person) ask(path, body string) (http.Header, error) {
 	s := p.site
-	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.URL()+path, strings.NewReader(body))
-	s.g.Expect(err).NotTo(HaveOccurred())
+	if err != nil {
+		return nil, err
+	}
 	req.Header.Set("Accept", "application/*+json;version=39.0")
 	if p.token == "" {
 		req.SetBasicAuth("admin@acme", "password")
@@ -44,12 +55,15 @@ func (p *person) post(path, body string) http.Header {
 		req.Header.Set("Content-Type", "application/*+xml")
 	}
 	res, err := p.http.Do(req)
-	s.g.Expect(err).NotTo(HaveOccurred())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
 	answer, err := io.ReadAll(res.Body)
-	s.g.Expect(err).NotTo(HaveOccurred())
-	s.g.Expect(res.Body.Close()).To(Succeed())
-	s.g.Expect(res.StatusCode).To(BeNumerically("<", http.StatusMultipleChoices), "%s", answer)
-	return res.Header
+	if err == nil && res.StatusCode >= http.StatusMultipleChoices {
+		err = fmt.Errorf("POST %s: %s: %s", path, res.Status, answer)
+	}
+	return res.Header, err
 }
 
 const vcloud = `xmlns="http://www.vmware.com/vcloud/v1.5"`

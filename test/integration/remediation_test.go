@@ -16,7 +16,7 @@ func TestAHealthCheckReplacesWhatWeReport(t *testing.T) {
 	l := newLife(t, house.crew, 1)
 	l.born()
 	check := &clusterv1.MachineHealthCheck{ObjectMeta: l.meta(l.name + "-md-0")}
-	l.patch(check, `{"spec":{"checks":{"unhealthyMachineConditions":[{"type":"InfrastructureReady","status":"False","timeoutSeconds":1}]}}}`)
+	l.patch(check, `{"spec":{"checks":{"unhealthyMachineConditions":[{"type":"InfrastructureReady","status":"False","timeoutSeconds":15}]}}}`)
 	broken, vm := l.aWorker()
 
 	l.Edit(func(e *vcdsim.Editor) { e.PowerOff(e.VM(vm)) })
@@ -25,7 +25,7 @@ func TestAHealthCheckReplacesWhatWeReport(t *testing.T) {
 	l.g.Eventually(func() (string, error) {
 		l.look(m)
 		return l.state(m, clusterv1.ReadyCondition)
-	}, patience, "1s").Should(HavePrefix("False " + infrav1.VMPoweredOffReason))
+	}, patience, "250ms").Should(HavePrefix("False " + infrav1.VMPoweredOffReason)) // It is so for 15 s: then it is replaced.
 	l.g.Eventually(func() (bool, error) { return !broken.DeletionTimestamp.IsZero(), l.get(broken) }, patience, "100ms").Should(BeTrue())
 	l.patch(check, `{"spec":{"checks":{"unhealthyMachineConditions":null}}}`) // Who takes its place is not ready at once.
 	l.g.Eventually(func() error { return l.get(broken) }, ages, "250ms").ShouldNot(Succeed())

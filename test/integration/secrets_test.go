@@ -59,16 +59,20 @@ func basicAuth(password string) string {
 // credentials changes keys of the identity's Secret; an empty value removes the key.
 func (s *site) credentials(values map[string]string) {
 	s.t.Helper()
-	secret := &corev1.Secret{ObjectMeta: s.meta("vcd")}
-	s.g.Expect(s.get(secret)).To(Succeed())
-	for key, value := range values {
-		if value == "" {
-			delete(secret.Data, key)
-			continue
+	s.g.Eventually(func() error { // The manager makes the Secret the identity's, perhaps meanwhile.
+		secret := &corev1.Secret{ObjectMeta: s.meta("vcd")}
+		if err := s.get(secret); err != nil {
+			return err
 		}
-		secret.Data[key] = []byte(value)
-	}
-	s.g.Expect(house.client.Update(s.t.Context(), secret)).To(Succeed())
+		for key, value := range values {
+			if value == "" {
+				delete(secret.Data, key)
+				continue
+			}
+			secret.Data[key] = []byte(value)
+		}
+		return house.client.Update(s.t.Context(), secret)
+	}, patience, "100ms").Should(Succeed())
 }
 
 // everythingSaid is the manager's log, all events and all objects but Secrets.
