@@ -302,6 +302,26 @@ func TestAPassOnAVCDClusterThatIsGoneAlreadyIsNoError(t *testing.T) {
 	w.Expect(err).NotTo(HaveOccurred())
 }
 
+func TestMachinesOfAClusterThatSomebodyElseManages(t *testing.T) {
+	w := newWorld(t, testMachine("cp-0")...)
+	c := w.vcdCluster()
+	c.Annotations = map[string]string{clusterv1.ManagedByAnnotation: "terraform"}
+	w.Expect(w.client.Update(w.ctx, c)).To(Succeed())
+
+	w.eventuallyMachine("cp-0", infrav1.PlacementReadyCondition, infrav1.WaitingForClusterReason)
+	w.Expect(conditions.GetMessage(w.vcdMachine("cp-0"), infrav1.PlacementReadyCondition)).To(ContainSubstring("set spec.infraID"))
+
+	c = w.vcdCluster()
+	c.Spec.InfraID = "made-by-terraform"
+	w.Expect(w.client.Update(w.ctx, c)).To(Succeed())
+	w.eventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.Expect(w.vcdCluster().Finalizers).To(BeEmpty())
+	w.Expect(w.vcdCluster().Status).To(BeZero())
+
+	w.deleteMachine("cp-0")
+	w.Expect(w.sim.State().VMs).To(BeEmpty())
+}
+
 func (w *world) eventuallyGone(c *infrav1.VCDCluster) {
 	w.Eventually(func(g Gomega) {
 		_, err := reconcile.AsReconciler(w.client, w.cluster).Reconcile(w.ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(c)})

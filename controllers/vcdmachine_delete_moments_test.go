@@ -94,3 +94,23 @@ func TestDeletionWaitsForAVCDThatIsAwayForAnHour(t *testing.T) {
 	}, patience, "5ms").Should(BeTrue())
 	w.Expect(w.sim.State().VApps).To(BeEmpty())
 }
+
+func TestMachinesOfTwoVAppsThatGoTogetherAreBothWrittenDown(t *testing.T) {
+	w := newWorld(t, machines("a", "b")...)
+	w.ready("a", "b")
+	seen := w.vcdCluster() // by both, before either wrote
+	release := func(name, vApp string) outcome {
+		m := w.vcdMachine(name)
+		m.Status.VApp, m.Annotations = &infrav1.ResourceReference{ID: vApp}, map[string]string{infrav1.CreationRequestedAnnotation: "now"}
+		out, err := releaseMachine(w.ctx, &machineScope{VCDMachineReconciler: w.machine, vcdMachine: m, vcdCluster: seen})
+		w.Expect(err).NotTo(HaveOccurred())
+		return out
+	}
+
+	w.Expect(release("a", "urn:a")).To(Equal(done))
+	w.Expect(release("b", "urn:b").after).To(BeNumerically(">", 0), "what a wrote is read first")
+	seen = w.vcdCluster()
+	w.Expect(release("b", "urn:b")).To(Equal(done))
+
+	w.Expect(knownVApps(w.vcdCluster())).To(ConsistOf("urn:a", "urn:b"))
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -30,7 +31,13 @@ type placement struct {
 // reconcilePlacement finds what the machine is made of. What is not needed any more is not looked up: a template that
 // was deleted since does not make a running machine less ready.
 func reconcilePlacement(ctx context.Context, s *machineScope) (outcome, error) {
-	if s.vcdCluster == nil || s.vcdCluster.Spec.InfraID == "" {
+	switch {
+	case s.vcdCluster == nil:
+		return wait(0, infrav1.WaitingForClusterReason, "Waiting for the VCDCluster that spec.infrastructureRef of the Cluster names"), nil
+	case s.vcdCluster.Spec.InfraID == "" && externallyManaged(s.vcdCluster):
+		return stop(infrav1.WaitingForClusterReason,
+			"VCDCluster %s has no id, and somebody else manages it (%s): set spec.infraID to what shall mark the cluster's VMs", s.vcdCluster.Name, clusterv1.ManagedByAnnotation), nil
+	case s.vcdCluster.Spec.InfraID == "":
 		return wait(0, infrav1.WaitingForClusterReason, "Waiting for the VCDCluster to get its id"), nil
 	}
 	if domain := s.machine.Spec.FailureDomain; domain != "" && !s.cameUp() {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -127,7 +128,10 @@ func (s *machineScope) removeVApp(ctx context.Context, vApp vcd.VApp) (outcome, 
 // releaseMachine lets the API server delete the VCDMachine.
 func releaseMachine(ctx context.Context, s *machineScope) (outcome, error) {
 	if s.vcdCluster != nil && !perMachine(s.vcdCluster) && s.mayHaveVM() {
-		if err := s.noteVApp(ctx); err != nil {
+		switch err := s.noteVApp(ctx); {
+		case apierrors.IsConflict(err):
+			return wait(busyPoll, infrav1.EntityBusyReason, "Waiting to write down on the VCDCluster which vApp the VM was in, while others write there"), nil
+		case err != nil:
 			return done, err
 		}
 	}
@@ -144,7 +148,9 @@ func (s *machineScope) noteVApp(ctx context.Context) error {
 	if id == "" || slices.Contains(known, id) {
 		return nil
 	}
-	return s.noteOnCluster(ctx, infrav1.VAppsAnnotation, strings.Join(append(known, id), ","))
+	// A machine of another vApp, which is released at the same time, must not lose what it wrote down.
+	change := client.MergeFromWithOptions(s.vcdCluster, client.MergeFromWithOptimisticLock{})
+	return s.patchCluster(ctx, infrav1.VAppsAnnotation, strings.Join(append(known, id), ","), change)
 }
 
 // mayHaveVM says whether VCD was asked for a VM.
@@ -178,9 +184,13 @@ func (s *machineScope) noteOnCluster(ctx context.Context, key, value string) err
 	if s.vcdCluster.Annotations[key] == value {
 		return nil
 	}
+	return s.patchCluster(ctx, key, value, client.MergeFrom(s.vcdCluster))
+}
+
+func (s *machineScope) patchCluster(ctx context.Context, key, value string, change client.Patch) error {
 	c := s.vcdCluster.DeepCopy()
 	annotate(c, key, value)
-	if err := s.Client.Patch(ctx, c, client.MergeFrom(s.vcdCluster)); client.IgnoreNotFound(err) != nil {
+	if err := s.Client.Patch(ctx, c, change); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("noting %s on VCDCluster %s: %w", key, c.Name, err)
 	}
 	return nil
