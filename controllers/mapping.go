@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -13,8 +14,10 @@ import (
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
@@ -67,6 +70,14 @@ func clusterToIdentity(kind infrav1.IdentityKind) handler.MapFunc {
 		}
 		return []ctrl.Request{{NamespacedName: key}}
 	}
+}
+
+// watchCredentials starts reconciles when an identity of either kind, or the Secret of one, is changed.
+func watchCredentials(b *ctrl.Builder, changed predicate.Predicate, identity, secret handler.MapFunc) *ctrl.Builder {
+	return b.
+		Watches(&infrav1.VCDIdentity{}, handler.EnqueueRequestsFromMapFunc(identity), builder.WithPredicates(changed)).
+		Watches(&infrav1.VCDClusterIdentity{}, handler.EnqueueRequestsFromMapFunc(identity), builder.WithPredicates(changed)).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(secret), builder.OnlyMetadata, builder.WithPredicates(changed))
 }
 
 // identityToClusters finds the VCDClusters that use an identity.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
@@ -55,7 +54,7 @@ func (r *VCDClusterReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Ma
 	log := ctrl.LoggerFrom(ctx).WithValues("controller", "vcdcluster")
 	scheme := mgr.GetScheme()
 	owner := util.ClusterToInfrastructureMapFunc(ctx, infrav1.GroupVersion.WithKind("VCDCluster"), r.Client, &infrav1.VCDCluster{})
-	return ctrl.NewControllerManagedBy(mgr).
+	b := ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.VCDCluster{}, builder.WithPredicates(
 			predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue),
 			predicates.ResourceIsNotExternallyManaged(scheme, log),
@@ -64,11 +63,9 @@ func (r *VCDClusterReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Ma
 			builder.WithPredicates(predicates.ResourceIsChanged(scheme, log), predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue))).
 		Owns(&ipamv1.IPAddressClaim{}, builder.WithPredicates(predicates.ResourceIsChanged(scheme, log)), builder.MatchEveryOwner).
 		Watches(&infrav1.VCDMachine{}, handler.EnqueueRequestsFromMapFunc(r.machineToCluster), builder.WithPredicates(deletions())).
-		Watches(&infrav1.VCDIdentity{}, handler.EnqueueRequestsFromMapFunc(r.identityToClusters), builder.WithPredicates(predicates.ResourceIsChanged(scheme, log))).
-		Watches(&infrav1.VCDClusterIdentity{}, handler.EnqueueRequestsFromMapFunc(r.identityToClusters), builder.WithPredicates(predicates.ResourceIsChanged(scheme, log))).
-		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.secretToClusters), builder.OnlyMetadata, builder.WithPredicates(predicates.ResourceIsChanged(scheme, log))).
 		WatchesRawSource(r.wakeUps.source()).
-		WithOptions(options).
+		WithOptions(options)
+	return watchCredentials(b, predicates.ResourceIsChanged(scheme, log), r.identityToClusters, r.secretToClusters).
 		Complete(reconcile.AsReconciler(r.Client, r))
 }
 

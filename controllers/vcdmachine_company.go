@@ -35,12 +35,14 @@ func (s *machineScope) company(ctx context.Context, suits func(creation) bool) (
 	}
 	at := s.now().UTC().Format(time.RFC3339)
 	var company []creation
+	names := map[string]bool{s.vcdMachine.Annotations[infrav1.VMNameAnnotation]: true}
 	for _, c := range s.turn.vms {
 		mine := c.key == s.key()
 		marker, ok := vcd.ParseMarker(c.spec.Description)
-		if !mine && (!ok || marker.Cluster != s.vcdCluster.Spec.InfraID || !suits(c)) {
-			continue
+		if !mine && (!ok || marker.Cluster != s.vcdCluster.Spec.InfraID || names[c.spec.Name] || !suits(c)) {
+			continue // A naming template may give two machines one name: the second is told of the conflict in its own turn.
 		}
+		names[c.spec.Name] = true
 		var err error
 		switch c.first, err = s.noteCreation(ctx, c, at); {
 		case err == nil:

@@ -82,6 +82,24 @@ func TestOnlyMachinesOfTheClusterShareARequest(t *testing.T) {
 	w.Expect(company[0].key).To(Equal(s.key()))
 }
 
+func TestMachinesOfOneNameDoNotShareARequest(t *testing.T) {
+	w := newWorld(t, append(testMachine("a"), append(testMachine("b"), testMachine("c")...)...)...)
+	w.ready()
+	m := w.vcdMachine("a")
+	m.Annotations = map[string]string{infrav1.InstanceIDAnnotation: "id-of-a", infrav1.VMNameAnnotation: "same"}
+	s := &machineScope{VCDMachineReconciler: w.machine, vcdMachine: m, vcdCluster: w.vcdCluster(), memory: &memory{}, placement: placement{networks: make([]vcd.Network, 1)}}
+	mine, b, c := s.creation(), s.creation(), s.creation()
+	b.key, b.machine.Name = string(w.vcdMachine("b").UID), "b"
+	c.key, c.machine.Name, c.spec.Name = string(w.vcdMachine("c").UID), "c", "other"
+	s.turn = turn{vms: []creation{b, c, mine}}
+
+	company, err := s.company(w.ctx, func(creation) bool { return true })
+
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(specs(company)).To(HaveExactElements(HaveField("Name", "other"), HaveField("Name", "same")))
+	w.Expect(w.vcdMachine("b").Annotations).NotTo(HaveKey(infrav1.CreationRequestedAnnotation))
+}
+
 func TestMachineThatWentIsNotCreatedInCompany(t *testing.T) {
 	w := newWorld(t, testMachine("a")...)
 	w.eventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
@@ -54,23 +53,21 @@ type VCDMachineReconciler struct {
 func (r *VCDMachineReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	log := ctrl.LoggerFrom(ctx).WithValues("controller", "vcdmachine")
 	scheme := mgr.GetScheme()
-	ofCluster, err := util.ClusterToTypedObjectsMapper(r.Client, &infrav1.VCDMachineList{}, scheme)
+	byCluster, err := util.ClusterToTypedObjectsMapper(r.Client, &infrav1.VCDMachineList{}, scheme)
 	if err != nil {
 		return fmt.Errorf("mapping Clusters to VCDMachines: %w", err)
 	}
 	changed := builder.WithPredicates(predicates.ResourceIsChanged(scheme, log), predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue))
-	return ctrl.NewControllerManagedBy(mgr).
+	b := ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.VCDMachine{}, builder.WithPredicates(predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue))).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind("VCDMachine"))), changed).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster),
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(byCluster),
 			builder.WithPredicates(predicates.ClusterPausedTransitionsOrInfrastructureProvisioned(scheme, log), predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue))).
 		Watches(&infrav1.VCDCluster{}, handler.EnqueueRequestsFromMapFunc(r.clusterToMachines), changed).
 		Watches(&infrav1.VCDMachine{}, r.memories.forgetting()).
-		Watches(&infrav1.VCDIdentity{}, handler.EnqueueRequestsFromMapFunc(r.identityToMachines), builder.WithPredicates(predicates.ResourceIsChanged(scheme, log))).
-		Watches(&infrav1.VCDClusterIdentity{}, handler.EnqueueRequestsFromMapFunc(r.identityToMachines), builder.WithPredicates(predicates.ResourceIsChanged(scheme, log))).
-		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.secretToMachines), builder.OnlyMetadata, builder.WithPredicates(predicates.ResourceIsChanged(scheme, log))).
 		WatchesRawSource(r.wakeUps.source()).
-		WithOptions(options).
+		WithOptions(options)
+	return watchCredentials(b, predicates.ResourceIsChanged(scheme, log), r.identityToMachines, r.secretToMachines).
 		Complete(reconcile.AsReconciler(r.Client, r))
 }
 
