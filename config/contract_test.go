@@ -107,6 +107,31 @@ func undescribed(t *testing.T, path string, props *apiextensionsv1.JSONSchemaPro
 	}
 }
 
+// TestEveryDefaultIsNamed makes sure that `kubectl explain`, which shows no defaults, tells what a field is when it is left out.
+func TestEveryDefaultIsNamed(t *testing.T) {
+	for kind, c := range loadCRDs(t) {
+		t.Run(kind, func(t *testing.T) {
+			unnamedDefaults(t, kind, c.definition.Spec.Versions[0].Schema.OpenAPIV3Schema)
+		})
+	}
+}
+
+func unnamedDefaults(t *testing.T, path string, props *apiextensionsv1.JSONSchemaProps) {
+	t.Helper()
+	g := NewWithT(t)
+	for name, field := range props.Properties {
+		at := path + "." + name
+		if field.Default != nil && field.Type != "object" {
+			value := strings.Trim(string(field.Default.Raw), `"`)
+			g.Expect(field.Description).To(Or(ContainSubstring(value+", which is the default"), ContainSubstring(value+" if empty")), at)
+		}
+		if field.Items != nil {
+			unnamedDefaults(t, at+"[]", field.Items.Schema)
+		}
+		unnamedDefaults(t, at, &field)
+	}
+}
+
 // TestConditionsAndReasonsAreDocumented holds the constants of condition types and reasons against their values and comments.
 func TestConditionsAndReasonsAreDocumented(t *testing.T) {
 	g := NewWithT(t)

@@ -18,7 +18,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.identityRef) || (has(self.mode) && self.mode == 'Managed')",fieldPath=".identityRef",message="may only be set when mode is Managed"
 // +kubebuilder:validation:XValidation:rule="!has(self.nodes) || (has(self.mode) && self.mode == 'Managed')",fieldPath=".nodes",message="may only be set when mode is Managed"
 type CloudProviderSpec struct {
-	// mode is Managed, External or None. Managed installs the bundled one and keeps it; External leaves what runs to the user; None removes
+	// mode is Managed, which is the default, External or None. Managed installs the bundled one and keeps it; External leaves what runs to the user; None removes
 	// what Managed installed.
 	// +optional
 	// +kubebuilder:default=Managed

@@ -27,7 +27,7 @@ const (
 
 // IdentityReference names the identity that is used to work in VCD.
 type IdentityReference struct {
-	// kind is VCDIdentity (same namespace, the default) or VCDClusterIdentity.
+	// kind is VCDIdentity, which is the default and in the same namespace, or VCDClusterIdentity.
 	// +optional
 	// +kubebuilder:default=VCDIdentity
 	Kind IdentityKind `json:"kind,omitempty"`

@@ -18,12 +18,12 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.type == 'KubeVIP' || !has(self.kubeVIP)",fieldPath=".kubeVIP",message="may only be set when type is KubeVIP"
 // +kubebuilder:validation:XValidation:rule="self.type == 'EdgeGateway' || !has(self.edgeGateway)",fieldPath=".edgeGateway",message="may only be set when type is EdgeGateway"
 type EndpointSpec struct {
-	// type of the endpoint.
+	// type of the endpoint: KubeVIP, which is the default, EdgeGateway or External.
 	// +required
 	// +kubebuilder:default=KubeVIP
 	Type EndpointType `json:"type,omitempty"`
 
-	// port of the API server.
+	// port of the API server; 6443 if empty.
 	// +optional
 	// +kubebuilder:default=6443
 	// +kubebuilder:validation:Minimum=1

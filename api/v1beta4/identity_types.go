@@ -65,7 +65,7 @@ type VCDIdentitySpec struct {
 	// +required
 	SecretRef LocalSecretReference `json:"secretRef,omitempty,omitzero"`
 
-	// type of the credentials. Mutable in place.
+	// type of the credentials: User, which is the default, or ServiceAccount. Mutable in place.
 	// +optional
 	// +kubebuilder:default=User
 	Type CredentialType `json:"type,omitempty"`
@@ -75,7 +75,8 @@ type VCDIdentitySpec struct {
 	TLS IdentityTLS `json:"tls,omitempty,omitzero"`
 
 	// shareWithClusters allows that these credentials are given to the cloud controller manager of workload clusters, whose
-	// administrators can read them. Those of a VCDClusterIdentity, and of a system administrator, never are. Mutable in place.
+	// administrators can read them; they are not if empty. Those of a VCDClusterIdentity, and of a system administrator, never are. Mutable in
+	// place.
 	// +optional
 	ShareWithClusters *bool `json:"shareWithClusters,omitempty"`
 }

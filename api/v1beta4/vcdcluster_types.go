@@ -82,8 +82,8 @@ type VCDClusterSpec struct {
 	// +optional
 	LoadBalancer LoadBalancerSpec `json:"loadBalancer,omitempty,omitzero"`
 
-	// orphanedDiskPolicy says what happens to this cluster's named (independent) disks when the cluster is deleted: Retain keeps
-	// them and lists them in an event; Delete removes those that no VM has and whose description says that they are this cluster's, by our marker
+	// orphanedDiskPolicy says what happens to this cluster's named (independent) disks when the cluster is deleted: Retain, which is the default,
+	// keeps them and lists them in an event; Delete removes those that no VM has and whose description says that they are this cluster's, by our marker
 	// or by nothing but the infraID. Mutable in place.
 	// +optional
 	// +kubebuilder:default=Retain
@@ -113,7 +113,7 @@ const (
 // VAppSpec says how the cluster's VMs are grouped.
 // +kubebuilder:validation:XValidation:rule="!has(self.name) || !has(self.layout) || self.layout != 'PerMachine'",fieldPath=".name",message="cannot be set when layout is PerMachine: each vApp has the name of its VM"
 type VAppSpec struct {
-	// layout of the vApps.
+	// layout of the vApps: PerFailureDomain, which is the default, PerMachine or PerCluster.
 	// +optional
 	// +kubebuilder:default=PerFailureDomain
 	Layout VAppLayout `json:"layout,omitempty"`
@@ -174,7 +174,7 @@ const (
 
 // RDESpec configures the runtime defined entity.
 type RDESpec struct {
-	// mode is None or Project.
+	// mode is None, which is the default, or Project.
 	// +optional
 	// +kubebuilder:default=None
 	Mode RDEMode `json:"mode,omitempty"`

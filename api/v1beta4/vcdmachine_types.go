@@ -29,12 +29,13 @@ type VCDMachineSpec struct {
 	// +kubebuilder:validation:MaxLength=256
 	Template string `json:"template,omitempty"`
 
-	// sizingPolicy is the name or URN of the VM sizing policy: CPUs and memory. Immutable once the VM exists.
+	// sizingPolicy is the name or URN of the VM sizing policy: CPUs and memory; the VDC's default policy if empty, or the template's own
+	// size where that fixes none. Immutable once the VM exists.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	SizingPolicy string `json:"sizingPolicy,omitempty"`
 
-	// placementPolicy is the name or URN of the VM placement policy. Immutable once the VM exists.
+	// placementPolicy is the name or URN of the VM placement policy; VCD's choice if empty. Immutable once the VM exists.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	PlacementPolicy string `json:"placementPolicy,omitempty"`
@@ -71,13 +72,14 @@ type VCDMachineSpec struct {
 	// +kubebuilder:default={transport: GuestInfo, templateMode: Standard}
 	Bootstrap BootstrapSpec `json:"bootstrap,omitempty,omitzero"`
 
-	// powerState says what to do when the VM is found powered off: Report it in Ready, or PowerOn. Mutable in place.
+	// powerState says what to do when the VM is found powered off: Report, which is the default, tells it in Ready; PowerOn powers it on
+	// again. Mutable in place.
 	// +optional
 	// +kubebuilder:default=Report
 	PowerState PowerStatePolicy `json:"powerState,omitempty"`
 
-	// shutdownTimeoutSeconds is how long a guest may take to shut down before its VM is powered off on deletion; 0 powers off at once.
-	// Mutable in place.
+	// shutdownTimeoutSeconds is how long a guest may take to shut down before its VM is powered off on deletion, in seconds; 60 if empty.
+	// 0 powers off at once. Mutable in place.
 	// +optional
 	// +kubebuilder:default=60
 	// +kubebuilder:validation:Minimum=0
@@ -128,7 +130,7 @@ type NetworkSpec struct {
 	// +kubebuilder:validation:MaxLength=256
 	Name string `json:"name,omitempty"`
 
-	// addressSource is where the address comes from.
+	// addressSource is where the address comes from: Pool, which is the default, DHCP, Manual or IPAM.
 	// +optional
 	// +kubebuilder:default=Pool
 	AddressSource AddressSource `json:"addressSource,omitempty"`
@@ -147,12 +149,12 @@ type NetworkSpec struct {
 	// +kubebuilder:validation:MaxItems=2
 	PoolRefs []IPPoolReference `json:"poolRefs,omitempty"`
 
-	// adapter is the type of the NIC.
+	// adapter is the type of the NIC: VMXNET3, which is the default, or E1000E.
 	// +optional
 	// +kubebuilder:default=VMXNET3
 	Adapter NetworkAdapter `json:"adapter,omitempty"`
 
-	// mtu of the interface in the guest; its default if empty.
+	// mtu of the interface in the guest, in bytes; the guest's default if empty.
 	// +optional
 	// +kubebuilder:validation:Minimum=576
 	// +kubebuilder:validation:Maximum=9216
@@ -201,12 +203,12 @@ const (
 
 // BootstrapSpec says how the bootstrap data gets into the VM.
 type BootstrapSpec struct {
-	// transport of the data.
+	// transport of the data: GuestInfo, which is the default, or OVFProperties.
 	// +optional
 	// +kubebuilder:default=GuestInfo
 	Transport BootstrapTransport `json:"transport,omitempty"`
 
-	// templateMode is what the image expects.
+	// templateMode is what the image expects: Standard, which is the default, or Legacy.
 	// +optional
 	// +kubebuilder:default=Standard
 	TemplateMode TemplateMode `json:"templateMode,omitempty"`

@@ -121,7 +121,7 @@ type VCDDeploymentZoneSpec struct {
 	// +required
 	IdentityRef IdentityReference `json:"identityRef,omitempty,omitzero"`
 
-	// controlPlane says whether control planes may be placed in the zone. Mutable in place.
+	// controlPlane says whether control planes may be placed in the zone; true if empty. Mutable in place.
 	// +optional
 	// +kubebuilder:default=true
 	ControlPlane *bool `json:"controlPlane,omitempty"`
