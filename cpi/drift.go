@@ -38,8 +38,9 @@ func (l *LoadBalancers) drift(ctx context.Context) {
 		due[name] = make(chan struct{}, 1)
 		go l.tend(ctx, name, due[name])
 	}
-	orphans := make(chan struct{}, 1)
+	orphans, leavers := make(chan struct{}, 1), make(chan struct{}, 1)
 	go l.watchOrphans(ctx, orphans)
+	go l.watchLeavers(ctx, leavers)
 	for round := 0; ; round++ {
 		select {
 		case <-ctx.Done():
@@ -50,6 +51,7 @@ func (l *LoadBalancers) drift(ctx context.Context) {
 		for _, place := range due {
 			poke(place)
 		}
+		poke(leavers)
 		if round%orphanRounds == 0 {
 			poke(orphans)
 		}

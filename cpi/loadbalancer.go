@@ -159,10 +159,15 @@ func (l *LoadBalancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string,
 	if err != nil {
 		return err
 	}
-	if err := l.uproot(ctx, s, all); err != nil {
+	return l.removeFrom(ctx, s, all)
+}
+
+// removeFrom removes all that a Service has at some places, and forgets it. Its lock is held.
+func (l *LoadBalancers) removeFrom(ctx context.Context, s *corev1.Service, places []string) error {
+	if err := l.uproot(ctx, s, places); err != nil {
 		return err
 	}
-	for _, place := range all {
+	for _, place := range places {
 		if err := l.remove(ctx, s, place); err != nil {
 			return err
 		}

@@ -32,6 +32,7 @@ type fakeBalancer struct {
 	mu      sync.Mutex
 	things  map[string]map[string]string // place/uid -> name -> what was written
 	runs    []string
+	looks   int // plans that were asked for
 	refuse  func(lb.Desired) []lb.Finding
 	fail    func(lb.Step) error
 	planErr error
@@ -69,6 +70,7 @@ func (f *fakeBalancer) Place(_ context.Context, name string) (string, error) {
 func (f *fakeBalancer) Plan(_ context.Context, place string, r PlanRequest) (lb.Plan, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.looks++
 	if err := cmp.Or(f.planErr, f.gone[place]); err != nil {
 		return lb.Plan{}, err
 	}
@@ -98,7 +100,7 @@ func (f *fakeBalancer) Plan(_ context.Context, place string, r PlanRequest) (lb.
 		}
 	}
 	for _, name := range sortedKeys(have) {
-		plan.Status.Objects = append(plan.Status.Objects, lb.ObjectStatus{Name: name, Old: f.old})
+		plan.Status.Objects = append(plan.Status.Objects, lb.ObjectStatus{Name: name, Old: f.old, Address: netip.MustParseAddr("203.0.113.10")})
 		if _, ok := wanted[name]; !ok {
 			plan.Steps = append(plan.Steps, lb.Step{Verb: lb.Delete, Kind: lb.KindPool, Name: name, ID: d.Owner.UID})
 		}

@@ -93,7 +93,7 @@ func (e *ensuring) announce(ctx context.Context, plan lb.Plan) error {
 	return e.write(ctx, n)
 }
 
-// A note is what is written down on a Service. What is nil is not written; without any addresses, their annotation goes.
+// A note is what is written down on a Service. What is nil is not written; where nothing is left, the annotation goes.
 type note struct {
 	addresses []netip.Addr
 	places    []string
@@ -109,6 +109,9 @@ func (n note) annotations() map[string]any {
 		out[service.IntentAnnotation] = joined(n.addresses)
 	}
 	if n.places != nil {
+		out[service.PlacesAnnotation] = nil
+	}
+	if len(n.places) > 0 {
 		out[service.PlacesAnnotation] = strings.Join(n.places, ",")
 	}
 	return out

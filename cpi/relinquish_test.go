@@ -1,0 +1,60 @@
+package cpi
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	servicehelpers "k8s.io/cloud-provider/service/helpers"
+	"k8s.io/utils/ptr"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+)
+
+func TestAServiceThatChangedItsClassWhileNobodyLookedIsGivenUp(t *testing.T) {
+	s := balanced("web")
+	b := newBench(t, s)
+	_, err := b.ensure(s)
+	b.Expect(err).NotTo(HaveOccurred())
+	stored := func() *corev1.Service {
+		now, err := b.client.CoreV1().Services("shop").Get(t.Context(), "web", metav1.GetOptions{})
+		b.Expect(err).NotTo(HaveOccurred())
+		return now
+	}
+	// We start again, and it is somebody else's.
+	theirs := stored()
+	theirs.Spec.LoadBalancerClass = ptr.To("example.com/theirs")
+	published(theirs)
+	b.services.add(theirs.DeepCopy())
+	b.them.memories.forget(s.UID)
+
+	for range 2 {
+		b.them.relinquish(t.Context())
+	}
+
+	b.Expect(b.balancer.left()).To(Equal(2), "clients still go there")
+	b.Expect(b.told()).To(ConsistOf(And(HavePrefix("Warning LoadBalancerLeftBehind"), ContainSubstring("203.0.113.10"))))
+
+	theirs.Status.LoadBalancer.Ingress[0].IP = "198.51.100.1"
+	b.services.add(theirs.DeepCopy())
+	b.them.relinquish(t.Context())
+
+	b.Expect(b.balancer.left()).To(BeZero())
+	b.Expect(stored().Annotations).NotTo(Or(HaveKey(service.PlacesAnnotation), HaveKey(service.IntentAnnotation)), "it is not looked for again")
+	b.Expect(stored().Finalizers).To(ContainElement(servicehelpers.LoadBalancerCleanupFinalizer), "it may be theirs")
+}
+
+func TestServicesThatWereNeverOursAreNotLookedFor(t *testing.T) {
+	foreign, ours := balanced("foreign", standingAt("main")), balanced("ours", standingAt("main"))
+	foreign.Annotations, foreign.Spec.LoadBalancerClass = nil, ptr.To("example.com/theirs")
+	b := newBench(t, foreign, ours)
+	_, err := b.ensure(ours)
+	b.Expect(err).NotTo(HaveOccurred())
+	looks := b.balancer.looks
+
+	b.them.relinquish(t.Context())
+
+	b.Expect(b.balancer.looks).To(Equal(looks))
+	b.Expect(b.balancer.left()).To(Equal(2))
+}
