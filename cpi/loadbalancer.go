@@ -109,10 +109,7 @@ func (l *LoadBalancers) GetLoadBalancer(ctx context.Context, _ string, s *corev1
 		return nil, false, err
 	}
 	defer unlock()
-	all, err := l.standing(ctx, s)
-	if err != nil {
-		return nil, false, err
-	}
+	all, lost := l.standing(ctx, s)
 	for _, place := range all {
 		switch nothing, err := l.nothing(ctx, s, place); {
 		case err != nil:
@@ -121,7 +118,7 @@ func (l *LoadBalancers) GetLoadBalancer(ctx context.Context, _ string, s *corev1
 			return s.Status.LoadBalancer.DeepCopy(), true, nil
 		}
 	}
-	return nil, false, nil
+	return nil, false, lost
 }
 
 // EnsureLoadBalancer brings the load balancer of a Service to what the Service asks for, or says what it waits for.
@@ -155,14 +152,21 @@ func (l *LoadBalancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string,
 		return err
 	}
 	defer unlock()
-	all, err := l.standing(ctx, s)
-	if err != nil {
+	all, lost := l.standing(ctx, s)
+	if err := cmp.Or(l.removeFrom(ctx, s, all), lost); err != nil {
 		return err
 	}
-	return l.removeFrom(ctx, s, all)
+	l.forget(s)
+	return nil
 }
 
-// removeFrom removes all that a Service has at some places, and forgets it. Its lock is held.
+// forget forgets a Service of which nothing is left.
+func (l *LoadBalancers) forget(s *corev1.Service) {
+	l.teller.forget(s.UID)
+	l.memories.forget(s.UID)
+}
+
+// removeFrom removes all that a Service has at some places. Its lock is held.
 func (l *LoadBalancers) removeFrom(ctx context.Context, s *corev1.Service, places []string) error {
 	if err := l.uproot(ctx, s, places); err != nil {
 		return err
@@ -172,8 +176,6 @@ func (l *LoadBalancers) removeFrom(ctx context.Context, s *corev1.Service, place
 			return err
 		}
 	}
-	l.teller.forget(s.UID)
-	l.memories.forget(s.UID)
 	return nil
 }
 

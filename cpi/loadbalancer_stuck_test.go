@@ -105,3 +105,54 @@ func TestWhatKeepsAServiceFromGoingIsToldWithItsRemedy(t *testing.T) {
 func standingAt(place string) func(*corev1.Service) {
 	return func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, service.PlacesAnnotation, place) }
 }
+
+func TestAPlaceThatCannotBeFoundYetIsLookedAtLater(t *testing.T) {
+	s := balanced("web", published) // by a predecessor, which has written nothing down
+	b := newBench(t, s)
+	b.balancer.lost = map[string]error{"slow": fmt.Errorf("%w: no network dmz", lb.ErrRefused)}
+	b.balancer.at("slow", "web-uid")["tcp-80"] = "from before"
+	places := func() string {
+		now, err := b.client.CoreV1().Services("shop").Get(t.Context(), "web", metav1.GetOptions{})
+		b.Expect(err).NotTo(HaveOccurred())
+		b.services.add(now)
+		s = now
+		return now.Annotations[service.PlacesAnnotation]
+	}
+
+	for range 2 {
+		_, err := b.ensure(s)
+		b.Expect(err).NotTo(HaveOccurred())
+		b.Expect(places()).To(Equal("main,?slow"))
+	}
+	_, exists, err := b.them.GetLoadBalancer(t.Context(), "", s)
+	b.Expect(err).NotTo(HaveOccurred())
+	b.Expect(exists).To(BeTrue(), "what can be seen is not held up")
+	for range 2 {
+		b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(MatchError(ContainSubstring("no network dmz")))
+		b.Expect(b.balancer.at("main", "web-uid")).To(BeEmpty(), "what can go goes")
+	}
+	b.Expect(b.told()).To(ConsistOf(ContainSubstring("gateway slow")))
+	_, _, err = b.them.GetLoadBalancer(t.Context(), "", s)
+	b.Expect(err).To(MatchError(ContainSubstring("no network dmz")), "it is not said to be gone")
+
+	b.balancer.lost = nil
+	_, err = b.them.all(t.Context()) // as somebody does once an hour
+	b.Expect(err).NotTo(HaveOccurred())
+	_, err = b.ensure(s)
+	b.Expect(err).NotTo(HaveOccurred())
+	b.Expect(b.balancer.at("slow", "web-uid")).To(BeEmpty())
+	b.Expect(places()).To(Equal("main"))
+}
+
+func TestWhatIsWrittenDownOfPlacesThatAreNotThereHidesNothing(t *testing.T) {
+	s := balanced("web")
+	b := newBench(t, s)
+	_, err := b.ensure(s)
+	b.Expect(err).NotTo(HaveOccurred())
+	metav1.SetMetaDataAnnotation(&s.ObjectMeta, service.PlacesAnnotation, "?nowhere")
+	b.them.memories.forget(s.UID)
+
+	b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(Succeed())
+
+	b.Expect(b.balancer.left()).To(BeZero())
+}

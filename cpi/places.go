@@ -1,10 +1,12 @@
 package cpi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -93,17 +95,75 @@ func (l *LoadBalancers) all(ctx context.Context) ([]string, error) {
 	return ids, errors.Join(wrong...)
 }
 
-// standing are the ids of the places where something of a Service may be that is to go: those written down on it, else all.
+// standing are the ids of the places where something of a Service may be that is to go: those written down on it, else all. It is an error if one of
+// them cannot be found.
 func (l *LoadBalancers) standing(ctx context.Context, s *corev1.Service) ([]string, error) {
-	if written := l.written(s); len(written) > 0 {
-		return written, nil
-	}
-	ids, err := l.all(ctx)
+	ids, err := l.located(ctx, s)
 	if err != nil {
-		l.stays(s, err, "nothing on the Service says on which gateways it has been, and one of the configuration cannot be found: correct it there, or take it out if "+
-			"it is gone from VCD, and restart the cloud controller manager")
+		l.stays(s, err, "it may have been on a gateway of the configuration that cannot be found: correct it there, or take it out if it is gone from VCD, "+
+			"and restart the cloud controller manager")
 	}
 	return ids, err
+}
+
+func (l *LoadBalancers) located(ctx context.Context, s *corev1.Service) ([]string, error) {
+	written := l.written(s)
+	if len(written) == 0 {
+		return l.all(ctx)
+	}
+	var ids []string
+	var wrong []error
+	for _, id := range written {
+		if name, open := l.open(id); open {
+			if !slices.Contains(l.configured(), name) {
+				continue
+			}
+			found, err := l.place(ctx, name)
+			if err != nil {
+				wrong = append(wrong, err)
+				continue
+			}
+			id = found
+		}
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids)+len(wrong) == 0 {
+		return l.all(ctx) // it says nothing any more
+	}
+	return ids, errors.Join(wrong...)
+}
+
+// unfound begins what is written down, in place of its id, of a place of the configuration that could not be found then; its name follows.
+const unfound = "?"
+
+// open says whether what is written down is the name of a place that could not be found, and returns it.
+func (l *LoadBalancers) open(written string) (name string, ok bool) {
+	escaped, ok := strings.CutPrefix(written, unfound)
+	if !ok {
+		return "", false
+	}
+	name, err := url.QueryUnescape(escaped)
+	return name, err == nil
+}
+
+// settled replaces names of places that could not be found by ids, as far as they were found meanwhile, and drops those that the configuration does
+// not name any more. It asks nobody.
+func (l *LoadBalancers) settled(written []string) []string {
+	var out []string
+	for _, id := range written {
+		if name, open := l.open(id); open {
+			if !slices.Contains(l.configured(), name) {
+				continue
+			}
+			id = cmp.Or(l.found.id(name), id)
+		}
+		if !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	return out
 }
 
 // nothing says whether nothing of a Service is left at a place. What was seen earlier proves only that something is: another process may have
@@ -148,11 +208,15 @@ func (l *LoadBalancers) written(s *corev1.Service) []string {
 // load balancer is of use all the same.
 func (e *ensuring) leaveOthers(ctx context.Context, status *corev1.LoadBalancerStatus) error {
 	written := e.written(e.service)
-	looked, stays := written, []string{e.at}
+	looked, stays := e.settled(written), []string{e.at}
 	if len(written) == 0 {
 		looked = e.everywhere(ctx)
 	}
 	for _, id := range looked {
+		if _, open := e.open(id); open {
+			stays = append(stays, id)
+			continue
+		}
 		if id == e.at {
 			continue
 		}
@@ -174,11 +238,18 @@ func (e *ensuring) leaveOthers(ctx context.Context, status *corev1.LoadBalancerS
 	return e.write(ctx, n)
 }
 
-// everywhere are the ids of all places that can be found: where nothing is written down, the Service may have been at any.
+// everywhere are all places: where nothing is written down, the Service may have been at any. Those that cannot be found go by their names, unless
+// the load balancer is new.
 func (e *ensuring) everywhere(ctx context.Context) []string {
 	ids, err := e.all(ctx)
-	if err != nil {
-		klog.FromContext(ctx).Error(err, "Some gateways of the configuration cannot be found: what this load balancer may have there is not looked for", "service", klog.KObj(e.service))
+	if err == nil {
+		return ids
+	}
+	klog.FromContext(ctx).Error(err, "Some gateways of the configuration cannot be found: what this load balancer may have there is looked for later", "service", klog.KObj(e.service))
+	for _, name := range e.configured() {
+		if e.found.id(name) == "" && !e.blank {
+			ids = append(ids, unfound+url.QueryEscape(name))
+		}
 	}
 	return ids
 }

@@ -75,6 +75,7 @@ func (l *LoadBalancers) giveUp(ctx context.Context, s *corev1.Service) error {
 	if err := l.removeFrom(ctx, s, places); err != nil {
 		return err
 	}
+	defer l.forget(s)
 	return (&ensuring{LoadBalancers: l, service: s}).write(ctx, note{addresses: []netip.Addr{}, places: []string{}})
 }
 

@@ -171,7 +171,8 @@ var annotations = []annotation{
 	},
 	{
 		"standing-at", "gateways", "urn:vcloud:gateway:0b4c2b5a-3f0e-4f0e-9f8e-0d1f3f6f2a11", "Written by the cloud controller manager, before it makes anything on a gateway: what the Service has is " +
-			"looked for there, also when the configuration does not name the gateway any more. Leave it alone, unless the provider has deleted such a gateway: then take its URN out.",
+			"looked for there, also when the configuration does not name the gateway any more; a `?` and a name stand for a gateway of the configuration that could not be found yet. " +
+			"Leave it alone, unless the provider has deleted such a gateway: then take its URN out.",
 		func(w *wishes, v string) error { w.standing = list(v); return nil },
 	},
 }
