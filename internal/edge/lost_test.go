@@ -1,6 +1,8 @@
 package edge_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -45,4 +47,23 @@ func TestWhatAStepRefersToIsDeletedByHand(t *testing.T) {
 			w.Expect(w.documents(tc.deleted)).To(HaveLen(len(there) + 1))
 		})
 	}
+}
+
+func TestAFloatingIPThatSomebodyGaveBackIsAllocatedAgain(t *testing.T) {
+	w := newWorld(t, vcdsim.IPSpaces())
+	d := wish(service("c1", "web"), 80)
+	address := w.insist(&d).Status.Addresses
+	mine := func() []vcdsim.IPAllocation {
+		return slices.DeleteFunc(w.sim.State().Model.IPSpaces[0].Allocations, func(a vcdsim.IPAllocation) bool { return !strings.Contains(a.Description, d.Owner.UID) })
+	}
+	w.Expect(mine()).To(HaveLen(1))
+	w.sim.Edit(func(e *vcdsim.Editor) {
+		p := &e.Model.IPSpaces[0]
+		p.Allocations = slices.DeleteFunc(p.Allocations, func(a vcdsim.IPAllocation) bool { return strings.Contains(a.Description, d.Owner.UID) })
+	})
+	w.restart()
+
+	w.Expect(w.insist(&d).Status.Addresses).To(Equal(address))
+
+	w.Expect(mine()).To(ConsistOf(HaveField("Value", address[0].String())))
 }

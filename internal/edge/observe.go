@@ -96,7 +96,7 @@ func (l *look) whose(kind lb.Kind, name, description string) (m lb.Marker, ours 
 
 func (l *look) basics(ctx context.Context) error {
 	f, err := l.gateway.fact(ctx, l.session)
-	l.out.Gateway.ID, l.out.Gateway.Name = l.gateway.id, f.gateway.Name
+	l.out.Gateway.ID, l.out.Gateway.Name, l.out.Gateway.UsesSpaces = l.gateway.id, f.gateway.Name, len(f.spaces) > 0
 	return err
 }
 

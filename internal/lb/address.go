@@ -79,6 +79,7 @@ func (p *planner) addresses() {
 		}
 		if a, ok := p.standing(f); ok {
 			p.external[f] = a
+			p.unclaimed(a)
 			return false
 		}
 		if !p.inward && !p.need(Addresses) {
@@ -115,6 +116,7 @@ func ofFamily(list []netip.Addr, f Family) (netip.Addr, bool) {
 func (p *planner) requested(f Family, a netip.Addr) {
 	p.external[f] = a
 	if p.count(a) > 0 {
+		p.unclaimed(a)
 		return
 	}
 	if !p.inward && !p.need(Addresses) {
@@ -125,6 +127,14 @@ func (p *planner) requested(f Family, a netip.Addr) {
 		return
 	}
 	p.fresh[f] = true
+}
+
+// unclaimed asks for the IP Spaces if an address that the load balancer has is not allocated: if it is one of theirs, somebody has given it back,
+// and somebody else may get it.
+func (p *planner) unclaimed(a netip.Addr) {
+	if _, allocated := p.claimOf(a); !allocated && p.o.Gateway.UsesSpaces && !p.inward {
+		p.need(Addresses)
+	}
 }
 
 // count says how many objects of the owner put an address before clients.

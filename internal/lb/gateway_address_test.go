@@ -38,3 +38,37 @@ func TestTheGatewaysOwnAddress(t *testing.T) {
 		})
 	}
 }
+
+func TestAnAddressOfAnIPSpaceThatSomebodyGaveBackIsAllocatedAgain(t *testing.T) {
+	for _, asked := range []bool{false, true} {
+		g := NewWithT(t)
+		d := ourService()
+		if asked {
+			d.Requested = []netip.Addr{ip("198.51.100.1")}
+		}
+		m := made(t, &d, withSpaces)
+		g.Expect(m.next(d).Steps).To(BeEmpty())
+
+		m.claims = nil
+
+		g.Expect(brief(m.next(d))).To(Equal([]string{"create ip-allocation 198.51.100.1", "mark ip-allocation 198.51.100.1"}))
+		_, err := m.converge(&d, -1)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(m.claims).To(HaveLen(1))
+	}
+}
+
+func TestAnAddressThatCannotBeHadAgainIsToldAndNotAskedForAgainAndAgain(t *testing.T) {
+	g := NewWithT(t)
+	d := ourService()
+	m := made(t, &d, withSpaces)
+	m.claims = nil
+	o := m.observe(Query{Owner: d.Owner, Facts: Addresses})
+	o.Taken = append(o.Taken, Use{Address: ip("198.51.100.1"), Kind: KindAddress, Name: "another organization"})
+
+	plan := Make(d, o, m.caps)
+
+	g.Expect(plan.Steps).To(BeEmpty())
+	g.Expect(plan.Notices).To(ConsistOf(HaveField("Reason", AddressTaken)))
+	g.Expect(plan.Status.Addresses).To(ConsistOf(ip("198.51.100.1")), "clients know no other")
+}

@@ -94,6 +94,8 @@ type Gateway struct {
 	Used []UsedAddress
 	// Spaces are the IP Spaces whose floating IPs the gateway can use; empty without IP Spaces.
 	Spaces []Space
+	// UsesSpaces says that there are some. It is always known.
+	UsesSpaces bool
 	// Groups are the service engine groups assigned to the gateway.
 	Groups []EngineGroup
 }

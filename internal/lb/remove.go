@@ -39,11 +39,20 @@ func (p *planner) claim(a netip.Addr) {
 	switch {
 	case allocated && p.begun(c) && !p.mine(c):
 		p.mark(c, p.d.Owner)
+	case !allocated && inSpace && p.withheld(a):
+		p.notice(AddressTaken, "the address %s is not allocated any more, and cannot be had again, as another organization has it, or this one may have no more of the "+
+			"IP Space %q: clients may not reach it; request another address", a, space.Name)
 	case !allocated && inSpace && !p.sharedBy(a):
 		spec := AddressSpec{Space: space, Value: a, Description: Marker{Owner: p.d.Owner}.String()}
 		p.step(phaseClaim, Step{Verb: Create, Kind: KindAddress, Name: a.String(), Address: &spec})
 		p.step(phaseClaim, Step{Verb: Mark, Kind: KindAddress, Name: a.String(), Address: &spec})
 	}
+}
+
+// withheld says whether it was found out that an address that the load balancer has cannot be allocated.
+func (p *planner) withheld(a netip.Addr) bool {
+	space, _ := p.spaceOf(a)
+	return slices.ContainsFunc(p.o.Taken, func(u Use) bool { return u.Address == a && u.Kind == KindAddress }) || p.problemOfSpace(a, space) != nil
 }
 
 func (p *planner) sharedBy(a netip.Addr) bool {
