@@ -30,7 +30,7 @@ func TestLoadBalancersGoWithTheirCluster(t *testing.T) {
 		name string
 		run  func(*testing.T)
 	}{
-		{"also what a cloud controller manager that works on makes again", testMadeAgain},
+		{"on all gateways, also what a cloud controller manager that works on makes again", testMadeAgain},
 		{"also if the manager is killed at each step", testKilledWhileRemoving},
 		{"but not if somebody says that they stay", testLoadBalancersKept},
 	} {
@@ -45,6 +45,7 @@ func testMadeAgain(t *testing.T) {
 	t.Helper()
 	c := newCaretaker(t, house.crew)
 	c.serves()
+	c.servesFurther()
 	c.delete()
 	c.g.Eventually(func() (bool, error) { // What it makes again before we look, the last look removes, and another one follows.
 		last, err := c.lastLook()
@@ -116,6 +117,20 @@ func (c *caretaker) serves() {
 		g.Expect(service.Status.LoadBalancer.Ingress).To(HaveLen(1))
 	}, patience, "100ms").Should(Succeed())
 	c.g.Expect(c.made()).To(HaveLen(2*2+1), "a pool and a virtual service for each port, and the IP set of the cluster")
+}
+
+// servesFurther waits until the cloud controller manager has made a load balancer on the further gateway, which it knows from what the manager wrote.
+func (c *caretaker) servesFurther() {
+	c.t.Helper()
+	service := c.service("api")
+	metav1.SetMetaDataAnnotation(&service.ObjectMeta, "service.beta.kubernetes.io/vcloud-gateway", further)
+	c.g.Expect(house.client.Create(c.t.Context(), service)).To(Succeed())
+	c.t.Cleanup(func() { c.dropService("api") })
+	c.g.Eventually(func(g Gomega) {
+		g.Expect(c.life.get(service)).To(Succeed())
+		g.Expect(service.Status.LoadBalancer.Ingress).To(ConsistOf(HaveField("IP", HavePrefix("203.0.113.2"))), "an address of that gateway")
+	}, patience, "100ms").Should(Succeed())
+	c.g.Expect(c.made()).To(HaveLen(2*(2*2+1)), "each gateway has its own IP set")
 }
 
 // tellsThatItIsRefused changes the password of the cloud controller manager in VCD: its pod and a Service that waits tell people, each once.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -28,6 +29,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack/process"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/world"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
 // clusterLabel is on the Nodes and Services of a caretaker's cluster.
@@ -53,11 +55,27 @@ var buildCCM = sync.OnceValues(func() (string, error) {
 	return path, world.Build(context.Background(), house.Root, "./cmd/cpi", path)
 })
 
-// newCaretaker brings up a cluster whose cloud controller manager has an identity of its own.
+// further is the edge gateway that caretakers' clusters have besides that of their nodes, and the name that Services choose it by.
+const further = "dmz"
+
+// withFurtherGateway adds it to the first VDC, with addresses of its own.
+func withFurtherGateway(c *vcdsim.Config) {
+	vdc := &c.Model.Orgs[1].VDCs[0]
+	gateway := vdc.EdgeGateways[0]
+	gateway.Name, gateway.Uplinks = further, []vcdsim.Uplink{{Network: "internet", Subnets: []vcdsim.UplinkSubnet{{
+		Gateway: netip.MustParsePrefix("203.0.113.1/24"), Primary: netip.MustParseAddr("203.0.113.200"),
+		Addresses: []vcdsim.Range{{From: netip.MustParseAddr("203.0.113.200"), To: netip.MustParseAddr("203.0.113.210")}},
+	}}}}
+	vdc.EdgeGateways = append(vdc.EdgeGateways, gateway)
+}
+
+// newCaretaker brings up a cluster whose cloud controller manager has an identity of its own, and a further gateway. It looks at load balancers
+// when something changes only: what it makes is to be foreseen.
 func newCaretaker(t *testing.T, c crew) *caretaker {
 	t.Helper()
-	l := newLife(t, c, 1)
+	l := newLife(t, c, 1, withFurtherGateway)
 	l.ccmIdentity = l.name + "-ccm"
+	l.balancer = map[string]any{"gateways": []any{map[string]any{"name": further, "edgeGateway": further}}, "driftIntervalSeconds": int64(3600)}
 	user := l.State().Model.Orgs[1].Users[2]
 	l.create(&corev1.Secret{ObjectMeta: l.meta(l.ccmIdentity), StringData: map[string]string{
 		infrav1.SecretUsername: user.Name, infrav1.SecretPassword: user.Password, infrav1.SecretCABundle: string(l.CA()),

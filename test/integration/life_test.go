@@ -37,7 +37,8 @@ type life struct {
 	name, endpoint string
 	controlPlanes  int
 	workers        int
-	ccmIdentity    string // of the cloud controller manager; empty: that of the cluster
+	ccmIdentity    string         // of the cloud controller manager; empty: that of the cluster
+	balancer       map[string]any // what the VCDCluster says of load balancers; nil: what is in the template
 }
 
 // newLife prepares a site for a whole cluster.
@@ -100,6 +101,9 @@ func (l *life) adapt(object *unstructured.Unstructured) {
 	case "VCDCluster":
 		if l.ccmIdentity != "" {
 			put(l.ccmIdentity, "spec", "cloudProvider", "identityRef", "name")
+		}
+		for key, value := range l.balancer {
+			put(value, "spec", "loadBalancer", key)
 		}
 	case "KubeadmControlPlane":
 		put(l.crew.label, "spec", "machineTemplate", "metadata", "labels", clusterv1.WatchLabel)
