@@ -138,7 +138,7 @@ func (r *run) mark(ctx context.Context) error {
 	}
 	spec := r.step.Address
 	task, err := r.session.MarkFloatingIP(ctx, c.space.ID, c.ID, func(now vcd.FloatingIP) (vcd.UsageState, string, error) {
-		if r.foreign(now.Description) || now.Description != c.Description && now.Description != spec.Description {
+		if now.Description != spec.Former && now.Description != spec.Description {
 			return "", "", failed(lb.ErrBusy, "the address is somebody else's")
 		}
 		return vcd.UsedManual, spec.Description, nil

@@ -141,6 +141,8 @@ type AddressSpec struct {
 	Space       Ref
 	Value       netip.Addr
 	Description string
+	// Former is what was written there before, for Mark: what somebody else has written meanwhile stays.
+	Former string
 }
 
 // A CertificateSpec is a certificate to import; the step's Name is its alias.

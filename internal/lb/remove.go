@@ -60,7 +60,7 @@ func (p *planner) sharedBy(a netip.Addr) bool {
 }
 
 func (p *planner) mark(c Claim, owner Owner) {
-	spec := AddressSpec{Space: c.Space, Value: c.Value}
+	spec := AddressSpec{Space: c.Space, Value: c.Value, Former: c.Description}
 	if owner != (Owner{}) {
 		spec.Description = Marker{Owner: owner}.String()
 	}
