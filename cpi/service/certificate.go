@@ -2,6 +2,7 @@ package service
 
 import (
 	"crypto/tls"
+	"encoding/pem"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -56,5 +57,16 @@ func (b *builder) imported(name string) lb.Certificate {
 	if _, err := tls.X509KeyPair(chain, key); err != nil {
 		b.refuse(BadSecret, "the Secret %q holds no valid certificate with its key: put a PEM chain in %s and its key in %s", name, corev1.TLSCertKey, corev1.TLSPrivateKeyKey)
 	}
-	return lb.Certificate{Chain: string(chain), Key: string(key), Source: "Secret " + name}
+	return lb.Certificate{Chain: string(certificatesOf(chain)), Key: string(key), Source: "Secret " + name}
+}
+
+// certificatesOf leaves of PEM only the certificates: some put the key into the same file, which the library shows to all who may look.
+func certificatesOf(bundle []byte) []byte {
+	var out []byte
+	for block, rest := pem.Decode(bundle); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type == "CERTIFICATE" {
+			out = append(out, pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes})...)
+		}
+	}
+	return out
 }

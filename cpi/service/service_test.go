@@ -112,6 +112,7 @@ func TestApplications(t *testing.T) {
 func TestCertificates(t *testing.T) {
 	chain, key := certificate(t)
 	secret := &corev1.Secret{Data: map[string][]byte{corev1.TLSCertKey: []byte(chain), corev1.TLSPrivateKeyKey: []byte(key)}}
+	together := &corev1.Secret{Data: map[string][]byte{corev1.TLSCertKey: []byte("for the shop\n" + key + chain), corev1.TLSPrivateKeyKey: []byte(key)}}
 	broken := &corev1.Secret{Data: map[string][]byte{corev1.TLSCertKey: []byte(chain)}}
 	tests := []struct {
 		name     string
@@ -131,6 +132,10 @@ func TestCertificates(t *testing.T) {
 		},
 		{
 			name: "that of a Secret for the port", mod: annotated("tls-secret", "80=other, 443=shop-tls"), secrets: map[string]*corev1.Secret{"shop-tls": secret},
+			want: lb.Certificate{Chain: chain, Key: key, Source: "Secret shop-tls"},
+		},
+		{
+			name: "that of a Secret, without the key that somebody has put beside it", mod: annotated("tls-secret", "shop-tls"), secrets: map[string]*corev1.Secret{"shop-tls": together},
 			want: lb.Certificate{Chain: chain, Key: key, Source: "Secret shop-tls"},
 		},
 		{name: "none of a Secret that is not there", mod: annotated("tls-secret", "shop-tls"), reason: BadSecret},
