@@ -3,7 +3,10 @@ package cpi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -162,13 +165,26 @@ func (l *LoadBalancers) reportOrphans(ctx context.Context) {
 			log.Error(err, "Looking for load balancers without a Service", "place", place)
 			continue
 		}
+		var orphans []string
 		for _, o := range owners {
 			if !o.WholeCluster() && !o.Old() && !l.known(o) {
 				log.Info("A load balancer has no Service: remove its objects in the cloud if no other cluster has this cluster's id", "place", place, "owner", o.String(),
 					"uid", o.UID, "name", lb.LoadBalancerName(o))
+				orphans = append(orphans, fmt.Sprintf("%s (uid %s)", o, o.UID))
 			}
 		}
+		l.tellOrphans(place, orphans)
 	}
+}
+
+// tellOrphans tells people of load balancers that no Service owns, again as often as they are looked for.
+func (l *LoadBalancers) tellOrphans(place string, orphans []string) {
+	if len(orphans) == 0 || l.opts.Self == nil {
+		return
+	}
+	slices.Sort(orphans)
+	l.opts.Recorder.Event(l.opts.Self, corev1.EventTypeWarning, reasonOrphans, cut(fmt.Sprintf("%d load balancers at %s have the id of this cluster and no Service: remove what their descriptions "+
+		"name there, unless another cluster was given the same id by mistake: %s", len(orphans), place, strings.Join(orphans, ", "))))
 }
 
 func (l *LoadBalancers) known(o lb.Owner) bool {

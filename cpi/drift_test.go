@@ -8,6 +8,8 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 )
 
 func TestDriftIsRepairedAndPublished(t *testing.T) {
@@ -31,6 +33,26 @@ func TestDriftIsRepairedAndPublished(t *testing.T) {
 	b.Eventually(b.clock.HasWaiters).Should(BeTrue())
 	b.clock.Step(2 * usualDrift)
 	b.Eventually(b.balancer.left).Should(Equal(2))
+}
+
+func TestLoadBalancersWithoutAServiceAreTold(t *testing.T) {
+	s := balanced("web")
+	b := newBench(t, s)
+	owner := func(name string) lb.Owner {
+		return lb.Owner{Cluster: "c1", Namespace: "shop", Name: name, UID: name + "-uid"}
+	}
+	b.balancer.owners = map[string][]lb.Owner{
+		"main": {{Cluster: "c1"}, {Cluster: "c1", Name: "old"}, owner("web")}, "slow": {owner("web"), owner("lost"), owner("gone")},
+	}
+	b.them.reportOrphans(t.Context())
+	b.Expect(b.told()).To(BeEmpty(), "nobody is told where to tell it")
+	b.them.opts.Self = &corev1.ObjectReference{Kind: "Pod", Name: "ccm"}
+
+	b.them.reportOrphans(t.Context())
+
+	b.Expect(b.told()).To(ConsistOf(And(HavePrefix("Warning LoadBalancersWithoutService 2 load balancers at slow"),
+		HaveSuffix("shop/gone (uid gone-uid), shop/lost (uid lost-uid)"))))
+	b.Expect(b.balancer.runs).To(BeEmpty())
 }
 
 func TestANodeThatGetsAnotherAddressIsFollowed(t *testing.T) {

@@ -50,6 +50,8 @@ type LoadBalancerOptions struct {
 	// Synced say that Services and Nodes is complete; nothing is repaired before.
 	Synced   []cache.InformerSynced
 	Recorder record.EventRecorder
+	// Self is where people look for us: it is told of load balancers without a Service; nil: the log only.
+	Self *corev1.ObjectReference
 	// AtOnce is how many load balancers of one place are worked on at once; 0: 5. The others are asked to come again, so that a slow place does
 	// not hold up the others.
 	AtOnce int

@@ -42,8 +42,9 @@ type fakeBalancer struct {
 	lagging bool          // what is written is not seen
 	stale   bool          // what was seen earlier shows nothing
 	old     bool
-	lost    map[string]error  // why places cannot be found, by name
-	gone    map[string]error  // why nothing is seen at places, by id
+	lost    map[string]error // why places cannot be found, by name
+	gone    map[string]error // why nothing is seen at places, by id
+	owners  map[string][]lb.Owner
 	same    map[string]string // ids of places, by name; else it is the name, or main
 }
 
@@ -167,7 +168,9 @@ func (f *fakeBalancer) Run(ctx context.Context, place string, s lb.Step) error {
 	return nil
 }
 
-func (f *fakeBalancer) Owners(context.Context, string) ([]lb.Owner, error) { return nil, nil }
+func (f *fakeBalancer) Owners(_ context.Context, place string) ([]lb.Owner, error) {
+	return f.owners[place], nil
+}
 
 func (f *fakeBalancer) left() int {
 	f.mu.Lock()

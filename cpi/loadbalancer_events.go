@@ -21,6 +21,8 @@ const (
 	reasonLeft = "LoadBalancerLeftBehind"
 	// reasonStays is for what cannot be removed with its Service until somebody does something.
 	reasonStays = "LoadBalancerStays"
+	// reasonOrphans is for load balancers that no Service owns.
+	reasonOrphans = "LoadBalancersWithoutService"
 	// reasonPlan is for plans of dry runs.
 	reasonPlan = "LoadBalancerPlan"
 	// reasonHealed is for wishes that can be met again.

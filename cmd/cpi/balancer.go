@@ -33,7 +33,7 @@ func (p *program) loadBalancers(c *cloudconfig.CompletedConfig, sessions *cpivcd
 	}
 	nodes, services := c.SharedInformers.Core().V1().Nodes(), c.SharedInformers.Core().V1().Services()
 	balancers := cpi.NewLoadBalancers(cpi.LoadBalancerOptions{
-		Balancer: balancer, Defaults: serviceDefaults(p.config), Client: c.Client, Recorder: c.EventRecorder, Drift: b.Drift,
+		Balancer: balancer, Defaults: serviceDefaults(p.config), Client: c.Client, Recorder: c.EventRecorder, Self: p.flags.self(), Drift: b.Drift,
 		Services: services.Lister(), Nodes: nodes.Lister(), NodeInformer: nodes.Informer(),
 		Synced: []cache.InformerSynced{services.Informer().HasSynced, nodes.Informer().HasSynced},
 	})
