@@ -39,18 +39,18 @@ func variables(s suite) map[string]string {
 // intervals are how long the specs wait, and how often they look.
 func intervals() map[string][]string {
 	return map[string][]string{
-		"default/wait-cluster":                         {"3m", "1s"},
-		"default/wait-control-plane":                   {"5m", "1s"},
-		"default/wait-worker-nodes":                    {"5m", "1s"},
-		"default/wait-delete-cluster":                  {"3m", "1s"},
-		"default/wait-machine-upgrade":                 {"5m", "1s"},
-		"default/wait-control-plane-upgrade":           {"5m", "1s"},
-		"default/wait-machine-deployment-upgrade":      {"5m", "1s"},
+		"default/wait-cluster":                         {"10m", "1s"},
+		"default/wait-control-plane":                   {"10m", "1s"},
+		"default/wait-worker-nodes":                    {"10m", "1s"},
+		"default/wait-delete-cluster":                  {"10m", "1s"},
+		"default/wait-machine-upgrade":                 {"10m", "1s"},
+		"default/wait-control-plane-upgrade":           {"10m", "1s"},
+		"default/wait-machine-deployment-upgrade":      {"10m", "1s"},
 		"default/wait-machine-pool-upgrade":            {"10s", "1s"},
-		"default/wait-machine-remediation":             {"3m", "1s"},
-		"default/wait-nodes-ready":                     {"3m", "1s"},
+		"default/wait-machine-remediation":             {"10m", "1s"},
+		"default/wait-nodes-ready":                     {"10m", "1s"},
 		"default/wait-machine-pool-nodes":              {"10s", "1s"},
-		"default/wait-resource-versions-become-stable": {"4m", "10s"},
+		"default/wait-resource-versions-become-stable": {"10m", "10s"},
 		"default/wait-resource-versions-remain-stable": {"1m", "5s"},
 	}
 }

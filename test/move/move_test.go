@@ -4,11 +4,17 @@ package move
 import (
 	"bytes"
 	"context"
+	"encoding/pem"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +22,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,7 +37,7 @@ import (
 const (
 	name      = "traveller"
 	namespace = "default"
-	patience  = 3 * time.Minute
+	patience  = 10 * time.Minute // for a whole cluster
 )
 
 func TestARunningClusterMovesAndComesBack(t *testing.T) {
@@ -158,20 +167,53 @@ func (s *scene) move(from, to house) {
 	s.Expect(err).NotTo(HaveOccurred())
 }
 
-// killedMove runs clusterctl move and kills it as soon as something is seen.
+// killedMove runs clusterctl move and kills it as soon as something is seen. It gets no answer any more from then on: however busy the machine
+// is, it does not come to its end before.
 func (s *scene) killedMove(from, to house, seen func() bool) {
 	s.t.Helper()
 	ctx, cancel := context.WithCancel(s.t.Context())
 	defer cancel()
+	reached := make(chan struct{})
+	kubeconfig := s.answersUntil(from, seen, reached)
 	cmd := exec.CommandContext(ctx, from.Bin(programs.Clusterctl), "move", "--namespace="+namespace,
-		"--kubeconfig="+from.Kubeconfig(), "--to-kubeconfig="+to.Kubeconfig(), "--config="+filepath.Join(from.Dir(), "clusterctl", "clusterctl.yaml"))
+		"--kubeconfig="+kubeconfig, "--to-kubeconfig="+to.Kubeconfig(), "--config="+filepath.Join(from.Dir(), "clusterctl", "clusterctl.yaml"))
 	cmd.Env = append(cmd.Environ(), "CLUSTERCTL_DISABLE_VERSIONCHECK=true")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	s.Expect(cmd.Start()).To(Succeed())
-	s.Eventually(seen, patience, "2ms").Should(BeTrue(), "%s", &out)
+	s.Eventually(reached, patience).Should(BeClosed(), "%s", &out)
 	s.Expect(cmd.Process.Kill()).To(Succeed())
-	s.Expect(cmd.Wait()).To(MatchError(ContainSubstring("killed")), "clusterctl was too quick to be killed: %s", &out)
+	s.Expect(cmd.Wait()).To(MatchError(ContainSubstring("killed")), "clusterctl ended by itself: %s", &out)
+}
+
+// answersUntil serves the API server of a management cluster until something is seen, and tells then that the request at hand and all after it
+// are held. It returns the path of a kubeconfig for it.
+func (s *scene) answersUntil(h house, seen func() bool, reached chan<- struct{}) string {
+	s.t.Helper()
+	target, err := url.Parse(h.RESTConfig().Host)
+	s.Expect(err).NotTo(HaveOccurred())
+	transport, err := rest.TransportFor(h.RESTConfig())
+	s.Expect(err).NotTo(HaveOccurred())
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: transport, FlushInterval: -1}
+	tell := sync.OnceFunc(func() { close(reached) })
+	front := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if seen() {
+			tell()
+			<-r.Context().Done() // until it is killed
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	s.t.Cleanup(front.Close)
+	config := clientcmdapi.NewConfig()
+	config.Clusters["c"] = &clientcmdapi.Cluster{
+		Server: front.URL, CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: front.Certificate().Raw}),
+	}
+	config.Contexts["c"] = &clientcmdapi.Context{Cluster: "c"}
+	config.CurrentContext = "c"
+	path := filepath.Join(s.t.TempDir(), "kubeconfig")
+	s.Expect(clientcmd.WriteToFile(*config, path)).To(Succeed())
+	return path
 }
 
 // pause pauses a cluster, or goes on.

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/certs"
 	"sigs.k8s.io/cluster-api/util/secret"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testtime"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/workload"
 )
 
@@ -43,7 +44,7 @@ func (b *bed) etcdMember(ctx context.Context, w *workload.Workloads, node string
 	roots := x509.NewCertPool()
 	roots.AddCert(ca)
 	client, err := clientv3.New(clientv3.Config{
-		Endpoints: []string{"etcd-" + node}, DialTimeout: 5 * time.Second, Logger: zap.NewNop(),
+		Endpoints: []string{"etcd-" + node}, DialTimeout: testtime.Patience, Logger: zap.NewNop(),
 		DialOptions: []grpc.DialOption{grpc.WithContextDialer(forwarder(config))},
 		TLS: &tls.Config{
 			MinVersion: tls.VersionTLS12, RootCAs: roots,
@@ -54,7 +55,7 @@ func (b *bed) etcdMember(ctx context.Context, w *workload.Workloads, node string
 	b.t.Cleanup(func() { _ = client.Close() })
 	status, err := client.Status(ctx, "etcd-"+node)
 	b.must(err)
-	return &etcd.Client{EtcdClient: client, LeaderID: status.Leader, CallTimeout: 5 * time.Second}
+	return &etcd.Client{EtcdClient: client, LeaderID: status.Leader, CallTimeout: testtime.Patience}
 }
 
 // forwarder dials through port forwards, each time with a dialer of its own: one cannot be used twice at once, as gRPC would.
