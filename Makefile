@@ -106,7 +106,7 @@ bench-ccm: stack ## Measure the memory of the cloud controller manager with 500 
 
 .PHONY: conformance
 conformance: ## Run the tests of VMware's own clients against the simulator.
-	cd test/conformance && $(GO) test -timeout 6m -v ./...
+	cd test/conformance && $(GO) test -timeout $(TIMEOUT) -v ./...
 
 .PHONY: stack
 stack: ## Build what the tests in test/ run on (minutes the first time, cached then).
