@@ -2,13 +2,16 @@ package monitoring
 
 import (
 	"context"
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	dto "github.com/prometheus/client_model/go"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -91,13 +94,13 @@ func (k known) add(family *dto.MetricFamily) {
 }
 
 // exerciseClient makes a VM in a simulated VCD, is refused, is told to wait, and finds the site gone.
-func exerciseClient(t *testing.T, registry prometheus.Registerer) {
+func exerciseClient(t *testing.T, registry *prometheus.Registry) {
 	t.Helper()
 	g := NewWithT(t)
 	sim, err := vcdsim.New(vcdsim.Config{Model: vcdsim.K8sTenant(), Profile: vcdsim.Instant, Seed: 1})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(sim.Start()).To(Succeed())
-	pool := vcd.NewPool(vcd.PoolOptions{Metrics: registry, TaskPoll: 20 * time.Millisecond, RequestsPerSecond: 500, Burst: 1})
+	pool := vcd.NewPool(vcd.PoolOptions{Metrics: registry, TaskPoll: 20 * time.Millisecond, RequestsPerSecond: 100, Burst: 1})
 	ctx := t.Context()
 	config := vcd.Config{
 		Site: sim.URL(), Org: "acme", CABundle: sim.CA(), Version: "1", Credentials: vcd.Credentials{Username: "capvcd", Password: "password"},
@@ -116,12 +119,28 @@ func exerciseClient(t *testing.T, registry prometheus.Registerer) {
 	_, err = s.FindVDC(ctx, "nowhere")
 	g.Expect(err).To(MatchError(vcd.ErrNotFound))
 
+	waitForTurns(t, s, registry)
+
 	g.Expect(sim.Close()).To(Succeed())
 	for range 3 {
 		_, err = s.FindVDC(ctx, "nowhere")
 		g.Expect(err).To(MatchError(vcd.ErrUnavailable))
 	}
 	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(ctx)) })
+}
+
+// waitForTurns has so many calls made at once that some wait for their turn, which those that are made one after the other need not do where
+// each takes long.
+func waitForTurns(t *testing.T, s *vcd.Session, registry prometheus.Gatherer) {
+	t.Helper()
+	NewWithT(t).Eventually(func() (int, error) {
+		var calls sync.WaitGroup
+		for i := range 8 {
+			calls.Go(func() { _, _ = s.FindVDC(t.Context(), fmt.Sprint("nowhere-", i)) }) // It is not there.
+		}
+		calls.Wait()
+		return testutil.GatherAndCount(registry, "capvcd_vcd_wait_seconds_total")
+	}, time.Minute).ShouldNot(BeZero())
 }
 
 func makeVM(t *testing.T, s *vcd.Session, vdc vcd.VDC) {
