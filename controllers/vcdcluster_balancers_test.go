@@ -97,10 +97,11 @@ func (w *balanced) byHand(cluster string, kinds ...lb.Kind) {
 	}
 }
 
-// hurry lets the clock of the reconciler go so much faster that nobody waits for the last look.
+// hurry lets the clock of the reconciler go so much faster that nobody waits long for the last look; but not so fast that an hour, after which
+// it gives up, may pass between two passes on a busy machine.
 func (w *balanced) hurry() {
 	began := time.Now()
-	w.cluster.Now = func() time.Time { return began.Add(1000 * time.Since(began)) }
+	w.cluster.Now = func() time.Time { return began.Add(60 * time.Since(began)) }
 }
 
 // loseNetworks deletes the networks of the cluster's VDC.
