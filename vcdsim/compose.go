@@ -143,7 +143,7 @@ func (r *request) newVM(vdc *VDC, v *VApp, tpl *Template, t *TemplateVM, item *x
 		ID: r.sim.ids.next("vm"), Name: name, Description: item.Str("VmGeneralParams", "Description"), VAppID: v.ID,
 		Status: Unresolved, Created: r.sim.clock.Now(), OS: t.OS, HardwareVersion: defaultHardware,
 		CPUs: t.CPUs, CoresPerSocket: 1, MemoryMiB: t.MemoryMiB, ExtraConfig: map[string]string{}, Metadata: map[string]Metadata{},
-		Properties: map[string]string{}, Customization: Customization{ComputerName: computerName(name)},
+		Properties: map[string]Property{}, Customization: Customization{ComputerName: computerName(name)},
 		TemplateID: tpl.ID, TemplateName: tpl.Name, KubernetesVersion: tpl.KubernetesVersion,
 	}
 	if err := r.choosePolicies(vdc, vm, item); err != nil {
@@ -300,17 +300,4 @@ func readNIC(c *xmltree.Node) NIC {
 		nic.Address = c.Str("IpAddress")
 	}
 	return nic
-}
-
-// readProperties reads a product section.
-func readProperties(section *xmltree.Node) map[string]string {
-	out := map[string]string{}
-	for _, p := range section.All("Property") {
-		value := p.Attr("value")
-		if v := p.At("Value"); v != nil {
-			value = v.Attr("value")
-		}
-		out[p.Attr("key")] = value
-	}
-	return out
 }

@@ -92,7 +92,7 @@ func (s *Simulator) fleetVM(vdc *VDC, v *VApp, tpl *Template, t *TemplateVM, num
 	vm := &VM{
 		ID: s.ids.next("vm"), Name: name, VAppID: v.ID, Status: PoweredOn, Deployed: true, Created: s.clock.Now(),
 		OS: t.OS, HardwareVersion: defaultHardware, CPUs: t.CPUs, CoresPerSocket: 1, MemoryMiB: t.MemoryMiB,
-		ExtraConfig: map[string]string{}, Metadata: map[string]Metadata{}, Properties: map[string]string{},
+		ExtraConfig: map[string]string{}, Metadata: map[string]Metadata{}, Properties: map[string]Property{},
 		Customization: Customization{ComputerName: computerName(name)}, StorageProfileID: vdc.defaultProfile(),
 		SizingPolicyID: s.store.defaultSizing(vdc), TemplateID: tpl.ID, TemplateName: tpl.Name, KubernetesVersion: tpl.KubernetesVersion,
 		Boot: Boot{Generation: 1, Up: true, Hostname: computerName(name)},

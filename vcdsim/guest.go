@@ -56,6 +56,7 @@ type GuestReport struct {
 func (s *Simulator) boot(vm *VM) {
 	d := s.profile.jittered(durationGuestBoot, 0, s.ids.rng)
 	vm.Boot = Boot{Generation: vm.Boot.Generation + 1, Due: s.clock.Now().Add(d)}
+	vm.BootOptions.EnterBIOS = false
 	id, generation := vm.ID, vm.Boot.Generation
 	if d <= 0 {
 		s.pending = append(s.pending, func() { s.bootNow(id, generation) })
@@ -118,7 +119,7 @@ func (s *Simulator) guestView(vm *VM) GuestVM {
 	vapp := s.store.vapps[vm.VAppID]
 	out := GuestVM{
 		ID: c.ID, Name: c.Name, VAppName: vapp.Name, OS: c.OS, CPUs: c.CPUs, MemoryMiB: c.MemoryMiB, ExtraConfig: c.ExtraConfig,
-		Properties: c.Properties, TemplateName: c.TemplateName, KubernetesVersion: c.KubernetesVersion,
+		Properties: propertyValues(c.Properties), TemplateName: c.TemplateName, KubernetesVersion: c.KubernetesVersion,
 	}
 	for _, nic := range c.NICs {
 		g := GuestNIC{Index: nic.Index, MAC: nic.MAC, Network: nic.Network, Mode: nic.Mode, Primary: nic.Index == c.PrimaryNIC}

@@ -29,6 +29,8 @@ type Work struct {
 	Affinity *AffinityRule // what a rule becomes
 	Describe *string       // new description
 
+	Properties map[string]Property
+
 	// Of what cloudapi keeps as JSON.
 
 	Document string         // its id
@@ -38,7 +40,7 @@ type Work struct {
 
 // forget drops what only doing the work needs: tasks are kept long after, and what is written to VMs is large and secret.
 func (w *Work) forget() {
-	w.Networks, w.Change, w.Metadata, w.DiskSpec, w.Affinity, w.Body = nil, nil, nil, nil, nil, nil
+	w.Networks, w.Change, w.Metadata, w.DiskSpec, w.Affinity, w.Body, w.Properties = nil, nil, nil, nil, nil, nil, nil
 }
 
 // Operations by key.
@@ -50,6 +52,7 @@ const (
 	opUpdateVApp  = "updateVApp"
 	opNetworks    = "networks"
 	opLease       = "lease"
+	opProducts    = "products"
 	opDeleteVApp  = "deleteVApp"
 	opDeploy      = "deploy"
 	opUndeploy    = "undeploy"
@@ -90,6 +93,7 @@ func operations() map[string]operation {
 		opUpdateVApp:   {"vdcUpdateVapp", "VDC_UPDATE_VAPP", "Updating Virtual Application", durationCompose, 0, (*Simulator).commitCompose, nil},
 		opNetworks:     {"vdcUpdateVappNetworkSection", "VDC_UPDATE_VAPP_NETWORK_SECTION", "Updating network section of Virtual Application", durationNetworks, 0, (*Simulator).commitCompose, nil},
 		opLease:        {"vappUpdateLease", "VDC_UPDATE_VAPP", "Updating lease of Virtual Application", durationLease, 0, (*Simulator).commitLease, nil},
+		opProducts:     {"vappUpdateProductSections", "VDC_UPDATE_VAPP", "Updating product sections of Virtual Application", durationLease, 0, (*Simulator).commitProducts, nil},
 		opDeleteVApp:   {"vdcDeleteVapp", "VDC_DELETE_VAPP", "Deleting Virtual Application", durationDelete, 0, (*Simulator).commitDeleteVApp, nil},
 		opDeploy:       {"vappDeploy", "VAPP_DEPLOY", "Starting", durationPowerOn, 0, (*Simulator).commitPower, nil},
 		opUndeploy:     {"vappUndeployPowerOff", "VAPP_UNDEPLOY_POWER_OFF", "Stopping", durationUndeploy, 0, (*Simulator).commitPower, nil},

@@ -15,6 +15,7 @@ type vmChange struct {
 	Disks       bool
 	Custom      bool
 	Properties  bool
+	Settings    bool              // what kind of machine it is, how it starts
 	ExtraConfig map[string]string // nil: none
 }
 
@@ -38,7 +39,7 @@ func (r *request) change(edit func(vm *VM, tree *xmltree.Node, c *vmChange) erro
 func (r *request) reconfigure() (*response, error) {
 	return r.change(func(vm *VM, tree *xmltree.Node, c *vmChange) error {
 		for _, read := range []func(*VM, *xmltree.Node, *vmChange) error{
-			r.readVMName, r.readHardware, r.readSpec, r.readCompute,
+			r.readVMName, r.readHardware, r.readSpec, r.readCompute, r.readBoot,
 		} {
 			if err := read(vm, tree, c); err != nil {
 				return err
@@ -126,6 +127,9 @@ func (r *request) readSpec(vm *VM, tree *xmltree.Node, c *vmChange) error {
 	}
 	if n, ok := spec.Int("MemoryResourceMb", "Configured"); ok {
 		c.Compute, vm.MemoryMiB = true, n
+	}
+	if err := readMachine(vm, spec, c); err != nil {
+		return err
 	}
 	if section := spec.At("DiskSection"); section != nil {
 		return r.readDisks(vm, section, c)
@@ -265,18 +269,6 @@ func (r *request) putCustomization() (*response, error) {
 	})
 }
 
-func (r *request) putProperties() (*response, error) {
-	return r.change(func(vm *VM, tree *xmltree.Node, c *vmChange) error {
-		c.Properties, vm.Properties = true, map[string]string{}
-		for _, s := range tree.All("ProductSection") {
-			for k, v := range readProperties(s) {
-				vm.Properties[k] = v
-			}
-		}
-		return nil
-	})
-}
-
 // commitChange applies the named parts of a change.
 func (s *Simulator) commitChange(t *Task) error {
 	vm, c := s.store.vms[t.Work.VM], t.Work.Change
@@ -300,6 +292,9 @@ func (s *Simulator) commitChange(t *Task) error {
 	}
 	if c.Custom {
 		vm.Customization = c.VM.Customization
+	}
+	if c.Settings {
+		vm.machine(&c.VM)
 	}
 	if c.Properties {
 		vm.Properties = c.VM.Properties

@@ -97,13 +97,15 @@ func (r *request) newRawVM(vdc *VDC, v *VApp, item *xmltree.Node) (*VM, error) {
 		ID: r.sim.ids.next("vm"), Name: name, Description: item.Str("Description"), VAppID: v.ID, Status: Unresolved, Created: r.sim.clock.Now(),
 		OS: orElse(spec.Str("OsType"), "otherLinux64Guest"), HardwareVersion: orElse(spec.Str("HardwareVersion"), defaultHardware),
 		CPUs: 1, CoresPerSocket: 1, MemoryMiB: 512, ExtraConfig: map[string]string{}, Metadata: map[string]Metadata{},
-		Properties: map[string]string{}, Customization: Customization{ComputerName: computerName(name)},
+		Properties: map[string]Property{}, Customization: Customization{ComputerName: computerName(name)},
 	}
 	if err := r.choosePolicies(vdc, vm, item); err != nil {
 		return nil, err
 	}
-	if err := r.readSpec(vm, item, &vmChange{}); err != nil {
-		return nil, err
+	for _, read := range []func(*VM, *xmltree.Node, *vmChange) error{r.readSpec, r.readBoot} {
+		if err := read(vm, item, &vmChange{}); err != nil {
+			return nil, err
+		}
 	}
 	if err := readCustomization(item.At("GuestCustomizationSection"), &vm.Customization); err != nil {
 		return nil, err

@@ -74,6 +74,7 @@ type VApp struct {
 	AutoNature  bool // of a standalone VM, with which it goes
 	Lease       Lease
 	Metadata    map[string]Metadata
+	Properties  map[string]Property // product section, by key
 }
 
 // A VAppNetwork connects a vApp to a network, or stands alone.
@@ -131,8 +132,13 @@ type VM struct {
 	Snapshot        *Snapshot
 	ExtraConfig     map[string]string
 	Metadata        map[string]Metadata
-	Properties      map[string]string // product section
-	Customization   Customization
+	Properties      map[string]Property // product section, by key
+	Firmware        string              // bios, efi; empty is bios
+	BootOptions     BootOptions
+
+	CPUHotAdd, MemoryHotAdd, NestedHypervisor bool
+
+	Customization Customization
 
 	SecurityTags []string // sorted, in lower case
 
@@ -224,7 +230,7 @@ func bare(ref string) string {
 func (v *VApp) clone() VApp {
 	c := *v
 	c.Networks = slices.Clone(v.Networks)
-	c.Metadata = maps.Clone(v.Metadata)
+	c.Metadata, c.Properties = maps.Clone(v.Metadata), maps.Clone(v.Properties)
 	return c
 }
 

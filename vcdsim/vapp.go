@@ -19,6 +19,8 @@ func vappRoutes(add addRoute) {
 	add("PUT", vapp+"/networkConfigSection", (*request).putNetworks, latencyWrite)
 	add("GET", vapp+"/leaseSettingsSection", (*request).getLease, latencyLegacy)
 	add("PUT", vapp+"/leaseSettingsSection", (*request).putLease, latencyWrite)
+	add("GET", vapp+"/productSections", (*request).getVAppProducts, latencyLegacy)
+	add("PUT", vapp+"/productSections", (*request).putVAppProducts, latencyWrite)
 	add("GET", vapp+"/owner", (*request).getVAppOwner, latencyLegacy)
 	add("POST", vapp+"/action/deploy", (*request).deployVApp, latencyWrite)
 	add("POST", vapp+"/action/undeploy", (*request).undeployVApp, latencyWrite)

@@ -53,7 +53,7 @@ func (r *request) vappNode(v *VApp) *xmltree.Node {
 		A("ovfDescriptorUploaded", true), A("deployed", r.sim.store.deployed(v)), A("status", int(r.sim.store.status(v))))
 	n.Add(r.vappLinks(v))
 	n.Add([]*xmltree.Node{
-		T("Description", v.Description), r.tasksNode(v.ID), r.leaseSection(v, false), r.startupSection(v), r.networkSection(v),
+		T("Description", v.Description), r.tasksNode(v.ID), r.leaseSection(v, false), r.startupSection(v), r.networkSection(v), productSection(v.Properties),
 		r.networkConfigSection(v, false), T("DateCreated", v.Created), r.ownerNode(v.OwnerID, r.userName(v)), T("InMaintenanceMode", false),
 	})
 	vms := r.sim.store.vmsOf(v.ID)

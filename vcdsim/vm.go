@@ -27,7 +27,7 @@ func vmRoutes(add addRoute) {
 		},
 		"/virtualHardwareSection/cpu":    func(r *request, v *VM) *response { return xmlOK(rootItem(r.cpuItem("Item", v))) },
 		"/virtualHardwareSection/memory": func(r *request, v *VM) *response { return xmlOK(rootItem(r.memoryItem("Item", v))) },
-		"/productSections":               func(r *request, v *VM) *response { return xmlOK(r.productSections(v)) },
+		"/productSections":               (*request).vmProducts,
 		"/guestcustomizationstatus":      func(_ *request, v *VM) *response { return xmlOK(customizationStatus(v)) },
 	} {
 		add("GET", vm+part, func(r *request) (*response, error) { return r.showVM(show) }, latencyLegacy)
@@ -37,7 +37,7 @@ func vmRoutes(add addRoute) {
 	add("PUT", vm+"/virtualHardwareSection", (*request).putHardware, latencyWrite)
 	add("PUT", vm+"/virtualHardwareSection/cpu", (*request).putItem, latencyWrite)
 	add("PUT", vm+"/virtualHardwareSection/memory", (*request).putItem, latencyWrite)
-	add("PUT", vm+"/productSections", (*request).putProperties, latencyWrite)
+	add("PUT", vm+"/productSections", (*request).putVMProducts, latencyWrite)
 	add("POST", vm+"/disk/action/attach", (*request).attach, latencyWrite)
 	add("POST", vm+"/disk/action/detach", (*request).detach, latencyWrite)
 }
@@ -96,12 +96,6 @@ func nicItems(vm *VM) []*xmltree.Node {
 		out = append(out, nicItem("Item", vm, nic))
 	}
 	return out
-}
-
-func (r *request) productSections(vm *VM) *xmltree.Node {
-	return xmltree.New("ProductSectionList", namespaces(), xmltree.A("href", r.href("vm", vm.ID)+"/productSections/"),
-		xmltree.A("type", mime("productSections")), r.link("edit", "/api/vApp/vm-"+vm.ID+"/productSections/", mime("productSections")),
-		r.productSection(vm))
 }
 
 func customizationStatus(vm *VM) *xmltree.Node {

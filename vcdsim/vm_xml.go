@@ -2,7 +2,6 @@ package vcdsim
 
 import (
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -97,17 +96,15 @@ func (r *request) vmNode(vm *VM, root bool) *xmltree.Node {
 		n.Add(namespaces())
 	}
 	n.Add([]xmltree.Attr{
-		A("needsCustomization", false), A("nestedHypervisorEnabled", false), A("deployed", vm.Deployed), A("status", int(vm.Status)),
+		A("needsCustomization", false), A("nestedHypervisorEnabled", vm.NestedHypervisor), A("deployed", vm.Deployed), A("status", int(vm.Status)),
 		A("name", vm.Name), A("id", URN("vm", vm.ID)), A("href", r.href("vm", vm.ID)), A("type", mime("vm")),
 	})
 	n.Add(r.vmLinks(vm))
 	n.Add([]*xmltree.Node{
 		T("Description", vm.Description), r.tasksNode(vm.ID), r.hardwareSection(vm, false), r.osSection(vm), r.connectionSection(vm, false),
-		r.customizationSection(vm, false), r.productSection(vm), r.runtimeSection(vm), r.snapshotSection(vm, false), r.specSection(vm), T("DateCreated", vm.Created),
+		r.customizationSection(vm, false), productSection(vm.Properties), r.runtimeSection(vm), r.snapshotSection(vm, false), r.specSection(vm), T("DateCreated", vm.Created),
 		T("VAppScopedLocalId", r.sim.ids.named("local", vm.ID)),
-		xmltree.New("VmCapabilities", section(r.href("vm", vm.ID)+"/vmCapabilities/", "vmCapabilitiesSection")[:2],
-			T("MemoryHotAddEnabled", true), T("CpuHotAddEnabled", true)),
-		r.profileRef("StorageProfile", vm.StorageProfileID), r.computePolicy(vm),
+		r.capabilities(vm, false), r.profileRef("StorageProfile", vm.StorageProfileID), r.bootOptions(vm), r.computePolicy(vm),
 	})
 	return n
 }
@@ -184,19 +181,6 @@ func (r *request) customizationSection(vm *VM, root bool) *xmltree.Node {
 	return n
 }
 
-// productSection shows the OVF properties, when there are any.
-func (r *request) productSection(vm *VM) *xmltree.Node {
-	if len(vm.Properties) == 0 {
-		return nil
-	}
-	n := xmltree.New("ovf:ProductSection", xmltree.A("ovf:required", false), xmltree.T("ovf:Info", "Information about the installed software"))
-	for _, key := range slices.Sorted(maps.Keys(vm.Properties)) {
-		n.Add(xmltree.New("ovf:Property", xmltree.A("ovf:key", key), xmltree.A("ovf:type", "string"), xmltree.A("ovf:userConfigurable", true),
-			xmltree.A("ovf:value", ""), xmltree.New("ovf:Value", xmltree.A("ovf:value", vm.Properties[key]))))
-	}
-	return n
-}
-
 func (r *request) specSection(vm *VM) *xmltree.Node {
 	T := xmltree.T
 	disks := xmltree.New("DiskSection")
@@ -213,7 +197,7 @@ func (r *request) specSection(vm *VM) *xmltree.Node {
 		disks.Add(s)
 	}
 	return xmltree.New("VmSpecSection", xmltree.A("Modified", false), T("ovf:Info", "Virtual hardware requirements (simplified)"),
-		T("OsType", vm.OS), T("NumCpus", vm.CPUs), T("NumCoresPerSocket", vm.CoresPerSocket),
+		T("OsType", vm.OS), r.firmware(vm), T("NumCpus", vm.CPUs), T("NumCoresPerSocket", vm.CoresPerSocket),
 		xmltree.New("CpuResourceMhz", T("Configured", vm.CPUs*1000), T("Reservation", 0), T("Limit", -1), T("SharesLevel", "NORMAL"), T("Shares", 0)),
 		xmltree.New("MemoryResourceMb", T("Configured", vm.MemoryMiB), T("Reservation", 0), T("Limit", -1), T("SharesLevel", "NORMAL"), T("Shares", 0)),
 		xmltree.New("MediaSection"), disks, T("HardwareVersion", vm.HardwareVersion), T("VmToolsVersion", "12389"),

@@ -1,0 +1,117 @@
+package vcdsim
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+// A Property is one of a product section: what the software in a VM or vApp is told by the OVF environment.
+type Property struct {
+	Value, Default           string
+	Type, Label, Description string
+	UserConfigurable         bool
+}
+
+// readProducts reads a list of product sections.
+func readProducts(tree *xmltree.Node) (map[string]Property, error) {
+	out := map[string]Property{}
+	for _, section := range tree.All("ProductSection") {
+		for _, p := range section.All("Property") {
+			key := p.Attr("key")
+			if key == "" {
+				return nil, badRequest("Bad request - a Property has no key.")
+			}
+			out[key] = readProperty(p)
+		}
+	}
+	return out, nil
+}
+
+func readProperty(p *xmltree.Node) Property {
+	out := Property{
+		Value: p.Attr("value"), Default: p.Attr("value"), Type: orElse(p.Attr("type"), "string"), Label: p.Str("Label"), Description: p.Str("Description"),
+		UserConfigurable: p.Attr("userConfigurable") == "true",
+	}
+	if v := p.At("Value"); v != nil {
+		out.Value = v.Attr("value")
+	}
+	return out
+}
+
+// productSection shows properties, when there are any.
+func productSection(properties map[string]Property) *xmltree.Node {
+	if len(properties) == 0 {
+		return nil
+	}
+	n := xmltree.New("ovf:ProductSection", xmltree.A("ovf:required", false), xmltree.T("ovf:Info", "Information about the installed software"))
+	for _, key := range slices.Sorted(maps.Keys(properties)) {
+		p := properties[key]
+		n.Add(xmltree.New("ovf:Property", xmltree.A("ovf:key", key), xmltree.A("ovf:type", p.Type), xmltree.A("ovf:userConfigurable", p.UserConfigurable),
+			xmltree.A("ovf:value", p.Default), xmltree.OptT("ovf:Label", p.Label), xmltree.OptT("ovf:Description", p.Description),
+			xmltree.New("ovf:Value", xmltree.A("ovf:value", p.Value))))
+	}
+	return n
+}
+
+// propertyValues are the properties as the guest reads them.
+func propertyValues(properties map[string]Property) map[string]string {
+	out := make(map[string]string, len(properties))
+	for key, p := range properties {
+		out[key] = p.Value
+	}
+	return out
+}
+
+// productSections is the list of product sections of what is at a path.
+func (r *request) productSections(path string, properties map[string]Property) *xmltree.Node {
+	path += "/productSections/"
+	return xmltree.New("ProductSectionList", namespaces(), xmltree.A("href", r.base()+path), xmltree.A("type", mime("productSections")),
+		r.link("edit", path, mime("productSections")), productSection(properties))
+}
+
+func (r *request) vmProducts(vm *VM) *response {
+	return xmlOK(r.productSections("/api/vApp/vm-"+vm.ID, vm.Properties))
+}
+
+func (r *request) putVMProducts() (*response, error) {
+	return r.change(func(vm *VM, tree *xmltree.Node, c *vmChange) (err error) {
+		c.Properties = true
+		vm.Properties, err = readProducts(tree)
+		return err
+	})
+}
+
+func (r *request) getVAppProducts() (*response, error) {
+	v, err := r.ownVApp()
+	if err != nil {
+		return nil, err
+	}
+	return xmlOK(r.productSections("/api/vApp/vapp-"+v.ID, v.Properties)), nil
+}
+
+func (r *request) putVAppProducts() (*response, error) {
+	v, err := r.idleVApp()
+	if err != nil {
+		return nil, err
+	}
+	tree, err := r.tree()
+	if err != nil {
+		return nil, err
+	}
+	w := Work{Op: opProducts, VApp: v.ID}
+	if w.Properties, err = readProducts(tree); err != nil {
+		return nil, err
+	}
+	return r.accepted(r.sim.startTask(r, w, v.entity(), []string{v.ID})), nil
+}
+
+func (s *Simulator) commitProducts(t *Task) error {
+	v := s.store.vapps[t.Work.VApp]
+	if v == nil {
+		return gone("vApp", t.Work.VApp)
+	}
+	v.Properties = t.Work.Properties
+	return nil
+}

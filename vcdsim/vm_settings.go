@@ -1,0 +1,159 @@
+package vcdsim
+
+import (
+	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+// BootOptions are how a VM starts.
+type BootOptions struct {
+	DelayMS         int64
+	EnterBIOS       bool // at the next start, which takes it back
+	Retry           bool
+	RetryDelayMS    int64
+	SecureBoot      bool
+	NetworkProtocol string // of booting from a network; empty is IPv4
+}
+
+// Firmware that VMs start with.
+const (
+	firmwareBIOS = "bios"
+	firmwareEFI  = "efi"
+)
+
+// settingsVersion is the API version that firmware and most boot options came with.
+const settingsVersion = "37.1"
+
+func vmSettingRoutes(add addRoute) {
+	const vm = "/api/vApp/vm-{vm}"
+	add("GET", vm+"/vmCapabilities", func(r *request) (*response, error) {
+		return r.showVM(func(r *request, v *VM) *response { return xmlOK(r.capabilities(v, true)) })
+	}, latencyLegacy)
+	add("PUT", vm+"/vmCapabilities", (*request).putCapabilities, latencyWrite)
+	for action, enabled := range map[string]bool{"enableNestedHypervisor": true, "disableNestedHypervisor": false} {
+		add("POST", vm+"/action/"+action, func(r *request) (*response, error) {
+			return r.set("hardware virtualization", func(v *VM) { v.NestedHypervisor = enabled })
+		}, latencyWrite)
+	}
+	add("POST", vm+"/action/upgradeHardwareVersion", func(r *request) (*response, error) {
+		return r.set("hardware version", func(v *VM) { v.HardwareVersion = newest(v.HardwareVersion) })
+	}, latencyWrite)
+}
+
+// set changes a setting of the hardware, which takes a VM that is off.
+func (r *request) set(what string, edit func(*VM)) (*response, error) {
+	vm, err := r.idleVM()
+	if err != nil {
+		return nil, err
+	}
+	if vm.Status != PoweredOff {
+		return nil, badRequest("The %s of VM %q can be changed only while it is powered off.", what, vm.Name)
+	}
+	c := &vmChange{VM: vm.clone(), Settings: true}
+	edit(&c.VM)
+	return r.startVM(vm, Work{Op: opUpdateVM, Change: c})
+}
+
+// newest is the version of virtual hardware that one is upgraded to.
+func newest(version string) string {
+	if hardwareNumber(version) > hardwareNumber(defaultHardware) {
+		return version
+	}
+	return defaultHardware
+}
+
+func (r *request) putCapabilities() (*response, error) {
+	return r.change(func(vm *VM, tree *xmltree.Node, c *vmChange) error {
+		c.Settings = true
+		vm.MemoryHotAdd, vm.CPUHotAdd = tree.Bool("MemoryHotAddEnabled"), tree.Bool("CpuHotAddEnabled")
+		return nil
+	})
+}
+
+func (r *request) capabilities(vm *VM, root bool) *xmltree.Node {
+	n := xmltree.New("VmCapabilities")
+	if root {
+		n.Add(namespaces())
+	}
+	path := "/api/vApp/vm-" + vm.ID + "/vmCapabilities/"
+	n.Add([]xmltree.Attr{xmltree.A("href", r.base()+path), xmltree.A("type", mime("vmCapabilitiesSection"))})
+	if root {
+		n.Add(r.link("edit", path, mime("vmCapabilitiesSection")))
+	}
+	n.Add([]*xmltree.Node{xmltree.T("MemoryHotAddEnabled", vm.MemoryHotAdd), xmltree.T("CpuHotAddEnabled", vm.CPUHotAdd)})
+	return n
+}
+
+// bootOptions shows what the API version that was asked for knows.
+func (r *request) bootOptions(vm *VM) *xmltree.Node {
+	o := vm.BootOptions
+	n := xmltree.New("BootOptions", xmltree.T("BootDelay", o.DelayMS), xmltree.T("EnterBIOSSetup", o.EnterBIOS))
+	if r.version < settingsVersion {
+		return n
+	}
+	n.Add([]*xmltree.Node{
+		xmltree.T("BootRetryEnabled", o.Retry), xmltree.T("BootRetryDelay", o.RetryDelayMS), xmltree.T("EfiSecureBootEnabled", o.SecureBoot),
+		xmltree.T("NetworkBootProtocol", orElse(o.NetworkProtocol, "IPv4")),
+	})
+	return n
+}
+
+// firmware is what the machine starts with, nil for API versions that do not know it.
+func (r *request) firmware(vm *VM) *xmltree.Node {
+	if r.version < settingsVersion {
+		return nil
+	}
+	return xmltree.T("Firmware", orElse(vm.Firmware, firmwareBIOS))
+}
+
+// readBoot reads BootOptions; what they do not name stays.
+func (r *request) readBoot(vm *VM, tree *xmltree.Node, c *vmChange) error {
+	n := tree.At("BootOptions")
+	if n == nil {
+		return nil
+	}
+	c.Settings = true
+	o := &vm.BootOptions
+	for name, into := range map[string]*int64{"BootDelay": &o.DelayMS, "BootRetryDelay": &o.RetryDelayMS} {
+		if v, ok := n.Int(name); ok {
+			*into = v
+		}
+	}
+	for name, into := range map[string]*bool{"EnterBIOSSetup": &o.EnterBIOS, "BootRetryEnabled": &o.Retry, "EfiSecureBootEnabled": &o.SecureBoot} {
+		if n.At(name) != nil {
+			*into = n.Bool(name)
+		}
+	}
+	o.NetworkProtocol = orElse(n.Str("NetworkBootProtocol"), o.NetworkProtocol)
+	if o.DelayMS < 0 || o.RetryDelayMS < 0 {
+		return badRequest("The boot options of VM %q have a negative delay.", vm.Name)
+	}
+	return nil
+}
+
+// readMachine reads from a VmSpecSection what kind of machine a VM is.
+func readMachine(vm *VM, spec *xmltree.Node, c *vmChange) error {
+	if f := spec.Str("Firmware"); f != "" && f != orElse(vm.Firmware, firmwareBIOS) {
+		if !slices.Contains([]string{firmwareBIOS, firmwareEFI}, f) {
+			return badRequest("The firmware %q is invalid.", f)
+		}
+		if vm.Status == PoweredOn {
+			return badRequest("The firmware of VM %q can be changed only while it is powered off.", vm.Name)
+		}
+		c.Settings, vm.Firmware = true, f
+	}
+	if v := spec.Str("HardwareVersion"); slices.Contains(hardware, v) && v != vm.HardwareVersion {
+		if hardwareNumber(v) < hardwareNumber(vm.HardwareVersion) {
+			return badRequest("The hardware version of VM %q cannot be lowered from %s to %s.", vm.Name, vm.HardwareVersion, v)
+		}
+		c.Settings, vm.HardwareVersion = true, v
+	}
+	return nil
+}
+
+// machine takes over what kind of machine a VM is to be.
+func (vm *VM) machine(to *VM) {
+	vm.Firmware, vm.BootOptions, vm.HardwareVersion = to.Firmware, to.BootOptions, to.HardwareVersion
+	vm.CPUHotAdd, vm.MemoryHotAdd, vm.NestedHypervisor = to.CPUHotAdd, to.MemoryHotAdd, to.NestedHypervisor
+}
