@@ -22,16 +22,17 @@ func (r *request) getAdminVDC() (*response, error) {
 		r.link("up", "/api/admin/org/"+org.ID, "application/vnd.vmware.admin.organization+xml"), r.link("alternate", "/api/vdc/"+v.ID, mime("vdc")),
 	})
 	r.vdcContent(n, org, v)
-	n.Add([]*xmltree.Node{T("ResourceGuaranteedMemory", "0.0"), T("ResourceGuaranteedCpu", "0.0"), T("VCpuInMhz", 1000), T("IsThinProvision", true)})
+	c := &v.Compute
+	n.Add([]*xmltree.Node{T("ResourceGuaranteedMemory", c.MemoryGuaranteed), T("ResourceGuaranteedCpu", c.CPUGuaranteed), T("VCpuInMhz", c.speed()), T("IsThinProvision", !c.ThickDisks)})
 	if r.session.provider() {
 		n.Add(xmltree.New("NetworkPoolReference", A("href", r.base()+"/api/admin/extension/networkPool/"+r.sim.poolID()),
 			A("id", URN("networkpool", r.sim.poolID())), A("name", providerPool),
 			A("type", "application/vnd.vmware.admin.networkPool+xml")))
 	}
 	n.Add([]*xmltree.Node{
-		r.adminRef("ProviderVdcReference", "providervdc", r.sim.providerID(), providerVDC),
-		T("UsesFastProvisioning", !v.FullClones), T("OverCommitAllowed", true), T("VmDiscoveryEnabled", false),
-		T("IsElastic", false), T("IncludeMemoryOverhead", true),
+		r.adminRef("ProviderVdcReference", "providervdc", r.sim.providerID(), providerVDC), r.resourcePools(v),
+		T("UsesFastProvisioning", !v.FullClones), T("OverCommitAllowed", !c.NoOvercommit), T("VmDiscoveryEnabled", false),
+		T("IsElastic", c.Elastic), T("IncludeMemoryOverhead", !c.NoMemoryOverhead),
 	})
 	return xmlOK(n), nil
 }

@@ -16,7 +16,7 @@ func vdcChangeRoutes(add addRoute) {
 
 func (v *VDC) entity() Entity { return Entity{"vdc", v.ID, v.Name} }
 
-// createVDC makes a VDC on the one provider VDC. What it may use of that is not simulated.
+// createVDC makes a VDC on the one provider VDC. What it may use of that is kept, and limits nothing.
 func (r *request) createVDC() (*response, error) {
 	if err := r.byProvider("VDC_CREATE"); err != nil {
 		return nil, err
@@ -39,8 +39,7 @@ func (r *request) createVDC() (*response, error) {
 	if tree.Bool("IncludeMemoryOverhead") && tree.Str("ResourceGuaranteedMemory") == "" {
 		return nil, badRequest("The guaranteed share of memory is missing.")
 	}
-	quota, _ := tree.Int("VmQuota")
-	v.VMQuota, v.FullClones = int(quota), tree.Str("UsesFastProvisioning") == "false"
+	v.read(tree)
 	v.ID = r.sim.ids.next("vdc")
 	r.readProfiles(&v, tree)
 	org.VDCs = append(org.VDCs, v)
@@ -53,7 +52,8 @@ func (r *request) createVDC() (*response, error) {
 	return res, err
 }
 
-// putVDC changes name, description, VM quota and whether VMs are linked clones. The rest of a VDC is not simulated.
+// putVDC changes what a VDC is called and what it has, but for its storage. A VDC that is not said to be enabled is not, nor does it
+// overcommit: go-vcloud-director leaves out what is false.
 func (r *request) putVDC() (*response, error) {
 	if err := r.byProvider("VDC_UPDATE"); err != nil {
 		return nil, err
@@ -78,12 +78,8 @@ func (r *request) putVDC() (*response, error) {
 	}
 	v.rename(org, name)
 	v.Description = tree.Str("Description")
-	if quota, ok := tree.Int("VmQuota"); ok {
-		v.VMQuota = int(quota)
-	}
-	if fast := tree.Str("UsesFastProvisioning"); fast != "" {
-		v.FullClones = fast == "false"
-	}
+	v.read(tree)
+	v.Disabled, v.Compute.NoOvercommit = !tree.Bool("IsEnabled"), !tree.Bool("OverCommitAllowed")
 	return r.accepted(r.sim.startTask(r, Work{Op: opDone}, v.entity(), []string{v.ID})), nil
 }
 
@@ -106,12 +102,9 @@ func (v *VDC) rename(org *Org, name string) {
 
 // readProfiles gives a VDC the storage profiles of the provider that are asked for.
 func (r *request) readProfiles(v *VDC, tree *xmltree.Node) {
-	for _, p := range tree.All("VdcStorageProfile") {
-		for _, name := range r.sim.providerProfiles() {
-			if r.sim.ids.named("providerVdcStorageProfile", name) == bare(p.At("ProviderVdcStorageProfile").Attr("href")) {
-				limit, _ := p.Int("Limit")
-				v.StorageProfiles = append(v.StorageProfiles, StorageProfile{ID: r.sim.ids.next("vdcstorageProfile"), Name: name, Default: p.Bool("Default"), LimitMiB: limit})
-			}
+	for _, x := range tree.All("VdcStorageProfile") {
+		if p, found := r.readProfileParams(x); found {
+			v.StorageProfiles = append(v.StorageProfiles, p)
 		}
 	}
 }

@@ -85,6 +85,9 @@ func (r *request) itemVMs(vdc *VDC, v *VApp, item *xmltree.Node) ([]*VM, error) 
 }
 
 func (r *request) checkQuota(vdc *VDC, more int) error {
+	if err := vdc.mayUse(); err != nil && more > 0 {
+		return err
+	}
 	if have, _ := r.sim.countVMs(vdc.ID); more > 0 && vdc.VMQuota > 0 && have+more > vdc.VMQuota {
 		return refuse(400, "QUOTA_EXCEEDED", "The operation could not be performed, because there are no more VMs allowed by the VM quota of VDC %q.", vdc.Name)
 	}

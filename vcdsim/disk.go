@@ -247,7 +247,7 @@ func (s *Simulator) commitAttach(t *Task) error {
 	if vm == nil || d == nil {
 		return gone("disk", t.Work.Disk)
 	}
-	unit := vm.nextUnit()
+	unit := nextUnit(vm.Disks, 0)
 	d.AttachedTo = append(d.AttachedTo, vm.ID)
 	vm.Disks = append(vm.Disks, VMDisk{ID: diskID(unit), SizeMiB: d.SizeMiB, Unit: unit, StorageProfileID: d.StorageProfileID, DiskID: d.ID})
 	return nil

@@ -77,6 +77,9 @@ type VDC struct {
 	AllocationModel string
 	// FullClones: VMs are full copies of their templates, not linked clones. It is shown, and changes nothing else.
 	FullClones bool
+	// Disabled: nothing new is made in the VDC, and nothing started.
+	Disabled bool
+	Compute  Compute
 	// Fleet are the VMs that exist from the beginning.
 	Fleet Fleet
 }

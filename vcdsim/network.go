@@ -70,8 +70,11 @@ func (r *request) getNetwork() (*response, error) {
 			scope(n.Gateway, n.DNS, n.DNSSuffix, n.StaticPool, false),
 			xmltree.T("FenceMode", fenceMode(n)),
 			xmltree.T("RetainNetInfoAcrossDeployments", false)),
-		xmltree.T("IsShared", false),
 	})
+	if _, _, g := r.sim.store.gateway(n.Edge); g != nil {
+		out.Add(r.edgeRef(g))
+	}
+	out.Add(xmltree.T("IsShared", false))
 	return xmlOK(out), nil
 }
 

@@ -90,7 +90,7 @@ func rootCapacity(name, unit string) *xmltree.Node {
 func (r *request) providerProfileRefs() *xmltree.Node {
 	n := xmltree.New("StorageProfiles")
 	for _, name := range r.sim.providerProfiles() {
-		n.Add(r.adminRef("ProviderVdcStorageProfile", "pvdcStorageProfile", r.sim.ids.named("providerVdcStorageProfile", name), name))
+		n.Add(r.providerProfile("ProviderVdcStorageProfile", name))
 	}
 	return n
 }
@@ -152,7 +152,7 @@ func (r *request) gatewayRecords() []*record {
 				out = append(out, &record{attrs: []xmltree.Attr{
 					A("name", g.Name), A("vdc", r.href("vdc", v.ID)), A("orgVdcName", v.Name), A("numberOfExtNetworks", len(g.Uplinks)), A("numberOfOrgNetworks", routed),
 					A("isBusy", r.sim.busy(g.ID)), A("gatewayStatus", "READY"), A("haStatus", "DISABLED"),
-					A("href", r.base()+"/api/admin/edgeGateway/"+g.ID), A("type", "application/vnd.vmware.admin.edgeGateway+xml"),
+					A("href", r.edgeHref(g.ID)), A("type", mimeEdge),
 				}})
 			}
 		}

@@ -140,14 +140,13 @@ func (r *request) readSpec(vm *VM, tree *xmltree.Node, c *vmChange) error {
 // readDisks reads a DiskSection, which is the list of all disks: one that is missing is removed, one without id is new.
 func (r *request) readDisks(vm *VM, section *xmltree.Node, c *vmChange) error {
 	var out []VMDisk
-	unit := vm.nextUnit()
+	taken := slices.Clone(vm.Disks)
 	for _, s := range section.All("DiskSettings") {
-		d, err := readDiskSettings(vm, s, unit)
+		d, err := readDiskSettings(vm, s, taken)
 		if err != nil {
 			return err
 		}
-		unit = max(unit, d.Unit+1)
-		out = append(out, d)
+		taken, out = append(taken, d), append(out, d)
 	}
 	for _, d := range vm.Disks {
 		if d.DiskID != "" && !slices.ContainsFunc(out, func(o VMDisk) bool { return o.ID == d.ID }) {
@@ -158,22 +157,39 @@ func (r *request) readDisks(vm *VM, section *xmltree.Node, c *vmChange) error {
 	return nil
 }
 
-// nextUnit is the first free unit behind all disks.
-func (vm *VM) nextUnit() int {
+// nextUnit is the first unit of a bus behind all disks that are on it.
+func nextUnit(disks []VMDisk, bus int) int {
 	unit := 0
-	for _, d := range vm.Disks {
-		unit = max(unit, d.Unit+1)
+	for _, d := range disks {
+		if d.Bus == bus {
+			unit = max(unit, d.Unit+1)
+		}
 	}
 	return unit
 }
 
-// readDiskSettings reads one disk; a new one gets the unit.
-func readDiskSettings(vm *VM, s *xmltree.Node, unit int) (VMDisk, error) {
+// newDisk places a disk where a request wants it or, if others are there, behind all.
+func newDisk(vm *VM, s *xmltree.Node, taken []VMDisk) VMDisk {
+	bus, _ := s.Int("BusNumber")
+	unit, placed := s.Int("UnitNumber")
+	d := VMDisk{Bus: int(bus), Unit: int(unit), StorageProfileID: vm.StorageProfileID, Adapter: s.Str("AdapterType")}
+	if !placed || slices.ContainsFunc(taken, func(o VMDisk) bool { return o.Bus == d.Bus && o.Unit == d.Unit }) {
+		d.Unit = nextUnit(taken, d.Bus)
+	}
+	d.ID = diskID(d.Bus*unitsOfBus + d.Unit)
+	return d
+}
+
+// readDiskSettings reads one disk.
+func readDiskSettings(vm *VM, s *xmltree.Node, taken []VMDisk) (VMDisk, error) {
 	size, ok := s.Int("SizeMb")
 	if !ok {
 		return VMDisk{}, badRequest("Bad request - a disk has no SizeMb.")
 	}
-	d := VMDisk{ID: diskID(unit), Unit: unit, StorageProfileID: vm.StorageProfileID}
+	if bus, _ := s.Int("BusNumber"); bus < 0 || bus > 3 {
+		return VMDisk{}, badRequest("The bus number %d is invalid.", bus)
+	}
+	d := newDisk(vm, s, taken)
 	if id := s.Str("DiskId"); id != "" {
 		i := slices.IndexFunc(vm.Disks, func(h VMDisk) bool { return h.ID == id })
 		if i < 0 {

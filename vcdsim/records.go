@@ -135,8 +135,8 @@ func (r *request) vdcRecords() []*record {
 			v := &o.VDCs[i]
 			vms, running := r.sim.countVMs(v.ID)
 			out = append(out, &record{links: r.recordLinks("vdc", v.ID), attrs: []xmltree.Attr{
-				A("name", v.Name), A("description", v.Description), A("isEnabled", true), A("cpuAllocationMhz", 0), A("cpuLimitMhz", 0),
-				A("cpuUsedMhz", 0), A("memoryAllocationMB", 0), A("memoryLimitMB", 0), A("memoryUsedMB", 0), A("storageLimitMB", 0), A("storageUsedMB", 0),
+				A("name", v.Name), A("description", v.Description), A("isEnabled", !v.Disabled), A("cpuAllocationMhz", v.Compute.CPUAllocated), A("cpuLimitMhz", v.Compute.CPULimit),
+				A("cpuUsedMhz", 0), A("memoryAllocationMB", v.Compute.MemoryAllocated), A("memoryLimitMB", v.Compute.MemoryLimit), A("memoryUsedMB", 0), A("storageLimitMB", 0), A("storageUsedMB", 0),
 				A("providerVdcName", "provider"), A("orgName", o.Name), A("org", r.href("org", o.ID)), A("isSystemVdc", false), A("isBusy", false),
 				A("status", "READY"), A("numberOfStorageProfiles", len(v.StorageProfiles)), A("numberOfVMs", vms), A("numberOfRunningVMs", running),
 				A("href", r.href("vdc", v.ID)), A("type", mime("vdc")),

@@ -38,6 +38,8 @@ var networkNeeds = []need{
 	{http.MethodGet, secondEdgeOperations + "/firewall/", "", []string{rightFirewallView}, "GATEWAY_FIREWALL_VIEW"},
 	{"", secondEdgeOperations + "/firewall/", "", []string{rightFirewallConfigure}, "GATEWAY_FIREWALL_CONFIGURE"},
 	{http.MethodGet, edgeOperations, "", []string{rightEdgeView}, "GATEWAY_VIEW"},
+	{http.MethodGet, "/api/admin/edgeGateway", "", []string{rightEdgeView}, "GATEWAY_VIEW"},
+	{http.MethodGet, "/api/edgeGateway", "", []string{rightEdgeView}, "GATEWAY_VIEW"},
 	{http.MethodGet, "/cloudapi/1.0.0/loadBalancer/", "", []string{rightBalancerView}, "LOAD_BALANCER_VIEW"},
 	{"", "/cloudapi/1.0.0/loadBalancer/virtualServices", "", []string{rightBalancerConfigure}, "LOAD_BALANCER_VIRTUAL_SERVICE_CONFIGURE"},
 	{"", "/cloudapi/1.0.0/loadBalancer/pools", "", []string{rightBalancerConfigure}, "LOAD_BALANCER_POOL_CONFIGURE"},

@@ -71,7 +71,7 @@ func (s *Simulator) addRoutes() {
 // routeGroups add the routes that need a session.
 func routeGroups() []func(addRoute) {
 	return []func(addRoute){
-		sessionRoutes, taskRoutes, orgRoutes, adminRoutes, vdcRoutes, mediaRoutes, templateRoutes, affinityRoutes, snapshotRoutes, standaloneRoutes, vmSettingRoutes, networkRoutes, policyRoutes, catalogRoutes, queryRoutes,
+		sessionRoutes, taskRoutes, orgRoutes, adminRoutes, vdcRoutes, mediaRoutes, templateRoutes, affinityRoutes, snapshotRoutes, standaloneRoutes, vmSettingRoutes, vdcCapacityRoutes, networkRoutes, legacyEdgeRoutes, policyRoutes, catalogRoutes, queryRoutes,
 		vappRoutes, vmRoutes, diskRoutes, metadataRoutes, documentRoutes, entityRoutes, adminOrgRoutes, providerRoutes,
 		policyAdminRoutes, accessRoutes, securityTagRoutes, tokenRoutes, networkingRoutes,
 	}

@@ -168,6 +168,7 @@ type VMDisk struct {
 	SizeMiB          int64
 	Bus              int
 	Unit             int
+	Adapter          string // number of the kind of controller; empty is 5, paravirtual SCSI
 	StorageProfileID string
 	DiskID           string
 }

@@ -63,6 +63,9 @@ func (r *request) create(op string) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := vdc.mayUse(); err != nil {
+		return nil, err
+	}
 	v, err := r.newVApp(org, vdc, tree)
 	if err != nil {
 		return nil, err
@@ -322,6 +325,9 @@ func (r *request) powerVApp(action string) (*response, error) {
 			w.VMs = append(w.VMs, vm.ID)
 		}
 	}
+	if err := r.mayStart(v.VDCID, w); err != nil {
+		return nil, err
+	}
 	if action != "powerOn" && !r.sim.store.deployed(v) {
 		return nil, badRequest("The requested operation could not be executed since vApp %q is not running.", v.Name)
 	}
@@ -338,6 +344,9 @@ func (r *request) deployVApp() (*response, error) {
 		return nil, err
 	}
 	w.VApp, w.VMs = v.ID, r.sim.vmIDs(v)
+	if err := r.mayStart(v.VDCID, w); err != nil {
+		return nil, err
+	}
 	return r.accepted(r.sim.startTask(r, w, v.entity(), r.sim.vappLocks(v))), nil
 }
 

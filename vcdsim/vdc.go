@@ -74,22 +74,14 @@ func (r *request) vdcContent(n *xmltree.Node, org *Org, v *VDC) {
 		r.link("down", path+"/vmAffinityRules/", mime("vmaffinityrules")),
 		r.link("add", path+"/vmAffinityRules/", mime("vmaffinityrule")),
 		xmltree.T("Description", v.Description), r.tasksNode(v.ID), xmltree.T("AllocationModel", orElse(v.AllocationModel, allocationFlex)),
-		xmltree.New("ComputeCapacity", capacity("Cpu", "MHz"), capacity("Memory", "MB")),
+		v.Compute.node(),
 		r.resourceEntities(org, v), r.availableNetworks(org, v), r.hardwareVersions(v.ID),
-		xmltree.T("NicQuota", 0), xmltree.T("NetworkQuota", 1000), xmltree.T("UsedNetworkCount", len(v.Networks)),
-		xmltree.T("VmQuota", v.VMQuota), xmltree.T("IsEnabled", true), r.storageProfiles(v), xmltree.T("VCpuInMhz2", 1000),
+		xmltree.T("NicQuota", 0), xmltree.T("NetworkQuota", v.Compute.networks()), xmltree.T("UsedNetworkCount", len(v.Networks)),
+		xmltree.T("VmQuota", v.VMQuota), xmltree.T("IsEnabled", !v.Disabled), r.storageProfiles(v, n.Name == "AdminVdc"), xmltree.T("VCpuInMhz2", v.Compute.speed()),
 	})
 	if p := r.sim.store.policy(r.sim.store.defaultSizing(v)); p != nil {
 		n.Add(r.policyRef("DefaultComputePolicy", p))
 	}
-}
-
-func capacity(name, unit string) *xmltree.Node {
-	n := xmltree.New(name, xmltree.T("Units", unit))
-	for _, f := range []string{"Allocated", "Limit", "Reserved", "Used", "Overhead"} {
-		n.Add(xmltree.T(f, 0))
-	}
-	return n
 }
 
 func (r *request) resourceEntities(org *Org, v *VDC) *xmltree.Node {
@@ -134,9 +126,15 @@ func (r *request) availableNetworks(org *Org, v *VDC) *xmltree.Node {
 	return n
 }
 
-func (r *request) storageProfiles(v *VDC) *xmltree.Node {
+// storageProfiles refers to the storage profiles of a VDC; the provider, who looks at an AdminVdc, is led to what it can change.
+func (r *request) storageProfiles(v *VDC, admin bool) *xmltree.Node {
 	n := xmltree.New("VdcStorageProfiles")
 	for _, p := range v.StorageProfiles {
+		if admin && r.session.provider() {
+			n.Add(xmltree.New("VdcStorageProfile", xmltree.A("href", r.base()+"/api/admin/vdcStorageProfile/"+p.ID), xmltree.A("id", URN("vdcstorageProfile", p.ID)),
+				xmltree.A("name", p.Name), xmltree.A("type", "application/vnd.vmware.admin.vdcStorageProfile+xml")))
+			continue
+		}
 		n.Add(r.ref("VdcStorageProfile", Entity{Kind: "vdcstorageProfile", ID: p.ID, Name: p.Name}))
 	}
 	return n
@@ -150,12 +148,19 @@ func (r *request) getStorageProfile() (*response, error) {
 	n := r.entity("VdcStorageProfile", "vdcstorageProfile", p.ID, p.Name)
 	n.Add([]*xmltree.Node{
 		r.link("up", "/api/vdc/"+vdc.ID, mime("vdc")), r.link("down", "/api/vdcStorageProfile/"+p.ID+"/metadata", mime("metadata")),
+	})
+	r.profileContent(n, p)
+	return xmlOK(n), nil
+}
+
+// profileContent is what a storage profile shows to everybody.
+func (r *request) profileContent(n *xmltree.Node, p *StorageProfile) {
+	n.Add([]*xmltree.Node{
 		xmltree.T("Enabled", !p.Disabled), xmltree.T("Units", "MB"), xmltree.T("Limit", p.LimitMiB), xmltree.T("Default", p.Default),
 		xmltree.New("IopsSettings", xmltree.T("Enabled", false), xmltree.T("DiskIopsMax", 0), xmltree.T("DiskIopsDefault", 0),
 			xmltree.T("StorageProfileIopsLimit", 0), xmltree.T("DiskIopsPerGbMax", 0)),
 		xmltree.T("StorageUsedMB", r.sim.store.storageUsed(p.ID)), xmltree.T("IopsAllocated", 0),
 	})
-	return xmlOK(n), nil
 }
 
 // storageUsed sums the disks on a storage profile.

@@ -65,6 +65,9 @@ func (r *request) idleVM() (*VM, error) {
 // startVM begins a task on a VM.
 func (r *request) startVM(vm *VM, w Work) (*response, error) {
 	w.VM, w.VApp = vm.ID, vm.VAppID
+	if err := r.mayStart(r.sim.store.vapps[vm.VAppID].VDCID, w); err != nil {
+		return nil, err
+	}
 	return r.accepted(r.sim.startTask(r, w, vm.entity(), r.sim.vmLocks(vm))), nil
 }
 

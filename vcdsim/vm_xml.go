@@ -19,7 +19,13 @@ func computerName(name string) string {
 	return strings.Trim(notHostname.ReplaceAllString(name, "-"), "-")
 }
 
-// diskID numbers the disks of a VM as VCD does, from 2000 on.
+// unitsOfBus is how many units a bus has.
+const unitsOfBus = 16
+
+// defaultDiskAdapter is the number of paravirtual SCSI.
+const defaultDiskAdapter = "5"
+
+// diskID numbers the disks of a VM as VCD does, from 2000 on, bus by bus.
 func diskID(i int) string { return strconv.Itoa(2000 + i) }
 
 func (vm *VM) primary() *NIC {
@@ -186,13 +192,13 @@ func (r *request) specSection(vm *VM) *xmltree.Node {
 	disks := xmltree.New("DiskSection")
 	for _, d := range vm.Disks {
 		s := xmltree.New("DiskSettings", T("DiskId", d.ID), T("SizeMb", d.SizeMiB), T("UnitNumber", d.Unit), T("BusNumber", d.Bus),
-			T("AdapterType", "5"), T("ThinProvisioned", true))
+			T("AdapterType", orElse(d.Adapter, defaultDiskAdapter)), T("ThinProvisioned", true))
 		if x := r.sim.store.disks[d.DiskID]; x != nil {
 			s.Add(r.ref("Disk", Entity{Kind: "disk", ID: x.ID, Name: x.Name}))
 		}
 		s.Add([]*xmltree.Node{
 			r.profileRef("StorageProfile", d.StorageProfileID), T("overrideVmDefault", d.StorageProfileID != vm.StorageProfileID),
-			T("iops", 0), T("VirtualQuantityUnit", "byte"), T("VirtualQuantity", d.SizeMiB<<20),
+			T("iops", 0), xmltree.New("IopsAllocation", T("Reservation", 0), T("Limit", 0), T("SharesLevel", "NORMAL"), T("Shares", 1000)), T("VirtualQuantityUnit", "byte"), T("VirtualQuantity", d.SizeMiB<<20),
 		})
 		disks.Add(s)
 	}

@@ -106,6 +106,7 @@ func govcdNames(t *testing.T, binary string) []string {
 func govcdModel() vcdsim.Model {
 	m := vcdsim.K8sTenant()
 	acme := &m.Orgs[1]
+	acme.Catalogs[0].Templates[0].VMs[0].Name = "Photon OS" // as the image is called that VMware's tests begin with
 	acme.Catalogs[0].Templates = append(acme.Catalogs[0].Templates, vcdsim.Template{
 		Name: "three-vms", Description: "A template of three VMs",
 		VMs: []vcdsim.TemplateVM{templateVM("first"), templateVM("second"), templateVM("third")},

@@ -8,6 +8,7 @@ import (
 // newer is what VCD answers since API 31, which the published XML schemas do not know.
 var newer = []*regexp.Regexp{
 	regexp.MustCompile(`(?s)\s*<ComputePolicy>.*?</ComputePolicy>`),
+	regexp.MustCompile(`(?s)\s*<IopsAllocation>.*?</IopsAllocation>`),
 	regexp.MustCompile(`\s*<DefaultComputePolicy [^>]*/>`),
 	regexp.MustCompile(`\s*<(Firmware|BootRetryEnabled|BootRetryDelay|EfiSecureBootEnabled|NetworkBootProtocol|IsElastic|IncludeMemoryOverhead|vmext:ComputeProviderScope)>[^<]*</[^>]*>`),
 	regexp.MustCompile(`\s*<vmext:NsxTManagerReference [^>]*/>`),

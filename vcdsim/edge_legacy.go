@@ -1,0 +1,90 @@
+package vcdsim
+
+import (
+	"net/netip"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+const mimeEdge = "application/vnd.vmware.admin.edgeGateway+xml"
+
+// legacyEdgeRoutes are the edge gateways of the legacy API, which only shows them: services on NSX-T are cloudapi's.
+func legacyEdgeRoutes(add addRoute) {
+	add("GET", "/api/admin/edgeGateway/{gateway}", (*request).getLegacyGateway, latencyLegacy)
+	add("GET", "/api/edgeGateway/{gateway}", (*request).getLegacyGateway, latencyLegacy)
+}
+
+func (r *request) edgeHref(id string) string { return r.base() + "/api/admin/edgeGateway/" + id }
+
+// edgeRef is a reference to an edge gateway.
+func (r *request) edgeRef(g *EdgeGateway) *xmltree.Node {
+	return xmltree.New("EdgeGateway", xmltree.A("href", r.edgeHref(g.ID)), xmltree.A("id", URN("gateway", g.ID)), xmltree.A("name", g.Name), xmltree.A("type", mimeEdge))
+}
+
+func (r *request) getLegacyGateway() (*response, error) {
+	_, vdc, g, err := r.edge(r.vars["gateway"])
+	if err != nil {
+		return nil, err
+	}
+	T := xmltree.T
+	interfaces := xmltree.New("GatewayInterfaces")
+	for i, u := range g.Uplinks {
+		interfaces.Add(r.uplinkInterface(u, i == 0))
+	}
+	for i := range vdc.Networks {
+		if n := &vdc.Networks[i]; n.Edge == g.ID && n.Type == Routed {
+			interfaces.Add(r.networkInterface(n))
+		}
+	}
+	return xmlOK(xmltree.New("EdgeGateway", namespaces(), xmltree.A("status", 1), xmltree.A("name", g.Name), xmltree.A("id", URN("gateway", g.ID)),
+		xmltree.A("href", r.edgeHref(g.ID)), xmltree.A("type", mimeEdge), r.link("up", "/api/admin/vdc/"+vdc.ID, "application/vnd.vmware.admin.vdc+xml"),
+		T("Description", g.Description), r.tasksNode(g.ID),
+		xmltree.New("Configuration", T("BackwardCompatibilityMode", false), T("GatewayBackingConfig", "compact"), interfaces,
+			T("HaEnabled", true), T("UseDefaultRouteForDnsRelay", false), T("AdvancedNetworkingEnabled", false), T("DistributedRoutingEnabled", false)))), nil
+}
+
+// gatewayInterface is a connection of a gateway to a network.
+func gatewayInterface(name, kind string, network *xmltree.Node, subnets []*xmltree.Node, first bool) *xmltree.Node {
+	T := xmltree.T
+	return xmltree.New("GatewayInterface", T("Name", name), T("DisplayName", name), network, T("InterfaceType", kind), subnets,
+		T("ApplyRateLimit", false), T("UseForDefaultRoute", first))
+}
+
+func (r *request) adminNetworkRef(id, name string) *xmltree.Node {
+	return xmltree.New("Network", xmltree.A("href", r.base()+"/api/admin/network/"+id), xmltree.A("id", URN("network", id)), xmltree.A("name", name),
+		xmltree.A("type", "application/vnd.vmware.admin.network+xml"))
+}
+
+func (r *request) uplinkInterface(u Uplink, first bool) *xmltree.Node {
+	name := u.Network
+	if n := r.sim.store.external(u.Network); n != nil {
+		name = n.Name
+	}
+	var subnets []*xmltree.Node
+	for i, s := range u.Subnets {
+		subnets = append(subnets, participation(s.Gateway, s.Primary, s.Addresses, first && i == 0))
+	}
+	return gatewayInterface(name, "uplink", r.adminNetworkRef(u.Network, name), subnets, first)
+}
+
+func (r *request) networkInterface(n *Network) *xmltree.Node {
+	return gatewayInterface(n.Name, "internal", r.adminNetworkRef(n.ID, n.Name), []*xmltree.Node{participation(n.Gateway, n.Gateway.Addr(), nil, false)}, false)
+}
+
+// participation is what a gateway has of a subnet.
+func participation(subnet netip.Prefix, address netip.Addr, ranges []Range, first bool) *xmltree.Node {
+	T := xmltree.T
+	n := xmltree.New("SubnetParticipation", T("Gateway", subnet.Addr()), T("Netmask", netmask(subnet)))
+	if address.IsValid() {
+		n.Add(T("IpAddress", address))
+	}
+	if len(ranges) > 0 {
+		all := xmltree.New("IpRanges")
+		for _, x := range ranges {
+			all.Add(xmltree.New("IpRange", T("StartAddress", x.From), T("EndAddress", x.To)))
+		}
+		n.Add(all)
+	}
+	n.Add(T("UseForDefaultRoute", first))
+	return n
+}

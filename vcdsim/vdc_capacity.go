@@ -1,0 +1,274 @@
+package vcdsim
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+// Compute is what a VDC has of its provider's hardware. It is kept and shown, and limits nothing.
+type Compute struct {
+	CPUAllocated, CPULimit       int64 // MHz
+	MemoryAllocated, MemoryLimit int64 // MiB
+	CPUGuaranteed                float64
+	MemoryGuaranteed             float64
+	CPUSpeed                     int64 // of a virtual CPU in MHz; 0 is 1000
+	NetworkQuota                 *int  // nil is 1000
+	ThickDisks                   bool
+	NoOvercommit                 bool
+	Elastic                      bool
+	NoMemoryOverhead             bool // in what is accounted
+}
+
+const (
+	defaultCPUSpeed     = 1000
+	defaultNetworkQuota = 1000
+)
+
+func vdcCapacityRoutes(add addRoute) {
+	add("GET", "/api/admin/vdcStorageProfile/{id}", (*request).getAdminProfile, latencyLegacy)
+	add("PUT", "/api/admin/vdcStorageProfile/{id}", (*request).putAdminProfile, latencyWrite)
+	add("POST", "/api/admin/vdc/{id}/vdcStorageProfiles", (*request).changeProfiles, latencyWrite)
+}
+
+func (c *Compute) speed() int64 {
+	if c.CPUSpeed == 0 {
+		return defaultCPUSpeed
+	}
+	return c.CPUSpeed
+}
+
+func (c *Compute) networks() int {
+	if c.NetworkQuota == nil {
+		return defaultNetworkQuota
+	}
+	return *c.NetworkQuota
+}
+
+// units are how many of the smallest unit another is.
+var units = map[string]int64{"GHz": 1000, "GB": 1024}
+
+// read takes what a document says of compute; what it does not name stays.
+func (c *Compute) read(tree *xmltree.Node) {
+	capacity := tree.At("ComputeCapacity")
+	for name, into := range map[string][2]*int64{"Cpu": {&c.CPUAllocated, &c.CPULimit}, "Memory": {&c.MemoryAllocated, &c.MemoryLimit}} {
+		for i, field := range []string{"Allocated", "Limit"} {
+			if v, ok := capacity.At(name).Int(field); ok {
+				*into[i] = v * max(units[capacity.Str(name, "Units")], 1)
+			}
+		}
+	}
+	for name, into := range map[string]*float64{"ResourceGuaranteedCpu": &c.CPUGuaranteed, "ResourceGuaranteedMemory": &c.MemoryGuaranteed} {
+		if v, err := strconv.ParseFloat(tree.Str(name), 64); err == nil {
+			*into = v
+		}
+	}
+	for name, into := range map[string]*bool{"IsThinProvision": &c.ThickDisks, "OverCommitAllowed": &c.NoOvercommit, "IncludeMemoryOverhead": &c.NoMemoryOverhead} {
+		if tree.At(name) != nil {
+			*into = !tree.Bool(name)
+		}
+	}
+	if tree.At("IsElastic") != nil {
+		c.Elastic = tree.Bool("IsElastic")
+	}
+	if v, ok := tree.Int("VCpuInMhz"); ok {
+		c.CPUSpeed = v
+	}
+	if v, ok := tree.Int("NetworkQuota"); ok {
+		quota := int(v)
+		c.NetworkQuota = &quota
+	}
+}
+
+// read takes what a document says of a VDC but for its names and its storage; what it does not name stays.
+func (v *VDC) read(tree *xmltree.Node) {
+	v.Compute.read(tree)
+	if quota, ok := tree.Int("VmQuota"); ok {
+		v.VMQuota = int(quota)
+	}
+	if fast := tree.Str("UsesFastProvisioning"); fast != "" {
+		v.FullClones = fast == "false"
+	}
+	if enabled := tree.Str("IsEnabled"); enabled != "" {
+		v.Disabled = enabled == "false"
+	}
+}
+
+// mayUse refuses to make or start something in a VDC that is disabled; what runs in it goes on.
+func (v *VDC) mayUse() error {
+	if v.Disabled {
+		return badRequest("The VDC %q is disabled.", v.Name)
+	}
+	return nil
+}
+
+// mayStart refuses to start something in a VDC that is disabled.
+func (r *request) mayStart(vdcID string, w Work) error {
+	v, err := r.vdcOf(vdcID)
+	if err != nil || w.Op != opDeploy || w.Power != PoweredOn {
+		return err
+	}
+	return v.mayUse()
+}
+
+func capacity(name, unit string, allocated, limit int64) *xmltree.Node {
+	T := xmltree.T
+	return xmltree.New(name, T("Units", unit), T("Allocated", allocated), T("Limit", limit), T("Reserved", 0), T("Used", 0), T("Overhead", 0))
+}
+
+func (c *Compute) node() *xmltree.Node {
+	return xmltree.New("ComputeCapacity", capacity("Cpu", "MHz", c.CPUAllocated, c.CPULimit), capacity("Memory", "MB", c.MemoryAllocated, c.MemoryLimit))
+}
+
+// resourcePools are the resource pools of a VDC, which its provider sees.
+func (r *request) resourcePools(v *VDC) *xmltree.Node {
+	if !r.session.provider() {
+		return nil
+	}
+	server := r.sim.ids.named("vimserver", "vc")
+	return xmltree.New("ResourcePoolRefs", xmltree.New("vmext:VimObjectRef",
+		xmltree.New("vmext:VimServerRef", xmltree.A("href", r.base()+"/api/admin/extension/vimServer/"+server), xmltree.A("type", "application/vnd.vmware.admin.vmwvirtualcenter+xml")),
+		xmltree.T("vmext:MoRef", "resgroup-"+v.ID[:4]), xmltree.T("vmext:VimObjectType", "RESOURCE_POOL")))
+}
+
+// providerProfile is the provider's storage profile of a name.
+func (r *request) providerProfile(element, name string) *xmltree.Node {
+	return r.adminRef(element, "pvdcStorageProfile", r.sim.ids.named("providerVdcStorageProfile", name), name)
+}
+
+// adminProfile finds the storage profile in the path for its provider.
+func (r *request) adminProfile() (*VDC, *StorageProfile, error) {
+	if err := r.byProvider("VDC_STORAGE_PROFILE_VIEW"); err != nil {
+		return nil, nil, err
+	}
+	_, vdc, p := r.sim.store.profile(bare(r.vars["id"]))
+	if p == nil {
+		return nil, nil, forbidden("VDC_STORAGE_PROFILE_VIEW", r.vars["id"])
+	}
+	return vdc, p, nil
+}
+
+func (r *request) getAdminProfile() (*response, error) {
+	vdc, p, err := r.adminProfile()
+	if err != nil {
+		return nil, err
+	}
+	n := xmltree.New("AdminVdcStorageProfile", namespaces(), xmltree.A("name", p.Name), xmltree.A("id", URN("vdcstorageProfile", p.ID)),
+		xmltree.A("href", r.base()+"/api/admin/vdcStorageProfile/"+p.ID), xmltree.A("type", "application/vnd.vmware.admin.vdcStorageProfile+xml"))
+	n.Add(r.link("up", "/api/admin/vdc/"+vdc.ID, "application/vnd.vmware.admin.vdc+xml"))
+	r.profileContent(n, p)
+	n.Add(r.providerProfile("ProviderVdcStorageProfile", p.Name))
+	return xmlOK(n), nil
+}
+
+// putAdminProfile changes limit, whether the profile can be used, and which is the default. A VDC always has a default.
+func (r *request) putAdminProfile() (*response, error) {
+	vdc, p, err := r.adminProfile()
+	if err != nil {
+		return nil, err
+	}
+	tree, err := r.tree()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.sim.busyCheck(vdc.ID); err != nil {
+		return nil, err
+	}
+	limit, ok := tree.Int("Limit")
+	enabled := tree.Str("Enabled") != "false"
+	switch {
+	case !ok || limit < 0:
+		return nil, badRequest("A storage profile needs a limit, which may be 0.")
+	case p.Default && !tree.Bool("Default"), p.Default && !enabled:
+		return nil, badRequest("The storage profile %q is the default of VDC %q: make another the default first.", p.Name, vdc.Name)
+	case tree.Bool("Default") && !enabled:
+		return nil, badRequest("The storage profile %q cannot be the default while it is disabled.", p.Name)
+	}
+	if tree.Bool("Default") {
+		for i := range vdc.StorageProfiles {
+			vdc.StorageProfiles[i].Default = false
+		}
+	}
+	p.LimitMiB, p.Disabled, p.Default = limit*max(units[tree.Str("Units")], 1), !enabled, tree.Bool("Default")
+	return r.getAdminProfile()
+}
+
+// changeProfiles gives a VDC a storage profile of its provider, or takes one away.
+func (r *request) changeProfiles() (*response, error) {
+	if err := r.byProvider("VDC_UPDATE_STORAGE_PROFILES"); err != nil {
+		return nil, err
+	}
+	_, v, err := r.ownVDC()
+	if err != nil {
+		return nil, err
+	}
+	tree, err := r.tree()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.sim.busyCheck(v.ID); err != nil {
+		return nil, err
+	}
+	for _, x := range tree.All("AddStorageProfile") {
+		if err := r.addProfile(v, x); err != nil {
+			return nil, err
+		}
+	}
+	for _, x := range tree.All("RemoveStorageProfile") {
+		if err := r.removeProfile(v, bare(x.Attr("href"))); err != nil {
+			return nil, err
+		}
+	}
+	return r.accepted(r.sim.startTask(r, Work{Op: opDone}, v.entity(), []string{v.ID})), nil
+}
+
+func (r *request) addProfile(v *VDC, tree *xmltree.Node) error {
+	p, found := r.readProfileParams(tree)
+	if !found {
+		return forbidden("PROVIDER_VDC_STORAGE_PROFILE_VIEW", bare(tree.At("ProviderVdcStorageProfile").Attr("href")))
+	}
+	if slices.ContainsFunc(v.StorageProfiles, func(x StorageProfile) bool { return x.Name == p.Name }) {
+		return duplicateName(p.Name)
+	}
+	if p.Default {
+		for i := range v.StorageProfiles {
+			v.StorageProfiles[i].Default = false
+		}
+	}
+	v.StorageProfiles = append(v.StorageProfiles, p)
+	return nil
+}
+
+// readProfileParams reads what a VDC is to have of its provider's storage.
+func (r *request) readProfileParams(tree *xmltree.Node) (StorageProfile, bool) {
+	for _, name := range r.sim.providerProfiles() {
+		if r.sim.ids.named("providerVdcStorageProfile", name) == bare(tree.At("ProviderVdcStorageProfile").Attr("href")) {
+			limit, _ := tree.Int("Limit")
+			return StorageProfile{
+				ID: r.sim.ids.next("vdcstorageProfile"), Name: name, Default: tree.Bool("Default"), Disabled: tree.Str("Enabled") == "false",
+				LimitMiB: limit * max(units[tree.Str("Units")], 1),
+			}, true
+		}
+	}
+	return StorageProfile{}, false
+}
+
+// removeProfile takes a storage profile from a VDC that is neither enabled nor used nor the default.
+func (r *request) removeProfile(v *VDC, id string) error {
+	i := slices.IndexFunc(v.StorageProfiles, func(x StorageProfile) bool { return x.ID == id })
+	if i < 0 {
+		return forbidden("VDC_STORAGE_PROFILE_VIEW", id)
+	}
+	p := &v.StorageProfiles[i]
+	switch {
+	case p.Default:
+		return badRequest("The storage profile %q is the default of VDC %q.", p.Name, v.Name)
+	case !p.Disabled:
+		return badRequest("The storage profile %q is enabled: disable it first.", p.Name)
+	case r.sim.store.storageUsed(id) > 0:
+		return inUse("storage profile", p.Name, "disks")
+	}
+	v.StorageProfiles = slices.Delete(slices.Clone(v.StorageProfiles), i, i+1)
+	return nil
+}
