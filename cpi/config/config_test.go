@@ -158,6 +158,7 @@ func TestProblems(t *testing.T) {
 		{"certificates that are none", strings.Replace(minimal, "vdc: acme-vdc", "vdc: v, caBundle: x", 1), []string{"no certificate"}},
 		{"zones that contradict each other", minimal + "nodes: {zones: [{name: a, vdc: v}, {name: -, vdc: v}, {name: c}]}\n", []string{"zones[1].name", "zones[1].vdc", "zones[2].vdc"}},
 		{"an id that cannot be a marker", strings.Replace(minimal, "c1", "two words", 1), []string{"clusterid (line 4)"}},
+		{"an id that was never filled in", strings.Replace(minimal, "c1", "CLUSTER_ID", 1), []string{"clusterid (line 4): is still CLUSTER_ID"}},
 		{"one-arm ranges", strings.Replace(minimal, "network: nodes", "network: n, oneArm: {startIP: 10.0.0.9, endIP: 10.0.0.1}, gateways: [{name: x, network: n, oneArm: {startIP: 10.0.0.1}}]", 1), []string{"loadbalancer.oneArm.endIP (line 3): is 10.0.0.1, which is before", "gateways[0].oneArm.endIP: is missing"}},
 		{"gateways that cannot be told apart", strings.Replace(minimal, "network: nodes", "network: n, edgeGateway: e, gateways: [{name: x, network: n}, {name: x}, {network: n}]", 1), []string{"edgeGateway (line 3)", "gateways[1].name", "gateways[1].network", "gateways[2].name"}},
 		{"a class that nobody can have", strings.Replace(minimal, "network: nodes", "network: n, classOnly: true, algorithm: best", 1), []string{"classOnly", "algorithm"}},

@@ -18,6 +18,9 @@ const (
 // clusterID is what ids of clusters look like: one word.
 var clusterID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9:._-]*$`)
 
+// placeholder stands in manifests for the id of the cluster. Two clusters that both left it there would take each other's load balancers for their own.
+const placeholder = "CLUSTER_ID"
+
 // labelValue is what values of labels look like; zones and regions are some.
 var labelValue = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
 
@@ -124,7 +127,10 @@ func (p *parser) validateSite() {
 
 func (p *parser) validateIDs() {
 	c := &p.config
-	if c.ClusterID != "" && !clusterID.MatchString(c.ClusterID) {
+	switch {
+	case c.ClusterID == placeholder:
+		p.say("clusterid", "is still %s, as the manifest has it: write something that no other cluster has, such as a UUID, and never change it", placeholder)
+	case c.ClusterID != "" && !clusterID.MatchString(c.ClusterID):
 		p.say("clusterid", "is %q, but must be one word of letters, digits and :._-", c.ClusterID)
 	}
 	if c.RDE.ID != "" && !strings.HasPrefix(c.RDE.ID, entityURN) {
