@@ -1,6 +1,7 @@
 package edge_test
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -9,28 +10,45 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
+// marksOf are the descriptions of floating IPs that a cluster has.
+func (w *world) marksOf(cluster string) (out []string) {
+	for _, a := range w.sim.State().Model.IPSpaces[0].Allocations {
+		if strings.Contains(a.Description, "cluster="+cluster) {
+			out = append(out, a.Description)
+		}
+	}
+	return out
+}
+
 func TestAFloatingIPThatTwoShareStaysWithTheOther(t *testing.T) {
 	w := newWorld(t, vcdsim.IPSpaces())
 	one, two := wish(service("c1", "one"), 80), wish(service("c1", "two"), 81)
 	one.Share, two.Share = "both", "both"
 	address := w.insist(&one).Status.Addresses
 	w.Expect(w.insist(&two).Status.Addresses).To(Equal(address))
-	marks := func() (out []string) {
-		for _, a := range w.sim.State().Model.IPSpaces[0].Allocations {
-			if strings.Contains(a.Description, "uid=uid-c1") {
-				out = append(out, a.Description)
-			}
-		}
-		return out
-	}
-
 	gone := absent(one)
 	w.insist(&gone)
 
-	w.Expect(marks()).To(ConsistOf(ContainSubstring("uid=uid-c1-two")))
+	w.Expect(w.marksOf("c1")).To(ConsistOf(ContainSubstring("uid=uid-c1-two")))
 	w.Expect(w.insist(&two).Status.Addresses).To(Equal(address))
 
 	gone = absent(two)
 	w.insist(&gone)
-	w.Expect(marks()).To(BeEmpty())
+	w.Expect(w.marksOf("c1")).To(BeEmpty())
+}
+
+func TestAFloatingIPThatAnotherUsesByRulesIsNotGivenBack(t *testing.T) {
+	w := newWorld(t, vcdsim.IPSpaces())
+	one, two := wish(service("c1", "one"), 80), oneArm(service("c1", "two"), 81)
+	one.Share, two.Share = "both", "both"
+	address := w.insist(&one).Status.Addresses
+	w.Expect(w.insist(&two).Status.Addresses).To(Equal(address))
+
+	one.Internal, one.Subnet = true, netip.MustParsePrefix("192.168.77.0/24")
+
+	w.Expect(w.insist(&one).Status.Addresses).NotTo(Equal(address))
+	w.Expect(w.marksOf("c1")).To(ConsistOf(ContainSubstring("uid=" + two.Owner.UID)))
+	w.Expect(w.insist(&two).Status.Addresses).To(Equal(address))
+	w.remove(one, two)
+	w.Expect(w.marksOf("c1")).To(BeEmpty())
 }

@@ -74,6 +74,9 @@ func (p *planner) release(wanted func(netip.Addr) bool) {
 		if unmarked := p.begun(c) && !c.Used; wanted(c.Value) || !mine && !unmarked {
 			continue
 		}
+		if !p.need(Forwardings) {
+			return // others may be on it by rules
+		}
 		i := slices.IndexFunc(p.own.others, func(u Use) bool { return u.Address == c.Value })
 		switch {
 		case i < 0:
