@@ -86,6 +86,18 @@ func TestWhatWasNotSeenEarlierIsNotGone(t *testing.T) {
 	b.Expect(exists).To(BeTrue())
 }
 
+func TestWhatWasNotSeenEarlierIsRemoved(t *testing.T) {
+	s := balanced("web")
+	b := newBench(t, s)
+	_, err := b.ensure(s)
+	b.Expect(err).NotTo(HaveOccurred())
+	b.balancer.stale = true
+
+	b.Expect(b.them.EnsureLoadBalancerDeleted(context.Background(), "", s)).To(Succeed())
+
+	b.Expect(b.balancer.left()).To(BeZero())
+}
+
 func TestNothingIsWrittenBeforeTheIntent(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t) // the API server does not know the Service
