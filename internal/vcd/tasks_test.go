@@ -91,6 +91,13 @@ func TestFollow(t *testing.T) {
 	g.Expect(ok).To(BeFalse())
 }
 
+// rests says whether nobody polls.
+func (f *follower) rests() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.cancel == nil
+}
+
 func TestThePollerRestsWhenThereIsNothingToFollow(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
@@ -104,6 +111,7 @@ func TestThePollerRestsWhenThereIsNothingToFollow(t *testing.T) {
 	g.Eventually(clock.Waiting).Should(Equal(1))
 	clock.Advance(time.Minute)
 	g.Consistently(func() int { clock.Advance(time.Minute); return f.count(opQueryTask) }, "50ms").Should(Equal(1))
+	g.Eventually(s.tasks.rests).Should(BeTrue())
 
 	s.Follow("m", Task{ID: testTask}, nil)
 	tick(g, clock, f)
