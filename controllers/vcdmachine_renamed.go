@@ -32,12 +32,14 @@ func (s *machineScope) observeRenamed(ctx context.Context) (outcome, error) {
 }
 
 // findRenamed returns the VM in a vApp that has the machine's mark, but another name: somebody renamed it before it was recorded. Only
-// VMs that are nobody else's are read for it, which are few: what failed creations left behind, and what people put there.
+// VMs that are nobody else's are read for it, which are few: what failed creations left behind, and what people put there. Of copies
+// nobody knows which is the machine's.
 func (s *machineScope) findRenamed(ctx context.Context, vApp vcd.VApp) (*vcd.VM, outcome, error) {
 	taken, err := s.takenByOthers(ctx)
 	if err != nil {
 		return nil, done, err
 	}
+	var found []vcd.VM
 	for _, ref := range vApp.VMs {
 		if taken[ref.ID] || taken[ref.Name] || ref.Name == s.vcdMachine.Annotations[infrav1.VMNameAnnotation] {
 			continue
@@ -50,11 +52,18 @@ func (s *machineScope) findRenamed(ctx context.Context, vApp vcd.VApp) (*vcd.VM,
 			return nil, out, err
 		default:
 			if marker, ok := vcd.ParseMarker(vm.Description); ok && marker == s.marker() {
-				return &vm, done, nil
+				found = append(found, vm)
 			}
 		}
 	}
-	return nil, done, nil
+	switch len(found) {
+	case 0:
+		return nil, done, nil
+	case 1:
+		return &found[0], done, nil
+	}
+	return nil, fail(remedyPoll, infrav1.DuplicateMarkerReason, "VMs %s and %s in vApp %s both say that they are this machine's: delete the copies, or change their descriptions",
+		found[0].Name, found[1].Name, vApp.Name), nil
 }
 
 // takenByOthers holds the URNs and names of the VMs of the cluster's other machines.

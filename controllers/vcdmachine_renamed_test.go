@@ -67,6 +67,21 @@ func TestVMThatWasRenamedBeforeItWasRecordedIsDeleted(t *testing.T) {
 	w.Expect(w.sim.State().VMs[0].Name).To(Equal("b"))
 }
 
+func TestOfCopiesThatWereRenamedNoneIsTouched(t *testing.T) {
+	w := newWorld(t, testMachine("a")...)
+	w.ready()
+	w.renameBeforeRecorded(t, "a")
+	w.addForeign(testCluster, "copy")
+	w.edit("copy", func(e *vcdsim.Editor, vm *vcdsim.VM) { vm.Description = e.VM("Prüfling 7").Description })
+	writes := w.writes()
+
+	w.eventuallyMachine("a", infrav1.VAppReadyCondition, infrav1.DuplicateMarkerReason)
+	w.Expect(w.client.Delete(w.ctx, w.vcdMachine("a"))).To(Succeed())
+	w.eventuallyMachine("a", infrav1.VMDeletedCondition, infrav1.DuplicateMarkerReason)
+
+	w.Expect(w.writes()).To(Equal(writes))
+}
+
 func TestVMsOfOthersAreNotReadToFindARenamedOne(t *testing.T) {
 	w := newWorld(t, append(testMachine("a"), testMachine("b")...)...)
 	w.ready("b")
