@@ -18,6 +18,7 @@ import (
 	"k8s.io/component-base/logs"
 	logsv1 "k8s.io/component-base/logs/api/v1"
 	_ "k8s.io/component-base/logs/json/register" // the json format of --logging-format
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/flags"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -171,6 +172,9 @@ func (o *Options) addLogFlags() {
 	fs.Lookup("logging-format").Usage = "text or json."
 }
 
+// shutdownTimeout is how long reconciles may take to end. With the logging out of VCD after it, it is less than a pod is given.
+const shutdownTimeout = 20 * time.Second
+
 // ControllerManager returns what the manager is made with. The handlers, by path, are served beside the metrics where those
 // are protected.
 func (o *Options) ControllerManager(scheme *runtime.Scheme, debug map[string]http.Handler) (ctrl.Options, error) {
@@ -195,6 +199,7 @@ func (o *Options) ControllerManager(scheme *runtime.Scheme, debug map[string]htt
 		LeaderElectionResourceLock: resourcelock.LeasesResourceLock,
 		// The lease is given back when all reconciles have ended, and the process ends with it.
 		LeaderElectionReleaseOnCancel: true,
+		GracefulShutdownTimeout:       ptr.To(shutdownTimeout),
 		LeaseDuration:                 &o.LeaseDuration,
 		RenewDeadline:                 &o.RenewDeadline,
 		RetryPeriod:                   &o.RetryPeriod,

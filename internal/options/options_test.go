@@ -24,6 +24,7 @@ func TestDefaultsAreSafe(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(m.LeaderElection).To(BeTrue())
 	g.Expect(m.LeaderElectionNamespace).To(Equal("capvcd-system"))
+	g.Expect(*m.GracefulShutdownTimeout).To(BeNumerically("<=", 25*time.Second), "sessions are logged out before the pod is killed")
 	g.Expect(m.LeaderElectionReleaseOnCancel).To(BeTrue(), "the next manager need not wait for the lease to run out")
 	g.Expect(m.Metrics.SecureServing).To(BeTrue())
 	g.Expect(m.Cache.DefaultNamespaces).To(BeEmpty())

@@ -74,7 +74,7 @@ func both[T any](tenant, provider []*T) []*T {
 	return tenant
 }
 
-// queryAll asks for all pages of VM records that a filter matches. Rows that come and go between two pages would be
+// queryVMs asks for all pages of VM records that a filter matches. Rows that come and go between two pages would be
 // seen twice or never: such an answer is thrown away, asked for once more, and then given up.
 func (s *Session) queryVMs(ctx context.Context, filter string) ([]*types.QueryResultVMRecordType, error) {
 	for range 2 {

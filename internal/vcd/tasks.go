@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -16,6 +17,9 @@ const (
 	missesUntilUnknown = 2
 	// triesUntilUnexplained is how often it is asked why a task failed until it is told without a reason.
 	triesUntilUnexplained = 5
+	// endedKept is how long the end of a task is remembered for who followed it. Mostly they forget it at once, but they may go away
+	// before, such as a machine that a person took the finalizer from.
+	endedKept = 24 * time.Hour
 )
 
 // A follower polls the running tasks of a session by one query for all of them.
@@ -74,11 +78,15 @@ func (f *follower) follow(t *followedTask) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.remove(t.key)
+	now := f.session.opts.Clock.Now()
+	maps.DeleteFunc(f.followed, func(_ string, old *followedTask) bool {
+		return old.task.State != TaskRunning && now.Sub(old.since) > endedKept
+	})
 	if t.task.State != TaskRunning {
 		f.change(t, t.task)
 	}
 	f.followed[t.key] = t
-	t.since = f.session.opts.Clock.Now()
+	t.since = now
 	if t.task.State != TaskRunning {
 		return
 	}

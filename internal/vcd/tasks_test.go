@@ -259,6 +259,26 @@ func TestATaskThatEndedAtOnceIsNotPolled(t *testing.T) {
 	g.Expect(f.count(opQueryTask)).To(BeZero())
 }
 
+func TestTasksThatNobodyAsksForAreForgottenInTheEnd(t *testing.T) {
+	g := NewWithT(t)
+	f := newTaskServer(t)
+	clock := newFakeClock()
+	s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
+	s.Follow("abandoned", Task{ID: taskID(1), State: TaskSucceeded}, nil)
+
+	clock.Advance(endedKept)
+	s.Follow("at noon", Task{ID: taskID(2), State: TaskSucceeded}, nil)
+	_, known := s.Task("abandoned")
+	g.Expect(known).To(BeTrue())
+
+	clock.Advance(time.Second)
+	s.Follow("later", Task{ID: taskID(3), State: TaskSucceeded}, nil)
+	_, known = s.Task("abandoned")
+	g.Expect(known).To(BeFalse())
+	_, known = s.Task("at noon")
+	g.Expect(known).To(BeTrue())
+}
+
 func TestManyTasksArePolledInRounds(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
