@@ -58,11 +58,14 @@ func (s *machineScope) company(ctx context.Context, suits func(creation) bool) (
 }
 
 // noteCreation stores on the VCDMachine of c when VCD was asked to create its VM, and says whether that is for the first time.
-// It fails if that is another object of the same name by now.
+// It fails if the machine is being deleted, or if that is another object of the same name by now.
 func (s *machineScope) noteCreation(ctx context.Context, c creation, at string) (first bool, err error) {
 	m := &infrav1.VCDMachine{}
 	if err := s.Live.Get(ctx, c.machine, m); err != nil {
 		return false, fmt.Errorf("getting VCDMachine %s: %w", c.machine, err)
+	}
+	if !m.DeletionTimestamp.IsZero() {
+		return false, fmt.Errorf("VCDMachine %s is being deleted", c.machine)
 	}
 	return m.Annotations[infrav1.CreationRequestedAnnotation] == "", s.patchCreation(ctx, c, at)
 }

@@ -82,6 +82,24 @@ func TestOnlyMachinesOfTheClusterShareARequest(t *testing.T) {
 	w.Expect(company[0].key).To(Equal(s.key()))
 }
 
+func TestMachineThatIsBeingDeletedIsNotCreatedInCompany(t *testing.T) {
+	w := newWorld(t, append(testMachine("a"), testMachine("b", func(b *infrav1.VCDMachine) { b.Finalizers = []string{infrav1.MachineFinalizer} })...)...)
+	w.ready()
+	m := w.vcdMachine("a")
+	s := &machineScope{VCDMachineReconciler: w.machine, vcdMachine: m, vcdCluster: w.vcdCluster(), memory: &memory{}, placement: placement{networks: make([]vcd.Network, 1)}}
+	m.Annotations = map[string]string{infrav1.InstanceIDAnnotation: "id-of-a", infrav1.VMNameAnnotation: "a"}
+	mine, b := s.creation(), s.creation()
+	b.key, b.machine.Name, b.spec.Name = string(w.vcdMachine("b").UID), "b", "b"
+	w.Expect(w.client.Delete(w.ctx, w.vcdMachine("b"))).To(Succeed())
+	s.turn = turn{vms: []creation{mine, b}}
+
+	company, err := s.company(w.ctx, func(creation) bool { return true })
+
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(specs(company)).To(HaveExactElements(HaveField("Name", "a")))
+	w.Expect(w.vcdMachine("b").Annotations).NotTo(HaveKey(infrav1.CreationRequestedAnnotation))
+}
+
 func TestMachinesOfOneNameDoNotShareARequest(t *testing.T) {
 	w := newWorld(t, append(testMachine("a"), append(testMachine("b"), testMachine("c")...)...)...)
 	w.ready()

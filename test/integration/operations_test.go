@@ -15,11 +15,13 @@ import (
 
 	. "github.com/onsi/gomega"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/utils/ptr"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -71,6 +73,11 @@ func TestManagersProtectWhatTheyServeAndElectALeader(t *testing.T) {
 		ContainSubstring(`controller_runtime_max_concurrent_reconciles{controller="vcdmachine"} 20`),
 		ContainSubstring("capvcd_longest_deletion_seconds{"),
 	))
+
+	g.Expect(m.Stop()).To(Succeed())
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "capvcd-system", Name: "controller-leader-election-capvcd"}}
+	g.Expect(house.client.Get(t.Context(), client.ObjectKeyFromObject(lease), lease)).To(Succeed())
+	g.Expect(ptr.Deref(lease.Spec.HolderIdentity, "")).To(BeEmpty(), "a manager that ends gives its lease back")
 }
 
 // applyRoles applies the roles for people and Prometheus as they are shipped, and returns their names.

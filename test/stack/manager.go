@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack/process"
 )
 
-const grace = 3 * time.Second
+const grace = 30 * time.Second
 
 // Manager is the manager of an installed provider. It can be stopped or killed and started again.
 type Manager struct {
