@@ -42,39 +42,12 @@ func (w wireCertificate) certificate() Certificate {
 
 // Certificates lists the certificate library of the organisation. It takes the right "Certificate Library: View" (VCD 10.2).
 func (s *Session) Certificates(ctx context.Context) ([]Certificate, error) {
-	return s.certificates(ctx)
-}
-
-func (s *Session) certificates(ctx context.Context, terms ...term) ([]Certificate, error) {
-	l := listing{path: certificatesPath, what: "certificates", sort: "alias", terms: terms}
-	lines, err := listAll(ctx, s, l, func(w wireCertificate) string { return w.ID })
+	l := listing{path: certificatesPath, what: "certificates", sort: "alias"}
+	certificates, err := listAs(ctx, s, l, func(w wireCertificate) string { return w.ID }, func(w *wireCertificate) Certificate { return w.certificate() })
 	if err != nil {
 		return nil, fmt.Errorf("listing certificates: %w", err)
 	}
-	certificates := make([]Certificate, len(lines))
-	for i, line := range lines {
-		certificates[i] = line.certificate()
-	}
 	return certificates, nil
-}
-
-// FindCertificate finds an entry of the certificate library by its alias.
-func (s *Session) FindCertificate(ctx context.Context, alias string) (Certificate, error) {
-	found, err := s.certificates(ctx, term{"alias", alias})
-	if err != nil {
-		return Certificate{}, err
-	}
-	hits := make([]Ref, len(found))
-	for i, c := range found {
-		hits[i] = c.Ref
-	}
-	ref, err := only("certificate", alias, "organization "+s.config.Org, hits)
-	for _, c := range found {
-		if err == nil && c.Ref == ref {
-			return c, nil
-		}
-	}
-	return Certificate{}, err
 }
 
 // CreateCertificate puts a certificate with its key into the library, at once. [ErrConflict] means that the alias is taken. It

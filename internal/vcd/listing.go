@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"regexp"
 	"strconv"
-	"strings"
 )
 
 // maxPages bounds how many pages of one list are read: a server that always offers another one stops us here.
@@ -18,20 +17,14 @@ const maxPages = 400
 type listing struct {
 	path  string
 	what  string // for people
-	terms []term // values that a filter cannot carry are left out: whoever lists compares again
+	terms []term // of our own words and ids, which every filter can carry
 	sort  string // field by which pages are cut; empty where VCD knows none
 }
 
 func (l listing) query(page int) string {
-	var terms []term
-	for _, t := range l.terms {
-		if !strings.ContainsAny(t.value, fiqlMeta) {
-			terms = append(terms, t)
-		}
-	}
 	filter := ""
-	if len(terms) > 0 {
-		filter = jsonFilter(terms...)
+	if len(l.terms) > 0 {
+		filter = jsonFilter(l.terms...)
 	}
 	return params("page", strconv.Itoa(page), "pageSize", strconv.Itoa(pageSize), "sortAsc", l.sort, "filter", filter)
 }

@@ -112,25 +112,6 @@ func TestCursorsLeadThroughAList(t *testing.T) {
 	g.Expect(err).To(MatchError(ErrUnavailable), "a list that goes round in circles is none")
 }
 
-func TestNamesThatAFilterCannotCarryAreFoundWithoutOne(t *testing.T) {
-	g := NewWithT(t)
-	f := newFakeVCD(t)
-	const alias = "a,b;c==(d)*"
-	var filters []string
-	f.on("GET /cloudapi/1.0.0/ssl/certificateLibrary", func(w http.ResponseWriter, r *http.Request) {
-		filters = append(filters, r.URL.Query().Get("filter"))
-		answer(w, `{"resultTotal":2,"values":[{"id":"1","alias":"a"},{"id":"2","alias":%q}]}`, alias)
-	})
-	s := session(t, f)
-
-	g.Expect(s.FindCertificate(t.Context(), alias)).To(HaveField("ID", "2"))
-	g.Expect(s.FindCertificate(t.Context(), "a")).To(HaveField("ID", "1"))
-	_, err := s.FindCertificate(t.Context(), "A")
-
-	g.Expect(err).To(MatchError(ErrNotFound))
-	g.Expect(filters).To(Equal([]string{"", "alias==a", "alias==A"}))
-}
-
 func TestWhatAChangeDoesNotNameStays(t *testing.T) {
 	g := NewWithT(t)
 	var o object

@@ -172,7 +172,7 @@ func (w *wire) exchanged(op string, req *http.Request, resp *http.Response, body
 	}
 	if log := w.log(); log != nil {
 		log(Exchange{
-			Operation: op, Method: req.Method, URL: RedactURL(req.URL), Header: RedactHeader(req.Header),
+			Operation: op, Method: req.Method, URL: redactURL(req.URL), Header: redactHeader(req.Header),
 			Status: status, Sent: int(req.ContentLength), Received: len(body), Took: took, Err: err,
 		})
 	}

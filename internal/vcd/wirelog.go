@@ -33,8 +33,8 @@ var openHeaders = []string{
 // secretParameters of a query string carry credentials.
 var secretParameters = []string{"refresh_token", "access_token", "token", "password"}
 
-// RedactHeader returns a copy of h in which only headers that carry no credentials have their values.
-func RedactHeader(h http.Header) http.Header {
+// redactHeader returns a copy of h in which only headers that carry no credentials have their values.
+func redactHeader(h http.Header) http.Header {
 	clean := h.Clone()
 	for name := range clean {
 		if !slices.Contains(openHeaders, http.CanonicalHeaderKey(name)) {
@@ -44,8 +44,8 @@ func RedactHeader(h http.Header) http.Header {
 	return clean
 }
 
-// RedactURL returns u without user, password and secret parameters.
-func RedactURL(u *url.URL) string {
+// redactURL returns u without user, password and secret parameters.
+func redactURL(u *url.URL) string {
 	clean := *u
 	clean.User = nil
 	parts := strings.Split(clean.RawQuery, "&")
