@@ -133,3 +133,11 @@ func (q *creations) leave(vApp, key string) bool {
 	delete(l.waiting, key)
 	return !l.underWay[key]
 }
+
+// creating says whether a request that may create a machine's VM in a vApp is under way.
+func (q *creations) creating(vApp, key string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l := q.byVApp[vApp]
+	return l != nil && l.underWay[key]
+}

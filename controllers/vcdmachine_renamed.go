@@ -12,9 +12,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// observeRenamed finds the VM of a machine that VCD was asked to make, where no VM has its name: before another is made.
+// observeRenamed finds the VM of a machine that VCD was asked to make, where no VM has its name: before another is made. While the
+// request is under way there is none yet.
 func (s *machineScope) observeRenamed(ctx context.Context) (outcome, error) {
-	if s.vcdMachine.Annotations[infrav1.CreationRequestedAnnotation] == "" {
+	if s.vcdMachine.Annotations[infrav1.CreationRequestedAnnotation] == "" || s.creations.creating(s.line(), s.key()) {
 		return done, nil
 	}
 	vApp, err := s.session.FindVApp(ctx, s.placement.vdc, s.vAppName())

@@ -82,6 +82,24 @@ func TestOfCopiesThatWereRenamedNoneIsTouched(t *testing.T) {
 	w.Expect(w.writes()).To(Equal(writes))
 }
 
+func TestVMThatIsBeingAskedForIsNotLookedFor(t *testing.T) {
+	w := newWorld(t, testMachine("a")...)
+	w.ready()
+	m := w.vcdMachine("a")
+	m.Annotations = map[string]string{infrav1.CreationRequestedAnnotation: "now", infrav1.InstanceIDAnnotation: "id-of-a", infrav1.VMNameAnnotation: "a"}
+	s := &machineScope{VCDMachineReconciler: w.machine, vcdMachine: m, vcdCluster: w.vcdCluster(), memory: &memory{}}
+	w.machine.creations.join(s.line(), creation{key: s.key()})
+	turn, ok := w.machine.creations.take(s.line(), creation{key: "b"})
+	w.Expect(ok).To(BeTrue())
+
+	out, err := s.observeRenamed(w.ctx) // A call would need a session.
+
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(out).To(Equal(done))
+	turn.end()
+	w.Expect(w.machine.creations.creating(s.line(), s.key())).To(BeFalse())
+}
+
 func TestVMsOfOthersAreNotReadToFindARenamedOne(t *testing.T) {
 	w := newWorld(t, append(testMachine("a"), testMachine("b")...)...)
 	w.ready("b")
