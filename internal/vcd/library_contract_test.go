@@ -1,20 +1,14 @@
 package vcd_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/vcdsimtest"
 )
 
 func TestCertificates(t *testing.T) {
@@ -22,7 +16,7 @@ func TestCertificates(t *testing.T) {
 	ctx := t.Context()
 	to := newEdge(t, vcdsim.K8sTenant())
 	s := to.session(t)
-	chain, key := selfSigned(t)
+	chain, key := vcdsimtest.SelfSigned(t)
 
 	made, err := s.CreateCertificate(ctx, vcd.CertificateSpec{Alias: "web", Description: "d", Certificate: chain, PrivateKey: key})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -37,19 +31,6 @@ func TestCertificates(t *testing.T) {
 
 	g.Expect(s.DeleteCertificate(ctx, made.ID)).To(Succeed())
 	g.Expect(s.Certificates(ctx)).To(BeEmpty())
-}
-
-func selfSigned(t *testing.T) (chain, key []byte) {
-	t.Helper()
-	g := NewWithT(t)
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	g.Expect(err).NotTo(HaveOccurred())
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"web.example"}, NotAfter: time.Now().Add(time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	g.Expect(err).NotTo(HaveOccurred())
-	pkcs8, err := x509.MarshalPKCS8PrivateKey(private)
-	g.Expect(err).NotTo(HaveOccurred())
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
 }
 
 func TestEntitiesAreWrittenOnlyAsTheyWereRead(t *testing.T) {
