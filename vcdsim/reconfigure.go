@@ -295,6 +295,18 @@ func (s *Simulator) commitChange(t *Task) error {
 	if err := s.connect(vm, c); err != nil {
 		return err
 	}
+	vm.apply(c)
+	if c.ExtraConfig != nil {
+		if !s.assume.ExtraConfigMerges {
+			clear(vm.ExtraConfig)
+		}
+		mergeExtraConfig(vm, c.ExtraConfig)
+	}
+	return nil
+}
+
+// apply takes over the named parts of a change, but for NICs and extra configuration.
+func (vm *VM) apply(c *vmChange) {
 	if c.Name {
 		vm.Name, vm.Description = c.VM.Name, c.VM.Description
 	}
@@ -315,13 +327,6 @@ func (s *Simulator) commitChange(t *Task) error {
 	if c.Properties {
 		vm.Properties = c.VM.Properties
 	}
-	if c.ExtraConfig != nil {
-		if !s.assume.ExtraConfigMerges {
-			clear(vm.ExtraConfig)
-		}
-		mergeExtraConfig(vm, c.ExtraConfig)
-	}
-	return nil
 }
 
 // connect changes the NICs of a VM, if the change is about them, and gives them addresses; they stay as they were if it cannot.

@@ -70,8 +70,13 @@ func (r *request) read() error {
 	return nil
 }
 
-// whole says whether the body was kept, or is one of which it need not be.
-func (r *request) whole() bool { return r.transfers() || r.size == int64(len(r.body)) }
+// whole refuses a body that was not kept, but for those that need not be.
+func (r *request) whole() error {
+	if r.transfers() || r.size == int64(len(r.body)) {
+		return nil
+	}
+	return refuse(http.StatusRequestEntityTooLarge, codeBadRequest, "A request has at most %d bytes.", maxBody)
+}
 
 // transfers says whether the body is a file.
 func (r *request) transfers() bool { return strings.HasPrefix(r.URL.Path, "/transfer/") }

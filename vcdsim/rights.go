@@ -26,8 +26,8 @@ const (
 	rightAffinity      = "Organization vDC: VM-VM Affinity Edit"
 	rightRoleWrite     = "Role: Create, Edit, Delete, or Copy"
 
-	rightTokenManage    = "API Tokens: Manage"
-	rightTokenManageAll = "API Tokens: Manage All"
+	rightOwnClients = "API Tokens: Manage"
+	rightAllClients = "API Tokens: Manage All"
 	// VMware's document calls these View and Manage Service Accounts, as it calls Group / User: View by other words, too.
 	rightAccountView   = "Service Accounts: View"
 	rightAccountManage = "Service Accounts: Manage"
@@ -74,7 +74,7 @@ var needs = []need{
 	{"", "/api/media", "", []string{rightMediaEdit}, "MEDIA_EDIT"},
 	{"", "/api/catalogItem", "", []string{rightCatalogEdit}, "CATALOG_ITEM_EDIT"},
 	{"", "/cloudapi/1.0.0/roles", "", []string{rightRoleWrite}, "ROLE_MANAGE"},
-	{"", "/cloudapi/1.0.0/tokens", "", []string{rightTokenManage}, "TOKEN_MANAGE"},
+	{"", "/cloudapi/1.0.0/tokens", "", []string{rightOwnClients}, "TOKEN_MANAGE"},
 	{http.MethodGet, "/cloudapi/1.0.0/serviceAccounts", "", []string{rightAccountView}, "SERVICE_ACCOUNT_VIEW"},
 	{"", "/cloudapi/1.0.0/serviceAccounts", "", []string{rightAccountManage}, "SERVICE_ACCOUNT_MANAGE"},
 	{"", "/cloudapi/1.0.0/deviceLookup/grant", "", []string{rightAccountManage}, "SERVICE_ACCOUNT_MANAGE"},

@@ -58,7 +58,7 @@ var networkNeeds = []need{
 // to make pools, virtual services, NAT rules, IP sets and certificates, with addresses from IP Spaces, too.
 func RightsOfCloudProvider() []string {
 	return []string{
-		"Organization vDC Compute Policy: View", rightTokenManage,
+		"Organization vDC Compute Policy: View", rightOwnClients,
 		rightEdgeView, rightBalancerView, rightBalancerConfigure, rightNATView, rightNATConfigure, rightFirewallView, rightFirewallConfigure,
 		rightCertificateView, rightCertificateManage, rightSpaceAllocate, rightSpaceView,
 	}

@@ -209,12 +209,9 @@ func (s *Simulator) dispatch(r *request, e endpoint, found route.Result) (*respo
 		}
 		r.version = version
 	}
-	if !r.whole() {
-		return nil, refuse(http.StatusRequestEntityTooLarge, codeBadRequest, "A request has at most %d bytes.", maxBody)
-	}
 	switch found {
 	case route.Found:
-		for _, check := range []func(*request) error{(*request).served, (*request).permitted, (*request).withinLimits} {
+		for _, check := range []func(*request) error{(*request).whole, (*request).served, (*request).permitted, (*request).withinLimits} {
 			if err := check(r); err != nil {
 				return nil, err
 			}

@@ -134,12 +134,12 @@ func (c *apiClient) takes() string {
 	if c.service {
 		return rightAccountManage
 	}
-	return rightTokenManage
+	return rightOwnClients
 }
 
 // reaches says whether the caller may see and remove a client: another user's API token takes a right of its own.
 func (r *request) reaches(c *apiClient) bool {
-	return c.service || c.userID == r.session.UserID || r.session.provider() || r.hasRight(rightTokenManageAll)
+	return c.service || c.userID == r.session.UserID || r.session.provider() || r.hasRight(rightAllClients)
 }
 
 func (r *request) listClients(service bool) (*response, error) {

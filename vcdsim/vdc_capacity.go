@@ -59,6 +59,18 @@ func (c *Compute) read(tree *xmltree.Node) {
 			}
 		}
 	}
+	c.readShares(tree)
+	if v, ok := tree.Int("VCpuInMhz"); ok {
+		c.CPUSpeed = v
+	}
+	if v, ok := tree.Int("NetworkQuota"); ok {
+		quota := int(v)
+		c.NetworkQuota = &quota
+	}
+}
+
+// readShares reads what is guaranteed and how it is accounted.
+func (c *Compute) readShares(tree *xmltree.Node) {
 	for name, into := range map[string]*float64{"ResourceGuaranteedCpu": &c.CPUGuaranteed, "ResourceGuaranteedMemory": &c.MemoryGuaranteed} {
 		if v, err := strconv.ParseFloat(tree.Str(name), 64); err == nil {
 			*into = v
@@ -71,13 +83,6 @@ func (c *Compute) read(tree *xmltree.Node) {
 	}
 	if tree.At("IsElastic") != nil {
 		c.Elastic = tree.Bool("IsElastic")
-	}
-	if v, ok := tree.Int("VCpuInMhz"); ok {
-		c.CPUSpeed = v
-	}
-	if v, ok := tree.Int("NetworkQuota"); ok {
-		quota := int(v)
-		c.NetworkQuota = &quota
 	}
 }
 
@@ -175,23 +180,30 @@ func (r *request) putAdminProfile() (*response, error) {
 	if err := r.sim.busyCheck(vdc.ID); err != nil {
 		return nil, err
 	}
+	if err := vdc.changeProfile(p, tree); err != nil {
+		return nil, err
+	}
+	return r.getAdminProfile()
+}
+
+func (v *VDC) changeProfile(p *StorageProfile, tree *xmltree.Node) error {
 	limit, ok := tree.Int("Limit")
-	enabled := tree.Str("Enabled") != "false"
+	enabled, first := tree.Str("Enabled") != "false", tree.Bool("Default")
 	switch {
 	case !ok || limit < 0:
-		return nil, badRequest("A storage profile needs a limit, which may be 0.")
-	case p.Default && !tree.Bool("Default"), p.Default && !enabled:
-		return nil, badRequest("The storage profile %q is the default of VDC %q: make another the default first.", p.Name, vdc.Name)
-	case tree.Bool("Default") && !enabled:
-		return nil, badRequest("The storage profile %q cannot be the default while it is disabled.", p.Name)
+		return badRequest("A storage profile needs a limit, which may be 0.")
+	case p.Default && (!first || !enabled):
+		return badRequest("The storage profile %q is the default of VDC %q: make another the default first.", p.Name, v.Name)
+	case first && !enabled:
+		return badRequest("The storage profile %q cannot be the default while it is disabled.", p.Name)
 	}
-	if tree.Bool("Default") {
-		for i := range vdc.StorageProfiles {
-			vdc.StorageProfiles[i].Default = false
+	if first {
+		for i := range v.StorageProfiles {
+			v.StorageProfiles[i].Default = false
 		}
 	}
-	p.LimitMiB, p.Disabled, p.Default = limit*max(units[tree.Str("Units")], 1), !enabled, tree.Bool("Default")
-	return r.getAdminProfile()
+	p.LimitMiB, p.Disabled, p.Default = limit*max(units[tree.Str("Units")], 1), !enabled, first
+	return nil
 }
 
 // changeProfiles gives a VDC a storage profile of its provider, or takes one away.

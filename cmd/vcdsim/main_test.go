@@ -68,6 +68,8 @@ func TestTheStateIsKeptInAFile(t *testing.T) {
 	g.Expect(os.WriteFile(state, []byte("{}"), 0o600)).To(Succeed())
 	var out bytes.Buffer
 	g.Expect(run(t.Context(), args, &out, &out)).To(MatchError(ContainSubstring("it is none of vcdsim")))
+	args[1] = filepath.Join(filepath.Dir(state), "missing", "state.json")
+	g.Expect(run(t.Context(), args, &out, &out)).To(MatchError(ContainSubstring("the state could not be written at the end")))
 }
 
 func TestPrint(t *testing.T) {
