@@ -38,9 +38,9 @@ func (s *machineScope) company(ctx context.Context, suits func(creation) bool) (
 	names := map[string]bool{s.vcdMachine.Annotations[infrav1.VMNameAnnotation]: true}
 	for _, c := range s.turn.vms {
 		mine := c.key == s.key()
-		marker, ok := vcd.ParseMarker(c.spec.Description)
-		if !mine && (!ok || marker.Cluster != s.vcdCluster.Spec.InfraID || names[c.spec.Name] || !suits(c)) {
-			continue // A naming template may give two machines one name: the second is told of the conflict in its own turn.
+		// A naming template may give two machines one name: the second is told of the conflict in its own turn.
+		if !mine && (names[c.spec.Name] || !s.ofSameCluster(c) || !suits(c)) {
+			continue
 		}
 		names[c.spec.Name] = true
 		var err error
@@ -55,6 +55,12 @@ func (s *machineScope) company(ctx context.Context, suits func(creation) bool) (
 	}
 	annotate(s.vcdMachine, infrav1.CreationRequestedAnnotation, at)
 	return company, nil
+}
+
+// ofSameCluster says whether c is a VM of the machine's cluster.
+func (s *machineScope) ofSameCluster(c creation) bool {
+	marker, ok := vcd.ParseMarker(c.spec.Description)
+	return ok && marker.Cluster == s.vcdCluster.Spec.InfraID
 }
 
 // noteCreation stores on the VCDMachine of c when VCD was asked to create its VM, and says whether that is for the first time.

@@ -153,6 +153,11 @@ func (s *machineScope) findByName(ctx context.Context, vApp vcd.VApp) (*vcd.VM, 
 		}
 		vmLeft(s.Recorder, s.vcdMachine, name)
 	}
+	return s.findByMark(ctx, vApp)
+}
+
+// findByMark returns the VM in vApp that has the machine's marker under another name, if VCD was ever asked to make it.
+func (s *machineScope) findByMark(ctx context.Context, vApp vcd.VApp) (*vcd.VM, outcome, error) {
 	if asked, err := s.wasAsked(ctx); err != nil || !asked {
 		return nil, done, err
 	}

@@ -45,16 +45,12 @@ func (s *machineScope) findRenamed(ctx context.Context, vApp vcd.VApp) (*vcd.VM,
 		if taken[ref.ID] || taken[ref.Name] || ref.Name == s.vcdMachine.Annotations[infrav1.VMNameAnnotation] {
 			continue
 		}
-		vm, err := s.session.VM(ctx, ref.ID)
-		switch {
-		case invisible(err):
-		case err != nil:
-			out, err := refusal(err, "Reading VM "+ref.Name)
+		vm, out, err := s.readMarked(ctx, ref)
+		if err != nil || out != done {
 			return nil, out, err
-		default:
-			if marker, ok := vcd.ParseMarker(vm.Description); ok && marker == s.marker() {
-				found = append(found, vm)
-			}
+		}
+		if vm != nil {
+			found = append(found, *vm)
 		}
 	}
 	switch len(found) {
@@ -65,6 +61,22 @@ func (s *machineScope) findRenamed(ctx context.Context, vApp vcd.VApp) (*vcd.VM,
 	}
 	return nil, fail(remedyPoll, infrav1.DuplicateMarkerReason, "VMs %s and %s in vApp %s both say that they are this machine's: delete the copies, or change their descriptions",
 		found[0].Name, found[1].Name, vApp.Name), nil
+}
+
+// readMarked returns a VM if it has the machine's mark.
+func (s *machineScope) readMarked(ctx context.Context, ref vcd.Ref) (*vcd.VM, outcome, error) {
+	vm, err := s.session.VM(ctx, ref.ID)
+	switch {
+	case invisible(err):
+		return nil, done, nil
+	case err != nil:
+		out, err := refusal(err, "Reading VM "+ref.Name)
+		return nil, out, err
+	}
+	if marker, ok := vcd.ParseMarker(vm.Description); !ok || marker != s.marker() {
+		return nil, done, nil
+	}
+	return &vm, done, nil
 }
 
 // takenByOthers holds the URNs and names of the VMs of the cluster's other machines.

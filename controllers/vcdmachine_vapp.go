@@ -63,6 +63,11 @@ func (s *machineScope) observe(ctx context.Context) (outcome, error) {
 	if id != "" {
 		return s.observeRecorded(ctx, id, records)
 	}
+	return s.observeUnrecorded(ctx, records)
+}
+
+// observeUnrecorded finds the VMs of the machine's name among records, else one that has its mark.
+func (s *machineScope) observeUnrecorded(ctx context.Context, records []vcd.VMRecord) (outcome, error) {
 	for _, r := range records {
 		if r.Name == s.vcdMachine.Annotations[infrav1.VMNameAnnotation] {
 			s.found = append(s.found, r.Ref)
