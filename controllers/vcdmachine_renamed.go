@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -36,15 +37,12 @@ func (s *machineScope) observeRenamed(ctx context.Context) (outcome, error) {
 // VMs that are nobody else's are read for it, which are few: what failed creations left behind, and what people put there. Of copies
 // nobody knows which is the machine's.
 func (s *machineScope) findRenamed(ctx context.Context, vApp vcd.VApp) (*vcd.VM, outcome, error) {
-	taken, err := s.takenByOthers(ctx)
+	refs, err := s.nobodyElses(ctx, vApp.VMs)
 	if err != nil {
 		return nil, done, err
 	}
 	var found []vcd.VM
-	for _, ref := range vApp.VMs {
-		if taken[ref.ID] || taken[ref.Name] || ref.Name == s.vcdMachine.Annotations[infrav1.VMNameAnnotation] {
-			continue
-		}
+	for _, ref := range refs {
 		vm, out, err := s.readMarked(ctx, ref)
 		if err != nil || out != done {
 			return nil, out, err
@@ -79,13 +77,13 @@ func (s *machineScope) readMarked(ctx context.Context, ref vcd.Ref) (*vcd.VM, ou
 	return &vm, done, nil
 }
 
-// takenByOthers holds the URNs and names of the VMs of the cluster's other machines.
-func (s *machineScope) takenByOthers(ctx context.Context) (map[string]bool, error) {
+// nobodyElses returns those of some VMs that have neither the machine's name nor are, by URN or name, of the cluster's other machines.
+func (s *machineScope) nobodyElses(ctx context.Context, refs []vcd.Ref) ([]vcd.Ref, error) {
 	list := &infrav1.VCDMachineList{}
 	if err := s.Client.List(ctx, list, client.InNamespace(s.vcdMachine.Namespace), ofCluster(clusterName(s.vcdCluster, s.cluster))); err != nil {
 		return nil, fmt.Errorf("listing VCDMachines: %w", err)
 	}
-	taken := map[string]bool{}
+	taken := map[string]bool{s.vcdMachine.Annotations[infrav1.VMNameAnnotation]: true}
 	for _, m := range list.Items {
 		if m.UID == s.vcdMachine.UID {
 			continue
@@ -95,5 +93,5 @@ func (s *machineScope) takenByOthers(ctx context.Context) (map[string]bool, erro
 			taken[id] = true
 		}
 	}
-	return taken, nil
+	return slices.DeleteFunc(slices.Clone(refs), func(ref vcd.Ref) bool { return taken[ref.ID] || taken[ref.Name] }), nil
 }
