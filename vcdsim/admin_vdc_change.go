@@ -52,17 +52,23 @@ func (r *request) createVDC() (*response, error) {
 	return res, err
 }
 
-// putVDC changes what a VDC is called and what it has, but for its storage. A VDC that is not said to be enabled is not, nor does it
-// overcommit: go-vcloud-director leaves out what is false.
-func (r *request) putVDC() (*response, error) {
-	if err := r.byProvider("VDC_UPDATE"); err != nil {
-		return nil, err
+// vdcToChange finds the VDC in the path, and what it is to become, for a provider who has a right.
+func (r *request) vdcToChange(right string) (*Org, *VDC, *xmltree.Node, error) {
+	if err := r.byProvider(right); err != nil {
+		return nil, nil, nil, err
 	}
 	org, v, err := r.ownVDC()
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	tree, err := r.tree()
+	return org, v, tree, err
+}
+
+// putVDC changes what a VDC is called and what it has, but for its storage. A VDC that is not said to be enabled is not, nor does it
+// overcommit: go-vcloud-director leaves out what is false.
+func (r *request) putVDC() (*response, error) {
+	org, v, tree, err := r.vdcToChange("VDC_UPDATE")
 	if err != nil {
 		return nil, err
 	}

@@ -114,14 +114,7 @@ func (r *request) deletePolicy() (*response, error) {
 
 // assignPolicies says which policies a VDC offers. The default stays, and first.
 func (r *request) assignPolicies() (*response, error) {
-	if err := r.byProvider("VDC_COMPUTE_POLICY_MANAGE"); err != nil {
-		return nil, err
-	}
-	_, v, err := r.ownVDC()
-	if err != nil {
-		return nil, err
-	}
-	tree, err := r.tree()
+	_, v, tree, err := r.vdcToChange("VDC_COMPUTE_POLICY_MANAGE")
 	if err != nil {
 		return nil, err
 	}

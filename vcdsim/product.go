@@ -92,11 +92,7 @@ func (r *request) getVAppProducts() (*response, error) {
 }
 
 func (r *request) putVAppProducts() (*response, error) {
-	v, err := r.idleVApp()
-	if err != nil {
-		return nil, err
-	}
-	tree, err := r.tree()
+	v, tree, err := r.vappToChange()
 	if err != nil {
 		return nil, err
 	}

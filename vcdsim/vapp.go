@@ -49,6 +49,16 @@ func (r *request) idleVApp() (*VApp, error) {
 	return v, r.sim.vappFree(v)
 }
 
+// vappToChange finds the vApp in the path for a write, and what it is to become.
+func (r *request) vappToChange() (*VApp, *xmltree.Node, error) {
+	v, err := r.idleVApp()
+	if err != nil {
+		return nil, nil, err
+	}
+	tree, err := r.tree()
+	return v, tree, err
+}
+
 func (r *request) composeVApp() (*response, error) { return r.create(opCompose) }
 
 func (r *request) instantiate() (*response, error) { return r.create(opInstantiate) }
@@ -111,11 +121,7 @@ func (r *request) getVApp() (*response, error) {
 
 // putVApp changes name and description.
 func (r *request) putVApp() (*response, error) {
-	v, err := r.idleVApp()
-	if err != nil {
-		return nil, err
-	}
-	tree, err := r.tree()
+	v, tree, err := r.vappToChange()
 	if err != nil {
 		return nil, err
 	}
@@ -145,11 +151,7 @@ func (r *request) readName(v *VApp, tree *xmltree.Node, w *Work) error {
 
 // recompose adds and removes VMs and networks and changes name and description.
 func (r *request) recompose() (*response, error) {
-	v, err := r.idleVApp()
-	if err != nil {
-		return nil, err
-	}
-	tree, err := r.tree()
+	v, tree, err := r.vappToChange()
 	if err != nil {
 		return nil, err
 	}
@@ -226,11 +228,7 @@ func (r *request) getNetworks() (*response, error) {
 
 // putNetworks replaces the networks of a vApp.
 func (r *request) putNetworks() (*response, error) {
-	v, err := r.idleVApp()
-	if err != nil {
-		return nil, err
-	}
-	tree, err := r.tree()
+	v, tree, err := r.vappToChange()
 	if err != nil {
 		return nil, err
 	}

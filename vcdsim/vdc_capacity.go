@@ -208,14 +208,7 @@ func (v *VDC) changeProfile(p *StorageProfile, tree *xmltree.Node) error {
 
 // changeProfiles gives a VDC a storage profile of its provider, or takes one away.
 func (r *request) changeProfiles() (*response, error) {
-	if err := r.byProvider("VDC_UPDATE_STORAGE_PROFILES"); err != nil {
-		return nil, err
-	}
-	_, v, err := r.ownVDC()
-	if err != nil {
-		return nil, err
-	}
-	tree, err := r.tree()
+	_, v, tree, err := r.vdcToChange("VDC_UPDATE_STORAGE_PROFILES")
 	if err != nil {
 		return nil, err
 	}
