@@ -85,50 +85,41 @@ func TestEveryFieldOfASpecIsClassed(t *testing.T) {
 
 // TestEveryFieldIsDescribed walks all fields of ours; what Kubernetes defines is not.
 func TestEveryFieldIsDescribed(t *testing.T) {
-	for kind, c := range loadCRDs(t) {
-		t.Run(kind, func(t *testing.T) {
-			undescribed(t, kind, c.definition.Spec.Versions[0].Schema.OpenAPIV3Schema)
-		})
-	}
-}
-
-func undescribed(t *testing.T, path string, props *apiextensionsv1.JSONSchemaProps) {
-	t.Helper()
-	g := NewWithT(t)
-	for name, field := range props.Properties {
-		at := path + "." + name
-		if at != path+".metadata" {
+	eachField(t, func(g *WithT, at string, field *apiextensionsv1.JSONSchemaProps) {
+		if strings.Count(at, ".") > 1 || !strings.HasSuffix(at, ".metadata") {
 			g.Expect(field.Description).ToNot(BeEmpty(), at)
 		}
-		if field.Items != nil {
-			undescribed(t, at+"[]", field.Items.Schema)
-		}
-		undescribed(t, at, &field)
-	}
+	})
 }
 
 // TestEveryDefaultIsNamed makes sure that `kubectl explain`, which shows no defaults, tells what a field is when it is left out.
 func TestEveryDefaultIsNamed(t *testing.T) {
-	for kind, c := range loadCRDs(t) {
-		t.Run(kind, func(t *testing.T) {
-			unnamedDefaults(t, kind, c.definition.Spec.Versions[0].Schema.OpenAPIV3Schema)
-		})
-	}
-}
-
-func unnamedDefaults(t *testing.T, path string, props *apiextensionsv1.JSONSchemaProps) {
-	t.Helper()
-	g := NewWithT(t)
-	for name, field := range props.Properties {
-		at := path + "." + name
+	eachField(t, func(g *WithT, at string, field *apiextensionsv1.JSONSchemaProps) {
 		if field.Default != nil && field.Type != "object" {
 			value := strings.Trim(string(field.Default.Raw), `"`)
 			g.Expect(field.Description).To(Or(ContainSubstring(value+", which is the default"), ContainSubstring(value+" if empty")), at)
 		}
+	})
+}
+
+// eachField visits the fields of all kinds, with their paths.
+func eachField(t *testing.T, visit func(g *WithT, at string, field *apiextensionsv1.JSONSchemaProps)) {
+	t.Helper()
+	for kind, c := range loadCRDs(t) {
+		t.Run(kind, func(t *testing.T) {
+			visitFields(NewWithT(t), kind, c.definition.Spec.Versions[0].Schema.OpenAPIV3Schema, visit)
+		})
+	}
+}
+
+func visitFields(g *WithT, path string, props *apiextensionsv1.JSONSchemaProps, visit func(g *WithT, at string, field *apiextensionsv1.JSONSchemaProps)) {
+	for name, field := range props.Properties {
+		at := path + "." + name
+		visit(g, at, &field)
 		if field.Items != nil {
-			unnamedDefaults(t, at+"[]", field.Items.Schema)
+			visitFields(g, at+"[]", field.Items.Schema, visit)
 		}
-		unnamedDefaults(t, at, &field)
+		visitFields(g, at, &field, visit)
 	}
 }
 
