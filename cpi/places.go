@@ -114,7 +114,7 @@ func (l *LoadBalancers) located(ctx context.Context, s *corev1.Service) ([]strin
 	var ids []string
 	var wrong []error
 	for _, id := range written {
-		if name, open := l.open(id); open {
+		if name, open := openPlace(id); open {
 			if !slices.Contains(l.configured(), name) {
 				continue
 			}
@@ -138,8 +138,8 @@ func (l *LoadBalancers) located(ctx context.Context, s *corev1.Service) ([]strin
 // unfound begins what is written down, in place of its id, of a place of the configuration that could not be found then; its name follows.
 const unfound = "?"
 
-// open says whether what is written down is the name of a place that could not be found, and returns it.
-func (l *LoadBalancers) open(written string) (name string, ok bool) {
+// openPlace says whether what is written down is the name of a place that could not be found, and returns it.
+func openPlace(written string) (name string, ok bool) {
 	escaped, ok := strings.CutPrefix(written, unfound)
 	if !ok {
 		return "", false
@@ -153,7 +153,7 @@ func (l *LoadBalancers) open(written string) (name string, ok bool) {
 func (l *LoadBalancers) settled(written []string) []string {
 	var out []string
 	for _, id := range written {
-		if name, open := l.open(id); open {
+		if name, open := openPlace(id); open {
 			if !slices.Contains(l.configured(), name) {
 				continue
 			}
@@ -213,7 +213,7 @@ func (e *ensuring) leaveOthers(ctx context.Context, status *corev1.LoadBalancerS
 		looked = e.everywhere(ctx)
 	}
 	for _, id := range looked {
-		if _, open := e.open(id); open {
+		if _, open := openPlace(id); open {
 			stays = append(stays, id)
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -20,12 +21,18 @@ func (w *world) marksOf(cluster string) (out []string) {
 	return out
 }
 
+// share makes two load balancers that share an address, and returns it.
+func (w *world) share(one, two *lb.Desired) []netip.Addr {
+	one.Share, two.Share = "both", "both"
+	address := w.insist(one).Status.Addresses
+	w.Expect(w.insist(two).Status.Addresses).To(Equal(address))
+	return address
+}
+
 func TestAFloatingIPThatTwoShareStaysWithTheOther(t *testing.T) {
 	w := newWorld(t, vcdsim.IPSpaces())
 	one, two := wish(service("c1", "one"), 80), wish(service("c1", "two"), 81)
-	one.Share, two.Share = "both", "both"
-	address := w.insist(&one).Status.Addresses
-	w.Expect(w.insist(&two).Status.Addresses).To(Equal(address))
+	address := w.share(&one, &two)
 	gone := absent(one)
 	w.insist(&gone)
 
@@ -40,9 +47,7 @@ func TestAFloatingIPThatTwoShareStaysWithTheOther(t *testing.T) {
 func TestAFloatingIPThatAnotherUsesByRulesIsNotGivenBack(t *testing.T) {
 	w := newWorld(t, vcdsim.IPSpaces())
 	one, two := wish(service("c1", "one"), 80), oneArm(service("c1", "two"), 81)
-	one.Share, two.Share = "both", "both"
-	address := w.insist(&one).Status.Addresses
-	w.Expect(w.insist(&two).Status.Addresses).To(Equal(address))
+	address := w.share(&one, &two)
 
 	one.Internal, one.Subnet = true, netip.MustParsePrefix("192.168.77.0/24")
 
