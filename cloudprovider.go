@@ -25,7 +25,7 @@ func setUpCloudProvider(ctx context.Context, mgr manager.Manager, o *options.Opt
 		return fmt.Errorf("setting up the connections to workload clusters: %w", err)
 	}
 	r.Workload = func(ctx context.Context, cluster client.ObjectKey) (client.Client, error) {
-		return clusters.GetUncachedClient(ctx, cluster) //nolint:wrapcheck // It says it all.
+		return clusters.GetUncachedClient(ctx, cluster)
 	}
 	r.Connected = clusters.GetClusterSource("cloudprovider", controllers.ClusterToVCDCluster)
 	r.Image, r.LookEvery = o.CloudProviderImage(), o.CloudProviderLook

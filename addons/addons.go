@@ -118,7 +118,7 @@ func pinned(image string) error {
 // quote writes a string so that YAML reads the same again, whatever is in it.
 func quote(s string) (string, error) {
 	raw, err := json.Marshal(s)
-	return string(raw), err //nolint:wrapcheck // A string is always written.
+	return string(raw), err
 }
 
 // ConfigMap is the ConfigMap that holds a configuration.

@@ -32,7 +32,7 @@ func (e *editions) nodes(lister corelisters.NodeLister, now time.Time) ([]*corev
 	defer e.mu.Unlock()
 	listed, err := lister.List(labels.Everything())
 	if err != nil {
-		return nil, 0, err //nolint:wrapcheck // the caller says what was listed
+		return nil, 0, err
 	}
 	e.last++
 	all, known := make([]*corev1.Node, len(listed)), make(map[string]knownNode, len(listed))

@@ -103,7 +103,7 @@ func (i *Instances) InstanceShutdown(ctx context.Context, node *corev1.Node) (bo
 // InstanceMetadata says what the cloud knows of a Node; nothing, without an error, if the Node is another cloud's.
 func (i *Instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
 	if i.foreign(node) {
-		return nil, nil //nolint:nilnil // that is how a provider says that a Node is not its own
+		return nil, nil // nil metadata: the Node is not this provider's.
 	}
 	machine, _, err := i.find(ctx, node)
 	switch {
@@ -167,7 +167,7 @@ func (i *Instances) match(ctx context.Context, node *corev1.Node, all []Machine)
 				return &m, nil
 			}
 		}
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil
 	}
 	return i.matchName(ctx, node, all)
 }
@@ -192,7 +192,7 @@ func (i *Instances) matchName(ctx context.Context, node *corev1.Node, all []Mach
 	}
 	switch len(found) {
 	case 0:
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil
 	case 1:
 		return &found[0], nil
 	}

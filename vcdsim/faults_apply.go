@@ -127,7 +127,7 @@ func (f *Fault) body(r *request, refusal *Refusal) (body []byte, contentType str
 	case BodyHTML:
 		return htmlPage(refusal.Status, refusal.Message), "text/html; charset=utf-8"
 	case BodyJSON:
-		out, _ := json.Marshal(refusal.json(noID)) //nolint:errchkjson // texts only
+		out, _ := json.Marshal(refusal.json(noID))
 		return append(out, '\n'), "application/json"
 	default:
 		var buf bytes.Buffer

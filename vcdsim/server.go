@@ -111,7 +111,7 @@ func (s *Simulator) ownUp(hr *http.Request) {
 	if p == nil {
 		return
 	}
-	if p != http.ErrAbortHandler { //nolint:errorlint,err113 // It is compared as net/http does.
+	if p != http.ErrAbortHandler { //nolint:errorlint // It is compared as net/http does.
 		s.log.Error("A bug of the simulator: a request could not be answered", "method", hr.Method, "path", hr.URL.Path, "panic", p, "stack", string(debug.Stack()))
 	}
 	panic(http.ErrAbortHandler)

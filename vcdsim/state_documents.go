@@ -51,7 +51,7 @@ func (s *store) snapshotDocuments(out *State) {
 	}
 	for _, path := range slices.Sorted(maps.Keys(s.documents)) {
 		for _, d := range s.documents[path] {
-			body, _ := json.Marshal(d.body) //nolint:errchkjson // it came as JSON
+			body, _ := json.Marshal(d.body)
 			out.Documents = append(out.Documents, Document{Path: path, ID: d.id(), OrgID: d.orgID, Parent: d.parent, Body: body, Version: d.version})
 		}
 	}

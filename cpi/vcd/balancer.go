@@ -45,7 +45,7 @@ func (b *Balancer) Plan(ctx context.Context, gateway string, request cpi.PlanReq
 func (b *Balancer) plan(ctx context.Context, gateway string, request cpi.PlanRequest) (lb.Plan, error) {
 	can, err := b.opts.Driver.Capabilities(ctx, gateway)
 	if err != nil {
-		return lb.Plan{}, err //nolint:wrapcheck // it says what failed
+		return lb.Plan{}, err
 	}
 	planned := lb.Make
 	if request.Follow {
@@ -55,7 +55,7 @@ func (b *Balancer) plan(ctx context.Context, gateway string, request cpi.PlanReq
 	for range looks {
 		seen, err := b.opts.Driver.Observe(ctx, gateway, query)
 		if err != nil {
-			return lb.Plan{}, err //nolint:wrapcheck // it says what failed
+			return lb.Plan{}, err
 		}
 		plan := planned(request.Want, seen, can)
 		if plan.Needs == 0 {
@@ -73,12 +73,12 @@ func (b *Balancer) translates() bool {
 
 // Run runs a step on a gateway.
 func (b *Balancer) Run(ctx context.Context, gateway string, step lb.Step) error {
-	return b.opts.Driver.Run(ctx, gateway, step) //nolint:wrapcheck // it says what failed
+	return b.opts.Driver.Run(ctx, gateway, step)
 }
 
 // Owners returns whoever of the cluster has something on a gateway.
 func (b *Balancer) Owners(ctx context.Context, gateway string) ([]lb.Owner, error) {
-	return b.opts.Driver.Owners(ctx, gateway, b.opts.ClusterID) //nolint:wrapcheck // it says what failed
+	return b.opts.Driver.Owners(ctx, gateway, b.opts.ClusterID)
 }
 
 // Standing returns the objects of kinds that are seen on all gateways, whosever they are: all of them, or an error.
@@ -91,7 +91,7 @@ func (b *Balancer) Standing(ctx context.Context, kinds []lb.Kind) ([]lb.ObjectSt
 		}
 		objects, err := b.opts.Driver.Standing(ctx, gateway, kinds)
 		if err != nil {
-			return nil, err //nolint:wrapcheck // it says what failed
+			return nil, err
 		}
 		out = append(out, objects...)
 	}
@@ -120,19 +120,19 @@ func (b *Balancer) find(ctx context.Context, p config.Gateway) (string, error) {
 	}
 	if p.Edge != "" {
 		found, err := session.FindGateway(ctx, p.Edge)
-		return found.ID, err //nolint:wrapcheck // it says what failed
+		return found.ID, err
 	}
 	for _, name := range b.opts.VDCs {
 		vdc, err := session.FindVDC(ctx, name)
 		if err != nil {
-			return "", err //nolint:wrapcheck // it says what failed
+			return "", err
 		}
 		network, err := session.FindNetwork(ctx, vdc, p.Network)
 		switch {
 		case errors.Is(err, vcd.ErrNotFound):
 			continue
 		case err != nil:
-			return "", err //nolint:wrapcheck // it says what failed
+			return "", err
 		case network.EdgeGateway.ID == "":
 			return "", fmt.Errorf("network %s has no edge gateway: name a routed network, or loadbalancer.edgeGateway: %w", p.Network, lb.ErrRefused)
 		}

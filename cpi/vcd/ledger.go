@@ -250,7 +250,7 @@ func (l *Ledger) update(ctx context.Context, change rde.Change) error {
 		}
 		entity, err := session.Entity(ctx, l.opts.ID)
 		if err != nil {
-			return err //nolint:wrapcheck // it says what failed
+			return err
 		}
 		content, err := rde.Merge(entity.Type, entity.Content, change)
 		if err != nil {
@@ -261,7 +261,7 @@ func (l *Ledger) update(ctx context.Context, change rde.Change) error {
 		}
 		_, err = session.UpdateEntity(ctx, entity, content)
 		if err == nil || !errors.Is(err, vcd.ErrChanged) || try == ledgerTries {
-			return err //nolint:wrapcheck // it says what failed
+			return err
 		}
 	}
 }

@@ -42,7 +42,7 @@ func (l *Ledger) look(ctx context.Context) error {
 	}
 	entity, err := session.Entity(ctx, l.opts.ID)
 	if err != nil {
-		return err //nolint:wrapcheck // it says what failed
+		return err
 	}
 	resources, addresses := rde.Listed(entity.Type, entity.Content)
 	doubtful := l.unknown(resources, addresses)

@@ -92,7 +92,7 @@ func (m *Machines) Snapshot(ctx context.Context, maxAge time.Duration) ([]cpi.Ma
 	}
 	records, err := session.SearchVMs(ctx, vdcs, m.search())
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it says what failed
+		return nil, err
 	}
 	machines := make([]cpi.Machine, 0, len(records))
 	for _, record := range records {

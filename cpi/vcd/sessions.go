@@ -44,7 +44,7 @@ func (s *Sessions) Session(ctx context.Context) (*vcd.Session, error) {
 	s.replace(ctx, config)
 	session, err := s.pool.Session(ctx, config)
 	if s.note(err) != nil {
-		return nil, err //nolint:wrapcheck // it says what failed
+		return nil, err
 	}
 	return session, nil
 }

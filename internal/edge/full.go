@@ -109,8 +109,8 @@ func (g *gateway) readPool(ctx context.Context, s *vcd.Session, id string) (lb.P
 	now := g.driver.opts.Clock.Now()
 	p, err := s.ServerPool(ctx, id)
 	if err != nil {
-		g.pools.invalidate()  // it may be gone
-		return lb.Pool{}, err //nolint:wrapcheck // says what was asked
+		g.pools.invalidate() // it may be gone
+		return lb.Pool{}, err
 	}
 	known := readPool{read: read[lb.Pool]{fullPool(p), now}}
 	for _, row := range g.pools.known() {
@@ -129,7 +129,7 @@ func (g *gateway) readSet(ctx context.Context, s *vcd.Session, id string) error 
 	set, err := s.IPSet(ctx, id)
 	if err != nil {
 		g.sets.invalidate()
-		return err //nolint:wrapcheck // says what was asked
+		return err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -116,25 +116,25 @@ func (g *gateway) readFacts(ctx context.Context, s *vcd.Session) ([]facts, error
 	var f facts
 	var err error
 	if f.features, err = s.Features(ctx); err != nil {
-		return nil, err //nolint:wrapcheck // says what was asked
+		return nil, err
 	}
 	if f.gateway, err = s.Gateway(ctx, g.id); err != nil {
-		return nil, err //nolint:wrapcheck // says what was asked
+		return nil, err
 	}
 	if f.balancer, err = s.BalancerSettings(ctx, g.id); err != nil && !errors.Is(err, vcd.ErrForbidden) {
-		return nil, err //nolint:wrapcheck // says what was asked
+		return nil, err
 	}
 	if !f.gateway.UsesIPSpaces {
 		return []facts{f}, nil
 	}
 	suggestions, err := s.Suggestions(ctx, g.id)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // says what was asked
+		return nil, err
 	}
 	for _, suggestion := range suggestions {
 		space, err := s.IPSpace(ctx, suggestion.Space.ID)
 		if err != nil {
-			return nil, err //nolint:wrapcheck // says what was asked
+			return nil, err
 		}
 		if space.Type == vcd.SpacePublic {
 			f.spaces = append(f.spaces, space)
@@ -156,11 +156,11 @@ func (g *gateway) fact(ctx context.Context, s *vcd.Session) (facts, error) {
 }
 
 func (g *gateway) readServices(ctx context.Context, s *vcd.Session) ([]vcd.VirtualService, error) {
-	return s.VirtualServices(ctx, g.id) //nolint:wrapcheck // says what was asked
+	return s.VirtualServices(ctx, g.id)
 }
 
 func (g *gateway) readPools(ctx context.Context, s *vcd.Session) ([]vcd.PoolSummary, error) {
-	return s.PoolSummaries(ctx, g.id) //nolint:wrapcheck // says what was asked
+	return s.PoolSummaries(ctx, g.id)
 }
 
 // readSets lists the IP sets; who may not see any has made none, unless something says that there are some.
@@ -188,7 +188,7 @@ func (g *gateway) readClaims(ctx context.Context, s *vcd.Session) ([]claim, erro
 	for _, space := range f.spaces {
 		allocated, err := s.FloatingIPs(ctx, space.ID)
 		if err != nil {
-			return nil, err //nolint:wrapcheck // says what was asked
+			return nil, err
 		}
 		for _, a := range allocated {
 			claims = append(claims, claim{FloatingIP: a, space: space.Ref})
@@ -228,9 +228,9 @@ func (g *gateway) readUsed(ctx context.Context, s *vcd.Session) ([]vcd.UsedAddre
 	if err != nil || !slices.ContainsFunc(f.gateway.Uplinks, func(u vcd.Uplink) bool { return !u.UsesIPSpaces }) {
 		return nil, err
 	}
-	return s.UsedAddresses(ctx, g.id) //nolint:wrapcheck // says what was asked
+	return s.UsedAddresses(ctx, g.id)
 }
 
 func (g *gateway) readGroups(ctx context.Context, s *vcd.Session) ([]vcd.EngineGroup, error) {
-	return s.EngineGroups(ctx, g.id) //nolint:wrapcheck // says what was asked
+	return s.EngineGroups(ctx, g.id)
 }

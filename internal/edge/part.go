@@ -59,7 +59,7 @@ func (p *part[T]) get(ctx context.Context, s *vcd.Session, want demand) ([]T, er
 		select {
 		case <-f.done:
 		case <-ctx.Done():
-			return nil, ctx.Err() //nolint:wrapcheck // the caller's own cancellation
+			return nil, ctx.Err()
 		}
 		if fits {
 			return f.items, f.err

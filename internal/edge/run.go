@@ -56,7 +56,7 @@ func (g *gateway) takeTurn(ctx context.Context) (release func(), err error) {
 		}, nil
 	case <-ctx.Done():
 		leave()
-		return nil, ctx.Err() //nolint:wrapcheck // the caller's own cancellation
+		return nil, ctx.Err()
 	}
 }
 
@@ -168,7 +168,7 @@ func (r *run) await(ctx context.Context, key string, ended <-chan struct{}) erro
 		case <-tooLong:
 			return failed(lb.ErrUnknown, "VCD has not ended the task in %s", opts.Patience)
 		case <-ctx.Done():
-			return ctx.Err() //nolint:wrapcheck // the caller's own cancellation
+			return ctx.Err()
 		}
 	}
 }

@@ -148,7 +148,7 @@ func (r *run) mark(ctx context.Context) error {
 	}
 	now, err := r.session.FloatingIP(ctx, c.space.ID, c.ID)
 	if err != nil {
-		return err //nolint:wrapcheck // says what was asked
+		return err
 	}
 	r.gateway.claims.put(claim{FloatingIP: now, space: c.space})
 	if r.foreign(now.Description) {
@@ -176,7 +176,7 @@ func (r *run) releaseAddress(ctx context.Context) error {
 		r.gateway.mu.Lock()
 		delete(r.gateway.full, c.space.ID) // there may be room again
 		r.gateway.mu.Unlock()
-		return r.session.ReleaseFloatingIP(ctx, c.space.ID, c.ID) //nolint:wrapcheck // says what was asked
+		return r.session.ReleaseFloatingIP(ctx, c.space.ID, c.ID)
 	})
 }
 
@@ -190,7 +190,7 @@ func (r *run) importCertificate(ctx context.Context) error {
 			made, err := r.session.CreateCertificate(ctx, vcd.CertificateSpec{
 				Alias: r.step.Name, Description: spec.Description, Certificate: []byte(spec.Chain), PrivateKey: []byte(spec.Key),
 			})
-			return vcd.Task{State: vcd.TaskSucceeded, Owner: made.ID}, err //nolint:wrapcheck // says what was asked
+			return vcd.Task{State: vcd.TaskSucceeded, Owner: made.ID}, err
 		},
 		made: func(id string) vcd.Certificate {
 			return vcd.Certificate{Ref: vcd.Ref{ID: id, Name: r.step.Name}, Description: spec.Description}

@@ -197,7 +197,7 @@ func (r *run) createRule(ctx context.Context) error {
 		part: r.gateway.rules, description: spec.Description, name: ruleName,
 		start: func() (vcd.Task, error) {
 			task, err := r.session.CreateDNAT(ctx, r.gateway.id, wanted)
-			return task, err //nolint:wrapcheck // says what was asked
+			return task, err
 		},
 		made: func(owner string) vcd.NATRule {
 			id, isRule := strings.CutPrefix(owner, natRuleURN)

@@ -56,7 +56,7 @@ func (o *Options) WriteHelp(to io.Writer) error {
 	}
 	text.WriteString("\nIt ends with 0 when told to, with 1 after an error, with 2 when it cannot read its flags.\n")
 	_, err := to.Write(text.Bytes())
-	return err //nolint:wrapcheck // of the caller's own writer
+	return err
 }
 
 // usage is a flag with its type and default.
@@ -110,7 +110,7 @@ func (o *Options) WriteReference(to io.Writer) error {
 	pairs(&page, "Environment", "variable", environment)
 	pairs(&page, "While it runs", "signal or request", ways)
 	_, err := to.Write(page.Bytes())
-	return err //nolint:wrapcheck // of the caller's own writer
+	return err
 }
 
 func pairs(page *bytes.Buffer, title, what string, of [][2]string) {

@@ -79,6 +79,6 @@ func lookup[T any](ctx context.Context, c *cache, key string, find func(context.
 	case <-c.clock.After(patience):
 		return none, errSlow
 	case <-ctx.Done():
-		return none, ctx.Err() //nolint:wrapcheck // the caller's own cancellation
+		return none, ctx.Err()
 	}
 }

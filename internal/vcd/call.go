@@ -72,7 +72,7 @@ func (s *Session) exchange(ctx context.Context, c call) (http.Header, []byte, er
 		return nil, nil, keeper.err
 	}
 	answer, err := io.ReadAll(resp.Body)
-	return resp.Header, answer, err //nolint:wrapcheck // in memory by now
+	return resp.Header, answer, err
 }
 
 // addTenant says which organisation a provider's session works in; a tenant's session has only one.

@@ -51,7 +51,7 @@ func (s *Session) VMs(ctx context.Context, vdc VDC, vApp string, maxAge time.Dur
 	case <-s.opts.Clock.After(patience):
 		return nil, errSlow
 	case <-ctx.Done():
-		return nil, ctx.Err() //nolint:wrapcheck // the caller's own cancellation
+		return nil, ctx.Err()
 	}
 	if shot, ok := inv.usable(vApp, since, maxAge); ok {
 		return slices.Clone(shot.rows[vApp]), shot.err

@@ -168,7 +168,7 @@ func encodeJSON(what any) ([]byte, error) {
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(what); err != nil {
-		return nil, err //nolint:wrapcheck // values of our own
+		return nil, err
 	}
 	return out.Bytes(), nil
 }

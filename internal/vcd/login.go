@@ -91,7 +91,7 @@ func loginByPassword(ctx context.Context, transport http.RoundTripper, s *site, 
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.base+path, http.NoBody)
 	if err != nil {
-		return token{}, err //nolint:wrapcheck // wrapped by login
+		return token{}, err
 	}
 	req.Header.Set("Accept", "application/json;version="+version)
 	req.SetBasicAuth(user+"@"+org, config.Credentials.Password)
@@ -121,7 +121,7 @@ func tradeToken(ctx context.Context, transport http.RoundTripper, s *site, confi
 	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {config.Credentials.APIToken}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.base+path, strings.NewReader(form.Encode()))
 	if err != nil {
-		return token{}, "", err //nolint:wrapcheck // wrapped by login
+		return token{}, "", err
 	}
 	req.Header.Set("Accept", "application/json;version="+version)
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -130,9 +130,9 @@ func tradeToken(ctx context.Context, transport http.RoundTripper, s *site, confi
 		return token{}, "", err
 	}
 	var grant struct {
-		AccessToken  string `json:"access_token"`  //nolint:tagliatelle // RFC 6749 writes it so
-		RefreshToken string `json:"refresh_token"` //nolint:tagliatelle // RFC 6749 writes it so
-		ExpiresIn    int64  `json:"expires_in"`    //nolint:tagliatelle // RFC 6749 writes it so
+		AccessToken  string `json:"access_token"`
+		RefreshToken string `json:"refresh_token"`
+		ExpiresIn    int64  `json:"expires_in"`
 	}
 	if json.Unmarshal(body, &grant) != nil || grant.AccessToken == "" {
 		return token{}, "", &connectionError{ErrUnavailable, "the answer to the login has no token"}
@@ -167,7 +167,7 @@ func jwtExpiry(value string) time.Time {
 func logout(ctx context.Context, transport http.RoundTripper, s *site, t token) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodDelete, s.base+"/api/session", nil)
 	if err != nil {
-		return err //nolint:wrapcheck // wrapped by Close
+		return err
 	}
 	authorize(req.Header, t, s.agreedVersion())
 	_, err = roundTrip(req, transport)

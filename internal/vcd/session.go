@@ -124,7 +124,7 @@ func (s *Session) renew(ctx context.Context, old token) (token, error) {
 		t, _ := r.Val.(token)
 		return t, r.Err
 	case <-ctx.Done():
-		return token{}, ctx.Err() //nolint:wrapcheck // the caller's own cancellation
+		return token{}, ctx.Err()
 	}
 }
 
@@ -294,7 +294,7 @@ func (s *Session) send(req *http.Request, t token, version string) (*http.Respon
 	if req.GetBody != nil {
 		body, err := req.GetBody()
 		if err != nil {
-			return nil, err //nolint:wrapcheck // cannot happen: the body is in memory
+			return nil, err
 		}
 		out.Body = body
 	}

@@ -131,7 +131,7 @@ func (w *wire) admit() error {
 func (w *wire) exchange(req *http.Request) (*http.Response, []byte, error) {
 	resp, err := w.next.RoundTrip(req)
 	if err != nil {
-		return nil, nil, err //nolint:wrapcheck // classified by the caller
+		return nil, nil, err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	limit := int64(maxBody)
@@ -141,7 +141,7 @@ func (w *wire) exchange(req *http.Request) (*http.Response, []byte, error) {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	switch {
 	case err != nil && resp.StatusCode < http.StatusBadRequest:
-		return nil, nil, err //nolint:wrapcheck // classified by the caller
+		return nil, nil, err
 	case int64(len(body)) > limit && resp.StatusCode < http.StatusBadRequest:
 		return nil, nil, fmt.Errorf("answer is larger than %d MiB", limit>>20)
 	}
@@ -216,5 +216,5 @@ func roundTripHeader(req *http.Request, transport http.RoundTripper) (http.Heade
 		return nil, nil, keeper.err
 	}
 	body, err := io.ReadAll(resp.Body)
-	return resp.Header, body, err //nolint:wrapcheck // in memory by now
+	return resp.Header, body, err
 }

@@ -162,7 +162,7 @@ func (l *limited) Write(p []byte) (int, error) {
 	if l.Len()+len(p) > maxOutput {
 		return 0, errTooLong
 	}
-	return l.Buffer.Write(p) //nolint:wrapcheck // never fails
+	return l.Buffer.Write(p)
 }
 
 // check says why name cannot be that of a VM, a host and a Node.

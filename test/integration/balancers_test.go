@@ -182,7 +182,7 @@ func (c *caretaker) change(change func(*corev1.Service)) {
 			return err
 		}
 		change(service)
-		return house.client.Update(c.t.Context(), service) //nolint:wrapcheck // a test
+		return house.client.Update(c.t.Context(), service)
 	}, patience, "100ms").Should(Succeed())
 }
 

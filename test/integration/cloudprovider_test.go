@@ -76,7 +76,7 @@ func (l *life) secretsOfSets() []corev1.Secret {
 }
 
 func (gst *guest) get(obj client.Object) error {
-	return gst.workload.Get(gst.t.Context(), client.ObjectKeyFromObject(obj), obj) //nolint:wrapcheck // a test
+	return gst.workload.Get(gst.t.Context(), client.ObjectKeyFromObject(obj), obj)
 }
 
 func inCluster(name string) metav1.ObjectMeta {

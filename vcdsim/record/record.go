@@ -27,7 +27,7 @@ import (
 // recorded. Several processes may write to one directory.
 func To(dir string) (func(vcdsim.Exchange), error) {
 	if dir == "" {
-		return nil, nil //nolint:nilnil // a nil observer is what records nothing
+		return nil, nil // A nil observer records nothing.
 	}
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, fmt.Errorf("making the directory of exchanges: %w", err)

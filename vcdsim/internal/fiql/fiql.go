@@ -41,7 +41,7 @@ type parser struct {
 func Parse(filter string) (*Expr, error) {
 	filter = strings.TrimSpace(filter)
 	if filter == "" {
-		return nil, nil //nolint:nilnil // the empty filter is the nil expression, which matches everything
+		return nil, nil // The empty filter matches everything.
 	}
 	p := &parser{in: filter}
 	e, err := p.or()
