@@ -13,9 +13,6 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// looks is how often is looked until a plan knows what it needs.
-const looks = 6
-
 // BalancerOptions say where load balancers are made.
 type BalancerOptions struct {
 	Session   func(context.Context) (*vcd.Session, error)
@@ -33,37 +30,10 @@ var _ cpi.Balancer = (*Balancer)(nil)
 // NewBalancer returns what makes load balancers.
 func NewBalancer(opts BalancerOptions) *Balancer { return &Balancer{opts: opts} }
 
-// Plan looks at a gateway as often as the plan needs to know more. What is refused for what the provider set up is looked at again.
+// Plan plans for what is wanted at a gateway.
 func (b *Balancer) Plan(ctx context.Context, gateway string, request cpi.PlanRequest) (lb.Plan, error) {
-	plan, err := b.plan(ctx, gateway, request)
-	if err != nil || !plan.Doubtful() || !b.opts.Driver.Doubt(gateway) {
-		return plan, err
-	}
-	return b.plan(ctx, gateway, request)
-}
-
-func (b *Balancer) plan(ctx context.Context, gateway string, request cpi.PlanRequest) (lb.Plan, error) {
-	can, err := b.opts.Driver.Capabilities(ctx, gateway)
-	if err != nil {
-		return lb.Plan{}, err
-	}
-	planned := lb.Make
-	if request.Follow {
-		planned = lb.Follow
-	}
-	query := lb.Query{Owner: request.Want.Owner, Fresh: request.Fresh, Translated: b.translates()}
-	for range looks {
-		seen, err := b.opts.Driver.Observe(ctx, gateway, query)
-		if err != nil {
-			return lb.Plan{}, err
-		}
-		plan := planned(request.Want, seen, can)
-		if plan.Needs == 0 {
-			return plan, nil
-		}
-		query.Facts |= plan.Needs
-	}
-	return lb.Plan{}, fmt.Errorf("the plan for %s always needs to know more: %w", request.Want.Owner, lb.ErrUnknown)
+	opts := edge.PlanOptions{Fresh: request.Fresh, Follow: request.Follow, NAT: b.translates()}
+	return b.opts.Driver.Plan(ctx, gateway, request.Want, opts)
 }
 
 // translates says whether load balancers may be reached through DNAT rules: rights are the user's on all gateways.

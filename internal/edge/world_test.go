@@ -2,7 +2,6 @@ package edge_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -86,24 +85,7 @@ func absent(d lb.Desired) lb.Desired {
 
 // plan observes what it takes to plan, and plans.
 func (w *world) plan(d *lb.Desired) (lb.Plan, error) {
-	ctx := w.t.Context()
-	can, err := w.driver.Capabilities(ctx, w.gateway)
-	if err != nil {
-		return lb.Plan{}, err
-	}
-	query := lb.Query{Owner: d.Owner}
-	for range 4 {
-		seen, err := w.driver.Observe(ctx, w.gateway, query)
-		if err != nil {
-			return lb.Plan{}, err
-		}
-		plan := lb.Make(*d, seen, can)
-		if plan.Needs == 0 {
-			return plan, nil
-		}
-		query.Facts |= plan.Needs
-	}
-	return lb.Plan{}, errors.New("the plan needs ever more facts")
+	return w.driver.Plan(w.t.Context(), w.gateway, *d, edge.PlanOptions{})
 }
 
 // round does what the cloud controller manager does: observe, plan, note the intent, run the steps.

@@ -1,0 +1,55 @@
+package edge
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+)
+
+// maxRounds bounds how often a plan may ask for further facts, and a purge for what is left.
+const maxRounds = 10
+
+// PlanOptions change how a plan is made; the zero value plans for what is wanted, from lists up to [Options.MaxAge] old.
+type PlanOptions struct {
+	// Fresh observes the gateway anew.
+	Fresh bool
+	// Follow plans by [lb.Follow], which only keeps members in step with the nodes.
+	Follow bool
+	// NAT is set where load balancers may be behind DNAT rules: a missing right to see them is then an error, not an empty list.
+	NAT bool
+}
+
+// Plan observes a gateway, given by its URN, until everything that the plan depends on is known, and returns the plan. A refusal
+// that rests on old knowledge of the provider's settings is checked once against new. Errors are those of Observe.
+func (d *Driver) Plan(ctx context.Context, gateway string, want lb.Desired, opts PlanOptions) (lb.Plan, error) {
+	plan, err := d.plan(ctx, gateway, want, opts)
+	if err != nil || !plan.Doubtful() || !d.Doubt(gateway) {
+		return plan, err
+	}
+	return d.plan(ctx, gateway, want, opts)
+}
+
+func (d *Driver) plan(ctx context.Context, gateway string, want lb.Desired, opts PlanOptions) (lb.Plan, error) {
+	can, err := d.Capabilities(ctx, gateway)
+	if err != nil {
+		return lb.Plan{}, err
+	}
+	planned := lb.Make
+	if opts.Follow {
+		planned = lb.Follow
+	}
+	query := lb.Query{Owner: want.Owner, Fresh: opts.Fresh, Translated: opts.NAT}
+	for range maxRounds {
+		seen, err := d.Observe(ctx, gateway, query)
+		if err != nil {
+			return lb.Plan{}, err
+		}
+		plan := planned(want, seen, can)
+		if plan.Needs == 0 {
+			return plan, nil
+		}
+		query.Facts |= plan.Needs
+	}
+	return lb.Plan{}, fmt.Errorf("the plan for %s always needs to know more: %w", want.Owner, lb.ErrUnknown)
+}
