@@ -112,7 +112,7 @@ conformance: ## Run the tests of VMware's own clients against the simulator.
 
 .PHONY: stack
 stack: ## Build what the tests in test/ run on (minutes the first time, cached then).
-	cd test && $(GO) run ./stack/cmd/stack build
+	cd test && $(GO) run ./framework/stack/cmd/stack build
 
 .PHONY: test-race
 test-race: ## Run the tests of the root module with the race detector.

@@ -46,13 +46,13 @@ cpi/vcd              $module/internal/edge                       -
 .                    $module/vcdsim                              product
 controllers          $module/vcdsim                              product
 internal/webhooks    $module/vcdsim/guest                        product
-internal/webhooks    $module/test/stack                          product
+internal/webhooks    $module/test/framework/stack                product
 controllers          github.com/onsi/gomega                      product
 internal/testtime    github.com/onsi/gomega                      -
 cmd/vcdsim           $module/vcdsim                              -
-test/stack           $module/vcdsim                              -
+test/framework/stack $module/vcdsim                              -
 internal/webhooks    github.com/pkg/errors                       errors
-test/stack           github.com/pkg/errors                       errors
+test/framework/stack github.com/pkg/errors                       errors
 "
 
 stub() { # stub DIR: makes a package there, unless there is one.

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
 )
 
 const image = "registry.example.com/cloud-provider-for-cloud-director:v2.0.0"

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/audit"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/audit"
 )
 
 // auditRights holds what controllers asked of the API server against the rights of their manifest: nothing may have been denied.

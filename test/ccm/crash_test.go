@@ -6,7 +6,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/killer"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/chaos"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -54,7 +54,7 @@ func TestCrashMatrix(t *testing.T) {
 func crash(t *testing.T, w *world, way, fatal string) {
 	t.Helper()
 	g := NewWithT(t)
-	k := killer.New(t, killer.Options{Victim: w.controller, Flow: fatal, Numbered: true})
+	k := chaos.New(t, chaos.Options{Victim: w.controller, Flow: fatal, Numbered: true})
 	w.vcd().SetGate(k.Gate)
 	defer w.vcd().SetGate(nil)
 	var s *service

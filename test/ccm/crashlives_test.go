@@ -10,7 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/killer"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/chaos"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -76,7 +76,7 @@ func deaths(t *testing.T, w *world, do func()) {
 	t.Helper()
 	const flow = "life"
 	g := NewWithT(t)
-	k := killer.New(t, killer.Options{Victim: w.controller, Flow: flow, Numbered: true})
+	k := chaos.New(t, chaos.Options{Victim: w.controller, Flow: flow, Numbered: true})
 	w.vcd().SetGate(k.Gate)
 	defer w.vcd().SetGate(nil)
 	before := w.vcd().written()

@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack"
-	repository "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/world"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
 )
 
 // A house is an API server with what the manifest of the cloud controller manager puts into it: all but its Deployment.
@@ -108,7 +108,7 @@ func complain(err error) int {
 
 // build builds the cloud controller manager.
 func build(ctx context.Context, path string) error {
-	root, err := repository.Root()
+	root, err := framework.Root()
 	if err != nil {
 		return err
 	}

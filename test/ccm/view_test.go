@@ -8,7 +8,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
 )
 
 // worldLabel is on each Service: whose it is.

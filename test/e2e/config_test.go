@@ -7,10 +7,10 @@ import (
 
 	clusterapi "sigs.k8s.io/cluster-api/test/e2e"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/site"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack/programs"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/world"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/simsite"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 )
 
 const (
@@ -57,7 +57,7 @@ func intervals() map[string][]string {
 
 // writeRepository writes a release of this provider with the specs' templates for clusterctl, and its configuration.
 func writeRepository(s suite, variables map[string]string) (string, error) {
-	files, err := site.ReleaseFiles(s.Root, s.Components, "test/e2e/testdata/*.yaml", "templates/"+usual)
+	files, err := simsite.ReleaseFiles(s.Root, s.Components, "test/e2e/testdata/*.yaml", "templates/"+usual)
 	if err != nil {
 		return "", err
 	}
@@ -69,6 +69,6 @@ func writeRepository(s suite, variables map[string]string) (string, error) {
 		files["cluster-template-"+flavor+".yaml"] = template
 	}
 	return stack.LocalRepository(filepath.Join(filepath.Dir(s.Dir()), "clusterctl"), stack.Repository{
-		Version: world.Version, Files: files, Variables: variables,
+		Version: framework.Version, Files: files, Variables: variables,
 	})
 }

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/site"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack/programs"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/simsite"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 )
 
 // The machine templates that the upgrade ends with.
@@ -39,9 +39,9 @@ func upgrades(template []byte) ([]byte, error) {
 	if len(added) != 2 {
 		return nil, errors.New("the usual template has not got the two machine templates that were expected")
 	}
-	old := bytes.ReplaceAll(template, []byte(variable), []byte(site.TemplateName(upgradeFrom)))
+	old := bytes.ReplaceAll(template, []byte(variable), []byte(simsite.TemplateName(upgradeFrom)))
 	result := append([][]byte{old}, added...)
-	return bytes.ReplaceAll(bytes.Join(result, separator), []byte(variable), []byte(site.TemplateName(programs.KubernetesVersion))), nil
+	return bytes.ReplaceAll(bytes.Join(result, separator), []byte(variable), []byte(simsite.TemplateName(programs.KubernetesVersion))), nil
 }
 
 // tainted has the taints on control planes and workers that the spec of rollouts expects at the beginning.

@@ -7,30 +7,30 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/site"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/world"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/simsite"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
 // suite is the site of all specs and its management cluster.
 type suite struct {
-	*site.Site
-	*world.World
+	*simsite.Site
+	*framework.ManagementCluster
 }
 
 func startSuite(ctx context.Context, dir string) (suite, error) {
-	s, err := site.Start(ctx, dir, tenant())
+	s, err := simsite.Start(ctx, dir, tenant())
 	if err != nil {
 		return suite{}, err
 	}
-	w, err := s.NewWorld(ctx, world.Options{
-		Dir: "world", Out: GinkgoWriter,
+	w, err := s.NewManagementCluster(ctx, framework.Options{
+		Dir: "management", Out: GinkgoWriter,
 		Variables: map[string]string{"EXP_MACHINE_TAINT_PROPAGATION": "true"}, // One of the specs taints Machines.
 	})
 	if err != nil {
 		return suite{}, errors.Join(err, s.Close())
 	}
-	return suite{Site: s, World: w}, nil
+	return suite{Site: s, ManagementCluster: w}, nil
 }
 
 // tenant is the simulator's usual one with a second template, which has the Kubernetes version that upgrades start from.
@@ -38,7 +38,7 @@ func tenant() vcdsim.Model {
 	model := vcdsim.K8sTenant()
 	catalog := &model.Orgs[1].Catalogs[0]
 	old := catalog.Templates[0]
-	old.Name, old.KubernetesVersion = site.TemplateName(upgradeFrom), upgradeFrom
+	old.Name, old.KubernetesVersion = simsite.TemplateName(upgradeFrom), upgradeFrom
 	old.VMs = slices.Clone(old.VMs)
 	old.VMs[0].Name = old.Name
 	catalog.Templates = append(catalog.Templates, old)

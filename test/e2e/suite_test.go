@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/test/framework/clusterctl"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/world"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework"
 )
 
 var enabled = flag.Bool("e2e", false, "Run the end-to-end specs; without it they are skipped.")
@@ -42,7 +42,7 @@ func TestE2E(t *testing.T) {
 
 var _ = BeforeSuite(func() {
 	log.SetLogger(klog.NewKlogr())
-	root, err := world.Root()
+	root, err := framework.Root()
 	Expect(err).NotTo(HaveOccurred())
 	dir := filepath.Join(root, "out", "e2e")
 	artifacts = filepath.Join(dir, "artifacts")

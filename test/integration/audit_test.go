@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/audit"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/world"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/audit"
 )
 
 const lists = "API servers that cannot stream lists to those who watch are asked for lists"
@@ -85,7 +85,7 @@ func auditRights(code int) int {
 	if err != nil {
 		return complain(err)
 	}
-	found := audit.Compare(requests, "system:serviceaccount:"+world.Namespace+":capvcd-manager", rights)
+	found := audit.Compare(requests, "system:serviceaccount:"+framework.Namespace+":capvcd-manager", rights)
 	for _, denied := range found.Denied {
 		code = complain(fmt.Errorf("the manager may not %s", denied))
 	}

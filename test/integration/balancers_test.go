@@ -16,7 +16,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/killer"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/chaos"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -68,7 +68,7 @@ func testKilledWhileRemoving(t *testing.T) {
 	t.Helper()
 	c := newCaretaker(t, newCrew(t, "balancers", quickPoll))
 	c.serves()
-	k := killer.New(t, killer.Options{Victim: c.crew, Flow: "delete"})
+	k := chaos.New(t, chaos.Options{Victim: c.crew, Flow: "delete"})
 	c.SetGate(func(ctx context.Context, m vcdsim.Moment, r vcdsim.Request) bool {
 		return !balancing(r) || k.Gate(ctx, m, r)
 	})

@@ -27,8 +27,8 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack/process"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/world"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/process"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -52,7 +52,7 @@ type caretaker struct {
 // buildCCM builds the program once.
 var buildCCM = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(house.Dir(), "bin", "cpi")
-	return path, world.Build(context.Background(), house.Root, "./cmd/cpi", path)
+	return path, framework.Build(context.Background(), house.Root, "./cmd/cpi", path)
 })
 
 // further is the edge gateway that caretakers' clusters have besides that of their nodes, and the name that Services choose it by.

@@ -21,8 +21,8 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/providerid"
-	pretend "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/site"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack/programs"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/simsite"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -70,7 +70,7 @@ func (l *life) manifest() []*unstructured.Unstructured {
 	l.t.Helper()
 	template, err := os.ReadFile(filepath.Join(house.Root, "templates", "cluster-template.yaml"))
 	l.g.Expect(err).NotTo(HaveOccurred())
-	values := pretend.Variables(l.Simulator)
+	values := simsite.Variables(l.Simulator)
 	maps.Copy(values, map[string]string{
 		"CLUSTER_NAME": l.name, "KUBERNETES_VERSION": programs.KubernetesVersion, "CONTROL_PLANE_ENDPOINT_IP": l.endpoint,
 		"CONTROL_PLANE_MACHINE_COUNT": fmt.Sprint(l.controlPlanes), "WORKER_MACHINE_COUNT": fmt.Sprint(l.workers),

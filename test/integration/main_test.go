@@ -21,15 +21,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/workload"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/world"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/workload"
 )
 
 // house is the management cluster that all tests share. Each test has a namespace and simulators of its own, so all run at
 // the same time.
 var house struct {
-	*world.World
+	*framework.ManagementCluster
 
 	client    client.Client
 	workloads *workload.Workloads // the pretend guests of whole clusters
@@ -84,7 +84,7 @@ func run(m *testing.M) int {
 	if house.workloads, err = workload.New(ctx, workload.Options{}); err != nil {
 		return complain(err)
 	}
-	house.World, err = world.Start(ctx, world.Options{
+	house.ManagementCluster, err = framework.Start(ctx, framework.Options{
 		Dir: dir, Out: os.Stderr, Env: house.workloads.Env(),
 		ManagerArgs: []string{"--watch-filter=" + sharedLabel, "--v=5"}, // Canaries are looked for in the most talkative log.
 	})

@@ -10,7 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/killer"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/chaos"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -53,9 +53,9 @@ func flows() []flow { return whole(slices.Concat(changes(), upkeep())) }
 // at the same time. Two more lives, in which nobody is killed, say which writes there are.
 func TestCrashMatrix(t *testing.T) {
 	t.Parallel()
-	var changed, kept *killer.Killer
+	var changed, kept *chaos.Killer
 	var mu sync.Mutex
-	disturbed := map[string]*killer.Killer{}
+	disturbed := map[string]*chaos.Killer{}
 	t.Run("lives", func(t *testing.T) {
 		t.Run("nobody is killed", func(t *testing.T) {
 			t.Parallel()
@@ -104,10 +104,10 @@ func TestCrashMatrix(t *testing.T) {
 }
 
 // live lives through flows, and is killed in one of them. The cluster is deleted at the end.
-func live(l *life, fatal string, flows ...flow) *killer.Killer {
+func live(l *life, fatal string, flows ...flow) *chaos.Killer {
 	l.t.Helper()
 	seen := &witness{marked: map[string]map[string]bool{}}
-	k := killer.New(l.t, killer.Options{Victim: l.crew, Flow: fatal, Look: func() { seen.look(l.State()) }})
+	k := chaos.New(l.t, chaos.Options{Victim: l.crew, Flow: fatal, Look: func() { seen.look(l.State()) }})
 	l.SetGate(k.Gate)
 	for _, f := range flows {
 		if f.name == "delete" {
@@ -130,7 +130,7 @@ func needed(name string) []flow {
 	return out
 }
 
-func count(writes []killer.Write) map[string]int {
+func count(writes []chaos.Write) map[string]int {
 	out := map[string]int{}
 	for _, w := range writes {
 		out[w.Operation]++

@@ -15,26 +15,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/site"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/world"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/simsite"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-const version = world.Version
+const version = framework.Version
 
 // scene is one VCD with two management clusters.
 type scene struct {
 	*WithT
 
 	t          *testing.T
-	site       *site.Site
+	site       *simsite.Site
 	home, away house
 }
 
 // house is a management cluster.
 type house struct {
-	*world.World
+	*framework.ManagementCluster
 
 	client client.Client
 }
@@ -46,7 +46,7 @@ func newScene(t *testing.T) *scene {
 	s.Expect(err).NotTo(HaveOccurred())
 	model := vcdsim.K8sTenant()
 	model.Orgs[1].Users[1].APITokens = []string{token}
-	s.site, err = site.Start(t.Context(), dir, model)
+	s.site, err = simsite.Start(t.Context(), dir, model)
 	s.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() {
 		s.Expect(s.site.Close()).To(Succeed())
@@ -62,9 +62,9 @@ func newScene(t *testing.T) *scene {
 
 func (s *scene) newHouse(dir string) house {
 	s.t.Helper()
-	w, err := s.site.NewWorld(s.t.Context(), world.Options{Dir: dir, Out: os.Stderr})
+	w, err := s.site.NewManagementCluster(s.t.Context(), framework.Options{Dir: dir, Out: os.Stderr})
 	s.Expect(err).NotTo(HaveOccurred())
-	files, err := site.ReleaseFiles(w.Root, w.Components, "templates/cluster-template.yaml")
+	files, err := simsite.ReleaseFiles(w.Root, w.Components, "templates/cluster-template.yaml")
 	s.Expect(err).NotTo(HaveOccurred())
 	variables := s.site.Variables()
 	variables["CONTROL_PLANE_ENDPOINT_IP"] = "192.168.100.200"
@@ -75,7 +75,7 @@ func (s *scene) newHouse(dir string) house {
 	}
 	c, err := client.New(w.RESTConfig(), client.Options{Scheme: scheme})
 	s.Expect(err).NotTo(HaveOccurred())
-	return house{World: w, client: c}
+	return house{ManagementCluster: w, client: c}
 }
 
 // vms are the VMs of the simulated VCD, by what makes them the same VM.

@@ -6,26 +6,26 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/site"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack/programs"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/world"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/simsite"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
 func (q *quickstart) build(ctx context.Context) error {
 	var err error
-	if q.root, err = world.Root(); err != nil {
+	if q.root, err = framework.Root(); err != nil {
 		return err
 	}
 	if q.programs, err = programs.Build(ctx, programs.Options{Cache: q.cache, Out: q.out}); err != nil {
 		return err
 	}
 	return q.during("Building this provider", func() error {
-		if err := world.BuildManager(ctx, q.root, q.manager()); err != nil {
+		if err := framework.BuildManager(ctx, q.root, q.manager()); err != nil {
 			return err
 		}
-		q.components, err = world.Components(ctx, q.root)
+		q.components, err = framework.Components(ctx, q.root)
 		return err
 	})
 }
@@ -37,7 +37,7 @@ func (q *quickstart) manager() string {
 // startSimulator starts the simulated VCD; VMs that it powers on become nodes of pretend clusters.
 func (q *quickstart) startSimulator(ctx context.Context) error {
 	var err error
-	q.site, err = site.Start(context.WithoutCancel(ctx), q.dir, vcdsim.K8sTenant(), func(c *vcdsim.Config) {
+	q.site, err = simsite.Start(context.WithoutCancel(ctx), q.dir, vcdsim.K8sTenant(), func(c *vcdsim.Config) {
 		c.Profile, c.Seed = q.profile, q.began.UnixNano()
 	})
 	if err != nil {
@@ -61,7 +61,7 @@ func (q *quickstart) startStack(ctx context.Context) error {
 func (q *quickstart) installProvider(ctx context.Context) error {
 	q.say("Installing this provider as it is shipped")
 	manager, err := q.stack.InstallProvider(ctx, stack.ProviderInstall{
-		ComponentsYAML: q.components, ManagerBinary: q.manager(), Version: world.Version, Env: q.site.Workloads.Env(),
+		ComponentsYAML: q.components, ManagerBinary: q.manager(), Version: framework.Version, Env: q.site.Workloads.Env(),
 	})
 	if err != nil {
 		return err

@@ -11,10 +11,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/site"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack/programs"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/world"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/simsite"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 )
 
 const (
@@ -26,7 +26,7 @@ const (
 
 // writeRepository writes the release that clusterctl takes the templates from, and the variables of this VCD.
 func (q *quickstart) writeRepository() error {
-	files, err := site.ReleaseFiles(q.root, q.components, "templates/cluster-template*.yaml")
+	files, err := simsite.ReleaseFiles(q.root, q.components, "templates/cluster-template*.yaml")
 	if err != nil {
 		return err
 	}
@@ -34,13 +34,13 @@ func (q *quickstart) writeRepository() error {
 	maps.Copy(variables, map[string]string{
 		"VCD_CONTROL_PLANE_SIZING_POLICY": "small", "VCD_WORKER_SIZING_POLICY": "small", "CONTROL_PLANE_ENDPOINT_IP": endpoint,
 	})
-	return q.stack.LocalRepository(stack.Repository{Version: world.Version, Files: files, Variables: variables})
+	return q.stack.LocalRepository(stack.Repository{Version: framework.Version, Files: files, Variables: variables})
 }
 
 // createCluster is what a user does: clusterctl generate cluster | kubectl apply.
 func (q *quickstart) createCluster(ctx context.Context) error {
 	args := []string{
-		"generate", "cluster", clusterName, "--infrastructure=vcd:" + world.Version, "--target-namespace=" + clusterNamespace,
+		"generate", "cluster", clusterName, "--infrastructure=vcd:" + framework.Version, "--target-namespace=" + clusterNamespace,
 		"--kubernetes-version=" + programs.KubernetesVersion,
 		"--control-plane-machine-count=" + strconv.Itoa(q.controlPlanes), "--worker-machine-count=" + strconv.Itoa(q.workers),
 	}

@@ -13,10 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/site"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack/process"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack/programs"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/simsite"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/process"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 )
 
 // quickstart is one run.
@@ -33,7 +33,7 @@ type quickstart struct {
 	programs   *programs.Set
 	components []byte // What a release calls infrastructure-components.yaml.
 	unlock     func()
-	site       *site.Site
+	site       *simsite.Site
 	stack      *stack.Stack
 	client     client.Client
 }

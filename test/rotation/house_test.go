@@ -25,8 +25,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/world"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/vcdsimtest"
 )
@@ -77,7 +77,7 @@ func newHouse(t *testing.T) *house {
 
 // installKinds brings the CRDs that are needed here. Nobody converts: all is of one version.
 func (h *house) installKinds() {
-	root, err := world.Root()
+	root, err := framework.Root()
 	h.Expect(err).NotTo(HaveOccurred())
 	list := exec.CommandContext(h.ctx, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api")
 	list.Dir = root

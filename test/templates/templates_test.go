@@ -13,8 +13,8 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/world"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
 )
 
 var needed = map[string]string{
@@ -55,7 +55,7 @@ func TestTemplates(t *testing.T) {
 	}
 	ctx := t.Context()
 	g := NewWithT(t)
-	w, err := world.Start(ctx, world.Options{Dir: t.TempDir(), Out: t.Output()})
+	w, err := framework.Start(ctx, framework.Options{Dir: t.TempDir(), Out: t.Output()})
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { g.Expect(w.Stop()).To(Succeed()) })
 	all := maps.Clone(needed)
@@ -83,7 +83,7 @@ func TestTemplates(t *testing.T) {
 	})
 }
 
-func everyFlavor(ctx context.Context, t *testing.T, w *world.World, variables map[string]string) {
+func everyFlavor(ctx context.Context, t *testing.T, w *framework.ManagementCluster, variables map[string]string) {
 	t.Helper()
 	publish(t, w, variables)
 	for flavor, want := range kinds {
@@ -103,7 +103,7 @@ func everyFlavor(ctx context.Context, t *testing.T, w *world.World, variables ma
 }
 
 // publish makes a release of what is in the work tree and a configuration of clusterctl with the variables.
-func publish(t *testing.T, w *world.World, variables map[string]string) {
+func publish(t *testing.T, w *framework.ManagementCluster, variables map[string]string) {
 	t.Helper()
 	g := NewWithT(t)
 	files := map[string][]byte{"infrastructure-components.yaml": w.Components}
@@ -113,14 +113,14 @@ func publish(t *testing.T, w *world.World, variables map[string]string) {
 		files[filepath.Base(path)], err = os.ReadFile(path)
 		g.Expect(err).NotTo(HaveOccurred())
 	}
-	g.Expect(w.LocalRepository(stack.Repository{Version: world.Version, Files: files, Variables: variables})).To(Succeed())
+	g.Expect(w.LocalRepository(stack.Repository{Version: framework.Version, Files: files, Variables: variables})).To(Succeed())
 }
 
-func generate(ctx context.Context, w *world.World, flavor string) ([]byte, error) {
+func generate(ctx context.Context, w *framework.ManagementCluster, flavor string) ([]byte, error) {
 	return w.Clusterctl(ctx, "generate", "cluster", "demo", "--infrastructure=vcd", "--flavor="+flavor, "--target-namespace=default",
 		"--kubernetes-version=v1.36.3", "--control-plane-machine-count=3", "--worker-machine-count=2")
 }
 
-func dryRun(ctx context.Context, w *world.World, manifests []byte) ([]byte, error) {
+func dryRun(ctx context.Context, w *framework.ManagementCluster, manifests []byte) ([]byte, error) {
 	return w.Kubectl(ctx, bytes.NewReader(manifests), "apply", "--dry-run=server", "--validate=strict", "-f", "-")
 }

@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/site"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/stack"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/world"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/simsite"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -36,8 +36,8 @@ type bench struct {
 	out   io.Writer
 	began time.Time
 
-	site   *site.Site
-	world  *world.World
+	site   *simsite.Site
+	world  *framework.ManagementCluster
 	client client.Client
 }
 
@@ -70,7 +70,7 @@ func (b *bench) run(ctx context.Context) error {
 // start starts the simulator, and a management cluster with this provider in it.
 func (b *bench) start(ctx context.Context) error {
 	var err error
-	b.site, err = site.Start(context.WithoutCancel(ctx), b.dir, model(), func(c *vcdsim.Config) {
+	b.site, err = simsite.Start(context.WithoutCancel(ctx), b.dir, model(), func(c *vcdsim.Config) {
 		c.Profile, c.Log = b.profile, nil
 		if b.setup == setupMachines {
 			c.Guest = nil
@@ -79,14 +79,14 @@ func (b *bench) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	opts := world.Options{Out: b.out, ManagerArgs: b.managerArgs}
+	opts := framework.Options{Out: b.out, ManagerArgs: b.managerArgs}
 	if b.setup == setupMachines {
 		opts.Parts = []stack.Part{stack.Core}
 	}
 	if b.profiler != "" {
 		opts.ManagerArgs = append(opts.ManagerArgs, "--profiler-address="+b.profiler)
 	}
-	if b.world, err = b.site.NewWorld(ctx, opts); err != nil {
+	if b.world, err = b.site.NewManagementCluster(ctx, opts); err != nil {
 		return fmt.Errorf("starting the management cluster: %w", err)
 	}
 	scheme := runtime.NewScheme()

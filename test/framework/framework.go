@@ -1,0 +1,93 @@
+// Package framework runs a management cluster of real programs with this provider installed as it is shipped, for the
+// suites and for the quickstart. simsite adds a simulated VMware Cloud Director, workload the nodes of workload
+// clusters.
+package framework
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
+)
+
+// Version is the provider's version in clusterctl's inventory.
+const Version = "v2.0.0"
+
+// Namespace is where this provider is installed. Requests of its service accounts are audited.
+const Namespace = "capvcd-system"
+
+// Options of a management cluster.
+type Options struct {
+	// Dir holds data, logs and programs, of one management cluster at a time.
+	Dir string
+	// Out receives progress; nil for none.
+	Out io.Writer
+	// Parts are the providers to run besides this one; nil for all.
+	Parts []stack.Part
+	// Env is added to the environment of the parts and of this provider, such as HTTPS_PROXY to reach workload
+	// clusters.
+	Env []string
+	// Variables fill in ${NAME} in the components of the parts.
+	Variables map[string]string
+	// ManagerArgs follow the arguments that the manager is shipped with.
+	ManagerArgs []string
+}
+
+// ManagementCluster is a running management cluster with this provider installed.
+type ManagementCluster struct {
+	*stack.Stack
+
+	// Manager is this provider's manager. It can be killed and started again.
+	Manager *stack.Manager
+	// Components is the components file that was installed.
+	Components []byte
+	// Root is the folder of the repository.
+	Root string
+}
+
+// Start builds what is missing, starts the management cluster and this provider in it.
+func Start(ctx context.Context, opts Options) (*ManagementCluster, error) {
+	root, err := Root()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := filepath.Abs(opts.Dir)
+	if err != nil {
+		return nil, err
+	}
+	m := &ManagementCluster{Root: root}
+	if m.Components, err = Components(ctx, root); err != nil {
+		return nil, err
+	}
+	binary := filepath.Join(dir, "bin", "manager")
+	if err := BuildManager(ctx, root, binary); err != nil {
+		return nil, err
+	}
+	m.Stack, err = stack.Start(ctx, stack.Options{
+		Dir: dir, Out: opts.Out, Parts: opts.Parts, Env: opts.Env, Variables: opts.Variables, AuditNamespace: Namespace,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := m.install(ctx, binary, opts); err != nil {
+		return nil, errors.Join(err, m.Stop())
+	}
+	return m, nil
+}
+
+func (m *ManagementCluster) install(ctx context.Context, binary string, opts Options) error {
+	var err error
+	m.Manager, err = m.InstallProvider(ctx, stack.ProviderInstall{
+		ComponentsYAML: m.Components, ManagerBinary: binary, Version: Version, Args: opts.ManagerArgs, Env: opts.Env,
+	})
+	if err != nil {
+		return err
+	}
+	if err := m.Manager.Start(ctx); err != nil {
+		return fmt.Errorf("starting the manager (its log is %s): %w", m.Manager.LogPath(), err)
+	}
+	return m.InstallInventory(ctx)
+}

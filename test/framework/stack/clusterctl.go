@@ -1,0 +1,118 @@
+package stack
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
+)
+
+// Repository is a release of a provider as clusterctl finds it: infrastructure-components.yaml, metadata.yaml and
+// templates, and the variables of the user.
+type Repository struct {
+	// Version is the release, such as v2.0.0.
+	Version string
+	// Files are the release's files by name.
+	Files map[string][]byte
+	// Variables go into clusterctl.yaml.
+	Variables map[string]string
+}
+
+const (
+	providerName     = "vcd"
+	providerFullName = "infrastructure-" + providerName
+	// ComponentsFile is the file of a release with everything that is installed.
+	ComponentsFile = "infrastructure-components.yaml"
+)
+
+// LocalRepository writes a release of this provider below dir and a clusterctl.yaml that takes the provider from there;
+// it returns the path of the latter.
+func LocalRepository(dir string, repository Repository) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	release := filepath.Join(dir, providerFullName, repository.Version)
+	if err := os.MkdirAll(release, 0o750); err != nil {
+		return "", fmt.Errorf("making a local repository: %w", err)
+	}
+	for name, content := range repository.Files {
+		if err := os.WriteFile(filepath.Join(release, name), content, 0o600); err != nil {
+			return "", fmt.Errorf("writing a local repository: %w", err)
+		}
+	}
+	config := map[string]any{
+		"providers": []map[string]string{{
+			"name": providerName, "type": "InfrastructureProvider", "url": "file://" + filepath.ToSlash(filepath.Join(release, ComponentsFile)),
+		}},
+		"overridesFolder": filepath.Join(dir, "overrides"),
+	}
+	for name, value := range repository.Variables {
+		config[name] = value
+	}
+	content, err := yaml.Marshal(config)
+	if err != nil {
+		return "", fmt.Errorf("writing clusterctl.yaml: %w", err)
+	}
+	path := filepath.Join(dir, "clusterctl.yaml")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		return "", fmt.Errorf("writing clusterctl.yaml: %w", err)
+	}
+	return path, nil
+}
+
+// LocalRepository writes a release of this provider for Clusterctl to use.
+func (s *Stack) LocalRepository(repository Repository) error {
+	_, err := LocalRepository(s.clusterctlDir(), repository)
+	return err
+}
+
+func (s *Stack) clusterctlDir() string {
+	return filepath.Join(s.dir, "clusterctl")
+}
+
+// Clusterctl runs clusterctl against the stack, with the local repository and without the internet, and returns what it
+// prints.
+func (s *Stack) Clusterctl(ctx context.Context, args ...string) ([]byte, error) {
+	config := filepath.Join(s.clusterctlDir(), "clusterctl.yaml")
+	if _, err := os.Stat(config); err == nil {
+		args = append(args, "--config="+config)
+	}
+	return s.output(ctx, nil, programs.Clusterctl, args...)
+}
+
+// Kubectl runs kubectl against the stack and returns what it prints.
+func (s *Stack) Kubectl(ctx context.Context, stdin io.Reader, args ...string) ([]byte, error) {
+	return s.output(ctx, stdin, programs.Kubectl, args...)
+}
+
+func (s *Stack) output(ctx context.Context, stdin io.Reader, name string, args ...string) ([]byte, error) {
+	env := map[string]string{
+		"KUBECONFIG":                      s.Kubeconfig(),
+		"XDG_CONFIG_HOME":                 s.clusterctlDir(),
+		"XDG_CACHE_HOME":                  s.clusterctlDir(),
+		"KUBECACHEDIR":                    filepath.Join(s.dir, "kubectl-cache"),
+		"CLUSTERCTL_DISABLE_VERSIONCHECK": "true",
+		"GOPROXY":                         "off",
+		"NO_COLOR":                        "true",
+	}
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, s.Bin(name), args...) //nolint:gosec // Our own programs.
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &stdout, &stderr
+	cmd.Env = cleanEnvironment()
+	for key, value := range env {
+		cmd.Env = append(cmd.Env, key+"="+value)
+	}
+	if err := cmd.Run(); err != nil {
+		return stdout.Bytes(), fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
+	}
+	return stdout.Bytes(), nil
+}

@@ -1,0 +1,198 @@
+package stack
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/process"
+)
+
+const grace = 30 * time.Second
+
+// Manager is the manager of an installed provider. It can be stopped or killed and started again.
+type Manager struct {
+	stack      *Stack
+	components *components
+	install    ProviderInstall
+	ports      managerPorts
+	twin       string // its name among the twins; empty for the one that webhooks call
+
+	mu      sync.Mutex
+	process *process.Process
+}
+
+type managerPorts struct {
+	webhook, health, metrics int
+}
+
+func (s *Stack) newManager(c *components, install ProviderInstall) *Manager {
+	if install.HealthFlag == "" {
+		install.HealthFlag = "--health-addr"
+	}
+	if install.MetricsArgs == nil {
+		install.MetricsArgs = []string{"--diagnostics-address=127.0.0.1:%d", "--insecure-diagnostics=true"}
+	}
+	return &Manager{stack: s, components: c, install: install}
+}
+
+// Twin returns another manager of the same provider, which can be killed while webhooks and conversions go on calling m. It
+// has a log and ports of its own; args follow those of m, and must see to it that the two look after different objects.
+func (m *Manager) Twin(ctx context.Context, name string, args ...string) (*Manager, error) {
+	install := m.install
+	install.Args = slices.Concat(install.Args, args)
+	twin := &Manager{stack: m.stack, components: m.components, install: install, twin: name}
+	if err := twin.pickPorts(ctx); err != nil {
+		return nil, err
+	}
+	m.stack.mu.Lock()
+	defer m.stack.mu.Unlock()
+	m.stack.managers = append(m.stack.managers, twin)
+	return twin, nil
+}
+
+// Name is the provider's name, such as infrastructure-vcd, with that of a twin.
+func (m *Manager) Name() string {
+	if m.twin != "" {
+		return m.components.provider + "-" + m.twin
+	}
+	return m.components.provider
+}
+
+// Namespace is where the provider is installed.
+func (m *Manager) Namespace() string {
+	return m.components.namespace.GetName()
+}
+
+// LogPath is the file with its output, of all its runs.
+func (m *Manager) LogPath() string {
+	return filepath.Join(m.stack.LogDir(), m.Name()+".log")
+}
+
+// MetricsURL is where it serves Prometheus metrics.
+func (m *Manager) MetricsURL() string {
+	return fmt.Sprintf("http://127.0.0.1:%d/metrics", m.ports.metrics)
+}
+
+// Start starts the manager and returns when it is ready and its webhooks answer.
+func (m *Manager) Start(ctx context.Context) error {
+	if m.running() {
+		return fmt.Errorf("%s runs already", m.Name())
+	}
+	if err := m.rewire(ctx); err != nil {
+		return err
+	}
+	env := slices.Concat(cleanEnvironment(), m.components.environment(), []string{"KUBECONFIG=" + m.kubeconfig()}, m.install.Env)
+	p, err := process.Start(process.Spec{
+		Name: m.Name(), Path: m.install.ManagerBinary, Args: m.args(), Env: env, Dir: m.stack.dir,
+	})
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	m.process = p
+	m.mu.Unlock()
+	if err := m.stack.waitReady(ctx, p, m.Healthy); err != nil {
+		return errors.Join(err, p.Kill())
+	}
+	m.stack.watch(p)
+	return nil
+}
+
+// rewire makes webhooks and conversions call this manager, unless it is a twin.
+func (m *Manager) rewire(ctx context.Context) error {
+	if m.twin != "" {
+		return nil
+	}
+	crds, webhooks, err := m.components.rewired(m.ports.webhook, m.stack.pki.caPEM)
+	if err != nil {
+		return err
+	}
+	return m.stack.Apply(ctx, slices.Concat(crds, webhooks)...)
+}
+
+// args are the Deployment's, then what differs without containers, then the caller's.
+func (m *Manager) args() []string {
+	ours := []string{
+		"--leader-elect=false",
+		fmt.Sprintf("%s=127.0.0.1:%d", m.install.HealthFlag, m.ports.health),
+		"--webhook-port=" + strconv.Itoa(m.ports.webhook),
+		"--webhook-cert-dir=" + m.stack.pki.dir,
+	}
+	for _, arg := range m.install.MetricsArgs {
+		if len(arg) > 2 && arg[len(arg)-2:] == "%d" {
+			arg = arg[:len(arg)-2] + strconv.Itoa(m.ports.metrics)
+		}
+		ours = append(ours, arg)
+	}
+	return slices.Concat(m.components.container().Args, ours, m.install.Args)
+}
+
+func (m *Manager) pickPorts(ctx context.Context) error {
+	ports, err := process.ReservePorts(ctx, 3)
+	if err != nil {
+		return err
+	}
+	m.ports = managerPorts{webhook: ports[0], health: ports[1], metrics: ports[2]}
+	return nil
+}
+
+// Healthy asks the manager's /readyz and looks whether its webhook server answers.
+func (m *Manager) Healthy(ctx context.Context) error {
+	direct := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	if err := probe(ctx, direct, fmt.Sprintf("http://127.0.0.1:%d/readyz", m.ports.health)); err != nil {
+		return err
+	}
+	dialer := tls.Dialer{
+		NetDialer: &net.Dialer{Timeout: time.Second},
+		Config:    &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // Only whether it answers.
+	}
+	conn, err := dialer.DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", m.ports.webhook))
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// Kill ends the manager at once, as a crash would.
+func (m *Manager) Kill() error {
+	if p := m.current(); p != nil {
+		return p.Kill()
+	}
+	return nil
+}
+
+// Stop asks the manager to end and kills it when it takes longer than three seconds.
+func (m *Manager) Stop() error {
+	if p := m.current(); p != nil {
+		return p.Stop(grace)
+	}
+	return nil
+}
+
+func (m *Manager) current() *process.Process {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.process
+}
+
+func (m *Manager) running() bool {
+	p := m.current()
+	if p == nil {
+		return false
+	}
+	select {
+	case <-p.Done():
+		return false
+	default:
+		return true
+	}
+}

@@ -1,0 +1,255 @@
+package programs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/process"
+)
+
+// needed is how much free space a full build asks for in the cache.
+const needed = 1 << 30
+
+// Options say where to build and whom to tell.
+type Options struct {
+	// Cache is where built programs are kept; empty for DefaultCache.
+	Cache string
+	// Source is the folder of the nested modules; empty to find it from the working folder.
+	Source string
+	// Out receives progress; nil for none.
+	Out io.Writer
+}
+
+// builder carries what the steps of one build share.
+type builder struct {
+	source  string
+	groups  []group
+	folders map[string]string
+	set     *Set
+	show    *progress
+}
+
+// Build builds what is missing. When nothing is, it returns at once. Two processes may call it at the same time: the
+// second waits for the first. A build that was killed leaves nothing that would be taken for a program.
+func Build(ctx context.Context, opts Options) (*Set, error) {
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return build(ctx, opts, groups())
+}
+
+func build(ctx context.Context, opts Options, groups []group) (*Set, error) {
+	set, folders, err := plan(groups, opts.Source, opts.Cache)
+	if err != nil {
+		return nil, err
+	}
+	if len(set.missing()) == 0 {
+		return set, set.link()
+	}
+	if err := os.MkdirAll(opts.Cache, 0o755); err != nil { //nolint:gosec // A cache of public programs.
+		return nil, fmt.Errorf("making the cache folder: %w", err)
+	}
+	unlock, err := process.LockWait(ctx, filepath.Join(opts.Cache, "lock"), func(holder string) {
+		_, _ = fmt.Fprintf(opts.Out, "Another process (%s) is building the programs, waiting for it.\n", holder)
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	b := &builder{source: opts.Source, groups: groups, folders: folders, set: set, show: newProgress(opts.Out, len(set.missing()))}
+	if err := b.all(ctx); err != nil {
+		return nil, explain(err, opts.Cache)
+	}
+	return set, set.link()
+}
+
+func (o Options) withDefaults() (Options, error) {
+	var err error
+	if o.Out == nil {
+		o.Out = io.Discard
+	}
+	if o.Cache == "" {
+		if o.Cache, err = DefaultCache(); err != nil {
+			return o, err
+		}
+	}
+	if o.Source == "" {
+		o.Source, err = Source(".")
+	}
+	return o, err
+}
+
+func (b *builder) all(ctx context.Context) error {
+	if len(b.set.missing()) == 0 {
+		return nil // Whoever held the lock has built them.
+	}
+	if _, err := exec.LookPath("go"); err != nil {
+		return fmt.Errorf("the programs are built from source and need a Go toolchain: %w", err)
+	}
+	if free, ok := process.FreeSpace(filepath.Dir(b.set.dir)); ok && free < needed {
+		return fmt.Errorf("%d MiB free, %d needed: %w", free>>20, needed>>20, syscall.ENOSPC)
+	}
+	for _, g := range b.groups {
+		if err := b.group(ctx, g); err != nil {
+			return err
+		}
+	}
+	for _, g := range b.groups {
+		for _, p := range g.programs {
+			if err := b.render(ctx, g, p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (b *builder) group(ctx context.Context, g group) error {
+	folder := b.folders[g.name]
+	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // A cache of public programs.
+		return fmt.Errorf("making a cache folder: %w", err)
+	}
+	if err := removeLeftovers(folder); err != nil {
+		return err
+	}
+	for _, p := range g.programs {
+		target := b.set.bins[p.name]
+		if exists(target) {
+			continue
+		}
+		done := b.show.start("Building", p.name)
+		err := b.compile(ctx, g, p, target)
+		done(err)
+		if err != nil {
+			return fmt.Errorf("building %s: %w", p.name, err)
+		}
+	}
+	return nil
+}
+
+func (b *builder) compile(ctx context.Context, g group, p program, target string) error {
+	temp := target + tempSuffix
+	if _, err := b.goTool(ctx, g, "build", "-buildvcs=false", "-mod=readonly", "-ldflags", g.ldflags, "-o", temp, p.pkg); err != nil {
+		return err
+	}
+	return os.Rename(temp, target)
+}
+
+// render writes the components of a provider as its maintainers' kustomization has them.
+func (b *builder) render(ctx context.Context, g group, p program) error {
+	if p.config == "" || exists(b.set.components[p.name]) {
+		return nil
+	}
+	done := b.show.start("Rendering the components of", p.name)
+	err := b.renderTo(ctx, g, p, b.set.components[p.name])
+	done(err)
+	if err != nil {
+		return fmt.Errorf("rendering the components of %s: %w", p.name, err)
+	}
+	return nil
+}
+
+func (b *builder) renderTo(ctx context.Context, g group, p program, target string) error {
+	dir, err := b.goTool(ctx, g, "list", "-m", "-f", "{{.Dir}}", p.module)
+	if err != nil {
+		return err
+	}
+	config := filepath.Join(strings.TrimSpace(string(dir)), filepath.FromSlash(p.config))
+	out, err := run(exec.CommandContext(ctx, b.set.bins[Kubectl], "kustomize", config)) //nolint:gosec // Our own program.
+	if err != nil {
+		return err
+	}
+	temp := target + tempSuffix
+	if err := os.WriteFile(temp, out, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(temp, target)
+}
+
+// goTool runs the go command in the module of a group. The caller's GOFLAGS and GOWORK would change what comes out.
+func (b *builder) goTool(ctx context.Context, g group, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // The arguments are ours.
+	cmd.Dir = filepath.Join(b.source, g.name)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // So that it ends its compilers.
+	cmd.WaitDelay = 5 * time.Second
+	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "CGO_ENABLED=0", "GOOS=", "GOARCH=", "PWD="+cmd.Dir)
+	return run(cmd)
+}
+
+// run returns what a command printed; its last words become the error.
+func run(cmd *exec.Cmd) ([]byte, error) {
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args[:2], " "), err, lastLines(stderr.String(), 12))
+	}
+	return out, nil
+}
+
+func lastLines(text string, n int) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
+
+// explain adds the remedy where a person needs one.
+func explain(err error, cache string) error {
+	if errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), "no space left on device") {
+		return fmt.Errorf("the disk is full: the programs need 1 GiB in %s, and Go's build cache (go env GOCACHE) and "+
+			"module cache 6 GiB more on a first build; free some space or choose another cache folder: %w", cache, err)
+	}
+	return err
+}
+
+const tempSuffix = ".unfinished"
+
+// removeLeftovers removes what a killed build left half written; the caller holds the lock.
+func removeLeftovers(folder string) error {
+	paths, err := filepath.Glob(filepath.Join(folder, "*"+tempSuffix))
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		if err := os.Remove(path); err != nil {
+			return fmt.Errorf("removing what an earlier build left: %w", err)
+		}
+	}
+	return nil
+}
+
+// link makes one folder with all programs under their names.
+func (s *Set) link() error {
+	if err := os.MkdirAll(s.dir, 0o755); err != nil { //nolint:gosec // A cache of public programs.
+		return fmt.Errorf("making the folder of programs: %w", err)
+	}
+	for name, path := range s.bins {
+		err := os.Symlink(path, filepath.Join(s.dir, name))
+		if err != nil && !errors.Is(err, os.ErrExist) {
+			return fmt.Errorf("linking %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// round makes a duration fit for people.
+func round(d time.Duration) time.Duration {
+	if d < time.Minute {
+		return d.Round(100 * time.Millisecond)
+	}
+	return d.Round(time.Second)
+}

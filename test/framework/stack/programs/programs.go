@@ -1,0 +1,201 @@
+// Package programs builds the programs of the test stack from their Go modules, once, into a cache outside the work tree.
+//
+// Each folder beside this file is a Go module that pins one group of programs: nothing is downloaded but Go modules, so a
+// machine with a Go toolchain and a module proxy is enough.
+package programs
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// Names of the programs.
+const (
+	Etcd                  = "etcd"
+	KubeAPIServer         = "kube-apiserver"
+	KubeControllerManager = "kube-controller-manager"
+	Kubectl               = "kubectl"
+	Clusterctl            = "clusterctl"
+	CoreManager           = "cluster-api-core"
+	BootstrapManager      = "cluster-api-kubeadm-bootstrap"
+	ControlPlaneManager   = "cluster-api-kubeadm-control-plane"
+	IPAMManager           = "cluster-api-ipam-in-cluster"
+)
+
+// Versions of what is built, as the go.mod files pin them.
+const (
+	KubernetesVersion = "v1.36.3"
+	ClusterAPIVersion = "v1.14.2"
+	IPAMVersion       = "v1.1.0"
+)
+
+const (
+	capiModule = "sigs.k8s.io/cluster-api"
+	ipamModule = "sigs.k8s.io/cluster-api-ipam-provider-in-cluster"
+)
+
+// group is one nested module with the programs that are built from it.
+type group struct {
+	name     string
+	ldflags  string
+	programs []program
+}
+
+// program is one binary. A program with a config folder is a Cluster API provider whose components are rendered as well.
+type program struct {
+	name   string
+	pkg    string
+	module string
+	config string
+}
+
+func groups() []group {
+	return []group{
+		{name: "etcd", ldflags: "-s -w", programs: []program{{name: Etcd, pkg: "go.etcd.io/etcd/server/v3"}}},
+		{
+			name: "kubernetes",
+			ldflags: "-s -w -X k8s.io/component-base/version.gitVersion=" + KubernetesVersion +
+				" -X k8s.io/client-go/pkg/version.gitVersion=" + KubernetesVersion,
+			programs: []program{
+				{name: Kubectl, pkg: "k8s.io/kubernetes/cmd/kubectl"},
+				{name: KubeAPIServer, pkg: "k8s.io/kubernetes/cmd/kube-apiserver"},
+				{name: KubeControllerManager, pkg: "k8s.io/kubernetes/cmd/kube-controller-manager"},
+			},
+		},
+		{
+			name: "clusterapi",
+			ldflags: "-s -w -X sigs.k8s.io/cluster-api/version.gitVersion=" + ClusterAPIVersion +
+				" -X sigs.k8s.io/cluster-api/version.gitMajor=1 -X sigs.k8s.io/cluster-api/version.gitMinor=14",
+			programs: []program{
+				{name: CoreManager, pkg: capiModule + "/core", module: capiModule, config: "core/config/default"},
+				{name: BootstrapManager, pkg: capiModule + "/bootstrap/kubeadm", module: capiModule, config: "bootstrap/kubeadm/config/default"},
+				{name: ControlPlaneManager, pkg: capiModule + "/controlplane/kubeadm", module: capiModule, config: "controlplane/kubeadm/config/default"},
+				{name: Clusterctl, pkg: capiModule + "/cmd/clusterctl"},
+			},
+		},
+		{
+			name:     "ipam",
+			ldflags:  "-s -w",
+			programs: []program{{name: IPAMManager, pkg: ipamModule, module: ipamModule, config: "config/default"}},
+		},
+	}
+}
+
+// Set says where the built programs are.
+type Set struct {
+	dir        string
+	bins       map[string]string
+	components map[string]string
+}
+
+// Dir is the folder that holds a link to each program under its own name.
+func (s *Set) Dir() string {
+	return s.dir
+}
+
+// Bin is the path of the program of that name.
+func (s *Set) Bin(name string) string {
+	return s.bins[name]
+}
+
+// Components is the rendered components file of the Cluster API provider whose manager has that name.
+func (s *Set) Components(name string) ([]byte, error) {
+	path, ok := s.components[name]
+	if !ok {
+		return nil, fmt.Errorf("program %s is no Cluster API provider", name)
+	}
+	return os.ReadFile(path) //nolint:gosec // The path is ours.
+}
+
+// missing lists the files of the set that are not there yet.
+func (s *Set) missing() []string {
+	var names []string
+	for _, files := range []map[string]string{s.bins, s.components} {
+		for name, path := range files {
+			if _, err := os.Stat(path); err != nil {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// plan computes where everything goes: a folder per group, named by a hash of all that decides what comes out.
+func plan(groups []group, source, cache string) (*Set, map[string]string, error) {
+	set := &Set{bins: map[string]string{}, components: map[string]string{}}
+	folders := map[string]string{}
+	all := sha256.New()
+	for _, g := range groups {
+		hash, err := g.hash(source)
+		if err != nil {
+			return nil, nil, err
+		}
+		all.Write([]byte(hash))
+		folder := filepath.Join(cache, g.name+"-"+hash)
+		folders[g.name] = folder
+		for _, p := range g.programs {
+			set.bins[p.name] = filepath.Join(folder, p.name)
+			if p.config != "" {
+				set.components[p.name] = filepath.Join(folder, p.name+".yaml")
+			}
+		}
+	}
+	set.dir = filepath.Join(cache, "bin-"+hex.EncodeToString(all.Sum(nil))[:12])
+	return set, folders, nil
+}
+
+func (g group) hash(source string) (string, error) {
+	h := sha256.New()
+	_, _ = fmt.Fprintln(h, g.ldflags, runtime.GOOS, runtime.GOARCH, runtime.Version())
+	for _, p := range g.programs {
+		_, _ = fmt.Fprintln(h, p.name, p.pkg, p.config)
+	}
+	for _, name := range []string{"go.mod", "go.sum"} {
+		content, err := os.ReadFile(filepath.Join(source, g.name, name)) //nolint:gosec // The path is ours.
+		if err != nil {
+			return "", fmt.Errorf("reading what pins the programs: %w", err)
+		}
+		h.Write(content)
+	}
+	return hex.EncodeToString(h.Sum(nil))[:12], nil
+}
+
+// Source finds the folder of the nested modules, from a folder anywhere in the repository.
+func Source(from string) (string, error) {
+	dir, err := filepath.Abs(from)
+	if err != nil {
+		return "", err
+	}
+	for {
+		for _, sub := range []string{"test/framework/stack/programs", "framework/stack/programs"} {
+			candidate := filepath.Join(dir, filepath.FromSlash(sub))
+			_, err := os.Stat(filepath.Join(candidate, "kubernetes", "go.mod"))
+			if err == nil {
+				return candidate, nil
+			}
+			if !errors.Is(err, fs.ErrNotExist) {
+				return "", err
+			}
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", fmt.Errorf("no %s above %s: run this inside the repository", "test/framework/stack/programs", from)
+		}
+		dir = parent
+	}
+}
+
+// DefaultCache is the folder for built programs in the user's cache.
+func DefaultCache() (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("finding the user's cache folder (name another one instead): %w", err)
+	}
+	return filepath.Join(dir, "cluster-api-provider-vcd"), nil
+}
