@@ -122,20 +122,20 @@ func (s *Simulator) guestView(vm *VM) GuestVM {
 		Properties: propertyValues(c.Properties), TemplateName: c.TemplateName, KubernetesVersion: c.KubernetesVersion,
 	}
 	for _, nic := range c.NICs {
-		g := GuestNIC{Index: nic.Index, MAC: nic.MAC, Network: nic.Network, Mode: nic.Mode, Primary: nic.Index == c.PrimaryNIC}
+		card := GuestNIC{Index: nic.Index, MAC: nic.MAC, Network: nic.Network, Mode: nic.Mode, Primary: nic.Index == c.PrimaryNIC}
 		address := nic.Address
 		if nic.Mode == modeDHCP {
 			address = nic.Lease
 		}
-		g.Address, _ = netip.ParseAddr(address) // invalid when there is none
+		card.Address, _ = netip.ParseAddr(address) // invalid when there is none
 		if n := vapp.network(nic.Network); n != nil {
 			sub := s.subnetOf(n)
-			g.Prefix, g.Gateway = sub.gateway.Masked(), sub.gateway.Addr()
+			card.Prefix, card.Gateway = sub.gateway.Masked(), sub.gateway.Addr()
 			if _, _, parent := s.store.network(n.ParentID); parent != nil {
-				g.DNS = append(g.DNS, parent.DNS...)
+				card.DNS = append(card.DNS, parent.DNS...)
 			}
 		}
-		out.NICs = append(out.NICs, g)
+		out.NICs = append(out.NICs, card)
 	}
 	return out
 }

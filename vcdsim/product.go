@@ -76,7 +76,7 @@ func (r *request) vmProducts(vm *VM) *response {
 }
 
 func (r *request) putVMProducts() (*response, error) {
-	return r.change(func(vm *VM, tree *xmltree.Node, c *vmChange) (err error) {
+	return r.change(func(_ *request, vm *VM, tree *xmltree.Node, c *vmChange) (err error) {
 		c.Properties = true
 		vm.Properties, err = readProducts(tree)
 		return err

@@ -19,8 +19,11 @@ type vmChange struct {
 	ExtraConfig map[string]string // nil: none
 }
 
+// A changeReader applies a request body to a copy of the VM and notes in c which parts it changed.
+type changeReader func(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error
+
 // change starts a reconfiguration that edits a copy of the VM.
-func (r *request) change(edit func(vm *VM, tree *xmltree.Node, c *vmChange) error) (*response, error) {
+func (r *request) change(edit changeReader) (*response, error) {
 	vm, err := r.idleVM()
 	if err != nil {
 		return nil, err
@@ -30,18 +33,18 @@ func (r *request) change(edit func(vm *VM, tree *xmltree.Node, c *vmChange) erro
 		return nil, err
 	}
 	c := &vmChange{VM: vm.clone()}
-	if err := edit(&c.VM, tree, c); err != nil {
+	if err := edit(r, &c.VM, tree, c); err != nil {
 		return nil, err
 	}
 	return r.startVM(vm, Work{Op: opUpdateVM, Change: c})
 }
 
 func (r *request) reconfigure() (*response, error) {
-	return r.change(func(vm *VM, tree *xmltree.Node, c *vmChange) error {
-		for _, read := range []func(*VM, *xmltree.Node, *vmChange) error{
-			r.readVMName, r.readHardware, r.readSpec, r.readCompute, r.readBoot,
+	return r.change(func(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
+		for _, read := range []changeReader{
+			(*request).readVMName, (*request).readHardware, (*request).readSpec, (*request).readCompute, (*request).readBoot,
 		} {
-			if err := read(vm, tree, c); err != nil {
+			if err := read(r, vm, tree, c); err != nil {
 				return err
 			}
 		}
@@ -266,20 +269,20 @@ func (r *request) readNICsFor(live, edited *VM, section *xmltree.Node) error {
 	return err
 }
 
-func (r *request) putNICs() (*response, error) { return r.change(r.changeNICs) }
+func (r *request) putNICs() (*response, error) { return r.change((*request).changeNICs) }
 
-func (r *request) putHardware() (*response, error) { return r.change(r.readHardwareSection) }
+func (r *request) putHardware() (*response, error) { return r.change((*request).readHardwareSection) }
 
 // putItem changes CPU or memory by their item alone.
 func (r *request) putItem() (*response, error) {
-	return r.change(func(vm *VM, tree *xmltree.Node, c *vmChange) error {
+	return r.change(func(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
 		tree.Name = "Item"
 		return r.readHardwareSection(vm, xmltree.New("VirtualHardwareSection", tree), c)
 	})
 }
 
 func (r *request) putCustomization() (*response, error) {
-	return r.change(func(vm *VM, tree *xmltree.Node, c *vmChange) error {
+	return r.change(func(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
 		c.Custom = true
 		return readCustomization(tree, &vm.Customization)
 	})

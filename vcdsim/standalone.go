@@ -102,8 +102,8 @@ func (r *request) newRawVM(vdc *VDC, v *VApp, item *xmltree.Node) (*VM, error) {
 	if err := r.choosePolicies(vdc, vm, item); err != nil {
 		return nil, err
 	}
-	for _, read := range []func(*VM, *xmltree.Node, *vmChange) error{r.readSpec, r.readBoot} {
-		if err := read(vm, item, &vmChange{}); err != nil {
+	for _, read := range []changeReader{(*request).readSpec, (*request).readBoot} {
+		if err := read(r, vm, item, &vmChange{}); err != nil {
 			return nil, err
 		}
 	}

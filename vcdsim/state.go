@@ -280,15 +280,15 @@ func newStore(m Model) *store {
 func (s *store) addVM(vm *VM) {
 	s.vms[vm.ID] = vm
 	s.children[vm.VAppID] = append(s.children[vm.VAppID], vm)
-	i, _ := slices.BinarySearchFunc(s.order, vm.ID, vmByID)
+	i, _ := slices.BinarySearchFunc(s.order, vm.ID, compareVMID)
 	s.order = slices.Insert(s.order, i, vm)
 }
 
-func vmByID(vm *VM, id string) int { return strings.Compare(vm.ID, id) }
+func compareVMID(vm *VM, id string) int { return strings.Compare(vm.ID, id) }
 
 func (s *store) removeVM(vm *VM) {
 	delete(s.vms, vm.ID)
-	if i, found := slices.BinarySearchFunc(s.order, vm.ID, vmByID); found {
+	if i, found := slices.BinarySearchFunc(s.order, vm.ID, compareVMID); found {
 		s.order = slices.Delete(s.order, i, i+1)
 	}
 	s.children[vm.VAppID] = slices.DeleteFunc(slices.Clone(s.children[vm.VAppID]), func(x *VM) bool { return x == vm })

@@ -64,7 +64,7 @@ func newest(version string) string {
 }
 
 func (r *request) putCapabilities() (*response, error) {
-	return r.change(func(vm *VM, tree *xmltree.Node, c *vmChange) error {
+	return r.change(func(_ *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
 		c.Settings = true
 		vm.MemoryHotAdd, vm.CPUHotAdd = tree.Bool("MemoryHotAddEnabled"), tree.Bool("CpuHotAddEnabled")
 		return nil
