@@ -22,31 +22,31 @@ var accessPaths = []string{
 
 func accessRoutes(add addRoute) {
 	for _, path := range accessPaths {
-		add("GET", path+"/controlAccess", (*request).getAccess, latencyLegacy)
-		add("POST", path+"/action/controlAccess", (*request).setAccess, latencyWrite)
-		add("PUT", path+"/action/controlAccess", (*request).setAccess, latencyWrite)
+		add("GET", path+"/controlAccess", getAccess, latencyLegacy)
+		add("POST", path+"/action/controlAccess", setAccess, latencyWrite)
+		add("PUT", path+"/action/controlAccess", setAccess, latencyWrite)
 	}
 }
 
-// shared finds the entity in the path.
-func (r *request) shared() (Entity, error) {
+// sharedEntity finds the entity in the path.
+func sharedEntity(r *request) (Entity, error) {
 	for _, kind := range []string{"vapp", "catalog", "vdc"} {
 		if id := r.vars[kind]; id != "" {
-			return r.taggable(kind, bare(id))
+			return taggable(r, kind, bare(id))
 		}
 	}
 	return Entity{}, forbidden("CONTROL_ACCESS_VIEW", r.URL.Path)
 }
 
-func (r *request) getAccess() (*response, error) {
-	e, err := r.shared()
+func getAccess(r *request) (*response, error) {
+	e, err := sharedEntity(r)
 	if err != nil {
 		return nil, err
 	}
-	return &response{status: http.StatusOK, xml: r.accessNode(r.sim.store.access[e.ID]), contentType: mime("controlAccess")}, nil
+	return &response{status: http.StatusOK, xml: accessNode(r, r.sim.store.access[e.ID]), contentType: mime("controlAccess")}, nil
 }
 
-func (r *request) accessNode(a access) *xmltree.Node {
+func accessNode(r *request, a access) *xmltree.Node {
 	A, T := xmltree.A, xmltree.T
 	n := xmltree.New("ControlAccessParams", namespaces(), T("IsSharedToEveryone", a.everyone != ""),
 		xmltree.OptT("EveryoneAccessLevel", a.everyone))
@@ -62,8 +62,8 @@ func (r *request) accessNode(a access) *xmltree.Node {
 	return n
 }
 
-func (r *request) setAccess() (*response, error) {
-	e, err := r.shared()
+func setAccess(r *request) (*response, error) {
+	e, err := sharedEntity(r)
 	if err != nil {
 		return nil, err
 	}
@@ -78,25 +78,25 @@ func (r *request) setAccess() (*response, error) {
 		}
 	}
 	for _, s := range tree.At("AccessSettings").All("AccessSetting") {
-		g, err := r.readGrant(s)
+		g, err := readGrant(r, s)
 		if err != nil {
 			return nil, err
 		}
 		a.subjects = append(a.subjects, g)
 	}
 	r.sim.store.access[e.ID] = a
-	return &response{status: http.StatusOK, xml: r.accessNode(a), contentType: mime("controlAccess")}, nil
+	return &response{status: http.StatusOK, xml: accessNode(r, a), contentType: mime("controlAccess")}, nil
 }
 
 // readGrant reads one setting; its subject must be there.
-func (r *request) readGrant(s *xmltree.Node) (grant, error) {
+func readGrant(r *request, s *xmltree.Node) (grant, error) {
 	id := bare(s.At("Subject").Attr("href"))
 	g := grant{id: id, level: s.Str("AccessLevel")}
 	if org := r.sim.store.org(id); org != nil {
 		g.kind, g.name, g.mediaType = "org", org.Name, adminOrgType
 		return g, nil
 	}
-	_, u, err := r.user(id)
+	_, u, err := userByID(r, id)
 	if err != nil {
 		return g, err
 	}

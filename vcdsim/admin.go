@@ -5,25 +5,25 @@ import (
 )
 
 func adminRoutes(add addRoute) {
-	add("GET", "/api/admin/org/{id}", (*request).getAdminOrg, latencyOrg)
-	add("GET", "/api/admin/vdc/{id}", (*request).getAdminVDC, latencyVDC)
-	add("GET", "/api/admin/user/{id}", (*request).getUser, latencyLegacy)
-	add("GET", "/api/admin/catalog/{id}", (*request).getAdminCatalog, latencyLegacy)
-	add("POST", "/api/admin/org/{id}/catalogs", (*request).createCatalog, latencyWrite)
-	add("PUT", "/api/admin/catalog/{id}", (*request).putCatalog, latencyWrite)
-	add("DELETE", "/api/admin/catalog/{id}", (*request).deleteCatalog, latencyWrite)
-	add("DELETE", "/api/catalog/{id}", (*request).deleteCatalog, latencyWrite)
+	add("GET", "/api/admin/org/{id}", getAdminOrg, latencyOrg)
+	add("GET", "/api/admin/vdc/{id}", getAdminVDC, latencyVDC)
+	add("GET", "/api/admin/user/{id}", getUser, latencyLegacy)
+	add("GET", "/api/admin/catalog/{id}", getAdminCatalog, latencyLegacy)
+	add("POST", "/api/admin/org/{id}/catalogs", createCatalog, latencyWrite)
+	add("PUT", "/api/admin/catalog/{id}", putCatalog, latencyWrite)
+	add("DELETE", "/api/admin/catalog/{id}", deleteCatalog, latencyWrite)
+	add("DELETE", "/api/catalog/{id}", deleteCatalog, latencyWrite)
 }
 
 // adminRef is a reference below /api/admin.
-func (r *request) adminRef(element, kind, id, name string) *xmltree.Node {
+func adminRef(r *request, element, kind, id, name string) *xmltree.Node {
 	return xmltree.New(element, xmltree.A("href", r.base()+"/api/admin/"+kind+"/"+id), xmltree.A("id", URN(kind, id)), xmltree.A("name", name),
 		xmltree.A("type", "application/vnd.vmware.admin."+kind+"+xml"))
 }
 
 // getAdminOrg shows an organisation as its administrators see it.
-func (r *request) getAdminOrg() (*response, error) {
-	o, err := r.ownOrg()
+func getAdminOrg(r *request) (*response, error) {
+	o, err := ownOrg(r)
 	if err != nil {
 		return nil, err
 	}
@@ -38,21 +38,21 @@ func (r *request) getAdminOrg() (*response, error) {
 	})
 	users, catalogs, vdcs, networks := xmltree.New("Users"), xmltree.New("Catalogs"), xmltree.New("Vdcs"), xmltree.New("Networks")
 	for _, u := range o.Users {
-		users.Add(r.adminRef("UserReference", "user", u.ID, u.Name))
+		users.Add(adminRef(r, "UserReference", "user", u.ID, u.Name))
 	}
 	for _, c := range o.Catalogs {
-		catalogs.Add(r.adminRef("CatalogReference", "catalog", c.ID, c.Name))
+		catalogs.Add(adminRef(r, "CatalogReference", "catalog", c.ID, c.Name))
 	}
 	for _, v := range o.VDCs {
-		vdcs.Add(r.adminRef("Vdc", "vdc", v.ID, v.Name))
+		vdcs.Add(adminRef(r, "Vdc", "vdc", v.ID, v.Name))
 		for _, net := range v.Networks {
-			networks.Add(r.adminRef("Network", "network", net.ID, net.Name))
+			networks.Add(adminRef(r, "Network", "network", net.ID, net.Name))
 		}
 	}
 	roles := xmltree.New("RoleReferences")
 	for _, d := range r.sim.store.documents[rolesPath] {
 		if d.orgID == o.ID {
-			roles.Add(r.adminRef("RoleReference", "role", bare(d.id()), text(d.body, "name")))
+			roles.Add(adminRef(r, "RoleReference", "role", bare(d.id()), text(d.body, "name")))
 		}
 	}
 	n.Add([]*xmltree.Node{users, xmltree.New("Groups"), catalogs, vdcs, networks, roles})

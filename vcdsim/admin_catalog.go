@@ -9,7 +9,7 @@ import (
 
 const adminCatalogType = "application/vnd.vmware.admin.catalog+xml"
 
-func (r *request) ownCatalog() (shelf, error) {
+func ownCatalog(r *request) (shelf, error) {
 	sh, ok := r.sim.store.catalog(bare(r.vars["id"]))
 	if !ok || !r.reads(sh) || r.Method != http.MethodGet && !r.sees(sh.org.ID) {
 		return shelf{}, forbidden("CATALOG_VIEW", r.vars["id"])
@@ -17,15 +17,15 @@ func (r *request) ownCatalog() (shelf, error) {
 	return sh, nil
 }
 
-func (r *request) getAdminCatalog() (*response, error) {
-	sh, err := r.ownCatalog()
+func getAdminCatalog(r *request) (*response, error) {
+	sh, err := ownCatalog(r)
 	if err != nil {
 		return nil, err
 	}
-	return xmlOK(r.adminCatalogNode(sh)), nil
+	return xmlOK(adminCatalogNode(r, sh)), nil
 }
 
-func (r *request) adminCatalogNode(sh shelf) *xmltree.Node {
+func adminCatalogNode(r *request, sh shelf) *xmltree.Node {
 	c := sh.catalog
 	path := "/api/admin/catalog/" + c.ID
 	n := xmltree.New("AdminCatalog", namespaces(), xmltree.A("name", c.Name), xmltree.A("id", URN("catalog", c.ID)),
@@ -35,13 +35,13 @@ func (r *request) adminCatalogNode(sh shelf) *xmltree.Node {
 		r.link("alternate", "/api/catalog/"+c.ID, mime("catalog")), r.link("edit", path, adminCatalogType), r.link("remove", path, ""),
 		r.link("down", path+"/metadata", mime("metadata")),
 	})
-	r.catalogContent(n, sh)
-	n.Add(r.catalogProfiles(sh))
+	catalogContent(r, n, sh)
+	n.Add(catalogProfiles(r, sh))
 	return n
 }
 
 // catalogProfiles are the storage profiles a catalog keeps its items on, nil when it may use any.
-func (r *request) catalogProfiles(sh shelf) *xmltree.Node {
+func catalogProfiles(r *request, sh shelf) *xmltree.Node {
 	if len(sh.catalog.StorageProfiles) == 0 {
 		return nil
 	}
@@ -53,7 +53,7 @@ func (r *request) catalogProfiles(sh shelf) *xmltree.Node {
 }
 
 // createCatalog makes a catalog at once: VCD answers with a task that is done.
-func (r *request) createCatalog() (*response, error) {
+func createCatalog(r *request) (*response, error) {
 	org := r.sim.store.org(bare(r.vars["id"]))
 	if org == nil || !r.sees(org.ID) {
 		return nil, forbidden("CATALOG_CREATE", r.vars["id"])
@@ -66,18 +66,18 @@ func (r *request) createCatalog() (*response, error) {
 	if err := checkCatalogName(org, c.Name); err != nil {
 		return nil, err
 	}
-	if c.StorageProfiles, err = r.readCatalogProfiles(org, tree); err != nil {
+	if c.StorageProfiles, err = readCatalogProfiles(r, org, tree); err != nil {
 		return nil, err
 	}
 	org.Catalogs = append(org.Catalogs, c)
 	sh, _ := r.sim.store.catalog(c.ID)
 	return &response{
-		status: http.StatusCreated, xml: r.adminCatalogNode(sh),
+		status: http.StatusCreated, xml: adminCatalogNode(r, sh),
 		header: map[string]string{"Location": r.base() + "/api/admin/catalog/" + c.ID},
 	}, nil
 }
 
-func (r *request) readCatalogProfiles(org *Org, tree *xmltree.Node) ([]string, error) {
+func readCatalogProfiles(r *request, org *Org, tree *xmltree.Node) ([]string, error) {
 	var out []string
 	for _, p := range tree.At("CatalogStorageProfiles").All("VdcStorageProfile") {
 		id := bare(p.Attr("href"))
@@ -100,8 +100,8 @@ func checkCatalogName(org *Org, name string) error {
 	return nil
 }
 
-func (r *request) putCatalog() (*response, error) {
-	sh, err := r.ownCatalog()
+func putCatalog(r *request) (*response, error) {
+	sh, err := ownCatalog(r)
 	if err != nil {
 		return nil, err
 	}
@@ -117,16 +117,16 @@ func (r *request) putCatalog() (*response, error) {
 	}
 	sh.catalog.Description = tree.Str("Description")
 	if tree.At("CatalogStorageProfiles") != nil {
-		if sh.catalog.StorageProfiles, err = r.readCatalogProfiles(sh.org, tree); err != nil {
+		if sh.catalog.StorageProfiles, err = readCatalogProfiles(r, sh.org, tree); err != nil {
 			return nil, err
 		}
 	}
-	return xmlOK(r.adminCatalogNode(sh)), nil
+	return xmlOK(adminCatalogNode(r, sh)), nil
 }
 
 // deleteCatalog takes a catalog away; one that holds anything only with recursive.
-func (r *request) deleteCatalog() (*response, error) {
-	sh, err := r.ownCatalog()
+func deleteCatalog(r *request) (*response, error) {
+	sh, err := ownCatalog(r)
 	if err != nil {
 		return nil, err
 	}

@@ -26,15 +26,15 @@ type OrgSettings struct {
 }
 
 func adminOrgRoutes(add addRoute) {
-	add("POST", "/api/admin/orgs", (*request).createOrg, latencyWrite)
-	add("PUT", "/api/admin/org/{id}", (*request).putOrg, latencyWrite)
-	add("DELETE", "/api/admin/org/{id}", (*request).deleteOrg, latencyWrite)
-	add("POST", "/api/admin/org/{id}/action/disable", func(r *request) (*response, error) { return r.enableOrg(false) }, latencyWrite)
-	add("POST", "/api/admin/org/{id}/action/enable", func(r *request) (*response, error) { return r.enableOrg(true) }, latencyWrite)
-	add("POST", "/api/admin/org/{id}/users", (*request).createUser, latencyWrite)
-	add("PUT", "/api/admin/user/{id}", (*request).putUser, latencyWrite)
-	add("DELETE", "/api/admin/user/{id}", (*request).deleteUser, latencyWrite)
-	add("POST", "/api/admin/user/{id}/action/takeOwnership", (*request).takeOwnership, latencyWrite)
+	add("POST", "/api/admin/orgs", createOrg, latencyWrite)
+	add("PUT", "/api/admin/org/{id}", putOrg, latencyWrite)
+	add("DELETE", "/api/admin/org/{id}", deleteOrg, latencyWrite)
+	add("POST", "/api/admin/org/{id}/action/disable", func(r *request) (*response, error) { return enableOrg(r, false) }, latencyWrite)
+	add("POST", "/api/admin/org/{id}/action/enable", func(r *request) (*response, error) { return enableOrg(r, true) }, latencyWrite)
+	add("POST", "/api/admin/org/{id}/users", createUser, latencyWrite)
+	add("PUT", "/api/admin/user/{id}", putUser, latencyWrite)
+	add("DELETE", "/api/admin/user/{id}", deleteUser, latencyWrite)
+	add("POST", "/api/admin/user/{id}/action/takeOwnership", takeOwnership, latencyWrite)
 }
 
 // settingsNode is the Settings element of an organisation.
@@ -75,12 +75,12 @@ func (o *Org) readSettings(tree *xmltree.Node) {
 
 // done answers 202 with a task for what was done at once.
 func (r *request) done(e Entity) *response {
-	return r.accepted(r.sim.startTask(r, Work{Op: opDone}, e, nil))
+	return r.accepted(r.sim.tasks.start(r, Work{Op: opDone}, e, nil))
 }
 
 // acceptedJSON answers 202 without a body, as cloudapi does, for what was done at once.
 func (r *request) acceptedJSON(e Entity) *response {
-	task := r.sim.startTask(r, Work{Op: opDone}, e, nil)
+	task := r.sim.tasks.start(r, Work{Op: opDone}, e, nil)
 	return &response{status: http.StatusAccepted, header: map[string]string{"Location": r.href("task", task.ID)}}
 }
 
@@ -94,7 +94,7 @@ func (r *request) byProvider(operation string) error {
 	return nil
 }
 
-func (r *request) createOrg() (*response, error) {
+func createOrg(r *request) (*response, error) {
 	if err := r.byProvider("ORG_CREATE"); err != nil {
 		return nil, err
 	}
@@ -111,11 +111,11 @@ func (r *request) createOrg() (*response, error) {
 	}
 	org.readSettings(tree)
 	r.sim.store.model.Orgs = append(r.sim.store.model.Orgs, org)
-	r.sim.seedDocuments(&org)
+	seedDocuments(r.sim, &org)
 	return r.done(org.entity()), nil
 }
 
-func (r *request) ownOrg() (*Org, error) {
+func ownOrg(r *request) (*Org, error) {
 	o := r.sim.store.org(bare(r.vars["id"]))
 	if o == nil || !r.sees(o.ID) {
 		return nil, forbidden("ORG_VIEW", r.vars["id"])
@@ -123,8 +123,8 @@ func (r *request) ownOrg() (*Org, error) {
 	return o, nil
 }
 
-func (r *request) putOrg() (*response, error) {
-	org, err := r.ownOrg()
+func putOrg(r *request) (*response, error) {
+	org, err := ownOrg(r)
 	if err != nil {
 		return nil, err
 	}
@@ -136,8 +136,8 @@ func (r *request) putOrg() (*response, error) {
 	return r.done(org.entity()), nil
 }
 
-func (r *request) enableOrg(on bool) (*response, error) {
-	org, err := r.ownOrg()
+func enableOrg(r *request, on bool) (*response, error) {
+	org, err := ownOrg(r)
 	if err != nil {
 		return nil, err
 	}
@@ -146,11 +146,11 @@ func (r *request) enableOrg(on bool) (*response, error) {
 }
 
 // deleteOrg takes an organisation away that is disabled; one that holds VDCs only with recursive.
-func (r *request) deleteOrg() (*response, error) {
+func deleteOrg(r *request) (*response, error) {
 	if err := r.byProvider("ORG_DELETE"); err != nil {
 		return nil, err
 	}
-	org, err := r.ownOrg()
+	org, err := ownOrg(r)
 	if err != nil {
 		return nil, err
 	}

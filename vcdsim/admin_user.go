@@ -21,9 +21,9 @@ type UserDetails struct {
 	DeployedVMQuota int64
 }
 
-// user finds a user the caller may see.
-func (r *request) user(id string) (*Org, *User, error) {
-	for _, o := range r.orgs() {
+// userByID finds a user the caller may see.
+func userByID(r *request, id string) (*Org, *User, error) {
+	for _, o := range visibleOrgs(r) {
 		for i := range o.Users {
 			if o.Users[i].ID == id {
 				return o, &o.Users[i], nil
@@ -34,15 +34,15 @@ func (r *request) user(id string) (*Org, *User, error) {
 }
 
 // getUser shows a user of an organisation.
-func (r *request) getUser() (*response, error) {
-	org, u, err := r.user(bare(r.vars["id"]))
+func getUser(r *request) (*response, error) {
+	org, u, err := userByID(r, bare(r.vars["id"]))
 	if err != nil {
 		return nil, err
 	}
-	return xmlOK(r.userNode(org, u)), nil
+	return xmlOK(userNode(r, org, u)), nil
 }
 
-func (r *request) userNode(o *Org, u *User) *xmltree.Node {
+func userNode(r *request, o *Org, u *User) *xmltree.Node {
 	A, T := xmltree.A, xmltree.T
 	path := "/api/admin/user/" + u.ID
 	provider := u.Details.Provider
@@ -55,13 +55,13 @@ func (r *request) userNode(o *Org, u *User) *xmltree.Node {
 		T("Description", u.Details.Description), T("FullName", u.FullName), T("EmailAddress", u.Details.Email), T("Telephone", u.Details.Telephone),
 		T("IsEnabled", !u.Disabled), T("IsLocked", false), T("IM", u.Details.IM), T("NameInSource", u.Name), T("IsExternal", u.Details.External),
 		T("ProviderType", provider), T("IsGroupRole", false), T("StoredVmQuota", u.Details.StoredVMQuota), T("DeployedVmQuota", u.Details.DeployedVMQuota),
-		r.adminRef("Role", "role", r.sim.ids.named("role", u.Role), u.Role), xmltree.New("GroupReferences"),
+		adminRef(r, "Role", "role", r.sim.ids.named("role", u.Role), u.Role), xmltree.New("GroupReferences"),
 	})
 	return n
 }
 
 // readUser takes what a User element says over. A password is written, never shown.
-func (r *request) readUser(org *Org, u *User, tree *xmltree.Node) error {
+func readUser(r *request, org *Org, u *User, tree *xmltree.Node) error {
 	name := tree.Attr("name")
 	if err := checkName("user", name); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (r *request) readUser(org *Org, u *User, tree *xmltree.Node) error {
 		return duplicateName(name)
 	}
 	if ref := tree.At("Role"); ref != nil {
-		role, err := r.roleName(org, bare(ref.Attr("href")))
+		role, err := roleName(r, org, bare(ref.Attr("href")))
 		if err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func (r *request) readUser(org *Org, u *User, tree *xmltree.Node) error {
 }
 
 // roleName finds a role of an organisation by its bare id.
-func (r *request) roleName(org *Org, id string) (string, error) {
+func roleName(r *request, org *Org, id string) (string, error) {
 	for _, d := range r.sim.store.documents[rolesPath] {
 		if d.orgID == org.ID && bare(d.id()) == id {
 			return text(d.body, "name"), nil
@@ -99,12 +99,12 @@ func (r *request) roleName(org *Org, id string) (string, error) {
 }
 
 // hasRole says whether an organisation has a role of that name.
-func (s *Simulator) hasRole(org *Org, name string) bool {
+func hasRole(s *Simulator, org *Org, name string) bool {
 	return slices.ContainsFunc(s.store.documents[rolesPath], func(d *document) bool { return d.orgID == org.ID && text(d.body, "name") == name })
 }
 
-func (r *request) createUser() (*response, error) {
-	org, err := r.ownOrg()
+func createUser(r *request) (*response, error) {
+	org, err := ownOrg(r)
 	if err != nil {
 		return nil, err
 	}
@@ -113,18 +113,18 @@ func (r *request) createUser() (*response, error) {
 		return nil, err
 	}
 	u := User{ID: r.sim.ids.next("user")}
-	if err := r.readUser(org, &u, tree); err != nil {
+	if err := readUser(r, org, &u, tree); err != nil {
 		return nil, err
 	}
 	if u.Role == "" || u.Password == "" && !u.Details.External {
 		return nil, badRequest("A user needs a role and a password.")
 	}
 	org.Users = append(org.Users, u)
-	return &response{status: http.StatusCreated, xml: r.userNode(org, &u), header: map[string]string{"Location": r.base() + "/api/admin/user/" + u.ID}}, nil
+	return &response{status: http.StatusCreated, xml: userNode(r, org, &u), header: map[string]string{"Location": r.base() + "/api/admin/user/" + u.ID}}, nil
 }
 
-func (r *request) putUser() (*response, error) {
-	org, u, err := r.user(bare(r.vars["id"]))
+func putUser(r *request) (*response, error) {
+	org, u, err := userByID(r, bare(r.vars["id"]))
 	if err != nil {
 		return nil, err
 	}
@@ -132,14 +132,14 @@ func (r *request) putUser() (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.readUser(org, u, tree); err != nil {
+	if err := readUser(r, org, u, tree); err != nil {
 		return nil, err
 	}
-	return xmlOK(r.userNode(org, u)), nil
+	return xmlOK(userNode(r, org, u)), nil
 }
 
-func (r *request) deleteUser() (*response, error) {
-	org, u, err := r.user(bare(r.vars["id"]))
+func deleteUser(r *request) (*response, error) {
+	org, u, err := userByID(r, bare(r.vars["id"]))
 	if err != nil {
 		return nil, err
 	}
@@ -149,8 +149,8 @@ func (r *request) deleteUser() (*response, error) {
 }
 
 // takeOwnership makes what a user owns the caller's.
-func (r *request) takeOwnership() (*response, error) {
-	_, u, err := r.user(bare(r.vars["id"]))
+func takeOwnership(r *request) (*response, error) {
+	_, u, err := userByID(r, bare(r.vars["id"]))
 	if err != nil {
 		return nil, err
 	}

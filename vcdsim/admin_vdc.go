@@ -10,8 +10,8 @@ var roleNames = []string{
 }
 
 // getAdminVDC shows a VDC as administrators see it.
-func (r *request) getAdminVDC() (*response, error) {
-	org, v, err := r.ownVDC()
+func getAdminVDC(r *request) (*response, error) {
+	org, v, err := ownVDC(r)
 	if err != nil {
 		return nil, err
 	}
@@ -21,16 +21,16 @@ func (r *request) getAdminVDC() (*response, error) {
 	n.Add([]*xmltree.Node{
 		r.link("up", "/api/admin/org/"+org.ID, "application/vnd.vmware.admin.organization+xml"), r.link("alternate", "/api/vdc/"+v.ID, mime("vdc")),
 	})
-	r.vdcContent(n, org, v)
+	vdcContent(r, n, org, v)
 	c := &v.Compute
 	n.Add([]*xmltree.Node{T("ResourceGuaranteedMemory", c.MemoryGuaranteed), T("ResourceGuaranteedCpu", c.CPUGuaranteed), T("VCpuInMhz", c.speed()), T("IsThinProvision", !c.ThickDisks)})
 	if r.session.provider() {
-		n.Add(xmltree.New("NetworkPoolReference", A("href", r.base()+"/api/admin/extension/networkPool/"+r.sim.poolID()),
-			A("id", URN("networkpool", r.sim.poolID())), A("name", providerPool),
+		n.Add(xmltree.New("NetworkPoolReference", A("href", r.base()+"/api/admin/extension/networkPool/"+poolID(r.sim)),
+			A("id", URN("networkpool", poolID(r.sim))), A("name", providerPool),
 			A("type", "application/vnd.vmware.admin.networkPool+xml")))
 	}
 	n.Add([]*xmltree.Node{
-		r.adminRef("ProviderVdcReference", "providervdc", r.sim.providerID(), providerVDC), r.resourcePools(v),
+		adminRef(r, "ProviderVdcReference", "providervdc", providerID(r.sim), providerVDC), resourcePools(r, v),
 		T("UsesFastProvisioning", !v.FullClones), T("OverCommitAllowed", !c.NoOvercommit), T("VmDiscoveryEnabled", false),
 		T("IsElastic", c.Elastic), T("IncludeMemoryOverhead", !c.NoMemoryOverhead),
 	})

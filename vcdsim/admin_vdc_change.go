@@ -8,20 +8,20 @@ import (
 )
 
 func vdcChangeRoutes(add addRoute) {
-	add("POST", "/api/admin/org/{id}/vdcsparams", (*request).createVDC, latencyWrite)
-	add("PUT", "/api/admin/vdc/{id}", (*request).putVDC, latencyWrite)
-	add("DELETE", "/api/vdc/{id}", (*request).deleteVDC, latencyWrite)
-	add("DELETE", "/api/admin/vdc/{id}", (*request).deleteVDC, latencyWrite)
+	add("POST", "/api/admin/org/{id}/vdcsparams", createVDC, latencyWrite)
+	add("PUT", "/api/admin/vdc/{id}", putVDC, latencyWrite)
+	add("DELETE", "/api/vdc/{id}", deleteVDC, latencyWrite)
+	add("DELETE", "/api/admin/vdc/{id}", deleteVDC, latencyWrite)
 }
 
 func (v *VDC) entity() Entity { return Entity{"vdc", v.ID, v.Name} }
 
 // createVDC makes a VDC on the one provider VDC. What it may use of that is kept, and limits nothing.
-func (r *request) createVDC() (*response, error) {
+func createVDC(r *request) (*response, error) {
 	if err := r.byProvider("VDC_CREATE"); err != nil {
 		return nil, err
 	}
-	org, err := r.ownOrg()
+	org, err := ownOrg(r)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func (r *request) createVDC() (*response, error) {
 		return nil, err
 	}
 	v := VDC{Name: tree.Attr("name"), Description: tree.Str("Description"), Policies: []string{"System Default"}, AllocationModel: tree.Str("AllocationModel")}
-	if v.Name == "" || bare(tree.At("ProviderVdcReference").Attr("href")) != r.sim.providerID() {
+	if v.Name == "" || bare(tree.At("ProviderVdcReference").Attr("href")) != providerID(r.sim) {
 		return nil, badRequest("A VDC needs a name and a provider VDC.")
 	}
 	if slices.ContainsFunc(org.VDCs, func(x VDC) bool { return x.Name == v.Name }) {
@@ -41,11 +41,11 @@ func (r *request) createVDC() (*response, error) {
 	}
 	v.read(tree)
 	v.ID = r.sim.ids.next("vdc")
-	r.readProfiles(&v, tree)
+	readVDCProfiles(r, &v, tree)
 	org.VDCs = append(org.VDCs, v)
-	r.sim.startTask(r, Work{Op: "create vdc", Creates: true}, v.entity(), []string{v.ID})
+	r.sim.tasks.start(r, Work{Op: "create vdc", Creates: true}, v.entity(), []string{v.ID})
 	r.vars["id"] = v.ID
-	res, err := r.getAdminVDC()
+	res, err := getAdminVDC(r)
 	if err == nil {
 		res.status = http.StatusCreated
 	}
@@ -53,11 +53,11 @@ func (r *request) createVDC() (*response, error) {
 }
 
 // vdcToChange finds the VDC in the path, and what it is to become, for a provider who has a right.
-func (r *request) vdcToChange(right string) (*Org, *VDC, *xmltree.Node, error) {
+func vdcToChange(r *request, right string) (*Org, *VDC, *xmltree.Node, error) {
 	if err := r.byProvider(right); err != nil {
 		return nil, nil, nil, err
 	}
-	org, v, err := r.ownVDC()
+	org, v, err := ownVDC(r)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -67,12 +67,12 @@ func (r *request) vdcToChange(right string) (*Org, *VDC, *xmltree.Node, error) {
 
 // putVDC changes what a VDC is called and what it has, but for its storage. A VDC that is not said to be enabled is not, nor does it
 // overcommit: go-vcloud-director leaves out what is false.
-func (r *request) putVDC() (*response, error) {
-	org, v, tree, err := r.vdcToChange("VDC_UPDATE")
+func putVDC(r *request) (*response, error) {
+	org, v, tree, err := vdcToChange(r, "VDC_UPDATE")
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.busyCheck(v.ID); err != nil {
+	if err := r.sim.tasks.busyCheck(v.ID); err != nil {
 		return nil, err
 	}
 	name := tree.Attr("name")
@@ -86,7 +86,7 @@ func (r *request) putVDC() (*response, error) {
 	v.Description = tree.Str("Description")
 	v.read(tree)
 	v.Disabled, v.Compute.NoOvercommit = !tree.Bool("IsEnabled"), !tree.Bool("OverCommitAllowed")
-	return r.accepted(r.sim.startTask(r, Work{Op: opDone}, v.entity(), []string{v.ID})), nil
+	return r.accepted(r.sim.tasks.start(r, Work{Op: opDone}, v.entity(), []string{v.ID})), nil
 }
 
 // rename gives a VDC another name, also where it is known by it.
@@ -106,40 +106,40 @@ func (v *VDC) rename(org *Org, name string) {
 	v.Name = name
 }
 
-// readProfiles gives a VDC the storage profiles of the provider that are asked for.
-func (r *request) readProfiles(v *VDC, tree *xmltree.Node) {
+// readVDCProfiles gives a VDC the storage profiles of the provider that are asked for.
+func readVDCProfiles(r *request, v *VDC, tree *xmltree.Node) {
 	for _, x := range tree.All("VdcStorageProfile") {
-		if p, found := r.readProfileParams(x); found {
+		if p, found := readProfileParams(r, x); found {
 			v.StorageProfiles = append(v.StorageProfiles, p)
 		}
 	}
 }
 
 // deleteVDC removes a VDC; by force and with what is in it.
-func (r *request) deleteVDC() (*response, error) {
+func deleteVDC(r *request) (*response, error) {
 	if err := r.byProvider("VDC_DELETE"); err != nil {
 		return nil, err
 	}
-	org, v, err := r.ownVDC()
+	org, v, err := ownVDC(r)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.busyCheck(v.ID); err != nil {
+	if err := r.sim.tasks.busyCheck(v.ID); err != nil {
 		return nil, err
 	}
 	if g := org.groupOf(v.ID); g != nil {
 		return nil, inUse("VDC", v.Name, "data center group "+g.Name)
 	}
 	if r.query.get("recursive") != "true" {
-		if by := r.sim.vdcHolds(v); by != "" {
+		if by := vdcHolds(r.sim, v); by != "" {
 			return nil, inUse("VDC", v.Name, by)
 		}
 	}
-	return r.accepted(r.sim.startTask(r, Work{Op: "delete vdc"}, v.entity(), []string{v.ID})), nil
+	return r.accepted(r.sim.tasks.start(r, Work{Op: "delete vdc"}, v.entity(), []string{v.ID})), nil
 }
 
 // vdcHolds names something in a VDC, empty if there is nothing.
-func (s *Simulator) vdcHolds(v *VDC) string {
+func vdcHolds(s *Simulator, v *VDC) string {
 	for _, vapp := range sorted(s.store.vapps) {
 		if vapp.VDCID == v.ID {
 			return "vApp " + vapp.Name
@@ -154,26 +154,26 @@ func (s *Simulator) vdcHolds(v *VDC) string {
 	return ""
 }
 
-func (s *Simulator) commitDeleteVDC(t *Task) error {
+func commitDeleteVDC(s *Simulator, t *Task) error {
 	org, v := s.store.vdc(t.Owner.ID)
 	if v == nil {
 		return gone("VDC", t.Owner.ID)
 	}
 	for _, vapp := range sorted(s.store.vapps) {
 		if vapp.VDCID == v.ID {
-			s.removeVApp(vapp)
+			s.vapps.remove(vapp)
 		}
 	}
 	for _, g := range v.EdgeGateways {
-		s.forgetOn(g.ID)
+		removeDocumentsOf(s, g.ID)
 	}
 	id := v.ID
 	org.VDCs = slices.DeleteFunc(org.VDCs, func(x VDC) bool { return x.ID == id })
 	return nil
 }
 
-// forgetOn removes the documents that belong to something.
-func (s *Simulator) forgetOn(parent string) {
+// removeDocumentsOf removes the documents that belong to something.
+func removeDocumentsOf(s *Simulator, parent string) {
 	for path := range s.store.documents {
 		s.store.documents[path] = slices.DeleteFunc(slices.Clone(s.store.documents[path]), func(d *document) bool { return d.parent == parent })
 	}

@@ -25,11 +25,11 @@ const (
 )
 
 func affinityRoutes(add addRoute) {
-	add("GET", "/api/vdc/{id}/vmAffinityRules", (*request).listAffinityRules, latencyLegacy)
-	add("POST", "/api/vdc/{id}/vmAffinityRules", (*request).createAffinityRule, latencyWrite)
-	add("GET", "/api/vmAffinityRule/{id}", (*request).getAffinityRule, latencyLegacy)
-	add("PUT", "/api/vmAffinityRule/{id}", (*request).putAffinityRule, latencyWrite)
-	add("DELETE", "/api/vmAffinityRule/{id}", (*request).deleteAffinityRule, latencyWrite)
+	add("GET", "/api/vdc/{id}/vmAffinityRules", listAffinityRules, latencyLegacy)
+	add("POST", "/api/vdc/{id}/vmAffinityRules", createAffinityRule, latencyWrite)
+	add("GET", "/api/vmAffinityRule/{id}", getAffinityRule, latencyLegacy)
+	add("PUT", "/api/vmAffinityRule/{id}", putAffinityRule, latencyWrite)
+	add("DELETE", "/api/vmAffinityRule/{id}", deleteAffinityRule, latencyWrite)
 }
 
 func (a *AffinityRule) entity() Entity { return Entity{Kind: "vmAffinityRule", ID: a.ID, Name: a.Name} }
@@ -40,7 +40,7 @@ func (a *AffinityRule) clone() AffinityRule {
 	return c
 }
 
-func (r *request) affinityRule() (*AffinityRule, error) {
+func affinityRule(r *request) (*AffinityRule, error) {
 	a := r.sim.store.affinity[bare(r.vars["id"])]
 	if a == nil || !r.sees(a.OrgID) {
 		return nil, forbidden("VAPP_VM_VIEW_AFFINITY_RULE", r.vars["id"])
@@ -48,7 +48,7 @@ func (r *request) affinityRule() (*AffinityRule, error) {
 	return a, nil
 }
 
-func (r *request) affinityNode(a *AffinityRule, root bool) *xmltree.Node {
+func affinityNode(r *request, a *AffinityRule, root bool) *xmltree.Node {
 	n := xmltree.New("VmAffinityRule")
 	if root {
 		n.Add(namespaces())
@@ -70,8 +70,8 @@ func (r *request) affinityNode(a *AffinityRule, root bool) *xmltree.Node {
 	return n
 }
 
-func (r *request) listAffinityRules() (*response, error) {
-	_, vdc, err := r.ownVDC()
+func listAffinityRules(r *request) (*response, error) {
+	_, vdc, err := ownVDC(r)
 	if err != nil {
 		return nil, err
 	}
@@ -79,22 +79,22 @@ func (r *request) listAffinityRules() (*response, error) {
 		xmltree.A("type", mime("vmaffinityrules")), r.link("add", "/api/vdc/"+vdc.ID+"/vmAffinityRules/", mime("vmaffinityrule")))
 	for _, a := range sorted(r.sim.store.affinity) {
 		if a.VDCID == vdc.ID {
-			n.Add(r.affinityNode(a, false))
+			n.Add(affinityNode(r, a, false))
 		}
 	}
 	return xmlOK(n), nil
 }
 
-func (r *request) getAffinityRule() (*response, error) {
-	a, err := r.affinityRule()
+func getAffinityRule(r *request) (*response, error) {
+	a, err := affinityRule(r)
 	if err != nil {
 		return nil, err
 	}
-	return xmlOK(r.affinityNode(a, true)), nil
+	return xmlOK(affinityNode(r, a, true)), nil
 }
 
 // readAffinity reads a rule into a.
-func (r *request) readAffinity(a *AffinityRule) error {
+func readAffinity(r *request, a *AffinityRule) error {
 	tree, err := r.tree()
 	if err != nil {
 		return err
@@ -108,20 +108,20 @@ func (r *request) readAffinity(a *AffinityRule) error {
 		return badRequest("The polarity %q is invalid.", a.Polarity)
 	}
 	for _, refs := range tree.All("VmReferences") {
-		if err := r.readMembers(a, refs); err != nil {
+		if err := readAffinityMembers(r, a, refs); err != nil {
 			return err
 		}
 	}
 	if len(a.VMs) < 2 {
 		return badRequest("The affinity rule %q has fewer than two VMs.", a.Name)
 	}
-	return r.freeOfRules(a)
+	return vmsFreeOfAffinity(r, a)
 }
 
-// readMembers adds the VMs of a list to a rule.
-func (r *request) readMembers(a *AffinityRule, refs *xmltree.Node) error {
+// readAffinityMembers adds the VMs of a list to a rule.
+func readAffinityMembers(r *request, a *AffinityRule, refs *xmltree.Node) error {
 	for _, ref := range refs.All("VmReference") {
-		vm, err := r.vmByID(bare(ref.Attr("href")))
+		vm, err := vmByID(r, bare(ref.Attr("href")))
 		if err != nil || r.sim.store.vapps[vm.VAppID].VDCID != a.VDCID {
 			return forbidden("VAPP_VM_EDIT_AFFINITY_RULE", bare(ref.Attr("href")))
 		}
@@ -133,8 +133,8 @@ func (r *request) readMembers(a *AffinityRule, refs *xmltree.Node) error {
 	return nil
 }
 
-// freeOfRules refuses VMs that are to be together by one rule and apart by another.
-func (r *request) freeOfRules(a *AffinityRule) error {
+// vmsFreeOfAffinity refuses VMs that are to be together by one rule and apart by another.
+func vmsFreeOfAffinity(r *request, a *AffinityRule) error {
 	for _, o := range sorted(r.sim.store.affinity) {
 		if o.ID == a.ID || !o.Enabled || !a.Enabled || o.Polarity == a.Polarity {
 			continue
@@ -157,53 +157,53 @@ func shared(a, b []string) int {
 	return n
 }
 
-func (r *request) createAffinityRule() (*response, error) {
-	org, vdc, err := r.ownVDC()
+func createAffinityRule(r *request) (*response, error) {
+	org, vdc, err := ownVDC(r)
 	if err != nil {
 		return nil, err
 	}
 	a := &AffinityRule{OrgID: org.ID, VDCID: vdc.ID}
-	if err := r.readAffinity(a); err != nil {
+	if err := readAffinity(r, a); err != nil {
 		return nil, err
 	}
 	a.ID = r.sim.ids.next("vmAffinityRule")
-	return r.startAffinity(opCreateAffinity, a, a), nil
+	return startAffinity(r, opCreateAffinity, a, a), nil
 }
 
-func (r *request) startAffinity(op string, a, spec *AffinityRule) *response {
-	return r.accepted(r.sim.startTask(r, Work{Op: op, Document: a.ID, Affinity: spec}, a.entity(), []string{a.ID}))
+func startAffinity(r *request, op string, a, spec *AffinityRule) *response {
+	return r.accepted(r.sim.tasks.start(r, Work{Op: op, Document: a.ID, Affinity: spec}, a.entity(), []string{a.ID}))
 }
 
-func (r *request) idleAffinity() (*AffinityRule, error) {
-	a, err := r.affinityRule()
+func idleAffinity(r *request) (*AffinityRule, error) {
+	a, err := affinityRule(r)
 	if err != nil {
 		return nil, err
 	}
-	return a, r.sim.busyCheck(a.ID)
+	return a, r.sim.tasks.busyCheck(a.ID)
 }
 
-func (r *request) putAffinityRule() (*response, error) {
-	a, err := r.idleAffinity()
+func putAffinityRule(r *request) (*response, error) {
+	a, err := idleAffinity(r)
 	if err != nil {
 		return nil, err
 	}
 	spec := a.clone()
-	if err := r.readAffinity(&spec); err != nil {
+	if err := readAffinity(r, &spec); err != nil {
 		return nil, err
 	}
-	return r.startAffinity(opUpdateAffinity, a, &spec), nil
+	return startAffinity(r, opUpdateAffinity, a, &spec), nil
 }
 
-func (r *request) deleteAffinityRule() (*response, error) {
-	a, err := r.idleAffinity()
+func deleteAffinityRule(r *request) (*response, error) {
+	a, err := idleAffinity(r)
 	if err != nil {
 		return nil, err
 	}
-	return r.startAffinity(opDeleteAffinity, a, nil), nil
+	return startAffinity(r, opDeleteAffinity, a, nil), nil
 }
 
 // commitAffinity makes a rule what it was asked to be, or takes it away.
-func (s *Simulator) commitAffinity(t *Task) error {
+func commitAffinity(s *Simulator, t *Task) error {
 	if t.Work.Op != opCreateAffinity && s.store.affinity[t.Work.Document] == nil {
 		return gone("vmAffinityRule", t.Work.Document)
 	}

@@ -27,54 +27,60 @@ const (
 // bells are what alarms do.
 func bells() map[string]func(*Simulator, alarm) {
 	return map[string]func(*Simulator, alarm){
-		bellTask:  func(s *Simulator, a alarm) { s.finish(a.ID) },
-		bellBoot:  func(s *Simulator, a alarm) { s.bootNow(a.ID, a.Generation) },
-		bellLease: func(s *Simulator, a alarm) { s.endLease(a.ID, a.End) },
+		bellTask:  func(s *Simulator, a alarm) { s.tasks.finish(a.ID) },
+		bellBoot:  func(s *Simulator, a alarm) { s.guests.bootNow(a.ID, a.Generation) },
+		bellLease: func(s *Simulator, a alarm) { s.leases.end(a.ID, a.End) },
 	}
+}
+
+// alarms waits for times on the simulator's clock.
+type alarms struct {
+	sim   *Simulator
+	bells map[string]func(*Simulator, alarm)
 }
 
 // after rings an alarm under the lock when d has passed on the simulator's clock.
-func (s *Simulator) after(d time.Duration, a alarm) {
-	a.At = s.clock.Now().Add(d)
-	s.store.alarmCount++
-	s.store.alarms[s.store.alarmCount] = a
-	s.arm(s.store.alarmCount, d)
+func (al *alarms) after(d time.Duration, a alarm) {
+	a.At = al.sim.clock.Now().Add(d)
+	al.sim.store.alarmCount++
+	al.sim.store.alarms[al.sim.store.alarmCount] = a
+	al.arm(al.sim.store.alarmCount, d)
 }
 
-func (s *Simulator) arm(number int, d time.Duration) {
-	set := s.store
-	s.clock.AfterFunc(d, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.ctx.Err() != nil || s.store != set { // restored meanwhile
+func (al *alarms) arm(number int, d time.Duration) {
+	set := al.sim.store
+	al.sim.clock.AfterFunc(d, func() {
+		al.sim.mu.Lock()
+		defer al.sim.mu.Unlock()
+		if al.sim.ctx.Err() != nil || al.sim.store != set { // restored meanwhile
 			return
 		}
-		s.ring(number)
-		s.settle()
+		al.ring(number)
+		al.sim.settle()
 	})
 }
 
-func (s *Simulator) ring(number int) {
-	a, ok := s.store.alarms[number]
+func (al *alarms) ring(number int) {
+	a, ok := al.sim.store.alarms[number]
 	if !ok {
 		return
 	}
-	delete(s.store.alarms, number)
-	s.bells[a.Bell](s, a)
+	delete(al.sim.store.alarms, number)
+	al.bells[a.Bell](al.sim, a)
 }
 
 // rearm sets the alarms of a restored store; those that are overdue ring at once, in order.
-func (s *Simulator) rearm() {
-	now := s.clock.Now()
-	numbers := slices.SortedFunc(maps.Keys(s.store.alarms), func(a, b int) int {
-		return cmp.Or(s.store.alarms[a].At.Compare(s.store.alarms[b].At), cmp.Compare(a, b))
+func (al *alarms) rearm() {
+	now := al.sim.clock.Now()
+	numbers := slices.SortedFunc(maps.Keys(al.sim.store.alarms), func(a, b int) int {
+		return cmp.Or(al.sim.store.alarms[a].At.Compare(al.sim.store.alarms[b].At), cmp.Compare(a, b))
 	})
 	for _, n := range numbers {
-		if d := s.store.alarms[n].At.Sub(now); d > 0 {
-			s.arm(n, d)
+		if d := al.sim.store.alarms[n].At.Sub(now); d > 0 {
+			al.arm(n, d)
 			continue
 		}
-		s.ring(n)
-		s.settle()
+		al.ring(n)
+		al.sim.settle()
 	}
 }

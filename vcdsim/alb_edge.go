@@ -10,14 +10,14 @@ const assignmentPath = "1.0.0/loadBalancer/serviceEngineGroups/assignments"
 func balancerRoutes(add addRoute) {
 	add("GET", "/cloudapi/1.0.0/edgeGateways/{gateway}/loadBalancer/poolSummaries", summaries(poolPath, poolSummary), latencyCloudAPI)
 	add("GET", "/cloudapi/1.0.0/edgeGateways/{gateway}/loadBalancer/virtualServiceSummaries", summaries(servicePath, serviceSummary), latencyCloudAPI)
-	add("GET", "/cloudapi/1.0.0/nsxAlbResources/importableClouds", (*request).listImportableClouds, latencyCloudAPI)
-	add("GET", "/cloudapi/1.0.0/nsxAlbResources/importableServiceEngineGroups", (*request).listImportableEngines, latencyCloudAPI)
-	add("POST", "/cloudapi/"+enginePath+"/{id}/sync", (*request).syncEngines, latencyWrite)
+	add("GET", "/cloudapi/1.0.0/nsxAlbResources/importableClouds", listImportableClouds, latencyCloudAPI)
+	add("GET", "/cloudapi/1.0.0/nsxAlbResources/importableServiceEngineGroups", listImportableEngines, latencyCloudAPI)
+	add("POST", "/cloudapi/"+enginePath+"/{id}/sync", syncEngines, latencyWrite)
 }
 
 // prepareBalancer enables or disables the load balancer of a gateway. The provider does, and not while it has anything.
 func prepareBalancer(r *request, body map[string]any) error {
-	_, _, g, err := r.edge(r.vars["gateway"])
+	_, _, g, err := edgeByID(r, r.vars["gateway"])
 	if err != nil {
 		return err
 	}
@@ -75,11 +75,11 @@ func prepareAssignment(r *request, body map[string]any, old *document) error {
 	if err := r.byProvider("SERVICE_ENGINE_GROUP_ASSIGN"); err != nil {
 		return err
 	}
-	g, err := r.balanced(body, old)
+	g, err := balancedGateway(r, body, old)
 	if err != nil {
 		return err
 	}
-	engines := r.sim.store.document(enginePath, refID(body, "serviceEngineGroupRef"))
+	engines := r.sim.store.documents.find(enginePath, refID(body, "serviceEngineGroupRef"))
 	if engines == nil {
 		return forbidden("SERVICE_ENGINE_GROUP_VIEW", refID(body, "serviceEngineGroupRef"))
 	}
@@ -91,13 +91,13 @@ func prepareAssignment(r *request, body map[string]any, old *document) error {
 	if number(body["minVirtualServices"]) > number(body["maxVirtualServices"]) {
 		return badRequest("The least number of virtual services is greater than the most.")
 	}
-	return r.sim.assignable(engines, g, old, number(body["minVirtualServices"]))
+	return r.sim.alb.assignable(engines, g, old, number(body["minVirtualServices"]))
 }
 
 // assignable refuses to assign a group of service engines twice to a gateway, a dedicated one to two, or more of it than there is.
-func (s *Simulator) assignable(engines *document, g *EdgeGateway, old *document, reserved int) error {
+func (lb *loadBalancing) assignable(engines *document, g *EdgeGateway, old *document, reserved int) error {
 	name := text(engines.body, "name")
-	for _, d := range s.store.assignments(engines.id(), "") {
+	for _, d := range lb.sim.store.documents.assignments(engines.id(), "") {
 		switch {
 		case d == old:
 			continue
@@ -126,9 +126,9 @@ func number(v any) int {
 }
 
 // assignments are those of a group of service engines or of a gateway, or of both.
-func (s *store) assignments(engines, gateway string) []*document {
+func (ds documents) assignments(engines, gateway string) []*document {
 	var out []*document
-	for _, d := range s.documents[assignmentPath] {
+	for _, d := range ds[assignmentPath] {
 		if (engines == "" || refID(d.body, "serviceEngineGroupRef") == engines) && (gateway == "" || d.parent == gateway) {
 			out = append(out, d)
 		}
@@ -137,9 +137,9 @@ func (s *store) assignments(engines, gateway string) []*document {
 }
 
 // deployed counts the virtual services of a gateway, or of all, on a group of service engines.
-func (s *store) deployedServices(engines, gateway string) int {
+func (ds documents) deployedServices(engines, gateway string) int {
 	n := 0
-	for _, d := range s.documents[servicePath] {
+	for _, d := range ds[servicePath] {
 		if refID(d.body, "serviceEngineGroupRef") == engines && (gateway == "" || d.parent == gateway) {
 			n++
 		}
@@ -147,11 +147,11 @@ func (s *store) deployedServices(engines, gateway string) int {
 	return n
 }
 
-// serviceGroup checks the service engine group of a virtual service: assigned to the gateway, and not full.
-func (r *request) serviceGroup(body map[string]any, old *document, g *EdgeGateway) error {
+// serviceEngineGroup checks the service engine group of a virtual service: assigned to the gateway, and not full.
+func serviceEngineGroup(r *request, body map[string]any, old *document, g *EdgeGateway) error {
 	id := refID(body, "serviceEngineGroupRef")
-	assigned := r.sim.store.assignments(id, g.ID)
-	engines := r.sim.store.document(enginePath, id)
+	assigned := r.sim.store.documents.assignments(id, g.ID)
+	engines := r.sim.store.documents.find(enginePath, id)
 	if id == "" || len(assigned) == 0 || engines == nil {
 		return badRequest("The service engine group %q is not assigned to the edge gateway %q.", id, g.Name)
 	}
@@ -160,7 +160,7 @@ func (r *request) serviceGroup(body map[string]any, old *document, g *EdgeGatewa
 	if n := number(assigned[0].body["maxVirtualServices"]); n > 0 {
 		limit = min(limit, n)
 	}
-	if old == nil && r.sim.store.deployedServices(id, g.ID) >= limit {
+	if old == nil && r.sim.store.documents.deployedServices(id, g.ID) >= limit {
 		return badRequest("The service engine group %q has no room for another virtual service of the edge gateway %q.", text(engines.body, "name"), g.Name)
 	}
 	return nil
@@ -170,7 +170,7 @@ func freeAssignment(r *request, d *document) error {
 	if err := r.byProvider("SERVICE_ENGINE_GROUP_ASSIGN"); err != nil {
 		return err
 	}
-	if n := r.sim.store.deployedServices(refID(d.body, "serviceEngineGroupRef"), d.parent); n > 0 {
+	if n := r.sim.store.documents.deployedServices(refID(d.body, "serviceEngineGroupRef"), d.parent); n > 0 {
 		return inUse("service engine group assignment", text(d.body["serviceEngineGroupRef"].(map[string]any), "name"), "virtual services") //nolint:forcetypeassert // checked when it came
 	}
 	return nil
@@ -178,13 +178,13 @@ func freeAssignment(r *request, d *document) error {
 
 func showAssignment(r *request, d *document, out map[string]any) {
 	id := refID(d.body, "serviceEngineGroupRef")
-	engines := r.sim.store.document(enginePath, id)
+	engines := r.sim.store.documents.find(enginePath, id)
 	if org, vdc, g := r.sim.store.gateway(d.parent); g != nil {
 		owned := map[string]any{}
-		r.ownedBy(org, vdc, g.Group, owned)
+		addEdgeOwner(r, org, vdc, g.Group, owned)
 		out["gatewayOwnerRef"], out["gatewayOrgRef"], out["gatewayRef"] = owned["ownerRef"], owned["orgRef"], jsonRef("gateway", g.ID, g.Name)
 	}
-	out["numDeployedVirtualServices"] = r.sim.store.deployedServices(id, d.parent)
+	out["numDeployedVirtualServices"] = r.sim.store.documents.deployedServices(id, d.parent)
 	if engines == nil {
 		return
 	}

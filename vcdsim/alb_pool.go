@@ -23,15 +23,15 @@ func poolCollection() *collection {
 
 // balancedPlace is the gateway a pool or virtual service is on.
 func balancedPlace(r *request, body map[string]any) (place, error) {
-	return r.gatewayPlace(refID(body, "gatewayRef"))
+	return gatewayPlace(r, refID(body, "gatewayRef"))
 }
 
-// balanced refuses when the gateway has no load balancer, and completes the reference to the gateway.
-func (r *request) balanced(body map[string]any, old *document) (*EdgeGateway, error) {
+// balancedGateway refuses when the gateway has no load balancer, and completes the reference to the gateway.
+func balancedGateway(r *request, body map[string]any, old *document) (*EdgeGateway, error) {
 	if old != nil {
 		body["gatewayRef"] = old.body["gatewayRef"]
 	}
-	_, _, g, err := r.edge(refID(body, "gatewayRef"))
+	_, _, g, err := edgeByID(r, refID(body, "gatewayRef"))
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ var poolAlgorithms = []string{
 }
 
 func preparePool(r *request, body map[string]any, old *document) error {
-	if _, err := r.balanced(body, old); err != nil {
+	if _, err := balancedGateway(r, body, old); err != nil {
 		return err
 	}
 	if a := text(body, "algorithm"); !slices.Contains(poolAlgorithms, a) {
@@ -56,7 +56,7 @@ func preparePool(r *request, body map[string]any, old *document) error {
 	if err := poolSizes(body); err != nil {
 		return err
 	}
-	if err := r.poolGroup(body); err != nil {
+	if err := poolMemberGroup(r, body); err != nil {
 		return err
 	}
 	if err := settleMembers(body); err != nil {
@@ -69,7 +69,7 @@ func preparePool(r *request, body map[string]any, old *document) error {
 	if profile != nil && text(profile, "type") != "" && text(profile, "name") == "" {
 		profile["name"] = text(profile, "type")
 	}
-	return r.knownCertificates(members(body, "caCertificateRefs"))
+	return knownCertificates(r, members(body, "caCertificateRefs"))
 }
 
 // poolSizes refuses more of something than VMware's OpenAPI document allows in a pool.
@@ -82,14 +82,14 @@ func poolSizes(body map[string]any) error {
 	return withinBounds(body, bound{"defaultPort", 1, 65535}, bound{"gracefulTimeoutPeriod", -1, 7200})
 }
 
-// poolGroup completes the reference to the group whose addresses are the members.
-func (r *request) poolGroup(body map[string]any) error {
+// poolMemberGroup completes the reference to the group whose addresses are the members.
+func poolMemberGroup(r *request, body map[string]any) error {
 	id := refID(body, "memberGroupRef")
 	if id == "" {
 		body["memberGroupRef"] = nil
 		return nil
 	}
-	ref, err := r.reference(groupPath, "FIREWALL_GROUP_VIEW", id)
+	ref, err := documentReference(r, groupPath, "FIREWALL_GROUP_VIEW", id)
 	if err != nil {
 		return err
 	}
@@ -152,8 +152,8 @@ func enabled(body map[string]any) bool {
 }
 
 // enabledMembers counts the members a pool may send to.
-func (s *Simulator) enabledMembers(d *document) (on, all int) {
-	if g := s.store.document(groupPath, refID(d.body, "memberGroupRef")); g != nil {
+func (lb *loadBalancing) enabledMembers(d *document) (on, all int) {
+	if g := lb.sim.store.documents.find(groupPath, refID(d.body, "memberGroupRef")); g != nil {
 		n := len(setAddresses(g))
 		return n, n
 	}
@@ -167,9 +167,9 @@ func (s *Simulator) enabledMembers(d *document) (on, all int) {
 }
 
 // servicesOf are the virtual services that send to a pool.
-func (s *store) servicesOf(pool string) []*document {
+func (ds documents) servicesOf(pool string) []*document {
 	var out []*document
-	for _, d := range s.documents[servicePath] {
+	for _, d := range ds[servicePath] {
 		if refID(d.body, "loadBalancerPoolRef") == pool {
 			out = append(out, d)
 		}
@@ -178,9 +178,9 @@ func (s *store) servicesOf(pool string) []*document {
 }
 
 // health is that of a pool or virtual service: it takes the load balancer a while to know.
-func (s *Simulator) health(d *document, members int) string {
+func (lb *loadBalancing) health(d *document, members int) string {
 	switch {
-	case d.since.IsZero() || s.clock.Now().Sub(d.since) < s.profile.scaled(durationHealth):
+	case d.since.IsZero() || lb.sim.clock.Now().Sub(d.since) < lb.sim.profile.scaled(durationHealth):
 		return statePending
 	case !enabled(d.body):
 		return "DISABLED"
@@ -191,20 +191,20 @@ func (s *Simulator) health(d *document, members int) string {
 }
 
 func showPool(r *request, d *document, out map[string]any) {
-	on, all := r.sim.enabledMembers(d)
-	health := r.sim.health(d, on)
+	on, all := r.sim.alb.enabledMembers(d)
+	health := r.sim.alb.health(d, on)
 	up := 0
 	if health == "UP" {
 		up = on
 	}
 	refs := []any{}
-	for _, vs := range r.sim.store.servicesOf(d.id()) {
+	for _, vs := range r.sim.store.documents.servicesOf(d.id()) {
 		refs = append(refs, map[string]any{"name": text(vs.body, "name"), "id": vs.id()})
 	}
 	if len(refs) == 0 && health == "UP" {
 		health, up = "UNAVAILABLE", 0 // nothing sends to it, so nothing looks after it
 	}
-	out["status"], out["healthStatus"], out["healthMessage"] = r.sim.balancing(d), health, healthMessages[health]
+	out["status"], out["healthStatus"], out["healthMessage"] = r.sim.alb.balancing(d), health, healthMessages[health]
 	out["memberCount"], out["enabledMemberCount"], out["upMemberCount"], out["virtualServiceRefs"] = all, on, up, refs
 	var shown []any
 	for _, m := range poolMembers(d.body) {
@@ -232,7 +232,7 @@ func memberJSON(m map[string]any, health string) map[string]any {
 }
 
 func freePool(r *request, d *document) error {
-	for _, vs := range r.sim.store.servicesOf(d.id()) {
+	for _, vs := range r.sim.store.documents.servicesOf(d.id()) {
 		return inUse("load balancer pool", text(d.body, "name"), "virtual service "+text(vs.body, "name"))
 	}
 	return nil
@@ -249,7 +249,7 @@ func poolSummary(r *request, d *document) map[string]any {
 	} {
 		out[f] = full[f]
 	}
-	if g := r.sim.store.document(groupPath, refID(d.body, "memberGroupRef")); g != nil {
+	if g := r.sim.store.documents.find(groupPath, refID(d.body, "memberGroupRef")); g != nil {
 		out["memberGroupType"] = g.body["typeValue"]
 	}
 	if refs, _ := out["virtualServiceRefs"].([]any); len(refs) > maxSummaryRefs {

@@ -28,7 +28,7 @@ func controllerCollection() *collection {
 		path: controllerPath, kind: "loadBalancerController", right: "LOAD_BALANCER_CONTROLLER", title: "Load Balancer Controller", unique: []string{"name"},
 		required: []string{"name", "url"}, hidden: []string{"password"}, place: providerPlace, prepare: keepPassword, show: func(_ *request, _ *document, out map[string]any) { out["password"] = hiddenPassword }, defaults: map[string]any{"description": "", "licenseType": "ENTERPRISE", "version": "22.1.5"},
 		free: func(r *request, d *document) error {
-			return r.sim.usedIn(cloudPath, "load balancer controller", d, "loadBalancerCloudBacking", "loadBalancerControllerRef")
+			return r.sim.alb.usedIn(cloudPath, "load balancer controller", d, "loadBalancerCloudBacking", "loadBalancerControllerRef")
 		},
 	}
 }
@@ -49,7 +49,7 @@ func cloudCollection() *collection {
 		place: providerPlace, defaults: map[string]any{"description": ""},
 		prepare: func(r *request, body map[string]any, _ *document) error {
 			backing, _ := body["loadBalancerCloudBacking"].(map[string]any)
-			ref, err := r.reference(controllerPath, "LOAD_BALANCER_CONTROLLER_VIEW", refID(backing, "loadBalancerControllerRef"))
+			ref, err := documentReference(r, controllerPath, "LOAD_BALANCER_CONTROLLER_VIEW", refID(backing, "loadBalancerControllerRef"))
 			if err != nil {
 				return err
 			}
@@ -57,10 +57,10 @@ func cloudCollection() *collection {
 			return nil
 		},
 		free: func(r *request, d *document) error {
-			return r.sim.usedIn(enginePath, "load balancer cloud", d, "serviceEngineGroupBacking", "loadBalancerCloudRef")
+			return r.sim.alb.usedIn(enginePath, "load balancer cloud", d, "serviceEngineGroupBacking", "loadBalancerCloudRef")
 		},
 		show: func(r *request, d *document, out map[string]any) {
-			out["status"], out["healthStatus"], out["detailedHealthMessage"] = r.sim.realization(bare(d.id()), d.failed), "UP", ""
+			out["status"], out["healthStatus"], out["detailedHealthMessage"] = r.sim.tasks.realization(bare(d.id()), d.failed), "UP", ""
 		},
 	}
 }
@@ -73,24 +73,24 @@ func engineCollection() *collection {
 		},
 		prepare: func(r *request, body map[string]any, _ *document) error {
 			backing, _ := body["serviceEngineGroupBacking"].(map[string]any)
-			ref, err := r.reference(cloudPath, "LOAD_BALANCER_CLOUD_VIEW", refID(backing, "loadBalancerCloudRef"))
+			ref, err := documentReference(r, cloudPath, "LOAD_BALANCER_CLOUD_VIEW", refID(backing, "loadBalancerCloudRef"))
 			if err == nil {
 				backing["loadBalancerCloudRef"] = ref
 			}
 			return err
 		},
 		free: func(r *request, d *document) error {
-			if len(r.sim.store.assignments(d.id(), "")) > 0 {
+			if len(r.sim.store.documents.assignments(d.id(), "")) > 0 {
 				return inUse("service engine group", text(d.body, "name"), "an edge gateway")
 			}
 			return nil
 		},
 		show: func(r *request, d *document, out map[string]any) {
 			reserved := 0
-			for _, a := range r.sim.store.assignments(d.id(), "") {
+			for _, a := range r.sim.store.documents.assignments(d.id(), "") {
 				reserved += number(a.body["minVirtualServices"])
 			}
-			out["status"], out["numDeployedVirtualServices"] = r.sim.realization(bare(d.id()), d.failed), r.sim.store.deployedServices(d.id(), "")
+			out["status"], out["numDeployedVirtualServices"] = r.sim.tasks.realization(bare(d.id()), d.failed), r.sim.store.documents.deployedServices(d.id(), "")
 			out["reservedVirtualServices"], out["overAllocated"] = reserved, false
 		},
 	}
@@ -99,9 +99,12 @@ func engineCollection() *collection {
 // maxServices is how many virtual services a group of service engines holds.
 func maxServices(engines *document) int { return number(engines.body["maxVirtualServices"]) }
 
+// loadBalancing computes the state of load balancers, their pools and service engine groups.
+type loadBalancing struct{ sim *Simulator }
+
 // usedIn refuses to delete what documents of a path refer to.
-func (s *Simulator) usedIn(path, kind string, d *document, object, ref string) error {
-	for _, x := range s.store.documents[path] {
+func (lb *loadBalancing) usedIn(path, kind string, d *document, object, ref string) error {
+	for _, x := range lb.sim.store.documents[path] {
 		if o, _ := x.body[object].(map[string]any); refID(o, ref) == d.id() {
 			return inUse(kind, text(d.body, "name"), text(x.body, "name"))
 		}
@@ -109,11 +112,11 @@ func (s *Simulator) usedIn(path, kind string, d *document, object, ref string) e
 	return nil
 }
 
-func (r *request) listImportableClouds() (*response, error) {
+func listImportableClouds(r *request) (*response, error) {
 	if err := r.byProvider("LOAD_BALANCER_CLOUD_VIEW"); err != nil {
 		return nil, err
 	}
-	if r.sim.store.document(controllerPath, r.filterValue("_context")) == nil {
+	if r.sim.store.documents.find(controllerPath, r.filterValue("_context")) == nil {
 		return nil, forbidden("LOAD_BALANCER_CONTROLLER_VIEW", r.filterValue("_context"))
 	}
 	id := "cloud-" + r.sim.ids.named("albCloud", importableCloud)
@@ -122,16 +125,16 @@ func (r *request) listImportableClouds() (*response, error) {
 		return text(backing, "backingId") == id
 	})
 	return r.page([]any{map[string]any{
-		"id": id, "displayName": importableCloud, "alreadyImported": imported, "networkPoolRef": jsonRef("networkPool", r.sim.poolID(), providerPool),
+		"id": id, "displayName": importableCloud, "alreadyImported": imported, "networkPoolRef": jsonRef("networkPool", poolID(r.sim), providerPool),
 		"transportZoneName": providerPool,
 	}})
 }
 
-func (r *request) listImportableEngines() (*response, error) {
+func listImportableEngines(r *request) (*response, error) {
 	if err := r.byProvider("SERVICE_ENGINE_GROUP_VIEW"); err != nil {
 		return nil, err
 	}
-	if r.sim.store.document(cloudPath, r.filterValue("_context")) == nil {
+	if r.sim.store.documents.find(cloudPath, r.filterValue("_context")) == nil {
 		return nil, forbidden("LOAD_BALANCER_CLOUD_VIEW", r.filterValue("_context"))
 	}
 	return r.cursorPage([]any{map[string]any{
@@ -140,7 +143,7 @@ func (r *request) listImportableEngines() (*response, error) {
 }
 
 // syncEngines reads a service engine group again from the controller, where nothing has changed.
-func (r *request) syncEngines() (*response, error) {
+func syncEngines(r *request) (*response, error) {
 	d, err := engineCollection().findPlaced(r, r.vars["id"])
 	if err != nil {
 		return nil, err
@@ -150,18 +153,18 @@ func (r *request) syncEngines() (*response, error) {
 
 // seedBalancers makes the load balancing that a model describes: a controller with a cloud, the service engine groups, and
 // their assignments to gateways.
-func (s *Simulator) seedBalancers() {
+func seedBalancers(s *Simulator) {
 	engines := s.store.model.ServiceEngineGroups
 	if len(engines) == 0 {
 		return
 	}
 	named := func(path, kind, name string, body map[string]any) *document {
 		body["id"], body["name"], body["description"] = URN(kind, s.ids.named(kind, name)), name, ""
-		return s.addDocument(path, "", body)
+		return s.store.documents.add(path, "", body)
 	}
 	controller := named(controllerPath, "loadBalancerController", "alb1", map[string]any{"url": "https://alb1.example", "username": "admin", "password": "password", "licenseType": "ENTERPRISE", "version": "22.1.5"})
 	cloud := named(cloudPath, "loadBalancerCloud", "alb1-cloud", map[string]any{
-		"networkPoolRef": jsonRef("networkPool", s.poolID(), providerPool),
+		"networkPoolRef": jsonRef("networkPool", poolID(s), providerPool),
 		"loadBalancerCloudBacking": map[string]any{
 			"backingId": "cloud-" + s.ids.named("albCloud", importableCloud), "backingType": "NSXALB_NSXT",
 			"loadBalancerControllerRef": map[string]any{"id": controller.id(), "name": "alb1"},
@@ -182,13 +185,13 @@ func (s *Simulator) seedBalancers() {
 	for o := range s.store.model.Orgs {
 		for v := range s.store.model.Orgs[o].VDCs {
 			for g := range s.store.model.Orgs[o].VDCs[v].EdgeGateways {
-				s.seedAssignments(s.store.model.Orgs[o].ID, &s.store.model.Orgs[o].VDCs[v].EdgeGateways[g])
+				seedAssignments(s, s.store.model.Orgs[o].ID, &s.store.model.Orgs[o].VDCs[v].EdgeGateways[g])
 			}
 		}
 	}
 }
 
-func (s *Simulator) seedAssignments(orgID string, g *EdgeGateway) {
+func seedAssignments(s *Simulator, orgID string, g *EdgeGateway) {
 	if g.LoadBalancer == nil {
 		return
 	}
@@ -198,7 +201,7 @@ func (s *Simulator) seedAssignments(orgID string, g *EdgeGateway) {
 			continue
 		}
 		engines := s.store.documents[enginePath][i]
-		d := s.addDocument(assignmentPath, orgID, map[string]any{
+		d := s.store.documents.add(assignmentPath, orgID, map[string]any{
 			"id":         URN("serviceEngineGroupAssignment", s.ids.named("serviceEngineGroupAssignment", g.ID+name)),
 			"gatewayRef": jsonRef("gateway", g.ID, g.Name), "serviceEngineGroupRef": map[string]any{"id": engines.id(), "name": name},
 		})

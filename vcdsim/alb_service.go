@@ -27,16 +27,16 @@ var applicationProfiles = map[string]string{
 var tcpProfiles = map[string]string{"TCP_PROXY": "System-TCP-Proxy", "TCP_FAST_PATH": "System-TCP-Fast-Path", "UDP_FAST_PATH": "System-UDP-Fast-Path"}
 
 func prepareService(r *request, body map[string]any, old *document) error {
-	g, err := r.balanced(body, old)
+	g, err := balancedGateway(r, body, old)
 	if err != nil {
 		return err
 	}
-	pool := r.sim.store.document(poolPath, refID(body, "loadBalancerPoolRef"))
+	pool := r.sim.store.documents.find(poolPath, refID(body, "loadBalancerPoolRef"))
 	if pool == nil || pool.parent != g.ID {
 		return forbidden("LOAD_BALANCER_POOL_VIEW", refID(body, "loadBalancerPoolRef"))
 	}
 	body["loadBalancerPoolRef"] = map[string]any{"id": pool.id(), "name": text(pool.body, "name")}
-	if err := r.serviceGroup(body, old, g); err != nil {
+	if err := serviceEngineGroup(r, body, old, g); err != nil {
 		return err
 	}
 	profile, _ := body["applicationProfile"].(map[string]any)
@@ -49,10 +49,10 @@ func prepareService(r *request, body map[string]any, old *document) error {
 	if err := servicePorts(body); err != nil {
 		return err
 	}
-	if err := r.serviceCertificate(body, kind); err != nil {
+	if err := serviceCertificate(r, body, kind); err != nil {
 		return err
 	}
-	return r.freeVIP(body, old, g)
+	return freeVIP(r, body, old, g)
 }
 
 // servicePorts completes and checks the ports.
@@ -92,7 +92,7 @@ func servicePort(m map[string]any) error {
 }
 
 // serviceCertificate checks the certificate, which what is encrypted needs.
-func (r *request) serviceCertificate(body map[string]any, kind string) error {
+func serviceCertificate(r *request, body map[string]any, kind string) error {
 	id := refID(body, "certificateRef")
 	if id == "" {
 		if body["certificateRef"] = nil; kind == "HTTPS" || kind == "L4_TLS" {
@@ -100,7 +100,7 @@ func (r *request) serviceCertificate(body map[string]any, kind string) error {
 		}
 		return nil
 	}
-	d := r.sim.store.document(certificatePath, id)
+	d := r.sim.store.documents.find(certificatePath, id)
 	if d == nil || !r.sees(d.orgID) {
 		return forbidden("CERTIFICATE_LIBRARY_ITEM_VIEW", id)
 	}
@@ -108,9 +108,9 @@ func (r *request) serviceCertificate(body map[string]any, kind string) error {
 	return nil
 }
 
-func (r *request) knownCertificates(ids []string) error {
+func knownCertificates(r *request, ids []string) error {
 	for _, id := range ids {
-		if d := r.sim.store.document(certificatePath, URN("certificateLibraryItem", id)); d == nil || !r.sees(d.orgID) {
+		if d := r.sim.store.documents.find(certificatePath, URN("certificateLibraryItem", id)); d == nil || !r.sees(d.orgID) {
 			return forbidden("CERTIFICATE_LIBRARY_ITEM_VIEW", id)
 		}
 	}
@@ -122,7 +122,7 @@ const sharedVIP = "37.0"
 
 // freeVIP refuses an address that the gateway does not have, and an address and port that another virtual service of it
 // listens on. Before VCD 10.4 no address has two virtual services, whatever their ports.
-func (r *request) freeVIP(body map[string]any, old *document, g *EdgeGateway) error {
+func freeVIP(r *request, body map[string]any, old *document, g *EdgeGateway) error {
 	vips := virtualIPs(body)
 	if len(vips) == 0 {
 		return badRequest("A virtual service needs a virtual IP address.")
@@ -131,12 +131,12 @@ func (r *request) freeVIP(body map[string]any, old *document, g *EdgeGateway) er
 		if _, err := netip.ParseAddr(vip); err != nil {
 			return badRequest("The IP address %q is invalid.", vip)
 		}
-		if err := r.ownAddress(g.ID, vip); err != nil {
+		if err := ownAddress(r, g.ID, vip); err != nil {
 			return err
 		}
 	}
-	others := slices.DeleteFunc(r.sim.store.on(g.ID, servicePath), func(d *document) bool { return d == old })
-	return unsharedVIP(body, others, r.highest() >= sharedVIP)
+	others := slices.DeleteFunc(r.sim.store.documents.on(g.ID, servicePath), func(d *document) bool { return d == old })
+	return unsharedVIP(body, others, highestVersion(r) >= sharedVIP)
 }
 
 // unsharedVIP refuses an address that another virtual service has, on the same port if addresses can be shared.
@@ -204,11 +204,11 @@ func portRanges(body map[string]any) []portRange {
 
 func showService(r *request, d *document, out map[string]any) {
 	members := 0
-	if pool := r.sim.store.document(poolPath, refID(d.body, "loadBalancerPoolRef")); pool != nil && enabled(pool.body) {
-		members, _ = r.sim.enabledMembers(pool)
+	if pool := r.sim.store.documents.find(poolPath, refID(d.body, "loadBalancerPoolRef")); pool != nil && enabled(pool.body) {
+		members, _ = r.sim.alb.enabledMembers(pool)
 	}
-	health := r.sim.health(d, members)
-	out["status"], out["healthStatus"] = r.sim.balancing(d), health
+	health := r.sim.alb.health(d, members)
+	out["status"], out["healthStatus"] = r.sim.alb.balancing(d), health
 	if out["healthMessage"] = healthMessages[health]; r.session.provider() {
 		out["detailedHealthMessage"] = healthMessages[health]
 	}
@@ -226,7 +226,7 @@ func serviceSummary(r *request, d *document) map[string]any {
 // summaries lists what a gateway has of a collection.
 func summaries(path string, summary func(*request, *document) map[string]any) handler {
 	return func(r *request) (*response, error) {
-		_, _, g, err := r.edge(r.vars["gateway"])
+		_, _, g, err := edgeByID(r, r.vars["gateway"])
 		if err != nil {
 			return nil, err
 		}

@@ -47,23 +47,23 @@ func (r *request) reads(sh shelf) bool {
 }
 
 func openRoutes(add addRoute) {
-	add("GET", "/api/versions", (*request).getVersions, latencyOrgList)
-	add("POST", "/cloudapi/1.0.0/sessions", (*request).login, latencyLogin)
-	add("POST", "/cloudapi/1.0.0/sessions/provider", (*request).loginProvider, latencyLogin)
-	add("POST", "/oauth/tenant/{org}/token", (*request).tokenTenant, latencyLogin)
-	add("POST", "/oauth/provider/token", (*request).tokenProvider, latencyLogin)
+	add("GET", "/api/versions", getVersions, latencyOrgList)
+	add("POST", "/cloudapi/1.0.0/sessions", login, latencyLogin)
+	add("POST", "/cloudapi/1.0.0/sessions/provider", loginProvider, latencyLogin)
+	add("POST", "/oauth/tenant/{org}/token", tokenTenant, latencyLogin)
+	add("POST", "/oauth/provider/token", tokenProvider, latencyLogin)
 	// A device is not logged in yet.
-	add("POST", "/oauth/tenant/{org}/device_authorization", (*request).authorizeDevice, latencyLogin)
-	add("POST", "/oauth/provider/device_authorization", (*request).authorizeDevice, latencyLogin)
+	add("POST", "/oauth/tenant/{org}/device_authorization", authorizeDevice, latencyLogin)
+	add("POST", "/oauth/provider/device_authorization", authorizeDevice, latencyLogin)
 }
 
 func sessionRoutes(add addRoute) {
-	add("GET", "/cloudapi/1.0.0/sessions/current", (*request).currentSession, latencyCloudAPI)
-	add("DELETE", "/cloudapi/1.0.0/sessions/{id}", (*request).logout, latencyCloudAPI)
+	add("GET", "/cloudapi/1.0.0/sessions/current", currentSession, latencyCloudAPI)
+	add("DELETE", "/cloudapi/1.0.0/sessions/{id}", logout, latencyCloudAPI)
 	// go-vcloud-director ends its session with a DELETE of the login URL.
-	add("DELETE", "/cloudapi/1.0.0/sessions", (*request).logout, latencyCloudAPI)
-	add("GET", "/api/session", (*request).legacySession, latencyLegacy)
-	add("DELETE", "/api/session", (*request).logout, latencyLegacy)
+	add("DELETE", "/cloudapi/1.0.0/sessions", logout, latencyCloudAPI)
+	add("GET", "/api/session", legacySession, latencyLegacy)
+	add("DELETE", "/api/session", logout, latencyLegacy)
 }
 
 // token is the access token of a request, in either header a client may send.
@@ -95,34 +95,34 @@ func (s *Simulator) authenticate(r *request) error {
 	return nil
 }
 
-func (r *request) login() (*response, error) {
+func login(r *request) (*response, error) {
 	name, password, _ := r.BasicAuth()
 	user, org, ok := strings.Cut(name, "@")
 	if !ok || strings.EqualFold(org, systemOrg) {
 		return nil, unauthorized()
 	}
-	return r.passwordLogin(org, user, password)
+	return passwordLogin(r, org, user, password)
 }
 
-func (r *request) loginProvider() (*response, error) {
+func loginProvider(r *request) (*response, error) {
 	name, password, _ := r.BasicAuth()
 	user, org, ok := strings.Cut(name, "@")
 	if ok && !strings.EqualFold(org, systemOrg) {
 		return nil, unauthorized()
 	}
-	return r.passwordLogin(systemOrg, user, password)
+	return passwordLogin(r, systemOrg, user, password)
 }
 
-func (r *request) passwordLogin(orgName, userName, password string) (*response, error) {
+func passwordLogin(r *request, orgName, userName, password string) (*response, error) {
 	org := r.sim.store.orgByName(orgName)
 	if org == nil || org.Disabled {
 		return nil, unauthorized()
 	}
 	for i := range org.Users {
 		if u := &org.Users[i]; u.Name == userName && u.Password == password && !u.Disabled {
-			x := r.openSession(org, u)
+			x := openSession(r, org, u)
 			r.session = x
-			res := jsonOK(r.sessionJSON(x))
+			res := jsonOK(sessionJSON(r, x))
 			res.header = map[string]string{
 				"X-VMWARE-VCLOUD-ACCESS-TOKEN": x.Token, "X-VMWARE-VCLOUD-TOKEN-TYPE": "Bearer",
 			}
@@ -132,14 +132,14 @@ func (r *request) passwordLogin(orgName, userName, password string) (*response, 
 	return nil, unauthorized()
 }
 
-func (r *request) openSession(org *Org, u *User) *Session {
+func openSession(r *request, org *Org, u *User) *Session {
 	s := r.sim
 	x := &Session{
 		ID: s.ids.next("session"), OrgID: org.ID, Org: org.Name, UserID: u.ID, User: u.Name, Role: u.Role,
 		Expires: s.clock.Now().Add(s.lifetime), Cell: r.cell.number,
 	}
 	x.Token = jwt(x, s.ids.named("signature", x.ID))
-	s.forgetSessions()
+	dropExpiredSessions(s)
 	s.store.sessions[x.Token] = x
 	return x
 }
@@ -147,8 +147,8 @@ func (r *request) openSession(org *Org, u *User) *Session {
 // sweepSessions is how many logins go by until the sessions that are over are looked for.
 const sweepSessions = 256
 
-// forgetSessions removes, now and then, the sessions that nobody came back to: most clients never log out.
-func (s *Simulator) forgetSessions() {
+// dropExpiredSessions removes, now and then, the sessions that nobody came back to: most clients never log out.
+func dropExpiredSessions(s *Simulator) {
 	if s.ids.count["session"]%sweepSessions != 0 {
 		return
 	}
@@ -169,13 +169,13 @@ func jwt(x *Session, signature string) string {
 	}, ".")
 }
 
-func (r *request) tokenTenant() (*response, error) { return r.tokenLogin(r.vars["org"]) }
+func tokenTenant(r *request) (*response, error) { return tokenLogin(r, r.vars["org"]) }
 
-func (r *request) tokenProvider() (*response, error) { return r.tokenLogin(systemOrg) }
+func tokenProvider(r *request) (*response, error) { return tokenLogin(r, systemOrg) }
 
 // tokenLogin trades an API token for an access token. A token of another organisation is refused, so that clients that
 // try the provider first fall back to the tenant.
-func (r *request) tokenLogin(orgName string) (*response, error) {
+func tokenLogin(r *request, orgName string) (*response, error) {
 	form, err := url.ParseQuery(string(r.body))
 	if err != nil {
 		return nil, badRequest("The form is invalid: %s", err)
@@ -187,15 +187,15 @@ func (r *request) tokenLogin(orgName string) (*response, error) {
 	if org == nil || org.Disabled {
 		return oauthError("invalid_grant"), nil
 	}
-	if r.sim.store.awaitsGrant(org, form) {
+	if awaitsGrant(r.sim.store, org, form) {
 		return oauthError("authorization_pending"), nil
 	}
 	token := form.Get("refresh_token")
 	if u := org.holder(token); u != nil {
-		return r.tokenResponse(org, u, token), nil
+		return tokenResponse(r, org, u, token), nil
 	}
-	if c := r.clientLogin(org, form); c != nil {
-		res := r.tokenResponse(org, &User{ID: c.userID, Name: c.user, Role: c.role}, c.token)
+	if c := clientLogin(r, org, form); c != nil {
+		res := tokenResponse(r, org, &User{ID: c.userID, Name: c.user, Role: c.role}, c.token)
 		r.session.Client = c.id
 		return res, nil
 	}
@@ -212,8 +212,8 @@ func (o *Org) holder(token string) *User {
 }
 
 // tokenResponse opens a session and tells its token and the API token that is good for the next.
-func (r *request) tokenResponse(org *Org, u *User, apiToken string) *response {
-	x := r.openSession(org, u)
+func tokenResponse(r *request, org *Org, u *User, apiToken string) *response {
+	x := openSession(r, org, u)
 	r.session = x
 	return jsonOK(map[string]any{
 		"access_token": x.Token, "token_type": "Bearer", "expires_in": int(r.sim.lifetime.Seconds()), "scope": "openid", "refresh_token": apiToken,
@@ -227,7 +227,7 @@ func oauthError(code string) *response {
 	}
 }
 
-func (r *request) sessionJSON(x *Session) map[string]any {
+func sessionJSON(r *request, x *Session) map[string]any {
 	org := jsonRef("org", x.OrgID, x.Org)
 	return map[string]any{
 		"id":   URN("session", x.ID),
@@ -244,9 +244,9 @@ func jsonRef(kind, id, name string) map[string]any {
 	return map[string]any{"name": name, "id": URN(kind, id)}
 }
 
-func (r *request) currentSession() (*response, error) { return jsonOK(r.sessionJSON(r.session)), nil }
+func currentSession(r *request) (*response, error) { return jsonOK(sessionJSON(r, r.session)), nil }
 
-func (r *request) legacySession() (*response, error) {
+func legacySession(r *request) (*response, error) {
 	x := r.session
 	n := xmltree.New("Session", namespaces(), xmltree.A("org", x.Org), xmltree.A("roles", x.Role), xmltree.A("user", x.User),
 		xmltree.A("userId", URN("user", x.UserID)), xmltree.A("href", r.base()+"/api/session"), xmltree.A("type", mime("session")))
@@ -264,7 +264,7 @@ func (r *request) legacySession() (*response, error) {
 	return xmlOK(n), nil
 }
 
-func (r *request) logout() (*response, error) {
+func logout(r *request) (*response, error) {
 	if id := r.vars["id"]; id != "" && id != "current" && bare(id) != r.session.ID {
 		return nil, forbidden("SESSION_DELETE", id)
 	}

@@ -8,11 +8,11 @@ import (
 )
 
 func catalogRoutes(add addRoute) {
-	add("GET", "/api/catalog/{id}", (*request).getCatalog, latencyLegacy)
-	add("GET", "/api/catalogItem/{id}", (*request).getCatalogItem, latencyLegacy)
-	add("DELETE", "/api/catalogItem/{id}", (*request).deleteCatalogItem, latencyWrite)
-	add("GET", "/api/vAppTemplate/vappTemplate-{id}", (*request).getTemplate, latencyVApp)
-	add("GET", "/api/vAppTemplate/vm-{id}", (*request).getTemplateVM, latencyVM)
+	add("GET", "/api/catalog/{id}", getCatalog, latencyLegacy)
+	add("GET", "/api/catalogItem/{id}", getCatalogItem, latencyLegacy)
+	add("DELETE", "/api/catalogItem/{id}", deleteCatalogItem, latencyWrite)
+	add("GET", "/api/vAppTemplate/vappTemplate-{id}", getTemplate, latencyVApp)
+	add("GET", "/api/vAppTemplate/vm-{id}", getTemplateVM, latencyVM)
 }
 
 // created is when everything in the model came into being.
@@ -26,19 +26,19 @@ func (c *Catalog) created() time.Time {
 	return c.Created
 }
 
-func (r *request) getCatalog() (*response, error) {
-	sh, err := r.ownCatalog()
+func getCatalog(r *request) (*response, error) {
+	sh, err := ownCatalog(r)
 	if err != nil {
 		return nil, err
 	}
 	n := r.entity("Catalog", "catalog", sh.catalog.ID, sh.catalog.Name)
 	n.Add(r.link("up", "/api/org/"+sh.org.ID, mime("org")))
-	r.catalogContent(n, sh)
+	catalogContent(r, n, sh)
 	return xmlOK(n), nil
 }
 
 // catalogContent is what a catalog shows to everybody.
-func (r *request) catalogContent(n *xmltree.Node, sh shelf) {
+func catalogContent(r *request, n *xmltree.Node, sh shelf) {
 	c := sh.catalog
 	n.Add([]*xmltree.Node{
 		r.link("down", "/api/catalog/"+c.ID+"/metadata", mime("metadata")),
@@ -54,25 +54,25 @@ func (r *request) catalogContent(n *xmltree.Node, sh shelf) {
 			xmltree.A("name", i.of.Name), xmltree.A("type", mime("catalogitem"))))
 	}
 	n.Add([]*xmltree.Node{
-		r.owner(sh.org.Users), items, xmltree.T("IsPublished", false), xmltree.T("DateCreated", c.created()), xmltree.T("VersionNumber", 1),
+		ownerAmong(r, sh.org.Users), items, xmltree.T("IsPublished", false), xmltree.T("DateCreated", c.created()), xmltree.T("VersionNumber", 1),
 	})
 }
 
-// owner is the Owner element, the first user of an organisation.
-func (r *request) owner(users []User) *xmltree.Node {
+// ownerAmong is the Owner element, the first user of an organisation.
+func ownerAmong(r *request, users []User) *xmltree.Node {
 	u := User{Name: "system"}
 	if len(users) > 0 {
 		u = users[0]
 	}
-	return r.ownerNode(u.ID, u.Name)
+	return ownerNode(r, u.ID, u.Name)
 }
 
-func (r *request) ownerNode(id, name string) *xmltree.Node {
+func ownerNode(r *request, id, name string) *xmltree.Node {
 	return xmltree.New("Owner", xmltree.A("type", mime("owner")), xmltree.New("User", xmltree.A("href", r.base()+"/api/admin/user/"+id),
 		xmltree.A("name", name), xmltree.A("type", "application/vnd.vmware.admin.user+xml")))
 }
 
-func (r *request) ownTemplate() (shelf, *Template, error) {
+func ownTemplate(r *request) (shelf, *Template, error) {
 	sh, t := r.sim.store.template(bare(r.vars["id"]))
 	if t == nil || !r.reads(sh) {
 		return shelf{}, nil, forbidden("VAPP_TEMPLATE_VIEW", r.vars["id"])
@@ -80,15 +80,15 @@ func (r *request) ownTemplate() (shelf, *Template, error) {
 	return sh, t, nil
 }
 
-func (r *request) getCatalogItem() (*response, error) {
-	n, err := r.itemNode(bare(r.vars["id"]))
+func getCatalogItem(r *request) (*response, error) {
+	n, err := catalogItemNode(r, bare(r.vars["id"]))
 	if err != nil {
 		return nil, err
 	}
 	return xmlOK(n), nil
 }
 
-func (r *request) itemNode(id string) (*xmltree.Node, error) {
+func catalogItemNode(r *request, id string) (*xmltree.Node, error) {
 	i, found := r.sim.store.item(id)
 	if !found || !r.reads(i.shelf) {
 		return nil, forbidden("CATALOG_ITEM_VIEW", id)
@@ -104,45 +104,45 @@ func (r *request) itemNode(id string) (*xmltree.Node, error) {
 }
 
 // deleteCatalogItem takes an item away with what it stands for.
-func (r *request) deleteCatalogItem() (*response, error) {
+func deleteCatalogItem(r *request) (*response, error) {
 	i, found := r.sim.store.item(bare(r.vars["id"]))
 	if !found || !r.sees(i.org.ID) {
 		return nil, forbidden("CATALOG_ITEM_VIEW", r.vars["id"])
 	}
 	if _, m := r.sim.store.media(i.of.ID); m != nil {
-		if err := r.removableMedia(m); err != nil {
+		if err := removableMedia(r, m); err != nil {
 			return nil, err
 		}
-		r.sim.removeMedia(m.ID)
+		removeMedia(r.sim, m.ID)
 		return &response{status: http.StatusNoContent}, nil
 	}
-	if err := r.sim.busyCheck(i.of.ID); err != nil {
+	if err := r.sim.tasks.busyCheck(i.of.ID); err != nil {
 		return nil, err
 	}
-	r.sim.removeTemplate(i.of.ID)
+	removeTemplate(r.sim, i.of.ID)
 	return &response{status: http.StatusNoContent}, nil
 }
 
-func (r *request) getTemplate() (*response, error) {
-	sh, t, err := r.ownTemplate()
+func getTemplate(r *request) (*response, error) {
+	sh, t, err := ownTemplate(r)
 	if err != nil {
 		return nil, err
 	}
 	vdc := sh.vdcOf(t)
 	path := "/api/vAppTemplate/vappTemplate-" + t.ID
 	n := r.entity("VAppTemplate", "vapptemplate", t.ID, t.Name,
-		xmltree.A("goldMaster", t.GoldMaster), xmltree.A("ovfDescriptorUploaded", r.described(t)), xmltree.A("status", t.Status))
+		xmltree.A("goldMaster", t.GoldMaster), xmltree.A("ovfDescriptorUploaded", templateDescribed(r, t)), xmltree.A("status", t.Status))
 	n.Add([]*xmltree.Node{
 		r.link("up", "/api/vdc/"+vdc.ID, mime("vdc")), r.link("catalogItem", "/api/catalogItem/"+t.ItemID, mime("catalogitem")),
 		r.link("remove", path, ""), r.link("edit", path, mime("vapptemplate")),
 		r.link("enable", path+"/action/enableDownload", ""), r.link("ovf", path+"/ovf", "text/xml"),
 		r.link("down", path+"/owner", mime("owner")), r.link("down", path+"/metadata", mime("metadata")),
 		r.link("down", path+"/productSections/", mime("productSections")),
-		xmltree.T("Description", t.Description), r.tasksNode(t.ID), r.filesNode(t.Upload), r.owner(sh.org.Users),
+		xmltree.T("Description", t.Description), tasksNode(r, t.ID), filesNode(r, t.Upload), ownerAmong(r, sh.org.Users),
 	})
 	children := xmltree.New("Children")
 	for i := range t.VMs {
-		children.Add(r.templateVMNode(vdc, t, &t.VMs[i], false))
+		children.Add(templateVMNode(r, vdc, t, &t.VMs[i], false))
 	}
 	lease := xmltree.New("LeaseSettingsSection", section(r.base()+path+"/leaseSettingsSection/", "leaseSettingsSection"),
 		xmltree.T("ovf:Info", "Lease settings section"),
@@ -154,8 +154,8 @@ func (r *request) getTemplate() (*response, error) {
 	return xmlOK(n), nil
 }
 
-// described says whether the descriptor of a template is there.
-func (r *request) described(t *Template) bool {
+// templateDescribed says whether the descriptor of a template is there.
+func templateDescribed(r *request, t *Template) bool {
 	u := r.sim.store.uploads[t.Upload]
 	return u == nil || u.Files[0].done()
 }
@@ -165,15 +165,15 @@ func section(href, kind string) []xmltree.Attr {
 	return []xmltree.Attr{xmltree.A("href", href), xmltree.A("type", mime(kind)), xmltree.A("ovf:required", false)}
 }
 
-func (r *request) getTemplateVM() (*response, error) {
+func getTemplateVM(r *request) (*response, error) {
 	sh, t, vm := r.sim.store.templateVM(bare(r.vars["id"]))
 	if vm == nil || !r.reads(sh) {
 		return nil, forbidden("VAPP_TEMPLATE_VIEW", r.vars["id"])
 	}
-	return xmlOK(r.templateVMNode(sh.vdcOf(t), t, vm, true)), nil
+	return xmlOK(templateVMNode(r, sh.vdcOf(t), t, vm, true)), nil
 }
 
-func (r *request) templateVMNode(vdc *VDC, t *Template, vm *TemplateVM, root bool) *xmltree.Node {
+func templateVMNode(r *request, vdc *VDC, t *Template, vm *TemplateVM, root bool) *xmltree.Node {
 	A, T := xmltree.A, xmltree.T
 	href := r.href("templatevm", vm.ID)
 	n := xmltree.New("Vm")
@@ -201,7 +201,7 @@ func (r *request) templateVMNode(vdc *VDC, t *Template, vm *TemplateVM, root boo
 		T("ovf:Info", "Specifies Guest OS Customization Settings"), T("Enabled", false), T("ChangeSid", false),
 		T("VirtualMachineId", vm.ID), T("JoinDomainEnabled", false), T("UseOrgSettings", false),
 		T("AdminPasswordEnabled", true), T("AdminPasswordAuto", true), T("ResetPasswordRequired", false), T("ComputerName", computerName(vm.Name)))
-	n.Add([]*xmltree.Node{nics, custom, r.specSection(&VM{
+	n.Add([]*xmltree.Node{nics, custom, specSection(r, &VM{
 		OS: vm.OS, CPUs: vm.CPUs, CoresPerSocket: 1, MemoryMiB: vm.MemoryMiB, HardwareVersion: defaultHardware,
 		Disks: templateDisks(vm, vdc.defaultProfile()),
 	})})

@@ -141,16 +141,16 @@ func (c *Cell) RenewCertificate(byNewAuthority bool) error {
 	if c.door == nil {
 		return c.sim.RenewCertificate(byNewAuthority)
 	}
-	return c.sim.renew(c.door, byNewAuthority)
+	return renewDoor(c.sim, c.door, byNewAuthority)
 }
 
 // RenewCertificate gives the site's address a new certificate, signed by the same authority or by a new one, which CA
 // then returns, and drops the connections it has.
 func (s *Simulator) RenewCertificate(byNewAuthority bool) error {
-	return s.renew(s.door, byNewAuthority)
+	return renewDoor(s, s.door, byNewAuthority)
 }
 
-func (s *Simulator) renew(d *door, byNewAuthority bool) error {
+func renewDoor(s *Simulator, d *door, byNewAuthority bool) error {
 	d.mu.Lock()
 	signer := d.signer
 	d.mu.Unlock()
@@ -193,7 +193,7 @@ func (s *Simulator) cellStopped(number int) {
 	}
 	for _, t := range sorted(s.store.tasks) {
 		if t.Cell == number && !t.done() {
-			s.abort(t, "The task was aborted because its cell was stopped.")
+			s.tasks.abort(t, "The task was aborted because its cell was stopped.")
 		}
 	}
 	s.settle()

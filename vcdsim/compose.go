@@ -20,7 +20,7 @@ func checkName(kind, name string) error {
 }
 
 // newVApp reads the common part of compose and instantiate and makes the vApp, which is UNRESOLVED until the task ends.
-func (r *request) newVApp(org *Org, vdc *VDC, tree *xmltree.Node) (*VApp, error) {
+func newVApp(r *request, org *Org, vdc *VDC, tree *xmltree.Node) (*VApp, error) {
 	name := tree.Attr("name")
 	if err := checkName("vApp", name); err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (r *request) newVApp(org *Org, vdc *VDC, tree *xmltree.Node) (*VApp, error)
 	if section := tree.At("InstantiationParams", "LeaseSettingsSection"); section != nil {
 		v.Lease = readLease(section, v.Lease, org)
 	}
-	networks, err := r.readNetworks(vdc, tree.At("InstantiationParams", "NetworkConfigSection"), nil)
+	networks, err := readNetworks(r, vdc, tree.At("InstantiationParams", "NetworkConfigSection"), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -57,10 +57,10 @@ func readLease(section *xmltree.Node, lease Lease, org *Org) Lease {
 }
 
 // newVMs reads the sourced items. The VMs are not in the store yet; the caller adds them when the whole request is right.
-func (r *request) newVMs(vdc *VDC, v *VApp, tree *xmltree.Node) ([]*VM, error) {
+func newVMs(r *request, vdc *VDC, v *VApp, tree *xmltree.Node) ([]*VM, error) {
 	var out []*VM
 	for _, item := range append(tree.All("SourcedItem"), tree.All("CreateItem")...) {
-		vms, err := r.itemVMs(vdc, v, item)
+		vms, err := vmsOfItem(r, vdc, v, item)
 		if err != nil {
 			return nil, err
 		}
@@ -72,30 +72,30 @@ func (r *request) newVMs(vdc *VDC, v *VApp, tree *xmltree.Node) ([]*VM, error) {
 			out = append(out, vm)
 		}
 	}
-	return out, r.checkQuota(vdc, len(out))
+	return out, checkVMQuota(r, vdc, len(out))
 }
 
-// itemVMs makes the VMs of one item, which has a source or says itself what the VM is.
-func (r *request) itemVMs(vdc *VDC, v *VApp, item *xmltree.Node) ([]*VM, error) {
+// vmsOfItem makes the VMs of one item, which has a source or says itself what the VM is.
+func vmsOfItem(r *request, vdc *VDC, v *VApp, item *xmltree.Node) ([]*VM, error) {
 	if item.Name == "SourcedItem" {
-		return r.sourced(vdc, v, item)
+		return sourcedVMs(r, vdc, v, item)
 	}
-	vm, err := r.newRawVM(vdc, v, item)
+	vm, err := newRawVM(r, vdc, v, item)
 	return []*VM{vm}, err
 }
 
-func (r *request) checkQuota(vdc *VDC, more int) error {
+func checkVMQuota(r *request, vdc *VDC, more int) error {
 	if err := vdc.mayUse(); err != nil && more > 0 {
 		return err
 	}
-	if have, _ := r.sim.countVMs(vdc.ID); more > 0 && vdc.VMQuota > 0 && have+more > vdc.VMQuota {
+	if have, _ := r.sim.vms.countIn(vdc.ID); more > 0 && vdc.VMQuota > 0 && have+more > vdc.VMQuota {
 		return refuse(400, "QUOTA_EXCEEDED", "The operation could not be performed, because there are no more VMs allowed by the VM quota of VDC %q.", vdc.Name)
 	}
 	return nil
 }
 
-// sourced makes the VMs of one item: its source is a VM of a template, or a whole template.
-func (r *request) sourced(vdc *VDC, v *VApp, item *xmltree.Node) ([]*VM, error) {
+// sourcedVMs makes the VMs of one item: its source is a VM of a template, or a whole template.
+func sourcedVMs(r *request, vdc *VDC, v *VApp, item *xmltree.Node) ([]*VM, error) {
 	source := item.At("Source")
 	id := fiql.ID(source.Attr("href"))
 	sh, tpl, one := r.sim.store.templateVM(id)
@@ -120,7 +120,7 @@ func (r *request) sourced(vdc *VDC, v *VApp, item *xmltree.Node) ([]*VM, error) 
 	}
 	var out []*VM
 	for _, t := range sources {
-		vm, err := r.newVM(vdc, v, tpl, t, item)
+		vm, err := newVM(r, vdc, v, tpl, t, item)
 		if err != nil {
 			return nil, err
 		}
@@ -131,7 +131,7 @@ func (r *request) sourced(vdc *VDC, v *VApp, item *xmltree.Node) ([]*VM, error) 
 
 const defaultAdapter = "VMXNET3"
 
-func (r *request) newVM(vdc *VDC, v *VApp, tpl *Template, t *TemplateVM, item *xmltree.Node) (*VM, error) {
+func newVM(r *request, vdc *VDC, v *VApp, tpl *Template, t *TemplateVM, item *xmltree.Node) (*VM, error) {
 	name := item.Str("VmGeneralParams", "Name")
 	if name == "" {
 		name = item.At("Source").Attr("name")
@@ -149,7 +149,7 @@ func (r *request) newVM(vdc *VDC, v *VApp, tpl *Template, t *TemplateVM, item *x
 		Properties: map[string]Property{}, Customization: Customization{ComputerName: computerName(name)},
 		TemplateID: tpl.ID, TemplateName: tpl.Name, KubernetesVersion: tpl.KubernetesVersion,
 	}
-	if err := r.choosePolicies(vdc, vm, item); err != nil {
+	if err := choosePolicies(r, vdc, vm, item); err != nil {
 		return nil, err
 	}
 	vm.Disks = templateDisks(t, vm.StorageProfileID)
@@ -157,25 +157,25 @@ func (r *request) newVM(vdc *VDC, v *VApp, tpl *Template, t *TemplateVM, item *x
 	if err := readCustomization(params.At("GuestCustomizationSection"), &vm.Customization); err != nil {
 		return nil, err
 	}
-	return vm, r.chooseNetworks(v, vm, t, item)
+	return vm, chooseNetworks(r, v, vm, t, item)
 }
 
 // choosePolicies sets storage profile, sizing and placement policy, the defaults of the VDC where none is asked for.
-func (r *request) choosePolicies(vdc *VDC, vm *VM, item *xmltree.Node) error {
+func choosePolicies(r *request, vdc *VDC, vm *VM, item *xmltree.Node) error {
 	vm.StorageProfileID = vdc.defaultProfile()
 	vm.SizingPolicyID = r.sim.store.defaultSizing(vdc)
 	if ref := item.At("StorageProfile"); ref != nil {
-		id, err := r.readProfile(vdc, ref)
+		id, err := readProfile(r, vdc, ref)
 		if err != nil {
 			return err
 		}
 		vm.StorageProfileID = id
 	}
-	return r.readPolicies(vdc, vm, item.At("ComputePolicy"))
+	return readPolicies(r, vdc, vm, item.At("ComputePolicy"))
 }
 
 // readProfile reads a reference to a storage profile of a VDC.
-func (r *request) readProfile(vdc *VDC, ref *xmltree.Node) (string, error) {
+func readProfile(r *request, vdc *VDC, ref *xmltree.Node) (string, error) {
 	id := bare(ref.Attr("href"))
 	_, in, p := r.sim.store.profile(id)
 	if p == nil || in.ID != vdc.ID {
@@ -188,7 +188,7 @@ func (r *request) readProfile(vdc *VDC, ref *xmltree.Node) (string, error) {
 }
 
 // readPolicies reads a ComputePolicy element; what it does not name stays.
-func (r *request) readPolicies(vdc *VDC, vm *VM, n *xmltree.Node) error {
+func readPolicies(r *request, vdc *VDC, vm *VM, n *xmltree.Node) error {
 	for element, placement := range map[string]bool{"VmSizingPolicy": false, "VmPlacementPolicy": true} {
 		ref := n.At(element)
 		if ref == nil || ref.Attr("href") == "" && ref.Attr("id") == "" {
@@ -240,9 +240,9 @@ func readCustomization(section *xmltree.Node, c *Customization) error {
 }
 
 // chooseNetworks reads the NICs; without a section the template's, connected as NetworkAssignment says.
-func (r *request) chooseNetworks(v *VApp, vm *VM, t *TemplateVM, item *xmltree.Node) error {
+func chooseNetworks(r *request, v *VApp, vm *VM, t *TemplateVM, item *xmltree.Node) error {
 	if section := item.At("InstantiationParams", "NetworkConnectionSection"); section != nil {
-		return r.readNICs(v, vm, section)
+		return readNICs(r, v, vm, section)
 	}
 	network := "none"
 	for _, a := range item.All("NetworkAssignment") {
@@ -253,7 +253,7 @@ func (r *request) chooseNetworks(v *VApp, vm *VM, t *TemplateVM, item *xmltree.N
 		if network == "none" {
 			nic.Mode = modeNone
 		}
-		if err := r.sim.checkNIC(v, vm, nic); err != nil {
+		if err := r.sim.ipam.checkNIC(v, vm, nic); err != nil {
 			return err
 		}
 		vm.NICs = append(vm.NICs, nic)
@@ -262,7 +262,7 @@ func (r *request) chooseNetworks(v *VApp, vm *VM, t *TemplateVM, item *xmltree.N
 }
 
 // readNICs reads a NetworkConnectionSection. A NIC that keeps its MAC keeps its address too.
-func (r *request) readNICs(v *VApp, vm *VM, section *xmltree.Node) error {
+func readNICs(r *request, v *VApp, vm *VM, section *xmltree.Node) error {
 	have := map[string]NIC{}
 	for _, nic := range vm.NICs {
 		have[nic.MAC] = nic
@@ -280,7 +280,7 @@ func (r *request) readNICs(v *VApp, vm *VM, section *xmltree.Node) error {
 		if known && old.Network == nic.Network && old.Mode == nic.Mode && nic.Mode != modeManual {
 			nic.Address, nic.Lease = old.Address, old.Lease
 		}
-		if err := r.sim.checkNIC(v, vm, nic); err != nil {
+		if err := r.sim.ipam.checkNIC(v, vm, nic); err != nil {
 			return err
 		}
 		out = append(out, nic)

@@ -24,32 +24,38 @@ type controlRoute struct {
 // controlAPI is the whole control API.
 func controlAPI() []controlRoute {
 	return []controlRoute{
-		{"GET", "", "The page for people: inventory, running tasks and the last requests, live.", "", (*request).getPage},
-		{"GET", "/page/{file}", "What the page is made of.", "", (*request).getPageFile},
-		{"GET", "/overview", "What the page shows. `?since=N` gives only requests after number N, `?filter=TEXT` only vApps and VMs with TEXT in their name.", "", (*request).getOverview},
-		{"GET", "/state", "Everything that is simulated, without passwords, tokens and private keys.", "", (*request).getState},
-		{"GET", "/dump", "Everything that is simulated, with all secrets, for `/_sim/restore`.", "", (*request).getDump},
-		{"POST", "/restore", "Puts a dump in the place of everything that is simulated, as a database that is restored.", `{"format": "vcdsim", …}`, (*request).restoreDump},
-		{"GET", "/faults", "The fault rules.", "", (*request).listFaults},
-		{"POST", "/faults", "Adds a fault rule and answers with it and its id. See [fault rules](#fault-rules).", `{"operation": "GET /api/query type=vm", "count": 3, "status": 503, "header": {"Retry-After": "5"}}`, (*request).addFault},
-		{"DELETE", "/faults", "Removes all fault rules.", "", (*request).clearFaults},
-		{"DELETE", "/faults/{id}", "Removes a fault rule.", "", (*request).removeFault},
-		{"GET", "/cells", "The cells of the site, and how they are.", "", (*request).listCells},
-		{"POST", "/cells/{number}", "Does something to a cell: `stop`, `crash`, `start`, `restart` (with `down`, a duration), `upgrade` (with `version`), `maintain`, `serve` (ends maintenance), `renewCertificate` (with `newAuthority`).", `{"do": "restart", "down": "30s"}`, (*request).commandCell},
-		{"GET", "/clock", "The time, and how fast it goes.", "", (*request).getClock},
-		{"POST", "/clock", "Moves the clock forward, lets it go faster or slower, or stops it (`rate` 0).", `{"advance": "1h", "rate": 60}`, (*request).setClock},
+		{"GET", "", "The page for people: inventory, running tasks and the last requests, live.", "", getPage},
+		{"GET", "/page/{file}", "What the page is made of.", "", getPageFile},
+		{"GET", "/overview", "What the page shows. `?since=N` gives only requests after number N, `?filter=TEXT` only vApps and VMs with TEXT in their name.", "", getOverview},
+		{"GET", "/state", "Everything that is simulated, without passwords, tokens and private keys.", "", getState},
+		{"GET", "/dump", "Everything that is simulated, with all secrets, for `/_sim/restore`.", "", getDump},
+		{"POST", "/restore", "Puts a dump in the place of everything that is simulated, as a database that is restored.", `{"format": "vcdsim", …}`, restoreDump},
+		{"GET", "/faults", "The fault rules.", "", listFaults},
+		{"POST", "/faults", "Adds a fault rule and answers with it and its id. See [fault rules](#fault-rules).", `{"operation": "GET /api/query type=vm", "count": 3, "status": 503, "header": {"Retry-After": "5"}}`, addFault},
+		{"DELETE", "/faults", "Removes all fault rules.", "", clearFaults},
+		{"DELETE", "/faults/{id}", "Removes a fault rule.", "", removeFault},
+		{"GET", "/cells", "The cells of the site, and how they are.", "", listCells},
+		{"POST", "/cells/{number}", "Does something to a cell: `stop`, `crash`, `start`, `restart` (with `down`, a duration), `upgrade` (with `version`), `maintain`, `serve` (ends maintenance), `renewCertificate` (with `newAuthority`).", `{"do": "restart", "down": "30s"}`, commandCell},
+		{"GET", "/clock", "The time, and how fast it goes.", "", getClock},
+		{"POST", "/clock", "Moves the clock forward, lets it go faster or slower, or stops it (`rate` 0).", `{"advance": "1h", "rate": 60}`, setClock},
 		{"GET", "/counters", "How often each operation was called.", "", func(r *request) (*response, error) { return jsonOK(r.sim.Counters()), nil }},
-		{"DELETE", "/counters", "Sets the counters to zero.", "", (*request).resetCounters},
+		{"DELETE", "/counters", "Sets the counters to zero.", "", resetCounters},
 		{"GET", "/requests", "The last requests, oldest first.", "", func(r *request) (*response, error) { return jsonOK(r.sim.Requests()), nil }},
 		{"GET", "/unhandled", "Routes that were asked for and are not simulated.", "", func(r *request) (*response, error) { return jsonOK(r.sim.Unhandled()), nil }},
 		{"GET", "/ca", "The certificate of the authority that signed the simulator's, as PEM in a JSON string.", "", func(r *request) (*response, error) { return jsonOK(string(r.sim.CA())), nil }},
-		{"GET", "/metrics", "Metrics for Prometheus.", "", (*request).getMetrics},
+		{"GET", "/metrics", "Metrics for Prometheus.", "", getMetrics},
 	}
 }
 
-func (s *Simulator) controlRoutes() {
+// control serves the control API.
+type control struct {
+	sim   *Simulator
+	token string
+}
+
+func (ctl *control) addRoutes() {
 	for _, c := range controlAPI() {
-		s.routes.Add(c.Method, controlPath+c.Path, endpoint{handle: c.handle, open: true, control: true})
+		ctl.sim.routes.Add(c.Method, controlPath+c.Path, endpoint{handle: c.handle, open: true, control: true})
 	}
 }
 
@@ -62,12 +68,12 @@ func isControl(path string) bool {
 	return path == controlPath || strings.HasPrefix(path, controlPath+"/")
 }
 
-// serveControl answers without the lock: the methods it calls take it themselves.
-func (s *Simulator) serveControl(w http.ResponseWriter, r *request, e endpoint) {
-	if s.signIn(w, r) {
+// serve answers without the lock: the methods it calls take it themselves.
+func (ctl *control) serve(w http.ResponseWriter, r *request, e endpoint) {
+	if ctl.signIn(w, r) {
 		return
 	}
-	if status, message := s.guard(r); status != 0 {
+	if status, message := ctl.check(r); status != 0 {
 		writeJSON(w, status, map[string]string{"error": message})
 		return
 	}
@@ -117,13 +123,13 @@ func (res *response) writeControl(w http.ResponseWriter) {
 
 const tokenCookie = "vcdsim-control"
 
-// guard says why a request may not use the control API: without a token only callers on this machine may, with one
+// check says why a request may not use the control API: without a token only callers on this machine may, with one
 // whoever has it. Pages of other sites that a browser shows may not change anything. A status of 0 lets it pass.
-func (s *Simulator) guard(r *request) (status int, message string) {
+func (ctl *control) check(r *request) (status int, message string) {
 	if err := http.NewCrossOriginProtection().Check(r.Request); err != nil {
 		return http.StatusForbidden, "pages of other origins may not use the control API"
 	}
-	if s.token != "" {
+	if ctl.token != "" {
 		given := ""
 		if c, err := r.Cookie(tokenCookie); err == nil {
 			given = c.Value
@@ -131,7 +137,7 @@ func (s *Simulator) guard(r *request) (status int, message string) {
 		if token := r.token(); token != "" {
 			given = token
 		}
-		if !s.isToken(given) {
+		if !ctl.isToken(given) {
 			return http.StatusUnauthorized, "the control API needs its token: Authorization: Bearer TOKEN, or open /_sim/?token=TOKEN"
 		}
 		return 0, ""
@@ -143,14 +149,14 @@ func (s *Simulator) guard(r *request) (status int, message string) {
 	return 0, ""
 }
 
-func (s *Simulator) isToken(given string) bool {
-	return subtle.ConstantTimeCompare([]byte(given), []byte(s.token)) == 1
+func (ctl *control) isToken(given string) bool {
+	return subtle.ConstantTimeCompare([]byte(given), []byte(ctl.token)) == 1
 }
 
 // signIn takes the token from the address of the page into a cookie, so that it is in no address any longer.
-func (s *Simulator) signIn(w http.ResponseWriter, r *request) bool {
+func (ctl *control) signIn(w http.ResponseWriter, r *request) bool {
 	given := r.query.get("token")
-	if s.token == "" || given == "" || strings.Trim(r.URL.Path, "/") != strings.Trim(controlPath, "/") || !s.isToken(given) {
+	if ctl.token == "" || given == "" || strings.Trim(r.URL.Path, "/") != strings.Trim(controlPath, "/") || !ctl.isToken(given) {
 		return false
 	}
 	http.SetCookie(w, &http.Cookie{Name: tokenCookie, Value: given, Path: controlPath, Secure: true, HttpOnly: true, SameSite: http.SameSiteStrictMode})

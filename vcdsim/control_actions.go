@@ -9,7 +9,7 @@ import (
 
 func noContent() *response { return &response{status: http.StatusNoContent} }
 
-func (r *request) getDump() (*response, error) {
+func getDump(r *request) (*response, error) {
 	d, err := r.sim.freeze()
 	if err != nil {
 		return nil, err
@@ -17,16 +17,16 @@ func (r *request) getDump() (*response, error) {
 	return jsonOK(d), nil
 }
 
-func (r *request) restoreDump() (*response, error) {
+func restoreDump(r *request) (*response, error) {
 	if err := r.sim.Restore(bytes.NewReader(r.body)); err != nil {
 		return nil, err
 	}
 	return noContent(), nil
 }
 
-func (r *request) listFaults() (*response, error) { return jsonOK(r.sim.faults.List()), nil }
+func listFaults(r *request) (*response, error) { return jsonOK(r.sim.faults.List()), nil }
 
-func (r *request) addFault() (*response, error) {
+func addFault(r *request) (*response, error) {
 	var rule Fault
 	if err := r.decode(&rule); err != nil {
 		return nil, err
@@ -38,12 +38,12 @@ func (r *request) addFault() (*response, error) {
 	return &response{status: http.StatusCreated, json: rule}, nil
 }
 
-func (r *request) clearFaults() (*response, error) {
+func clearFaults(r *request) (*response, error) {
 	r.sim.faults.Clear()
 	return noContent(), nil
 }
 
-func (r *request) removeFault() (*response, error) {
+func removeFault(r *request) (*response, error) {
 	id, err := strconv.Atoi(r.vars["id"])
 	if err != nil || !r.sim.faults.Remove(id) {
 		return nil, refuse(http.StatusNotFound, codeNotFound, "there is no fault rule %s", r.vars["id"])
@@ -51,14 +51,14 @@ func (r *request) removeFault() (*response, error) {
 	return noContent(), nil
 }
 
-func (r *request) resetCounters() (*response, error) {
+func resetCounters(r *request) (*response, error) {
 	r.sim.ResetCounters()
 	return noContent(), nil
 }
 
-func (r *request) listCells() (*response, error) { return jsonOK(r.sim.cellStatuses()), nil }
+func listCells(r *request) (*response, error) { return jsonOK(cellStatuses(r.sim)), nil }
 
-func (s *Simulator) cellStatuses() []CellStatus {
+func cellStatuses(s *Simulator) []CellStatus {
 	out := make([]CellStatus, 0, len(s.cells))
 	for _, c := range s.cells {
 		out = append(out, c.Status())
@@ -74,7 +74,7 @@ type cellCommand struct {
 	NewAuthority bool    `json:"newAuthority"`
 }
 
-func (r *request) commandCell() (*response, error) {
+func commandCell(r *request) (*response, error) {
 	n, err := strconv.Atoi(r.vars["number"])
 	if err != nil || n < 1 || n > len(r.sim.cells) {
 		return nil, refuse(http.StatusNotFound, codeNotFound, "there is no cell %s", r.vars["number"])
@@ -123,7 +123,7 @@ type clockJSON struct {
 	Rate float64 `json:"rate"`
 }
 
-func (s *Simulator) clockJSON() clockJSON {
+func clockStatus(s *Simulator) clockJSON {
 	out := clockJSON{Now: s.clock.Now(), Rate: 1}
 	if c, ok := s.clock.(*SimClock); ok {
 		out.Rate = c.Rate()
@@ -131,10 +131,10 @@ func (s *Simulator) clockJSON() clockJSON {
 	return out
 }
 
-func (r *request) getClock() (*response, error) { return jsonOK(r.sim.clockJSON()), nil }
+func getClock(r *request) (*response, error) { return jsonOK(clockStatus(r.sim)), nil }
 
 // setClock moves the clock and changes its speed.
-func (r *request) setClock() (*response, error) {
+func setClock(r *request) (*response, error) {
 	var in struct {
 		Advance string   `json:"advance"`
 		Rate    *float64 `json:"rate"`
@@ -160,7 +160,7 @@ func (r *request) setClock() (*response, error) {
 		c.SetRate(*in.Rate)
 	}
 	c.Advance(d)
-	return jsonOK(r.sim.clockJSON()), nil
+	return jsonOK(clockStatus(r.sim)), nil
 }
 
 // maxRate is how fast a clock may go: more than a day in a second.

@@ -26,7 +26,7 @@ type taskJSON struct {
 	Error                string `json:",omitempty"`
 }
 
-func (r *request) getState() (*response, error) { return jsonOK(controlState(r.sim.State())), nil }
+func getState(r *request) (*response, error) { return jsonOK(controlState(r.sim.State())), nil }
 
 // controlState is the state without credentials: no passwords, tokens, private keys.
 func controlState(s State) stateJSON {

@@ -21,7 +21,7 @@ func dfwSettings() []*setting {
 	return []*setting{
 		{path: dfwPath, kind: "dfwPolicies", title: "Distributed Firewall", place: onGroup, prepare: prepareDFW, show: showDFW},
 		{path: dfwDefaultPath, kind: "dfwPolicy", title: "Distributed Firewall Policy", place: onGroup, show: func(r *request, p place, out map[string]any) {
-			r.dfwPolicyJSON(p, out)
+			dfwPolicyJSON(r, p, out)
 		}, initial: always(map[string]any{"enabled": true})},
 		{path: dfwRulesPath, kind: "dfwRules", title: "Distributed Firewall Rules", place: onGroup, prepare: prepareDFWRules, show: showDFWRules},
 	}
@@ -29,24 +29,24 @@ func dfwSettings() []*setting {
 
 func dfwRoutes(add addRoute) {
 	one := dfwRulesPath + "/{rule}"
-	add("GET", "/cloudapi/"+one, (*request).getDFWRule, latencyCloudAPI)
-	add("PUT", "/cloudapi/"+one, (*request).putDFWRule, latencyWrite)
-	add("DELETE", "/cloudapi/"+one, (*request).deleteDFWRule, latencyWrite)
+	add("GET", "/cloudapi/"+one, getDFWRule, latencyCloudAPI)
+	add("PUT", "/cloudapi/"+one, putDFWRule, latencyWrite)
+	add("DELETE", "/cloudapi/"+one, deleteDFWRule, latencyWrite)
 }
 
 // prepareDFW switches the firewall; while its policy is on it cannot be switched off.
 func prepareDFW(r *request, body map[string]any) error {
 	_, g := r.sim.store.group(bare(r.vars["group"]))
 	on, _ := body["enabled"].(bool)
-	if !on && g.Firewall && r.policyOn(g.ID) {
+	if !on && g.Firewall && dfwPolicyOn(r, g.ID) {
 		return badRequest("The distributed firewall cannot be disabled while its default policy is enabled.")
 	}
 	g.Firewall = on
 	return nil
 }
 
-// policyOn says whether the default policy of a group is enabled.
-func (r *request) policyOn(group string) bool {
+// dfwPolicyOn says whether the default policy of a group is enabled.
+func dfwPolicyOn(r *request, group string) bool {
 	for _, d := range r.sim.store.documents[dfwDefaultPath] {
 		if d.parent == group {
 			return enabled(d.body)
@@ -61,27 +61,27 @@ func showDFW(r *request, p place, out map[string]any) {
 	out["enabled"], out["defaultPolicy"] = g.Firewall, nil
 	if g.Firewall {
 		policy := map[string]any{"version": map[string]any{"version": 0}}
-		r.dfwPolicyJSON(p, policy)
+		dfwPolicyJSON(r, p, policy)
 		out["defaultPolicy"] = policy
 	}
 }
 
-func (r *request) dfwPolicyJSON(p place, out map[string]any) {
-	out["id"], out["name"], out["description"] = r.policyID(p.parent), "Default", ""
-	out["enabled"] = r.policyOn(p.parent)
+func dfwPolicyJSON(r *request, p place, out map[string]any) {
+	out["id"], out["name"], out["description"] = dfwPolicyID(r, p.parent), "Default", ""
+	out["enabled"] = dfwPolicyOn(r, p.parent)
 }
 
-func (r *request) policyID(group string) string { return r.sim.ids.named("dfwPolicy", group) }
+func dfwPolicyID(r *request, group string) string { return r.sim.ids.named("dfwPolicy", group) }
 
-func (r *request) knownPolicy() error {
-	if id := r.vars["policy"]; id != "default" && id != r.policyID(bare(r.vars["group"])) {
+func knownDFWPolicy(r *request) error {
+	if id := r.vars["policy"]; id != "default" && id != dfwPolicyID(r, bare(r.vars["group"])) {
 		return forbidden("DFW_POLICY_VIEW", id)
 	}
 	return nil
 }
 
 func prepareDFWRules(r *request, body map[string]any) error {
-	if err := r.knownPolicy(); err != nil {
+	if err := knownDFWPolicy(r); err != nil {
 		return err
 	}
 	return prepareRules("values")(r, body)
@@ -89,13 +89,13 @@ func prepareDFWRules(r *request, body map[string]any) error {
 
 func showDFWRules(r *request, p place, out map[string]any) {
 	if out["values"] == nil {
-		out["values"] = []any{r.defaultRule(p.parent)}
+		out["values"] = []any{defaultDFWRule(r, p.parent)}
 	}
 	delete(out, "version")
 }
 
-// defaultRule is the rule every policy begins with.
-func (r *request) defaultRule(group string) map[string]any {
+// defaultDFWRule is the rule every policy begins with.
+func defaultDFWRule(r *request, group string) map[string]any {
 	name := group
 	if _, g := r.sim.store.group(group); g != nil {
 		name = g.Name
@@ -108,12 +108,12 @@ func (r *request) defaultRule(group string) map[string]any {
 }
 
 // dfwRules are the rules of the group in the path, with the setting they are in.
-func (r *request) dfwRules() (*setting, []any, error) {
+func dfwRules(r *request) (*setting, []any, error) {
 	all := dfwSettings()
 	x := all[len(all)-1]
 	p, err := x.place(r)
 	if err == nil {
-		err = r.knownPolicy()
+		err = knownDFWPolicy(r)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -125,17 +125,17 @@ func (r *request) dfwRules() (*setting, []any, error) {
 }
 
 // dfwRule finds the rule in the path among its policy's.
-func (r *request) dfwRule() (x *setting, values []any, at int, err error) {
-	if x, values, err = r.dfwRules(); err != nil {
+func dfwRule(r *request) (x *setting, values []any, at int, err error) {
+	if x, values, err = dfwRules(r); err != nil {
 		return nil, nil, 0, err
 	}
-	at, err = r.ruleIndex(values)
+	at, err = dfwRuleIndex(r, values)
 	x.prepare = nil // one rule changes; the others keep their versions
 	return x, values, at, err
 }
 
-// ruleIndex finds the rule in the path among rules of any firewall.
-func (r *request) ruleIndex(rules []any) (int, error) {
+// dfwRuleIndex finds the rule in the path among rules of any firewall.
+func dfwRuleIndex(r *request, rules []any) (int, error) {
 	i := slices.IndexFunc(rules, func(v any) bool {
 		m, _ := v.(map[string]any)
 		return text(m, "id") == r.vars["rule"]
@@ -146,16 +146,16 @@ func (r *request) ruleIndex(rules []any) (int, error) {
 	return i, nil
 }
 
-func (r *request) getDFWRule() (*response, error) {
-	_, values, at, err := r.dfwRule()
+func getDFWRule(r *request) (*response, error) {
+	_, values, at, err := dfwRule(r)
 	if err != nil {
 		return nil, err
 	}
 	return jsonOK(values[at]), nil
 }
 
-func (r *request) putDFWRule() (*response, error) {
-	x, values, at, err := r.dfwRule()
+func putDFWRule(r *request) (*response, error) {
+	x, values, at, err := dfwRule(r)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func (r *request) putDFWRule() (*response, error) {
 		return nil, err
 	}
 	rule["id"] = r.vars["rule"]
-	if err := r.prepareRule(rule); err != nil {
+	if err := prepareFirewallRule(r, rule); err != nil {
 		return nil, err
 	}
 	values = slices.Clone(values)
@@ -172,8 +172,8 @@ func (r *request) putDFWRule() (*response, error) {
 	return x.change(r, map[string]any{"values": values})
 }
 
-func (r *request) deleteDFWRule() (*response, error) {
-	x, values, at, err := r.dfwRule()
+func deleteDFWRule(r *request) (*response, error) {
+	x, values, at, err := dfwRule(r)
 	if err != nil {
 		return nil, err
 	}

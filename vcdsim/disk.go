@@ -9,16 +9,16 @@ import (
 )
 
 func diskRoutes(add addRoute) {
-	add("POST", "/api/vdc/{id}/disk", (*request).createDisk, latencyWrite)
-	add("GET", "/api/disk/{disk}", (*request).getDisk, latencyLegacy)
-	add("PUT", "/api/disk/{disk}", (*request).putDisk, latencyWrite)
-	add("DELETE", "/api/disk/{disk}", (*request).deleteDisk, latencyWrite)
-	add("GET", "/api/disk/{disk}/attachedVms", (*request).attachedVMs, latencyLegacy)
+	add("POST", "/api/vdc/{id}/disk", createDisk, latencyWrite)
+	add("GET", "/api/disk/{disk}", getDisk, latencyLegacy)
+	add("PUT", "/api/disk/{disk}", putDisk, latencyWrite)
+	add("DELETE", "/api/disk/{disk}", deleteDisk, latencyWrite)
+	add("GET", "/api/disk/{disk}/attachedVms", attachedVMs, latencyLegacy)
 }
 
 func (d *Disk) entity() Entity { return Entity{"disk", d.ID, d.Name} }
 
-func (r *request) diskByID(id string) (*Disk, error) {
+func diskByID(r *request, id string) (*Disk, error) {
 	d := r.sim.store.disks[bare(id)]
 	if d == nil || !r.sees(d.OrgID) {
 		// Clients tell a disk that is gone by these words.
@@ -27,15 +27,15 @@ func (r *request) diskByID(id string) (*Disk, error) {
 	return d, nil
 }
 
-func (r *request) idleDisk(id string) (*Disk, error) {
-	d, err := r.diskByID(id)
+func idleDisk(r *request, id string) (*Disk, error) {
+	d, err := diskByID(r, id)
 	if err != nil {
 		return nil, err
 	}
-	return d, r.sim.busyCheck(d.ID)
+	return d, r.sim.tasks.busyCheck(d.ID)
 }
 
-func (r *request) diskNode(d *Disk) *xmltree.Node {
+func diskNode(r *request, d *Disk) *xmltree.Node {
 	A := xmltree.A
 	path := "/api/disk/" + d.ID
 	n := r.entity("Disk", "disk", d.ID, d.Name, A("status", int(d.Status)), A("sizeMb", d.SizeMiB), A("busType", d.BusType),
@@ -47,13 +47,13 @@ func (r *request) diskNode(d *Disk) *xmltree.Node {
 	}
 	n.Add([]*xmltree.Node{
 		r.link("down", path+"/attachedVms", mime("vms")), r.link("down", path+"/metadata", mime("metadata")),
-		xmltree.T("Description", d.Description), r.tasksNode(d.ID), r.profileRef("StorageProfile", d.StorageProfileID), r.ownerNode(d.OwnerID, r.sim.store.user(d.OrgID, d.OwnerID)),
+		xmltree.T("Description", d.Description), tasksNode(r, d.ID), profileRef(r, "StorageProfile", d.StorageProfileID), ownerNode(r, d.OwnerID, r.sim.store.user(d.OrgID, d.OwnerID)),
 	})
 	return n
 }
 
 // readDisk reads the Disk element of a request into d. The size comes in MB, or in bytes from older clients.
-func (r *request) readDisk(vdc *VDC, n *xmltree.Node, d *Disk) error {
+func readDisk(r *request, vdc *VDC, n *xmltree.Node, d *Disk) error {
 	if n == nil || n.Attr("name") == "" {
 		return badRequest("Bad request - the disk has no name.")
 	}
@@ -71,7 +71,7 @@ func (r *request) readDisk(vdc *VDC, n *xmltree.Node, d *Disk) error {
 	}
 	d.SizeMiB = size
 	if ref := n.At("StorageProfile"); ref != nil && ref.Attr("href") != "" {
-		if d.StorageProfileID, err = r.readProfile(vdc, ref); err != nil {
+		if d.StorageProfileID, err = readProfile(r, vdc, ref); err != nil {
 			return err
 		}
 	}
@@ -112,8 +112,8 @@ func orElse(value, other string) string {
 	return value
 }
 
-func (r *request) createDisk() (*response, error) {
-	org, vdc, err := r.ownVDC()
+func createDisk(r *request) (*response, error) {
+	org, vdc, err := ownVDC(r)
 	if err != nil {
 		return nil, err
 	}
@@ -128,24 +128,24 @@ func (r *request) createDisk() (*response, error) {
 		SharingType: readSharing(n), Metadata: map[string]Metadata{},
 	}
 	d.UUID = r.sim.ids.named("diskUUID", d.ID)
-	if err := r.readDisk(vdc, n, d); err != nil {
+	if err := readDisk(r, vdc, n, d); err != nil {
 		return nil, err
 	}
 	r.sim.store.disks[d.ID] = d
-	r.sim.startTask(r, Work{Op: opCreateDisk, Disk: d.ID}, d.entity(), []string{d.ID})
-	return &response{status: http.StatusCreated, xml: r.diskNode(d), header: map[string]string{"Location": r.href("disk", d.ID)}}, nil
+	r.sim.tasks.start(r, Work{Op: opCreateDisk, Disk: d.ID}, d.entity(), []string{d.ID})
+	return &response{status: http.StatusCreated, xml: diskNode(r, d), header: map[string]string{"Location": r.href("disk", d.ID)}}, nil
 }
 
-func (r *request) getDisk() (*response, error) {
-	d, err := r.diskByID(r.vars["disk"])
+func getDisk(r *request) (*response, error) {
+	d, err := diskByID(r, r.vars["disk"])
 	if err != nil {
 		return nil, err
 	}
-	return xmlOK(r.diskNode(d)), nil
+	return xmlOK(diskNode(r, d)), nil
 }
 
-func (r *request) putDisk() (*response, error) {
-	d, err := r.idleDisk(r.vars["disk"])
+func putDisk(r *request) (*response, error) {
+	d, err := idleDisk(r, r.vars["disk"])
 	if err != nil {
 		return nil, err
 	}
@@ -156,51 +156,51 @@ func (r *request) putDisk() (*response, error) {
 	if len(d.AttachedTo) > 0 {
 		return nil, badRequest("The disk %q is attached to a VM and cannot be changed.", d.Name)
 	}
-	vdc, err := r.vdcOf(d.VDCID)
+	vdc, err := vdcByID(r, d.VDCID)
 	if err != nil {
 		return nil, err
 	}
 	spec := *d
-	if err := r.readDisk(vdc, tree, &spec); err != nil {
+	if err := readDisk(r, vdc, tree, &spec); err != nil {
 		return nil, err
 	}
-	return r.accepted(r.sim.startTask(r, Work{Op: opUpdateDisk, Disk: d.ID, DiskSpec: &spec}, d.entity(), []string{d.ID})), nil
+	return r.accepted(r.sim.tasks.start(r, Work{Op: opUpdateDisk, Disk: d.ID, DiskSpec: &spec}, d.entity(), []string{d.ID})), nil
 }
 
-func (r *request) deleteDisk() (*response, error) {
-	d, err := r.idleDisk(r.vars["disk"])
+func deleteDisk(r *request) (*response, error) {
+	d, err := idleDisk(r, r.vars["disk"])
 	if err != nil {
 		return nil, err
 	}
 	if len(d.AttachedTo) > 0 {
-		return nil, badRequest("The disk %q cannot be deleted: it is attached to VM %q.", d.Name, r.sim.vmName(d.AttachedTo[0]))
+		return nil, badRequest("The disk %q cannot be deleted: it is attached to VM %q.", d.Name, r.sim.vms.name(d.AttachedTo[0]))
 	}
-	return r.accepted(r.sim.startTask(r, Work{Op: opDeleteDisk, Disk: d.ID}, d.entity(), []string{d.ID})), nil
+	return r.accepted(r.sim.tasks.start(r, Work{Op: opDeleteDisk, Disk: d.ID}, d.entity(), []string{d.ID})), nil
 }
 
-func (s *Simulator) vmName(id string) string {
-	if vm := s.store.vms[id]; vm != nil {
+func (m *vms) name(id string) string {
+	if vm := m.sim.store.vms[id]; vm != nil {
 		return vm.Name
 	}
 	return id
 }
 
-func (r *request) attachedVMs() (*response, error) {
-	d, err := r.diskByID(r.vars["disk"])
+func attachedVMs(r *request) (*response, error) {
+	d, err := diskByID(r, r.vars["disk"])
 	if err != nil {
 		return nil, err
 	}
 	n := xmltree.New("Vms", namespaces(), xmltree.A("href", r.href("disk", d.ID)+"/attachedVms"), xmltree.A("type", mime("vms")))
 	for _, id := range d.AttachedTo {
-		n.Add(xmltree.New("VmReference", xmltree.A("href", r.href("vm", id)), xmltree.A("id", URN("vm", id)), xmltree.A("name", r.sim.vmName(id)),
+		n.Add(xmltree.New("VmReference", xmltree.A("href", r.href("vm", id)), xmltree.A("id", URN("vm", id)), xmltree.A("name", r.sim.vms.name(id)),
 			xmltree.A("type", mime("vm"))))
 	}
 	return xmlOK(n), nil
 }
 
 // diskParam reads which disk an attach or detach is about.
-func (r *request) diskParam() (*VM, *Disk, error) {
-	vm, err := r.idleVM()
+func diskParam(r *request) (*VM, *Disk, error) {
+	vm, err := idleVM(r)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -208,41 +208,41 @@ func (r *request) diskParam() (*VM, *Disk, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	d, err := r.idleDisk(bare(tree.At("Disk").Attr("href")))
+	d, err := idleDisk(r, bare(tree.At("Disk").Attr("href")))
 	return vm, d, err
 }
 
-func (r *request) attach() (*response, error) {
-	vm, d, err := r.diskParam()
+func attachDisk(r *request) (*response, error) {
+	vm, d, err := diskParam(r)
 	if err != nil {
 		return nil, err
 	}
 	if n := len(d.AttachedTo); n > 0 && (!d.shared() || slices.Contains(d.AttachedTo, vm.ID)) {
-		return nil, badRequest("The disk %q is already attached to VM %q.", d.Name, r.sim.vmName(d.AttachedTo[n-1]))
+		return nil, badRequest("The disk %q is already attached to VM %q.", d.Name, r.sim.vms.name(d.AttachedTo[n-1]))
 	}
 	if v := r.sim.store.vapps[vm.VAppID]; v.VDCID != d.VDCID {
 		return nil, badRequest("The disk %q and the VM %q are not in the same VDC.", d.Name, vm.Name)
 	}
-	return r.moveDisk(opAttach, vm, d)
+	return moveDisk(r, opAttach, vm, d)
 }
 
-func (r *request) detach() (*response, error) {
-	vm, d, err := r.diskParam()
+func detachDisk(r *request) (*response, error) {
+	vm, d, err := diskParam(r)
 	if err != nil {
 		return nil, err
 	}
 	if !slices.Contains(d.AttachedTo, vm.ID) {
 		return nil, badRequest("The disk %q is not attached to VM %q.", d.Name, vm.Name)
 	}
-	return r.moveDisk(opDetach, vm, d)
+	return moveDisk(r, opDetach, vm, d)
 }
 
-func (r *request) moveDisk(op string, vm *VM, d *Disk) (*response, error) {
+func moveDisk(r *request, op string, vm *VM, d *Disk) (*response, error) {
 	w := Work{Op: op, VM: vm.ID, VApp: vm.VAppID, Disk: d.ID}
-	return r.accepted(r.sim.startTask(r, w, vm.entity(), append(r.sim.vmLocks(vm), d.ID))), nil
+	return r.accepted(r.sim.tasks.start(r, w, vm.entity(), append(r.sim.vms.locks(vm), d.ID))), nil
 }
 
-func (s *Simulator) commitAttach(t *Task) error {
+func commitAttach(s *Simulator, t *Task) error {
 	vm, d := s.store.vms[t.Work.VM], s.store.disks[t.Work.Disk]
 	if vm == nil || d == nil {
 		return gone("disk", t.Work.Disk)
@@ -253,7 +253,7 @@ func (s *Simulator) commitAttach(t *Task) error {
 	return nil
 }
 
-func (s *Simulator) commitDetach(t *Task) error {
+func commitDetach(s *Simulator, t *Task) error {
 	vm, d := s.store.vms[t.Work.VM], s.store.disks[t.Work.Disk]
 	if vm == nil || d == nil {
 		return gone("disk", t.Work.Disk)
@@ -264,7 +264,7 @@ func (s *Simulator) commitDetach(t *Task) error {
 }
 
 // commitDisk ends the creation or change of a disk.
-func (s *Simulator) commitDisk(t *Task) error {
+func commitDisk(s *Simulator, t *Task) error {
 	d := s.store.disks[t.Work.Disk]
 	if d == nil {
 		return gone("disk", t.Work.Disk)
@@ -276,7 +276,7 @@ func (s *Simulator) commitDisk(t *Task) error {
 	return nil
 }
 
-func (s *Simulator) commitDeleteDisk(t *Task) error {
+func commitDeleteDisk(s *Simulator, t *Task) error {
 	delete(s.store.disks, t.Work.Disk)
 	return nil
 }

@@ -24,8 +24,8 @@ const (
 )
 
 // realization is the state of an entity: a task that makes or changes it may be running.
-func (s *Simulator) realization(id string, failed bool) string {
-	t := s.store.tasks[s.store.locks[id]]
+func (ts *tasks) realization(id string, failed bool) string {
+	t := ts.sim.store.tasks[ts.sim.store.locks[id]]
 	switch {
 	case t != nil && t.makes(id):
 		return statePending
@@ -43,9 +43,9 @@ func (t *Task) makes(id string) bool {
 }
 
 // balancing is the state of what a gateway's load balancer has.
-func (s *Simulator) balancing(d *document) string {
-	state := s.realization(bare(d.id()), d.failed)
-	if state == stateRealized && s.assume.BusyGatewayConfiguresAll && s.busy(d.parent) {
+func (lb *loadBalancing) balancing(d *document) string {
+	state := lb.sim.tasks.realization(bare(d.id()), d.failed)
+	if state == stateRealized && lb.sim.assume.BusyGatewayConfiguresAll && lb.sim.tasks.busy(d.parent) {
 		return stateConfiguring
 	}
 	return state
@@ -97,16 +97,16 @@ func (c *collection) checked(r *request, body map[string]any, old *document) (pl
 	if err := withinSizes(r.sim.assume, body); err != nil {
 		return p, err
 	}
-	return p, r.sim.busyWith(p, old)
+	return p, r.sim.tasks.busyWith(p, old)
 }
 
 // busyWith refuses while what a place is busy with, or the document itself, has a task.
-func (s *Simulator) busyWith(p place, d *document) error {
+func (ts *tasks) busyWith(p place, d *document) error {
 	ids := p.locks
 	if d != nil {
 		ids = append(slices.Clone(ids), bare(d.id()))
 	}
-	return s.busyCheck(ids...)
+	return ts.busyCheck(ids...)
 }
 
 func (c *collection) createByTask(r *request, body map[string]any) (*response, error) {
@@ -119,7 +119,7 @@ func (c *collection) createByTask(r *request, body map[string]any) (*response, e
 	if body["id"] = URN(c.kind, id); c.bare {
 		body["id"] = id
 	}
-	d := r.sim.addDocument(c.path, p.orgID, body)
+	d := r.sim.store.documents.add(c.path, p.orgID, body)
 	d.parent = p.parent
 	return r.accepted(c.task(r, "create", d, p, nil)), nil
 }
@@ -137,7 +137,7 @@ func (c *collection) removeByTask(r *request, d *document) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.busyWith(p, d); err != nil {
+	if err := r.sim.tasks.busyWith(p, d); err != nil {
 		return nil, err
 	}
 	return r.accepted(c.task(r, "delete", d, p, nil)), nil
@@ -148,9 +148,9 @@ func (c *collection) task(r *request, verb string, d *document, p place, body ma
 	w := Work{Op: verb + " " + c.path, Document: d.id(), Body: body, Creates: verb == "create"}
 	owner := Entity{c.kind, bare(d.id()), cmp.Or(text(d.body, "name"), d.id())}
 	if c.anonymous {
-		owner = Entity{"gateway", p.parent, r.sim.gatewayName(p.parent)}
+		owner = Entity{"gateway", p.parent, r.sim.edges.name(p.parent)}
 	}
-	return r.sim.startTask(r, w, owner, append(slices.Clone(p.locks), bare(d.id())))
+	return r.sim.tasks.start(r, w, owner, append(slices.Clone(p.locks), bare(d.id())))
 }
 
 // documentOperations are the operations of all collections whose changes are tasks.
@@ -176,9 +176,9 @@ func networkOperation(verb, kind, title string, run func(*Simulator, *Task) erro
 	}
 }
 
-// document finds what a task works on.
-func (s *store) document(path, id string) *document {
-	for _, d := range s.documents[path] {
+// find finds what a task works on.
+func (ds documents) find(path, id string) *document {
+	for _, d := range ds[path] {
 		if d.id() == id {
 			return d
 		}
@@ -187,7 +187,7 @@ func (s *store) document(path, id string) *document {
 }
 
 func (c *collection) commitCreate(s *Simulator, t *Task) error {
-	d := s.store.document(c.path, t.Work.Document)
+	d := s.store.documents.find(c.path, t.Work.Document)
 	if d == nil {
 		return gone(c.title, t.Work.Document)
 	}
@@ -196,7 +196,7 @@ func (c *collection) commitCreate(s *Simulator, t *Task) error {
 }
 
 func (c *collection) commitUpdate(s *Simulator, t *Task) error {
-	d := s.store.document(c.path, t.Work.Document)
+	d := s.store.documents.find(c.path, t.Work.Document)
 	if d == nil {
 		return gone(c.title, t.Work.Document)
 	}
@@ -214,25 +214,25 @@ func (c *collection) finished(s *Simulator, d *document) {
 }
 
 func (c *collection) commitRemove(s *Simulator, t *Task) error {
-	d := s.store.document(c.path, t.Work.Document)
+	d := s.store.documents.find(c.path, t.Work.Document)
 	if d == nil {
 		return gone(c.title, t.Work.Document)
 	}
-	s.store.removeDocument(c.path, d)
+	s.store.documents.remove(c.path, d)
 	return nil
 }
 
 // failDocument notes that the creation of a document or network failed.
-func (s *Simulator) failDocument(t *Task) {
+func failDocument(s *Simulator, t *Task) {
 	if !t.Work.Creates {
 		return
 	}
 	_, path, _ := strings.Cut(t.Work.Op, " ")
-	if d := s.store.document(path, t.Work.Document); d != nil {
+	if d := s.store.documents.find(path, t.Work.Document); d != nil {
 		d.failed = true
 		return
 	}
-	s.failNetwork(t.Owner.ID)
+	failNetwork(s, t.Owner.ID)
 }
 
 // members are the ids in a list of references.

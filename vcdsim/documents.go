@@ -190,13 +190,16 @@ func (c *collection) create(r *request) (*response, error) {
 	} else {
 		body["id"] = URN(c.kind, r.sim.ids.next(c.kind))
 	}
-	d := r.sim.addDocument(c.path, r.tenant(), body)
+	d := r.sim.store.documents.add(c.path, r.tenant(), body)
 	return &response{status: http.StatusCreated, json: c.shown(r, d), header: map[string]string{"Location": r.base() + "/cloudapi/" + c.path + "/" + d.id()}}, nil
 }
 
-func (s *Simulator) addDocument(path, orgID string, body map[string]any) *document {
+// documents are the documents of cloudapi by path, oldest first.
+type documents map[string][]*document
+
+func (ds documents) add(path, orgID string, body map[string]any) *document {
 	d := &document{orgID: orgID, body: body, version: 1, refs: map[string][]string{}}
-	s.store.documents[path] = append(s.store.documents[path], d)
+	ds[path] = append(ds[path], d)
 	return d
 }
 
@@ -308,10 +311,10 @@ func (c *collection) remove(r *request) (*response, error) {
 	if c.title != "" {
 		return c.removeByTask(r, d)
 	}
-	r.sim.store.removeDocument(c.path, d)
+	r.sim.store.documents.remove(c.path, d)
 	return &response{status: http.StatusNoContent}, nil
 }
 
-func (s *store) removeDocument(path string, d *document) {
-	s.documents[path] = slices.DeleteFunc(slices.Clone(s.documents[path]), func(x *document) bool { return x == d })
+func (ds documents) remove(path string, d *document) {
+	ds[path] = slices.DeleteFunc(slices.Clone(ds[path]), func(x *document) bool { return x == d })
 }

@@ -115,36 +115,36 @@ func (s *Simulator) replace(fresh *store, next *ids) {
 	fresh.alarmCount = max(fresh.alarmCount, s.store.alarmCount)
 	old := s.store
 	s.store, s.ids = fresh, next
-	s.restoreGuests(old)
-	s.rearm()
+	s.guests.restore(old)
+	s.alarms.rearm()
 	s.settle()
 }
 
-// restoreGuests lets what runs in the VMs follow: guests of VMs that are lost end, those of VMs that are on in the dump
+// restore lets what runs in the VMs follow: guests of VMs that are lost end, those of VMs that are on in the dump
 // and were not now boot.
-func (s *Simulator) restoreGuests(old *store) {
+func (g *guests) restore(old *store) {
 	for _, vm := range sorted(old.vms) {
-		if s.store.vms[vm.ID] == nil {
-			s.tellGuest(vm.ID, Guest.Delete)
-			delete(s.queues, vm.ID)
+		if g.sim.store.vms[vm.ID] == nil {
+			g.notify(vm.ID, Guest.Delete)
+			delete(g.queues, vm.ID)
 		}
 	}
-	if s.guest == nil {
+	if g.guest == nil {
 		return
 	}
-	for _, vm := range sorted(s.store.vms) {
-		s.restoreGuest(vm, old.vms[vm.ID])
+	for _, vm := range sorted(g.sim.store.vms) {
+		g.restoreOne(vm, old.vms[vm.ID])
 	}
 }
 
-// restoreGuest lets the guest of one VM follow; was is the VM before, nil if there was none.
-func (s *Simulator) restoreGuest(vm, was *VM) {
+// restoreOne lets the guest of one VM follow; was is the VM before, nil if there was none.
+func (g *guests) restoreOne(vm, was *VM) {
 	if was != nil {
 		if was.Status == vm.Status && was.Boot.Generation == vm.Boot.Generation {
 			return
 		}
 		if was.Status == PoweredOn {
-			s.tellGuest(vm.ID, Guest.PowerOff)
+			g.notify(vm.ID, Guest.PowerOff)
 		}
 	}
 	if vm.Status != PoweredOn || !vm.Boot.Due.IsZero() {
@@ -153,5 +153,5 @@ func (s *Simulator) restoreGuest(vm, was *VM) {
 	if was != nil {
 		vm.Boot.Generation = max(vm.Boot.Generation, was.Boot.Generation)
 	}
-	s.boot(vm)
+	g.boot(vm)
 }

@@ -9,12 +9,12 @@ import (
 const edgePath = "/cloudapi/1.0.0/edgeGateways"
 
 func edgeRoutes(add addRoute) {
-	add("GET", edgePath, (*request).listEdges, latencyCloudAPI)
-	add("POST", edgePath, (*request).createEdge, latencyWrite)
-	add("GET", edgePath+"/{id}", (*request).getEdge, latencyCloudAPI)
-	add("PUT", edgePath+"/{id}", (*request).putEdge, latencyWrite)
-	add("DELETE", edgePath+"/{id}", (*request).deleteEdge, latencyWrite)
-	add("GET", edgePath+"/{id}/usedIpAddresses", (*request).listUsed, latencyCloudAPI)
+	add("GET", edgePath, listEdges, latencyCloudAPI)
+	add("POST", edgePath, createEdge, latencyWrite)
+	add("GET", edgePath+"/{id}", getEdge, latencyCloudAPI)
+	add("PUT", edgePath+"/{id}", putEdge, latencyWrite)
+	add("DELETE", edgePath+"/{id}", deleteEdge, latencyWrite)
+	add("GET", edgePath+"/{id}/usedIpAddresses", listUsed, latencyCloudAPI)
 }
 
 // gateway finds an edge gateway with where it is; all are nil if there is none.
@@ -32,15 +32,18 @@ func (s *store) gateway(id string) (*Org, *VDC, *EdgeGateway) {
 	return nil, nil, nil
 }
 
-func (s *Simulator) gatewayName(id string) string {
-	if _, _, g := s.store.gateway(id); g != nil {
+// edgeGateways computes the uplinks of edge gateways and the addresses they use.
+type edgeGateways struct{ sim *Simulator }
+
+func (eg *edgeGateways) name(id string) string {
+	if _, _, g := eg.sim.store.gateway(id); g != nil {
 		return g.Name
 	}
 	return ""
 }
 
-// edge finds the gateway with an id the caller may see.
-func (r *request) edge(id string) (*Org, *VDC, *EdgeGateway, error) {
+// edgeByID finds the gateway with an id the caller may see.
+func edgeByID(r *request, id string) (*Org, *VDC, *EdgeGateway, error) {
 	org, vdc, g := r.sim.store.gateway(bare(id))
 	if g == nil || !r.sees(org.ID) {
 		return nil, nil, nil, forbidden("GATEWAY_VIEW", id)
@@ -49,16 +52,16 @@ func (r *request) edge(id string) (*Org, *VDC, *EdgeGateway, error) {
 }
 
 // gatewayPlace is where what a gateway holds is: on it, and it is busy meanwhile.
-func (r *request) gatewayPlace(id string) (place, error) {
-	org, _, g, err := r.edge(id)
+func gatewayPlace(r *request, id string) (place, error) {
+	org, _, g, err := edgeByID(r, id)
 	if err != nil {
 		return place{}, err
 	}
 	return place{org.ID, g.ID, []string{g.ID}}, nil
 }
 
-// ownedBy are the references to the VDC or VDC group that something is in.
-func (r *request) ownedBy(org *Org, vdc *VDC, group string, out map[string]any) {
+// addEdgeOwner are the references to the VDC or VDC group that something is in.
+func addEdgeOwner(r *request, org *Org, vdc *VDC, group string, out map[string]any) {
 	ref := jsonRef("vdc", vdc.ID, vdc.Name)
 	out["orgRef"] = jsonRef("org", org.ID, org.Name)
 	out["orgVdc"], out["ownerRef"] = ref, ref
@@ -67,7 +70,7 @@ func (r *request) ownedBy(org *Org, vdc *VDC, group string, out map[string]any) 
 	}
 }
 
-func (r *request) edgeJSON(org *Org, vdc *VDC, g *EdgeGateway) map[string]any {
+func edgeJSON(r *request, org *Org, vdc *VDC, g *EdgeGateway) map[string]any {
 	s := r.sim
 	networks := 0
 	for i := range org.VDCs {
@@ -90,40 +93,40 @@ func (r *request) edgeJSON(org *Org, vdc *VDC, g *EdgeGateway) map[string]any {
 	uplinks := []any{}
 	spaces := false
 	for _, u := range g.Uplinks {
-		spaces = spaces || s.usesSpaces(u)
-		uplinks = append(uplinks, r.uplinkJSON(g, u))
+		spaces = spaces || s.edges.usesSpaces(u)
+		uplinks = append(uplinks, uplinkJSON(r, g, u))
 	}
 	maps.Copy(out, map[string]any{
-		"id": URN("gateway", g.ID), "name": g.Name, "description": g.Description, "status": s.realization(g.ID, g.Failed),
+		"id": URN("gateway", g.ID), "name": g.Name, "description": g.Description, "status": s.tasks.realization(g.ID, g.Failed),
 		"edgeGatewayUplinks": uplinks, "orgVdcNetworkCount": networks, "usingIpSpace": spaces,
 		"gatewayBacking": map[string]any{
 			"backingId": s.ids.named("tier1", g.ID), "gatewayType": "NSXT_BACKED",
 			"networkProvider": jsonRef("nsxtmanager", s.ids.named("nsxtmanager", providerNetworks), providerNetworks),
 		},
 	})
-	r.ownedBy(org, vdc, g.Group, out)
+	addEdgeOwner(r, org, vdc, g.Group, out)
 	r.newer("38.0", out, "usingIpSpace", "deploymentMode")
 	return out
 }
 
-func (r *request) listEdges() (*response, error) {
+func listEdges(r *request) (*response, error) {
 	var out []any
-	for _, o := range r.orgs() {
+	for _, o := range visibleOrgs(r) {
 		for v := range o.VDCs {
 			for g := range o.VDCs[v].EdgeGateways {
-				out = append(out, r.edgeJSON(o, &o.VDCs[v], &o.VDCs[v].EdgeGateways[g]))
+				out = append(out, edgeJSON(r, o, &o.VDCs[v], &o.VDCs[v].EdgeGateways[g]))
 			}
 		}
 	}
 	return r.page(out)
 }
 
-func (r *request) getEdge() (*response, error) {
-	org, vdc, g, err := r.edge(r.vars["id"])
+func getEdge(r *request) (*response, error) {
+	org, vdc, g, err := edgeByID(r, r.vars["id"])
 	if err != nil {
 		return nil, err
 	}
-	return jsonOK(r.edgeJSON(org, vdc, g)), nil
+	return jsonOK(edgeJSON(r, org, vdc, g)), nil
 }
 
 // edgeBody is what is read of a gateway.
@@ -164,12 +167,12 @@ func rest(raw []byte, fields []string) map[string]any {
 }
 
 // readEdge reads and checks a gateway that comes in; old is what it replaces, nil for a new one.
-func (r *request) readEdge(old *EdgeGateway) (*VDC, *EdgeGateway, error) {
+func readEdge(r *request, old *EdgeGateway) (*VDC, *EdgeGateway, error) {
 	var body edgeBody
 	if err := r.document(&body); err != nil {
 		return nil, nil, err
 	}
-	_, vdc, group, err := r.ownerOf(owner(body.OwnerRef, body.OrgVdc))
+	_, vdc, group, err := edgeOwner(r, owner(body.OwnerRef, body.OrgVdc))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -184,17 +187,17 @@ func (r *request) readEdge(old *EdgeGateway) (*VDC, *EdgeGateway, error) {
 		return nil, nil, duplicateName(g.Name)
 	}
 	for i, u := range body.Uplinks {
-		uplink, err := r.sim.readUplink(u, old, i == 0)
+		uplink, err := r.sim.edges.readUplink(u, old, i == 0)
 		if err != nil {
 			return nil, nil, err
 		}
 		g.Uplinks = append(g.Uplinks, uplink)
 	}
-	return vdc, g, r.sim.keepsUsed(old, g)
+	return vdc, g, r.sim.edges.keepsUsed(old, g)
 }
 
-// ownerOf finds the VDC that a reference means, or the first of a VDC group, with the id of the group.
-func (r *request) ownerOf(id string) (org *Org, vdc *VDC, group string, err error) {
+// edgeOwner finds the VDC that a reference means, or the first of a VDC group, with the id of the group.
+func edgeOwner(r *request, id string) (org *Org, vdc *VDC, group string, err error) {
 	if org, vdc = r.sim.store.vdc(bare(id)); vdc == nil {
 		if org, vdc = r.sim.store.firstOf(bare(id)); vdc != nil {
 			group = bare(id)
@@ -208,31 +211,31 @@ func (r *request) ownerOf(id string) (org *Org, vdc *VDC, group string, err erro
 
 func (g *EdgeGateway) entity() Entity { return Entity{"gateway", g.ID, g.Name} }
 
-func (r *request) createEdge() (*response, error) {
+func createEdge(r *request) (*response, error) {
 	if err := r.byProvider("GATEWAY_CREATE"); err != nil {
 		return nil, err
 	}
-	vdc, g, err := r.readEdge(nil)
+	vdc, g, err := readEdge(r, nil)
 	if err != nil {
 		return nil, err
 	}
 	g.ID = r.sim.ids.next("gateway")
 	vdc.EdgeGateways = append(vdc.EdgeGateways, *g)
-	return r.accepted(r.sim.startTask(r, Work{Op: "create edgeGateway", Creates: true}, g.entity(), []string{g.ID})), nil
+	return r.accepted(r.sim.tasks.start(r, Work{Op: "create edgeGateway", Creates: true}, g.entity(), []string{g.ID})), nil
 }
 
-func (r *request) putEdge() (*response, error) {
-	_, vdc, g, err := r.edge(r.vars["id"])
+func putEdge(r *request) (*response, error) {
+	_, vdc, g, err := edgeByID(r, r.vars["id"])
 	if err != nil {
 		return nil, err
 	}
 	if err := r.byProvider("GATEWAY_UPDATE"); err != nil {
 		return nil, err
 	}
-	if err := r.sim.busyCheck(g.ID); err != nil {
+	if err := r.sim.tasks.busyCheck(g.ID); err != nil {
 		return nil, err
 	}
-	to, next, err := r.readEdge(g)
+	to, next, err := readEdge(r, g)
 	if err != nil {
 		return nil, err
 	}
@@ -241,15 +244,15 @@ func (r *request) putEdge() (*response, error) {
 		vdc.EdgeGateways = slices.DeleteFunc(vdc.EdgeGateways, func(x EdgeGateway) bool { return x.ID == moved.ID })
 		to.EdgeGateways = append(to.EdgeGateways, moved)
 	}
-	r.sim.moveNetworks(next.ID, next.Group)
-	return r.accepted(r.sim.startTask(r, Work{Op: "update edgeGateway"}, next.entity(), []string{next.ID})), nil
+	r.sim.edges.moveNetworks(next.ID, next.Group)
+	return r.accepted(r.sim.tasks.start(r, Work{Op: "update edgeGateway"}, next.entity(), []string{next.ID})), nil
 }
 
 // moveNetworks takes the networks of a gateway along into a VDC group or out of it.
-func (s *Simulator) moveNetworks(gateway, group string) {
-	for o := range s.store.model.Orgs {
-		for v := range s.store.model.Orgs[o].VDCs {
-			networks := s.store.model.Orgs[o].VDCs[v].Networks
+func (eg *edgeGateways) moveNetworks(gateway, group string) {
+	for o := range eg.sim.store.model.Orgs {
+		for v := range eg.sim.store.model.Orgs[o].VDCs {
+			networks := eg.sim.store.model.Orgs[o].VDCs[v].Networks
 			for n := range networks {
 				if networks[n].Edge == gateway {
 					networks[n].Group = group
@@ -259,15 +262,15 @@ func (s *Simulator) moveNetworks(gateway, group string) {
 	}
 }
 
-func (r *request) deleteEdge() (*response, error) {
-	org, _, g, err := r.edge(r.vars["id"])
+func deleteEdge(r *request) (*response, error) {
+	org, _, g, err := edgeByID(r, r.vars["id"])
 	if err != nil {
 		return nil, err
 	}
 	if err := r.byProvider("GATEWAY_DELETE"); err != nil {
 		return nil, err
 	}
-	if err := r.sim.busyCheck(g.ID); err != nil {
+	if err := r.sim.tasks.busyCheck(g.ID); err != nil {
 		return nil, err
 	}
 	for v := range org.VDCs {
@@ -284,17 +287,17 @@ func (r *request) deleteEdge() (*response, error) {
 			}
 		}
 	}
-	return r.accepted(r.sim.startTask(r, Work{Op: "delete edgeGateway"}, g.entity(), []string{g.ID})), nil
+	return r.accepted(r.sim.tasks.start(r, Work{Op: "delete edgeGateway"}, g.entity(), []string{g.ID})), nil
 }
 
 // commitDeleteEdge removes a gateway and what was on it.
-func (s *Simulator) commitDeleteEdge(t *Task) error {
+func commitDeleteEdge(s *Simulator, t *Task) error {
 	_, vdc, g := s.store.gateway(t.Owner.ID)
 	if g == nil {
 		return gone("edge gateway", t.Owner.ID)
 	}
 	id := g.ID
 	vdc.EdgeGateways = slices.DeleteFunc(vdc.EdgeGateways, func(x EdgeGateway) bool { return x.ID == id })
-	s.forgetOn(id)
+	removeDocumentsOf(s, id)
 	return nil
 }

@@ -10,35 +10,35 @@ const mimeEdge = "application/vnd.vmware.admin.edgeGateway+xml"
 
 // legacyEdgeRoutes are the edge gateways of the legacy API, which only shows them: services on NSX-T are cloudapi's.
 func legacyEdgeRoutes(add addRoute) {
-	add("GET", "/api/admin/edgeGateway/{gateway}", (*request).getLegacyGateway, latencyLegacy)
-	add("GET", "/api/edgeGateway/{gateway}", (*request).getLegacyGateway, latencyLegacy)
+	add("GET", "/api/admin/edgeGateway/{gateway}", getLegacyGateway, latencyLegacy)
+	add("GET", "/api/edgeGateway/{gateway}", getLegacyGateway, latencyLegacy)
 }
 
-func (r *request) edgeHref(id string) string { return r.base() + "/api/admin/edgeGateway/" + id }
+func edgeHref(r *request, id string) string { return r.base() + "/api/admin/edgeGateway/" + id }
 
 // edgeRef is a reference to an edge gateway.
-func (r *request) edgeRef(g *EdgeGateway) *xmltree.Node {
-	return xmltree.New("EdgeGateway", xmltree.A("href", r.edgeHref(g.ID)), xmltree.A("id", URN("gateway", g.ID)), xmltree.A("name", g.Name), xmltree.A("type", mimeEdge))
+func edgeRef(r *request, g *EdgeGateway) *xmltree.Node {
+	return xmltree.New("EdgeGateway", xmltree.A("href", edgeHref(r, g.ID)), xmltree.A("id", URN("gateway", g.ID)), xmltree.A("name", g.Name), xmltree.A("type", mimeEdge))
 }
 
-func (r *request) getLegacyGateway() (*response, error) {
-	_, vdc, g, err := r.edge(r.vars["gateway"])
+func getLegacyGateway(r *request) (*response, error) {
+	_, vdc, g, err := edgeByID(r, r.vars["gateway"])
 	if err != nil {
 		return nil, err
 	}
 	T := xmltree.T
 	interfaces := xmltree.New("GatewayInterfaces")
 	for i, u := range g.Uplinks {
-		interfaces.Add(r.uplinkInterface(u, i == 0))
+		interfaces.Add(uplinkInterface(r, u, i == 0))
 	}
 	for i := range vdc.Networks {
 		if n := &vdc.Networks[i]; n.Edge == g.ID && n.Type == Routed {
-			interfaces.Add(r.networkInterface(n))
+			interfaces.Add(networkInterface(r, n))
 		}
 	}
 	return xmlOK(xmltree.New("EdgeGateway", namespaces(), xmltree.A("status", 1), xmltree.A("name", g.Name), xmltree.A("id", URN("gateway", g.ID)),
-		xmltree.A("href", r.edgeHref(g.ID)), xmltree.A("type", mimeEdge), r.link("up", "/api/admin/vdc/"+vdc.ID, "application/vnd.vmware.admin.vdc+xml"),
-		T("Description", g.Description), r.tasksNode(g.ID),
+		xmltree.A("href", edgeHref(r, g.ID)), xmltree.A("type", mimeEdge), r.link("up", "/api/admin/vdc/"+vdc.ID, "application/vnd.vmware.admin.vdc+xml"),
+		T("Description", g.Description), tasksNode(r, g.ID),
 		xmltree.New("Configuration", T("BackwardCompatibilityMode", false), T("GatewayBackingConfig", "compact"), interfaces,
 			T("HaEnabled", true), T("UseDefaultRouteForDnsRelay", false), T("AdvancedNetworkingEnabled", false), T("DistributedRoutingEnabled", false)))), nil
 }
@@ -50,12 +50,12 @@ func gatewayInterface(name, kind string, network *xmltree.Node, subnets []*xmltr
 		T("ApplyRateLimit", false), T("UseForDefaultRoute", first))
 }
 
-func (r *request) adminNetworkRef(id, name string) *xmltree.Node {
+func adminNetworkRef(r *request, id, name string) *xmltree.Node {
 	return xmltree.New("Network", xmltree.A("href", r.base()+"/api/admin/network/"+id), xmltree.A("id", URN("network", id)), xmltree.A("name", name),
 		xmltree.A("type", "application/vnd.vmware.admin.network+xml"))
 }
 
-func (r *request) uplinkInterface(u Uplink, first bool) *xmltree.Node {
+func uplinkInterface(r *request, u Uplink, first bool) *xmltree.Node {
 	name := u.Network
 	if n := r.sim.store.external(u.Network); n != nil {
 		name = n.Name
@@ -64,11 +64,11 @@ func (r *request) uplinkInterface(u Uplink, first bool) *xmltree.Node {
 	for i, s := range u.Subnets {
 		subnets = append(subnets, participation(s.Gateway, s.Primary, s.Addresses, first && i == 0))
 	}
-	return gatewayInterface(name, "uplink", r.adminNetworkRef(u.Network, name), subnets, first)
+	return gatewayInterface(name, "uplink", adminNetworkRef(r, u.Network, name), subnets, first)
 }
 
-func (r *request) networkInterface(n *Network) *xmltree.Node {
-	return gatewayInterface(n.Name, "internal", r.adminNetworkRef(n.ID, n.Name), []*xmltree.Node{participation(n.Gateway, n.Gateway.Addr(), nil, false)}, false)
+func networkInterface(r *request, n *Network) *xmltree.Node {
+	return gatewayInterface(n.Name, "internal", adminNetworkRef(r, n.ID, n.Name), []*xmltree.Node{participation(n.Gateway, n.Gateway.Addr(), nil, false)}, false)
 }
 
 // participation is what a gateway has of a subnet.

@@ -1,7 +1,7 @@
 package vcdsim
 
 // onGateway is the place of what the variable gateway names.
-func onGateway(r *request) (place, error) { return r.gatewayPlace(r.vars["gateway"]) }
+func onGateway(r *request) (place, error) { return gatewayPlace(r, r.vars["gateway"]) }
 
 func always(body map[string]any) func(*request) map[string]any {
 	return func(*request) map[string]any {
@@ -79,12 +79,12 @@ func prepareQoS(r *request, body map[string]any) error {
 
 // prepareBGP refuses what a gateway that shares its external network cannot do.
 func prepareBGP(r *request, body map[string]any) error {
-	_, _, g, err := r.edge(r.vars["gateway"])
+	_, _, g, err := edgeByID(r, r.vars["gateway"])
 	if err != nil {
 		return err
 	}
 	on, _ := body["enabled"].(bool)
-	if on && len(g.Uplinks) > 0 && !g.Uplinks[0].Dedicated && !r.sim.usesSpaces(g.Uplinks[0]) {
+	if on && len(g.Uplinks) > 0 && !g.Uplinks[0].Dedicated && !r.sim.edges.usesSpaces(g.Uplinks[0]) {
 		return badRequest("BGP can be configured only on an edge gateway that has its external network for itself.")
 	}
 	return nil

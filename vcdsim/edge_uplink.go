@@ -33,15 +33,15 @@ func (s *store) external(id string) *ExternalNetwork {
 	return nil
 }
 
-func (s *Simulator) usesSpaces(u Uplink) bool {
-	e := s.store.external(u.Network)
+func (eg *edgeGateways) usesSpaces(u Uplink) bool {
+	e := eg.sim.store.external(u.Network)
 	return e != nil && e.UsesSpaces
 }
 
 // readUplink gives a gateway addresses as an uplink asks for; old is the gateway as it was. Only the first uplink has a
 // primary address.
-func (s *Simulator) readUplink(body uplinkBody, old *EdgeGateway, first bool) (Uplink, error) {
-	external := s.store.external(bare(body.UplinkID))
+func (eg *edgeGateways) readUplink(body uplinkBody, old *EdgeGateway, first bool) (Uplink, error) {
+	external := eg.sim.store.external(bare(body.UplinkID))
 	if external == nil {
 		return Uplink{}, forbidden("EXTERNAL_NETWORK_VIEW", body.UplinkID)
 	}
@@ -50,17 +50,17 @@ func (s *Simulator) readUplink(body uplinkBody, old *EdgeGateway, first bool) (U
 		return u, nil
 	}
 	for _, in := range body.Subnets.Values {
-		subnet, err := s.readUplinkSubnet(external, in, old)
+		subnet, err := eg.readUplinkSubnet(external, in, old)
 		if err != nil {
 			return u, err
 		}
 		u.Subnets = append(u.Subnets, subnet)
 	}
-	return u, s.settleUplink(external, &u, old, body.QuickAdd, first)
+	return u, eg.settleUplink(external, &u, old, body.QuickAdd, first)
 }
 
 // settleUplink adds the addresses that were asked for by number, and the primary one.
-func (s *Simulator) settleUplink(external *ExternalNetwork, u *Uplink, old *EdgeGateway, more int, first bool) error {
+func (eg *edgeGateways) settleUplink(external *ExternalNetwork, u *Uplink, old *EdgeGateway, more int, first bool) error {
 	primary := slices.ContainsFunc(u.Subnets, func(x UplinkSubnet) bool { return x.Primary.IsValid() })
 	for i := range u.Subnets {
 		sub := &u.Subnets[i]
@@ -69,7 +69,7 @@ func (s *Simulator) settleUplink(external *ExternalNetwork, u *Uplink, old *Edge
 			least = max(1, more)
 		}
 		if least > 0 {
-			got, ok := take(external.pool(sub.Gateway), append(s.handedOut(external.ID, old), sub.Addresses...), least)
+			got, ok := take(external.pool(sub.Gateway), append(eg.handedOut(external.ID, old), sub.Addresses...), least)
 			if !ok {
 				return refuse(400, codeBadRequest, "There are not enough free IP addresses in the external network %q.", external.Name)
 			}
@@ -82,7 +82,7 @@ func (s *Simulator) settleUplink(external *ExternalNetwork, u *Uplink, old *Edge
 	return nil
 }
 
-func (s *Simulator) readUplinkSubnet(external *ExternalNetwork, in uplinkSubnetBody, old *EdgeGateway) (UplinkSubnet, error) {
+func (eg *edgeGateways) readUplinkSubnet(external *ExternalNetwork, in uplinkSubnetBody, old *EdgeGateway) (UplinkSubnet, error) {
 	var out UplinkSubnet
 	subnet, err := external.subnet(in.Gateway)
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *Simulator) readUplinkSubnet(external *ExternalNetwork, in uplinkSubnetB
 		}
 		out.Primary = primary[0].From
 	}
-	taken := s.handedOut(external.ID, old)
+	taken := eg.handedOut(external.ID, old)
 	if in.Auto && in.Total != nil {
 		own := merged(append(old.addressesOf(external.ID, out.Gateway), primary...))
 		if out.Addresses, err = resized(external, own, subnet.Pool, taken, *in.Total); err != nil {
@@ -184,11 +184,11 @@ func (g *EdgeGateway) addressesOf(external string, gateway netip.Prefix) []Range
 }
 
 // handedOut are the addresses of an external network that gateways have, except one of them.
-func (s *Simulator) handedOut(external string, except *EdgeGateway) []Range {
+func (eg *edgeGateways) handedOut(external string, except *EdgeGateway) []Range {
 	var out []Range
-	for o := range s.store.model.Orgs {
-		for v := range s.store.model.Orgs[o].VDCs {
-			for _, g := range s.store.model.Orgs[o].VDCs[v].EdgeGateways {
+	for o := range eg.sim.store.model.Orgs {
+		for v := range eg.sim.store.model.Orgs[o].VDCs {
+			for _, g := range eg.sim.store.model.Orgs[o].VDCs[v].EdgeGateways {
 				if except != nil && g.ID == except.ID {
 					continue
 				}
@@ -206,13 +206,13 @@ func (s *Simulator) handedOut(external string, except *EdgeGateway) []Range {
 }
 
 // keepsUsed refuses to take an address from a gateway that it uses.
-func (s *Simulator) keepsUsed(old, next *EdgeGateway) error {
+func (eg *edgeGateways) keepsUsed(old, next *EdgeGateway) error {
 	if old == nil {
 		return nil
 	}
-	for _, used := range s.usedBy(old) {
+	for _, used := range eg.usedBy(old) {
 		kept := slices.ContainsFunc(next.Uplinks, func(u Uplink) bool {
-			return u.Network == used.network && (s.usesSpaces(u) || slices.ContainsFunc(u.Subnets, func(x UplinkSubnet) bool { return inRanges(x.Addresses, used.address) }))
+			return u.Network == used.network && (eg.usesSpaces(u) || slices.ContainsFunc(u.Subnets, func(x UplinkSubnet) bool { return inRanges(x.Addresses, used.address) }))
 		})
 		if !kept {
 			return refuse(400, "VALIDATION_ERROR", "The IP address %s cannot be deallocated because it is in use (%s).", used.address, used.category)
@@ -221,7 +221,7 @@ func (s *Simulator) keepsUsed(old, next *EdgeGateway) error {
 	return nil
 }
 
-func (r *request) uplinkJSON(g *EdgeGateway, u Uplink) map[string]any {
+func uplinkJSON(r *request, g *EdgeGateway, u Uplink) map[string]any {
 	out := map[string]any{
 		"uplinkId": URN("network", u.Network), "uplinkName": "", "connected": true, "dedicated": u.Dedicated, "vrfLiteBacked": false,
 		"quickAddAllocatedIpCount": nil, "usingIpSpace": false, "backingType": nil,
@@ -233,7 +233,7 @@ func (r *request) uplinkJSON(g *EdgeGateway, u Uplink) map[string]any {
 	values := []any{}
 	for _, sub := range u.Subnets {
 		used := 0
-		for _, x := range r.sim.usedBy(g) {
+		for _, x := range r.sim.edges.usedBy(g) {
 			if x.network == u.Network && sub.Gateway.Masked().Contains(x.address) {
 				used++
 			}

@@ -14,7 +14,7 @@ type usedAddress struct {
 }
 
 // usedBy are the addresses a gateway uses of its uplinks, sorted, each once per category.
-func (s *Simulator) usedBy(g *EdgeGateway) []usedAddress {
+func (eg *edgeGateways) usedBy(g *EdgeGateway) []usedAddress {
 	var out []usedAddress
 	for _, u := range g.Uplinks {
 		for _, sub := range u.Subnets {
@@ -23,16 +23,16 @@ func (s *Simulator) usedBy(g *EdgeGateway) []usedAddress {
 			}
 		}
 	}
-	for _, d := range s.store.on(g.ID, natPath) {
+	for _, d := range eg.sim.store.documents.on(g.ID, natPath) {
 		category := "DNAT"
 		if strings.HasSuffix(text(d.body, "type"), "SNAT") {
 			category = "SNAT"
 		}
-		out = append(out, s.uses(g, text(d.body, "externalAddresses"), category)...)
+		out = append(out, eg.uses(g, text(d.body, "externalAddresses"), category)...)
 	}
-	for _, d := range s.store.on(g.ID, servicePath) {
+	for _, d := range eg.sim.store.documents.on(g.ID, servicePath) {
 		for _, vip := range virtualIPs(d.body) {
-			out = append(out, s.uses(g, vip, "Load_Balancer")...)
+			out = append(out, eg.uses(g, vip, "Load_Balancer")...)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b usedAddress) int {
@@ -42,15 +42,15 @@ func (s *Simulator) usedBy(g *EdgeGateway) []usedAddress {
 }
 
 // on are the documents of a path that belong to something.
-func (s *store) on(parent, path string) []*document {
-	return slices.DeleteFunc(slices.Clone(s.documents[path]), func(d *document) bool { return d.parent != parent })
+func (ds documents) on(parent, path string) []*document {
+	return slices.DeleteFunc(slices.Clone(ds[path]), func(d *document) bool { return d.parent != parent })
 }
 
 // uses are the addresses in a text that are to outside.
-func (s *Simulator) uses(g *EdgeGateway, text, category string) []usedAddress {
+func (eg *edgeGateways) uses(g *EdgeGateway, text, category string) []usedAddress {
 	var out []usedAddress
 	for _, a := range parseAddresses(text) {
-		if network, ok := s.outside(g, a); ok {
+		if network, ok := eg.outside(g, a); ok {
 			out = append(out, usedAddress{a, category, network})
 		}
 	}
@@ -58,14 +58,14 @@ func (s *Simulator) uses(g *EdgeGateway, text, category string) []usedAddress {
 }
 
 // outside finds the external network whose address this is.
-func (s *Simulator) outside(g *EdgeGateway, a netip.Addr) (string, bool) {
+func (eg *edgeGateways) outside(g *EdgeGateway, a netip.Addr) (string, bool) {
 	for _, u := range g.Uplinks {
 		for _, sub := range u.Subnets {
 			if sub.Gateway.Masked().Contains(a) {
 				return u.Network, true
 			}
 		}
-		if s.usesSpaces(u) && slices.ContainsFunc(s.spacesOf(u.Network), func(p *IPSpace) bool { return inRanges(p.Ranges, a) || p.hasPrefix(a) }) {
+		if eg.usesSpaces(u) && slices.ContainsFunc(eg.sim.spaces.of(u.Network), func(p *IPSpace) bool { return inRanges(p.Ranges, a) || p.hasPrefix(a) }) {
 			return u.Network, true
 		}
 	}
@@ -93,13 +93,13 @@ func parseAddresses(text string) []netip.Addr {
 	return out
 }
 
-func (r *request) listUsed() (*response, error) {
-	_, _, g, err := r.edge(r.vars["id"])
+func listUsed(r *request) (*response, error) {
+	_, _, g, err := edgeByID(r, r.vars["id"])
 	if err != nil {
 		return nil, err
 	}
 	var out []any
-	for _, u := range r.sim.usedBy(g) {
+	for _, u := range r.sim.edges.usedBy(g) {
 		name := ""
 		if e := r.sim.store.external(u.network); e != nil {
 			name = e.Name
@@ -111,17 +111,17 @@ func (r *request) listUsed() (*response, error) {
 
 // ownAddress refuses addresses to outside that the gateway's organisation has not allocated from an IP Space, or that its
 // gateway does not have of its external network. Addresses to inside are anybody's.
-func (r *request) ownAddress(gateway, text string) error {
-	org, _, g, err := r.edge(gateway)
+func ownAddress(r *request, gateway, text string) error {
+	org, _, g, err := edgeByID(r, gateway)
 	if err != nil {
 		return err
 	}
 	for _, a := range parseAddresses(text) {
 		for _, u := range g.Uplinks {
-			if err := r.sim.allocatedTo(org, u, a); err != nil {
+			if err := r.sim.edges.allocatedTo(org, u, a); err != nil {
 				return err
 			}
-			if err := r.sim.suballocatedTo(u, a); err != nil {
+			if err := r.sim.edges.suballocatedTo(u, a); err != nil {
 				return err
 			}
 		}
@@ -130,11 +130,11 @@ func (r *request) ownAddress(gateway, text string) error {
 }
 
 // allocatedTo refuses an address of an IP Space that the organisation has not allocated.
-func (s *Simulator) allocatedTo(org *Org, u Uplink, a netip.Addr) error {
-	if !s.assume.SpaceAddressMustBeAllocated {
+func (eg *edgeGateways) allocatedTo(org *Org, u Uplink, a netip.Addr) error {
+	if !eg.sim.assume.SpaceAddressMustBeAllocated {
 		return nil
 	}
-	for _, p := range s.spacesOf(u.Network) {
+	for _, p := range eg.sim.spaces.of(u.Network) {
 		if inRanges(p.Ranges, a) && !slices.ContainsFunc(p.Allocations, func(x IPAllocation) bool {
 			return x.OrgID == org.ID && x.Type == FloatingIP && x.Value == a.String()
 		}) {
@@ -145,8 +145,8 @@ func (s *Simulator) allocatedTo(org *Org, u Uplink, a netip.Addr) error {
 }
 
 // suballocatedTo refuses an address in a subnet of the external network that is not among the gateway's own.
-func (s *Simulator) suballocatedTo(u Uplink, a netip.Addr) error {
-	if !s.assume.UplinkAddressMustBeOwn {
+func (eg *edgeGateways) suballocatedTo(u Uplink, a netip.Addr) error {
+	if !eg.sim.assume.UplinkAddressMustBeOwn {
 		return nil
 	}
 	for _, sub := range u.Subnets {

@@ -49,21 +49,21 @@ func (e *Editor) VApp(idOrName string) *VApp {
 
 // PowerOff stops a VM at once, as a failing host would.
 func (e *Editor) PowerOff(vm *VM) {
-	e.sim.setPower(vm, PoweredOff)
+	e.sim.vms.setPower(vm, PoweredOff)
 	vm.Deployed = false
-	e.sim.deployedChanged(e.sim.store.vapps[vm.VAppID])
+	e.sim.leases.deployedChanged(e.sim.store.vapps[vm.VAppID])
 }
 
 // PowerOn starts a VM at once.
 func (e *Editor) PowerOn(vm *VM) {
-	e.sim.setPower(vm, PoweredOn)
-	e.sim.deployedChanged(e.sim.store.vapps[vm.VAppID])
+	e.sim.vms.setPower(vm, PoweredOn)
+	e.sim.leases.deployedChanged(e.sim.store.vapps[vm.VAppID])
 }
 
 // DeleteVM removes a VM without a trace.
 func (e *Editor) DeleteVM(vm *VM) {
-	e.sim.deleteVM(vm)
-	e.sim.deployedChanged(e.sim.store.vapps[vm.VAppID])
+	e.sim.vms.remove(vm)
+	e.sim.leases.deployedChanged(e.sim.store.vapps[vm.VAppID])
 }
 
 // MoveVM puts a VM into another vApp.
@@ -72,12 +72,12 @@ func (e *Editor) MoveVM(vm *VM, to *VApp) {
 	e.sim.store.removeVM(vm)
 	vm.VAppID = to.ID
 	e.sim.store.addVM(vm)
-	e.sim.deployedChanged(from)
-	e.sim.deployedChanged(to)
+	e.sim.leases.deployedChanged(from)
+	e.sim.leases.deployedChanged(to)
 }
 
 // DeleteVApp removes a vApp and its VMs without a trace.
-func (e *Editor) DeleteVApp(v *VApp) { e.sim.removeVApp(v) }
+func (e *Editor) DeleteVApp(v *VApp) { e.sim.vapps.remove(v) }
 
 // ExpireSessions ends every session: the next request of each client is answered 401.
 func (e *Editor) ExpireSessions() { clear(e.sim.store.sessions) }
@@ -115,7 +115,7 @@ func (e *Editor) DeleteTemplate(name string) {
 func (e *Editor) Assumptions() *Assumptions { return &e.sim.assume }
 
 // GuestWrites stores extra configuration as the guest of a VM would.
-func (e *Editor) GuestWrites(vm *VM, keys map[string]string) { e.sim.guestWrites(vm, keys) }
+func (e *Editor) GuestWrites(vm *VM, keys map[string]string) { e.sim.guests.writeExtraConfig(vm, keys) }
 
 // CopyVApp adds a copy of a vApp with its VMs, as somebody else might have made it: under new names and ids, with no
 // description, no disks of its own and no address from a pool. Names of VMs start with that of the vApp.

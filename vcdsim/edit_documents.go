@@ -19,7 +19,7 @@ func (e *Editor) AddDocument(path, kind, org, parent string, body map[string]any
 	if text(body, "id") == "" {
 		body["id"] = URN(kind, e.sim.ids.next(kind))
 	}
-	e.sim.addDocument(path, bare(org), body).parent = bare(parent)
+	e.sim.store.documents.add(path, bare(org), body).parent = bare(parent)
 	return text(body, "id")
 }
 
@@ -28,7 +28,7 @@ func (e *Editor) DeleteDocument(id string) bool {
 	for path, list := range e.sim.store.documents {
 		for _, d := range list {
 			if d.id() == id {
-				e.sim.store.removeDocument(path, d)
+				e.sim.store.documents.remove(path, d)
 				return true
 			}
 		}

@@ -11,11 +11,11 @@ import (
 const externalPath = "/cloudapi/1.0.0/externalNetworks"
 
 func externalRoutes(add addRoute) {
-	add("GET", externalPath, (*request).listExternal, latencyCloudAPI)
-	add("POST", externalPath, (*request).createExternal, latencyWrite)
-	add("GET", externalPath+"/{id}", (*request).getExternal, latencyCloudAPI)
-	add("PUT", externalPath+"/{id}", (*request).putExternal, latencyWrite)
-	add("DELETE", externalPath+"/{id}", (*request).deleteExternal, latencyWrite)
+	add("GET", externalPath, listExternal, latencyCloudAPI)
+	add("POST", externalPath, createExternal, latencyWrite)
+	add("GET", externalPath+"/{id}", getExternal, latencyCloudAPI)
+	add("PUT", externalPath+"/{id}", putExternal, latencyWrite)
+	add("DELETE", externalPath+"/{id}", deleteExternal, latencyWrite)
 }
 
 type externalBody struct {
@@ -41,7 +41,7 @@ type externalBody struct {
 }
 
 // readExternal reads and checks an external network; old is what it replaces.
-func (r *request) readExternal(old *ExternalNetwork) (*ExternalNetwork, error) {
+func readExternal(r *request, old *ExternalNetwork) (*ExternalNetwork, error) {
 	var body externalBody
 	if err := r.document(&body); err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (r *request) readExternal(old *ExternalNetwork) (*ExternalNetwork, error) {
 	e.Fields = rest(r.body, []string{"natAndFirewallServiceIntention", "networkRouteAdvertisementIntention"})
 	if old != nil {
 		e.ID, e.Backing, e.BackingName = old.ID, old.Backing, old.BackingName
-	} else if err := r.readBacking(e, body); err != nil {
+	} else if err := readBacking(r, e, body); err != nil {
 		return nil, err
 	}
 	if e.Name == "" {
@@ -62,16 +62,16 @@ func (r *request) readExternal(old *ExternalNetwork) (*ExternalNetwork, error) {
 	if err := e.readSubnets(body); err != nil {
 		return nil, err
 	}
-	return e, r.sim.keepsHandedOut(e)
+	return e, r.sim.edges.keepsHandedOut(e)
 }
 
 // keepsHandedOut refuses to take addresses away that gateways have.
-func (s *Simulator) keepsHandedOut(e *ExternalNetwork) error {
+func (eg *edgeGateways) keepsHandedOut(e *ExternalNetwork) error {
 	var pools []Range
 	for _, sub := range e.Subnets {
 		pools = append(pools, sub.Pool...)
 	}
-	if e.ID != "" && !within(s.handedOut(e.ID, nil), pools) {
+	if e.ID != "" && !within(eg.handedOut(e.ID, nil), pools) {
 		return badRequest("Addresses of the external network %q are allocated to edge gateways and cannot be removed.", e.Name)
 	}
 	return nil
@@ -92,12 +92,12 @@ func (e *ExternalNetwork) readSubnets(body externalBody) error {
 	return nil
 }
 
-func (r *request) readBacking(e *ExternalNetwork, body externalBody) error {
+func readBacking(r *request, e *ExternalNetwork, body externalBody) error {
 	if len(body.Backings.Values) == 0 {
 		return badRequest("An external network must have a backing.")
 	}
 	b := body.Backings.Values[0]
-	for _, known := range r.sim.externalBackings() {
+	for _, known := range externalBackings(r.sim) {
 		if known.id == b.ID {
 			e.Backing, e.BackingName = cmp.Or(b.TypeValue, b.Type), known.name
 			return nil
@@ -106,21 +106,21 @@ func (r *request) readBacking(e *ExternalNetwork, body externalBody) error {
 	return badRequest("The network backing %q does not exist.", b.ID)
 }
 
-func (r *request) externalJSON(e *ExternalNetwork) map[string]any {
+func externalJSON(r *request, e *ExternalNetwork) map[string]any {
 	s := r.sim
-	used := count(s.handedOut(e.ID, nil))
+	used := count(s.edges.handedOut(e.ID, nil))
 	total := 0
 	subnets := []any{}
 	for _, sub := range e.Subnets {
 		total += count(sub.Pool)
 		subnets = append(subnets, map[string]any{
 			"gateway": sub.Gateway.Addr().String(), "prefixLength": sub.Gateway.Bits(), "dnsSuffix": nil, "dnsServer1": "", "dnsServer2": "",
-			"ipRanges": rangesJSON(sub.Pool), "enabled": !sub.Disabled, "totalIpCount": count(sub.Pool), "usedIpCount": count(common(s.handedOut(e.ID, nil), sub.Pool)),
+			"ipRanges": rangesJSON(sub.Pool), "enabled": !sub.Disabled, "totalIpCount": count(sub.Pool), "usedIpCount": count(common(s.edges.handedOut(e.ID, nil), sub.Pool)),
 		})
 	}
 	name := cmp.Or(e.BackingName, strings.ToLower(e.Name))
 	out := map[string]any{
-		"id": URN("network", e.ID), "name": e.Name, "description": e.Description, "status": s.realization(e.ID, false),
+		"id": URN("network", e.ID), "name": e.Name, "description": e.Description, "status": s.tasks.realization(e.ID, false),
 		"subnets": map[string]any{"values": subnets}, "totalIpCount": total, "usedIpCount": used, "usingIpSpace": e.UsesSpaces,
 		"dedicatedOrg": nil, "dedicatedEdgeGateway": nil,
 		"networkBackings": map[string]any{"values": []any{map[string]any{
@@ -133,7 +133,7 @@ func (r *request) externalJSON(e *ExternalNetwork) map[string]any {
 	if org := s.store.org(e.DedicatedTo); org != nil {
 		out["dedicatedOrg"] = jsonRef("org", org.ID, org.Name)
 	}
-	if g := s.dedicatedGateway(e.ID); g != nil {
+	if g := s.edges.dedicatedTo(e.ID); g != nil {
 		out["dedicatedEdgeGateway"] = jsonRef("gateway", g.ID, g.Name)
 	}
 	return out
@@ -152,10 +152,10 @@ func common(a, b []Range) []Range {
 	return slices.DeleteFunc(slices.Clone(a), func(r Range) bool { return !overlap([]Range{r}, b) })
 }
 
-func (s *Simulator) dedicatedGateway(external string) *EdgeGateway {
-	for o := range s.store.model.Orgs {
-		for v := range s.store.model.Orgs[o].VDCs {
-			gateways := s.store.model.Orgs[o].VDCs[v].EdgeGateways
+func (eg *edgeGateways) dedicatedTo(external string) *EdgeGateway {
+	for o := range eg.sim.store.model.Orgs {
+		for v := range eg.sim.store.model.Orgs[o].VDCs {
+			gateways := eg.sim.store.model.Orgs[o].VDCs[v].EdgeGateways
 			for g := range gateways {
 				if slices.ContainsFunc(gateways[g].Uplinks, func(u Uplink) bool { return u.Network == external && u.Dedicated }) {
 					return &gateways[g]
@@ -166,18 +166,18 @@ func (s *Simulator) dedicatedGateway(external string) *EdgeGateway {
 	return nil
 }
 
-func (r *request) listExternal() (*response, error) {
+func listExternal(r *request) (*response, error) {
 	var out []any
 	if r.session.provider() {
 		for i := range r.sim.store.model.ExternalNetworks {
-			out = append(out, r.externalJSON(&r.sim.store.model.ExternalNetworks[i]))
+			out = append(out, externalJSON(r, &r.sim.store.model.ExternalNetworks[i]))
 		}
 	}
 	return r.page(out)
 }
 
-// external finds the external network in the path; only the provider sees them.
-func (r *request) external() (*ExternalNetwork, error) {
+// ownExternal finds the external network in the path; only the provider sees them.
+func ownExternal(r *request) (*ExternalNetwork, error) {
 	e := r.sim.store.external(bare(r.vars["id"]))
 	if e == nil || !r.session.provider() {
 		return nil, forbidden("EXTERNAL_NETWORK_VIEW", r.vars["id"])
@@ -185,51 +185,51 @@ func (r *request) external() (*ExternalNetwork, error) {
 	return e, nil
 }
 
-func (r *request) getExternal() (*response, error) {
-	e, err := r.external()
+func getExternal(r *request) (*response, error) {
+	e, err := ownExternal(r)
 	if err != nil {
 		return nil, err
 	}
-	return jsonOK(r.externalJSON(e)), nil
+	return jsonOK(externalJSON(r, e)), nil
 }
 
 func (e *ExternalNetwork) entity() Entity { return Entity{"network", e.ID, e.Name} }
 
-func (r *request) createExternal() (*response, error) {
+func createExternal(r *request) (*response, error) {
 	if err := r.byProvider("EXTERNAL_NETWORK_CREATE"); err != nil {
 		return nil, err
 	}
-	e, err := r.readExternal(nil)
+	e, err := readExternal(r, nil)
 	if err != nil {
 		return nil, err
 	}
 	e.ID = r.sim.ids.next("network")
 	r.sim.store.model.ExternalNetworks = append(r.sim.store.model.ExternalNetworks, *e)
-	return r.accepted(r.sim.startTask(r, Work{Op: "create externalNetwork", Creates: true}, e.entity(), []string{e.ID})), nil
+	return r.accepted(r.sim.tasks.start(r, Work{Op: "create externalNetwork", Creates: true}, e.entity(), []string{e.ID})), nil
 }
 
-func (r *request) putExternal() (*response, error) {
-	old, err := r.external()
+func putExternal(r *request) (*response, error) {
+	old, err := ownExternal(r)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.busyCheck(old.ID); err != nil {
+	if err := r.sim.tasks.busyCheck(old.ID); err != nil {
 		return nil, err
 	}
-	e, err := r.readExternal(old)
+	e, err := readExternal(r, old)
 	if err != nil {
 		return nil, err
 	}
 	*old = *e
-	return r.accepted(r.sim.startTask(r, Work{Op: "update externalNetwork"}, e.entity(), []string{e.ID})), nil
+	return r.accepted(r.sim.tasks.start(r, Work{Op: "update externalNetwork"}, e.entity(), []string{e.ID})), nil
 }
 
-func (r *request) deleteExternal() (*response, error) {
-	e, err := r.external()
+func deleteExternal(r *request) (*response, error) {
+	e, err := ownExternal(r)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.busyCheck(e.ID); err != nil {
+	if err := r.sim.tasks.busyCheck(e.ID); err != nil {
 		return nil, err
 	}
 	for o := range r.sim.store.model.Orgs {
@@ -241,13 +241,13 @@ func (r *request) deleteExternal() (*response, error) {
 			}
 		}
 	}
-	if spaces := r.sim.spacesOf(e.ID); len(spaces) > 0 {
+	if spaces := r.sim.spaces.of(e.ID); len(spaces) > 0 {
 		return nil, inUse("external network", e.Name, "IP space "+spaces[0].Name)
 	}
-	return r.accepted(r.sim.startTask(r, Work{Op: "delete externalNetwork"}, e.entity(), []string{e.ID})), nil
+	return r.accepted(r.sim.tasks.start(r, Work{Op: "delete externalNetwork"}, e.entity(), []string{e.ID})), nil
 }
 
-func (s *Simulator) commitDeleteExternal(t *Task) error {
+func commitDeleteExternal(s *Simulator, t *Task) error {
 	m := &s.store.model
 	m.ExternalNetworks = slices.DeleteFunc(m.ExternalNetworks, func(e ExternalNetwork) bool { return e.ID == t.Owner.ID })
 	return nil

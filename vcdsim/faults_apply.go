@@ -31,7 +31,7 @@ func (f *Fault) status() int {
 func (f *Fault) dropsAfter() bool { return f != nil && f.DropAfter }
 
 // apply does what happens instead of the work.
-func (s *Simulator) apply(w http.ResponseWriter, r *request, f *Fault) {
+func (in *injector) apply(w http.ResponseWriter, r *request, f *Fault) {
 	switch {
 	case f.Hang:
 		select {
@@ -50,7 +50,7 @@ func (s *Simulator) apply(w http.ResponseWriter, r *request, f *Fault) {
 	if contentType != "" {
 		w.Header().Set("Content-Type", contentType)
 	}
-	s.send(w, r, f, refusal.Status, body)
+	in.send(w, r, f, refusal.Status, body)
 }
 
 // faultTexts are the codes and texts of statuses, when a rule names none.
@@ -98,7 +98,7 @@ func (t BusyText) text(r *request) string {
 	if r.vars["vm"] != "" {
 		owner.Kind, op = "vm", opUpdateVM
 	}
-	return busyText(t == BusyTenant, owner, r.sim.operations[op].busy, noID)
+	return busyText(t == BusyTenant, owner, r.sim.tasks.operations[op].busy, noID)
 }
 
 // busyText is what BUSY_ENTITY says of an entity that a task holds.
@@ -153,29 +153,29 @@ func htmlPage(status int, message string) []byte {
 }
 
 // revoke ends the session of the caller, or all that a user may log in with by token.
-func (s *Simulator) revoke(r *request, f *Fault) {
+func (in *injector) revoke(r *request, f *Fault) {
 	if f == nil || !f.EndSession && !f.RevokeToken {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	x := s.store.sessions[r.token()]
+	in.sim.mu.Lock()
+	defer in.sim.mu.Unlock()
+	x := in.sim.store.sessions[r.token()]
 	if x == nil {
 		return
 	}
-	delete(s.store.sessions, x.Token)
+	delete(in.sim.store.sessions, x.Token)
 	if !f.RevokeToken {
 		return
 	}
-	(&Editor{sim: s}).SetAPITokens(x.Org, x.User)
-	for _, c := range s.store.clients {
+	(&Editor{sim: in.sim}).SetAPITokens(x.Org, x.User)
+	for _, c := range in.sim.store.clients {
 		if c.userID == x.UserID {
 			c.token = ""
 		}
 	}
-	for token, other := range s.store.sessions {
+	for token, other := range in.sim.store.sessions {
 		if other.UserID == x.UserID {
-			delete(s.store.sessions, token)
+			delete(in.sim.store.sessions, token)
 		}
 	}
 }
@@ -184,7 +184,7 @@ func (s *Simulator) revoke(r *request, f *Fault) {
 const pieces = 10
 
 // send writes an answer: at once, slowly, or half of it.
-func (s *Simulator) send(w http.ResponseWriter, r *request, f *Fault, status int, body []byte) {
+func (in *injector) send(w http.ResponseWriter, r *request, f *Fault, status int, body []byte) {
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	if f != nil && f.Truncate {
@@ -193,7 +193,7 @@ func (s *Simulator) send(w http.ResponseWriter, r *request, f *Fault, status int
 	if f == nil || f.SlowBody <= 0 {
 		_, _ = w.Write(body) // the caller went away
 	} else {
-		s.trickle(w, r, f.SlowBody, body)
+		in.trickle(w, r, f.SlowBody, body)
 	}
 	if f != nil && f.Truncate {
 		_ = http.NewResponseController(w).Flush() // the caller went away
@@ -201,10 +201,10 @@ func (s *Simulator) send(w http.ResponseWriter, r *request, f *Fault, status int
 	}
 }
 
-func (s *Simulator) trickle(w http.ResponseWriter, r *request, over time.Duration, body []byte) {
+func (in *injector) trickle(w http.ResponseWriter, r *request, over time.Duration, body []byte) {
 	size := max(1, (len(body)+pieces-1)/pieces)
 	for from := 0; from < len(body); from += size {
-		if !s.pause(r, over/pieces) {
+		if !in.pause(r, over/pieces) {
 			return
 		}
 		_, _ = w.Write(body[from:min(from+size, len(body))])
@@ -213,18 +213,18 @@ func (s *Simulator) trickle(w http.ResponseWriter, r *request, over time.Duratio
 }
 
 // pause waits on the simulator's clock; false means that the caller went away or the cell was stopped.
-func (s *Simulator) pause(r *request, d time.Duration) bool {
+func (in *injector) pause(r *request, d time.Duration) bool {
 	if d <= 0 {
 		return true
 	}
 	due := make(chan struct{})
-	cancel := s.clock.AfterFunc(d, func() { close(due) })
+	cancel := in.sim.clock.AfterFunc(d, func() { close(due) })
 	select {
 	case <-due:
 		return true
 	case <-r.Context().Done():
 	case <-r.cell.stopped():
-	case <-s.ctx.Done():
+	case <-in.sim.ctx.Done():
 	}
 	cancel()
 	return false

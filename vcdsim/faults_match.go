@@ -22,37 +22,40 @@ type subject struct {
 	cell      int
 }
 
+// injector applies fault rules to requests.
+type injector struct{ sim *Simulator }
+
 // faultFor returns the rule for a request, nil if none applies.
-func (s *Simulator) faultFor(r *request) *Fault {
-	if s.faults.empty() {
+func (in *injector) faultFor(r *request) *Fault {
+	if in.sim.faults.empty() {
 		return nil
 	}
-	of := s.subjectOf(r)
-	return s.faults.take(func(f *Fault) bool { return f.matches(of) })
+	of := in.subjectOf(r)
+	return in.sim.faults.take(func(f *Fault) bool { return f.matches(of) })
 }
 
 // subjectOf finds out who asks for what, before anything is decided about the request.
-func (s *Simulator) subjectOf(r *request) subject {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (in *injector) subjectOf(r *request) subject {
+	in.sim.mu.Lock()
+	defer in.sim.mu.Unlock()
 	of := subject{operation: r.op, cell: r.cell.number}
-	of.user, of.org = s.asks(r)
+	of.user, of.org = in.asks(r)
 	for _, v := range r.vars {
-		of.entities = append(of.entities, s.called(bare(v))...)
+		of.entities = append(of.entities, in.called(bare(v))...)
 	}
 	switch {
 	case len(r.body) == 0 || strings.HasPrefix(r.URL.Path, "/transfer/"):
 	case r.cloudAPI():
-		of.entities = append(of.entities, s.toldIn(r.body)...)
+		of.entities = append(of.entities, in.namedInJSON(r.body)...)
 	default:
-		of.entities = append(of.entities, s.toldInXML(r.body)...)
+		of.entities = append(of.entities, in.namedInXML(r.body)...)
 	}
 	return of
 }
 
 // asks finds out who asks: whose session it is, or who is about to log in, by password or by API token.
-func (s *Simulator) asks(r *request) (user, org string) {
-	if x := s.store.sessions[r.token()]; x != nil {
+func (in *injector) asks(r *request) (user, org string) {
+	if x := in.sim.store.sessions[r.token()]; x != nil {
 		return x.User, x.Org
 	}
 	if name, _, ok := r.BasicAuth(); ok {
@@ -60,33 +63,33 @@ func (s *Simulator) asks(r *request) (user, org string) {
 		return user, org
 	}
 	if form, err := url.ParseQuery(string(r.body)); err == nil && strings.HasPrefix(r.URL.Path, "/oauth/") {
-		return s.holder(form.Get("refresh_token"))
+		return in.holder(form.Get("refresh_token"))
 	}
 	return "", ""
 }
 
 // holder is who logs in with an API token.
-func (s *Simulator) holder(token string) (user, org string) {
+func (in *injector) holder(token string) (user, org string) {
 	if token == "" {
 		return "", ""
 	}
-	for _, o := range s.store.model.Orgs {
+	for _, o := range in.sim.store.model.Orgs {
 		for _, u := range o.Users {
 			if slices.Contains(u.APITokens, token) {
 				return u.Name, o.Name
 			}
 		}
 	}
-	for _, c := range s.store.clients {
-		if o := s.store.org(c.orgID); c.token == token && o != nil {
+	for _, c := range in.sim.store.clients {
+		if o := in.sim.store.org(c.orgID); c.token == token && o != nil {
 			return c.user, o.Name
 		}
 	}
 	return "", ""
 }
 
-// toldInXML are the name of what a body makes or changes, that of the disk in it, and what VMs and disks it is about.
-func (s *Simulator) toldInXML(raw []byte) []string {
+// namedInXML are the name of what a body makes or changes, that of the disk in it, and what VMs and disks it is about.
+func (in *injector) namedInXML(raw []byte) []string {
 	tree, err := xmltree.Parse(raw)
 	if err != nil {
 		return nil // nothing to know it by
@@ -101,13 +104,13 @@ func (s *Simulator) toldInXML(raw []byte) []string {
 		refs = append(refs, item.Attr("href"))
 	}
 	for _, ref := range refs {
-		out = append(out, s.called(bare(ref))...)
+		out = append(out, in.called(bare(ref))...)
 	}
 	return slices.DeleteFunc(out, func(name string) bool { return name == "" })
 }
 
-// toldIn are the name in a JSON body and what it says it belongs to: requests that make something have no more of it.
-func (s *Simulator) toldIn(raw []byte) []string {
+// namedInJSON are the name in a JSON body and what it says it belongs to: requests that make something have no more of it.
+func (in *injector) namedInJSON(raw []byte) []string {
 	var body struct {
 		Name    string      `json:"name"`
 		Gateway jsonRefBody `json:"gatewayRef"`
@@ -118,37 +121,37 @@ func (s *Simulator) toldIn(raw []byte) []string {
 	}
 	out := []string{body.Name}
 	for _, ref := range []jsonRefBody{body.Gateway, body.Owner} {
-		out = append(out, s.called(bare(ref.ID))...)
+		out = append(out, in.called(bare(ref.ID))...)
 	}
 	return out
 }
 
 // called are the id of an entity and its name, without what is empty.
-func (s *Simulator) called(id string) []string {
+func (in *injector) called(id string) []string {
 	if id == "" {
 		return nil
 	}
-	return append([]string{id}, s.nameOf(id)...)
+	return append([]string{id}, in.nameOf(id)...)
 }
 
-func (s *Simulator) nameOf(id string) []string {
-	if name := s.gatewayName(id); name != "" {
+func (in *injector) nameOf(id string) []string {
+	if name := in.sim.edges.name(id); name != "" {
 		return []string{name}
 	}
 	for _, c := range networkCollections() {
-		for _, d := range s.store.documents[c.path] {
+		for _, d := range in.sim.store.documents[c.path] {
 			if bare(d.id()) == id {
 				return []string{text(d.body, "name")}
 			}
 		}
 	}
 	switch {
-	case s.store.vms[id] != nil:
-		return []string{s.store.vms[id].Name}
-	case s.store.vapps[id] != nil:
-		return []string{s.store.vapps[id].Name}
-	case s.store.disks[id] != nil:
-		return []string{s.store.disks[id].Name}
+	case in.sim.store.vms[id] != nil:
+		return []string{in.sim.store.vms[id].Name}
+	case in.sim.store.vapps[id] != nil:
+		return []string{in.sim.store.vapps[id].Name}
+	case in.sim.store.disks[id] != nil:
+		return []string{in.sim.store.disks[id].Name}
 	default:
 		return nil
 	}

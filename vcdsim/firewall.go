@@ -20,7 +20,7 @@ func prepareRules(field string) func(*request, map[string]any) error {
 			if !ok {
 				return badRequest("The firewall rule is invalid.")
 			}
-			if err := r.prepareRule(rule); err != nil {
+			if err := prepareFirewallRule(r, rule); err != nil {
 				return err
 			}
 		}
@@ -31,7 +31,7 @@ func prepareRules(field string) func(*request, map[string]any) error {
 	}
 }
 
-func (r *request) prepareRule(rule map[string]any) error {
+func prepareFirewallRule(r *request, rule map[string]any) error {
 	if text(rule, "id") == "" {
 		rule["id"] = r.sim.ids.next("firewallRule")
 	}
@@ -55,7 +55,7 @@ func (r *request) prepareRule(rule map[string]any) error {
 		version = number(v["version"]) + 1
 	}
 	rule["version"] = map[string]any{"version": version}
-	return r.ruleReferences(rule)
+	return ruleReferences(r, rule)
 }
 
 // ruleSizes refuses more of something than VMware's OpenAPI document allows in a rule.
@@ -72,11 +72,11 @@ func ruleSizes(a Assumptions, rule map[string]any) error {
 }
 
 // ruleReferences completes what a rule refers to.
-func (r *request) ruleReferences(rule map[string]any) error {
+func ruleReferences(r *request, rule map[string]any) error {
 	for field, path := range map[string]string{"sourceFirewallGroups": groupPath, "destinationFirewallGroups": groupPath, "applicationPortProfiles": profilePath} {
 		refs, _ := rule[field].([]any)
 		for i, x := range refs {
-			ref, err := r.reference(path, "FIREWALL_RULE_VIEW", refID(map[string]any{field: x}, field))
+			ref, err := documentReference(r, path, "FIREWALL_RULE_VIEW", refID(map[string]any{field: x}, field))
 			if err != nil {
 				return err
 			}
@@ -93,10 +93,10 @@ func firewallRoutes(add addRoute) {
 		add("POST", operation, form.create, latencyWrite)
 		add("GET", operation+"/{rule}", form.get, latencyCloudAPI)
 		add("PUT", operation+"/{rule}", form.put, latencyWrite)
-		add("DELETE", operation+"/{rule}", (*request).deleteEdgeRule, latencyWrite)
+		add("DELETE", operation+"/{rule}", deleteEdgeRule, latencyWrite)
 	}
-	add("GET", secondRulesOperation, (*request).getSecondRules, latencyCloudAPI)
-	add("PUT", secondRulesOperation, (*request).putSecondRules, latencyWrite)
+	add("GET", secondRulesOperation, getSecondRules, latencyCloudAPI)
+	add("PUT", secondRulesOperation, putSecondRules, latencyWrite)
 	add("DELETE", secondRulesOperation, edgeFirewall().remove, latencyWrite)
 }
 
@@ -107,7 +107,7 @@ func edgeFirewall() *setting {
 }
 
 // edgeRules are the rules that users gave a gateway's firewall.
-func (r *request) edgeRules() ([]any, error) {
+func edgeRules(r *request) ([]any, error) {
 	p, err := onGateway(r)
 	if err != nil {
 		return nil, err
@@ -118,16 +118,16 @@ func (r *request) edgeRules() ([]any, error) {
 }
 
 // edgeRule finds the rule in the path among them.
-func (r *request) edgeRule() (rules []any, at int, err error) {
-	if rules, err = r.edgeRules(); err != nil {
+func edgeRule(r *request) (rules []any, at int, err error) {
+	if rules, err = edgeRules(r); err != nil {
 		return nil, 0, err
 	}
-	at, err = r.ruleIndex(rules)
+	at, err = dfwRuleIndex(r, rules)
 	return rules, at, err
 }
 
 // changeEdgeRules makes these the gateway's rules. What is new of them is prepared: the others keep their versions.
-func (r *request) changeEdgeRules(rules []any) (*response, error) {
+func changeEdgeRules(r *request, rules []any) (*response, error) {
 	x := edgeFirewall()
 	x.prepare = nil
 	body := map[string]any{"userDefinedRules": rules}
@@ -145,7 +145,7 @@ func (f ruleForm) create(r *request) (*response, error) {
 	if since := r.sim.assume.EdgeRuleCreateSince; r.version < since {
 		return nil, refuse(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "The method POST is not allowed here before API version %s.", since)
 	}
-	rules, err := r.edgeRules()
+	rules, err := edgeRules(r)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func (f ruleForm) create(r *request) (*response, error) {
 	if err := r.document(&rule); err != nil {
 		return nil, err
 	}
-	at, err := r.rulePosition(rule, rules)
+	at, err := edgeRulePosition(r, rule, rules)
 	if err != nil {
 		return nil, err
 	}
@@ -162,11 +162,11 @@ func (f ruleForm) create(r *request) (*response, error) {
 	if err := f.prepare(r, rule); err != nil {
 		return nil, err
 	}
-	return r.changeEdgeRules(slices.Insert(rules, at, any(rule)))
+	return changeEdgeRules(r, slices.Insert(rules, at, any(rule)))
 }
 
-// rulePosition is where a new rule goes.
-func (r *request) rulePosition(rule map[string]any, rules []any) (int, error) {
+// edgeRulePosition is where a new rule goes.
+func edgeRulePosition(r *request, rule map[string]any, rules []any) (int, error) {
 	position, _ := rule["relativePosition"].(map[string]any)
 	adjacent := slices.IndexFunc(rules, hasID(text(position, "adjacentRuleId")))
 	where := text(position, "rulePosition")
@@ -197,7 +197,7 @@ func hasID(id string) func(any) bool {
 }
 
 func (f ruleForm) get(r *request) (*response, error) {
-	rules, at, err := r.edgeRule()
+	rules, at, err := edgeRule(r)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +205,7 @@ func (f ruleForm) get(r *request) (*response, error) {
 }
 
 func (f ruleForm) put(r *request) (*response, error) {
-	rules, at, err := r.edgeRule()
+	rules, at, err := edgeRule(r)
 	if err != nil {
 		return nil, err
 	}
@@ -218,16 +218,16 @@ func (f ruleForm) put(r *request) (*response, error) {
 		return nil, err
 	}
 	rules[at] = rule
-	return r.changeEdgeRules(rules)
+	return changeEdgeRules(r, rules)
 }
 
 // deleteEdgeRule removes one rule of a gateway's firewall.
-func (r *request) deleteEdgeRule() (*response, error) {
-	rules, at, err := r.edgeRule()
+func deleteEdgeRule(r *request) (*response, error) {
+	rules, at, err := edgeRule(r)
 	if err != nil {
 		return nil, err
 	}
-	return r.changeEdgeRules(slices.Delete(rules, at, at+1))
+	return changeEdgeRules(r, slices.Delete(rules, at, at+1))
 }
 
 func showEdgeRules(r *request, p place, out map[string]any) {
@@ -248,8 +248,8 @@ func showRules(r *request, p place, out map[string]any) {
 	delete(out, "version")
 }
 
-// freeOfRules refuses to delete what a firewall rule refers to in one of some fields.
-func (s *Simulator) freeOfRules(kind string, d *document, fields ...string) error {
+// freeOfFirewallRules refuses to delete what a firewall rule refers to in one of some fields.
+func freeOfFirewallRules(s *Simulator, kind string, d *document, fields ...string) error {
 	for _, x := range []struct{ path, field string }{{edgeRulesPath, "userDefinedRules"}, {dfwRulesPath, "values"}} {
 		for _, doc := range s.store.documents[x.path] {
 			rules, _ := doc.body[x.field].([]any)

@@ -41,7 +41,7 @@ func (f ruleForm) prepare(r *request, rule map[string]any) error {
 	if err := f.read(rule); err != nil {
 		return err
 	}
-	return r.prepareRule(rule)
+	return prepareFirewallRule(r, rule)
 }
 
 func (f ruleForm) shown(r *request, rule any) map[string]any {
@@ -65,7 +65,7 @@ func (f ruleForm) showAll(r *request, out map[string]any) {
 	}
 }
 
-func (r *request) getSecondRules() (*response, error) {
+func getSecondRules(r *request) (*response, error) {
 	p, err := onGateway(r)
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (r *request) getSecondRules() (*response, error) {
 }
 
 // putSecondRules puts all rules in place of those that are there.
-func (r *request) putSecondRules() (*response, error) {
+func putSecondRules(r *request) (*response, error) {
 	body := map[string]any{}
 	if err := r.document(&body); err != nil {
 		return nil, err

@@ -24,8 +24,8 @@ func groupCollection() *collection {
 }
 
 func groupRoutes(add addRoute) {
-	add("GET", "/cloudapi/"+groupPath+"/summaries", (*request).listGroups, latencyCloudAPI)
-	add("GET", "/cloudapi/"+groupPath+"/{id}/associatedVMs", (*request).listGroupVMs, latencyCloudAPI)
+	add("GET", "/cloudapi/"+groupPath+"/summaries", listFirewallGroups, latencyCloudAPI)
+	add("GET", "/cloudapi/"+groupPath+"/{id}/associatedVMs", listFirewallGroupVMs, latencyCloudAPI)
 }
 
 // groupPlace: a group belongs to an edge gateway or to a VDC group.
@@ -40,7 +40,7 @@ func groupPlace(r *request, body map[string]any) (place, error) {
 	if strings.Contains(id, ":vdc:") {
 		return place{}, badRequest("A firewall group belongs to an edge gateway or to a data center group.")
 	}
-	return r.gatewayPlace(id)
+	return gatewayPlace(r, id)
 }
 
 func prepareGroup(r *request, body map[string]any, old *document) error {
@@ -58,11 +58,11 @@ func prepareGroup(r *request, body map[string]any, old *document) error {
 	if body["type"] = kind; kind == groupDynamic {
 		body["type"] = nil
 	}
-	return r.groupContent(body)
+	return firewallGroupContent(r, body)
 }
 
-// groupContent checks the addresses and networks of a group.
-func (r *request) groupContent(body map[string]any) error {
+// firewallGroupContent checks the addresses and networks of a group.
+func firewallGroupContent(r *request, body map[string]any) error {
 	for _, a := range strs(body["ipAddresses"]) {
 		if len(parseAddresses(a)) == 0 {
 			return badRequest("The IP address %q is invalid.", a)
@@ -89,7 +89,7 @@ func strs(v any) []string {
 }
 
 func showGroup(r *request, d *document, out map[string]any) {
-	out["status"], out["networkProviderScope"] = r.sim.realization(bare(d.id()), d.failed), nil
+	out["status"], out["networkProviderScope"] = r.sim.tasks.realization(bare(d.id()), d.failed), nil
 	if org := r.sim.store.org(d.orgID); org != nil {
 		out["orgRef"] = jsonRef("org", org.ID, org.Name)
 	}
@@ -119,11 +119,11 @@ func freeGroup(r *request, d *document) error {
 			return inUse("firewall group", text(d.body, "name"), "load balancer pool "+text(p.body, "name"))
 		}
 	}
-	return r.sim.freeOfRules("firewall group", d, "sourceFirewallGroups", "destinationFirewallGroups")
+	return freeOfFirewallRules(r.sim, "firewall group", d, "sourceFirewallGroups", "destinationFirewallGroups")
 }
 
-// listGroups lists the groups without what is in them; _context narrows it to a gateway or VDC group.
-func (r *request) listGroups() (*response, error) {
+// listFirewallGroups lists the groups without what is in them; _context narrows it to a gateway or VDC group.
+func listFirewallGroups(r *request) (*response, error) {
 	c := groupCollection()
 	context := r.filterValue("_context")
 	var out []any
@@ -140,8 +140,8 @@ func (r *request) listGroups() (*response, error) {
 	return r.page(out)
 }
 
-// listGroupVMs are the VMs with a NIC on a member of the group, or that its criteria choose by their name.
-func (r *request) listGroupVMs() (*response, error) {
+// listFirewallGroupVMs are the VMs with a NIC on a member of the group, or that its criteria choose by their name.
+func listFirewallGroupVMs(r *request) (*response, error) {
 	d, err := groupCollection().findPlaced(r, r.vars["id"])
 	if err != nil {
 		return nil, err

@@ -13,17 +13,17 @@ type Fleet struct {
 }
 
 // launch makes the fleets of the model.
-func (s *Simulator) launch() {
+func launch(s *Simulator) {
 	for o := range s.store.model.Orgs {
 		org := &s.store.model.Orgs[o]
 		for v := range org.VDCs {
-			s.launchFleet(org, &org.VDCs[v])
+			launchFleet(s, org, &org.VDCs[v])
 		}
 	}
 }
 
 // launchFleet makes the fleet of a VDC.
-func (s *Simulator) launchFleet(org *Org, vdc *VDC) {
+func launchFleet(s *Simulator, org *Org, vdc *VDC) {
 	f := vdc.Fleet
 	tpl, source := firstTemplate(org)
 	if f.VApps == 0 || source == nil {
@@ -45,13 +45,13 @@ func (s *Simulator) launchFleet(org *Org, vdc *VDC) {
 		}
 		s.store.vapps[v.ID] = v
 		for j := range f.VMsPerVApp {
-			vm := s.fleetVM(vdc, v, tpl, source, j)
+			vm := fleetVM(s, vdc, v, tpl, source, j)
 			if len(vm.NICs) > 0 {
 				vm.NICs[0].Address = addresses()
 			}
 			s.store.addVM(vm)
 		}
-		s.deployedChanged(v)
+		s.leases.deployedChanged(v)
 	}
 }
 
@@ -87,7 +87,7 @@ func poolOf(vdc *VDC) func() string {
 	}
 }
 
-func (s *Simulator) fleetVM(vdc *VDC, v *VApp, tpl *Template, t *TemplateVM, number int) *VM {
+func fleetVM(s *Simulator, vdc *VDC, v *VApp, tpl *Template, t *TemplateVM, number int) *VM {
 	name := fmt.Sprintf("%s-%03d", v.Name, number)
 	vm := &VM{
 		ID: s.ids.next("vm"), Name: name, VAppID: v.ID, Status: PoweredOn, Deployed: true, Created: s.clock.Now(),

@@ -3,6 +3,7 @@ package vcdsim
 import (
 	"context"
 	"net/netip"
+	"sync"
 	"time"
 )
 
@@ -52,30 +53,39 @@ type GuestReport struct {
 	Hostname    string
 }
 
+// guests runs what is in the VMs, in the background and in order for each VM.
+type guests struct {
+	sim     *Simulator
+	guest   Guest // nil: a VM just powers on
+	running sync.WaitGroup
+	boots   map[string]context.CancelFunc
+	queues  map[string]chan struct{} // of each VM's guest: closed when the last call ended
+}
+
 // boot arranges that the guest of a VM is asked to come up when the profile says it would.
-func (s *Simulator) boot(vm *VM) {
-	d := s.profile.jittered(durationGuestBoot, 0, s.ids.rng)
-	vm.Boot = Boot{Generation: vm.Boot.Generation + 1, Due: s.clock.Now().Add(d)}
+func (g *guests) boot(vm *VM) {
+	d := g.sim.profile.jittered(durationGuestBoot, 0, g.sim.ids.rng)
+	vm.Boot = Boot{Generation: vm.Boot.Generation + 1, Due: g.sim.clock.Now().Add(d)}
 	vm.BootOptions.EnterBIOS = false
 	id, generation := vm.ID, vm.Boot.Generation
 	if d <= 0 {
-		s.pending = append(s.pending, func() { s.bootNow(id, generation) })
+		g.sim.pending = append(g.sim.pending, func() { g.bootNow(id, generation) })
 		return
 	}
-	s.after(d, alarm{Bell: bellBoot, ID: id, Generation: generation})
+	g.sim.alarms.after(d, alarm{Bell: bellBoot, ID: id, Generation: generation})
 }
 
 // bootNow asks the guest, unless the VM was powered off meanwhile.
-func (s *Simulator) bootNow(id string, generation int) {
-	vm := s.store.vms[id]
+func (g *guests) bootNow(id string, generation int) {
+	vm := g.sim.store.vms[id]
 	if vm == nil || vm.Status != PoweredOn || vm.Boot.Generation != generation {
 		return
 	}
 	vm.Boot.Due = time.Time{}
 	for i := range vm.NICs {
-		s.leaseDHCP(vm, &vm.NICs[i])
+		g.sim.ipam.leaseDHCP(vm, &vm.NICs[i])
 	}
-	if s.guest == nil {
+	if g.guest == nil {
 		vm.Boot.Up = true
 		for i := range vm.NICs {
 			if nic := &vm.NICs[i]; nic.Mode == modeDHCP {
@@ -84,28 +94,28 @@ func (s *Simulator) bootNow(id string, generation int) {
 		}
 		return
 	}
-	ctx, cancel := context.WithCancel(s.ctx) //nolint:gosec // tellGuest calls cancel when the VM goes off
-	s.boots[id] = cancel
-	view := s.guestView(vm)
-	s.callGuest(id, func() {
-		report, err := s.guest.PowerOn(ctx, view)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.booted(id, generation, report, err)
-		s.settle()
+	ctx, cancel := context.WithCancel(g.sim.ctx) //nolint:gosec // notify calls cancel when the VM goes off
+	g.boots[id] = cancel
+	view := g.view(vm)
+	g.call(id, func() {
+		report, err := g.guest.PowerOn(ctx, view)
+		g.sim.mu.Lock()
+		defer g.sim.mu.Unlock()
+		g.booted(id, generation, report, err)
+		g.sim.settle()
 	})
 }
 
-// callGuest runs f in the background, after what was asked of the same guest before.
-func (s *Simulator) callGuest(id string, f func()) {
-	if s.ctx.Err() != nil {
+// call runs f in the background, after what was asked of the same guest before.
+func (g *guests) call(id string, f func()) {
+	if g.sim.ctx.Err() != nil {
 		return
 	}
-	before, done := s.queues[id], make(chan struct{})
-	s.queues[id] = done
-	s.guests.Add(1)
+	before, done := g.queues[id], make(chan struct{})
+	g.queues[id] = done
+	g.running.Add(1)
 	go func() {
-		defer s.guests.Done()
+		defer g.running.Done()
 		defer close(done)
 		if before != nil {
 			<-before
@@ -114,9 +124,9 @@ func (s *Simulator) callGuest(id string, f func()) {
 	}()
 }
 
-func (s *Simulator) guestView(vm *VM) GuestVM {
+func (g *guests) view(vm *VM) GuestVM {
 	c := vm.clone()
-	vapp := s.store.vapps[vm.VAppID]
+	vapp := g.sim.store.vapps[vm.VAppID]
 	out := GuestVM{
 		ID: c.ID, Name: c.Name, VAppName: vapp.Name, OS: c.OS, CPUs: c.CPUs, MemoryMiB: c.MemoryMiB, ExtraConfig: c.ExtraConfig,
 		Properties: propertyValues(c.Properties), TemplateName: c.TemplateName, KubernetesVersion: c.KubernetesVersion,
@@ -129,9 +139,9 @@ func (s *Simulator) guestView(vm *VM) GuestVM {
 		}
 		card.Address, _ = netip.ParseAddr(address) // invalid when there is none
 		if n := vapp.network(nic.Network); n != nil {
-			sub := s.subnetOf(n)
+			sub := g.sim.ipam.subnetOf(n)
 			card.Prefix, card.Gateway = sub.gateway.Masked(), sub.gateway.Addr()
-			if _, _, parent := s.store.network(n.ParentID); parent != nil {
+			if _, _, parent := g.sim.store.network(n.ParentID); parent != nil {
 				card.DNS = append(card.DNS, parent.DNS...)
 			}
 		}
@@ -141,14 +151,14 @@ func (s *Simulator) guestView(vm *VM) GuestVM {
 }
 
 // booted stores what the guest reported.
-func (s *Simulator) booted(id string, generation int, report GuestReport, err error) {
-	vm := s.store.vms[id]
+func (g *guests) booted(id string, generation int, report GuestReport, err error) {
+	vm := g.sim.store.vms[id]
 	if vm == nil || vm.Boot.Generation != generation || vm.Status != PoweredOn {
 		return
 	}
 	if err != nil {
 		vm.Boot.Failure = err.Error()
-		s.log.Warn("A guest did not come up", "vm", vm.Name, "reason", err)
+		g.sim.log.Warn("A guest did not come up", "vm", vm.Name, "reason", err)
 		return
 	}
 	vm.Boot.Up, vm.Boot.Hostname = true, report.Hostname
@@ -157,17 +167,17 @@ func (s *Simulator) booted(id string, generation int, report GuestReport, err er
 			nic.Address = report.Addresses[nic.MAC]
 		}
 	}
-	s.guestWrites(vm, report.ExtraConfig)
+	g.writeExtraConfig(vm, report.ExtraConfig)
 }
 
-// guestWrites stores what the guest wrote to its extra configuration; VCD notices a change and is busy with it.
-func (s *Simulator) guestWrites(vm *VM, keys map[string]string) {
+// writeExtraConfig stores what the guest wrote to its extra configuration; VCD notices a change and is busy with it.
+func (g *guests) writeExtraConfig(vm *VM, keys map[string]string) {
 	if len(keys) == 0 {
 		return
 	}
 	mergeExtraConfig(vm, keys)
-	if s.assume.GuestWriteBusy && s.busyCheck(vm.ID) == nil {
-		s.startTask(nil, Work{Op: opGuestWrite, VM: vm.ID}, vm.entity(), []string{vm.ID})
+	if g.sim.assume.GuestWriteBusy && g.sim.tasks.busyCheck(vm.ID) == nil {
+		g.sim.tasks.start(nil, Work{Op: opGuestWrite, VM: vm.ID}, vm.entity(), []string{vm.ID})
 	}
 }
 
@@ -186,26 +196,26 @@ func mergeExtraConfig(vm *VM, keys map[string]string) {
 }
 
 // halt ends the guest of a VM that is no longer on.
-func (s *Simulator) halt(vm *VM) {
+func (g *guests) halt(vm *VM) {
 	vm.Boot = Boot{Generation: vm.Boot.Generation + 1}
 	for i := range vm.NICs {
 		if vm.NICs[i].Mode == modeDHCP {
 			vm.NICs[i].Address = ""
 		}
 	}
-	s.tellGuest(vm.ID, Guest.PowerOff)
+	g.notify(vm.ID, Guest.PowerOff)
 }
 
-// tellGuest calls the guest in the background, after ending its boot.
-func (s *Simulator) tellGuest(id string, tell func(Guest, context.Context, string)) {
-	if cancel := s.boots[id]; cancel != nil {
+// notify calls the guest in the background, after ending its boot.
+func (g *guests) notify(id string, tell func(Guest, context.Context, string)) {
+	if cancel := g.boots[id]; cancel != nil {
 		cancel()
-		delete(s.boots, id)
+		delete(g.boots, id)
 	}
-	if s.guest == nil {
+	if g.guest == nil {
 		return
 	}
-	s.callGuest(id, func() { tell(s.guest, s.ctx, id) })
+	g.call(id, func() { tell(g.guest, g.sim.ctx, id) })
 }
 
 func (vm *VM) entity() Entity { return Entity{"vm", vm.ID, vm.Name} }

@@ -35,7 +35,7 @@ var guestFamilies = []struct {
 }
 
 // hardwareVersions of VMs; the newest is the default.
-func (r *request) hardwareVersions(vdcID string) *xmltree.Node {
+func hardwareVersions(r *request, vdcID string) *xmltree.Node {
 	versions := xmltree.New("SupportedHardwareVersions")
 	for _, v := range hardware {
 		n := xmltree.T("SupportedHardwareVersion", v)
@@ -54,8 +54,8 @@ func numbers(begin, end int) *xmltree.Node {
 }
 
 // getHardwareVersion tells what a version of virtual hardware can have.
-func (r *request) getHardwareVersion() (*response, error) {
-	_, v, err := r.ownVDC()
+func getHardwareVersion(r *request) (*response, error) {
+	_, v, err := ownVDC(r)
 	if err != nil {
 		return nil, err
 	}

@@ -10,12 +10,12 @@ import (
 )
 
 func allocationRoutes(add addRoute) {
-	add("POST", spacePath+"/{id}/allocate", (*request).allocate, latencyWrite)
-	add("GET", spacePath+"/{id}/allocations", (*request).listAllocations, latencyCloudAPI)
-	add("GET", spacePath+"/{id}/allocations/{allocation}", (*request).getAllocation, latencyCloudAPI)
-	add("PUT", spacePath+"/{id}/allocations/{allocation}", (*request).putAllocation, latencyWrite)
-	add("DELETE", spacePath+"/{id}/allocations/{allocation}", (*request).release, latencyWrite)
-	add("GET", spacePath+"/floatingIpSuggestions", (*request).suggest, latencyCloudAPI)
+	add("POST", spacePath+"/{id}/allocate", allocateIP, latencyWrite)
+	add("GET", spacePath+"/{id}/allocations", listAllocations, latencyCloudAPI)
+	add("GET", spacePath+"/{id}/allocations/{allocation}", getAllocation, latencyCloudAPI)
+	add("PUT", spacePath+"/{id}/allocations/{allocation}", putAllocation, latencyWrite)
+	add("DELETE", spacePath+"/{id}/allocations/{allocation}", releaseIP, latencyWrite)
+	add("GET", spacePath+"/floatingIpSuggestions", suggestIPs, latencyCloudAPI)
 }
 
 // An allocationRequest is what a tenant asks of an IP Space.
@@ -63,8 +63,8 @@ func (p *IPSpace) values(q allocationRequest, f func(value string) bool) {
 }
 
 // quota is how many floating IPs, or prefixes of a length, an organisation may have; -1 is unlimited.
-func (s *Simulator) quota(p *IPSpace, orgID string, q allocationRequest) int {
-	custom := s.customQuotas(p.ID, orgID)
+func (sp *ipSpaces) quota(p *IPSpace, orgID string, q allocationRequest) int {
+	custom := sp.customQuotas(p.ID, orgID)
 	if q.Type == FloatingIP {
 		if custom["floatingIpQuota"] != nil {
 			return number(custom["floatingIpQuota"])
@@ -86,7 +86,7 @@ func (s *Simulator) quota(p *IPSpace, orgID string, q allocationRequest) int {
 }
 
 // choose finds the values an organisation gets, or says why it gets none.
-func (s *Simulator) choose(p *IPSpace, orgID string, q allocationRequest) ([]string, error) {
+func (sp *ipSpaces) choose(p *IPSpace, orgID string, q allocationRequest) ([]string, error) {
 	if q.Type == IPPrefix && q.Value != "" {
 		prefix, err := netip.ParsePrefix(q.Value)
 		if err != nil {
@@ -94,7 +94,7 @@ func (s *Simulator) choose(p *IPSpace, orgID string, q allocationRequest) ([]str
 		}
 		q.PrefixLength = prefix.Bits()
 	}
-	if limit := s.quota(p, orgID, q); limit >= 0 && p.held(orgID, q)+q.Quantity > limit {
+	if limit := sp.quota(p, orgID, q); limit >= 0 && p.held(orgID, q)+q.Quantity > limit {
 		return nil, refuse(http.StatusBadRequest, "QUOTA_EXCEEDED", "The quota of %d for %s in the IP space %q would be exceeded.", limit, q.Type, p.Name)
 	}
 	got := p.candidates(q)
@@ -119,7 +119,7 @@ func (p *IPSpace) held(orgID string, q allocationRequest) int {
 }
 
 // readAllocation reads and checks what is asked for: either one value or a number of them.
-func (r *request) readAllocation() (allocationRequest, error) {
+func readAllocation(r *request) (allocationRequest, error) {
 	q := allocationRequest{Quantity: 1}
 	if err := r.document(&q); err != nil {
 		return q, err
@@ -136,38 +136,38 @@ func (r *request) readAllocation() (allocationRequest, error) {
 	return q, nil
 }
 
-func (r *request) allocate() (*response, error) {
-	p, err := r.ownSpace()
+func allocateIP(r *request) (*response, error) {
+	p, err := ownSpace(r)
 	if err != nil {
 		return nil, err
 	}
-	q, err := r.readAllocation()
+	q, err := readAllocation(r)
 	if err != nil {
 		return nil, err
 	}
 	orgID := r.tenant()
-	if !r.sim.assignedTo(p, orgID) {
+	if !r.sim.spaces.assignedTo(p, orgID) {
 		return nil, badRequest("The IP space %q is not available to the organization.", p.Name)
 	}
 	if p.Type == SpaceShared && !r.session.provider() {
 		return nil, forbidden("IP_SPACE_ALLOCATE", r.vars["id"])
 	}
-	if _, err := r.sim.choose(p, orgID, q); err != nil {
+	if _, err := r.sim.spaces.choose(p, orgID, q); err != nil {
 		return nil, err
 	}
 	body := map[string]any{"type": q.Type, "quantity": q.Quantity, "prefixLength": q.PrefixLength, "value": q.Value}
-	return r.accepted(r.sim.startTask(r, Work{Op: "allocate ipSpace", Name: orgID, Body: body}, p.entity(), nil)), nil
+	return r.accepted(r.sim.tasks.start(r, Work{Op: "allocate ipSpace", Name: orgID, Body: body}, p.entity(), nil)), nil
 }
 
 // commitAllocate hands the values out and tells them in the task's result.
-func (s *Simulator) commitAllocate(t *Task) error {
+func commitAllocate(s *Simulator, t *Task) error {
 	p := s.store.space(t.Owner.ID)
 	if p == nil {
 		return gone("IP space", t.Owner.ID)
 	}
 	b := t.Work.Body
 	q := allocationRequest{text(b, "type"), number(b["quantity"]), number(b["prefixLength"]), text(b, "value")}
-	values, err := s.choose(p, t.Work.Name, q)
+	values, err := s.spaces.choose(p, t.Work.Name, q)
 	if err != nil {
 		return err
 	}
@@ -183,11 +183,11 @@ func (s *Simulator) commitAllocate(t *Task) error {
 }
 
 // usage says whether an allocation is in use, by what gateway or network, and for what kinds of services.
-func (s *Simulator) usage(a *IPAllocation) (state string, by *Entity, categories []any) {
-	if org := s.store.org(a.OrgID); org != nil {
+func (sp *ipSpaces) usage(a *IPAllocation) (state string, by *Entity, categories []any) {
+	if org := sp.sim.store.org(a.OrgID); org != nil {
 		for v := range org.VDCs {
 			for g := range org.VDCs[v].EdgeGateways {
-				if by, categories = s.usedFor(&org.VDCs[v].EdgeGateways[g], a); by != nil {
+				if by, categories = sp.usedFor(&org.VDCs[v].EdgeGateways[g], a); by != nil {
 					return UsageUsed, by, categories
 				}
 			}
@@ -200,11 +200,11 @@ func (s *Simulator) usage(a *IPAllocation) (state string, by *Entity, categories
 }
 
 // usedFor is the gateway that uses an allocation, or the network behind it that does.
-func (s *Simulator) usedFor(g *EdgeGateway, a *IPAllocation) (by *Entity, categories []any) {
+func (sp *ipSpaces) usedFor(g *EdgeGateway, a *IPAllocation) (by *Entity, categories []any) {
 	if prefix, err := netip.ParsePrefix(a.Value); err == nil {
-		return s.networkIn(g, prefix), nil
+		return sp.networkIn(g, prefix), nil
 	}
-	for _, used := range s.usedBy(g) {
+	for _, used := range sp.sim.edges.usedBy(g) {
 		if used.address.String() == a.Value {
 			categories = append(categories, strings.ToUpper(used.category))
 		}
@@ -216,8 +216,8 @@ func (s *Simulator) usedFor(g *EdgeGateway, a *IPAllocation) (by *Entity, catego
 	return &e, categories
 }
 
-func (s *Simulator) networkIn(g *EdgeGateway, prefix netip.Prefix) *Entity {
-	_, vdc, _ := s.store.gateway(g.ID)
+func (sp *ipSpaces) networkIn(g *EdgeGateway, prefix netip.Prefix) *Entity {
+	_, vdc, _ := sp.sim.store.gateway(g.ID)
 	for _, n := range vdc.Networks {
 		if n.Edge == g.ID && n.Gateway.Masked() == prefix.Masked() {
 			return &Entity{"network", n.ID, n.Name}
@@ -226,8 +226,8 @@ func (s *Simulator) networkIn(g *EdgeGateway, prefix netip.Prefix) *Entity {
 	return nil
 }
 
-func (r *request) allocationJSON(a *IPAllocation) map[string]any {
-	state, by, categories := r.sim.usage(a)
+func allocationJSON(r *request, a *IPAllocation) map[string]any {
+	state, by, categories := r.sim.spaces.usage(a)
 	out := map[string]any{
 		"id": URN("ipSpaceIpAllocation", a.ID), "type": a.Type, "value": a.Value, "allocationDate": a.Created.UTC().Format("2006-01-02T15:04:05.000Z"),
 		"usageState": state, "description": a.Description, "usedByRef": nil, "usageCategories": append([]any{}, categories...), "orgRef": nil,
@@ -241,8 +241,8 @@ func (r *request) allocationJSON(a *IPAllocation) map[string]any {
 	return out
 }
 
-func (r *request) listAllocations() (*response, error) {
-	p, err := r.ownSpace()
+func listAllocations(r *request) (*response, error) {
+	p, err := ownSpace(r)
 	if err != nil {
 		return nil, err
 	}
@@ -252,15 +252,15 @@ func (r *request) listAllocations() (*response, error) {
 	var out []any
 	for i := range p.Allocations {
 		if a := &p.Allocations[i]; r.sees(a.OrgID) {
-			out = append(out, r.allocationJSON(a))
+			out = append(out, allocationJSON(r, a))
 		}
 	}
 	return r.page(out)
 }
 
 // ownAllocation finds the allocation in the path.
-func (r *request) ownAllocation() (*IPSpace, *IPAllocation, error) {
-	p, err := r.ownSpace()
+func ownAllocation(r *request) (*IPSpace, *IPAllocation, error) {
+	p, err := ownSpace(r)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -272,39 +272,39 @@ func (r *request) ownAllocation() (*IPSpace, *IPAllocation, error) {
 	return nil, nil, forbidden("IP_SPACE_ALLOCATION_VIEW", r.vars["allocation"])
 }
 
-func (r *request) getAllocation() (*response, error) {
-	_, a, err := r.ownAllocation()
+func getAllocation(r *request) (*response, error) {
+	_, a, err := ownAllocation(r)
 	if err != nil {
 		return nil, err
 	}
-	return jsonOK(r.allocationJSON(a)), nil
+	return jsonOK(allocationJSON(r, a)), nil
 }
 
 func (a *IPAllocation) entity() Entity { return Entity{"ipSpaceIpAllocation", a.ID, a.Value} }
 
 // putAllocation marks an allocation as used by hand, or takes that back.
-func (r *request) putAllocation() (*response, error) {
-	p, a, err := r.ownAllocation()
+func putAllocation(r *request) (*response, error) {
+	p, a, err := ownAllocation(r)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.busyCheck(a.ID); err != nil {
+	if err := r.sim.tasks.busyCheck(a.ID); err != nil {
 		return nil, err
 	}
 	body := map[string]any{}
 	if err := r.document(&body); err != nil {
 		return nil, err
 	}
-	if err := r.sim.usable(a, text(body, "usageState")); err != nil {
+	if err := r.sim.spaces.usable(a, text(body, "usageState")); err != nil {
 		return nil, err
 	}
 	w := Work{Op: "update ipSpaceAllocation", Document: p.ID, Body: body}
-	return r.accepted(r.sim.startTask(r, w, a.entity(), []string{a.ID})), nil
+	return r.accepted(r.sim.tasks.start(r, w, a.entity(), []string{a.ID})), nil
 }
 
 // usable refuses a usage state that a client cannot set.
-func (s *Simulator) usable(a *IPAllocation, wanted string) error {
-	state, _, _ := s.usage(a)
+func (sp *ipSpaces) usable(a *IPAllocation, wanted string) error {
+	state, _, _ := sp.usage(a)
 	switch {
 	case wanted == UsageManual && state == UsageUsed:
 		return badRequest("%s is in use and cannot be marked as used manually.", a.Value)
@@ -316,7 +316,7 @@ func (s *Simulator) usable(a *IPAllocation, wanted string) error {
 	return nil
 }
 
-func (s *Simulator) commitMark(t *Task) error {
+func commitMark(s *Simulator, t *Task) error {
 	if p := s.store.space(t.Work.Document); p != nil {
 		for i := range p.Allocations {
 			if a := &p.Allocations[i]; a.ID == t.Owner.ID {
@@ -328,22 +328,22 @@ func (s *Simulator) commitMark(t *Task) error {
 	return gone("IP allocation", t.Owner.ID)
 }
 
-// release gives an allocation back; what is used stays.
-func (r *request) release() (*response, error) {
-	p, a, err := r.ownAllocation()
+// releaseIP gives an allocation back; what is used stays.
+func releaseIP(r *request) (*response, error) {
+	p, a, err := ownAllocation(r)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.busyCheck(a.ID); err != nil {
+	if err := r.sim.tasks.busyCheck(a.ID); err != nil {
 		return nil, err
 	}
-	if state, _, _ := r.sim.usage(a); state == UsageUsed || state == UsageManual && r.sim.assume.ManualUseBlocksRelease {
+	if state, _, _ := r.sim.spaces.usage(a); state == UsageUsed || state == UsageManual && r.sim.assume.ManualUseBlocksRelease {
 		return nil, refuse(http.StatusBadRequest, "VALIDATION_ERROR", "%s cannot be released because it is in use (%s).", a.Value, state)
 	}
-	return r.accepted(r.sim.startTask(r, Work{Op: "delete ipSpaceAllocation", Document: p.ID}, a.entity(), []string{a.ID})), nil
+	return r.accepted(r.sim.tasks.start(r, Work{Op: "delete ipSpaceAllocation", Document: p.ID}, a.entity(), []string{a.ID})), nil
 }
 
-func (s *Simulator) commitRelease(t *Task) error {
+func commitRelease(s *Simulator, t *Task) error {
 	p := s.store.space(t.Work.Document)
 	if p == nil {
 		return gone("IP space", t.Work.Document)
@@ -352,36 +352,36 @@ func (s *Simulator) commitRelease(t *Task) error {
 	return nil
 }
 
-// suggest lists, for each IP Space that a gateway reaches, the floating IPs its organisation has and does not use. A gateway
+// suggestIPs lists, for each IP Space that a gateway reaches, the floating IPs its organisation has and does not use. A gateway
 // with IP blocks has none to ask for: 403, by which clients tell.
-func (r *request) suggest() (*response, error) {
+func suggestIPs(r *request) (*response, error) {
 	id := r.filterValue("gatewayId")
-	org, _, g, err := r.edge(id)
+	org, _, g, err := edgeByID(r, id)
 	if err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(g.Uplinks, r.sim.usesSpaces) {
+	if !slices.ContainsFunc(g.Uplinks, r.sim.edges.usesSpaces) {
 		return nil, forbidden("IP_SPACE_VIEW", id)
 	}
 	family := r.filterValue("ipType")
 	var out []any
 	for _, u := range g.Uplinks {
-		for _, p := range r.sim.spacesOf(u.Network) {
+		for _, p := range r.sim.spaces.of(u.Network) {
 			if family != "" && !slices.ContainsFunc(p.Ranges, func(x Range) bool { return x.From.Is4() == (family == "IPV4") }) {
 				continue
 			}
-			out = append(out, map[string]any{"ipSpaceRef": jsonRef("ipSpace", p.ID, p.Name), "unusedValues": r.sim.unused(p, org.ID)})
+			out = append(out, map[string]any{"ipSpaceRef": jsonRef("ipSpace", p.ID, p.Name), "unusedValues": r.sim.spaces.unused(p, org.ID)})
 		}
 	}
 	return r.pageIgnoring(out, []string{"gatewayId", "ipType"})
 }
 
 // unused are the floating IPs that an organisation has of a space and does not use.
-func (s *Simulator) unused(p *IPSpace, orgID string) []any {
+func (sp *ipSpaces) unused(p *IPSpace, orgID string) []any {
 	out := []any{}
 	for i := range p.Allocations {
 		a := &p.Allocations[i]
-		if state, _, _ := s.usage(a); a.Type == FloatingIP && a.OrgID == orgID && state == UsageFree && len(out) < maxSuggestions {
+		if state, _, _ := sp.usage(a); a.Type == FloatingIP && a.OrgID == orgID && state == UsageFree && len(out) < maxSuggestions {
 			out = append(out, a.Value)
 		}
 	}

@@ -10,11 +10,11 @@ import (
 const spacePath = "/cloudapi/1.0.0/ipSpaces"
 
 func spaceRoutes(add addRoute) {
-	add("GET", spacePath+"/summaries", (*request).listSpaces, latencyCloudAPI)
-	add("POST", spacePath, (*request).createSpace, latencyWrite)
-	add("GET", spacePath+"/{id}", (*request).getSpace, latencyCloudAPI)
-	add("PUT", spacePath+"/{id}", (*request).putSpace, latencyWrite)
-	add("DELETE", spacePath+"/{id}", (*request).deleteSpace, latencyWrite)
+	add("GET", spacePath+"/summaries", listSpaces, latencyCloudAPI)
+	add("POST", spacePath, createSpace, latencyWrite)
+	add("GET", spacePath+"/{id}", getSpace, latencyCloudAPI)
+	add("PUT", spacePath+"/{id}", putSpace, latencyWrite)
+	add("DELETE", spacePath+"/{id}", deleteSpace, latencyWrite)
 	allocationRoutes(add)
 	spaceUplinkRoutes(add)
 }
@@ -28,11 +28,14 @@ func (s *store) space(id string) *IPSpace {
 	return nil
 }
 
-// spacesOf are the IP Spaces with an uplink to an external network.
-func (s *Simulator) spacesOf(external string) []*IPSpace {
+// ipSpaces computes what is used and free in IP spaces.
+type ipSpaces struct{ sim *Simulator }
+
+// of are the IP Spaces with an uplink to an external network.
+func (sp *ipSpaces) of(external string) []*IPSpace {
 	var out []*IPSpace
-	for i := range s.store.model.IPSpaces {
-		p := &s.store.model.IPSpaces[i]
+	for i := range sp.sim.store.model.IPSpaces {
+		p := &sp.sim.store.model.IPSpaces[i]
 		if slices.ContainsFunc(p.Uplinks, func(u SpaceUplink) bool { return u.Network == external }) {
 			out = append(out, p)
 		}
@@ -42,26 +45,26 @@ func (s *Simulator) spacesOf(external string) []*IPSpace {
 
 // assignedTo says whether an organisation may use a space: it is its own, or a gateway of it has an uplink to where the space
 // is available.
-func (s *Simulator) assignedTo(p *IPSpace, orgID string) bool {
+func (sp *ipSpaces) assignedTo(p *IPSpace, orgID string) bool {
 	if p.OrgID != "" {
 		return p.OrgID == orgID
 	}
-	org := s.store.org(orgID)
+	org := sp.sim.store.org(orgID)
 	return org != nil && slices.ContainsFunc(org.VDCs, func(v VDC) bool {
 		return slices.ContainsFunc(v.EdgeGateways, func(g EdgeGateway) bool {
-			return slices.ContainsFunc(g.Uplinks, func(u Uplink) bool { return slices.Contains(s.spacesOf(u.Network), p) })
+			return slices.ContainsFunc(g.Uplinks, func(u Uplink) bool { return slices.Contains(sp.of(u.Network), p) })
 		})
 	})
 }
 
-func (r *request) seesSpace(p *IPSpace) bool {
-	return r.session.provider() || r.sim.assignedTo(p, r.session.OrgID)
+func seesSpace(r *request, p *IPSpace) bool {
+	return r.session.provider() || r.sim.spaces.assignedTo(p, r.session.OrgID)
 }
 
 // ownSpace finds the IP Space in the path.
-func (r *request) ownSpace() (*IPSpace, error) {
+func ownSpace(r *request) (*IPSpace, error) {
 	p := r.sim.store.space(bare(r.vars["id"]))
-	if p == nil || !r.seesSpace(p) {
+	if p == nil || !seesSpace(r, p) {
 		return nil, forbidden("IP_SPACE_VIEW", r.vars["id"])
 	}
 	return p, nil
@@ -87,10 +90,10 @@ func percentage(part, whole int) float64 {
 	return float64(part) * 100 / float64(whole)
 }
 
-func (r *request) spaceJSON(p *IPSpace, summary bool) map[string]any {
+func spaceJSON(r *request, p *IPSpace, summary bool) map[string]any {
 	out := map[string]any{
 		"id": URN("ipSpace", p.ID), "name": p.Name, "description": p.Description, "type": p.Type, "orgRef": nil,
-		"status": r.sim.realization(p.ID, false), "utilization": r.sim.utilization(p),
+		"status": r.sim.tasks.realization(p.ID, false), "utilization": r.sim.spaces.utilization(p),
 	}
 	if org := r.sim.store.org(p.OrgID); org != nil {
 		out["orgRef"] = jsonRef("org", org.ID, org.Name)
@@ -111,7 +114,7 @@ func (r *request) spaceJSON(p *IPSpace, summary bool) map[string]any {
 		internal = append(internal, x.String())
 	}
 	maps.Copy(out, map[string]any{
-		"ipSpaceRanges": map[string]any{"ipRanges": ranges, "defaultFloatingIpQuota": p.RangeQuota}, "ipSpacePrefixes": r.prefixesJSON(p),
+		"ipSpaceRanges": map[string]any{"ipRanges": ranges, "defaultFloatingIpQuota": p.RangeQuota}, "ipSpacePrefixes": prefixesJSON(r, p),
 		"ipSpaceInternalScope": internal, "ipSpaceExternalScope": nil, "routeAdvertisementEnabled": false,
 	})
 	if p.External.IsValid() {
@@ -123,7 +126,7 @@ func (r *request) spaceJSON(p *IPSpace, summary bool) map[string]any {
 }
 
 // prefixesJSON lists the prefixes, those of one length together.
-func (r *request) prefixesJSON(p *IPSpace) []any {
+func prefixesJSON(r *request, p *IPSpace) []any {
 	out := []any{}
 	at := map[int]map[string]any{}
 	for _, x := range p.Prefixes {
@@ -189,7 +192,7 @@ func (p *IPSpace) hasPrefix(a netip.Addr) bool {
 	return found
 }
 
-func (s *Simulator) utilization(p *IPSpace) map[string]any {
+func (sp *ipSpaces) utilization(p *IPSpace) map[string]any {
 	all := func(string) bool { return true }
 	prefixes, lengths := 0, []any{}
 	for _, x := range p.Prefixes {
@@ -198,7 +201,7 @@ func (s *Simulator) utilization(p *IPSpace) map[string]any {
 	}
 	used := map[string]int{}
 	for i := range p.Allocations {
-		if state, _, _ := s.usage(&p.Allocations[i]); state != UsageFree {
+		if state, _, _ := sp.usage(&p.Allocations[i]); state != UsageFree {
 			used[p.Allocations[i].Type]++
 		}
 	}
@@ -214,26 +217,26 @@ func (s *Simulator) utilization(p *IPSpace) map[string]any {
 	return map[string]any{"floatingIPs": counts(count(p.Ranges), FloatingIP), "ipPrefixes": byPrefix}
 }
 
-func (r *request) listSpaces() (*response, error) {
+func listSpaces(r *request) (*response, error) {
 	var out []any
 	for i := range r.sim.store.model.IPSpaces {
-		if p := &r.sim.store.model.IPSpaces[i]; r.seesSpace(p) {
-			out = append(out, r.spaceJSON(p, true))
+		if p := &r.sim.store.model.IPSpaces[i]; seesSpace(r, p) {
+			out = append(out, spaceJSON(r, p, true))
 		}
 	}
 	return r.page(out)
 }
 
-func (r *request) getSpace() (*response, error) {
-	p, err := r.ownSpace()
+func getSpace(r *request) (*response, error) {
+	p, err := ownSpace(r)
 	if err != nil {
 		return nil, err
 	}
-	return jsonOK(r.spaceJSON(p, false)), nil
+	return jsonOK(spaceJSON(r, p, false)), nil
 }
 
-func (r *request) createSpace() (*response, error) {
-	p, err := r.readSpace(nil)
+func createSpace(r *request) (*response, error) {
+	p, err := readSpace(r, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -244,12 +247,12 @@ func (r *request) createSpace() (*response, error) {
 	}
 	p.ID = r.sim.ids.next("ipSpace")
 	r.sim.store.model.IPSpaces = append(r.sim.store.model.IPSpaces, *p)
-	return r.accepted(r.sim.startTask(r, Work{Op: "create ipSpace", Creates: true}, p.entity(), []string{p.ID})), nil
+	return r.accepted(r.sim.tasks.start(r, Work{Op: "create ipSpace", Creates: true}, p.entity(), []string{p.ID})), nil
 }
 
 // manageSpace finds the IP Space in the path if the caller may change it and it is not busy.
-func (r *request) manageSpace() (*IPSpace, error) {
-	p, err := r.ownSpace()
+func manageSpace(r *request) (*IPSpace, error) {
+	p, err := ownSpace(r)
 	if err != nil {
 		return nil, err
 	}
@@ -258,24 +261,24 @@ func (r *request) manageSpace() (*IPSpace, error) {
 			return nil, err
 		}
 	}
-	return p, r.sim.busyCheck(p.ID)
+	return p, r.sim.tasks.busyCheck(p.ID)
 }
 
-func (r *request) putSpace() (*response, error) {
-	old, err := r.manageSpace()
+func putSpace(r *request) (*response, error) {
+	old, err := manageSpace(r)
 	if err != nil {
 		return nil, err
 	}
-	p, err := r.readSpace(old)
+	p, err := readSpace(r, old)
 	if err != nil {
 		return nil, err
 	}
 	*old = *p
-	return r.accepted(r.sim.startTask(r, Work{Op: "update ipSpace"}, p.entity(), []string{p.ID})), nil
+	return r.accepted(r.sim.tasks.start(r, Work{Op: "update ipSpace"}, p.entity(), []string{p.ID})), nil
 }
 
-func (r *request) deleteSpace() (*response, error) {
-	p, err := r.manageSpace()
+func deleteSpace(r *request) (*response, error) {
+	p, err := manageSpace(r)
 	if err != nil {
 		return nil, err
 	}
@@ -285,10 +288,10 @@ func (r *request) deleteSpace() (*response, error) {
 	if len(p.Uplinks) > 0 {
 		return nil, inUse("IP space", p.Name, "uplink "+p.Uplinks[0].Name)
 	}
-	return r.accepted(r.sim.startTask(r, Work{Op: "delete ipSpace"}, p.entity(), []string{p.ID})), nil
+	return r.accepted(r.sim.tasks.start(r, Work{Op: "delete ipSpace"}, p.entity(), []string{p.ID})), nil
 }
 
-func (s *Simulator) commitDeleteSpace(t *Task) error {
+func commitDeleteSpace(s *Simulator, t *Task) error {
 	m := &s.store.model
 	m.IPSpaces = slices.DeleteFunc(m.IPSpaces, func(p IPSpace) bool { return p.ID == t.Owner.ID })
 	return nil

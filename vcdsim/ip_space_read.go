@@ -30,7 +30,7 @@ type spaceBody struct {
 }
 
 // readSpace reads and checks an IP Space; old is what it replaces.
-func (r *request) readSpace(old *IPSpace) (*IPSpace, error) {
+func readSpace(r *request, old *IPSpace) (*IPSpace, error) {
 	var body spaceBody
 	if err := r.document(&body); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func (r *request) readSpace(old *IPSpace) (*IPSpace, error) {
 	if body.Ranges.Quota != nil {
 		p.RangeQuota = *body.Ranges.Quota
 	}
-	if err := r.spaceOwner(p, old, body.OrgRef.ID); err != nil {
+	if err := spaceOwner(r, p, old, body.OrgRef.ID); err != nil {
 		return nil, err
 	}
 	if p.Name == "" || !slices.Contains([]string{SpacePublic, SpaceShared, SpacePrivate}, p.Type) {
@@ -63,7 +63,7 @@ func (p *IPSpace) readContent(body spaceBody) error {
 }
 
 // spaceOwner takes over whose a space is from the old one, or finds the organisation of a new private one.
-func (r *request) spaceOwner(p, old *IPSpace, orgID string) error {
+func spaceOwner(r *request, p, old *IPSpace, orgID string) error {
 	if old != nil {
 		p.ID, p.Type, p.OrgID, p.Uplinks, p.Allocations = old.ID, old.Type, old.OrgID, old.Uplinks, old.Allocations
 		return nil

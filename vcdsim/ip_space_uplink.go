@@ -11,22 +11,22 @@ const (
 )
 
 func spaceUplinkRoutes(add addRoute) {
-	add("GET", spaceUplinkPath, (*request).listSpaceUplinks, latencyCloudAPI)
-	add("POST", spaceUplinkPath, (*request).createSpaceUplink, latencyWrite)
-	add("GET", spaceUplinkPath+"/{id}", (*request).getSpaceUplink, latencyCloudAPI)
-	add("PUT", spaceUplinkPath+"/{id}", (*request).putSpaceUplink, latencyWrite)
-	add("DELETE", spaceUplinkPath+"/{id}", (*request).deleteSpaceUplink, latencyWrite)
-	add("GET", "/cloudapi/"+spaceAssignmentPath, (*request).listSpaceAssignments, latencyCloudAPI)
-	add("GET", "/cloudapi/"+spaceAssignmentPath+"/{id}", func(r *request) (*response, error) { return r.oneOf(r.spaceAssignments(), "id") }, latencyCloudAPI)
-	add("PUT", "/cloudapi/"+spaceAssignmentPath+"/{id}", (*request).putSpaceAssignment, latencyWrite)
+	add("GET", spaceUplinkPath, listSpaceUplinks, latencyCloudAPI)
+	add("POST", spaceUplinkPath, createSpaceUplink, latencyWrite)
+	add("GET", spaceUplinkPath+"/{id}", getSpaceUplink, latencyCloudAPI)
+	add("PUT", spaceUplinkPath+"/{id}", putSpaceUplink, latencyWrite)
+	add("DELETE", spaceUplinkPath+"/{id}", deleteSpaceUplink, latencyWrite)
+	add("GET", "/cloudapi/"+spaceAssignmentPath, listSpaceAssignments, latencyCloudAPI)
+	add("GET", "/cloudapi/"+spaceAssignmentPath+"/{id}", func(r *request) (*response, error) { return oneOf(r, spaceAssignments(r), "id") }, latencyCloudAPI)
+	add("PUT", "/cloudapi/"+spaceAssignmentPath+"/{id}", putSpaceAssignment, latencyWrite)
 }
 
-func (r *request) spaceUplinkJSON(p *IPSpace, u SpaceUplink) map[string]any {
+func spaceUplinkJSON(r *request, p *IPSpace, u SpaceUplink) map[string]any {
 	out := map[string]any{"interfaces": []any{}}
 	maps.Copy(out, u.Fields)
 	maps.Copy(out, map[string]any{
 		"id": URN("ipSpaceUplink", u.ID), "name": u.Name, "description": u.Description, "ipSpaceRef": jsonRef("ipSpace", p.ID, p.Name), "ipSpaceType": p.Type,
-		"status": r.sim.realization(u.ID, false), "externalNetworkRef": nil,
+		"status": r.sim.tasks.realization(u.ID, false), "externalNetworkRef": nil,
 	})
 	r.newer("38.0", out, "interfaces")
 	if e := r.sim.store.external(u.Network); e != nil {
@@ -35,7 +35,7 @@ func (r *request) spaceUplinkJSON(p *IPSpace, u SpaceUplink) map[string]any {
 	return out
 }
 
-func (r *request) listSpaceUplinks() (*response, error) {
+func listSpaceUplinks(r *request) (*response, error) {
 	if err := r.byProvider("IP_SPACE_UPLINK_VIEW"); err != nil {
 		return nil, err
 	}
@@ -43,14 +43,14 @@ func (r *request) listSpaceUplinks() (*response, error) {
 	for i := range r.sim.store.model.IPSpaces {
 		p := &r.sim.store.model.IPSpaces[i]
 		for _, u := range p.Uplinks {
-			out = append(out, r.spaceUplinkJSON(p, u))
+			out = append(out, spaceUplinkJSON(r, p, u))
 		}
 	}
 	return r.page(out)
 }
 
 // spaceUplink finds the uplink in the path; only the provider sees them.
-func (r *request) spaceUplink() (*IPSpace, *SpaceUplink, error) {
+func spaceUplink(r *request) (*IPSpace, *SpaceUplink, error) {
 	if r.session.provider() {
 		for i := range r.sim.store.model.IPSpaces {
 			p := &r.sim.store.model.IPSpaces[i]
@@ -64,12 +64,12 @@ func (r *request) spaceUplink() (*IPSpace, *SpaceUplink, error) {
 	return nil, nil, forbidden("IP_SPACE_UPLINK_VIEW", r.vars["id"])
 }
 
-func (r *request) getSpaceUplink() (*response, error) {
-	p, u, err := r.spaceUplink()
+func getSpaceUplink(r *request) (*response, error) {
+	p, u, err := spaceUplink(r)
 	if err != nil {
 		return nil, err
 	}
-	return jsonOK(r.spaceUplinkJSON(p, *u)), nil
+	return jsonOK(spaceUplinkJSON(r, p, *u)), nil
 }
 
 type spaceUplinkBody struct {
@@ -82,7 +82,7 @@ type spaceUplinkBody struct {
 func (u *SpaceUplink) entity() Entity { return Entity{"ipSpaceUplink", u.ID, u.Name} }
 
 // spaceInterfaces are the interfaces of the router that an uplink is for, with their names.
-func (r *request) spaceInterfaces() map[string]any {
+func spaceInterfaces(r *request) map[string]any {
 	fields := rest(r.body, []string{"interfaces"})
 	list, _ := fields["interfaces"].([]any)
 	for _, x := range list {
@@ -93,7 +93,7 @@ func (r *request) spaceInterfaces() map[string]any {
 	return fields
 }
 
-func (r *request) createSpaceUplink() (*response, error) {
+func createSpaceUplink(r *request) (*response, error) {
 	if err := r.byProvider("IP_SPACE_UPLINK_CREATE"); err != nil {
 		return nil, err
 	}
@@ -108,48 +108,48 @@ func (r *request) createSpaceUplink() (*response, error) {
 	if !e.UsesSpaces {
 		return nil, badRequest("The external network %q does not use IP spaces.", e.Name)
 	}
-	if body.Name == "" || slices.Contains(r.sim.spacesOf(e.ID), p) {
+	if body.Name == "" || slices.Contains(r.sim.spaces.of(e.ID), p) {
 		return nil, duplicateName(body.Name)
 	}
-	u := SpaceUplink{ID: r.sim.ids.next("ipSpaceUplink"), Name: body.Name, Description: body.Description, Network: e.ID, Fields: r.spaceInterfaces()}
+	u := SpaceUplink{ID: r.sim.ids.next("ipSpaceUplink"), Name: body.Name, Description: body.Description, Network: e.ID, Fields: spaceInterfaces(r)}
 	p.Uplinks = append(p.Uplinks, u)
-	return r.accepted(r.sim.startTask(r, Work{Op: "create ipSpaceUplink", Creates: true}, u.entity(), []string{u.ID})), nil
+	return r.accepted(r.sim.tasks.start(r, Work{Op: "create ipSpaceUplink", Creates: true}, u.entity(), []string{u.ID})), nil
 }
 
-func (r *request) putSpaceUplink() (*response, error) {
-	_, u, err := r.spaceUplink()
+func putSpaceUplink(r *request) (*response, error) {
+	_, u, err := spaceUplink(r)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.busyCheck(u.ID); err != nil {
+	if err := r.sim.tasks.busyCheck(u.ID); err != nil {
 		return nil, err
 	}
 	var body spaceUplinkBody
 	if err := r.document(&body); err != nil {
 		return nil, err
 	}
-	u.Name, u.Description, u.Fields = body.Name, body.Description, r.spaceInterfaces()
-	return r.accepted(r.sim.startTask(r, Work{Op: "update ipSpaceUplink"}, u.entity(), []string{u.ID})), nil
+	u.Name, u.Description, u.Fields = body.Name, body.Description, spaceInterfaces(r)
+	return r.accepted(r.sim.tasks.start(r, Work{Op: "update ipSpaceUplink"}, u.entity(), []string{u.ID})), nil
 }
 
 // deleteSpaceUplink takes a space away from an external network, unless a gateway uses an address of it there.
-func (r *request) deleteSpaceUplink() (*response, error) {
-	p, u, err := r.spaceUplink()
+func deleteSpaceUplink(r *request) (*response, error) {
+	p, u, err := spaceUplink(r)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.busyCheck(u.ID); err != nil {
+	if err := r.sim.tasks.busyCheck(u.ID); err != nil {
 		return nil, err
 	}
 	for i := range p.Allocations {
-		if state, _, _ := r.sim.usage(&p.Allocations[i]); state == UsageUsed {
+		if state, _, _ := r.sim.spaces.usage(&p.Allocations[i]); state == UsageUsed {
 			return nil, inUse("IP space uplink", u.Name, "allocation "+p.Allocations[i].Value)
 		}
 	}
-	return r.accepted(r.sim.startTask(r, Work{Op: "delete ipSpaceUplink", Document: p.ID}, u.entity(), []string{u.ID})), nil
+	return r.accepted(r.sim.tasks.start(r, Work{Op: "delete ipSpaceUplink", Document: p.ID}, u.entity(), []string{u.ID})), nil
 }
 
-func (s *Simulator) commitDeleteSpaceUplink(t *Task) error {
+func commitDeleteSpaceUplink(s *Simulator, t *Task) error {
 	p := s.store.space(t.Work.Document)
 	if p == nil {
 		return gone("IP space", t.Work.Document)
@@ -159,24 +159,24 @@ func (s *Simulator) commitDeleteSpaceUplink(t *Task) error {
 }
 
 // spaceAssignments are the organisations that may use each space: VCD assigns one when its first gateway reaches the space.
-func (r *request) spaceAssignments() []any {
+func spaceAssignments(r *request) []any {
 	var out []any
 	for i := range r.sim.store.model.IPSpaces {
 		p := &r.sim.store.model.IPSpaces[i]
-		for _, o := range r.orgs() {
-			if r.sim.assignedTo(p, o.ID) {
-				out = append(out, r.spaceAssignmentJSON(p, o))
+		for _, o := range visibleOrgs(r) {
+			if r.sim.spaces.assignedTo(p, o.ID) {
+				out = append(out, spaceAssignmentJSON(r, p, o))
 			}
 		}
 	}
 	return out
 }
 
-func (s *Simulator) spaceAssignmentID(space, org string) string {
-	return URN("ipSpaceOrgAssignment", s.ids.named("ipSpaceOrgAssignment", space+org))
+func (sp *ipSpaces) assignmentID(space, org string) string {
+	return URN("ipSpaceOrgAssignment", sp.sim.ids.named("ipSpaceOrgAssignment", space+org))
 }
 
-func (r *request) spaceAssignmentJSON(p *IPSpace, o *Org) map[string]any {
+func spaceAssignmentJSON(r *request, p *IPSpace, o *Org) map[string]any {
 	prefixes := []any{}
 	seen := map[int]bool{}
 	for _, x := range p.Prefixes {
@@ -186,17 +186,17 @@ func (r *request) spaceAssignmentJSON(p *IPSpace, o *Org) map[string]any {
 		}
 	}
 	out := map[string]any{
-		"id": r.sim.spaceAssignmentID(p.ID, o.ID), "ipSpaceRef": jsonRef("ipSpace", p.ID, p.Name), "orgRef": jsonRef("org", o.ID, o.Name), "ipSpaceType": p.Type,
+		"id": r.sim.spaces.assignmentID(p.ID, o.ID), "ipSpaceRef": jsonRef("ipSpace", p.ID, p.Name), "orgRef": jsonRef("org", o.ID, o.Name), "ipSpaceType": p.Type,
 		"defaultQuotas": map[string]any{"floatingIpQuota": p.RangeQuota, "ipPrefixQuotas": prefixes}, "customQuotas": nil,
 	}
-	if custom := r.sim.customQuotas(p.ID, o.ID); custom != nil {
+	if custom := r.sim.spaces.customQuotas(p.ID, o.ID); custom != nil {
 		out["customQuotas"] = custom
 	}
 	return out
 }
 
-func (s *Simulator) customQuotas(space, org string) map[string]any {
-	d := s.store.document(spaceAssignmentPath, s.spaceAssignmentID(space, org))
+func (sp *ipSpaces) customQuotas(space, org string) map[string]any {
+	d := sp.sim.store.documents.find(spaceAssignmentPath, sp.assignmentID(space, org))
 	if d == nil {
 		return nil
 	}
@@ -204,14 +204,14 @@ func (s *Simulator) customQuotas(space, org string) map[string]any {
 	return custom
 }
 
-func (r *request) listSpaceAssignments() (*response, error) { return r.page(r.spaceAssignments()) }
+func listSpaceAssignments(r *request) (*response, error) { return r.page(spaceAssignments(r)) }
 
 // putSpaceAssignment sets quotas of an organisation.
-func (r *request) putSpaceAssignment() (*response, error) {
+func putSpaceAssignment(r *request) (*response, error) {
 	if err := r.byProvider("IP_SPACE_MANAGE"); err != nil {
 		return nil, err
 	}
-	if _, err := r.oneOf(r.spaceAssignments(), "id"); err != nil {
+	if _, err := oneOf(r, spaceAssignments(r), "id"); err != nil {
 		return nil, err
 	}
 	body := map[string]any{}
@@ -220,10 +220,10 @@ func (r *request) putSpaceAssignment() (*response, error) {
 	}
 	id := r.vars["id"]
 	quotas := map[string]any{"id": id, "customQuotas": body["customQuotas"]}
-	if d := r.sim.store.document(spaceAssignmentPath, id); d != nil {
+	if d := r.sim.store.documents.find(spaceAssignmentPath, id); d != nil {
 		d.body = quotas
 	} else {
-		r.sim.addDocument(spaceAssignmentPath, "", quotas)
+		r.sim.store.documents.add(spaceAssignmentPath, "", quotas)
 	}
 	return r.done(Entity{"ipSpaceOrgAssignment", bare(id), "assignment"}), nil
 }

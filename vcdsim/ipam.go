@@ -38,11 +38,14 @@ func (n *VAppNetwork) segment() string {
 	return n.ID
 }
 
+// ipam assigns addresses to NICs.
+type ipam struct{ sim *Simulator }
+
 // addressesIn lists what NICs hold on a network, sorted by address.
-func (s *Simulator) addressesIn(networkID string) []allocation {
+func (ip *ipam) addressesIn(networkID string) []allocation {
 	var out []allocation
-	for _, vm := range s.store.vms {
-		vapp := s.store.vapps[vm.VAppID]
+	for _, vm := range ip.sim.store.vms {
+		vapp := ip.sim.store.vapps[vm.VAppID]
 		if vapp == nil {
 			continue
 		}
@@ -70,17 +73,17 @@ type subnet struct {
 	dhcp    []Range
 }
 
-func (s *Simulator) subnetOf(n *VAppNetwork) subnet {
-	if _, _, parent := s.store.network(n.ParentID); parent != nil {
+func (ip *ipam) subnetOf(n *VAppNetwork) subnet {
+	if _, _, parent := ip.sim.store.network(n.ParentID); parent != nil {
 		return subnet{parent.ID, parent.Gateway, parent.StaticPool, parent.DHCPPool}
 	}
 	return subnet{n.ID, n.Gateway, n.Pool, nil}
 }
 
 // free finds the first free address of some ranges.
-func (s *Simulator) free(sub subnet, ranges []Range) (netip.Addr, bool) {
+func (ip *ipam) free(sub subnet, ranges []Range) (netip.Addr, bool) {
 	taken := map[netip.Addr]bool{sub.gateway.Addr(): true}
-	for _, a := range s.addressesIn(sub.id) {
+	for _, a := range ip.addressesIn(sub.id) {
 		taken[a.address] = true
 	}
 	for _, r := range ranges {
@@ -103,7 +106,7 @@ func noAddresses() *Refusal {
 }
 
 // checkNIC refuses what cannot be: an unknown network or mode, an address outside the subnet or taken.
-func (s *Simulator) checkNIC(vapp *VApp, vm *VM, nic NIC) error {
+func (ip *ipam) checkNIC(vapp *VApp, vm *VM, nic NIC) error {
 	if nic.Network == "none" || nic.Mode == modeNone {
 		return nil
 	}
@@ -115,19 +118,19 @@ func (s *Simulator) checkNIC(vapp *VApp, vm *VM, nic NIC) error {
 	case modePool, modeDHCP:
 		return nil
 	case modeManual:
-		return s.checkManual(n, vm, nic)
+		return ip.checkManual(n, vm, nic)
 	default:
 		return badRequest("Invalid network parameter: Unknown IP Addressing Mode")
 	}
 }
 
-func (s *Simulator) checkManual(n *VAppNetwork, vm *VM, nic NIC) error {
-	sub := s.subnetOf(n)
+func (ip *ipam) checkManual(n *VAppNetwork, vm *VM, nic NIC) error {
+	sub := ip.subnetOf(n)
 	addr, err := netip.ParseAddr(nic.Address)
 	if err != nil || !sub.gateway.Masked().Contains(addr) || addr == sub.gateway.Addr() {
 		return badRequest("Invalid network parameter: Specified IP address %q is invalid.", nic.Address)
 	}
-	for _, a := range s.addressesIn(sub.id) {
+	for _, a := range ip.addressesIn(sub.id) {
 		if a.address == addr && a.vm != vm {
 			return badRequest(updatingConnections+"The IP address %s is already in use by VM %q.", addr, a.vm.Name)
 		}
@@ -136,19 +139,19 @@ func (s *Simulator) checkManual(n *VAppNetwork, vm *VM, nic NIC) error {
 }
 
 // assign gives the NICs of a VM their addresses: POOL at once, MANUAL as asked, DHCP when the guest runs.
-func (s *Simulator) assign(vm *VM) error {
-	vapp := s.store.vapps[vm.VAppID]
+func (ip *ipam) assign(vm *VM) error {
+	vapp := ip.sim.store.vapps[vm.VAppID]
 	for i := range vm.NICs {
 		nic := &vm.NICs[i]
-		if err := s.checkNIC(vapp, vm, *nic); err != nil {
+		if err := ip.checkNIC(vapp, vm, *nic); err != nil {
 			return err
 		}
 		if nic.MAC == "" {
-			nic.MAC = s.ids.mac()
+			nic.MAC = ip.sim.ids.mac()
 		}
 		if nic.Mode == modePool && nic.Address == "" && nic.Network != "none" {
-			sub := s.subnetOf(vapp.network(nic.Network))
-			a, ok := s.free(sub, sub.pool)
+			sub := ip.subnetOf(vapp.network(nic.Network))
+			a, ok := ip.free(sub, sub.pool)
 			if !ok {
 				return noAddresses()
 			}
@@ -159,13 +162,13 @@ func (s *Simulator) assign(vm *VM) error {
 }
 
 // leaseDHCP gives a NIC of mode DHCP the address the DHCP server would; empty if the network has none.
-func (s *Simulator) leaseDHCP(vm *VM, nic *NIC) {
-	n := s.store.vapps[vm.VAppID].network(nic.Network)
+func (ip *ipam) leaseDHCP(vm *VM, nic *NIC) {
+	n := ip.sim.store.vapps[vm.VAppID].network(nic.Network)
 	if n == nil || nic.Mode != modeDHCP || nic.Lease != "" {
 		return
 	}
-	sub := s.subnetOf(n)
-	if a, ok := s.free(sub, sub.dhcp); ok {
+	sub := ip.subnetOf(n)
+	if a, ok := ip.free(sub, sub.dhcp); ok {
 		nic.Lease = a.String()
 	}
 }

@@ -18,61 +18,64 @@ func (l Lease) deletes() time.Time {
 	return l.Stopped.Add(l.Storage)
 }
 
-// watchLease sets the alarm for the next end of a vApp's leases. An alarm that rings too early, because the lease was
+// leases ends the leases of vApps.
+type leases struct{ sim *Simulator }
+
+// watch sets the alarm for the next end of a vApp's leases. An alarm that rings too early, because the lease was
 // renewed, sets the next.
-func (s *Simulator) watchLease(v *VApp) {
+func (l *leases) watch(v *VApp) {
 	for _, end := range []time.Time{v.Lease.undeploys(), v.Lease.deletes()} {
 		if end.IsZero() {
 			continue
 		}
-		s.after(max(end.Sub(s.clock.Now()), 0), alarm{Bell: bellLease, ID: v.ID, End: end})
+		l.sim.alarms.after(max(end.Sub(l.sim.clock.Now()), 0), alarm{Bell: bellLease, ID: v.ID, End: end})
 	}
 }
 
-// endLease stops a vApp whose runtime lease ended, and deletes one whose storage lease did.
-func (s *Simulator) endLease(id string, end time.Time) {
-	v := s.store.vapps[id]
+// end stops a vApp whose runtime lease ended, and deletes one whose storage lease did.
+func (l *leases) end(id string, end time.Time) {
+	v := l.sim.store.vapps[id]
 	if v == nil {
 		return
 	}
 	owner := Entity{"vapp", v.ID, v.Name}
 	switch {
 	case v.Lease.undeploys().Equal(end):
-		if s.busyCheck(s.vappLocks(v)...) != nil {
-			s.after(time.Minute, alarm{Bell: bellLease, ID: id, End: end})
+		if l.sim.tasks.busyCheck(l.sim.vapps.locks(v)...) != nil {
+			l.sim.alarms.after(time.Minute, alarm{Bell: bellLease, ID: id, End: end})
 			return
 		}
-		s.startTask(nil, Work{Op: opUndeploy, Power: PoweredOff, VApp: v.ID, VMs: s.vmIDs(v)}, owner, s.vappLocks(v))
+		l.sim.tasks.start(nil, Work{Op: opUndeploy, Power: PoweredOff, VApp: v.ID, VMs: l.sim.vapps.vmIDs(v)}, owner, l.sim.vapps.locks(v))
 	case v.Lease.deletes().Equal(end):
-		if s.busyCheck(s.vappLocks(v)...) != nil {
-			s.after(time.Minute, alarm{Bell: bellLease, ID: id, End: end})
+		if l.sim.tasks.busyCheck(l.sim.vapps.locks(v)...) != nil {
+			l.sim.alarms.after(time.Minute, alarm{Bell: bellLease, ID: id, End: end})
 			return
 		}
-		s.startTask(nil, Work{Op: opDeleteVApp, VApp: v.ID}, owner, s.vappLocks(v))
+		l.sim.tasks.start(nil, Work{Op: opDeleteVApp, VApp: v.ID}, owner, l.sim.vapps.locks(v))
 	}
 }
 
 // deployedChanged keeps the lease in step with whether anything in the vApp is deployed.
-func (s *Simulator) deployedChanged(v *VApp) {
+func (l *leases) deployedChanged(v *VApp) {
 	if v == nil {
 		return
 	}
 	switch {
-	case s.store.anyDeployed(v):
+	case l.sim.store.anyDeployed(v):
 		v.Deployed = true
-	case !s.assume.VAppStaysDeployed:
+	case !l.sim.assume.VAppStaysDeployed:
 		v.Deployed = false
 	}
 	deployed := v.Deployed
 	switch {
 	case deployed && v.Lease.Deployed.IsZero():
-		v.Lease.Deployed, v.Lease.Stopped = s.clock.Now(), time.Time{}
+		v.Lease.Deployed, v.Lease.Stopped = l.sim.clock.Now(), time.Time{}
 	case !deployed && (!v.Lease.Deployed.IsZero() || v.Lease.Stopped.IsZero()):
-		v.Lease.Deployed, v.Lease.Stopped = time.Time{}, s.clock.Now()
+		v.Lease.Deployed, v.Lease.Stopped = time.Time{}, l.sim.clock.Now()
 	default:
 		return
 	}
-	s.watchLease(v)
+	l.watch(v)
 }
 
 // capped applies the organisation's maximum: 0 asks for no end, which only an organisation without one grants.

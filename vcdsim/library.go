@@ -58,9 +58,9 @@ func freeCertificate(r *request, d *document) error {
 }
 
 // seedCertificates puts the certificates of the model into the library.
-func (s *Simulator) seedCertificates(org *Org) {
+func seedCertificates(s *Simulator, org *Org) {
 	for _, c := range org.Certificates {
-		s.addDocument(certificatePath, org.ID, map[string]any{
+		s.store.documents.add(certificatePath, org.ID, map[string]any{
 			"id": URN("certificateLibraryItem", s.ids.named("certificateLibraryItem", org.ID+c.Alias)), "alias": c.Alias, "description": "",
 			"certificate": c.PEM, "privateKey": c.Key,
 		})

@@ -20,9 +20,9 @@ const codeLimit = "OPERATION_LIMITS_EXCEEDED"
 // load counts the tasks of a user and of an organisation that run, and that wait.
 type load struct{ user, org, queuedUser, queuedOrg int }
 
-func (s *Simulator) load(orgID, userID string) load {
+func (ts *tasks) load(orgID, userID string) load {
 	var n load
-	for _, t := range s.store.tasks {
+	for _, t := range ts.sim.store.tasks {
 		if t.done() || t.OrgID != orgID || awaits(t.Work.Op) {
 			continue
 		}
@@ -50,7 +50,7 @@ func (r *request) withinLimits() error {
 	if org == nil || org.Limits == (OperationLimits{}) {
 		return nil
 	}
-	l, n := org.Limits, r.sim.load(org.ID, r.session.UserID)
+	l, n := org.Limits, r.sim.tasks.load(org.ID, r.session.UserID)
 	if reached(l.PerUser, n.user) && reached(l.QueuedPerUser, n.queuedUser) {
 		return refuse(http.StatusBadRequest, codeLimit,
 			"The maximum number of operations that the user %q may have queued, %d, is reached.", r.session.User, l.QueuedPerUser)
@@ -63,34 +63,34 @@ func (r *request) withinLimits() error {
 }
 
 // mayRun says whether a task, which is not counted yet, is within the limits.
-func (s *Simulator) mayRun(t *Task) bool {
-	org := s.store.org(t.OrgID)
+func (ts *tasks) mayRun(t *Task) bool {
+	org := ts.sim.store.org(t.OrgID)
 	if org == nil || org.Limits == (OperationLimits{}) {
 		return true
 	}
-	n := s.load(t.OrgID, t.UserID)
+	n := ts.load(t.OrgID, t.UserID)
 	return !reached(org.Limits.PerUser, n.user) && !reached(org.Limits.PerOrg, n.org)
 }
 
 // admit lets the oldest tasks of an organisation that wait begin, as far as the limits allow.
-func (s *Simulator) admit(orgID string) {
-	org := s.store.org(orgID)
+func (ts *tasks) admit(orgID string) {
+	org := ts.sim.store.org(orgID)
 	if org == nil || org.Limits == (OperationLimits{}) {
 		return
 	}
 	var waiting []*Task
-	for _, t := range s.store.tasks {
+	for _, t := range ts.sim.store.tasks {
 		if t.Waiting && !t.done() && t.OrgID == orgID {
 			waiting = append(waiting, t)
 		}
 	}
 	slices.SortFunc(waiting, func(a, b *Task) int { return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.Number, b.Number)) })
 	for _, t := range waiting {
-		if s.mayRun(t) {
+		if ts.mayRun(t) {
 			t.Waiting = false
 			took := t.Due.Sub(t.Started)
-			t.Due = s.clock.Now().Add(took)
-			s.finishAfter(t, took)
+			t.Due = ts.sim.clock.Now().Add(took)
+			ts.finishAfter(t, took)
 		}
 	}
 }

@@ -24,13 +24,13 @@ type Media struct {
 }
 
 func mediaRoutes(add addRoute) {
-	add("POST", "/api/catalog/{id}/action/upload", (*request).upload, latencyWrite)
-	add("GET", "/api/media/{media}", (*request).getMedia, latencyLegacy)
-	add("DELETE", "/api/media/{media}", (*request).deleteMedia, latencyWrite)
-	add("POST", "/api/media/{media}/action/enableDownload", (*request).enableDownload, latencyWrite)
-	add("POST", "/api/vApp/vm-{vm}/media/action/insertMedia", (*request).insertMedia, latencyWrite)
-	add("POST", "/api/vApp/vm-{vm}/media/action/ejectMedia", (*request).ejectMedia, latencyWrite)
-	add("GET", "/api/vApp/vm-{vm}/question", (*request).getQuestion, latencyLegacy)
+	add("POST", "/api/catalog/{id}/action/upload", uploadItem, latencyWrite)
+	add("GET", "/api/media/{media}", getMedia, latencyLegacy)
+	add("DELETE", "/api/media/{media}", deleteMedia, latencyWrite)
+	add("POST", "/api/media/{media}/action/enableDownload", enableDownload, latencyWrite)
+	add("POST", "/api/vApp/vm-{vm}/media/action/insertMedia", insertMedia, latencyWrite)
+	add("POST", "/api/vApp/vm-{vm}/media/action/ejectMedia", ejectMedia, latencyWrite)
+	add("GET", "/api/vApp/vm-{vm}/question", getQuestion, latencyLegacy)
 }
 
 func (m *Media) entity() Entity { return Entity{Kind: "media", ID: m.ID, Name: m.Name} }
@@ -47,7 +47,7 @@ func (s *store) media(id string) (shelf, *Media) {
 	return shelf{}, nil
 }
 
-func (r *request) mediaByID(id string) (shelf, *Media, error) {
+func mediaByID(r *request, id string) (shelf, *Media, error) {
 	sh, m := r.sim.store.media(bare(id))
 	if m == nil || !r.reads(sh) || r.Method != http.MethodGet && r.vars["vm"] == "" && !r.sees(sh.org.ID) {
 		return shelf{}, nil, forbidden("MEDIA_VIEW", id)
@@ -67,9 +67,9 @@ func (c *Catalog) freeItemName(name string) error {
 	return nil
 }
 
-// upload promises a catalog item, whose bytes the client then sends to the transfer links that the item shows.
-func (r *request) upload() (*response, error) {
-	sh, err := r.ownCatalog()
+// uploadItem promises a catalog item, whose bytes the client then sends to the transfer links that the item shows.
+func uploadItem(r *request) (*response, error) {
+	sh, err := ownCatalog(r)
 	if err != nil {
 		return nil, err
 	}
@@ -82,15 +82,15 @@ func (r *request) upload() (*response, error) {
 	}
 	switch tree.Name {
 	case "Media":
-		return r.uploadMedia(sh, tree)
+		return uploadMedia(r, sh, tree)
 	case "UploadVAppTemplateParams":
-		return r.uploadTemplate(sh, tree)
+		return uploadTemplate(r, sh, tree)
 	default:
 		return nil, badRequest("Bad request - %q cannot be uploaded.", tree.Name)
 	}
 }
 
-func (r *request) uploadMedia(sh shelf, tree *xmltree.Node) (*response, error) {
+func uploadMedia(r *request, sh shelf, tree *xmltree.Node) (*response, error) {
 	size, err := strconv.ParseInt(tree.Attr("size"), 10, 64)
 	if err != nil || size < 0 {
 		return nil, badRequest("The size %q of the media is invalid.", tree.Attr("size"))
@@ -103,22 +103,22 @@ func (r *request) uploadMedia(sh shelf, tree *xmltree.Node) (*response, error) {
 		ID: r.sim.ids.next("media"), ItemID: r.sim.ids.next("catalogitem"), Name: tree.Attr("name"), Description: tree.Str("Description"),
 		ImageType: kind, Size: size, Created: r.sim.clock.Now(),
 	}
-	u := r.newUpload(m.entity(), UploadFile{Name: "file", Size: size})
+	u := newUpload(r, m.entity(), UploadFile{Name: "file", Size: size})
 	m.Upload = u.ID
 	sh.catalog.Media = append(sh.catalog.Media, m)
-	return r.createdItem(m.ItemID)
+	return createdItem(r, m.ItemID)
 }
 
-func (r *request) createdItem(id string) (*response, error) {
-	n, err := r.itemNode(id)
+func createdItem(r *request, id string) (*response, error) {
+	n, err := catalogItemNode(r, id)
 	if err != nil {
 		return nil, err
 	}
 	return &response{status: http.StatusCreated, xml: n, header: map[string]string{"Location": r.href("catalogitem", id)}}, nil
 }
 
-func (r *request) getMedia() (*response, error) {
-	sh, m, err := r.mediaByID(r.vars["media"])
+func getMedia(r *request) (*response, error) {
+	sh, m, err := mediaByID(r, r.vars["media"])
 	if err != nil {
 		return nil, err
 	}
@@ -130,39 +130,39 @@ func (r *request) getMedia() (*response, error) {
 		r.link("up", "/api/vdc/"+vdc.ID, mime("vdc")), r.link("catalogItem", "/api/catalogItem/"+m.ItemID, mime("catalogitem")),
 		r.link("remove", path, ""), r.link("edit", path, mime("media")), r.link("enable", path+"/action/enableDownload", ""),
 		r.link("down", path+"/metadata", mime("metadata")),
-		xmltree.T("Description", m.Description), r.tasksNode(m.ID), r.filesNode(m.Upload), r.owner(sh.org.Users),
-		r.profileRef("VdcStorageProfile", vdc.defaultProfile()),
+		xmltree.T("Description", m.Description), tasksNode(r, m.ID), filesNode(r, m.Upload), ownerAmong(r, sh.org.Users),
+		profileRef(r, "VdcStorageProfile", vdc.defaultProfile()),
 	})
 	return xmlOK(n), nil
 }
 
 // deleteMedia takes a media away, unless a VM has it in its drive.
-func (r *request) deleteMedia() (*response, error) {
-	_, m, err := r.mediaByID(r.vars["media"])
+func deleteMedia(r *request) (*response, error) {
+	_, m, err := mediaByID(r, r.vars["media"])
 	if err != nil {
 		return nil, err
 	}
-	if err := r.removableMedia(m); err != nil {
+	if err := removableMedia(r, m); err != nil {
 		return nil, err
 	}
-	return r.accepted(r.sim.startTask(r, Work{Op: opDeleteMedia, Document: m.ID}, m.entity(), []string{m.ID})), nil
+	return r.accepted(r.sim.tasks.start(r, Work{Op: opDeleteMedia, Document: m.ID}, m.entity(), []string{m.ID})), nil
 }
 
-func (r *request) removableMedia(m *Media) error {
+func removableMedia(r *request, m *Media) error {
 	for _, vm := range r.sim.store.order {
 		if vm.MediaID == m.ID {
 			return badRequest("The media %q cannot be deleted: it is inserted in VM %q.", m.Name, vm.Name)
 		}
 	}
-	return r.sim.busyCheck(m.ID)
+	return r.sim.tasks.busyCheck(m.ID)
 }
 
-func (s *Simulator) commitDeleteMedia(t *Task) error {
-	s.removeMedia(t.Work.Document)
+func commitDeleteMedia(s *Simulator, t *Task) error {
+	removeMedia(s, t.Work.Document)
 	return nil
 }
 
-func (s *Simulator) removeMedia(id string) {
+func removeMedia(s *Simulator, id string) {
 	sh, m := s.store.media(id)
 	if m == nil {
 		return
@@ -172,12 +172,12 @@ func (s *Simulator) removeMedia(id string) {
 }
 
 // enableDownload makes the bytes available at a link.
-func (r *request) enableDownload() (*response, error) {
-	_, m, err := r.mediaByID(r.vars["media"])
+func enableDownload(r *request) (*response, error) {
+	_, m, err := mediaByID(r, r.vars["media"])
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.busyCheck(m.ID); err != nil {
+	if err := r.sim.tasks.busyCheck(m.ID); err != nil {
 		return nil, err
 	}
 	u := r.sim.store.uploads[m.Upload]
@@ -189,8 +189,8 @@ func (r *request) enableDownload() (*response, error) {
 }
 
 // mediaParam reads which media an insert or eject is about.
-func (r *request) mediaParam() (*VM, *Media, error) {
-	vm, err := r.idleVM()
+func mediaParam(r *request) (*VM, *Media, error) {
+	vm, err := idleVM(r)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -198,12 +198,12 @@ func (r *request) mediaParam() (*VM, *Media, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	_, m, err := r.mediaByID(tree.At("Media").Attr("href"))
+	_, m, err := mediaByID(r, tree.At("Media").Attr("href"))
 	return vm, m, err
 }
 
-func (r *request) insertMedia() (*response, error) {
-	vm, m, err := r.mediaParam()
+func insertMedia(r *request) (*response, error) {
+	vm, m, err := mediaParam(r)
 	if err != nil {
 		return nil, err
 	}
@@ -213,20 +213,20 @@ func (r *request) insertMedia() (*response, error) {
 	if vm.MediaID != "" {
 		return nil, badRequest("The VM %q has a media inserted already.", vm.Name)
 	}
-	return r.startVM(vm, Work{Op: opInsertMedia, Document: m.ID})
+	return startVM(r, vm, Work{Op: opInsertMedia, Document: m.ID})
 }
 
 // ejectMedia empties the drive; that it was empty is no error.
-func (r *request) ejectMedia() (*response, error) {
-	vm, _, err := r.mediaParam()
+func ejectMedia(r *request) (*response, error) {
+	vm, _, err := mediaParam(r)
 	if err != nil {
 		return nil, err
 	}
-	return r.startVM(vm, Work{Op: opEjectMedia})
+	return startVM(r, vm, Work{Op: opEjectMedia})
 }
 
 // commitMedia puts a media into the drive of a VM, or takes it out.
-func (s *Simulator) commitMedia(t *Task) error {
+func commitMedia(s *Simulator, t *Task) error {
 	vm := s.store.vms[t.Work.VM]
 	if vm == nil {
 		return gone("vm", t.Work.VM)
@@ -241,8 +241,8 @@ func (s *Simulator) commitMedia(t *Task) error {
 }
 
 // getQuestion says in VCD's way that no VM waits for an answer.
-func (r *request) getQuestion() (*response, error) {
-	vm, err := r.ownVM()
+func getQuestion(r *request) (*response, error) {
+	vm, err := ownVM(r)
 	if err != nil {
 		return nil, err
 	}
@@ -256,17 +256,17 @@ func mediaStatus(m *Media) string {
 	return m.Status.text()
 }
 
-func (r *request) mediaRecords() []*record {
+func mediaRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
-	for _, sh := range r.ownShelves() {
+	for _, sh := range ownShelves(r) {
 		for i := range sh.catalog.Media {
 			m := &sh.catalog.Media[i]
 			v := sh.vdcOf(&Template{VDC: m.VDC})
-			out = append(out, &record{metadata: r.sim.store.metadata[m.ID], links: r.recordLinks("media", m.ID), attrs: []xmltree.Attr{
+			out = append(out, &record{metadata: r.sim.store.metadata[m.ID], links: recordLinks(r, "media", m.ID), attrs: []xmltree.Attr{
 				A("ownerName", "system"), A("catalogName", sh.catalog.Name), A("catalog", r.href("catalog", sh.catalog.ID)),
 				A("catalogItem", r.href("catalogitem", m.ItemID)), A("isPublished", false), A("name", m.Name), A("vdc", r.href("vdc", v.ID)),
-				A("vdcName", v.Name), A("org", r.href("org", sh.org.ID)), A("creationDate", m.created()), A("isBusy", r.sim.busy(m.ID)),
+				A("vdcName", v.Name), A("org", r.href("org", sh.org.ID)), A("creationDate", m.created()), A("isBusy", r.sim.tasks.busy(m.ID)),
 				A("storageB", m.Size), A("owner", r.base()+"/api/admin/user/"), A("status", mediaStatus(m)),
 				A("storageProfileName", r.sim.store.profileName(v.defaultProfile())), A("isInCatalog", true),
 				A("isIso", orElse(m.ImageType, "iso") == "iso"), A("isVdcEnabled", true), A("href", r.href("media", m.ID)), A("type", mime("media")),

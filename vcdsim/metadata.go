@@ -26,15 +26,15 @@ var (
 
 func metadataRoutes(add addRoute) {
 	for _, base := range slices.Concat(metadataPaths, metadataViews) {
-		add("GET", base+"/metadata", (*request).getMetadata, latencyLegacy)
-		add("GET", base+"/metadata/{key}", (*request).getMetadataValue, latencyLegacy)
-		add("GET", base+"/metadata/{domain}/{key}", (*request).getMetadataValue, latencyLegacy)
+		add("GET", base+"/metadata", getMetadata, latencyLegacy)
+		add("GET", base+"/metadata/{key}", getMetadataValue, latencyLegacy)
+		add("GET", base+"/metadata/{domain}/{key}", getMetadataValue, latencyLegacy)
 	}
 	for _, base := range metadataPaths {
-		add("POST", base+"/metadata", (*request).mergeMetadata, latencyLegacy)
+		add("POST", base+"/metadata", mergeMetadata, latencyLegacy)
 		for _, key := range []string{"/metadata/{key}", "/metadata/{domain}/{key}"} {
-			add("PUT", base+key, (*request).putMetadataValue, latencyLegacy)
-			add("DELETE", base+key, (*request).deleteMetadataValue, latencyLegacy)
+			add("PUT", base+key, putMetadataValue, latencyLegacy)
+			add("DELETE", base+key, deleteMetadataValue, latencyLegacy)
 		}
 	}
 }
@@ -45,38 +45,38 @@ type tagged struct {
 	metadata map[string]Metadata
 }
 
-// tagged finds the entity in the path.
-func (r *request) tagged() (tagged, error) {
+// taggedEntity finds the entity in the path.
+func taggedEntity(r *request) (tagged, error) {
 	for kind, id := range r.vars {
 		if kind == "key" || kind == "domain" {
 			continue
 		}
-		e, err := r.taggable(kind, bare(id))
+		e, err := taggable(r, kind, bare(id))
 		if err != nil {
 			return tagged{}, err
 		}
-		return tagged{e, r.sim.metadataOf(e)}, nil
+		return tagged{e, metadataOf(r.sim, e)}, nil
 	}
 	return tagged{}, forbidden("METADATA_VIEW", r.URL.Path)
 }
 
 // taggable finds an entity by the kind it has in a path.
-func (r *request) taggable(kind, id string) (Entity, error) {
+func taggable(r *request, kind, id string) (Entity, error) {
 	switch kind {
 	case "vapp":
-		if v, err := r.vappByID(id); err == nil {
+		if v, err := vappByID(r, id); err == nil {
 			return v.entity(), nil
 		}
 	case "vm":
-		if vm, err := r.vmByID(id); err == nil {
+		if vm, err := vmByID(r, id); err == nil {
 			return vm.entity(), nil
 		}
 	case "disk":
-		if d, err := r.diskByID(id); err == nil {
+		if d, err := diskByID(r, id); err == nil {
 			return d.entity(), nil
 		}
 	default:
-		org, name := r.sim.store.modelled(kind, id)
+		org, name := modelled(r.sim.store, kind, id)
 		if org != nil && r.sees(org.ID) {
 			return Entity{Kind: kind, ID: id, Name: name}, nil
 		}
@@ -85,7 +85,7 @@ func (r *request) taggable(kind, id string) (Entity, error) {
 }
 
 // modelled finds an entity of the model: whose it is, nil if there is none, and its name.
-func (s *store) modelled(kind, id string) (*Org, string) {
+func modelled(s *store, kind, id string) (*Org, string) {
 	switch kind {
 	case "org":
 		if org := s.org(id); org != nil {
@@ -104,13 +104,13 @@ func (s *store) modelled(kind, id string) (*Org, string) {
 			return org, p.Name
 		}
 	default:
-		return s.shelved(kind, id)
+		return shelved(s, kind, id)
 	}
 	return nil, ""
 }
 
 // shelved finds a catalog or a template like modelled.
-func (s *store) shelved(kind, id string) (*Org, string) {
+func shelved(s *store, kind, id string) (*Org, string) {
 	if kind == "catalog" {
 		if sh, ok := s.catalog(id); ok {
 			return sh.org, sh.catalog.Name
@@ -130,7 +130,7 @@ func (s *store) shelved(kind, id string) (*Org, string) {
 const systemDomain = "SYSTEM"
 
 // metadataKey is how the key in the path is kept.
-func (r *request) metadataKey() string {
+func metadataKey(r *request) string {
 	return domainKey(r.vars["domain"], r.vars["key"])
 }
 
@@ -169,8 +169,8 @@ func metadataNode(m map[string]Metadata, element string, attrs ...xmltree.Attr) 
 	return n
 }
 
-func (r *request) getMetadata() (*response, error) {
-	e, err := r.tagged()
+func getMetadata(r *request) (*response, error) {
+	e, err := taggedEntity(r)
 	if err != nil {
 		return nil, err
 	}
@@ -178,17 +178,17 @@ func (r *request) getMetadata() (*response, error) {
 	return xmlOK(metadataNode(e.metadata, "Metadata", attrs...)), nil
 }
 
-func (r *request) getMetadataValue() (*response, error) {
-	e, err := r.tagged()
+func getMetadataValue(r *request) (*response, error) {
+	e, err := taggedEntity(r)
 	if err != nil {
 		return nil, err
 	}
-	m, ok := e.metadata[r.metadataKey()]
+	m, ok := e.metadata[metadataKey(r)]
 	if !ok {
 		return nil, refuse(http.StatusForbidden, codeForbidden, "The metadata entry %q does not exist.", r.vars["key"])
 	}
 	return xmlOK(xmltree.New("MetadataValue", namespaces(), xmltree.A("href", r.href(e.entity.Kind, e.entity.ID)+"/metadata/"+r.vars["key"]),
-		xmltree.A("type", "application/vnd.vmware.vcloud.metadata.value+xml"), domainNode(r.metadataKey(), m), typedValue(m))), nil
+		xmltree.A("type", "application/vnd.vmware.vcloud.metadata.value+xml"), domainNode(metadataKey(r), m), typedValue(m))), nil
 }
 
 func readTyped(n *xmltree.Node) (Metadata, bool) {
@@ -227,7 +227,7 @@ func (m Metadata) valid() bool {
 	return err == nil
 }
 
-func (r *request) mergeMetadata() (*response, error) {
+func mergeMetadata(r *request) (*response, error) {
 	tree, err := r.tree()
 	if err != nil {
 		return nil, err
@@ -240,10 +240,10 @@ func (r *request) mergeMetadata() (*response, error) {
 		}
 		set[domainKey(entry.Str("Domain"), entry.Str("Key"))] = m
 	}
-	return r.writeMetadata(Work{Op: opMetadata, Metadata: set})
+	return writeMetadata(r, Work{Op: opMetadata, Metadata: set})
 }
 
-func (r *request) putMetadataValue() (*response, error) {
+func putMetadataValue(r *request) (*response, error) {
 	tree, err := r.tree()
 	if err != nil {
 		return nil, err
@@ -252,19 +252,19 @@ func (r *request) putMetadataValue() (*response, error) {
 	if !ok {
 		return nil, badRequest("The metadata value is not of its type.")
 	}
-	return r.writeMetadata(Work{Op: opMetadata, Metadata: map[string]Metadata{r.metadataKey(): m}})
+	return writeMetadata(r, Work{Op: opMetadata, Metadata: map[string]Metadata{metadataKey(r): m}})
 }
 
-func (r *request) deleteMetadataValue() (*response, error) {
-	return r.writeMetadata(Work{Op: opMetadata, Forget: []string{r.metadataKey()}})
+func deleteMetadataValue(r *request) (*response, error) {
+	return writeMetadata(r, Work{Op: opMetadata, Forget: []string{metadataKey(r)}})
 }
 
-func (r *request) writeMetadata(w Work) (*response, error) {
-	e, err := r.tagged()
+func writeMetadata(r *request, w Work) (*response, error) {
+	e, err := taggedEntity(r)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.busyCheck(e.entity.ID); err != nil {
+	if err := r.sim.tasks.busyCheck(e.entity.ID); err != nil {
 		return nil, err
 	}
 	for key, m := range w.Metadata {
@@ -272,12 +272,12 @@ func (r *request) writeMetadata(w Work) (*response, error) {
 			return nil, badRequest("Metadata of the domain %s must be hidden or read-only, and only providers write it.", systemDomain)
 		}
 	}
-	return r.accepted(r.sim.startTask(r, w, e.entity, []string{e.entity.ID})), nil
+	return r.accepted(r.sim.tasks.start(r, w, e.entity, []string{e.entity.ID})), nil
 }
 
 // commitMetadata is what the task does.
-func (s *Simulator) commitMetadata(t *Task) error {
-	m := s.metadataOf(t.Owner)
+func commitMetadata(s *Simulator, t *Task) error {
+	m := metadataOf(s, t.Owner)
 	if m == nil {
 		return forbidden("METADATA_UPDATE", t.Owner.ID)
 	}
@@ -289,7 +289,7 @@ func (s *Simulator) commitMetadata(t *Task) error {
 }
 
 // metadataOf is the live metadata of an entity, nil if it is gone.
-func (s *Simulator) metadataOf(e Entity) map[string]Metadata {
+func metadataOf(s *Simulator, e Entity) map[string]Metadata {
 	live := func(m *map[string]Metadata) map[string]Metadata {
 		if *m == nil {
 			*m = map[string]Metadata{}

@@ -16,9 +16,9 @@ type metric struct {
 	samples          map[string]float64 // by labels, as they are written
 }
 
-func (r *request) getMetrics() (*response, error) {
+func getMetrics(r *request) (*response, error) {
 	var b strings.Builder
-	for _, m := range r.sim.metrics() {
+	for _, m := range collectMetrics(r.sim) {
 		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s %s\n", m.name, m.help, m.name, m.kind)
 		for _, labels := range slices.Sorted(maps.Keys(m.samples)) {
 			fmt.Fprintf(&b, "%s%s %s\n", m.name, labels, strconv.FormatFloat(m.samples[labels], 'f', -1, 64))
@@ -38,13 +38,13 @@ func labels(pairs ...string) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-func (s *Simulator) metrics() []metric {
+func collectMetrics(s *Simulator) []metric {
 	requests := map[string]float64{}
 	for of, n := range s.journal.byStatus() {
 		requests[labels("operation", of.operation, "status", cmp.Or(strings.TrimPrefix(strconv.Itoa(of.status), "0"), "none"))] = float64(n)
 	}
 	up := map[string]float64{}
-	for _, c := range s.cellStatuses() {
+	for _, c := range cellStatuses(s) {
 		up[labels("cell", strconv.Itoa(c.Number))] = map[bool]float64{true: 1}[c.Up]
 	}
 	unknown := float64(len(s.Unhandled()))
@@ -57,7 +57,7 @@ func (s *Simulator) metrics() []metric {
 	for _, t := range s.store.tasks {
 		tasks[labels("status", string(t.Status))]++
 	}
-	c := s.counts()
+	c := overviewOfCounts(s)
 	entities := map[string]float64{
 		labels("kind", "org"): float64(c.Orgs), labels("kind", "vApp"): float64(c.VApps), labels("kind", "vm"): float64(c.VMs),
 		labels("kind", "disk"): float64(c.Disks),

@@ -21,7 +21,7 @@ func natCollection() *collection {
 			"enabled": true, "firewallMatch": "MATCH_INTERNAL_ADDRESS", "priority": 0, "description": "", "logging": false, "internalPort": nil,
 			"applicationPortProfile": nil, "dnatExternalPort": nil, "snatDestinationAddresses": nil, "appliedTo": nil, "internalAddresses": "", "externalAddresses": "",
 		},
-		place:   func(r *request, _ map[string]any) (place, error) { return r.gatewayPlace(r.vars["gateway"]) },
+		place:   func(r *request, _ map[string]any) (place, error) { return gatewayPlace(r, r.vars["gateway"]) },
 		prepare: prepareNAT,
 		show: func(_ *request, d *document, out map[string]any) {
 			out["version"], out["systemRule"] = map[string]any{"version": d.version - 1}, false
@@ -41,13 +41,13 @@ func prepareNAT(r *request, body map[string]any, old *document) error {
 	if err := natAddresses(body, kind); err != nil {
 		return err
 	}
-	if err := r.natProfile(body); err != nil {
+	if err := natProfile(r, body); err != nil {
 		return err
 	}
 	if err := sameVersion(body, old); err != nil {
 		return err
 	}
-	return r.ownAddress(r.vars["gateway"], text(body, "externalAddresses"))
+	return ownAddress(r, r.vars["gateway"], text(body, "externalAddresses"))
 }
 
 func settleNATType(body map[string]any, old *document) (string, error) {
@@ -86,13 +86,13 @@ func natAddresses(body map[string]any, kind string) error {
 }
 
 // natProfile completes the reference to the application port profile.
-func (r *request) natProfile(body map[string]any) error {
+func natProfile(r *request, body map[string]any) error {
 	id := refID(body, "applicationPortProfile")
 	if id == "" {
 		body["applicationPortProfile"] = nil
 		return nil
 	}
-	ref, err := r.reference(profilePath, "APPLICATION_PORT_PROFILE_VIEW", id)
+	ref, err := documentReference(r, profilePath, "APPLICATION_PORT_PROFILE_VIEW", id)
 	if err == nil {
 		body["applicationPortProfile"] = ref
 	}
@@ -123,9 +123,9 @@ func sameVersion(body map[string]any, old *document) error {
 	return nil
 }
 
-// reference finds a document the caller sees and returns the reference to it.
-func (r *request) reference(path, operation, id string) (map[string]any, error) {
-	d := r.sim.store.document(path, id)
+// documentReference finds a document the caller sees and returns the reference to it.
+func documentReference(r *request, path, operation, id string) (map[string]any, error) {
+	d := r.sim.store.documents.find(path, id)
 	if d == nil || d.orgID != "" && !r.sees(d.orgID) {
 		return nil, forbidden(operation, id)
 	}

@@ -9,13 +9,13 @@ import (
 )
 
 func networkRoutes(add addRoute) {
-	add("GET", "/api/network/{id}", (*request).getNetwork, latencyLegacy)
-	add("DELETE", "/api/network/{id}", (*request).deleteNetwork, latencyWrite)
-	add("GET", "/api/admin/network/{id}", (*request).getNetwork, latencyLegacy)
-	add("GET", "/cloudapi/1.0.0/orgVdcNetworks", (*request).listNetworks, latencyCloudAPI)
-	add("GET", "/cloudapi/1.0.0/orgVdcNetworks/{id}", (*request).getNetworkJSON, latencyCloudAPI)
-	add("GET", "/cloudapi/1.0.0/orgVdcNetworks/{id}/dhcp", (*request).getDHCP, latencyCloudAPI)
-	add("GET", "/cloudapi/1.0.0/orgVdcNetworks/{id}/allocatedIpAddresses", (*request).listAllocated, latencyCloudAPI)
+	add("GET", "/api/network/{id}", getNetwork, latencyLegacy)
+	add("DELETE", "/api/network/{id}", deleteVAppNetwork, latencyWrite)
+	add("GET", "/api/admin/network/{id}", getNetwork, latencyLegacy)
+	add("GET", "/cloudapi/1.0.0/orgVdcNetworks", listNetworks, latencyCloudAPI)
+	add("GET", "/cloudapi/1.0.0/orgVdcNetworks/{id}", getNetworkJSON, latencyCloudAPI)
+	add("GET", "/cloudapi/1.0.0/orgVdcNetworks/{id}/dhcp", getDHCP, latencyCloudAPI)
+	add("GET", "/cloudapi/1.0.0/orgVdcNetworks/{id}/allocatedIpAddresses", listAllocated, latencyCloudAPI)
 }
 
 func netmask(p netip.Prefix) string {
@@ -52,11 +52,11 @@ func fenceMode(n *Network) string {
 	}
 }
 
-func (r *request) getNetwork() (*response, error) {
+func getNetwork(r *request) (*response, error) {
 	id := bare(r.vars["id"])
 	org, vdc, n := r.sim.store.network(id)
 	if n == nil {
-		return r.getVAppNetwork(id)
+		return getVAppNetwork(r, id)
 	}
 	if !r.sees(org.ID) {
 		return nil, forbidden("ORG_NETWORK_VIEW", id)
@@ -72,14 +72,14 @@ func (r *request) getNetwork() (*response, error) {
 			xmltree.T("RetainNetInfoAcrossDeployments", false)),
 	})
 	if _, _, g := r.sim.store.gateway(n.Edge); g != nil {
-		out.Add(r.edgeRef(g))
+		out.Add(edgeRef(r, g))
 	}
 	out.Add(xmltree.T("IsShared", false))
 	return xmlOK(out), nil
 }
 
 // getVAppNetwork shows the network of a vApp.
-func (r *request) getVAppNetwork(id string) (*response, error) {
+func getVAppNetwork(r *request, id string) (*response, error) {
 	for _, v := range r.sim.store.vapps {
 		for _, n := range v.Networks {
 			if n.ID != id || !r.sees(v.OrgID) {
@@ -88,7 +88,7 @@ func (r *request) getVAppNetwork(id string) (*response, error) {
 			out := xmltree.New("VAppNetwork", namespaces(), xmltree.A("name", n.Name), xmltree.A("id", URN("network", n.ID)),
 				xmltree.A("href", r.href("network", n.ID)), xmltree.A("type", mime("vAppNetwork")))
 			out.Add([]*xmltree.Node{
-				r.link("up", "/api/vApp/vapp-"+v.ID, mime("vapp")), xmltree.T("Description", n.Description), r.vappNetworkConfiguration(n),
+				r.link("up", "/api/vApp/vapp-"+v.ID, mime("vapp")), xmltree.T("Description", n.Description), vappNetworkConfiguration(r, n),
 			})
 			return xmlOK(out), nil
 		}
@@ -96,8 +96,8 @@ func (r *request) getVAppNetwork(id string) (*response, error) {
 	return nil, forbidden("ORG_NETWORK_VIEW", id)
 }
 
-func (r *request) networkJSON(org *Org, vdc *VDC, n *Network) map[string]any {
-	total, used := count(n.StaticPool), len(r.sim.addressesIn(n.ID))
+func networkJSON(r *request, org *Org, vdc *VDC, n *Network) map[string]any {
+	total, used := count(n.StaticPool), len(r.sim.ipam.addressesIn(n.ID))
 	dns := func(i int) any {
 		if i < len(n.DNS) {
 			return n.DNS[i].String()
@@ -123,12 +123,12 @@ func (r *request) networkJSON(org *Org, vdc *VDC, n *Network) map[string]any {
 		delete(out, f) // shown elsewhere
 	}
 	maps.Copy(out, map[string]any{
-		"id": URN("network", n.ID), "name": n.Name, "description": n.Description, "networkType": string(n.Type), "status": r.sim.realization(n.ID, n.Failed),
+		"id": URN("network", n.ID), "name": n.Name, "description": n.Description, "networkType": string(n.Type), "status": r.sim.tasks.realization(n.ID, n.Failed),
 		"subnets": map[string]any{"values": subnets}, "orgVdcIsNsxTBacked": n.Group == "", "isDefaultNetwork": nil, "totalIpCount": total, "usedIpCount": used,
 		"crossVdcNetworkId": nil, "crossVdcNetworkLocationId": nil, "parentNetworkId": nil, "lastTaskFailureMessage": nil, "locationId": nil,
 		"directNetworkConfiguration": nil, "connection": nil,
 	})
-	r.ownedBy(org, vdc, n.Group, out)
+	addEdgeOwner(r, org, vdc, n.Group, out)
 	if _, _, g := r.sim.store.gateway(n.Edge); g != nil && n.Type == Routed {
 		kind := "INTERNAL"
 		if k, ok := n.Fields["connectionType"].(string); ok {
@@ -142,14 +142,14 @@ func (r *request) networkJSON(org *Org, vdc *VDC, n *Network) map[string]any {
 	return out
 }
 
-func (r *request) listNetworks() (*response, error) {
+func listNetworks(r *request) (*response, error) {
 	var out []any
-	vdcID := r.context()
-	for _, o := range r.orgs() {
+	vdcID := vdcContext(r)
+	for _, o := range visibleOrgs(r) {
 		for v := range o.VDCs {
 			for n := range o.VDCs[v].Networks {
 				if vdcID == "" || vdcID == o.VDCs[v].ID {
-					out = append(out, r.networkJSON(o, &o.VDCs[v], &o.VDCs[v].Networks[n]))
+					out = append(out, networkJSON(r, o, &o.VDCs[v], &o.VDCs[v].Networks[n]))
 				}
 			}
 		}
@@ -158,7 +158,7 @@ func (r *request) listNetworks() (*response, error) {
 }
 
 // ownNetwork finds the network in the path.
-func (r *request) ownNetwork() (*Org, *VDC, *Network, error) {
+func ownNetwork(r *request) (*Org, *VDC, *Network, error) {
 	org, vdc, n := r.sim.store.network(bare(r.vars["id"]))
 	if n == nil || !r.sees(org.ID) {
 		return nil, nil, nil, forbidden("ORG_VDC_NETWORK_VIEW", r.vars["id"])
@@ -166,21 +166,21 @@ func (r *request) ownNetwork() (*Org, *VDC, *Network, error) {
 	return org, vdc, n, nil
 }
 
-func (r *request) getNetworkJSON() (*response, error) {
-	org, vdc, n, err := r.ownNetwork()
+func getNetworkJSON(r *request) (*response, error) {
+	org, vdc, n, err := ownNetwork(r)
 	if err != nil {
 		return nil, err
 	}
-	return jsonOK(r.networkJSON(org, vdc, n)), nil
+	return jsonOK(networkJSON(r, org, vdc, n)), nil
 }
 
-func (r *request) listAllocated() (*response, error) {
-	_, _, n, err := r.ownNetwork()
+func listAllocated(r *request) (*response, error) {
+	_, _, n, err := ownNetwork(r)
 	if err != nil {
 		return nil, err
 	}
 	var out []any
-	for _, a := range r.sim.addressesIn(n.ID) {
+	for _, a := range r.sim.ipam.addressesIn(n.ID) {
 		out = append(out, map[string]any{
 			"ipAddress": a.address.String(), "allocationType": "VM_ALLOCATED", "entity": jsonRef("vm", a.vm.ID, a.vm.Name),
 		})

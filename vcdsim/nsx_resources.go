@@ -33,16 +33,16 @@ var segmentProfiles = map[string]string{
 
 func resourceRoutes(add addRoute) {
 	const path = "/cloudapi/1.0.0/nsxTResources/"
-	add("GET", path+"importableTier0Routers", (*request).listRouters, latencyCloudAPI)
-	add("GET", path+"edgeClusters", (*request).listEdgeClusters, latencyCloudAPI)
-	add("GET", path+"gatewayQoSProfiles", (*request).listQoS, latencyCloudAPI)
-	add("GET", path+"tier0RouterInterfaces", (*request).listInterfaces, latencyCloudAPI)
+	add("GET", path+"importableTier0Routers", listRouters, latencyCloudAPI)
+	add("GET", path+"edgeClusters", listEdgeClusters, latencyCloudAPI)
+	add("GET", path+"gatewayQoSProfiles", listQoS, latencyCloudAPI)
+	add("GET", path+"tier0RouterInterfaces", listInterfaces, latencyCloudAPI)
 	for kind, name := range segmentProfiles {
-		add("GET", path+kind, func(r *request) (*response, error) { return r.listSegmentProfiles(kind, name) }, latencyCloudAPI)
+		add("GET", path+kind, func(r *request) (*response, error) { return listSegmentProfiles(r, kind, name) }, latencyCloudAPI)
 	}
-	add("GET", "/api/admin/extension/nsxtManagers/{id}", (*request).getManager, latencyLegacy)
-	add("GET", "/network/orgvdcnetworks/importableswitches", (*request).listSwitches, latencyCloudAPI)
-	add("GET", "/cloudapi/1.0.0/networkContextProfiles", (*request).listContextProfiles, latencyCloudAPI)
+	add("GET", "/api/admin/extension/nsxtManagers/{id}", getManager, latencyLegacy)
+	add("GET", "/network/orgvdcnetworks/importableswitches", listSwitches, latencyCloudAPI)
+	add("GET", "/cloudapi/1.0.0/networkContextProfiles", listContextProfiles, latencyCloudAPI)
 }
 
 // filterValue is what a filter asks an attribute to be, empty if it does not; of several, the last.
@@ -63,7 +63,7 @@ func (r *request) filterValue(attribute string) string {
 type backing struct{ id, name, kind string }
 
 // externalBackings are the routers and segments, used or not.
-func (s *Simulator) externalBackings() []backing {
+func externalBackings(s *Simulator) []backing {
 	var out []backing
 	for _, r := range nsxRouters {
 		out = append(out, backing{s.ids.named("backing", r.name), r.name, r.kind})
@@ -73,7 +73,7 @@ func (s *Simulator) externalBackings() []backing {
 
 // free says whether no external network and no imported network stands on a router or segment; a tier-0 router may be
 // shared by any number of networks that use IP blocks.
-func (s *Simulator) freeBacking(b backing) bool {
+func freeBacking(s *Simulator, b backing) bool {
 	for _, e := range s.store.model.ExternalNetworks {
 		if cmp.Or(e.BackingName, strings.ToLower(e.Name)) == b.name {
 			return false
@@ -82,7 +82,7 @@ func (s *Simulator) freeBacking(b backing) bool {
 	return true
 }
 
-func (r *request) listRouters() (*response, error) {
+func listRouters(r *request) (*response, error) {
 	if err := r.byProvider("NSXT_RESOURCES_VIEW"); err != nil {
 		return nil, err
 	}
@@ -90,21 +90,21 @@ func (r *request) listRouters() (*response, error) {
 		return nil, forbidden("NSXT_MANAGER_VIEW", r.filterValue("_context"))
 	}
 	var out []any
-	for _, b := range r.sim.externalBackings() {
-		if b.kind != BackingSegment && r.sim.freeBacking(b) {
+	for _, b := range externalBackings(r.sim) {
+		if b.kind != BackingSegment && freeBacking(r.sim, b) {
 			out = append(out, map[string]any{"id": b.id, "displayName": b.name, "description": ""})
 		}
 	}
 	return r.cursorPage(out)
 }
 
-func (r *request) listEdgeClusters() (*response, error) {
+func listEdgeClusters(r *request) (*response, error) {
 	return r.cursorPage([]any{map[string]any{
 		"id": r.sim.ids.named("edgeCluster", edgeCluster), "name": edgeCluster, "description": "", "nodeCount": 2, "nodeType": "EDGE_NODE", "deploymentType": "VIRTUAL_MACHINE",
 	}}, "orgVdcId", "vdcGroupId", "pvdcId")
 }
 
-func (r *request) listQoS() (*response, error) {
+func listQoS(r *request) (*response, error) {
 	return r.cursorPage([]any{map[string]any{
 		"id": r.sim.ids.named("qosProfile", qosProfile), "displayName": qosProfile, "description": "", "burstSize": 10000, "committedBandwidth": 100, "excessAction": "DROP",
 		"nsxTManagerRef": jsonRef("nsxtmanager", r.sim.ids.named("nsxtmanager", providerNetworks), providerNetworks),
@@ -112,7 +112,7 @@ func (r *request) listQoS() (*response, error) {
 }
 
 // listInterfaces are the interfaces of the router behind an external network.
-func (r *request) listInterfaces() (*response, error) {
+func listInterfaces(r *request) (*response, error) {
 	e := r.sim.store.external(bare(r.filterValue("externalNetworkId")))
 	if e == nil || !r.session.provider() {
 		return nil, forbidden("EXTERNAL_NETWORK_VIEW", r.filterValue("externalNetworkId"))
@@ -122,7 +122,7 @@ func (r *request) listInterfaces() (*response, error) {
 	}}, "externalNetworkId")
 }
 
-func (r *request) listSegmentProfiles(kind, name string) (*response, error) {
+func listSegmentProfiles(r *request, kind, name string) (*response, error) {
 	var out []any
 	for _, n := range []string{"default-" + name, name} {
 		out = append(out, map[string]any{
@@ -134,21 +134,21 @@ func (r *request) listSegmentProfiles(kind, name string) (*response, error) {
 }
 
 // listSwitches are the segments that can be imported, a plain list outside of cloudapi.
-func (r *request) listSwitches() (*response, error) {
+func listSwitches(r *request) (*response, error) {
 	if r.query.get("orgVdc") == "" && r.query.get("nsxTManager") == "" && r.query.get("vdcGroup") == "" {
 		return nil, badRequest("One of the parameters orgVdc, vdcGroup and nsxTManager is required.")
 	}
 	out := []any{}
-	for _, b := range r.sim.externalBackings() {
-		if b.kind == BackingSegment && r.sim.freeBacking(b) && !r.sim.imported(b.id) {
+	for _, b := range externalBackings(r.sim) {
+		if b.kind == BackingSegment && freeBacking(r.sim, b) && !importedSegment(r.sim, b.id) {
 			out = append(out, map[string]any{"id": b.id, "name": b.name})
 		}
 	}
 	return jsonOK(out), nil
 }
 
-// imported says whether a network stands on a segment.
-func (s *Simulator) imported(segment string) bool {
+// importedSegment says whether a network stands on a segment.
+func importedSegment(s *Simulator, segment string) bool {
 	return slices.ContainsFunc(s.store.model.Orgs, func(o Org) bool {
 		return slices.ContainsFunc(o.VDCs, func(v VDC) bool {
 			return slices.ContainsFunc(v.Networks, func(n Network) bool { return n.Type == Opaque && n.Fields["backingNetworkId"] == segment })
@@ -164,7 +164,7 @@ var contextProfiles = []string{
 	"SNMP", "SOCKS", "SSH", "SSL", "SVN", "SYSLOG", "TACACS", "TELNET", "TFTP", "TNS", "VNC", "WINS", "XMPP",
 }
 
-func (r *request) listContextProfiles() (*response, error) {
+func listContextProfiles(r *request) (*response, error) {
 	var out []any
 	for _, name := range contextProfiles {
 		out = append(out, map[string]any{
@@ -175,7 +175,7 @@ func (r *request) listContextProfiles() (*response, error) {
 	return r.page(out)
 }
 
-func (r *request) managerRecords() []*record {
+func managerRecords(r *request) []*record {
 	if !r.session.provider() {
 		return nil
 	}
@@ -187,19 +187,19 @@ func (r *request) managerRecords() []*record {
 	}}}
 }
 
-func (r *request) poolRecords() []*record {
+func poolRecords(r *request) []*record {
 	if !r.session.provider() {
 		return nil
 	}
 	A := xmltree.A
 	return []*record{{attrs: []xmltree.Attr{
 		A("name", providerPool), A("isBusy", false), A("networkPoolType", 4),
-		A("href", r.base()+"/api/admin/extension/networkPool/"+r.sim.poolID()), A("type", "application/vnd.vmware.admin.networkPool+xml"),
+		A("href", r.base()+"/api/admin/extension/networkPool/"+poolID(r.sim)), A("type", "application/vnd.vmware.admin.networkPool+xml"),
 	}}}
 }
 
 // getManager shows the NSX manager, which this part of the old API does in JSON.
-func (r *request) getManager() (*response, error) {
+func getManager(r *request) (*response, error) {
 	id := r.sim.ids.named("nsxtmanager", providerNetworks)
 	if !r.session.provider() || bare(r.vars["id"]) != id {
 		return nil, forbidden("NSXT_MANAGER_VIEW", r.vars["id"])

@@ -85,34 +85,34 @@ func awaits(op string) bool { return op == opCreateEntity || op == opUpload }
 // operations describes every operation by its key.
 func operations() map[string]operation {
 	out := map[string]operation{
-		opCompose: {"vdcComposeVapp", "VDC_COMPOSE_VAPP", "Composing Virtual Application", durationCompose, 0, (*Simulator).commitCompose, (*Simulator).undoCompose},
+		opCompose: {"vdcComposeVapp", "VDC_COMPOSE_VAPP", "Composing Virtual Application", durationCompose, 0, commitCompose, undoCompose},
 		// Cloning takes as long, however it is asked for.
-		opComposeVMs:   {"vdcComposeVapp", "VDC_COMPOSE_VAPP", "Composing Virtual Application", durationRecompose, cloneSpread, (*Simulator).commitCompose, (*Simulator).undoCompose},
-		opRecompose:    {"vdcRecomposeVapp", "VDC_RECOMPOSE_VAPP", "Recomposing Virtual Application", durationRecompose, cloneSpread, (*Simulator).commitCompose, (*Simulator).undoRecompose},
-		opInstantiate:  {"vdcInstantiateVapp", "VDC_INSTANTIATE_VAPP", "Creating Virtual Application", durationRecompose, cloneSpread, (*Simulator).commitCompose, (*Simulator).undoCompose},
-		opUpdateVApp:   {"vdcUpdateVapp", "VDC_UPDATE_VAPP", "Updating Virtual Application", durationCompose, 0, (*Simulator).commitCompose, nil},
-		opNetworks:     {"vdcUpdateVappNetworkSection", "VDC_UPDATE_VAPP_NETWORK_SECTION", "Updating network section of Virtual Application", durationNetworks, 0, (*Simulator).commitCompose, nil},
-		opLease:        {"vappUpdateLease", "VDC_UPDATE_VAPP", "Updating lease of Virtual Application", durationLease, 0, (*Simulator).commitLease, nil},
-		opProducts:     {"vappUpdateProductSections", "VDC_UPDATE_VAPP", "Updating product sections of Virtual Application", durationLease, 0, (*Simulator).commitProducts, nil},
-		opDeleteVApp:   {"vdcDeleteVapp", "VDC_DELETE_VAPP", "Deleting Virtual Application", durationDelete, 0, (*Simulator).commitDeleteVApp, nil},
-		opDeploy:       {"vappDeploy", "VAPP_DEPLOY", "Starting", durationPowerOn, 0, (*Simulator).commitPower, nil},
-		opUndeploy:     {"vappUndeployPowerOff", "VAPP_UNDEPLOY_POWER_OFF", "Stopping", durationUndeploy, 0, (*Simulator).commitPower, nil},
-		opPowerOff:     {"vappPowerOff", "VAPP_POWER_OFF", "Powering off", durationPowerOff, 0, (*Simulator).commitPower, nil},
-		opShutdown:     {"vappShutdownGuest", "VAPP_SHUTDOWN_GUEST", "Shutting down", durationShutdown, 0, (*Simulator).commitPower, nil},
-		opSuspend:      {"vappSuspend", "VAPP_SUSPEND", "Suspending", durationPowerOff, 0, (*Simulator).commitPower, nil},
-		opReset:        {"vappReset", "VAPP_RESET", "Resetting", durationPowerOff, 0, (*Simulator).commitRestart, nil},
-		opReboot:       {"vappRebootGuest", "VAPP_REBOOT_GUEST", "Rebooting", durationPowerOff, 0, (*Simulator).commitRestart, nil},
-		opUpdateVM:     {"vappUpdateVm", "VAPP_UPDATE_VM", "Updating Virtual Machine", durationReconfig, 0, (*Simulator).commitChange, nil},
-		opDeleteVM:     {"vappDeleteVm", "VAPP_DELETE_VM", "Deleting Virtual Machine", durationDelete, 0, (*Simulator).commitDeleteVM, nil},
+		opComposeVMs:   {"vdcComposeVapp", "VDC_COMPOSE_VAPP", "Composing Virtual Application", durationRecompose, cloneSpread, commitCompose, undoCompose},
+		opRecompose:    {"vdcRecomposeVapp", "VDC_RECOMPOSE_VAPP", "Recomposing Virtual Application", durationRecompose, cloneSpread, commitCompose, undoRecompose},
+		opInstantiate:  {"vdcInstantiateVapp", "VDC_INSTANTIATE_VAPP", "Creating Virtual Application", durationRecompose, cloneSpread, commitCompose, undoCompose},
+		opUpdateVApp:   {"vdcUpdateVapp", "VDC_UPDATE_VAPP", "Updating Virtual Application", durationCompose, 0, commitCompose, nil},
+		opNetworks:     {"vdcUpdateVappNetworkSection", "VDC_UPDATE_VAPP_NETWORK_SECTION", "Updating network section of Virtual Application", durationNetworks, 0, commitCompose, nil},
+		opLease:        {"vappUpdateLease", "VDC_UPDATE_VAPP", "Updating lease of Virtual Application", durationLease, 0, commitLease, nil},
+		opProducts:     {"vappUpdateProductSections", "VDC_UPDATE_VAPP", "Updating product sections of Virtual Application", durationLease, 0, commitProducts, nil},
+		opDeleteVApp:   {"vdcDeleteVapp", "VDC_DELETE_VAPP", "Deleting Virtual Application", durationDelete, 0, commitDeleteVApp, nil},
+		opDeploy:       {"vappDeploy", "VAPP_DEPLOY", "Starting", durationPowerOn, 0, commitPower, nil},
+		opUndeploy:     {"vappUndeployPowerOff", "VAPP_UNDEPLOY_POWER_OFF", "Stopping", durationUndeploy, 0, commitPower, nil},
+		opPowerOff:     {"vappPowerOff", "VAPP_POWER_OFF", "Powering off", durationPowerOff, 0, commitPower, nil},
+		opShutdown:     {"vappShutdownGuest", "VAPP_SHUTDOWN_GUEST", "Shutting down", durationShutdown, 0, commitPower, nil},
+		opSuspend:      {"vappSuspend", "VAPP_SUSPEND", "Suspending", durationPowerOff, 0, commitPower, nil},
+		opReset:        {"vappReset", "VAPP_RESET", "Resetting", durationPowerOff, 0, commitRestart, nil},
+		opReboot:       {"vappRebootGuest", "VAPP_REBOOT_GUEST", "Rebooting", durationPowerOff, 0, commitRestart, nil},
+		opUpdateVM:     {"vappUpdateVm", "VAPP_UPDATE_VM", "Updating Virtual Machine", durationReconfig, 0, commitChange, nil},
+		opDeleteVM:     {"vappDeleteVm", "VAPP_DELETE_VM", "Deleting Virtual Machine", durationDelete, 0, commitDeleteVM, nil},
 		opGuestWrite:   {"vappUpdateVm", "VAPP_UPDATE_VM", "Updating Virtual Machine", durationGuestWrite, 0, func(*Simulator, *Task) error { return nil }, nil},
-		opAttach:       {"vappAttachDisk", "VAPP_ATTACH_DISK", "Attaching disk to Virtual Machine", durationAttach, 0, (*Simulator).commitAttach, nil},
-		opDetach:       {"vappDetachDisk", "VAPP_DETACH_DISK", "Detaching disk from Virtual Machine", durationAttach, 0, (*Simulator).commitDetach, nil},
-		opCreateDisk:   {"vdcCreateDisk", "VDC_CREATE_DISK", "Creating Disk", durationDisk, 0, (*Simulator).commitDisk, nil},
-		opUpdateDisk:   {"vdcUpdateDisk", "VDC_UPDATE_DISK", "Updating Disk", durationDisk, 0, (*Simulator).commitDisk, nil},
-		opDeleteDisk:   {"vdcDeleteDisk", "VDC_DELETE_DISK", "Deleting Disk", durationDisk, 0, (*Simulator).commitDeleteDisk, nil},
-		opMetadata:     {"metadataUpdate", "METADATA_UPDATE", "Updating metadata of", durationMetadata, 0, (*Simulator).commitMetadata, nil},
+		opAttach:       {"vappAttachDisk", "VAPP_ATTACH_DISK", "Attaching disk to Virtual Machine", durationAttach, 0, commitAttach, nil},
+		opDetach:       {"vappDetachDisk", "VAPP_DETACH_DISK", "Detaching disk from Virtual Machine", durationAttach, 0, commitDetach, nil},
+		opCreateDisk:   {"vdcCreateDisk", "VDC_CREATE_DISK", "Creating Disk", durationDisk, 0, commitDisk, nil},
+		opUpdateDisk:   {"vdcUpdateDisk", "VDC_UPDATE_DISK", "Updating Disk", durationDisk, 0, commitDisk, nil},
+		opDeleteDisk:   {"vdcDeleteDisk", "VDC_DELETE_DISK", "Deleting Disk", durationDisk, 0, commitDeleteDisk, nil},
+		opMetadata:     {"metadataUpdate", "METADATA_UPDATE", "Updating metadata of", durationMetadata, 0, commitMetadata, nil},
 		opCreateEntity: {"createDefinedEntity", "CREATE_DEFINED_ENTITY", "Creating defined entity", 0, 0, func(*Simulator, *Task) error { return nil }, nil},
-		opInvoke:       {"invokeDefinedEntityBehavior", "INVOKE_DEFINED_ENTITY_BEHAVIOR", "Invoking behavior on", durationMetadata, 0, (*Simulator).commitInvoke, nil},
+		opInvoke:       {"invokeDefinedEntityBehavior", "INVOKE_DEFINED_ENTITY_BEHAVIOR", "Invoking behavior on", durationMetadata, 0, commitInvoke, nil},
 		opDone:         {"jobEnqueue", "JOB_ENQUEUE", "Updating", 0, 0, func(*Simulator, *Task) error { return nil }, nil},
 	}
 	maps.Copy(out, documentOperations())
@@ -126,7 +126,7 @@ func gone(kind, id string) error {
 }
 
 // commitCompose ends compose, recompose and every change of a vApp as a whole.
-func (s *Simulator) commitCompose(t *Task) error {
+func commitCompose(s *Simulator, t *Task) error {
 	w := t.Work
 	v := s.store.vapps[w.VApp]
 	if v == nil {
@@ -138,32 +138,35 @@ func (s *Simulator) commitCompose(t *Task) error {
 	if w.Describe != nil {
 		v.Description = *w.Describe
 	}
-	s.setNetworks(v, w)
+	s.vapps.setNetworks(v, w)
 	for _, id := range w.Remove {
 		if vm := s.store.vms[id]; vm != nil {
-			s.deleteVM(vm)
+			s.vms.remove(vm)
 		}
 	}
 	for _, id := range w.VMs {
-		if err := s.materialise(id, w.PowerOn); err != nil {
+		if err := s.vms.materialise(id, w.PowerOn); err != nil {
 			return err
 		}
 	}
 	if v.Status == Unresolved {
 		v.Status = Resolved
-		s.deployedChanged(v)
+		s.leases.deployedChanged(v)
 	}
 	if w.PowerOn {
-		s.deployedChanged(v)
+		s.leases.deployedChanged(v)
 	}
 	return nil
 }
 
-func (s *Simulator) setNetworks(v *VApp, w Work) {
+// vapps changes vApps when tasks end.
+type vapps struct{ sim *Simulator }
+
+func (va *vapps) setNetworks(v *VApp, w Work) {
 	switch {
 	case w.Replace:
 		v.Networks = w.Networks
-		for _, vm := range s.store.vmsOf(v.ID) {
+		for _, vm := range va.sim.store.vmsOf(v.ID) {
 			vm.disconnect(v)
 		}
 	default:
@@ -184,13 +187,16 @@ func (vm *VM) disconnect(v *VApp) {
 	}
 }
 
+// vms changes VMs when tasks end.
+type vms struct{ sim *Simulator }
+
 // materialise makes a VM that a compose promised real: addresses, then the power state.
-func (s *Simulator) materialise(id string, powerOn bool) error {
-	vm := s.store.vms[id]
+func (m *vms) materialise(id string, powerOn bool) error {
+	vm := m.sim.store.vms[id]
 	if vm == nil {
 		return gone("vm", id)
 	}
-	if err := s.assign(vm); err != nil {
+	if err := m.sim.ipam.assign(vm); err != nil {
 		for i := range vm.NICs {
 			vm.NICs[i].Address = ""
 		}
@@ -198,26 +204,26 @@ func (s *Simulator) materialise(id string, powerOn bool) error {
 	}
 	vm.Status = PoweredOff
 	if powerOn {
-		s.setPower(vm, PoweredOn)
+		m.setPower(vm, PoweredOn)
 	}
 	return nil
 }
 
-func (s *Simulator) undoCompose(t *Task) {
+func undoCompose(s *Simulator, t *Task) {
 	if v := s.store.vapps[t.Work.VApp]; v != nil && v.Status == Unresolved {
-		s.removeVApp(v)
+		s.vapps.remove(v)
 	}
 }
 
-func (s *Simulator) undoRecompose(t *Task) {
+func undoRecompose(s *Simulator, t *Task) {
 	for _, id := range t.Work.VMs {
 		if vm := s.store.vms[id]; vm != nil && vm.Status == Unresolved {
-			s.deleteVM(vm)
+			s.vms.remove(vm)
 		}
 	}
 }
 
-func (s *Simulator) commitLease(t *Task) error {
+func commitLease(s *Simulator, t *Task) error {
 	v := s.store.vapps[t.Work.VApp]
 	if v == nil {
 		return gone("vApp", t.Work.VApp)
@@ -231,72 +237,72 @@ func (s *Simulator) commitLease(t *Task) error {
 	if !v.Lease.Stopped.IsZero() {
 		v.Lease.Stopped = now
 	}
-	s.watchLease(v)
+	s.leases.watch(v)
 	return nil
 }
 
-func (s *Simulator) commitDeleteVApp(t *Task) error {
+func commitDeleteVApp(s *Simulator, t *Task) error {
 	v := s.store.vapps[t.Work.VApp]
 	if v == nil {
 		return gone("vApp", t.Work.VApp)
 	}
-	s.removeVApp(v)
+	s.vapps.remove(v)
 	return nil
 }
 
-func (s *Simulator) removeVApp(v *VApp) {
-	for _, vm := range slices.Clone(s.store.vmsOf(v.ID)) {
-		s.deleteVM(vm)
+func (va *vapps) remove(v *VApp) {
+	for _, vm := range slices.Clone(va.sim.store.vmsOf(v.ID)) {
+		va.sim.vms.remove(vm)
 	}
-	delete(s.store.vapps, v.ID)
-	delete(s.store.children, v.ID)
+	delete(va.sim.store.vapps, v.ID)
+	delete(va.sim.store.children, v.ID)
 }
 
-// deleteVM removes a VM; an independent disk that is still attached is set free, never deleted.
-func (s *Simulator) deleteVM(vm *VM) {
+// remove removes a VM; an independent disk that is still attached is set free, never deleted.
+func (m *vms) remove(vm *VM) {
 	for _, d := range vm.Disks {
-		if x := s.store.disks[d.DiskID]; x != nil {
+		if x := m.sim.store.disks[d.DiskID]; x != nil {
 			x.release(vm.ID)
 		}
 	}
-	s.store.removeVM(vm)
-	s.tellGuest(vm.ID, Guest.Delete)
-	delete(s.queues, vm.ID)
+	m.sim.store.removeVM(vm)
+	m.sim.guests.notify(vm.ID, Guest.Delete)
+	delete(m.sim.guests.queues, vm.ID)
 }
 
-func (s *Simulator) commitDeleteVM(t *Task) error {
+func commitDeleteVM(s *Simulator, t *Task) error {
 	vm := s.store.vms[t.Work.VM]
 	if vm == nil {
 		return gone("vm", t.Work.VM)
 	}
-	s.deleteVM(vm)
+	s.vms.remove(vm)
 	v := s.store.vapps[vm.VAppID]
 	if v != nil && v.AutoNature {
-		s.removeVApp(v)
+		s.vapps.remove(v)
 		return nil
 	}
-	s.deployedChanged(v)
+	s.leases.deployedChanged(v)
 	return nil
 }
 
 // commitPower brings VMs, or a vApp with its VMs, to a power state; undeploying also releases them.
-func (s *Simulator) commitPower(t *Task) error {
+func commitPower(s *Simulator, t *Task) error {
 	for _, id := range t.Work.VMs {
 		if vm := s.store.vms[id]; vm != nil {
-			s.powerTo(vm, t.Work)
+			s.vms.powerTo(vm, t.Work)
 		}
 	}
 	v := s.store.vapps[t.Work.VApp]
 	if v != nil && t.Owner.Kind == "vapp" && (t.Work.Op == opDeploy || t.Work.Op == opUndeploy) {
 		v.Deployed = t.Work.Op == opDeploy
 	}
-	s.deployedChanged(v)
+	s.leases.deployedChanged(v)
 	return nil
 }
 
-func (s *Simulator) powerTo(vm *VM, w Work) {
+func (m *vms) powerTo(vm *VM, w Work) {
 	if w.Power != 0 {
-		s.setPower(vm, w.Power)
+		m.setPower(vm, w.Power)
 	}
 	switch w.Op {
 	case opUndeploy:
@@ -307,7 +313,7 @@ func (s *Simulator) powerTo(vm *VM, w Work) {
 }
 
 // setPower changes the power state and starts or ends the guest.
-func (s *Simulator) setPower(vm *VM, to Status) {
+func (m *vms) setPower(vm *VM, to Status) {
 	if vm.Status == to || vm.Status == Unresolved || vm.Status == FailedCreation {
 		return
 	}
@@ -318,54 +324,54 @@ func (s *Simulator) setPower(vm *VM, to Status) {
 		vm.Deployed = true
 	case to == PoweredOn:
 		vm.Deployed = true
-		s.boot(vm)
+		m.sim.guests.boot(vm)
 	case to == PoweredOff:
-		s.halt(vm)
+		m.sim.guests.halt(vm)
 	}
 }
 
-func (s *Simulator) commitRestart(t *Task) error {
+func commitRestart(s *Simulator, t *Task) error {
 	for _, id := range t.Work.VMs {
 		if vm := s.store.vms[id]; vm != nil && vm.Status == PoweredOn {
-			s.halt(vm)
-			s.boot(vm)
+			s.guests.halt(vm)
+			s.guests.boot(vm)
 		}
 	}
 	return nil
 }
 
-// vappLocks are the entities a write to a whole vApp holds.
-func (s *Simulator) vappLocks(v *VApp) []string {
-	return append([]string{v.ID}, s.vmIDs(v)...)
+// locks are the entities a write to a whole vApp holds.
+func (va *vapps) locks(v *VApp) []string {
+	return append([]string{v.ID}, va.vmIDs(v)...)
 }
 
-func (s *Simulator) vmIDs(v *VApp) []string {
+func (va *vapps) vmIDs(v *VApp) []string {
 	var out []string
-	for _, vm := range s.store.vmsOf(v.ID) {
+	for _, vm := range va.sim.store.vmsOf(v.ID) {
 		out = append(out, vm.ID)
 	}
 	return out
 }
 
-// vappFree refuses when a vApp, or, as is assumed, one of its VMs is busy.
-func (s *Simulator) vappFree(v *VApp) error {
-	if s.assume.VAppWaitsForVM {
-		return s.busyCheck(s.vappLocks(v)...)
+// free refuses when a vApp, or, as is assumed, one of its VMs is busy.
+func (va *vapps) free(v *VApp) error {
+	if va.sim.assume.VAppWaitsForVM {
+		return va.sim.tasks.busyCheck(va.locks(v)...)
 	}
-	return s.busyCheck(v.ID)
+	return va.sim.tasks.busyCheck(v.ID)
 }
 
-// vmFree refuses when a VM, or, as is assumed, its vApp is busy.
-func (s *Simulator) vmFree(vm *VM) error {
-	if s.assume.VMWaitsForVApp || s.assume.VMWriteLocksVApp {
-		return s.busyCheck(vm.ID, vm.VAppID)
+// free refuses when a VM, or, as is assumed, its vApp is busy.
+func (m *vms) free(vm *VM) error {
+	if m.sim.assume.VMWaitsForVApp || m.sim.assume.VMWriteLocksVApp {
+		return m.sim.tasks.busyCheck(vm.ID, vm.VAppID)
 	}
-	return s.busyCheck(vm.ID)
+	return m.sim.tasks.busyCheck(vm.ID)
 }
 
-// vmLocks are the entities a write to a VM holds.
-func (s *Simulator) vmLocks(vm *VM) []string {
-	if s.assume.VMWriteLocksVApp {
+// locks are the entities a write to a VM holds.
+func (m *vms) locks(vm *VM) []string {
+	if m.sim.assume.VMWriteLocksVApp {
 		return []string{vm.ID, vm.VAppID}
 	}
 	return []string{vm.ID}

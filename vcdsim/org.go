@@ -5,16 +5,16 @@ import (
 )
 
 func orgRoutes(add addRoute) {
-	add("GET", "/api/org", (*request).listOrgs, latencyOrgList)
-	add("GET", "/api/org/{id}", (*request).getOrg, latencyOrg)
-	add("GET", "/api/admin", (*request).getAdmin, latencyLegacy)
-	add("GET", "/cloudapi/1.0.0/orgs", (*request).listOrgsJSON, latencyCloudAPI)
-	add("GET", "/cloudapi/1.0.0/orgs/{id}", (*request).getOrgJSON, latencyCloudAPI)
-	add("GET", "/cloudapi/1.0.0/site", (*request).getSite, latencyCloudAPI)
+	add("GET", "/api/org", listOrgs, latencyOrgList)
+	add("GET", "/api/org/{id}", getOrg, latencyOrg)
+	add("GET", "/api/admin", getAdmin, latencyLegacy)
+	add("GET", "/cloudapi/1.0.0/orgs", listOrgsJSON, latencyCloudAPI)
+	add("GET", "/cloudapi/1.0.0/orgs/{id}", getOrgJSON, latencyCloudAPI)
+	add("GET", "/cloudapi/1.0.0/site", getSite, latencyCloudAPI)
 }
 
-// orgs are the organisations the caller may see.
-func (r *request) orgs() []*Org {
+// visibleOrgs are the organisations the caller may see.
+func visibleOrgs(r *request) []*Org {
 	var out []*Org
 	for i := range r.sim.store.model.Orgs {
 		if o := &r.sim.store.model.Orgs[i]; r.sees(o.ID) {
@@ -24,16 +24,16 @@ func (r *request) orgs() []*Org {
 	return out
 }
 
-func (r *request) listOrgs() (*response, error) {
+func listOrgs(r *request) (*response, error) {
 	n := xmltree.New("OrgList", namespaces(), xmltree.A("href", r.base()+"/api/org/"), xmltree.A("type", mime("orgList")))
-	for _, o := range r.orgs() {
+	for _, o := range visibleOrgs(r) {
 		n.Add(xmltree.New("Org", xmltree.A("href", r.href("org", o.ID)), xmltree.A("name", o.Name), xmltree.A("type", mime("org"))))
 	}
 	return xmlOK(n), nil
 }
 
-func (r *request) getOrg() (*response, error) {
-	o, err := r.ownOrg()
+func getOrg(r *request) (*response, error) {
+	o, err := ownOrg(r)
 	if err != nil {
 		return nil, err
 	}
@@ -60,13 +60,13 @@ func (r *request) getOrg() (*response, error) {
 // builds are the releases as VCD describes itself.
 var builds = map[string]string{"36.3": "10.3.3.19610875", "37.2": "10.4.2.21954589", "37.3": "10.4.3.22308993", "38.1": "10.5.1.22812800", "39.0": "10.6.0.24056521"}
 
-func (r *request) getAdmin() (*response, error) {
-	highest := r.highest()
+func getAdmin(r *request) (*response, error) {
+	highest := highestVersion(r)
 	n := xmltree.New("VCloud", namespaces(), xmltree.A("name", "VMware Cloud Director"), xmltree.A("href", r.base()+"/api/admin/"),
 		xmltree.A("type", "application/vnd.vmware.admin.vcloud+xml"),
 		xmltree.T("Description", builds[highest]+" "+r.sim.clock.Now().Format("Mon Jan 02 15:04:05 MST 2006")))
 	refs := xmltree.New("OrganizationReferences")
-	for _, o := range r.orgs() {
+	for _, o := range visibleOrgs(r) {
 		refs.Add(xmltree.New("OrganizationReference", xmltree.A("href", r.base()+"/api/admin/org/"+o.ID), xmltree.A("name", o.Name),
 			xmltree.A("type", "application/vnd.vmware.admin.organization+xml")))
 	}
@@ -74,18 +74,18 @@ func (r *request) getAdmin() (*response, error) {
 	return xmlOK(n), nil
 }
 
-func (r *request) orgJSON(o *Org) map[string]any {
+func orgJSON(r *request, o *Org) map[string]any {
 	return map[string]any{
 		"id": URN("org", o.ID), "name": o.Name, "displayName": o.FullName, "description": o.Description, "isEnabled": !o.Disabled,
-		"orgVdcCount": len(o.VDCs), "catalogCount": len(o.Catalogs), "userCount": len(o.Users), "vappCount": r.sim.countVApps(o.ID),
+		"orgVdcCount": len(o.VDCs), "catalogCount": len(o.Catalogs), "userCount": len(o.Users), "vappCount": r.sim.vapps.countIn(o.ID),
 		"runningVMCount": 0, "diskCount": 0, "canManageOrgs": false, "canPublish": false, "maskedEventTaskUsername": "",
 		"managedBy": nil, "creationStatus": "READY",
 	}
 }
 
-func (s *Simulator) countVApps(orgID string) int {
+func (va *vapps) countIn(orgID string) int {
 	n := 0
-	for _, v := range s.store.vapps {
+	for _, v := range va.sim.store.vapps {
 		if v.OrgID == orgID {
 			n++
 		}
@@ -93,25 +93,25 @@ func (s *Simulator) countVApps(orgID string) int {
 	return n
 }
 
-func (r *request) listOrgsJSON() (*response, error) {
+func listOrgsJSON(r *request) (*response, error) {
 	var out []any
-	for _, o := range r.orgs() {
-		out = append(out, r.orgJSON(o))
+	for _, o := range visibleOrgs(r) {
+		out = append(out, orgJSON(r, o))
 	}
 	return r.page(out)
 }
 
-func (r *request) getOrgJSON() (*response, error) {
-	o, err := r.ownOrg()
+func getOrgJSON(r *request) (*response, error) {
+	o, err := ownOrg(r)
 	if err != nil {
 		return nil, err
 	}
-	return jsonOK(r.orgJSON(o)), nil
+	return jsonOK(orgJSON(r, o)), nil
 }
 
-func (r *request) getSite() (*response, error) {
+func getSite(r *request) (*response, error) {
 	return jsonOK(map[string]any{
 		"id": URN("site", r.sim.ids.named("site", "site")), "name": "vcdsim", "restServiceBaseUri": r.base(),
-		"productVersion": builds[r.highest()],
+		"productVersion": builds[highestVersion(r)],
 	}), nil
 }

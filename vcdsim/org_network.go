@@ -10,13 +10,13 @@ import (
 const orgNetworkPath = "/cloudapi/1.0.0/orgVdcNetworks"
 
 func orgNetworkRoutes(add addRoute) {
-	add("POST", orgNetworkPath, (*request).createOrgNetwork, latencyWrite)
-	add("PUT", orgNetworkPath+"/{id}", (*request).putOrgNetwork, latencyWrite)
-	add("DELETE", orgNetworkPath+"/{id}", (*request).deleteOrgNetwork, latencyWrite)
-	add("PUT", orgNetworkPath+"/{id}/dhcp", (*request).putDHCP, latencyWrite)
-	add("DELETE", orgNetworkPath+"/{id}/dhcp", (*request).deleteDHCP, latencyWrite)
-	add("GET", orgNetworkPath+"/{id}/segmentProfiles", (*request).getSegmentProfiles, latencyCloudAPI)
-	add("PUT", orgNetworkPath+"/{id}/segmentProfiles", (*request).putSegmentProfiles, latencyWrite)
+	add("POST", orgNetworkPath, createOrgNetwork, latencyWrite)
+	add("PUT", orgNetworkPath+"/{id}", putOrgNetwork, latencyWrite)
+	add("DELETE", orgNetworkPath+"/{id}", deleteOrgNetwork, latencyWrite)
+	add("PUT", orgNetworkPath+"/{id}/dhcp", putDHCP, latencyWrite)
+	add("DELETE", orgNetworkPath+"/{id}/dhcp", deleteDHCP, latencyWrite)
+	add("GET", orgNetworkPath+"/{id}/segmentProfiles", getSegmentProfiles, latencyCloudAPI)
+	add("PUT", orgNetworkPath+"/{id}/segmentProfiles", putSegmentProfiles, latencyWrite)
 }
 
 type orgNetworkBody struct {
@@ -49,12 +49,12 @@ var networkFields = []string{
 }
 
 // readNetwork reads and checks a network; old is what it replaces, nil for a new one.
-func (r *request) readNetwork(old *Network) (*VDC, *Network, error) {
+func readNetwork(r *request, old *Network) (*VDC, *Network, error) {
 	var body orgNetworkBody
 	if err := r.document(&body); err != nil {
 		return nil, nil, err
 	}
-	org, vdc, group, err := r.ownerOf(owner(body.OwnerRef, body.OrgVdc))
+	org, vdc, group, err := edgeOwner(r, owner(body.OwnerRef, body.OrgVdc))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -66,13 +66,13 @@ func (r *request) readNetwork(old *Network) (*VDC, *Network, error) {
 	if slices.ContainsFunc(vdc.Networks, func(x Network) bool { return x.ID != n.ID && x.Name == n.Name && x.Group == n.Group }) {
 		return nil, nil, duplicateName(n.Name)
 	}
-	if err := r.readConnection(org, n, body); err != nil {
+	if err := readConnection(r, org, n, body); err != nil {
 		return nil, nil, err
 	}
 	if err := n.readSubnets(body.Subnets.Values); err != nil {
 		return nil, nil, err
 	}
-	return vdc, n, r.sim.subnetFits(org, n, old)
+	return vdc, n, subnetFits(r.sim, org, n, old)
 }
 
 // replaces takes what does not change from an old network, if there is one.
@@ -89,12 +89,12 @@ func (n *Network) replaces(old *Network) {
 }
 
 // readConnection finds what a network stands on: a gateway, an imported segment, or nothing.
-func (r *request) readConnection(org *Org, n *Network, body orgNetworkBody) error {
+func readConnection(r *request, org *Org, n *Network, body orgNetworkBody) error {
 	switch n.Type {
 	case Isolated:
 		return nil
 	case Opaque:
-		return r.readImported(n, body)
+		return readImported(r, n, body)
 	case Routed:
 	default:
 		return badRequest("The network type %q is invalid.", n.Type)
@@ -112,7 +112,7 @@ func (r *request) readConnection(org *Org, n *Network, body orgNetworkBody) erro
 			break
 		}
 	}
-	owner, vdc, g, err := r.edge(body.Connection.Router.ID)
+	owner, vdc, g, err := edgeByID(r, body.Connection.Router.ID)
 	if err != nil {
 		return err
 	}
@@ -120,13 +120,13 @@ func (r *request) readConnection(org *Org, n *Network, body orgNetworkBody) erro
 		return forbidden("GATEWAY_VIEW", body.Connection.Router.ID)
 	}
 	n.Edge = g.ID
-	return r.sim.busyCheck(g.ID)
+	return r.sim.tasks.busyCheck(g.ID)
 }
 
-func (r *request) readImported(n *Network, body orgNetworkBody) error {
-	for _, b := range r.sim.externalBackings() {
+func readImported(r *request, n *Network, body orgNetworkBody) error {
+	for _, b := range externalBackings(r.sim) {
 		if b.kind == BackingSegment && b.id == body.Segment {
-			if n.ID == "" && r.sim.imported(b.id) {
+			if n.ID == "" && importedSegment(r.sim, b.id) {
 				return badRequest("The segment %q is already imported.", b.name)
 			}
 			n.Fields["backingNetworkId"], n.Fields["backingNetworkType"] = b.id, "NSXT_FIXED_SEGMENT"
@@ -175,7 +175,7 @@ func (v orgSubnetBody) read() (netip.Prefix, []Range, error) {
 }
 
 // subnetFits refuses a subnet that overlaps with another behind the same gateway, and one without an address in use.
-func (s *Simulator) subnetFits(org *Org, n, old *Network) error {
+func subnetFits(s *Simulator, org *Org, n, old *Network) error {
 	for v := range org.VDCs {
 		for _, x := range org.VDCs[v].Networks {
 			if n.Type == Routed && x.Edge == n.Edge && x.ID != n.ID && x.Gateway.Masked().Overlaps(n.Gateway.Masked()) {
@@ -186,7 +186,7 @@ func (s *Simulator) subnetFits(org *Org, n, old *Network) error {
 	if old == nil {
 		return nil
 	}
-	for _, a := range s.addressesIn(old.ID) {
+	for _, a := range s.ipam.addressesIn(old.ID) {
 		if !n.Gateway.Masked().Contains(a.address) {
 			return badRequest("The IP address %s is in use by VM %q.", a.address, a.vm.Name)
 		}
@@ -204,31 +204,31 @@ func (n *Network) locks() []string {
 	return []string{n.ID}
 }
 
-func (r *request) createOrgNetwork() (*response, error) {
-	vdc, n, err := r.readNetwork(nil)
+func createOrgNetwork(r *request) (*response, error) {
+	vdc, n, err := readNetwork(r, nil)
 	if err != nil {
 		return nil, err
 	}
 	n.ID = r.sim.ids.next("network")
 	vdc.Networks = append(vdc.Networks, *n)
-	return r.accepted(r.sim.startTask(r, Work{Op: "create orgVdcNetwork", Creates: true}, n.entity(), n.locks())), nil
+	return r.accepted(r.sim.tasks.start(r, Work{Op: "create orgVdcNetwork", Creates: true}, n.entity(), n.locks())), nil
 }
 
 // freeNetwork finds the network in the path and refuses when it or its gateway is busy.
-func (r *request) freeNetwork() (*VDC, *Network, error) {
-	_, vdc, n, err := r.ownNetwork()
+func freeNetwork(r *request) (*VDC, *Network, error) {
+	_, vdc, n, err := ownNetwork(r)
 	if err != nil {
 		return nil, nil, err
 	}
-	return vdc, n, r.sim.busyCheck(n.locks()...)
+	return vdc, n, r.sim.tasks.busyCheck(n.locks()...)
 }
 
-func (r *request) putOrgNetwork() (*response, error) {
-	from, old, err := r.freeNetwork()
+func putOrgNetwork(r *request) (*response, error) {
+	from, old, err := freeNetwork(r)
 	if err != nil {
 		return nil, err
 	}
-	to, n, err := r.readNetwork(old)
+	to, n, err := readNetwork(r, old)
 	if err != nil {
 		return nil, err
 	}
@@ -237,11 +237,11 @@ func (r *request) putOrgNetwork() (*response, error) {
 		from.Networks = slices.DeleteFunc(from.Networks, func(x Network) bool { return x.ID == n.ID })
 		to.Networks = append(to.Networks, *n)
 	}
-	return r.accepted(r.sim.startTask(r, Work{Op: "update orgVdcNetwork"}, n.entity(), n.locks())), nil
+	return r.accepted(r.sim.tasks.start(r, Work{Op: "update orgVdcNetwork"}, n.entity(), n.locks())), nil
 }
 
-func (r *request) deleteOrgNetwork() (*response, error) {
-	_, n, err := r.freeNetwork()
+func deleteOrgNetwork(r *request) (*response, error) {
+	_, n, err := freeNetwork(r)
 	if err != nil {
 		return nil, err
 	}
@@ -255,10 +255,10 @@ func (r *request) deleteOrgNetwork() (*response, error) {
 			return nil, inUse("network", n.Name, "firewall group "+text(d.body, "name"))
 		}
 	}
-	return r.accepted(r.sim.startTask(r, Work{Op: "delete orgVdcNetwork"}, n.entity(), n.locks())), nil
+	return r.accepted(r.sim.tasks.start(r, Work{Op: "delete orgVdcNetwork"}, n.entity(), n.locks())), nil
 }
 
-func (s *Simulator) commitDeleteNetwork(t *Task) error {
+func commitDeleteNetwork(s *Simulator, t *Task) error {
 	_, vdc, n := s.store.network(t.Owner.ID)
 	if n == nil {
 		return gone("network", t.Owner.ID)
@@ -270,8 +270,8 @@ func (s *Simulator) commitDeleteNetwork(t *Task) error {
 }
 
 // getSegmentProfiles shows the profiles of a network's segment, or the template they come from.
-func (r *request) getSegmentProfiles() (*response, error) {
-	_, _, n, err := r.ownNetwork()
+func getSegmentProfiles(r *request) (*response, error) {
+	_, _, n, err := ownNetwork(r)
 	if err != nil {
 		return nil, err
 	}
@@ -284,8 +284,8 @@ func (r *request) getSegmentProfiles() (*response, error) {
 	return jsonOK(out), nil
 }
 
-func (r *request) putSegmentProfiles() (*response, error) {
-	_, n, err := r.freeNetwork()
+func putSegmentProfiles(r *request) (*response, error) {
+	_, n, err := freeNetwork(r)
 	if err != nil {
 		return nil, err
 	}
@@ -298,5 +298,5 @@ func (r *request) putSegmentProfiles() (*response, error) {
 		n.Fields = map[string]any{}
 	}
 	n.Fields["segmentProfiles"] = body
-	return r.accepted(r.sim.startTask(r, Work{Op: "update orgVdcNetwork"}, n.entity(), n.locks())), nil
+	return r.accepted(r.sim.tasks.start(r, Work{Op: "update orgVdcNetwork"}, n.entity(), n.locks())), nil
 }

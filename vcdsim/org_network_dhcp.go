@@ -18,8 +18,8 @@ type dhcpBody struct {
 	} `json:"dhcpPools"`
 }
 
-func (r *request) getDHCP() (*response, error) {
-	_, _, n, err := r.ownNetwork()
+func getDHCP(r *request) (*response, error) {
+	_, _, n, err := ownNetwork(r)
 	if err != nil {
 		return nil, err
 	}
@@ -54,8 +54,8 @@ func (d *NetworkDHCP) show(out map[string]any) {
 }
 
 // putDHCP sets how a network hands out addresses: by its gateway, by a server on the network, or by relaying to others.
-func (r *request) putDHCP() (*response, error) {
-	_, n, err := r.freeNetwork()
+func putDHCP(r *request) (*response, error) {
+	_, n, err := freeNetwork(r)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (r *request) putDHCP() (*response, error) {
 		return nil, err
 	}
 	n.DHCP, n.DHCPPool = d, pools
-	return r.accepted(r.sim.startTask(r, Work{Op: "update orgVdcNetwork"}, n.entity(), n.locks())), nil
+	return r.accepted(r.sim.tasks.start(r, Work{Op: "update orgVdcNetwork"}, n.entity(), n.locks())), nil
 }
 
 // readDHCPPools reads the pools, none of which overlaps another or the static one.
@@ -98,15 +98,15 @@ func (n *Network) readDHCPPools(body dhcpBody) ([]Range, error) {
 	return pools, nil
 }
 
-func (r *request) deleteDHCP() (*response, error) {
-	_, n, err := r.freeNetwork()
+func deleteDHCP(r *request) (*response, error) {
+	_, n, err := freeNetwork(r)
 	if err != nil {
 		return nil, err
 	}
 	n.DHCP, n.DHCPPool = nil, nil
 	id := n.ID
 	r.sim.store.documents[bindingPath] = slices.DeleteFunc(slices.Clone(r.sim.store.documents[bindingPath]), func(d *document) bool { return d.parent == id })
-	return r.accepted(r.sim.startTask(r, Work{Op: "update orgVdcNetwork"}, n.entity(), n.locks())), nil
+	return r.accepted(r.sim.tasks.start(r, Work{Op: "update orgVdcNetwork"}, n.entity(), n.locks())), nil
 }
 
 // bindingCollection are the addresses that the DHCP server of a network keeps for a MAC address.

@@ -75,23 +75,23 @@ const (
 	shownRequests = 200
 )
 
-func (r *request) getOverview() (*response, error) {
+func getOverview(r *request) (*response, error) {
 	since, err := strconv.Atoi(r.query.get("since"))
 	if err != nil {
 		since = 0
 	}
 	s := r.sim
-	out := overview{Clock: s.clockJSON(), URL: s.URL(), Cells: s.cellStatuses(), Unknown: append([]string{}, s.Unhandled()...)}
+	out := overview{Clock: clockStatus(s), URL: s.URL(), Cells: cellStatuses(s), Unknown: append([]string{}, s.Unhandled()...)}
 	out.Requests, out.Last = s.journal.since(since, shownRequests)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out.Counts = s.counts()
-	out.VApps, out.MoreVApps = s.overviewVApps(strings.ToLower(r.query.get("filter")))
-	out.Tasks = s.overviewTasks()
+	out.Counts = overviewOfCounts(s)
+	out.VApps, out.MoreVApps = overviewOfVApps(s, strings.ToLower(r.query.get("filter")))
+	out.Tasks = overviewOfTasks(s)
 	return jsonOK(out), nil
 }
 
-func (s *Simulator) counts() overviewCounts {
+func overviewOfCounts(s *Simulator) overviewCounts {
 	c := overviewCounts{
 		Orgs: len(s.store.model.Orgs), VApps: len(s.store.vapps), VMs: len(s.store.vms), Disks: len(s.store.disks),
 		Sessions: len(s.store.sessions), Faults: len(s.faults.List()),
@@ -109,8 +109,8 @@ func (s *Simulator) counts() overviewCounts {
 	return c
 }
 
-// overviewVApps are those with the filter in their name or in that of a VM, by name.
-func (s *Simulator) overviewVApps(filter string) (shown []overviewVApp, more int) {
+// overviewOfVApps are those with the filter in their name or in that of a VM, by name.
+func overviewOfVApps(s *Simulator, filter string) (shown []overviewVApp, more int) {
 	var all []*VApp
 	for _, v := range s.store.vapps {
 		if matches(v.Name, filter) || slices.ContainsFunc(s.store.vmsOf(v.ID), func(vm *VM) bool { return matches(vm.Name, filter) }) {
@@ -120,15 +120,15 @@ func (s *Simulator) overviewVApps(filter string) (shown []overviewVApp, more int
 	slices.SortFunc(all, func(a, b *VApp) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
 	shown = []overviewVApp{}
 	for _, v := range all[:min(len(all), shownVApps)] {
-		shown = append(shown, s.overviewVApp(v, filter))
+		shown = append(shown, overviewOfVApp(s, v, filter))
 	}
 	return shown, len(all) - len(shown)
 }
 
 func matches(name, filter string) bool { return strings.Contains(strings.ToLower(name), filter) }
 
-func (s *Simulator) overviewVApp(v *VApp, filter string) overviewVApp {
-	out := overviewVApp{ID: v.ID, Name: v.Name, Status: s.store.status(v).text(), Busy: s.busy(v.ID), VMs: []overviewVM{}}
+func overviewOfVApp(s *Simulator, v *VApp, filter string) overviewVApp {
+	out := overviewVApp{ID: v.ID, Name: v.Name, Status: s.store.status(v).text(), Busy: s.tasks.busy(v.ID), VMs: []overviewVM{}}
 	if org, vdc := s.store.vdc(v.VDCID); vdc != nil {
 		out.Org, out.VDC = org.Name, vdc.Name
 	}
@@ -138,15 +138,15 @@ func (s *Simulator) overviewVApp(v *VApp, filter string) overviewVApp {
 		vms = slices.DeleteFunc(slices.Clone(vms), func(vm *VM) bool { return !matches(vm.Name, filter) })
 	}
 	for _, vm := range vms[:min(len(vms), shownVMs)] {
-		out.VMs = append(out.VMs, s.overviewVM(vm))
+		out.VMs = append(out.VMs, overviewOfVM(s, vm))
 	}
 	out.MoreVMs = len(vms) - len(out.VMs)
 	return out
 }
 
-func (s *Simulator) overviewVM(vm *VM) overviewVM {
+func overviewOfVM(s *Simulator, vm *VM) overviewVM {
 	out := overviewVM{
-		ID: vm.ID, Name: vm.Name, Status: vm.Status.text(), Busy: s.busy(vm.ID), CPUs: vm.CPUs, MemoryMiB: vm.MemoryMiB,
+		ID: vm.ID, Name: vm.Name, Status: vm.Status.text(), Busy: s.tasks.busy(vm.ID), CPUs: vm.CPUs, MemoryMiB: vm.MemoryMiB,
 		Addresses: []string{},
 	}
 	for _, nic := range vm.NICs {
@@ -166,8 +166,8 @@ func (s *Simulator) overviewVM(vm *VM) overviewVM {
 	return out
 }
 
-// overviewTasks are the unfinished tasks, newest first, then the last that ended.
-func (s *Simulator) overviewTasks() []overviewTask {
+// overviewOfTasks are the unfinished tasks, newest first, then the last that ended.
+func overviewOfTasks(s *Simulator) []overviewTask {
 	var running, ended []*Task
 	for _, t := range s.store.tasks {
 		if t.done() {

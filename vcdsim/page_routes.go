@@ -6,9 +6,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/page"
 )
 
-func (r *request) getPage() (*response, error) { return pageFile(page.Index) }
+func getPage(r *request) (*response, error) { return pageFile(page.Index) }
 
-func (r *request) getPageFile() (*response, error) { return pageFile(r.vars["file"]) }
+func getPageFile(r *request) (*response, error) { return pageFile(r.vars["file"]) }
 
 func pageFile(name string) (*response, error) {
 	content, mediaType, ok := page.File(name)

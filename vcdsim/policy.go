@@ -10,9 +10,9 @@ import (
 
 func policyRoutes(add addRoute) {
 	for _, v := range []string{"1.0.0", "2.0.0"} {
-		add("GET", "/cloudapi/"+v+"/vdcComputePolicies", (*request).listPolicies, latencyCloudAPI)
-		add("GET", "/cloudapi/"+v+"/vdcComputePolicies/{id}", (*request).getPolicy, latencyCloudAPI)
-		add("GET", "/cloudapi/"+v+"/vdcs/{id}/computePolicies", (*request).listVDCPolicies, latencyCloudAPI)
+		add("GET", "/cloudapi/"+v+"/vdcComputePolicies", listPolicies, latencyCloudAPI)
+		add("GET", "/cloudapi/"+v+"/vdcComputePolicies/{id}", getPolicy, latencyCloudAPI)
+		add("GET", "/cloudapi/"+v+"/vdcs/{id}/computePolicies", listVDCPolicies, latencyCloudAPI)
 	}
 }
 
@@ -20,7 +20,7 @@ func policyRoutes(add addRoute) {
 var onlyV2 = []string{"policyType", "isVgpuPolicy", "pvdcNamedVmGroupsMap", "pvdcLogicalVmGroupsMap"}
 
 // policyJSON is a policy as the version of the path shows it.
-func (r *request) policyJSON(p *ComputePolicy) map[string]any {
+func policyJSON(r *request, p *ComputePolicy) map[string]any {
 	out := policyDocument(p)
 	if strings.HasPrefix(r.URL.Path, "/cloudapi/1.0.0/") {
 		for _, field := range onlyV2 {
@@ -50,27 +50,27 @@ func policyDocument(p *ComputePolicy) map[string]any {
 }
 
 // publishes says whether a VDC the caller sees offers a policy.
-func (r *request) publishes(name, vdcID string) bool {
-	return slices.ContainsFunc(r.orgs(), func(o *Org) bool {
+func publishes(r *request, name, vdcID string) bool {
+	return slices.ContainsFunc(visibleOrgs(r), func(o *Org) bool {
 		return slices.ContainsFunc(o.VDCs, func(v VDC) bool {
 			return (vdcID == "" || v.ID == vdcID) && slices.Contains(v.Policies, name)
 		})
 	})
 }
 
-func (r *request) policies(vdcID string) []any {
+func computePolicies(r *request, vdcID string) []any {
 	var out []any
 	for i := range r.sim.store.model.Policies {
 		p := &r.sim.store.model.Policies[i]
-		if r.session.provider() && vdcID == "" || r.publishes(p.Name, vdcID) {
-			out = append(out, r.policyJSON(p))
+		if r.session.provider() && vdcID == "" || publishes(r, p.Name, vdcID) {
+			out = append(out, policyJSON(r, p))
 		}
 	}
 	return out
 }
 
-// context is the VDC or organisation a filter names by _context.
-func (r *request) context() string {
+// vdcContext is the VDC or organisation a filter names by _context.
+func vdcContext(r *request) string {
 	filter, err := fiql.Parse(r.query.get("filter"))
 	if err != nil {
 		return ""
@@ -83,22 +83,22 @@ func (r *request) context() string {
 	return ""
 }
 
-func (r *request) listPolicies() (*response, error) { return r.page(r.policies(r.context())) }
+func listPolicies(r *request) (*response, error) { return r.page(computePolicies(r, vdcContext(r))) }
 
-func (r *request) listVDCPolicies() (*response, error) {
+func listVDCPolicies(r *request) (*response, error) {
 	id := bare(r.vars["id"])
 	if org, _ := r.sim.store.vdc(id); org == nil || !r.sees(org.ID) {
 		return nil, forbidden("VDC_VIEW", r.vars["id"])
 	}
-	return r.page(r.policies(id))
+	return r.page(computePolicies(r, id))
 }
 
-func (r *request) getPolicy() (*response, error) {
+func getPolicy(r *request) (*response, error) {
 	p := r.sim.store.policy(bare(r.vars["id"]))
-	if p == nil || !r.session.provider() && !r.publishes(p.Name, "") {
+	if p == nil || !r.session.provider() && !publishes(r, p.Name, "") {
 		return nil, forbidden("VDC_COMPUTE_POLICY_VIEW", r.vars["id"])
 	}
-	return jsonOK(r.policyJSON(p)), nil
+	return jsonOK(policyJSON(r, p)), nil
 }
 
 // emptyNull is how cloudapi writes a text that was not given.

@@ -11,11 +11,11 @@ const policyReferences = "application/vnd.vmware.vcloud.vdcComputePolicyReferenc
 
 func policyAdminRoutes(add addRoute) {
 	for _, v := range []string{"1.0.0", "2.0.0"} {
-		add("POST", "/cloudapi/"+v+"/vdcComputePolicies", (*request).createPolicy, latencyWrite)
-		add("PUT", "/cloudapi/"+v+"/vdcComputePolicies/{id}", (*request).putPolicy, latencyWrite)
-		add("DELETE", "/cloudapi/"+v+"/vdcComputePolicies/{id}", (*request).deletePolicy, latencyWrite)
+		add("POST", "/cloudapi/"+v+"/vdcComputePolicies", createPolicy, latencyWrite)
+		add("PUT", "/cloudapi/"+v+"/vdcComputePolicies/{id}", putPolicy, latencyWrite)
+		add("DELETE", "/cloudapi/"+v+"/vdcComputePolicies/{id}", deletePolicy, latencyWrite)
 	}
-	add("PUT", "/api/admin/vdc/{id}/computePolicies", (*request).assignPolicies, latencyWrite)
+	add("PUT", "/api/admin/vdc/{id}/computePolicies", assignPolicies, latencyWrite)
 }
 
 // readPolicy takes what a policy document says over. What changes nothing in the simulator is kept as it came.
@@ -37,7 +37,7 @@ func (p *ComputePolicy) readPolicy(body map[string]any) error {
 	return nil
 }
 
-func (r *request) createPolicy() (*response, error) {
+func createPolicy(r *request) (*response, error) {
 	if err := r.byProvider("VDC_COMPUTE_POLICY_MANAGE"); err != nil {
 		return nil, err
 	}
@@ -53,10 +53,10 @@ func (r *request) createPolicy() (*response, error) {
 		return nil, duplicateName(p.Name)
 	}
 	r.sim.store.model.Policies = append(r.sim.store.model.Policies, p)
-	return &response{status: http.StatusCreated, json: r.policyJSON(&p)}, nil
+	return &response{status: http.StatusCreated, json: policyJSON(r, &p)}, nil
 }
 
-func (r *request) writablePolicy() (*ComputePolicy, error) {
+func writablePolicy(r *request) (*ComputePolicy, error) {
 	if err := r.byProvider("VDC_COMPUTE_POLICY_MANAGE"); err != nil {
 		return nil, err
 	}
@@ -67,8 +67,8 @@ func (r *request) writablePolicy() (*ComputePolicy, error) {
 	return p, nil
 }
 
-func (r *request) putPolicy() (*response, error) {
-	p, err := r.writablePolicy()
+func putPolicy(r *request) (*response, error) {
+	p, err := writablePolicy(r)
 	if err != nil {
 		return nil, err
 	}
@@ -80,15 +80,15 @@ func (r *request) putPolicy() (*response, error) {
 	if err := p.readPolicy(body); err != nil {
 		return nil, err
 	}
-	r.eachVDC(func(v *VDC) {
+	eachVDC(r, func(v *VDC) {
 		if i := slices.Index(v.Policies, old); i >= 0 {
 			v.Policies[i] = p.Name
 		}
 	})
-	return jsonOK(r.policyJSON(p)), nil
+	return jsonOK(policyJSON(r, p)), nil
 }
 
-func (r *request) eachVDC(f func(*VDC)) {
+func eachVDC(r *request, f func(*VDC)) {
 	for i := range r.sim.store.model.Orgs {
 		for j := range r.sim.store.model.Orgs[i].VDCs {
 			f(&r.sim.store.model.Orgs[i].VDCs[j])
@@ -97,13 +97,13 @@ func (r *request) eachVDC(f func(*VDC)) {
 }
 
 // deletePolicy takes a policy away that no VDC offers.
-func (r *request) deletePolicy() (*response, error) {
-	p, err := r.writablePolicy()
+func deletePolicy(r *request) (*response, error) {
+	p, err := writablePolicy(r)
 	if err != nil {
 		return nil, err
 	}
 	used := false
-	r.eachVDC(func(v *VDC) { used = used || slices.Contains(v.Policies, p.Name) })
+	eachVDC(r, func(v *VDC) { used = used || slices.Contains(v.Policies, p.Name) })
 	if used {
 		return nil, badRequest("The compute policy %q is assigned to a VDC.", p.Name)
 	}
@@ -113,8 +113,8 @@ func (r *request) deletePolicy() (*response, error) {
 }
 
 // assignPolicies says which policies a VDC offers. The default stays, and first.
-func (r *request) assignPolicies() (*response, error) {
-	_, v, tree, err := r.vdcToChange("VDC_COMPUTE_POLICY_MANAGE")
+func assignPolicies(r *request) (*response, error) {
+	_, v, tree, err := vdcToChange(r, "VDC_COMPUTE_POLICY_MANAGE")
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (r *request) assignPolicies() (*response, error) {
 			return nil, forbidden("VDC_COMPUTE_POLICY_VIEW", ref.Attr("href"))
 		}
 		names = append(names, p.Name)
-		out.Add(r.policyRef("VdcComputePolicyReference", p))
+		out.Add(policyRef(r, "VdcComputePolicyReference", p))
 	}
 	if standard != nil {
 		i := slices.Index(names, standard.Name)
@@ -142,7 +142,7 @@ func (r *request) assignPolicies() (*response, error) {
 }
 
 // policyRef is a reference to a compute policy.
-func (r *request) policyRef(element string, p *ComputePolicy) *xmltree.Node {
+func policyRef(r *request, element string, p *ComputePolicy) *xmltree.Node {
 	urn := URN("vdcComputePolicy", p.ID)
 	return xmltree.New(element, xmltree.A("href", r.base()+"/cloudapi/2.0.0/vdcComputePolicies/"+urn), xmltree.A("id", urn), xmltree.A("name", p.Name),
 		xmltree.A("type", "application/json"))

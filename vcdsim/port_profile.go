@@ -10,7 +10,7 @@ func profileCollection() *collection {
 		required: []string{"name"}, defaults: map[string]any{"description": "", "orgRef": nil}, fixed: []string{"scope", "orgRef"},
 		place: profilePlace, prepare: prepareProfile, free: freeProfile,
 		show: func(r *request, d *document, out map[string]any) {
-			out["status"], out["usableForNAT"] = r.sim.realization(bare(d.id()), d.failed), usableForNAT(d.body)
+			out["status"], out["usableForNAT"] = r.sim.tasks.realization(bare(d.id()), d.failed), usableForNAT(d.body)
 			out["networkProviderScope"] = nil
 			delete(out, "contextEntityId")
 		},
@@ -22,7 +22,7 @@ func profilePlace(r *request, body map[string]any) (place, error) {
 	context := text(body, "contextEntityId")
 	switch text(body, "scope") {
 	case "TENANT":
-		org, vdc, group, err := r.ownerOf(context)
+		org, vdc, group, err := edgeOwner(r, context)
 		if err != nil {
 			return place{}, err
 		}
@@ -78,7 +78,7 @@ func freeProfile(r *request, d *document) error {
 			return inUse("application port profile", text(d.body, "name"), "NAT rule "+text(nat.body, "name"))
 		}
 	}
-	return r.sim.freeOfRules("application port profile", d, "applicationPortProfiles")
+	return freeOfFirewallRules(r.sim, "application port profile", d, "applicationPortProfiles")
 }
 
 // systemProfiles are the services NSX knows, with protocol and port.
@@ -173,13 +173,13 @@ var systemProfiles = []struct{ name, protocol, port string }{
 }
 
 // seedProfiles gives the site the profiles every one has.
-func (s *Simulator) seedProfiles() {
+func seedProfiles(s *Simulator) {
 	for _, p := range systemProfiles {
 		ports := []any{p.port}
 		if p.port == "any" {
 			ports = []any{}
 		}
-		s.addDocument(profilePath, "", map[string]any{
+		s.store.documents.add(profilePath, "", map[string]any{
 			"id": URN("applicationPortProfile", s.ids.named("applicationPortProfile", p.name)), "name": p.name, "description": p.name, "scope": "SYSTEM", "orgRef": nil,
 			"applicationPorts": []any{map[string]any{"name": p.name, "protocol": p.protocol, "destinationPorts": ports}},
 		})

@@ -65,34 +65,34 @@ func propertyValues(properties map[string]Property) map[string]string {
 }
 
 // productSections is the list of product sections of what is at a path.
-func (r *request) productSections(path string, properties map[string]Property) *xmltree.Node {
+func productSections(r *request, path string, properties map[string]Property) *xmltree.Node {
 	path += "/productSections/"
 	return xmltree.New("ProductSectionList", namespaces(), xmltree.A("href", r.base()+path), xmltree.A("type", mime("productSections")),
 		r.link("edit", path, mime("productSections")), productSection(properties))
 }
 
-func (r *request) vmProducts(vm *VM) *response {
-	return xmlOK(r.productSections("/api/vApp/vm-"+vm.ID, vm.Properties))
+func vmProducts(r *request, vm *VM) *response {
+	return xmlOK(productSections(r, "/api/vApp/vm-"+vm.ID, vm.Properties))
 }
 
-func (r *request) putVMProducts() (*response, error) {
-	return r.change(func(_ *request, vm *VM, tree *xmltree.Node, c *vmChange) (err error) {
+func putVMProducts(r *request) (*response, error) {
+	return changeVM(r, func(_ *request, vm *VM, tree *xmltree.Node, c *vmChange) (err error) {
 		c.Properties = true
 		vm.Properties, err = readProducts(tree)
 		return err
 	})
 }
 
-func (r *request) getVAppProducts() (*response, error) {
-	v, err := r.ownVApp()
+func getVAppProducts(r *request) (*response, error) {
+	v, err := ownVApp(r)
 	if err != nil {
 		return nil, err
 	}
-	return xmlOK(r.productSections("/api/vApp/vapp-"+v.ID, v.Properties)), nil
+	return xmlOK(productSections(r, "/api/vApp/vapp-"+v.ID, v.Properties)), nil
 }
 
-func (r *request) putVAppProducts() (*response, error) {
-	v, tree, err := r.vappToChange()
+func putVAppProducts(r *request) (*response, error) {
+	v, tree, err := vappToChange(r)
 	if err != nil {
 		return nil, err
 	}
@@ -100,10 +100,10 @@ func (r *request) putVAppProducts() (*response, error) {
 	if w.Properties, err = readProducts(tree); err != nil {
 		return nil, err
 	}
-	return r.accepted(r.sim.startTask(r, w, v.entity(), []string{v.ID})), nil
+	return r.accepted(r.sim.tasks.start(r, w, v.entity(), []string{v.ID})), nil
 }
 
-func (s *Simulator) commitProducts(t *Task) error {
+func commitProducts(s *Simulator, t *Task) error {
 	v := s.store.vapps[t.Work.VApp]
 	if v == nil {
 		return gone("vApp", t.Work.VApp)

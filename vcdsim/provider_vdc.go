@@ -13,20 +13,20 @@ const (
 )
 
 func providerRoutes(add addRoute) {
-	add("GET", "/api/admin/providervdc/{id}", func(r *request) (*response, error) { return r.getProviderVDC(false) }, latencyLegacy)
-	add("GET", "/api/admin/extension/providervdc/{id}", func(r *request) (*response, error) { return r.getProviderVDC(true) }, latencyLegacy)
-	add("GET", "/cloudapi/1.0.0/networkPools/networkPoolSummaries", func(r *request) (*response, error) { return r.page(r.pools()) }, latencyCloudAPI)
-	add("GET", "/cloudapi/1.0.0/networkPools/{id}", func(r *request) (*response, error) { return r.oneOf(r.pools(), "id") }, latencyCloudAPI)
-	add("GET", "/cloudapi/1.0.0/virtualCenters", (*request).listCenters, latencyCloudAPI)
-	add("GET", "/cloudapi/1.0.0/virtualCenters/{id}", func(r *request) (*response, error) { return r.oneOf(r.centers(), "vcId") }, latencyCloudAPI)
+	add("GET", "/api/admin/providervdc/{id}", func(r *request) (*response, error) { return getProviderVDC(r, false) }, latencyLegacy)
+	add("GET", "/api/admin/extension/providervdc/{id}", func(r *request) (*response, error) { return getProviderVDC(r, true) }, latencyLegacy)
+	add("GET", "/cloudapi/1.0.0/networkPools/networkPoolSummaries", func(r *request) (*response, error) { return r.page(networkPools(r)) }, latencyCloudAPI)
+	add("GET", "/cloudapi/1.0.0/networkPools/{id}", func(r *request) (*response, error) { return oneOf(r, networkPools(r), "id") }, latencyCloudAPI)
+	add("GET", "/cloudapi/1.0.0/virtualCenters", listVirtualCenters, latencyCloudAPI)
+	add("GET", "/cloudapi/1.0.0/virtualCenters/{id}", func(r *request) (*response, error) { return oneOf(r, virtualCenters(r), "vcId") }, latencyCloudAPI)
 }
 
-func (s *Simulator) providerID() string { return s.ids.named("providervdc", providerVDC) }
+func providerID(s *Simulator) string { return s.ids.named("providervdc", providerVDC) }
 
-func (s *Simulator) poolID() string { return s.ids.named("networkPool", providerPool) }
+func poolID(s *Simulator) string { return s.ids.named("networkPool", providerPool) }
 
 // providerProfiles are the names of the storage profiles of all VDCs.
-func (s *Simulator) providerProfiles() []string {
+func providerProfiles(s *Simulator) []string {
 	var out []string
 	seen := map[string]bool{}
 	for _, o := range s.store.model.Orgs {
@@ -42,12 +42,12 @@ func (s *Simulator) providerProfiles() []string {
 	return out
 }
 
-func (r *request) getProviderVDC(extended bool) (*response, error) {
+func getProviderVDC(r *request, extended bool) (*response, error) {
 	id := bare(r.vars["id"])
 	if err := r.byProvider("PROVIDER_VDC_VIEW"); err != nil {
 		return nil, err
 	}
-	if id != r.sim.providerID() {
+	if id != providerID(r.sim) {
 		return nil, forbidden("PROVIDER_VDC_VIEW", id)
 	}
 	A, T := xmltree.A, xmltree.T
@@ -59,22 +59,22 @@ func (r *request) getProviderVDC(extended bool) (*response, error) {
 	n.Add([]*xmltree.Node{
 		r.link("up", "/api/admin/", "application/vnd.vmware.admin.vcloud+xml"), r.link("down", path+id+"/metadata", mime("metadata")),
 		T("Description", "All resources"), xmltree.New("ComputeCapacity", rootCapacity("Cpu", "MHz"), rootCapacity("Memory", "MB"), T("IsElastic", false), T("IsHA", false)),
-		xmltree.New("AvailableNetworks"), r.providerProfileRefs(), r.hardwareVersions(id), xmltree.New("Vdcs"), T("IsEnabled", true),
-		xmltree.New("NetworkPoolReferences", xmltree.New("NetworkPoolReference", A("href", r.base()+"/api/admin/extension/networkPool/"+r.sim.poolID()),
-			A("id", URN("networkpool", r.sim.poolID())), A("name", providerPool), A("type", "application/vnd.vmware.admin.networkPool+xml"))),
+		xmltree.New("AvailableNetworks"), providerProfileRefs(r), hardwareVersions(r, id), xmltree.New("Vdcs"), T("IsEnabled", true),
+		xmltree.New("NetworkPoolReferences", xmltree.New("NetworkPoolReference", A("href", r.base()+"/api/admin/extension/networkPool/"+poolID(r.sim)),
+			A("id", URN("networkpool", poolID(r.sim))), A("name", providerPool), A("type", "application/vnd.vmware.admin.networkPool+xml"))),
 	})
 	if extended {
 		n.Add([]*xmltree.Node{
-			xmltree.New("vmext:DataStoreRefs"), xmltree.New("vmext:ResourcePoolRefs"), r.extensionRef("vmext:VimServer", "vimServer", "vimserver", providerCenter),
+			xmltree.New("vmext:DataStoreRefs"), xmltree.New("vmext:ResourcePoolRefs"), extensionRef(r, "vmext:VimServer", "vimServer", "vimserver", providerCenter),
 			T("vmext:HighestSupportedHardwareVersion", "vmx-20"),
-			r.extensionRef("vmext:NsxTManagerReference", "nsxtManagers", "nsxtmanager", providerNetworks), T("vmext:ComputeProviderScope", providerCenter),
+			extensionRef(r, "vmext:NsxTManagerReference", "nsxtManagers", "nsxtmanager", providerNetworks), T("vmext:ComputeProviderScope", providerCenter),
 		})
 	}
 	return xmlOK(n), nil
 }
 
 // extensionRef is a reference to something vSphere or NSX has.
-func (r *request) extensionRef(element, path, kind, name string) *xmltree.Node {
+func extensionRef(r *request, element, path, kind, name string) *xmltree.Node {
 	id := r.sim.ids.named(kind, name)
 	return xmltree.New(element, xmltree.A("href", r.base()+"/api/admin/extension/"+path+"/"+id), xmltree.A("id", URN(kind, id)), xmltree.A("name", name))
 }
@@ -87,15 +87,15 @@ func rootCapacity(name, unit string) *xmltree.Node {
 	return n
 }
 
-func (r *request) providerProfileRefs() *xmltree.Node {
+func providerProfileRefs(r *request) *xmltree.Node {
 	n := xmltree.New("StorageProfiles")
-	for _, name := range r.sim.providerProfiles() {
-		n.Add(r.providerProfile("ProviderVdcStorageProfile", name))
+	for _, name := range providerProfiles(r.sim) {
+		n.Add(providerProfile(r, "ProviderVdcStorageProfile", name))
 	}
 	return n
 }
 
-func (r *request) providerRecords() []*record {
+func providerRecords(r *request) []*record {
 	A := xmltree.A
 	if !r.session.provider() {
 		return nil
@@ -104,10 +104,10 @@ func (r *request) providerRecords() []*record {
 	for _, o := range r.sim.store.model.Orgs {
 		vdcs += len(o.VDCs)
 	}
-	id := r.sim.providerID()
+	id := providerID(r.sim)
 	rec := &record{attrs: []xmltree.Attr{
 		A("name", providerVDC), A("status", "READY"), A("isBusy", false), A("isDeleted", false), A("isEnabled", true),
-		A("numberOfDatastores", 1), A("numberOfStorageProfiles", len(r.sim.providerProfiles())), A("numberOfVdcs", vdcs),
+		A("numberOfDatastores", 1), A("numberOfStorageProfiles", len(providerProfiles(r.sim))), A("numberOfVdcs", vdcs),
 		A("href", r.base()+"/api/admin/providervdc/"+id), A("type", "application/vnd.vmware.admin.providervdc+xml"),
 	}}
 	for _, name := range []string{
@@ -118,15 +118,15 @@ func (r *request) providerRecords() []*record {
 	return []*record{rec}
 }
 
-func (r *request) providerProfileRecords() []*record {
+func providerProfileRecords(r *request) []*record {
 	A := xmltree.A
 	if !r.session.provider() {
 		return nil
 	}
 	var out []*record
-	for _, name := range r.sim.providerProfiles() {
+	for _, name := range providerProfiles(r.sim) {
 		out = append(out, &record{attrs: []xmltree.Attr{
-			A("name", name), A("providerVdc", r.base()+"/api/admin/providervdc/"+r.sim.providerID()), A("isEnabled", true),
+			A("name", name), A("providerVdc", r.base()+"/api/admin/providervdc/"+providerID(r.sim)), A("isEnabled", true),
 			A("storageProvisionedMB", 0), A("storageRequestedMB", 0), A("storageTotalMB", 1<<20), A("storageUsedMB", 0), A("numberOfConditions", 0),
 			A("href", r.base()+"/api/admin/pvdcStorageProfile/"+r.sim.ids.named("providerVdcStorageProfile", name)),
 			A("type", "application/vnd.vmware.admin.pvdcStorageProfile+xml"),
@@ -136,10 +136,10 @@ func (r *request) providerProfileRecords() []*record {
 }
 
 // gatewayRecords are the edge gateways.
-func (r *request) gatewayRecords() []*record {
+func gatewayRecords(r *request) []*record {
 	A := xmltree.A
 	var out []*record
-	for _, o := range r.orgs() {
+	for _, o := range visibleOrgs(r) {
 		for i := range o.VDCs {
 			v := &o.VDCs[i]
 			for _, g := range v.EdgeGateways {
@@ -151,8 +151,8 @@ func (r *request) gatewayRecords() []*record {
 				}
 				out = append(out, &record{attrs: []xmltree.Attr{
 					A("name", g.Name), A("vdc", r.href("vdc", v.ID)), A("orgVdcName", v.Name), A("numberOfExtNetworks", len(g.Uplinks)), A("numberOfOrgNetworks", routed),
-					A("isBusy", r.sim.busy(g.ID)), A("gatewayStatus", "READY"), A("haStatus", "DISABLED"),
-					A("href", r.edgeHref(g.ID)), A("type", mimeEdge),
+					A("isBusy", r.sim.tasks.busy(g.ID)), A("gatewayStatus", "READY"), A("haStatus", "DISABLED"),
+					A("href", edgeHref(r, g.ID)), A("type", mimeEdge),
 				}})
 			}
 		}
@@ -160,7 +160,7 @@ func (r *request) gatewayRecords() []*record {
 	return out
 }
 
-func (r *request) vappNetworkRecords() []*record {
+func vappNetworkRecords(r *request) []*record {
 	A, Opt := xmltree.A, xmltree.Opt
 	var out []*record
 	for _, v := range sorted(r.sim.store.vapps) {
@@ -168,7 +168,7 @@ func (r *request) vappNetworkRecords() []*record {
 			continue
 		}
 		for _, n := range v.Networks {
-			attrs := []xmltree.Attr{A("name", n.Name), A("vApp", r.href("vapp", v.ID)), A("vAppName", v.Name), A("isBusy", r.sim.busy(v.ID)), A("isLinked", n.ParentID != "")}
+			attrs := []xmltree.Attr{A("name", n.Name), A("vApp", r.href("vapp", v.ID)), A("vAppName", v.Name), A("isBusy", r.sim.tasks.busy(v.ID)), A("isLinked", n.ParentID != "")}
 			gateway := n.Gateway
 			if _, _, parent := r.sim.store.network(n.ParentID); parent != nil {
 				gateway = parent.Gateway
@@ -183,17 +183,17 @@ func (r *request) vappNetworkRecords() []*record {
 	return out
 }
 
-func (r *request) pools() []any {
+func networkPools(r *request) []any {
 	if !r.session.provider() {
 		return nil
 	}
 	return []any{map[string]any{
-		"id": URN("networkPool", r.sim.poolID()), "name": providerPool, "description": "", "poolType": "GENEVE", "status": "REALIZED", "promiscuousMode": false,
+		"id": URN("networkPool", poolID(r.sim)), "name": providerPool, "description": "", "poolType": "GENEVE", "status": "REALIZED", "promiscuousMode": false,
 		"managingOwnerRef": jsonRef("nsxtmanager", r.sim.ids.named("nsxtmanager", providerNetworks), providerNetworks), "totalBackingsCount": 0, "usedBackingsCount": 0,
 	}}
 }
 
-func (r *request) centers() []any {
+func virtualCenters(r *request) []any {
 	if !r.session.provider() {
 		return nil
 	}
@@ -206,4 +206,4 @@ func (r *request) centers() []any {
 	}}
 }
 
-func (r *request) listCenters() (*response, error) { return r.page(r.centers()) }
+func listVirtualCenters(r *request) (*response, error) { return r.page(virtualCenters(r)) }

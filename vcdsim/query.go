@@ -13,7 +13,7 @@ import (
 )
 
 func queryRoutes(add addRoute) {
-	add("GET", "/api/query", (*request).runQuery, latencyQuery)
+	add("GET", "/api/query", runQuery, latencyQuery)
 }
 
 // A record is a row of the query service: attributes in the order they are written, and metadata to filter by.
@@ -68,41 +68,41 @@ var queryTypes = map[string]queryType{
 	"vm": {"VMRecord", "AdminVMRecord", "name containerName container ownerName owner vdc vdcName isVAppTemplate isDeleted guestOs numberOfCpus memoryMB " +
 		"status networkName network ipAddress isBusy isDeployed isPublished catalogName hardwareVersion vmToolsStatus isInMaintenanceMode isAutoNature " +
 		"storageProfileName gcStatus autoUndeployDate autoDeleteDate isAutoUndeployNotified isAutoDeleteNotified isComputePolicyCompliant vmSizingPolicyId " +
-		"vmPlacementPolicyId encrypted dateCreated totalStorageAllocatedMb isExpired vmNameInVc hostName moref", (*request).vmRecords},
+		"vmPlacementPolicyId encrypted dateCreated totalStorageAllocatedMb isExpired vmNameInVc hostName moref", vmRecords},
 	"vApp": {
 		"VAppRecord", "AdminVAppRecord", "name vdc vdcName isPublic isEnabled isBusy creationDate status ownerName isDeployed isInMaintenanceMode " +
 			"isAutoNature isExpired numberOfVMs numberOfCpus cpuAllocationMhz memoryAllocationMB storageKB isVdcEnabled autoUndeployDate autoDeleteDate description",
-		(*request).vappRecords,
+		vappRecords,
 	},
 	"orgVdc": {"OrgVdcRecord", "AdminVdcRecord", "name description isEnabled cpuAllocationMhz cpuLimitMhz cpuUsedMhz memoryAllocationMB memoryLimitMB " +
 		"memoryUsedMB storageLimitMB storageUsedMB providerVdcName orgName org isSystemVdc isBusy status numberOfStorageProfiles numberOfVMs " +
-		"numberOfRunningVMs", (*request).vdcRecords},
+		"numberOfRunningVMs", vdcRecords},
 	"orgVdcNetwork": {"OrgVdcNetworkRecord", "", "name defaultGateway netmask dns1 dns2 dnsSuffix linkType connectedTo vdc isBusy isShared vdcName " +
-		"isIpScopeInherited usedIpCount", (*request).networkRecords},
+		"isIpScopeInherited usedIpCount", networkRecords},
 	"orgVdcStorageProfile": {"OrgVdcStorageProfileRecord", "AdminOrgVdcStorageProfileRecord", "name isEnabled isDefaultStorageProfile storageUsedMB " +
-		"storageLimitMB iopsAllocated iopsLimit numberOfConditions vdc vdcName isVdcBusy", (*request).profileRecords},
+		"storageLimitMB iopsAllocated iopsLimit numberOfConditions vdc vdcName isVdcBusy", profileRecords},
 	"catalog": {"CatalogRecord", "AdminCatalogRecord", "name description isPublished isShared creationDate orgName org ownerName numberOfVAppTemplates " +
-		"numberOfMedia publishSubscriptionType version status isLocal", (*request).catalogRecords},
+		"numberOfMedia publishSubscriptionType version status isLocal", catalogRecords},
 	"catalogItem": {"CatalogItemRecord", "AdminCatalogItemRecord", "entity entityName entityType catalog catalogName ownerName isPublished vdc vdcName " +
-		"isVdcEnabled creationDate isExpired status name", (*request).itemRecords},
+		"isVdcEnabled creationDate isExpired status name", itemRecords},
 	"vAppTemplate": {"VAppTemplateRecord", "AdminVAppTemplateRecord", "ownerName catalogName catalog catalogItem isPublished name description vdc vdcName org " +
-		"creationDate isBusy isGoldMaster isEnabled status isDeployed isExpired storageProfileName version numberOfVMs isInCatalog", (*request).templateRecords},
+		"creationDate isBusy isGoldMaster isEnabled status isDeployed isExpired storageProfileName version numberOfVMs isInCatalog", templateRecords},
 	"task": {"TaskRecord", "AdminTaskRecord", "org orgName name operationFull message startDate endDate status progress ownerName object objectType " +
-		"objectName serviceNamespace", (*request).taskRecords},
+		"objectName serviceNamespace", taskRecords},
 	"disk": {"DiskRecord", "AdminDiskRecord", "name vdc description sizeMb ownerName vdcName storageProfile storageProfileName status busType busTypeDesc " +
-		"busSubType isAttached attachedVmCount isShareable sharingType uuid encrypted", (*request).diskRecords},
-	"organization": {"OrgRecord", "", "name isReadOnly isEnabled displayName numberOfCatalogs numberOfVdcs numberOfVApps", (*request).orgRecords},
-	"providerVdc":  {"VMWProviderVdcRecord", "", "name status isBusy isDeleted isEnabled numberOfVdcs numberOfDatastores numberOfStorageProfiles", (*request).providerRecords},
+		"busSubType isAttached attachedVmCount isShareable sharingType uuid encrypted", diskRecords},
+	"organization": {"OrgRecord", "", "name isReadOnly isEnabled displayName numberOfCatalogs numberOfVdcs numberOfVApps", orgRecords},
+	"providerVdc":  {"VMWProviderVdcRecord", "", "name status isBusy isDeleted isEnabled numberOfVdcs numberOfDatastores numberOfStorageProfiles", providerRecords},
 	"providerVdcStorageProfile": {
 		"ProviderVdcStorageProfileRecord", "", "name providerVdc isEnabled storageTotalMB storageUsedMB vc storageProfileMoref",
-		(*request).providerProfileRecords,
+		providerProfileRecords,
 	},
-	"edgeGateway": {"EdgeGatewayRecord", "", "name vdc orgVdcName numberOfExtNetworks numberOfOrgNetworks isBusy gatewayStatus haStatus", (*request).gatewayRecords},
-	"networkPool": {"NetworkPoolRecord", "", "name isBusy networkPoolType", (*request).poolRecords},
-	"nsxTManager": {"NsxTManagerRecord", "", "name url username vc", (*request).managerRecords},
-	"vAppNetwork": {"VAppNetworkRecord", "AdminVAppNetworkRecord", "name vApp vAppName isBusy isLinked linkNetworkName gateway netmask", (*request).vappNetworkRecords},
+	"edgeGateway": {"EdgeGatewayRecord", "", "name vdc orgVdcName numberOfExtNetworks numberOfOrgNetworks isBusy gatewayStatus haStatus", gatewayRecords},
+	"networkPool": {"NetworkPoolRecord", "", "name isBusy networkPoolType", poolRecords},
+	"nsxTManager": {"NsxTManagerRecord", "", "name url username vc", managerRecords},
+	"vAppNetwork": {"VAppNetworkRecord", "AdminVAppNetworkRecord", "name vApp vAppName isBusy isLinked linkNetworkName gateway netmask", vappNetworkRecords},
 	"media": {"MediaRecord", "AdminMediaRecord", "ownerName catalogName catalog catalogItem isPublished name vdc vdcName org creationDate isBusy storageB " +
-		"owner status storageProfileName isInCatalog isIso isVdcEnabled", (*request).mediaRecords},
+		"owner status storageProfileName isInCatalog isIso isVdcEnabled", mediaRecords},
 }
 
 // adminTypes are other names for the same rows.
@@ -112,28 +112,28 @@ var adminTypes = map[string]string{
 	"adminDisk": "disk", "adminVAppNetwork": "vAppNetwork", "adminMedia": "media", "org": "organization",
 }
 
-func (r *request) runQuery() (*response, error) {
+func runQuery(r *request) (*response, error) {
 	name := r.query.get("type")
 	if name == "" {
-		return r.queryList(), nil
+		return queryList(r), nil
 	}
-	qt, element, err := r.queryType(name)
+	qt, element, err := queryTypeOf(r, name)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := r.queryFormat(name); err != nil {
+	if _, err := queryFormat(r, name); err != nil {
 		return nil, err
 	}
-	rows, err := r.matching(qt)
+	rows, err := matchingRecords(r, qt)
 	if err != nil {
 		return nil, err
 	}
-	r.sortRecords(rows)
-	return r.records(name, element, rows)
+	sortRecords(r, rows)
+	return recordsPage(r, name, element, rows)
 }
 
-// queryType finds a type by its name, and the element of its rows.
-func (r *request) queryType(name string) (queryType, string, error) {
+// queryTypeOf finds a type by its name, and the element of its rows.
+func queryTypeOf(r *request, name string) (queryType, string, error) {
 	qt, ok := queryTypes[name]
 	element := qt.element
 	if base, admin := adminTypes[name]; admin {
@@ -151,8 +151,8 @@ func (r *request) queryType(name string) (queryType, string, error) {
 	return qt, element, nil
 }
 
-// matching evaluates the filter over the rows.
-func (r *request) matching(qt queryType) ([]*record, error) {
+// matchingRecords evaluates the filter over the rows.
+func matchingRecords(r *request, qt queryType) ([]*record, error) {
 	filter, err := fiql.Parse(r.query.get("filter"))
 	if err != nil {
 		return nil, badRequest("Invalid filter expression: %s", err)
@@ -195,7 +195,7 @@ func (rec *record) holds(t fiql.Term) bool {
 	return fiql.Compare(t, have)
 }
 
-func (r *request) sortRecords(rows []*record) {
+func sortRecords(r *request, rows []*record) {
 	key, sign := r.query.get("sortAsc"), 1
 	if key == "" {
 		key, sign = r.query.get("sortDesc"), -1
@@ -233,7 +233,7 @@ func whole(s string) (int, bool) {
 }
 
 // queryPage is how many rows a page has, and which page was asked for.
-func (r *request) queryPage() (size, page int, err error) {
+func queryPage(r *request) (size, page int, err error) {
 	size, page = r.query.number("pageSize", defaultPage), r.query.number("page", 1)
 	if size > maxPage && !r.sim.assume.QueryPageSizeIsCut {
 		return 0, 0, badRequest("The page size %d is more than %d.", size, maxPage)
@@ -241,25 +241,25 @@ func (r *request) queryPage() (size, page int, err error) {
 	return min(size, maxPage), page, nil
 }
 
-// records cuts the page that was asked for and writes it.
-func (r *request) records(name, element string, rows []*record) (*response, error) {
-	size, page, err := r.queryPage()
+// recordsPage cuts the page that was asked for and writes it.
+func recordsPage(r *request, name, element string, rows []*record) (*response, error) {
+	size, page, err := queryPage(r)
 	if err != nil {
 		return nil, err
 	}
 	if page > 1 && (page-1)*size >= len(rows) && !r.sim.assume.EmptyPageBeyondEnd {
 		return nil, badRequest("The page %d does not exist.", page)
 	}
-	format, err := r.queryFormat(name)
+	format, err := queryFormat(r, name)
 	if err != nil {
 		return nil, err
 	}
 	from := min((page-1)*size, len(rows))
 	to := min(from+size, len(rows))
 	n := xmltree.New(container(name, format), namespaces(), xmltree.A("total", len(rows)), xmltree.A("pageSize", size), xmltree.A("page", page),
-		xmltree.A("name", name), xmltree.A("type", formatType(format)), xmltree.A("href", r.base()+r.pageURI(page, format)))
-	n.Add(r.alternates(name, format, page))
-	other := func(rel string, page int) { n.Add(r.link(rel, r.pageURI(page, format), formatType(format))) }
+		xmltree.A("name", name), xmltree.A("type", formatType(format)), xmltree.A("href", r.base()+pageURI(r, page, format)))
+	n.Add(queryAlternates(r, name, format, page))
+	other := func(rel string, page int) { n.Add(r.link(rel, pageURI(r, page, format), formatType(format))) }
 	if page > 1 {
 		other("firstPage", 1)
 		other("previousPage", page-1)
@@ -275,7 +275,7 @@ func (r *request) records(name, element string, rows []*record) (*response, erro
 }
 
 // pageURI is the address of a page of the query at hand.
-func (r *request) pageURI(page int, format string) string {
+func pageURI(r *request, page int, format string) string {
 	size := min(r.query.number("pageSize", defaultPage), maxPage)
 	uri := fmt.Sprintf("/api/query?type=%s&page=%d&pageSize=%d&format=%s", r.query.get("type"), page, size, format)
 	for _, k := range []string{"filter", "filterEncoded", "sortAsc", "sortDesc", "fields", "links"} {

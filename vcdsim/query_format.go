@@ -32,7 +32,7 @@ var references = map[string]string{
 }
 
 // queryFormat is the format a query of a type is to be answered in.
-func (r *request) queryFormat(name string) (string, error) {
+func queryFormat(r *request, name string) (string, error) {
 	format := orElse(r.query.get("format"), formatRecords)
 	if !slices.Contains(queryFormats, format) {
 		return "", badRequest("The query format %q is invalid.", format)
@@ -59,7 +59,7 @@ func (rec *record) in(r *request, name, element, format string) *xmltree.Node {
 	fields := strings.FieldsFunc(r.query.get("fields"), func(c rune) bool { return c == ',' })
 	n := rec.node(element, fields, r.query.get("links") == "true")
 	if format == formatIDRecords {
-		n.Attrs = r.byID(n.Attrs)
+		n.Attrs = attrsByID(r, n.Attrs)
 	}
 	return n
 }
@@ -75,11 +75,11 @@ func (rec *record) reference(element string) *xmltree.Node {
 	return n
 }
 
-// byID turns references of a row from addresses into URNs; its own address becomes its id.
-func (r *request) byID(attrs []xmltree.Attr) []xmltree.Attr {
+// attrsByID turns references of a row from addresses into URNs; its own address becomes its id.
+func attrsByID(r *request, attrs []xmltree.Attr) []xmltree.Attr {
 	out := slices.Clone(attrs)
 	for i := range out {
-		urn, ok := r.urnOf(out[i].Value)
+		urn, ok := urnOf(r, out[i].Value)
 		if !ok {
 			continue
 		}
@@ -92,7 +92,7 @@ func (r *request) byID(attrs []xmltree.Attr) []xmltree.Attr {
 }
 
 // urnOf is the URN of what an address of the simulator's is the address of.
-func (r *request) urnOf(href string) (string, bool) {
+func urnOf(r *request, href string) (string, bool) {
 	path, ok := strings.CutPrefix(href, r.base())
 	if !ok {
 		return "", false
@@ -109,21 +109,21 @@ func (r *request) urnOf(href string) (string, bool) {
 	return URN(parts[len(parts)-2], parts[len(parts)-1]), true
 }
 
-// alternates are links to the same page in the other formats.
-func (r *request) alternates(name, format string, page int) []*xmltree.Node {
+// queryAlternates are links to the same page in the other formats.
+func queryAlternates(r *request, name, format string, page int) []*xmltree.Node {
 	var out []*xmltree.Node
 	for _, other := range queryFormats {
 		if other != format && (other != formatReferences || references[name] != "") {
-			out = append(out, r.link("alternate", r.pageURI(page, other), formatType(other)))
+			out = append(out, r.link("alternate", pageURI(r, page, other), formatType(other)))
 		}
 	}
 	return out
 }
 
 // queryList answers which queries there are: each type in each of its formats.
-func (r *request) queryList() *response {
+func queryList(r *request) *response {
 	n := xmltree.New("QueryList", namespaces(), xmltree.A("href", r.base()+"/api/query"), xmltree.A("type", "application/vnd.vmware.vcloud.query.queryList+xml"))
-	for _, name := range r.queryNames() {
+	for _, name := range queryNames(r) {
 		for _, format := range queryFormats {
 			if format != formatReferences || references[name] != "" {
 				n.Add(r.link("down", "/api/query?type="+name+"&format="+format, formatType(format), name))
@@ -134,7 +134,7 @@ func (r *request) queryList() *response {
 }
 
 // queryNames are the types of queries the caller may run, sorted.
-func (r *request) queryNames() []string {
+func queryNames(r *request) []string {
 	var out []string
 	for name := range queryTypes {
 		out = append(out, name)

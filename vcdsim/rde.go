@@ -19,19 +19,19 @@ const (
 
 func entityRoutes(add addRoute) {
 	const base = "/cloudapi/1.0.0/entities"
-	add("POST", "/cloudapi/1.0.0/entityTypes/{id}", (*request).createEntity, latencyWrite)
-	add("GET", base+"/{id}", (*request).getEntity, latencyCloudAPI)
-	add("PUT", base+"/{id}", (*request).putEntity, latencyWrite)
-	add("DELETE", base+"/{id}", (*request).deleteEntity, latencyWrite)
-	add("POST", base+"/{id}/resolve", (*request).resolveEntity, latencyWrite)
-	add("GET", base+"/types/{vendor}/{nss}/{version}", (*request).listEntities, latencyCloudAPI)
-	add("GET", base+"/interfaces/{vendor}/{nss}/{version}", (*request).listByInterface, latencyCloudAPI)
+	add("POST", "/cloudapi/1.0.0/entityTypes/{id}", createEntity, latencyWrite)
+	add("GET", base+"/{id}", getEntity, latencyCloudAPI)
+	add("PUT", base+"/{id}", putEntity, latencyWrite)
+	add("DELETE", base+"/{id}", deleteEntity, latencyWrite)
+	add("POST", base+"/{id}/resolve", resolveEntity, latencyWrite)
+	add("GET", base+"/types/{vendor}/{nss}/{version}", listEntities, latencyCloudAPI)
+	add("GET", base+"/interfaces/{vendor}/{nss}/{version}", listByInterface, latencyCloudAPI)
 	grantRoutes(add)
 	behaviourRoutes(add)
 }
 
 // rdeType finds an entity type.
-func (r *request) rdeType(id string) (*document, error) {
+func rdeType(r *request, id string) (*document, error) {
 	for _, d := range r.sim.store.documents[typesPath] {
 		if d.id() == id {
 			return d, nil
@@ -41,8 +41,8 @@ func (r *request) rdeType(id string) (*document, error) {
 }
 
 // createEntity makes an entity, and a task that runs until it is resolved.
-func (r *request) createEntity() (*response, error) {
-	typ, err := r.rdeType(r.vars["id"])
+func createEntity(r *request) (*response, error) {
+	typ, err := rdeType(r, r.vars["id"])
 	if err != nil {
 		return nil, err
 	}
@@ -62,15 +62,15 @@ func (r *request) createEntity() (*response, error) {
 	if org == nil {
 		return nil, forbidden("DEFINED_ENTITY_CREATE", r.tenant())
 	}
-	r.sim.addDocument(entitiesPath, org.ID, map[string]any{
+	r.sim.store.documents.add(entitiesPath, org.ID, map[string]any{
 		"id": URN("entity", id), "entityType": typ.id(), "name": in.Name, "externalId": in.ExternalID, "entity": in.Entity, "state": statePreCreated, "entityState": statePreCreated,
 		"owner": jsonRef("user", r.session.UserID, r.session.User), "org": jsonRef("org", org.ID, org.Name),
 	})
-	task := r.sim.startTask(r, Work{Op: opCreateEntity}, Entity{Kind: "entity", ID: id, Name: in.Name}, nil)
+	task := r.sim.tasks.start(r, Work{Op: opCreateEntity}, Entity{Kind: "entity", ID: id, Name: in.Name}, nil)
 	return &response{status: http.StatusAccepted, header: map[string]string{"Location": r.href("task", task.ID)}}, nil
 }
 
-func (r *request) entityByID() (*document, error) {
+func entityByID(r *request) (*document, error) {
 	for _, d := range r.sim.store.documents[entitiesPath] {
 		if d.id() == r.vars["id"] && r.sees(d.orgID) {
 			return d, nil
@@ -86,8 +86,8 @@ func entityResponse(d *document) *response {
 
 func (d *document) etag() string { return strconv.Quote(strconv.Itoa(d.version)) }
 
-func (r *request) getEntity() (*response, error) {
-	d, err := r.entityByID()
+func getEntity(r *request) (*response, error) {
+	d, err := entityByID(r)
 	if err != nil {
 		return nil, err
 	}
@@ -95,29 +95,29 @@ func (r *request) getEntity() (*response, error) {
 }
 
 // listEntities lists the entities of a type; a version such as 1 or 1.1 stands for all that begin with it.
-func (r *request) listEntities() (*response, error) {
-	return r.entitiesOf(func(d *document) bool { return r.versioned(text(d.body, "entityType"), "type") })
+func listEntities(r *request) (*response, error) {
+	return entitiesOf(r, func(d *document) bool { return entityVersioned(r, text(d.body, "entityType"), "type") })
 }
 
 // listByInterface lists the entities of all types that have an interface.
-func (r *request) listByInterface() (*response, error) {
-	return r.entitiesOf(func(d *document) bool {
-		typ, err := r.rdeType(text(d.body, "entityType"))
+func listByInterface(r *request) (*response, error) {
+	return entitiesOf(r, func(d *document) bool {
+		typ, err := rdeType(r, text(d.body, "entityType"))
 		if err != nil {
 			return false
 		}
 		list, _ := typ.body["interfaces"].([]any)
-		return slices.ContainsFunc(list, func(id any) bool { return r.versioned(fmt.Sprint(id), "interface") })
+		return slices.ContainsFunc(list, func(id any) bool { return entityVersioned(r, fmt.Sprint(id), "interface") })
 	})
 }
 
-// versioned says whether an id is what the path names, as far as it names a version.
-func (r *request) versioned(id, kind string) bool {
+// entityVersioned says whether an id is what the path names, as far as it names a version.
+func entityVersioned(r *request, id, kind string) bool {
 	want := "urn:vcloud:" + kind + ":" + r.vars["vendor"] + ":" + r.vars["nss"] + ":" + r.vars["version"]
 	return id == want || strings.HasPrefix(id, want+".")
 }
 
-func (r *request) entitiesOf(wanted func(*document) bool) (*response, error) {
+func entitiesOf(r *request, wanted func(*document) bool) (*response, error) {
 	var out []*document
 	for _, d := range r.sim.store.documents[entitiesPath] {
 		if wanted(d) && r.sees(d.orgID) {
@@ -128,8 +128,8 @@ func (r *request) entitiesOf(wanted func(*document) bool) (*response, error) {
 }
 
 // putEntity replaces an entity, if the caller has seen its last version. One that is resolved must stay valid.
-func (r *request) putEntity() (*response, error) {
-	d, err := r.entityByID()
+func putEntity(r *request) (*response, error) {
+	d, err := entityByID(r)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (r *request) putEntity() (*response, error) {
 		return nil, badRequest("A defined entity needs an entity.")
 	}
 	if d.body["state"] == stateResolved {
-		if err := r.valid(d, entity); err != nil {
+		if err := validEntity(r, d, entity); err != nil {
 			return nil, refuse(http.StatusBadRequest, "RDE_ENTITY_NOT_VALID", "%s", err)
 		}
 	}
@@ -160,9 +160,9 @@ func (r *request) putEntity() (*response, error) {
 	return entityResponse(d), nil
 }
 
-// valid checks the content of an entity against the schema of its type.
-func (r *request) valid(d *document, entity map[string]any) error {
-	typ, err := r.rdeType(text(d.body, "entityType"))
+// validEntity checks the content of an entity against the schema of its type.
+func validEntity(r *request, d *document, entity map[string]any) error {
+	typ, err := rdeType(r, text(d.body, "entityType"))
 	if err != nil {
 		return err
 	}
@@ -170,21 +170,21 @@ func (r *request) valid(d *document, entity map[string]any) error {
 	return jsonschema.Validate(schema, entity)
 }
 
-func (r *request) resolveEntity() (*response, error) {
-	d, err := r.entityByID()
+func resolveEntity(r *request) (*response, error) {
+	d, err := entityByID(r)
 	if err != nil {
 		return nil, err
 	}
 	entity, _ := d.body["entity"].(map[string]any)
 	state, message := stateResolved, any(nil)
-	if err := r.valid(d, entity); err != nil {
+	if err := validEntity(r, d, entity); err != nil {
 		state, message = stateError, err.Error()
 	}
 	d.body["state"], d.body["entityState"] = state, state
 	d.version++
 	for _, t := range sorted(r.sim.store.tasks) {
 		if t.Work.Op == opCreateEntity && URN("entity", t.Owner.ID) == d.id() && !t.done() {
-			r.sim.finish(t.ID)
+			r.sim.tasks.finish(t.ID)
 		}
 	}
 	res := entityResponse(d)
@@ -192,8 +192,8 @@ func (r *request) resolveEntity() (*response, error) {
 	return res, nil
 }
 
-func (r *request) deleteEntity() (*response, error) {
-	d, err := r.entityByID()
+func deleteEntity(r *request) (*response, error) {
+	d, err := entityByID(r)
 	if err != nil {
 		return nil, err
 	}

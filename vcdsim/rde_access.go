@@ -14,8 +14,8 @@ type grants struct {
 
 func grantRoutes(add addRoute) {
 	for _, g := range []grants{
-		{entitiesPath, (*request).entityByID},
-		{typesPath, func(r *request) (*document, error) { return r.rdeType(r.vars["id"]) }},
+		{entitiesPath, entityByID},
+		{typesPath, func(r *request) (*document, error) { return rdeType(r, r.vars["id"]) }},
 	} {
 		base := "/cloudapi/" + g.path + "/{id}/accessControls"
 		add("GET", base, g.list, latencyCloudAPI)
@@ -68,7 +68,7 @@ func (g grants) create(r *request) (*response, error) {
 		return nil, err
 	}
 	body["id"] = URN("accessControl", r.sim.ids.next("accessControl"))
-	r.sim.addDocument(key, r.session.OrgID, body)
+	r.sim.store.documents.add(key, r.session.OrgID, body)
 	return &response{status: http.StatusCreated, json: body}, nil
 }
 

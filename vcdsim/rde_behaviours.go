@@ -24,10 +24,10 @@ func behaviourRoutes(add addRoute) {
 		add("DELETE", list+"/{behavior}", b.remove, latencyWrite)
 	}
 	const access = "/cloudapi/1.0.0/entityTypes/{id}/behaviorAccessControls"
-	add("GET", access, (*request).listBehaviourAccess, latencyCloudAPI)
-	add("POST", access, (*request).addBehaviourAccess, latencyWrite)
-	add("PUT", access, (*request).putBehaviourAccess, latencyWrite)
-	add("POST", "/cloudapi/1.0.0/entities/{id}/behaviors/{behavior}/invocations", (*request).invoke, latencyWrite)
+	add("GET", access, listBehaviourAccess, latencyCloudAPI)
+	add("POST", access, addBehaviourAccess, latencyWrite)
+	add("PUT", access, putBehaviourAccess, latencyWrite)
+	add("POST", "/cloudapi/1.0.0/entities/{id}/behaviors/{behavior}/invocations", invokeBehaviour, latencyWrite)
 }
 
 func (b behaviours) key(r *request) string {
@@ -49,19 +49,19 @@ func (b behaviours) list(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.pageOf(r.sim.store.behaviours(owner))
+	return r.pageOf(r.sim.store.documents.behaviours(owner))
 }
 
 // behaviours are those of an interface, or those a type overrides and inherits.
-func (s *store) behaviours(owner *document) []*document {
+func (ds documents) behaviours(owner *document) []*document {
 	path := interfacesPath
 	interfaces, ofType := owner.body["interfaces"].([]any)
 	if ofType {
 		path = typesPath
 	}
-	out := slices.Clone(s.documents[path+"/"+owner.id()+"/behaviors"])
+	out := slices.Clone(ds[path+"/"+owner.id()+"/behaviors"])
 	for _, id := range interfaces {
-		for _, d := range s.documents[fmt.Sprintf("%s/%v/behaviors", interfacesPath, id)] {
+		for _, d := range ds[fmt.Sprintf("%s/%v/behaviors", interfacesPath, id)] {
 			if !slices.ContainsFunc(out, func(x *document) bool { return x.body["ref"] == d.body["ref"] }) {
 				out = append(out, d)
 			}
@@ -70,9 +70,9 @@ func (s *store) behaviours(owner *document) []*document {
 	return out
 }
 
-// behaviour finds one by its id, or by that of the interface's behaviour it overrides.
-func (r *request) behaviour(owner *document) (*document, error) {
-	for _, d := range r.sim.store.behaviours(owner) {
+// behaviourOf finds one by its id, or by that of the interface's behaviour it overrides.
+func behaviourOf(r *request, owner *document) (*document, error) {
+	for _, d := range r.sim.store.documents.behaviours(owner) {
 		if d.id() == r.vars["behavior"] || d.body["ref"] == r.vars["behavior"] {
 			return d, nil
 		}
@@ -88,7 +88,7 @@ func (b behaviours) find(r *request) (*document, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.behaviour(owner)
+	return behaviourOf(r, owner)
 }
 
 // read takes a behaviour from the body of a provider's request.
@@ -113,11 +113,11 @@ func (b behaviours) create(r *request) (*response, error) {
 	}
 	id := "urn:vcloud:behavior-" + b.kind + ":" + text(body, "name") + ":" + strings.TrimPrefix(owner.id(), "urn:vcloud:"+b.kind+":")
 	r.vars["behavior"] = id
-	if _, err := r.behaviour(owner); err == nil {
+	if _, err := behaviourOf(r, owner); err == nil {
 		return nil, refuse(http.StatusBadRequest, "RDE_BEHAVIOR_ALREADY_EXISTS", "The behavior %s already exists.", id)
 	}
 	body["id"], body["ref"] = id, id
-	r.sim.addDocument(b.key(r), r.session.OrgID, body)
+	r.sim.store.documents.add(b.key(r), r.session.OrgID, body)
 	return jsonOK(body), nil
 }
 
@@ -135,7 +135,7 @@ func (b behaviours) put(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := r.behaviour(owner)
+	d, err := behaviourOf(r, owner)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func (b behaviours) put(r *request) (*response, error) {
 	if !slices.Contains(r.sim.store.documents[b.key(r)], d) {
 		inherited := strings.TrimPrefix(text(d.body, "ref"), "urn:vcloud:behavior-interface:"+text(d.body, "name")+":")
 		body["id"] = "urn:vcloud:behavior-type:" + text(d.body, "name") + ":" + strings.TrimPrefix(owner.id(), "urn:vcloud:type:") + ":" + inherited
-		d = r.sim.addDocument(b.key(r), r.session.OrgID, body)
+		d = r.sim.store.documents.add(b.key(r), r.session.OrgID, body)
 	}
 	d.body = body
 	return jsonOK(body), nil
@@ -158,26 +158,26 @@ func (b behaviours) remove(r *request) (*response, error) {
 	if !slices.Contains(r.sim.store.documents[b.key(r)], d) {
 		return nil, refuse(http.StatusBadRequest, "RDE_INVALID_BEHAVIOR_SCOPE", "The behavior %s is an interface's.", d.id())
 	}
-	r.sim.store.removeDocument(b.key(r), d)
+	r.sim.store.documents.remove(b.key(r), d)
 	return &response{status: http.StatusNoContent}, nil
 }
 
 // behaviourAccess is where the access levels are kept that a type's behaviours take. They are shown; who sees an entity may invoke.
-func (r *request) behaviourAccess() (key string, err error) {
-	_, err = r.rdeType(r.vars["id"])
+func behaviourAccess(r *request) (key string, err error) {
+	_, err = rdeType(r, r.vars["id"])
 	return typesPath + "/" + r.vars["id"] + "/behaviorAccessControls", err
 }
 
-func (r *request) listBehaviourAccess() (*response, error) {
-	key, err := r.behaviourAccess()
+func listBehaviourAccess(r *request) (*response, error) {
+	key, err := behaviourAccess(r)
 	if err != nil {
 		return nil, err
 	}
 	return r.pageOf(r.sim.store.documents[key])
 }
 
-func (r *request) addBehaviourAccess() (*response, error) {
-	key, err := r.behaviourAccess()
+func addBehaviourAccess(r *request) (*response, error) {
+	key, err := behaviourAccess(r)
 	if err != nil {
 		return nil, err
 	}
@@ -185,13 +185,13 @@ func (r *request) addBehaviourAccess() (*response, error) {
 	if err := r.document(&body); err != nil {
 		return nil, err
 	}
-	r.sim.addDocument(key, r.session.OrgID, body)
+	r.sim.store.documents.add(key, r.session.OrgID, body)
 	return &response{status: http.StatusCreated, json: body}, nil
 }
 
 // putBehaviourAccess replaces all.
-func (r *request) putBehaviourAccess() (*response, error) {
-	key, err := r.behaviourAccess()
+func putBehaviourAccess(r *request) (*response, error) {
+	key, err := behaviourAccess(r)
 	if err != nil {
 		return nil, err
 	}
@@ -204,23 +204,23 @@ func (r *request) putBehaviourAccess() (*response, error) {
 	r.sim.store.documents[key] = nil
 	for _, body := range in.Values {
 		if body != nil {
-			r.sim.addDocument(key, r.session.OrgID, body)
+			r.sim.store.documents.add(key, r.session.OrgID, body)
 		}
 	}
-	return r.listBehaviourAccess()
+	return listBehaviourAccess(r)
 }
 
-// invoke runs a behaviour of an entity in a task, whose result is what it answers.
-func (r *request) invoke() (*response, error) {
-	d, err := r.entityByID()
+// invokeBehaviour runs a behaviour of an entity in a task, whose result is what it answers.
+func invokeBehaviour(r *request) (*response, error) {
+	d, err := entityByID(r)
 	if err != nil {
 		return nil, err
 	}
-	typ, err := r.rdeType(text(d.body, "entityType"))
+	typ, err := rdeType(r, text(d.body, "entityType"))
 	if err != nil {
 		return nil, err
 	}
-	behaviour, err := r.behaviour(typ)
+	behaviour, err := behaviourOf(r, typ)
 	if err != nil {
 		return nil, err
 	}
@@ -235,11 +235,11 @@ func (r *request) invoke() (*response, error) {
 		"entityId": d.id(), "typeId": typ.id(), "behaviorId": r.vars["behavior"], "arguments": in["arguments"], "metadata": in["metadata"],
 	}}
 	id := strings.TrimPrefix(d.id(), "urn:vcloud:entity:")
-	return r.accepted(r.sim.startTask(r, w, Entity{Kind: "entity", ID: id, Name: text(d.body, "name")}, nil)), nil
+	return r.accepted(r.sim.tasks.start(r, w, Entity{Kind: "entity", ID: id, Name: text(d.body, "name")}, nil)), nil
 }
 
-func (s *Simulator) commitInvoke(t *Task) error {
-	d := s.store.document(entitiesPath, t.Work.Document)
+func commitInvoke(s *Simulator, t *Task) error {
+	d := s.store.documents.find(entitiesPath, t.Work.Document)
 	if d == nil {
 		return gone("entity", t.Work.Document)
 	}

@@ -45,9 +45,9 @@ func checkType(r *request, body map[string]any) error {
 		}
 	}
 	if bundle := typeBundle(body); !slices.ContainsFunc(r.sim.store.documents[bundlesPath], func(d *document) bool { return text(d.body, "name") == bundle }) {
-		d := r.sim.addDocument(bundlesPath, r.session.OrgID, r.sim.roleBody("rightsBundle", bundle))
+		d := r.sim.store.documents.add(bundlesPath, r.session.OrgID, roleBody(r.sim, "rightsBundle", bundle))
 		for _, x := range typeRights(body) {
-			d.refs["rights"] = append(d.refs["rights"], r.rightURN(x.name))
+			d.refs["rights"] = append(d.refs["rights"], rightURN(r, x.name))
 		}
 	}
 	return nil
@@ -88,20 +88,20 @@ func unusedType(r *request, d *document) error {
 }
 
 // seedTypes are the interfaces and types a VCD comes with.
-func (s *Simulator) seedTypes(org *Org) {
+func seedTypes(s *Simulator, org *Org) {
 	if org.Name != systemOrg {
 		return
 	}
-	s.addDocument(interfacesPath, org.ID, map[string]any{
+	s.store.documents.add(interfacesPath, org.ID, map[string]any{
 		"id": "urn:vcloud:interface:vmware:k8s:1.0.0", "name": "Kubernetes", "vendor": "vmware", "nss": "k8s", "version": "1.0.0", "readonly": true,
 	})
-	s.addDocument(interfacesPath+"/urn:vcloud:interface:vmware:k8s:1.0.0/behaviors", org.ID, map[string]any{
+	s.store.documents.add(interfacesPath+"/urn:vcloud:interface:vmware:k8s:1.0.0/behaviors", org.ID, map[string]any{
 		"id": "urn:vcloud:behavior-interface:createKubeConfig:vmware:k8s:1.0.0", "ref": "urn:vcloud:behavior-interface:createKubeConfig:vmware:k8s:1.0.0",
 		"name": "createKubeConfig", "description": "Creates and returns a kubeconfig",
 		"execution": map[string]any{"id": "CreateKubeConfigActivity", "type": "Activity"},
 	})
 	for _, version := range []string{"1.1.0", "1.2.0", "1.3.0"} {
-		s.addDocument(typesPath, org.ID, map[string]any{
+		s.store.documents.add(typesPath, org.ID, map[string]any{
 			"id": "urn:vcloud:type:vmware:capvcdCluster:" + version, "name": "CAPVCD Cluster", "vendor": "vmware", "nss": "capvcdCluster",
 			"version": version, "readonly": false, "interfaces": []any{"urn:vcloud:interface:vmware:k8s:1.0.0"},
 			"schema": map[string]any{"type": "object"}, "description": "Kubernetes cluster of Cluster API",
@@ -110,8 +110,8 @@ func (s *Simulator) seedTypes(org *Org) {
 }
 
 // seedDocuments gives an organisation what every one has.
-func (s *Simulator) seedDocuments(org *Org) {
-	s.seedRoles(org)
-	s.seedTypes(org)
-	s.seedCertificates(org)
+func seedDocuments(s *Simulator, org *Org) {
+	seedRoles(s, org)
+	seedTypes(s, org)
+	seedCertificates(s, org)
 }

@@ -22,9 +22,9 @@ type vmChange struct {
 // A changeReader applies a request body to a copy of the VM and notes in c which parts it changed.
 type changeReader func(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error
 
-// change starts a reconfiguration that edits a copy of the VM.
-func (r *request) change(edit changeReader) (*response, error) {
-	vm, err := r.idleVM()
+// changeVM starts a reconfiguration that edits a copy of the VM.
+func changeVM(r *request, edit changeReader) (*response, error) {
+	vm, err := idleVM(r)
 	if err != nil {
 		return nil, err
 	}
@@ -36,20 +36,20 @@ func (r *request) change(edit changeReader) (*response, error) {
 	if err := edit(r, &c.VM, tree, c); err != nil {
 		return nil, err
 	}
-	return r.startVM(vm, Work{Op: opUpdateVM, Change: c})
+	return startVM(r, vm, Work{Op: opUpdateVM, Change: c})
 }
 
-func (r *request) reconfigure() (*response, error) {
-	return r.change(func(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
+func reconfigureVM(r *request) (*response, error) {
+	return changeVM(r, func(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
 		for _, read := range []changeReader{
-			(*request).readVMName, (*request).readHardware, (*request).readSpec, (*request).readCompute, (*request).readBoot,
+			readVMName, readHardware, readSpec, readCompute, readBoot,
 		} {
 			if err := read(r, vm, tree, c); err != nil {
 				return err
 			}
 		}
 		if section := tree.At("NetworkConnectionSection"); section != nil {
-			if err := r.changeNICs(vm, section, c); err != nil {
+			if err := changeNICs(r, vm, section, c); err != nil {
 				return err
 			}
 		}
@@ -61,7 +61,7 @@ func (r *request) reconfigure() (*response, error) {
 	})
 }
 
-func (r *request) readVMName(vm *VM, tree *xmltree.Node, c *vmChange) error {
+func readVMName(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
 	c.Name = true
 	if d := tree.At("Description"); d != nil {
 		vm.Description = tree.Str("Description")
@@ -80,15 +80,15 @@ func (r *request) readVMName(vm *VM, tree *xmltree.Node, c *vmChange) error {
 }
 
 // readHardware reads a VirtualHardwareSection: its extra configuration, and CPU and memory items.
-func (r *request) readHardware(vm *VM, tree *xmltree.Node, c *vmChange) error {
+func readHardware(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
 	section := tree.At("VirtualHardwareSection")
 	if section == nil {
 		return nil
 	}
-	return r.readHardwareSection(vm, section, c)
+	return readHardwareSection(r, vm, section, c)
 }
 
-func (r *request) readHardwareSection(vm *VM, section *xmltree.Node, c *vmChange) error {
+func readHardwareSection(r *request, vm *VM, section *xmltree.Node, c *vmChange) error {
 	for _, e := range section.All("ExtraConfig") {
 		if c.ExtraConfig == nil {
 			c.ExtraConfig = map[string]string{}
@@ -117,7 +117,7 @@ func (r *request) readHardwareSection(vm *VM, section *xmltree.Node, c *vmChange
 	return nil
 }
 
-func (r *request) readSpec(vm *VM, tree *xmltree.Node, c *vmChange) error {
+func readSpec(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
 	spec := tree.At("VmSpecSection")
 	if spec == nil || spec.Attr("Modified") == "false" {
 		return nil
@@ -135,13 +135,13 @@ func (r *request) readSpec(vm *VM, tree *xmltree.Node, c *vmChange) error {
 		return err
 	}
 	if section := spec.At("DiskSection"); section != nil {
-		return r.readDisks(vm, section, c)
+		return readDisks(r, vm, section, c)
 	}
 	return nil
 }
 
 // readDisks reads a DiskSection, which is the list of all disks: one that is missing is removed, one without id is new.
-func (r *request) readDisks(vm *VM, section *xmltree.Node, c *vmChange) error {
+func readDisks(r *request, vm *VM, section *xmltree.Node, c *vmChange) error {
 	var out []VMDisk
 	taken := slices.Clone(vm.Disks)
 	for _, s := range section.All("DiskSettings") {
@@ -219,13 +219,13 @@ func (vm *VM) moveDisks(profile string, c *vmChange) {
 	}
 }
 
-func (r *request) readCompute(vm *VM, tree *xmltree.Node, c *vmChange) error {
-	vdc, err := r.vdcOf(r.sim.store.vapps[vm.VAppID].VDCID)
+func readCompute(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
+	vdc, err := vdcByID(r, r.sim.store.vapps[vm.VAppID].VDCID)
 	if err != nil {
 		return err
 	}
 	if ref := tree.At("StorageProfile"); ref != nil && ref.Attr("href") != "" {
-		id, err := r.readProfile(vdc, ref)
+		id, err := readProfile(r, vdc, ref)
 		if err != nil {
 			return err
 		}
@@ -238,7 +238,7 @@ func (r *request) readCompute(vm *VM, tree *xmltree.Node, c *vmChange) error {
 	}
 	c.Compute = true
 	sized := *vm
-	if err := r.readPolicies(vdc, &sized, policy); err != nil {
+	if err := readPolicies(r, vdc, &sized, policy); err != nil {
 		return err
 	}
 	if sized.SizingPolicyID != vm.SizingPolicyID {
@@ -248,12 +248,12 @@ func (r *request) readCompute(vm *VM, tree *xmltree.Node, c *vmChange) error {
 	return nil
 }
 
-func (r *request) changeNICs(vm *VM, section *xmltree.Node, c *vmChange) error {
+func changeNICs(r *request, vm *VM, section *xmltree.Node, c *vmChange) error {
 	c.NICs = true
 	// Checks compare with the VM in the store, so that its own addresses are not "taken".
 	live := r.sim.store.vms[vm.ID]
 	edited := *live
-	if err := r.readNICsFor(live, &edited, section); err != nil {
+	if err := readNICsFor(r, live, &edited, section); err != nil {
 		return err
 	}
 	vm.NICs, vm.PrimaryNIC = edited.NICs, edited.PrimaryNIC
@@ -261,41 +261,41 @@ func (r *request) changeNICs(vm *VM, section *xmltree.Node, c *vmChange) error {
 }
 
 // readNICsFor reads NICs into edited, checking them as those of live.
-func (r *request) readNICsFor(live, edited *VM, section *xmltree.Node) error {
+func readNICsFor(r *request, live, edited *VM, section *xmltree.Node) error {
 	saved, primary := live.NICs, live.PrimaryNIC
-	err := r.readNICs(r.sim.store.vapps[live.VAppID], live, section)
+	err := readNICs(r, r.sim.store.vapps[live.VAppID], live, section)
 	edited.NICs, edited.PrimaryNIC = live.NICs, live.PrimaryNIC
 	live.NICs, live.PrimaryNIC = saved, primary
 	return err
 }
 
-func (r *request) putNICs() (*response, error) { return r.change((*request).changeNICs) }
+func putNICs(r *request) (*response, error) { return changeVM(r, changeNICs) }
 
-func (r *request) putHardware() (*response, error) { return r.change((*request).readHardwareSection) }
+func putHardware(r *request) (*response, error) { return changeVM(r, readHardwareSection) }
 
 // putItem changes CPU or memory by their item alone.
-func (r *request) putItem() (*response, error) {
-	return r.change(func(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
+func putItem(r *request) (*response, error) {
+	return changeVM(r, func(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
 		tree.Name = "Item"
-		return r.readHardwareSection(vm, xmltree.New("VirtualHardwareSection", tree), c)
+		return readHardwareSection(r, vm, xmltree.New("VirtualHardwareSection", tree), c)
 	})
 }
 
-func (r *request) putCustomization() (*response, error) {
-	return r.change(func(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
+func putCustomization(r *request) (*response, error) {
+	return changeVM(r, func(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
 		c.Custom = true
 		return readCustomization(tree, &vm.Customization)
 	})
 }
 
 // commitChange applies the named parts of a change.
-func (s *Simulator) commitChange(t *Task) error {
+func commitChange(s *Simulator, t *Task) error {
 	vm, c := s.store.vms[t.Work.VM], t.Work.Change
 	if vm == nil {
 		return gone("vm", t.Work.VM)
 	}
 	// The addresses come first: without them nothing has changed.
-	if err := s.connect(vm, c); err != nil {
+	if err := s.vms.connect(vm, c); err != nil {
 		return err
 	}
 	vm.apply(c)
@@ -333,13 +333,13 @@ func (vm *VM) apply(c *vmChange) {
 }
 
 // connect changes the NICs of a VM, if the change is about them, and gives them addresses; they stay as they were if it cannot.
-func (s *Simulator) connect(vm *VM, c *vmChange) error {
+func (m *vms) connect(vm *VM, c *vmChange) error {
 	if !c.NICs {
 		return nil
 	}
 	nics, primary := vm.NICs, vm.PrimaryNIC
 	vm.NICs, vm.PrimaryNIC = slices.Clone(c.VM.NICs), c.VM.PrimaryNIC
-	err := s.assign(vm)
+	err := m.sim.ipam.assign(vm)
 	if err != nil {
 		vm.NICs, vm.PrimaryNIC = nics, primary
 	}

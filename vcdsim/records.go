@@ -19,7 +19,7 @@ func kept(attrs []xmltree.Attr) []xmltree.Attr {
 	return out
 }
 
-func (r *request) templateVMRecords() []*record {
+func templateVMRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
 	for _, sh := range r.sim.store.shelves() {
@@ -51,11 +51,11 @@ func leaseAttr(name string, t time.Time) xmltree.Attr {
 	return xmltree.A(name, t)
 }
 
-func (r *request) recordLinks(kind, id string) []*xmltree.Node {
+func recordLinks(r *request, kind, id string) []*xmltree.Node {
 	return []*xmltree.Node{xmltree.New("Link", xmltree.A("rel", "self"), xmltree.A("href", r.href(kind, id)), xmltree.A("type", mime(kind)))}
 }
 
-func (r *request) userName(v *VApp) string { return r.sim.store.user(v.OrgID, v.OwnerID) }
+func userName(r *request, v *VApp) string { return r.sim.store.user(v.OrgID, v.OwnerID) }
 
 // user is the name of a user of an organisation; what no user made is the system's.
 func (s *store) user(orgID, id string) string {
@@ -70,7 +70,7 @@ func (s *store) user(orgID, id string) string {
 }
 
 // networkHref is the address of a vApp's network by its name.
-func (r *request) networkHref(v *VApp, name string) string {
+func networkHref(r *request, v *VApp, name string) string {
 	if n := v.network(name); n != nil {
 		return r.href("network", n.ID)
 	}
@@ -101,7 +101,7 @@ func osName(id string) string {
 	return id
 }
 
-func (r *request) vappRecords() []*record {
+func vappRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
 	for _, v := range sorted(r.sim.store.vapps) {
@@ -114,10 +114,10 @@ func (r *request) vappRecords() []*record {
 		for _, vm := range vms {
 			cpus, memory, storage = cpus+vm.CPUs, memory+vm.MemoryMiB, storage+vm.storage()
 		}
-		out = append(out, &record{metadata: v.Metadata, links: r.recordLinks("vapp", v.ID), attrs: kept([]xmltree.Attr{
+		out = append(out, &record{metadata: v.Metadata, links: recordLinks(r, "vapp", v.ID), attrs: kept([]xmltree.Attr{
 			A("name", v.Name), A("vdc", r.href("vdc", v.VDCID)), A("vdcName", vdcName), A("isPublic", false), A("isEnabled", true),
-			A("isBusy", r.sim.busy(v.ID)), A("creationDate", v.Created), A("status", r.sim.store.status(v).text()),
-			A("ownerName", r.userName(v)), A("isDeployed", r.sim.store.deployed(v)), A("isInMaintenanceMode", false),
+			A("isBusy", r.sim.tasks.busy(v.ID)), A("creationDate", v.Created), A("status", r.sim.store.status(v).text()),
+			A("ownerName", userName(r, v)), A("isDeployed", r.sim.store.deployed(v)), A("isInMaintenanceMode", false),
 			A("isAutoNature", v.AutoNature), A("isExpired", false), A("numberOfVMs", len(vms)), A("numberOfCpus", cpus),
 			A("cpuAllocationMhz", cpus*1000), A("memoryAllocationMB", memory), A("storageKB", storage*1024), A("isVdcEnabled", true),
 			leaseAttr("autoUndeployDate", v.Lease.undeploys()), leaseAttr("autoDeleteDate", v.Lease.deletes()),
@@ -127,14 +127,14 @@ func (r *request) vappRecords() []*record {
 	return out
 }
 
-func (r *request) vdcRecords() []*record {
+func vdcRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
-	for _, o := range r.orgs() {
+	for _, o := range visibleOrgs(r) {
 		for i := range o.VDCs {
 			v := &o.VDCs[i]
-			vms, running := r.sim.countVMs(v.ID)
-			out = append(out, &record{links: r.recordLinks("vdc", v.ID), attrs: []xmltree.Attr{
+			vms, running := r.sim.vms.countIn(v.ID)
+			out = append(out, &record{links: recordLinks(r, "vdc", v.ID), attrs: []xmltree.Attr{
 				A("name", v.Name), A("description", v.Description), A("isEnabled", !v.Disabled), A("cpuAllocationMhz", v.Compute.CPUAllocated), A("cpuLimitMhz", v.Compute.CPULimit),
 				A("cpuUsedMhz", 0), A("memoryAllocationMB", v.Compute.MemoryAllocated), A("memoryLimitMB", v.Compute.MemoryLimit), A("memoryUsedMB", 0), A("storageLimitMB", 0), A("storageUsedMB", 0),
 				A("providerVdcName", "provider"), A("orgName", o.Name), A("org", r.href("org", o.ID)), A("isSystemVdc", false), A("isBusy", false),
@@ -146,9 +146,9 @@ func (r *request) vdcRecords() []*record {
 	return out
 }
 
-func (s *Simulator) countVMs(vdcID string) (all, running int) {
-	for _, vm := range s.store.vms {
-		if v := s.store.vapps[vm.VAppID]; v == nil || v.VDCID != vdcID {
+func (m *vms) countIn(vdcID string) (all, running int) {
+	for _, vm := range m.sim.store.vms {
+		if v := m.sim.store.vapps[vm.VAppID]; v == nil || v.VDCID != vdcID {
 			continue
 		}
 		all++
@@ -159,10 +159,10 @@ func (s *Simulator) countVMs(vdcID string) (all, running int) {
 	return all, running
 }
 
-func (r *request) networkRecords() []*record {
+func networkRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
-	for _, o := range r.orgs() {
+	for _, o := range visibleOrgs(r) {
 		for i := range o.VDCs {
 			v := &o.VDCs[i]
 			for j := range v.Networks {
@@ -171,10 +171,10 @@ func (r *request) networkRecords() []*record {
 				if n.Type == Isolated {
 					linkType = 2
 				}
-				out = append(out, &record{links: r.recordLinks("network", n.ID), attrs: []xmltree.Attr{
+				out = append(out, &record{links: recordLinks(r, "network", n.ID), attrs: []xmltree.Attr{
 					A("name", n.Name), A("defaultGateway", n.Gateway.Addr()), A("netmask", netmask(n.Gateway)), A("linkType", linkType),
-					A("connectedTo", r.sim.gatewayName(n.Edge)), A("vdc", r.href("vdc", v.ID)), A("isBusy", r.sim.busy(n.ID)), A("isShared", false), A("vdcName", v.Name),
-					A("isIpScopeInherited", false), A("usedIpCount", len(r.sim.addressesIn(n.ID))), A("href", r.href("network", n.ID)), A("type", mime("network")),
+					A("connectedTo", r.sim.edges.name(n.Edge)), A("vdc", r.href("vdc", v.ID)), A("isBusy", r.sim.tasks.busy(n.ID)), A("isShared", false), A("vdcName", v.Name),
+					A("isIpScopeInherited", false), A("usedIpCount", len(r.sim.ipam.addressesIn(n.ID))), A("href", r.href("network", n.ID)), A("type", mime("network")),
 				}})
 			}
 		}
@@ -182,13 +182,13 @@ func (r *request) networkRecords() []*record {
 	return out
 }
 
-func (r *request) profileRecords() []*record {
+func profileRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
-	for _, o := range r.orgs() {
+	for _, o := range visibleOrgs(r) {
 		for _, v := range o.VDCs {
 			for _, p := range v.StorageProfiles {
-				out = append(out, &record{links: r.recordLinks("vdcstorageProfile", p.ID), attrs: []xmltree.Attr{
+				out = append(out, &record{links: recordLinks(r, "vdcstorageProfile", p.ID), attrs: []xmltree.Attr{
 					A("name", p.Name), A("isEnabled", !p.Disabled), A("isDefaultStorageProfile", p.Default),
 					A("storageUsedMB", r.sim.store.storageUsed(p.ID)), A("storageLimitMB", p.LimitMiB), A("iopsAllocated", 0), A("iopsLimit", 0),
 					A("numberOfConditions", 0), A("vdc", r.href("vdc", v.ID)), A("vdcName", v.Name), A("isVdcBusy", false),
@@ -201,7 +201,7 @@ func (r *request) profileRecords() []*record {
 }
 
 // ownShelves are the catalogs the caller may see.
-func (r *request) ownShelves() []shelf {
+func ownShelves(r *request) []shelf {
 	var out []shelf
 	for _, sh := range r.sim.store.shelves() {
 		if r.reads(sh) {
@@ -211,11 +211,11 @@ func (r *request) ownShelves() []shelf {
 	return out
 }
 
-func (r *request) catalogRecords() []*record {
+func catalogRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
-	for _, sh := range r.ownShelves() {
-		out = append(out, &record{links: r.recordLinks("catalog", sh.catalog.ID), attrs: []xmltree.Attr{
+	for _, sh := range ownShelves(r) {
+		out = append(out, &record{links: recordLinks(r, "catalog", sh.catalog.ID), attrs: []xmltree.Attr{
 			A("name", sh.catalog.Name), A("description", sh.catalog.Description), A("isPublished", false), A("isShared", true),
 			A("creationDate", sh.catalog.created()), A("orgName", sh.org.Name), A("org", r.href("org", sh.org.ID)), A("ownerName", "system"),
 			A("numberOfVAppTemplates", len(sh.catalog.Templates)), A("numberOfMedia", len(sh.catalog.Media)), A("publishSubscriptionType", "UNPUBLISHED"),
@@ -225,19 +225,19 @@ func (r *request) catalogRecords() []*record {
 	return out
 }
 
-func (r *request) itemRecords() []*record {
+func itemRecords(r *request) []*record {
 	var out []*record
-	for _, sh := range r.ownShelves() {
+	for _, sh := range ownShelves(r) {
 		for _, i := range sh.items() {
-			out = append(out, r.itemRecord(i))
+			out = append(out, itemRecord(r, i))
 		}
 	}
 	return out
 }
 
-func (r *request) itemRecord(i shelfItem) *record {
+func itemRecord(r *request, i shelfItem) *record {
 	A := xmltree.A
-	return &record{links: r.recordLinks("catalogitem", i.id), attrs: []xmltree.Attr{
+	return &record{links: recordLinks(r, "catalogitem", i.id), attrs: []xmltree.Attr{
 		A("entity", r.href(i.of.Kind, i.of.ID)), A("entityName", i.of.Name), A("entityType", i.of.Kind),
 		A("catalog", r.href("catalog", i.catalog.ID)), A("catalogName", i.catalog.Name), A("ownerName", "system"), A("isPublished", false),
 		A("vdc", r.href("vdc", i.vdc.ID)), A("vdcName", i.vdc.Name), A("isVdcEnabled", true), A("creationDate", i.created), A("isExpired", false),
@@ -252,14 +252,14 @@ func templateStatus(t *Template) string {
 	return Status(t.Status).text()
 }
 
-func (r *request) templateRecords() []*record {
+func templateRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
-	for _, sh := range r.ownShelves() {
+	for _, sh := range ownShelves(r) {
 		for i := range sh.catalog.Templates {
 			t := &sh.catalog.Templates[i]
 			v := sh.vdcOf(t)
-			out = append(out, &record{links: r.recordLinks("vapptemplate", t.ID), attrs: []xmltree.Attr{
+			out = append(out, &record{links: recordLinks(r, "vapptemplate", t.ID), attrs: []xmltree.Attr{
 				A("ownerName", "system"), A("catalogName", sh.catalog.Name), A("catalog", r.href("catalog", sh.catalog.ID)),
 				A("catalogItem", r.href("catalogitem", t.ItemID)), A("isPublished", false), A("name", t.Name), A("description", t.Description),
 				A("vdc", r.href("vdc", v.ID)), A("vdcName", v.Name), A("org", r.href("org", sh.org.ID)), A("creationDate", created()), A("isBusy", false),
@@ -272,7 +272,7 @@ func (r *request) templateRecords() []*record {
 	return out
 }
 
-func (r *request) taskRecords() []*record {
+func taskRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
 	now := r.sim.clock.Now()
@@ -284,7 +284,7 @@ func (r *request) taskRecords() []*record {
 		if org := r.sim.store.org(t.OrgID); org != nil {
 			orgName = org.Name
 		}
-		rec := &record{links: r.recordLinks("task", t.ID), attrs: []xmltree.Attr{
+		rec := &record{links: recordLinks(r, "task", t.ID), attrs: []xmltree.Attr{
 			A("org", r.href("org", t.OrgID)), A("orgName", orgName), A("name", t.OperationName), A("operationFull", t.Operation),
 			A("message", t.details()), A("startDate", t.Started),
 		}}
@@ -299,7 +299,7 @@ func (r *request) taskRecords() []*record {
 	return out
 }
 
-func (r *request) diskRecords() []*record {
+func diskRecords(r *request) []*record {
 	var out []*record
 	A, Opt := xmltree.A, xmltree.Opt
 	for _, d := range sorted(r.sim.store.disks) {
@@ -308,7 +308,7 @@ func (r *request) diskRecords() []*record {
 		}
 		vdcName := r.sim.store.vdcName(d.VDCID)
 		attached := len(d.AttachedTo)
-		out = append(out, &record{metadata: d.Metadata, links: r.recordLinks("disk", d.ID), attrs: kept([]xmltree.Attr{
+		out = append(out, &record{metadata: d.Metadata, links: recordLinks(r, "disk", d.ID), attrs: kept([]xmltree.Attr{
 			A("name", d.Name), A("vdc", r.href("vdc", d.VDCID)), A("description", d.Description), A("sizeMb", d.SizeMiB), A("ownerName", r.sim.store.user(d.OrgID, d.OwnerID)),
 			A("vdcName", vdcName), A("storageProfile", r.href("vdcstorageProfile", d.StorageProfileID)),
 			A("storageProfileName", r.sim.store.profileName(d.StorageProfileID)), A("status", d.Status.text()), A("busType", d.BusType),
@@ -320,13 +320,13 @@ func (r *request) diskRecords() []*record {
 	return out
 }
 
-func (r *request) orgRecords() []*record {
+func orgRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
-	for _, o := range r.orgs() {
-		out = append(out, &record{links: r.recordLinks("org", o.ID), attrs: []xmltree.Attr{
+	for _, o := range visibleOrgs(r) {
+		out = append(out, &record{links: recordLinks(r, "org", o.ID), attrs: []xmltree.Attr{
 			A("name", o.Name), A("isReadOnly", false), A("isEnabled", true), A("displayName", o.FullName), A("numberOfCatalogs", len(o.Catalogs)),
-			A("numberOfVdcs", len(o.VDCs)), A("numberOfVApps", r.sim.countVApps(o.ID)), A("href", r.href("org", o.ID)), A("type", mime("org")),
+			A("numberOfVdcs", len(o.VDCs)), A("numberOfVApps", r.sim.vapps.countIn(o.ID)), A("href", r.href("org", o.ID)), A("type", mime("org")),
 		}})
 	}
 	return out

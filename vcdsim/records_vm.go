@@ -7,7 +7,7 @@ import (
 )
 
 // vmRecords are the rows of VMs, by id, then those of templates' VMs.
-func (r *request) vmRecords() []*record {
+func vmRecords(r *request) []*record {
 	out := make([]*record, 0, len(r.sim.store.order))
 	rows := make([]vmRow, len(r.sim.store.order))
 	records := make([]record, len(rows))
@@ -20,7 +20,7 @@ func (r *request) vmRecords() []*record {
 		records[i] = record{metadata: vm.Metadata, row: &rows[i]}
 		out = append(out, &records[i])
 	}
-	return append(out, r.templateVMRecords()...)
+	return append(out, templateVMRecords(r)...)
 }
 
 // A vmRow is a VM's record to be made.
@@ -58,14 +58,14 @@ func (w *vmRow) fill(rec *record) {
 	vdcName := r.sim.store.vdcName(vapp.VDCID)
 	attrs := []xmltree.Attr{
 		A("name", vm.Name), A("containerName", vapp.Name), A("container", r.href("vapp", vapp.ID)),
-		A("ownerName", r.userName(vapp)), A("owner", r.base()+"/api/admin/user/"+vapp.OwnerID),
+		A("ownerName", userName(r, vapp)), A("owner", r.base()+"/api/admin/user/"+vapp.OwnerID),
 		A("vdc", r.href("vdc", vapp.VDCID)), A("vdcName", vdcName), A("isVAppTemplate", false), A("isDeleted", false),
 		A("guestOs", osName(vm.OS)), A("numberOfCpus", vm.CPUs), A("memoryMB", vm.MemoryMiB), A("status", vm.Status.text()),
 	}
 	if nic := vm.primary(); nic != nil {
-		attrs = append(attrs, Opt("networkName", nic.Network), Opt("network", r.networkHref(vapp, nic.Network)), Opt("ipAddress", nic.Address))
+		attrs = append(attrs, Opt("networkName", nic.Network), Opt("network", networkHref(r, vapp, nic.Network)), Opt("ipAddress", nic.Address))
 	}
-	attrs = append(attrs, A("isBusy", r.sim.busy(vm.ID)), A("isDeployed", vm.Deployed), A("isPublished", false),
+	attrs = append(attrs, A("isBusy", r.sim.tasks.busy(vm.ID)), A("isDeployed", vm.Deployed), A("isPublished", false),
 		A("catalogName", ""), A("hardwareVersion", hardwareNumber(vm.HardwareVersion)), A("vmToolsStatus", "RUNNING"),
 		A("isInMaintenanceMode", false), A("isAutoNature", vapp.AutoNature), A("storageProfileName", r.sim.store.profileName(vm.StorageProfileID)),
 		A("gcStatus", gcStatus(vm)), leaseAttr("autoUndeployDate", vapp.Lease.undeploys()), leaseAttr("autoDeleteDate", vapp.Lease.deletes()),
@@ -76,5 +76,5 @@ func (w *vmRow) fill(rec *record) {
 	if r.session.provider() {
 		attrs = append(attrs, A("vmNameInVc", vm.Name+"-"+vm.ID[:4]), A("hostName", "esx-1"), A("moref", "vm-"+vm.ID[:4]))
 	}
-	rec.attrs, rec.links = kept(attrs), r.recordLinks("vm", vm.ID)
+	rec.attrs, rec.links = kept(attrs), recordLinks(r, "vm", vm.ID)
 }

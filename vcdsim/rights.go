@@ -129,7 +129,7 @@ func (r *request) hasRight(name string) bool {
 	}
 	for _, d := range r.sim.store.documents[rolesPath] {
 		if readOnly, _ := d.body["readOnly"].(bool); d.orgID == r.session.OrgID && text(d.body, "name") == r.session.Role && !readOnly {
-			return slices.ContainsFunc(rightsWith(name), func(right string) bool { return slices.Contains(d.refs["rights"], r.rightURN(right)) })
+			return slices.ContainsFunc(rightsWith(name), func(right string) bool { return slices.Contains(d.refs["rights"], rightURN(r, right)) })
 		}
 	}
 	return true

@@ -85,45 +85,45 @@ var rights = []right{
 	{"User: Manage user's own API token", "Access", "MODIFY", nil},
 }
 
-func (r *request) rightURN(name string) string { return URN("right", r.sim.ids.named("right", name)) }
+func rightURN(r *request, name string) string { return URN("right", r.sim.ids.named("right", name)) }
 
-func (r *request) categoryURN(name string) string {
+func categoryURN(r *request, name string) string {
 	return URN("rightsCategory", r.sim.ids.named("rightsCategory", name))
 }
 
-func (r *request) rightJSON(x right) map[string]any {
+func rightJSON(r *request, x right) map[string]any {
 	implied := []any{}
 	for _, name := range x.implied {
-		implied = append(implied, map[string]any{"name": name, "id": r.rightURN(name)})
+		implied = append(implied, map[string]any{"name": name, "id": rightURN(r, name)})
 	}
 	return map[string]any{
-		"id": r.rightURN(x.name), "name": x.name, "description": x.name, "bundleKey": undefinedBundle,
-		"category": r.categoryURN(x.category), "serviceNamespace": nil, "rightType": x.kind, "impliedRights": implied,
+		"id": rightURN(r, x.name), "name": x.name, "description": x.name, "bundleKey": undefinedBundle,
+		"category": categoryURN(r, x.category), "serviceNamespace": nil, "rightType": x.kind, "impliedRights": implied,
 	}
 }
 
-// rights are the built-in rights and those that entity types brought.
-func (r *request) rights() []any {
+// visibleRights are the built-in rights and those that entity types brought.
+func visibleRights(r *request) []any {
 	var out []any
 	for _, x := range rights {
-		out = append(out, r.rightJSON(x))
+		out = append(out, rightJSON(r, x))
 	}
 	for _, d := range r.sim.store.documents[typesPath] {
 		for _, x := range typeRights(d.body) {
-			out = append(out, r.rightJSON(x))
+			out = append(out, rightJSON(r, x))
 		}
 	}
 	return out
 }
 
-func (r *request) categories() []any {
+func rightCategories(r *request) []any {
 	var out []any
 	seen := map[string]bool{}
 	for _, x := range rights {
 		if !seen[x.category] {
 			seen[x.category] = true
 			out = append(out, map[string]any{
-				"id": r.categoryURN(x.category), "name": x.category, "bundleKey": undefinedBundle, "parent": "",
+				"id": categoryURN(r, x.category), "name": x.category, "bundleKey": undefinedBundle, "parent": "",
 				"rightsCount": map[string]any{"view": 1, "modify": 1}, "subCategories": []string{},
 			})
 		}
@@ -132,16 +132,16 @@ func (r *request) categories() []any {
 }
 
 func roleRoutes(add addRoute) {
-	for path, all := range map[string]func(*request) []any{"rights": (*request).rights, "rightsCategories": (*request).categories} {
+	for path, all := range map[string]func(*request) []any{"rights": visibleRights, "rightsCategories": rightCategories} {
 		add("GET", "/cloudapi/1.0.0/"+path, func(r *request) (*response, error) { return r.page(all(r)) }, latencyCloudAPI)
-		add("GET", "/cloudapi/1.0.0/"+path+"/{id}", func(r *request) (*response, error) { return r.oneOf(all(r), "id") }, latencyCloudAPI)
+		add("GET", "/cloudapi/1.0.0/"+path+"/{id}", func(r *request) (*response, error) { return oneOf(r, all(r), "id") }, latencyCloudAPI)
 	}
 	for _, c := range roleCollections() {
 		base := "/cloudapi/" + c.path + "/{id}"
-		rights := refList{c, "rights", (*request).rights}
+		rights := refList{c, "rights", visibleRights}
 		rights.routes(add, base+"/rights")
 		if c.provider {
-			tenants := refList{c, "tenants", (*request).tenantRefs}
+			tenants := refList{c, "tenants", tenantRefs}
 			tenants.routes(add, base+"/tenants")
 			add("POST", base+"/tenants/publish", tenants.add, latencyWrite)
 			add("POST", base+"/tenants/unpublish", tenants.remove, latencyWrite)
@@ -152,7 +152,7 @@ func roleRoutes(add addRoute) {
 }
 
 // oneOf answers with the item whose id is in the path.
-func (r *request) oneOf(items []any, key string) (*response, error) {
+func oneOf(r *request, items []any, key string) (*response, error) {
 	for _, item := range items {
 		if id, _ := at(item, []string{key}); id == r.vars["id"] {
 			return jsonOK(item), nil
@@ -161,9 +161,9 @@ func (r *request) oneOf(items []any, key string) (*response, error) {
 	return nil, forbidden("VIEW", r.vars["id"])
 }
 
-func (r *request) tenantRefs() []any {
+func tenantRefs(r *request) []any {
 	var out []any
-	for _, o := range r.orgs() {
+	for _, o := range visibleOrgs(r) {
 		out = append(out, jsonRef("org", o.ID, o.Name))
 	}
 	return out
@@ -263,29 +263,29 @@ func (l refList) removeAll(r *request) (*response, error) {
 }
 
 // seedRoles gives an organisation its roles, and the provider the global ones.
-func (s *Simulator) seedRoles(org *Org) {
+func seedRoles(s *Simulator, org *Org) {
 	names := roleNames
 	if org.Name == systemOrg {
 		names = append([]string{"System Administrator"}, roleNames...)
 		for _, name := range roleNames {
-			s.addDocument(globalsPath, org.ID, s.roleBody("globalRole", name))
+			s.store.documents.add(globalsPath, org.ID, roleBody(s, "globalRole", name))
 		}
-		s.addDocument(bundlesPath, org.ID, s.roleBody("rightsBundle", "Default Rights Bundle"))
+		s.store.documents.add(bundlesPath, org.ID, roleBody(s, "rightsBundle", "Default Rights Bundle"))
 	}
 	for _, name := range names {
-		s.addDocument(rolesPath, org.ID, s.roleBody("role", name))
+		s.store.documents.add(rolesPath, org.ID, roleBody(s, "role", name))
 	}
 	for _, role := range org.Roles {
-		body := s.roleBody("role", role.Name)
+		body := roleBody(s, "role", role.Name)
 		body["description"], body["readOnly"] = role.Description, false
-		d := s.addDocument(rolesPath, org.ID, body)
+		d := s.store.documents.add(rolesPath, org.ID, body)
 		for _, name := range role.Rights {
 			d.refs["rights"] = append(d.refs["rights"], URN("right", s.ids.named("right", name)))
 		}
 	}
 }
 
-func (s *Simulator) roleBody(kind, name string) map[string]any {
+func roleBody(s *Simulator, kind, name string) map[string]any {
 	return map[string]any{
 		"id": URN(kind, s.ids.named(kind, name)), "name": name, "description": "Built-in rights of " + name, "bundleKey": undefinedBundle, "readOnly": true,
 	}

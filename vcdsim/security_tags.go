@@ -16,15 +16,15 @@ const (
 
 func securityTagRoutes(add addRoute) {
 	const base = "/cloudapi/1.0.0/securityTags"
-	add("GET", base+"/values", (*request).listSecurityTags, latencyCloudAPI)
-	add("GET", base+"/entities", (*request).listTaggedVMs, latencyCloudAPI)
-	add("PUT", base+"/tag", (*request).putSecurityTag, latencyWrite)
-	add("GET", base+"/vm/{vm}", (*request).getVMTags, latencyCloudAPI)
-	add("PUT", base+"/vm/{vm}", (*request).putVMTags, latencyWrite)
+	add("GET", base+"/values", listSecurityTags, latencyCloudAPI)
+	add("GET", base+"/entities", listTaggedVMs, latencyCloudAPI)
+	add("PUT", base+"/tag", putSecurityTag, latencyWrite)
+	add("GET", base+"/vm/{vm}", getVMTags, latencyCloudAPI)
+	add("PUT", base+"/vm/{vm}", putVMTags, latencyWrite)
 }
 
 // taggedVMs are the VMs of the organisation the request works in that have security tags.
-func (r *request) taggedVMs() []*VM {
+func taggedVMs(r *request) []*VM {
 	var out []*VM
 	for _, vm := range r.sim.store.order {
 		if v := r.sim.store.vapps[vm.VAppID]; v != nil && v.OrgID == r.tenant() && len(vm.SecurityTags) > 0 {
@@ -34,9 +34,9 @@ func (r *request) taggedVMs() []*VM {
 	return out
 }
 
-func (r *request) listSecurityTags() (*response, error) {
+func listSecurityTags(r *request) (*response, error) {
 	tags := map[string]bool{}
-	for _, vm := range r.taggedVMs() {
+	for _, vm := range taggedVMs(r) {
 		for _, tag := range vm.SecurityTags {
 			tags[tag] = true
 		}
@@ -49,13 +49,13 @@ func (r *request) listSecurityTags() (*response, error) {
 }
 
 // listTaggedVMs lists the VMs with any tag, or with the one the filter names.
-func (r *request) listTaggedVMs() (*response, error) {
+func listTaggedVMs(r *request) (*response, error) {
 	filter, err := fiql.Parse(r.query.get("filter"))
 	if err != nil {
 		return nil, badRequest("The filter %q is invalid: %s", r.query.get("filter"), err)
 	}
 	var out []any
-	for _, vm := range r.taggedVMs() {
+	for _, vm := range taggedVMs(r) {
 		if !filter.Match(func(t fiql.Term) bool {
 			return t.Attr != "tag" || slices.ContainsFunc(vm.SecurityTags, func(tag string) bool { return fiql.Compare(t, tag) })
 		}) {
@@ -78,7 +78,7 @@ func readTag(tag string) (string, error) {
 }
 
 // putSecurityTag gives a tag to the VMs that are named, and to no others of the organisation.
-func (r *request) putSecurityTag() (*response, error) {
+func putSecurityTag(r *request) (*response, error) {
 	var in struct {
 		Tag      string   `json:"tag"`
 		Entities []string `json:"entities"`
@@ -92,7 +92,7 @@ func (r *request) putSecurityTag() (*response, error) {
 	}
 	var wanted []*VM
 	for _, id := range in.Entities {
-		vm, err := r.vmByID(bare(id))
+		vm, err := vmByID(r, bare(id))
 		if err != nil {
 			return nil, err
 		}
@@ -101,7 +101,7 @@ func (r *request) putSecurityTag() (*response, error) {
 		}
 		wanted = append(wanted, vm)
 	}
-	for _, vm := range r.taggedVMs() {
+	for _, vm := range taggedVMs(r) {
 		vm.SecurityTags = slices.DeleteFunc(slices.Clone(vm.SecurityTags), func(t string) bool { return t == tag })
 	}
 	for _, vm := range wanted {
@@ -115,8 +115,8 @@ func (vm *VM) tag(tags []string) {
 	vm.SecurityTags = slices.Compact(tags)
 }
 
-func (r *request) getVMTags() (*response, error) {
-	vm, err := r.vmByID(bare(r.vars["vm"]))
+func getVMTags(r *request) (*response, error) {
+	vm, err := vmByID(r, bare(r.vars["vm"]))
 	if err != nil {
 		return nil, err
 	}
@@ -124,8 +124,8 @@ func (r *request) getVMTags() (*response, error) {
 }
 
 // putVMTags replaces the tags of a VM.
-func (r *request) putVMTags() (*response, error) {
-	vm, err := r.vmByID(bare(r.vars["vm"]))
+func putVMTags(r *request) (*response, error) {
+	vm, err := vmByID(r, bare(r.vars["vm"]))
 	if err != nil {
 		return nil, err
 	}
@@ -147,5 +147,5 @@ func (r *request) putVMTags() (*response, error) {
 		tags = append(tags, tag)
 	}
 	vm.tag(tags)
-	return r.getVMTags()
+	return getVMTags(r)
 }

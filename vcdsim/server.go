@@ -65,7 +65,7 @@ func (s *Simulator) addRoutes() {
 	for _, group := range routeGroups() {
 		group(add)
 	}
-	s.controlRoutes()
+	s.control.addRoutes()
 }
 
 // routeGroups add the routes that need a session.
@@ -91,7 +91,7 @@ func (s *Simulator) serve(w http.ResponseWriter, hr *http.Request, cell *Cell, a
 		r.op += " type=" + r.query.get("type")
 	}
 	if match.Value.control || found != route.Found && isControl(hr.URL.Path) {
-		s.serveControl(w, r, match.Value)
+		s.control.serve(w, r, match.Value)
 		return
 	}
 	if atSite {
@@ -122,16 +122,16 @@ func (s *Simulator) serveVCD(w http.ResponseWriter, r *request, match route.Matc
 	if err := r.read(); err != nil {
 		return
 	}
-	fault := s.faultFor(r)
-	if fault != nil && !s.pause(r, fault.Delay) {
+	fault := s.injector.faultFor(r)
+	if fault != nil && !s.injector.pause(r, fault.Delay) {
 		panic(http.ErrAbortHandler)
 	}
 	if fault.replaces() {
 		s.journal.add(s.entry(r, fault.status()))
-		s.apply(w, r, fault)
+		s.injector.apply(w, r, fault)
 		return
 	}
-	s.revoke(r, fault)
+	s.injector.revoke(r, fault)
 	s.enter(Arrived, r, 0)
 	if !s.delay(r.Request, match.Value.latency) {
 		return
@@ -252,7 +252,7 @@ func (s *Simulator) write(w http.ResponseWriter, r *request, res *response, faul
 	h.Set("Cache-Control", "no-store, must-revalidate")
 	h.Set("Vary", "Accept-Encoding, User-Agent")
 	s.observe(r, res, h, buf.Bytes())
-	s.send(w, r, fault, res.status, buf.Bytes())
+	s.injector.send(w, r, fault, res.status, buf.Bytes())
 }
 
 func (r *request) xmlType(res *response) string {

@@ -84,7 +84,7 @@ func (x *setting) change(r *request, body map[string]any) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.busyCheck(p.locks...); err != nil {
+	if err := r.sim.tasks.busyCheck(p.locks...); err != nil {
 		return nil, err
 	}
 	if x.prepare != nil {
@@ -94,7 +94,7 @@ func (x *setting) change(r *request, body map[string]any) (*response, error) {
 	}
 	owner := Entity{"gateway", p.parent, x.title}
 	w := Work{Op: "update " + x.path, Document: p.parent, Body: body, Name: p.orgID}
-	return r.accepted(r.sim.startTask(r, w, owner, p.locks)), nil
+	return r.accepted(r.sim.tasks.start(r, w, owner, p.locks)), nil
 }
 
 func (x *setting) commit(s *Simulator, t *Task) error {
@@ -110,7 +110,7 @@ func (x *setting) keep(s *Simulator, p place, body map[string]any) {
 			return
 		}
 	}
-	s.addDocument(x.path, p.orgID, body).parent = p.parent
+	s.store.documents.add(x.path, p.orgID, body).parent = p.parent
 }
 
 // networkOperations are the operations on what belongs to networks and is not a document.
@@ -120,30 +120,30 @@ func networkOperations() map[string]operation {
 	for _, x := range settings() {
 		out["update "+x.path] = networkOperation("update", x.kind, x.title, x.commit)
 	}
-	out["allocate ipSpace"] = networkOperation("create", "ipSpaceAllocation", "IP Space Allocation", (*Simulator).commitAllocate)
+	out["allocate ipSpace"] = networkOperation("create", "ipSpaceAllocation", "IP Space Allocation", commitAllocate)
 	for _, x := range []struct {
 		kind, title string
 		remove      func(*Simulator, *Task) error
 	}{
-		{"edgeGateway", "Edge Gateway", (*Simulator).commitDeleteEdge},
-		{"externalNetwork", "External Network", (*Simulator).commitDeleteExternal},
-		{"orgVdcNetwork", "Organization VDC Network", (*Simulator).commitDeleteNetwork},
-		{"ipSpace", "IP Space", (*Simulator).commitDeleteSpace},
-		{"ipSpaceUplink", "IP Space Uplink", (*Simulator).commitDeleteSpaceUplink},
-		{"ipSpaceAllocation", "IP Space Allocation", (*Simulator).commitRelease},
-		{"vdcGroup", "Data Center Group", (*Simulator).commitDeleteGroup},
-		{"vdc", "Virtual Datacenter", (*Simulator).commitDeleteVDC},
+		{"edgeGateway", "Edge Gateway", commitDeleteEdge},
+		{"externalNetwork", "External Network", commitDeleteExternal},
+		{"orgVdcNetwork", "Organization VDC Network", commitDeleteNetwork},
+		{"ipSpace", "IP Space", commitDeleteSpace},
+		{"ipSpaceUplink", "IP Space Uplink", commitDeleteSpaceUplink},
+		{"ipSpaceAllocation", "IP Space Allocation", commitRelease},
+		{"vdcGroup", "Data Center Group", commitDeleteGroup},
+		{"vdc", "Virtual Datacenter", commitDeleteVDC},
 	} {
 		out["create "+x.kind] = networkOperation("create", x.kind, x.title, nothing)
 		out["update "+x.kind] = networkOperation("update", x.kind, x.title, nothing)
 		out["delete "+x.kind] = networkOperation("delete", x.kind, x.title, x.remove)
 	}
-	out["update ipSpaceAllocation"] = networkOperation("update", "ipSpaceAllocation", "IP Space Allocation", (*Simulator).commitMark)
+	out["update ipSpaceAllocation"] = networkOperation("update", "ipSpaceAllocation", "IP Space Allocation", commitMark)
 	return out
 }
 
 // failNetwork notes that the creation of a gateway, network or VDC group failed.
-func (s *Simulator) failNetwork(id string) {
+func failNetwork(s *Simulator, id string) {
 	if _, _, g := s.store.gateway(id); g != nil {
 		g.Failed = true
 	}

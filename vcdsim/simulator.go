@@ -48,37 +48,44 @@ type Config struct {
 type Simulator struct {
 	clock    Clock
 	profile  Profile
-	guest    Guest
 	log      *slog.Logger
 	addr     string
 	lifetime time.Duration
 	routes   route.Table[endpoint]
 	faults   *Faults
+	injector *injector
+	control  *control
 	journal  *journal
 	gate     atomic.Pointer[Gate]
 	observer func(Exchange)
 
-	operations map[string]operation
-	bells      map[string]func(*Simulator, alarm)
-
 	door   *door // the site's address
 	cells  []*Cell
 	public string
-	token  string     // of the control API
 	turns  sync.Mutex // guards turn
 	turn   int        // of the balancer
 
 	ctx    context.Context //nolint:containedctx // the simulator's lifetime, for its guests
 	cancel context.CancelFunc
-	guests sync.WaitGroup
 
 	mu      sync.Mutex // guards what follows
 	store   *store
 	ids     *ids
 	assume  Assumptions
 	pending []func() // run when the request at hand is answered
-	boots   map[string]context.CancelFunc
-	queues  map[string]chan struct{} // of each VM's guest: closed when the last call ended
+
+	// What happens to the store, by noun.
+
+	tasks  *tasks
+	alarms *alarms
+	guests *guests
+	leases *leases
+	vapps  *vapps
+	vms    *vms
+	ipam   *ipam
+	edges  *edgeGateways
+	spaces *ipSpaces
+	alb    *loadBalancing
 }
 
 const defaultLifetime = time.Hour
@@ -91,24 +98,33 @@ func New(cfg Config) (*Simulator, error) {
 	}
 	model := cfg.Model.clone()
 	s := &Simulator{
-		clock: cfg.Clock, profile: cfg.Profile, guest: cfg.Guest, log: cfg.Log, addr: cfg.Addr, lifetime: cfg.TokenLifetime,
-		faults: newFaults(cfg.Seed), journal: newJournal(), operations: operations(), bells: bells(), store: newStore(model), ids: newIDs(cfg.Seed),
-		observer: cfg.Observe, assume: DefaultAssumptions(), boots: map[string]context.CancelFunc{}, queues: map[string]chan struct{}{},
+		clock: cfg.Clock, profile: cfg.Profile, log: cfg.Log, addr: cfg.Addr, lifetime: cfg.TokenLifetime, observer: cfg.Observe,
+		faults: newFaults(cfg.Seed), journal: newJournal(), store: newStore(model), ids: newIDs(cfg.Seed), assume: DefaultAssumptions(),
 	}
+	s.addParts(cfg)
 	s.ids.fill(&s.store.model)
 	for i := range s.store.model.Orgs {
-		s.seedDocuments(&s.store.model.Orgs[i])
+		seedDocuments(s, &s.store.model.Orgs[i])
 	}
-	s.seedProfiles()
-	s.seedBalancers()
+	seedProfiles(s)
+	seedBalancers(s)
 	s.setDefaults(cfg)
-	s.launch()
+	launch(s)
 	if err := s.addCells(cfg, versions); err != nil {
 		return nil, err
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.addRoutes()
 	return s, nil
+}
+
+// addParts makes what acts on the store, and what is around it.
+func (s *Simulator) addParts(cfg Config) {
+	s.injector, s.control = &injector{s}, &control{s, cfg.ControlToken}
+	s.tasks, s.alarms, s.leases = &tasks{s, operations()}, &alarms{s, bells()}, &leases{s}
+	s.guests = &guests{sim: s, guest: cfg.Guest, boots: map[string]context.CancelFunc{}, queues: map[string]chan struct{}{}}
+	s.vapps, s.vms, s.ipam = &vapps{s}, &vms{s}, &ipam{s}
+	s.edges, s.spaces, s.alb = &edgeGateways{s}, &ipSpaces{s}, &loadBalancing{s}
 }
 
 func (s *Simulator) setDefaults(cfg Config) {
@@ -124,7 +140,6 @@ func (s *Simulator) setDefaults(cfg Config) {
 	if s.lifetime == 0 {
 		s.lifetime = defaultLifetime
 	}
-	s.token = cfg.ControlToken
 	if cfg.Assumptions != nil {
 		s.assume = *cfg.Assumptions
 	}
@@ -186,7 +201,7 @@ func (s *Simulator) Close() error {
 	s.mu.Lock()
 	s.cancel()
 	s.mu.Unlock()
-	defer s.guests.Wait()
+	defer s.guests.running.Wait()
 	err := s.door.close()
 	for _, c := range s.cells {
 		err = errors.Join(err, c.door.close())

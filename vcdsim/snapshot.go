@@ -23,10 +23,10 @@ func snapshotRoutes(add addRoute) {
 	for action, op := range map[string]string{
 		"createSnapshot": opCreateSnapshot, "revertToCurrentSnapshot": opRevertSnapshot, "removeAllSnapshots": opRemoveSnapshot,
 	} {
-		add("POST", "/api/vApp/vm-{vm}/action/"+action, func(r *request) (*response, error) { return r.snapshotVM(op) }, latencyWrite)
-		add("POST", "/api/vApp/vapp-{vapp}/action/"+action, func(r *request) (*response, error) { return r.snapshotVApp(op) }, latencyWrite)
+		add("POST", "/api/vApp/vm-{vm}/action/"+action, func(r *request) (*response, error) { return snapshotVM(r, op) }, latencyWrite)
+		add("POST", "/api/vApp/vapp-{vapp}/action/"+action, func(r *request) (*response, error) { return snapshotVApp(r, op) }, latencyWrite)
 	}
-	add("GET", "/api/vApp/vm-{vm}/snapshotSection", (*request).getSnapshot, latencyLegacy)
+	add("GET", "/api/vApp/vm-{vm}/snapshotSection", getSnapshot, latencyLegacy)
 }
 
 func (s *Snapshot) clone() *Snapshot {
@@ -38,7 +38,7 @@ func (s *Snapshot) clone() *Snapshot {
 	return &c
 }
 
-func (r *request) snapshotSection(vm *VM, root bool) *xmltree.Node {
+func snapshotSection(r *request, vm *VM, root bool) *xmltree.Node {
 	n := xmltree.New("SnapshotSection")
 	if root {
 		n.Add(namespaces())
@@ -51,16 +51,16 @@ func (r *request) snapshotSection(vm *VM, root bool) *xmltree.Node {
 	return n
 }
 
-func (r *request) getSnapshot() (*response, error) {
-	vm, err := r.ownVM()
+func getSnapshot(r *request) (*response, error) {
+	vm, err := ownVM(r)
 	if err != nil {
 		return nil, err
 	}
-	return xmlOK(r.snapshotSection(vm, true)), nil
+	return xmlOK(snapshotSection(r, vm, true)), nil
 }
 
 // snapshotWork refuses what cannot be done and reads whether memory is asked for.
-func (r *request) snapshotWork(op string, vms []*VM) (Work, error) {
+func snapshotWork(r *request, op string, vms []*VM) (Work, error) {
 	w := Work{Op: op}
 	for _, vm := range vms {
 		if err := vm.snapshots(op); err != nil {
@@ -91,32 +91,32 @@ func (vm *VM) snapshots(op string) error {
 	return nil
 }
 
-func (r *request) snapshotVM(op string) (*response, error) {
-	vm, err := r.idleVM()
+func snapshotVM(r *request, op string) (*response, error) {
+	vm, err := idleVM(r)
 	if err != nil {
 		return nil, err
 	}
-	w, err := r.snapshotWork(op, []*VM{vm})
+	w, err := snapshotWork(r, op, []*VM{vm})
 	if err != nil {
 		return nil, err
 	}
-	return r.startVM(vm, w)
+	return startVM(r, vm, w)
 }
 
-func (r *request) snapshotVApp(op string) (*response, error) {
-	v, err := r.idleVApp()
+func snapshotVApp(r *request, op string) (*response, error) {
+	v, err := idleVApp(r)
 	if err != nil {
 		return nil, err
 	}
-	w, err := r.snapshotWork(op, r.sim.store.vmsOf(v.ID))
+	w, err := snapshotWork(r, op, r.sim.store.vmsOf(v.ID))
 	if err != nil {
 		return nil, err
 	}
 	w.VApp = v.ID
-	return r.accepted(r.sim.startTask(r, w, v.entity(), r.sim.vappLocks(v))), nil
+	return r.accepted(r.sim.tasks.start(r, w, v.entity(), r.sim.vapps.locks(v))), nil
 }
 
-func (s *Simulator) commitSnapshot(t *Task) error {
+func commitSnapshot(s *Simulator, t *Task) error {
 	for _, id := range t.Work.VMs {
 		vm := s.store.vms[id]
 		if vm == nil {
@@ -126,12 +126,12 @@ func (s *Simulator) commitSnapshot(t *Task) error {
 		case opCreateSnapshot:
 			vm.Snapshot = vm.snapshot(s.clock.Now(), t.Work.PowerOn)
 		case opRevertSnapshot:
-			s.revert(vm)
+			s.vms.revert(vm)
 		default:
 			vm.Snapshot = nil
 		}
 	}
-	s.deployedChanged(s.store.vapps[t.Work.VApp])
+	s.leases.deployedChanged(s.store.vapps[t.Work.VApp])
 	return nil
 }
 
@@ -143,14 +143,14 @@ func (vm *VM) snapshot(now time.Time, memory bool) *Snapshot {
 }
 
 // revert brings a VM back to its snapshot; without memory in it the VM is off then.
-func (s *Simulator) revert(vm *VM) {
+func (m *vms) revert(vm *VM) {
 	x := vm.Snapshot.clone()
 	if x == nil {
 		return
 	}
-	s.setPower(vm, PoweredOff)
+	m.setPower(vm, PoweredOff)
 	vm.CPUs, vm.CoresPerSocket, vm.MemoryMiB, vm.ExtraConfig = x.CPUs, x.CoresPerSocket, x.MemoryMiB, x.ExtraConfig
 	if x.PoweredOn {
-		s.setPower(vm, PoweredOn)
+		m.setPower(vm, PoweredOn)
 	}
 }

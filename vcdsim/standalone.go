@@ -7,15 +7,15 @@ import (
 )
 
 func standaloneRoutes(add addRoute) {
-	add("POST", "/api/vdc/{id}/action/createVm", func(r *request) (*response, error) { return r.standalone("CreateVm") }, latencyWrite)
+	add("POST", "/api/vdc/{id}/action/createVm", func(r *request) (*response, error) { return createStandaloneVM(r, "CreateVm") }, latencyWrite)
 	add("POST", "/api/vdc/{id}/action/instantiateVmFromTemplate", func(r *request) (*response, error) {
-		return r.standalone("SourcedVmTemplateItem")
+		return createStandaloneVM(r, "SourcedVmTemplateItem")
 	}, latencyWrite)
 }
 
-// standalone makes a VM in a vApp of its own, which goes with it. The element says whether the VM is new or from a template.
-func (r *request) standalone(element string) (*response, error) {
-	org, vdc, err := r.ownVDC()
+// createStandaloneVM makes a VM in a vApp of its own, which goes with it. The element says whether the VM is new or from a template.
+func createStandaloneVM(r *request, element string) (*response, error) {
+	org, vdc, err := ownVDC(r)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func (r *request) standalone(element string) (*response, error) {
 		ID: r.sim.ids.next("vapp"), OrgID: org.ID, VDCID: vdc.ID, OwnerID: r.session.UserID, Status: Unresolved, AutoNature: true,
 		Created: r.sim.clock.Now(), Metadata: map[string]Metadata{}, Lease: Lease{Runtime: org.RuntimeLease, Storage: org.StorageLease},
 	}
-	vms, err := r.standaloneVMs(vdc, v, tree, item)
+	vms, err := standaloneVMs(r, vdc, v, tree, item)
 	if err != nil {
 		return nil, err
 	}
@@ -40,12 +40,12 @@ func (r *request) standalone(element string) (*response, error) {
 		vms[0].Description = d
 	}
 	r.sim.store.vapps[v.ID] = v
-	w := Work{Op: opComposeVMs, VApp: v.ID, VMs: r.addVMs(vms), PowerOn: tree.Attr("powerOn") == "true"}
-	return r.accepted(r.sim.startTask(r, w, v.entity(), r.sim.vappLocks(v))), nil
+	w := Work{Op: opComposeVMs, VApp: v.ID, VMs: addVMs(r, vms), PowerOn: tree.Attr("powerOn") == "true"}
+	return r.accepted(r.sim.tasks.start(r, w, v.entity(), r.sim.vapps.locks(v))), nil
 }
 
 // standaloneVMs makes the only VM of v, and the networks of v as its NICs want them.
-func (r *request) standaloneVMs(vdc *VDC, v *VApp, tree, item *xmltree.Node) ([]*VM, error) {
+func standaloneVMs(r *request, vdc *VDC, v *VApp, tree, item *xmltree.Node) ([]*VM, error) {
 	params := item.At("VmTemplateInstantiationParams")
 	if params != nil {
 		params.Name = "InstantiationParams"
@@ -54,29 +54,29 @@ func (r *request) standaloneVMs(vdc *VDC, v *VApp, tree, item *xmltree.Node) ([]
 	if section == nil {
 		section = params.At("NetworkConnectionSection")
 	}
-	r.bridge(vdc, v, section)
+	bridgeNetworks(r, vdc, v, section)
 	if item.Name == "CreateVm" {
-		vm, err := r.newRawVM(vdc, v, item)
+		vm, err := newRawVM(r, vdc, v, item)
 		if err != nil {
 			return nil, err
 		}
-		return []*VM{vm}, r.checkQuota(vdc, 1)
+		return []*VM{vm}, checkVMQuota(r, vdc, 1)
 	}
 	if policy := tree.At("ComputePolicy"); policy != nil {
 		item.Add(policy)
 	}
-	vms, err := r.sourced(vdc, v, item)
+	vms, err := sourcedVMs(r, vdc, v, item)
 	if err != nil {
 		return nil, err
 	}
 	if len(vms) != 1 {
 		return nil, badRequest("The source of a standalone VM has to be one VM.")
 	}
-	return vms, r.checkQuota(vdc, 1)
+	return vms, checkVMQuota(r, vdc, 1)
 }
 
-// bridge connects a vApp to the networks of the VDC that a section names.
-func (r *request) bridge(vdc *VDC, v *VApp, section *xmltree.Node) {
+// bridgeNetworks connects a vApp to the networks of the VDC that a section names.
+func bridgeNetworks(r *request, vdc *VDC, v *VApp, section *xmltree.Node) {
 	for _, c := range section.All("NetworkConnection") {
 		i := slices.IndexFunc(vdc.Networks, func(n Network) bool { return n.Name == c.Attr("network") })
 		if i >= 0 && v.network(vdc.Networks[i].Name) == nil {
@@ -87,7 +87,7 @@ func (r *request) bridge(vdc *VDC, v *VApp, section *xmltree.Node) {
 }
 
 // newRawVM makes a VM that comes from no template.
-func (r *request) newRawVM(vdc *VDC, v *VApp, item *xmltree.Node) (*VM, error) {
+func newRawVM(r *request, vdc *VDC, v *VApp, item *xmltree.Node) (*VM, error) {
 	name := item.Attr("name")
 	if err := checkName("VM", name); err != nil {
 		return nil, err
@@ -99,10 +99,10 @@ func (r *request) newRawVM(vdc *VDC, v *VApp, item *xmltree.Node) (*VM, error) {
 		CPUs: 1, CoresPerSocket: 1, MemoryMiB: 512, ExtraConfig: map[string]string{}, Metadata: map[string]Metadata{},
 		Properties: map[string]Property{}, Customization: Customization{ComputerName: computerName(name)},
 	}
-	if err := r.choosePolicies(vdc, vm, item); err != nil {
+	if err := choosePolicies(r, vdc, vm, item); err != nil {
 		return nil, err
 	}
-	for _, read := range []changeReader{(*request).readSpec, (*request).readBoot} {
+	for _, read := range []changeReader{readSpec, readBoot} {
 		if err := read(r, vm, item, &vmChange{}); err != nil {
 			return nil, err
 		}
@@ -111,14 +111,14 @@ func (r *request) newRawVM(vdc *VDC, v *VApp, item *xmltree.Node) (*VM, error) {
 		return nil, err
 	}
 	if image := item.At("BootImage"); image != nil {
-		_, m, err := r.mediaByID(image.Attr("href"))
+		_, m, err := mediaByID(r, image.Attr("href"))
 		if err != nil {
 			return nil, err
 		}
 		vm.MediaID = m.ID
 	}
 	if section := item.At("NetworkConnectionSection"); section != nil {
-		return vm, r.readNICs(v, vm, section)
+		return vm, readNICs(r, v, vm, section)
 	}
 	return vm, nil
 }

@@ -258,8 +258,8 @@ type store struct {
 	metadata  map[string]map[string]Metadata // of what the model holds, by id
 	affinity  map[string]*AffinityRule       // by id
 	uploads   map[string]*Upload             // by id
-	documents map[string][]*document         // of cloudapi, by path, oldest first
-	access    map[string]access              // by the id of what is shared
+	documents documents
+	access    map[string]access // by the id of what is shared
 	clients   []*apiClient
 
 	alarms     map[int]alarm // by number
@@ -271,7 +271,7 @@ func newStore(m Model) *store {
 		model: m,
 		vapps: map[string]*VApp{}, vms: map[string]*VM{}, disks: map[string]*Disk{},
 		tasks: map[string]*Task{}, sessions: map[string]*Session{}, locks: map[string]string{}, children: map[string][]*VM{},
-		metadata: map[string]map[string]Metadata{}, documents: map[string][]*document{}, uploads: map[string]*Upload{},
+		metadata: map[string]map[string]Metadata{}, documents: documents{}, uploads: map[string]*Upload{},
 		affinity: map[string]*AffinityRule{},
 		access:   map[string]access{}, alarms: map[int]alarm{},
 	}

@@ -88,31 +88,37 @@ type operation struct {
 // maxTasks is how many finished tasks are kept; VCD keeps them for 90 days.
 const maxTasks = 20000
 
-// startTask begins an operation on an entity. The caller checked that nothing in locks is busy.
-func (s *Simulator) startTask(r *request, w Work, owner Entity, locks []string) *Task {
-	op := s.operations[w.Op]
-	d := s.profile.jittered(op.duration, op.spread, s.ids.rng)
+// tasks starts operations, keeps entities busy while they run, and ends them.
+type tasks struct {
+	sim        *Simulator
+	operations map[string]operation
+}
+
+// start begins an operation on an entity. The caller checked that nothing in locks is busy.
+func (ts *tasks) start(r *request, w Work, owner Entity, locks []string) *Task {
+	op := ts.operations[w.Op]
+	d := ts.sim.profile.jittered(op.duration, op.spread, ts.sim.ids.rng)
 	if n := len(w.VMs); n > 1 && op.spread > 0 {
-		d = time.Duration(float64(d) * (1 + s.assume.RecomposeExtraItem*float64(n-1)))
+		d = time.Duration(float64(d) * (1 + ts.sim.assume.RecomposeExtraItem*float64(n-1)))
 	}
-	now := s.clock.Now()
+	now := ts.sim.clock.Now()
 	t := &Task{
-		ID: s.ids.next("task"), OperationName: op.name, Owner: owner,
+		ID: ts.sim.ids.next("task"), OperationName: op.name, Owner: owner,
 		Operation: fmt.Sprintf("%s %s(%s)", op.verb, owner.Name, owner.ID),
 		Status:    TaskQueued, Started: now, Due: now.Add(d), Locks: locks, Work: w,
 		UserName: "system",
 	}
 	if r != nil {
-		t.OrgID, t.RequestID, t.Cell = cmp.Or(s.store.orgOf(owner), r.session.OrgID), r.id, r.cell.number
+		t.OrgID, t.RequestID, t.Cell = cmp.Or(ts.sim.store.orgOf(owner), r.session.OrgID), r.id, r.cell.number
 		t.UserID, t.UserName = r.session.UserID, r.session.User
 	}
-	t.Number = s.ids.count["task"]
-	t.Waiting = !awaits(w.Op) && !s.mayRun(t)
-	s.store.tasks[t.ID] = t
-	s.lock(t)
-	s.trimTasks()
+	t.Number = ts.sim.ids.count["task"]
+	t.Waiting = !awaits(w.Op) && !ts.mayRun(t)
+	ts.sim.store.tasks[t.ID] = t
+	ts.lock(t)
+	ts.trim()
 	if !t.Waiting {
-		s.finishAfter(t, d)
+		ts.finishAfter(t, d)
 	}
 	return t
 }
@@ -137,80 +143,80 @@ func (s *store) orgOf(e Entity) string {
 }
 
 // finishAfter ends the task when its time has come: at once, but after the answer is made, when that is now.
-func (s *Simulator) finishAfter(t *Task, d time.Duration) {
+func (ts *tasks) finishAfter(t *Task, d time.Duration) {
 	if awaits(t.Work.Op) {
 		t.Status = TaskRunning
 		return
 	}
-	s.finishIn(t, d)
+	ts.finishIn(t, d)
 }
 
-func (s *Simulator) finishIn(t *Task, d time.Duration) {
+func (ts *tasks) finishIn(t *Task, d time.Duration) {
 	if d <= 0 {
-		s.pending = append(s.pending, func() { s.finish(t.ID) })
+		ts.sim.pending = append(ts.sim.pending, func() { ts.finish(t.ID) })
 		return
 	}
-	s.pending = append(s.pending, func() {
+	ts.sim.pending = append(ts.sim.pending, func() {
 		if t.Status == TaskQueued {
 			t.Status = TaskRunning
 		}
 	})
-	s.after(d, alarm{Bell: bellTask, ID: t.ID})
+	ts.sim.alarms.after(d, alarm{Bell: bellTask, ID: t.ID})
 }
 
 // residue settles what a failed creation leaves behind.
-func (s *Simulator) residue(t *Task) {
-	s.failDocument(t)
-	if s.assume.FailedTaskResidue {
+func (ts *tasks) residue(t *Task) {
+	failDocument(ts.sim, t)
+	if ts.sim.assume.FailedTaskResidue {
 		return // UNRESOLVED, as it was made
 	}
-	if v := s.store.vapps[t.Work.VApp]; v != nil && v.Status == Unresolved {
+	if v := ts.sim.store.vapps[t.Work.VApp]; v != nil && v.Status == Unresolved {
 		v.Status = FailedCreation
 	}
 	for _, id := range t.Work.VMs {
-		if vm := s.store.vms[id]; vm != nil && vm.Status == Unresolved {
+		if vm := ts.sim.store.vms[id]; vm != nil && vm.Status == Unresolved {
 			vm.Status = FailedCreation
 		}
 	}
 }
 
-func (s *Simulator) end(t *Task, status TaskStatus, err *Refusal) {
-	t.Status, t.Error, t.Ended = status, err, s.clock.Now()
+func (ts *tasks) end(t *Task, status TaskStatus, err *Refusal) {
+	t.Status, t.Error, t.Ended = status, err, ts.sim.clock.Now()
 	t.Work.forget()
-	s.unlock(t)
+	ts.unlock(t)
 	t.Waiting = false
-	s.admit(t.OrgID)
+	ts.admit(t.OrgID)
 }
 
-// trimTasks forgets the oldest finished tasks.
-func (s *Simulator) trimTasks() {
-	if len(s.store.tasks) <= maxTasks {
+// trim forgets the oldest finished tasks.
+func (ts *tasks) trim() {
+	if len(ts.sim.store.tasks) <= maxTasks {
 		return
 	}
 	var old []*Task
-	for _, t := range s.store.tasks {
+	for _, t := range ts.sim.store.tasks {
 		if t.done() {
 			old = append(old, t)
 		}
 	}
 	slices.SortFunc(old, func(a, b *Task) int { return a.Started.Compare(b.Started) })
 	for _, t := range old[:len(old)/2] {
-		delete(s.store.tasks, t.ID)
+		delete(ts.sim.store.tasks, t.ID)
 	}
 }
 
 // tasksNode is the Tasks element of an entity, nil when it is idle.
-func (r *request) tasksNode(id string) *xmltree.Node {
-	t := r.sim.taskOf(id)
+func tasksNode(r *request, id string) *xmltree.Node {
+	t := r.sim.tasks.on(id)
 	if t == nil {
 		return nil
 	}
-	return xmltree.New("Tasks", r.taskNode(t, false))
+	return xmltree.New("Tasks", taskNode(r, t, false))
 }
 
 const taskExpiry = 90 * 24 * time.Hour
 
-func (r *request) taskNode(t *Task, root bool) *xmltree.Node {
+func taskNode(r *request, t *Task, root bool) *xmltree.Node {
 	A := xmltree.A
 	n := xmltree.New("Task")
 	if root {
@@ -263,7 +269,7 @@ func (t *Task) details() string {
 func (r *request) accepted(t *Task) *response {
 	res := &response{status: http.StatusAccepted, header: map[string]string{"Location": r.href("task", t.ID)}}
 	if !r.cloudAPI() {
-		res.xml = r.taskNode(t, true)
+		res.xml = taskNode(r, t, true)
 	}
 	return res
 }

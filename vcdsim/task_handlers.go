@@ -10,12 +10,12 @@ import (
 )
 
 func taskRoutes(add addRoute) {
-	add("GET", "/api/task/{id}", (*request).getTask, latencyTask)
-	add("GET", "/api/tasksList/{org}", (*request).listTasks, latencyTask)
-	add("POST", "/api/task/{id}/action/cancel", (*request).cancelTask, latencyTask)
+	add("GET", "/api/task/{id}", getTask, latencyTask)
+	add("GET", "/api/tasksList/{org}", listTasks, latencyTask)
+	add("POST", "/api/task/{id}/action/cancel", cancelTask, latencyTask)
 }
 
-func (r *request) task() (*Task, error) {
+func ownTask(r *request) (*Task, error) {
 	t := r.sim.store.tasks[bare(r.vars["id"])]
 	if t == nil || !r.sees(t.OrgID) {
 		return nil, forbidden("TASK_VIEW", r.vars["id"])
@@ -23,28 +23,28 @@ func (r *request) task() (*Task, error) {
 	return t, nil
 }
 
-func (r *request) getTask() (*response, error) {
-	t, err := r.task()
+func getTask(r *request) (*response, error) {
+	t, err := ownTask(r)
 	if err != nil {
 		return nil, err
 	}
-	return xmlOK(r.taskNode(t, true)), nil
+	return xmlOK(taskNode(r, t, true)), nil
 }
 
-func (r *request) cancelTask() (*response, error) {
-	t, err := r.task()
+func cancelTask(r *request) (*response, error) {
+	t, err := ownTask(r)
 	if err != nil {
 		return nil, err
 	}
 	if t.done() {
 		return nil, badRequest("The task %s cannot be cancelled: it is completed.", t.ID)
 	}
-	op := r.sim.operations[t.Work.Op]
+	op := r.sim.tasks.operations[t.Work.Op]
 	if op.undo != nil && r.sim.assume.CancelUndoesCompose {
 		op.undo(r.sim, t)
 	}
-	r.sim.failDocument(t)
-	r.sim.end(t, TaskCanceled, nil)
+	failDocument(r.sim, t)
+	r.sim.tasks.end(t, TaskCanceled, nil)
 	return &response{status: http.StatusNoContent}, nil
 }
 
@@ -52,7 +52,7 @@ func (r *request) cancelTask() (*response, error) {
 const recentTasks = 50
 
 // listTasks shows the tasks of an organisation that wait, run or ended recently, the youngest first.
-func (r *request) listTasks() (*response, error) {
+func listTasks(r *request) (*response, error) {
 	org := r.sim.store.org(bare(r.vars["org"]))
 	if org == nil || !r.sees(org.ID) {
 		return nil, forbidden("TASK_VIEW", r.vars["org"])
@@ -69,7 +69,7 @@ func (r *request) listTasks() (*response, error) {
 			ended++
 		}
 		if !t.done() || ended <= recentTasks {
-			n.Add(r.taskNode(t, false))
+			n.Add(taskNode(r, t, false))
 		}
 	}
 	return xmlOK(n), nil

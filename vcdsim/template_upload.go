@@ -12,26 +12,26 @@ import (
 const descriptorFile = "descriptor.ovf"
 
 func templateRoutes(add addRoute) {
-	add("PUT", "/api/vAppTemplate/vappTemplate-{id}", (*request).putTemplate, latencyWrite)
-	add("DELETE", "/api/vAppTemplate/vappTemplate-{id}", (*request).deleteTemplate, latencyWrite)
-	add("POST", "/api/catalog/{id}/action/captureVApp", (*request).captureVApp, latencyWrite)
-	add("POST", "/api/vdc/{id}/action/cloneVApp", (*request).cloneVApp, latencyWrite)
+	add("PUT", "/api/vAppTemplate/vappTemplate-{id}", putTemplate, latencyWrite)
+	add("DELETE", "/api/vAppTemplate/vappTemplate-{id}", deleteTemplate, latencyWrite)
+	add("POST", "/api/catalog/{id}/action/captureVApp", captureVApp, latencyWrite)
+	add("POST", "/api/vdc/{id}/action/cloneVApp", cloneVApp, latencyWrite)
 }
 
 func (t *Template) entity() Entity { return Entity{Kind: "vapptemplate", ID: t.ID, Name: t.Name} }
 
 // uploadTemplate promises a template. Its descriptor comes first and says which files come then.
-func (r *request) uploadTemplate(sh shelf, tree *xmltree.Node) (*response, error) {
+func uploadTemplate(r *request, sh shelf, tree *xmltree.Node) (*response, error) {
 	if tree.Attr("sourceHref") != "" {
 		return nil, badRequest("The source %q cannot be reached.", tree.Attr("sourceHref"))
 	}
-	t := r.newTemplate(tree)
-	t.Upload = r.newUpload(t.entity(), UploadFile{Name: descriptorFile, Size: -1}).ID
+	t := newTemplate(r, tree)
+	t.Upload = newUpload(r, t.entity(), UploadFile{Name: descriptorFile, Size: -1}).ID
 	sh.catalog.Templates = append(sh.catalog.Templates, t)
-	return r.createdItem(t.ItemID)
+	return createdItem(r, t.ItemID)
 }
 
-func (r *request) newTemplate(tree *xmltree.Node) Template {
+func newTemplate(r *request, tree *xmltree.Node) Template {
 	return Template{
 		ID: r.sim.ids.next("vapptemplate"), ItemID: r.sim.ids.next("catalogitem"), Name: tree.Attr("name"), Description: tree.Str("Description"),
 	}
@@ -101,20 +101,20 @@ func ovfUnit(unit string) int64 {
 }
 
 // idleTemplate finds the template in the path for a write.
-func (r *request) idleTemplate() (shelf, *Template, error) {
-	sh, t, err := r.ownTemplate()
+func idleTemplate(r *request) (shelf, *Template, error) {
+	sh, t, err := ownTemplate(r)
 	if err != nil {
 		return shelf{}, nil, err
 	}
 	if !r.sees(sh.org.ID) {
 		return shelf{}, nil, forbidden("VAPP_TEMPLATE_EDIT", t.ID)
 	}
-	return sh, t, r.sim.busyCheck(t.ID)
+	return sh, t, r.sim.tasks.busyCheck(t.ID)
 }
 
 // putTemplate changes name, description and whether the template is a golden master.
-func (r *request) putTemplate() (*response, error) {
-	sh, t, err := r.idleTemplate()
+func putTemplate(r *request) (*response, error) {
+	sh, t, err := idleTemplate(r)
 	if err != nil {
 		return nil, err
 	}
@@ -137,21 +137,21 @@ func (r *request) putTemplate() (*response, error) {
 	return r.done(t.entity()), nil
 }
 
-func (r *request) deleteTemplate() (*response, error) {
-	_, t, err := r.idleTemplate()
+func deleteTemplate(r *request) (*response, error) {
+	_, t, err := idleTemplate(r)
 	if err != nil {
 		return nil, err
 	}
 	w := Work{Op: opDeleteTemplate, Document: t.ID}
-	return r.accepted(r.sim.startTask(r, w, t.entity(), []string{t.ID})), nil
+	return r.accepted(r.sim.tasks.start(r, w, t.entity(), []string{t.ID})), nil
 }
 
-func (s *Simulator) commitDeleteTemplate(t *Task) error {
-	s.removeTemplate(t.Work.Document)
+func commitDeleteTemplate(s *Simulator, t *Task) error {
+	removeTemplate(s, t.Work.Document)
 	return nil
 }
 
-func (s *Simulator) removeTemplate(id string) {
+func removeTemplate(s *Simulator, id string) {
 	if sh, t := s.store.template(id); t != nil {
 		delete(s.store.uploads, t.Upload)
 		sh.catalog.Templates = slices.DeleteFunc(slices.Clone(sh.catalog.Templates), func(x Template) bool { return x.ID == id })
@@ -159,16 +159,16 @@ func (s *Simulator) removeTemplate(id string) {
 }
 
 // captureVApp makes a template of a vApp, in the place of another when TargetCatalogItem names one.
-func (r *request) captureVApp() (*response, error) {
-	sh, err := r.ownCatalog()
+func captureVApp(r *request) (*response, error) {
+	sh, err := ownCatalog(r)
 	if err != nil {
 		return nil, err
 	}
-	tree, v, err := r.sourceVApp()
+	tree, v, err := sourceVApp(r)
 	if err != nil {
 		return nil, err
 	}
-	replaced, err := r.captureTarget(sh, tree)
+	replaced, err := captureTarget(r, sh, tree)
 	if err != nil {
 		return nil, err
 	}
@@ -176,21 +176,21 @@ func (r *request) captureVApp() (*response, error) {
 	if len(r.sim.store.vmsOf(v.ID)) == 0 {
 		return nil, badRequest("The vApp %q does not contain any VMs.", v.Name)
 	}
-	t := r.newTemplate(tree)
+	t := newTemplate(r, tree)
 	if _, vdc := r.sim.store.vdc(v.VDCID); vdc != nil {
 		t.VDC = vdc.Name
 	}
 	for _, vm := range r.sim.store.vmsOf(v.ID) {
-		t.VMs = append(t.VMs, r.captured(vm))
+		t.VMs = append(t.VMs, captured(r, vm))
 		t.KubernetesVersion = orElse(t.KubernetesVersion, vm.KubernetesVersion)
 	}
 	sh.catalog.Templates = append(sh.catalog.Templates, t)
 	w.Document = t.ID
-	return r.accepted(r.sim.startTask(r, w, t.entity(), append(r.sim.vappLocks(v), t.ID))), nil
+	return r.accepted(r.sim.tasks.start(r, w, t.entity(), append(r.sim.vapps.locks(v), t.ID))), nil
 }
 
 // captureTarget is the template whose place a capture takes, if it takes one.
-func (r *request) captureTarget(sh shelf, tree *xmltree.Node) ([]string, error) {
+func captureTarget(r *request, sh shelf, tree *xmltree.Node) ([]string, error) {
 	target := tree.At("TargetCatalogItem")
 	if target == nil {
 		return nil, sh.catalog.freeItemName(tree.Attr("name"))
@@ -199,11 +199,11 @@ func (r *request) captureTarget(sh shelf, tree *xmltree.Node) ([]string, error) 
 	if !found || i.catalog.ID != sh.catalog.ID || i.of.Kind != "vapptemplate" {
 		return nil, forbidden("CATALOG_ITEM_VIEW", bare(target.Attr("href")))
 	}
-	return []string{i.of.ID}, r.sim.busyCheck(i.of.ID)
+	return []string{i.of.ID}, r.sim.tasks.busyCheck(i.of.ID)
 }
 
 // captured is a VM as a template has it, without its independent disks.
-func (r *request) captured(vm *VM) TemplateVM {
+func captured(r *request, vm *VM) TemplateVM {
 	out := TemplateVM{ID: r.sim.ids.next("vm"), Name: vm.Name, OS: vm.OS, CPUs: vm.CPUs, MemoryMiB: vm.MemoryMiB, NICs: len(vm.NICs)}
 	for _, d := range vm.Disks {
 		if d.DiskID == "" {
@@ -214,46 +214,46 @@ func (r *request) captured(vm *VM) TemplateVM {
 }
 
 // sourceVApp reads a request to copy a vApp, which must be idle.
-func (r *request) sourceVApp() (*xmltree.Node, *VApp, error) {
+func sourceVApp(r *request) (*xmltree.Node, *VApp, error) {
 	tree, err := r.tree()
 	if err != nil {
 		return nil, nil, err
 	}
-	v, err := r.vappByID(bare(tree.At("Source").Attr("href")))
+	v, err := vappByID(r, bare(tree.At("Source").Attr("href")))
 	if err != nil {
 		return nil, nil, err
 	}
 	if v.Status == Unresolved || v.Status == FailedCreation {
 		return nil, nil, badRequest("The vApp %q is not resolved.", v.Name)
 	}
-	return tree, v, r.sim.vappFree(v)
+	return tree, v, r.sim.vapps.free(v)
 }
 
-func (s *Simulator) commitCapture(t *Task) error {
+func commitCapture(s *Simulator, t *Task) error {
 	_, tpl := s.store.template(t.Work.Document)
 	if tpl == nil {
 		return gone("vAppTemplate", t.Work.Document)
 	}
 	tpl.Status = int(PoweredOff)
 	for _, id := range t.Work.Remove {
-		s.removeTemplate(id)
+		removeTemplate(s, id)
 	}
 	return nil
 }
 
-func (s *Simulator) undoCapture(t *Task) { s.removeTemplate(t.Work.Document) }
+func undoCapture(s *Simulator, t *Task) { removeTemplate(s, t.Work.Document) }
 
 // cloneVApp copies a vApp with its VMs, under new ids and with new addresses; IsSourceDelete makes it a move.
-func (r *request) cloneVApp() (*response, error) {
-	org, vdc, err := r.ownVDC()
+func cloneVApp(r *request) (*response, error) {
+	org, vdc, err := ownVDC(r)
 	if err != nil {
 		return nil, err
 	}
-	tree, source, err := r.sourceVApp()
+	tree, source, err := sourceVApp(r)
 	if err != nil {
 		return nil, err
 	}
-	v, err := r.newVApp(org, vdc, tree)
+	v, err := newVApp(r, org, vdc, tree)
 	if err != nil {
 		return nil, err
 	}
@@ -270,17 +270,17 @@ func (r *request) cloneVApp() (*response, error) {
 			v.Networks[i].ID = r.sim.ids.next("network")
 		}
 	}
-	vms := r.clonedVMs(source, v)
-	if err := r.checkQuota(vdc, len(vms)); err != nil {
+	vms := clonedVMs(r, source, v)
+	if err := checkVMQuota(r, vdc, len(vms)); err != nil {
 		return nil, err
 	}
 	r.sim.store.vapps[v.ID] = v
-	w.VMs = r.addVMs(vms)
-	r.sim.startTask(r, w, v.entity(), append(r.sim.vappLocks(v), r.sim.vappLocks(source)...))
-	return r.createdVApp(v), nil
+	w.VMs = addVMs(r, vms)
+	r.sim.tasks.start(r, w, v.entity(), append(r.sim.vapps.locks(v), r.sim.vapps.locks(source)...))
+	return createdVApp(r, v), nil
 }
 
-func (r *request) clonedVMs(source, v *VApp) []*VM {
+func clonedVMs(r *request, source, v *VApp) []*VM {
 	var out []*VM
 	for _, vm := range r.sim.store.vmsOf(source.ID) {
 		c := vm.clone()
@@ -303,13 +303,13 @@ func (r *request) clonedVMs(source, v *VApp) []*VM {
 }
 
 // commitClone makes the copy real and, of a move, deletes the source.
-func (s *Simulator) commitClone(t *Task) error {
+func commitClone(s *Simulator, t *Task) error {
 	w := t.Work
-	if err := s.commitCompose(t); err != nil {
+	if err := commitCompose(s, t); err != nil {
 		return err
 	}
 	if v := s.store.vapps[w.Document]; v != nil {
-		s.removeVApp(v)
+		s.vapps.remove(v)
 	}
 	return nil
 }

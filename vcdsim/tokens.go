@@ -30,24 +30,24 @@ const (
 
 func tokenRoutes(add addRoute) {
 	for _, base := range []string{"/oauth/tenant/{org}", "/oauth/provider"} {
-		add("POST", base+"/register", (*request).registerClient, latencyLogin)
+		add("POST", base+"/register", registerClient, latencyLogin)
 	}
 	for _, k := range []struct {
 		path    string
 		service bool
 	}{{"tokens", false}, {"serviceAccounts", true}} {
 		base := "/cloudapi/1.0.0/" + k.path
-		add("GET", base, func(r *request) (*response, error) { return r.listClients(k.service) }, latencyCloudAPI)
-		add("GET", base+"/{id}", func(r *request) (*response, error) { return r.getClient(k.service) }, latencyCloudAPI)
-		add("DELETE", base+"/{id}", func(r *request) (*response, error) { return r.deleteClient(k.service) }, latencyWrite)
+		add("GET", base, func(r *request) (*response, error) { return listClients(r, k.service) }, latencyCloudAPI)
+		add("GET", base+"/{id}", func(r *request) (*response, error) { return getClient(r, k.service) }, latencyCloudAPI)
+		add("DELETE", base+"/{id}", func(r *request) (*response, error) { return deleteClient(r, k.service) }, latencyWrite)
 	}
-	add("PUT", "/cloudapi/1.0.0/serviceAccounts/{id}", (*request).putServiceAccount, latencyWrite)
-	add("POST", "/cloudapi/1.0.0/serviceAccounts/{id}/revoke", (*request).revokeClient, latencyWrite)
-	add("POST", "/cloudapi/1.0.0/deviceLookup/grant", (*request).grantDevice, latencyWrite)
+	add("PUT", "/cloudapi/1.0.0/serviceAccounts/{id}", putServiceAccount, latencyWrite)
+	add("POST", "/cloudapi/1.0.0/serviceAccounts/{id}/revoke", revokeClient, latencyWrite)
+	add("POST", "/cloudapi/1.0.0/deviceLookup/grant", grantDevice, latencyWrite)
 }
 
 // oauthOrg is the organisation in an oauth path.
-func (r *request) oauthOrg() (*Org, error) {
+func oauthOrg(r *request) (*Org, error) {
 	name := r.vars["org"]
 	if name == "" {
 		name = systemOrg
@@ -59,8 +59,8 @@ func (r *request) oauthOrg() (*Org, error) {
 	return org, nil
 }
 
-func (r *request) registerClient() (*response, error) {
-	org, err := r.oauthOrg()
+func registerClient(r *request) (*response, error) {
+	org, err := oauthOrg(r)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (r *request) registerClient() (*response, error) {
 		if err != nil {
 			return nil, badRequest("The scope %q is invalid.", in.Scope)
 		}
-		if c.role = role; !r.sim.hasRole(org, role) {
+		if c.role = role; !hasRole(r.sim, org, role) {
 			return nil, forbidden("ROLE_VIEW", role)
 		}
 	}
@@ -105,7 +105,7 @@ func (c *apiClient) clashes(x *apiClient) bool {
 	return x.name == c.name && x.orgID == c.orgID && x.service == c.service && (c.service || x.userID == c.userID)
 }
 
-func (r *request) clientJSON(c *apiClient) map[string]any {
+func clientJSON(r *request, c *apiClient) map[string]any {
 	org := r.sim.store.org(c.orgID)
 	if c.service {
 		return map[string]any{
@@ -119,10 +119,10 @@ func (r *request) clientJSON(c *apiClient) map[string]any {
 	}
 }
 
-func (r *request) clients(service bool) []*apiClient {
+func apiClientsOf(r *request, service bool) []*apiClient {
 	var out []*apiClient
 	for _, c := range r.sim.store.clients {
-		if c.service == service && r.sim.store.org(c.orgID) != nil && r.sees(c.orgID) && r.reaches(c) {
+		if c.service == service && r.sim.store.org(c.orgID) != nil && r.sees(c.orgID) && reachesClient(r, c) {
 			out = append(out, c)
 		}
 	}
@@ -137,21 +137,21 @@ func (c *apiClient) takes() string {
 	return rightOwnClients
 }
 
-// reaches says whether the caller may see and remove a client: another user's API token takes a right of its own.
-func (r *request) reaches(c *apiClient) bool {
+// reachesClient says whether the caller may see and remove a client: another user's API token takes a right of its own.
+func reachesClient(r *request, c *apiClient) bool {
 	return c.service || c.userID == r.session.UserID || r.session.provider() || r.hasRight(rightAllClients)
 }
 
-func (r *request) listClients(service bool) (*response, error) {
+func listClients(r *request, service bool) (*response, error) {
 	var out []any
-	for _, c := range r.clients(service) {
-		out = append(out, r.clientJSON(c))
+	for _, c := range apiClientsOf(r, service) {
+		out = append(out, clientJSON(r, c))
 	}
 	return r.page(out)
 }
 
-func (r *request) client(service bool) (*apiClient, error) {
-	for _, c := range r.clients(service) {
+func apiClientByID(r *request, service bool) (*apiClient, error) {
+	for _, c := range apiClientsOf(r, service) {
 		if c.id == bare(r.vars["id"]) {
 			return c, nil
 		}
@@ -159,16 +159,16 @@ func (r *request) client(service bool) (*apiClient, error) {
 	return nil, forbidden("TOKEN_VIEW", r.vars["id"])
 }
 
-func (r *request) getClient(service bool) (*response, error) {
-	c, err := r.client(service)
+func getClient(r *request, service bool) (*response, error) {
+	c, err := apiClientByID(r, service)
 	if err != nil {
 		return nil, err
 	}
-	return jsonOK(r.clientJSON(c)), nil
+	return jsonOK(clientJSON(r, c)), nil
 }
 
-func (r *request) deleteClient(service bool) (*response, error) {
-	c, err := r.client(service)
+func deleteClient(r *request, service bool) (*response, error) {
+	c, err := apiClientByID(r, service)
 	if err != nil {
 		return nil, err
 	}
@@ -180,8 +180,8 @@ func (r *request) deleteClient(service bool) (*response, error) {
 }
 
 // putServiceAccount changes what a service account is called, what it may, and what its software says of itself.
-func (r *request) putServiceAccount() (*response, error) {
-	c, err := r.client(true)
+func putServiceAccount(r *request) (*response, error) {
+	c, err := apiClientByID(r, true)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +198,7 @@ func (r *request) putServiceAccount() (*response, error) {
 	changed := *c
 	changed.name, changed.softwareID, changed.version, changed.uri = in.Name, in.SoftwareID, in.Version, in.URI
 	if id := bare(in.Role.ID); id != "" && id != r.sim.ids.named("role", c.role) {
-		if changed.role, err = r.roleName(r.sim.store.org(c.orgID), id); err != nil {
+		if changed.role, err = roleName(r, r.sim.store.org(c.orgID), id); err != nil {
 			return nil, err
 		}
 	}
@@ -209,12 +209,12 @@ func (r *request) putServiceAccount() (*response, error) {
 		return nil, duplicateName(changed.name)
 	}
 	*c = changed
-	return jsonOK(r.clientJSON(c)), nil
+	return jsonOK(clientJSON(r, c)), nil
 }
 
 // revokeClient takes the token of a service account away, and ends its sessions.
-func (r *request) revokeClient() (*response, error) {
-	c, err := r.client(true)
+func revokeClient(r *request) (*response, error) {
+	c, err := apiClientByID(r, true)
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +224,7 @@ func (r *request) revokeClient() (*response, error) {
 }
 
 // authorizeDevice starts a service account's way to its token.
-func (r *request) authorizeDevice() (*response, error) {
+func authorizeDevice(r *request) (*response, error) {
 	form, err := url.ParseQuery(string(r.body))
 	if err != nil {
 		return nil, badRequest("The form is invalid: %s", err)
@@ -241,14 +241,14 @@ func (r *request) authorizeDevice() (*response, error) {
 	return jsonOK(map[string]any{"device_code": c.code, "user_code": c.userCode, "verification_uri": r.base() + "/tenant", "expires_in": 3600, "interval": 60}), nil
 }
 
-func (r *request) grantDevice() (*response, error) {
+func grantDevice(r *request) (*response, error) {
 	var in struct {
 		UserCode string `json:"userCode"`
 	}
 	if err := r.document(&in); err != nil {
 		return nil, err
 	}
-	for _, c := range r.clients(true) {
+	for _, c := range apiClientsOf(r, true) {
 		if c.userCode == in.UserCode && c.status == "REQUESTED" {
 			c.status = "GRANTED"
 			return &response{status: http.StatusNoContent}, nil
@@ -258,7 +258,7 @@ func (r *request) grantDevice() (*response, error) {
 }
 
 // awaitsGrant says whether a form asks for the first token of a service account that nobody has allowed it yet.
-func (s *store) awaitsGrant(org *Org, form url.Values) bool {
+func awaitsGrant(s *store, org *Org, form url.Values) bool {
 	return form.Get("grant_type") == deviceGrant && slices.ContainsFunc(s.clients, func(c *apiClient) bool {
 		return c.orgID == org.ID && c.id == form.Get("client_id") && c.status == "REQUESTED" && c.code == form.Get("device_code")
 	})
@@ -270,7 +270,7 @@ func (c *apiClient) mayLogIn(org *Org) bool {
 }
 
 // clientLogin opens a session for a registered client, nil if the form is none of it.
-func (r *request) clientLogin(org *Org, form url.Values) *apiClient {
+func clientLogin(r *request, org *Org, form url.Values) *apiClient {
 	for _, c := range r.sim.store.clients {
 		if c.orgID == org.ID && c.mayLogIn(org) && c.answers(form, r.sim) {
 			return c

@@ -49,24 +49,24 @@ const maxContent = 64 << 20
 
 // uploadRoutes need no session: who knows a transfer link may use it.
 func uploadRoutes(add addRoute) {
-	add("PUT", "/transfer/{upload}/{file}", (*request).putFile, latencyWrite)
-	add("GET", "/transfer/{upload}/{file}", (*request).getFile, latencyLegacy)
+	add("PUT", "/transfer/{upload}/{file}", putFile, latencyWrite)
+	add("GET", "/transfer/{upload}/{file}", getFile, latencyLegacy)
 }
 
 // newUpload begins a transfer with a task that ends when the bytes are there.
-func (r *request) newUpload(e Entity, files ...UploadFile) *Upload {
+func newUpload(r *request, e Entity, files ...UploadFile) *Upload {
 	u := &Upload{ID: r.sim.ids.next("transfer"), Entity: e, Files: files}
 	r.sim.store.uploads[u.ID] = u
-	u.Task = r.sim.startTask(r, Work{Op: opUpload, Document: u.ID}, e, []string{e.ID}).ID
+	u.Task = r.sim.tasks.start(r, Work{Op: opUpload, Document: u.ID}, e, []string{e.ID}).ID
 	return u
 }
 
 func (f *UploadFile) done() bool { return f.Size >= 0 && f.Received >= f.Size }
 
 // filesNode shows the files of a transfer with their links, nil when there is nothing to transfer.
-func (r *request) filesNode(id string) *xmltree.Node {
+func filesNode(r *request, id string) *xmltree.Node {
 	u := r.sim.store.uploads[id]
-	if u == nil || !r.sim.busy(u.Entity.ID) && !u.Download {
+	if u == nil || !r.sim.tasks.busy(u.Entity.ID) && !u.Download {
 		return nil
 	}
 	rel := "upload:default"
@@ -81,7 +81,7 @@ func (r *request) filesNode(id string) *xmltree.Node {
 	return n
 }
 
-func (r *request) transfer() (*Upload, *UploadFile, error) {
+func transferFile(r *request) (*Upload, *UploadFile, error) {
 	if u := r.sim.store.uploads[r.vars["upload"]]; u != nil {
 		for i := range u.Files {
 			if u.Files[i].Name == r.vars["file"] {
@@ -93,12 +93,12 @@ func (r *request) transfer() (*Upload, *UploadFile, error) {
 }
 
 // putFile takes a file, or the part of it that Content-Range names. A part may come again; none may be left out.
-func (r *request) putFile() (*response, error) {
-	u, f, err := r.transfer()
+func putFile(r *request) (*response, error) {
+	u, f, err := transferFile(r)
 	if err != nil {
 		return nil, err
 	}
-	if !r.sim.busy(u.Entity.ID) {
+	if !r.sim.tasks.busy(u.Entity.ID) {
 		return nil, badRequest("The transfer of %q has ended.", u.Entity.Name)
 	}
 	from, total := int64(0), r.size
@@ -115,7 +115,7 @@ func (r *request) putFile() (*response, error) {
 	if err := u.describe(); err != nil {
 		return nil, err
 	}
-	r.sim.uploaded(u)
+	finishUpload(r.sim, u)
 	return &response{status: http.StatusOK}, nil
 }
 
@@ -133,8 +133,8 @@ func (f *UploadFile) take(from, total int64, in *request) {
 	f.Received = max(f.Received, end)
 }
 
-// uploaded lets the task of a transfer end when all files are there.
-func (s *Simulator) uploaded(u *Upload) {
+// finishUpload lets the task of a transfer end when all files are there.
+func finishUpload(s *Simulator, u *Upload) {
 	for i := range u.Files {
 		if !u.Files[i].done() {
 			return
@@ -143,12 +143,12 @@ func (s *Simulator) uploaded(u *Upload) {
 	if t := s.store.tasks[u.Task]; t != nil && !t.done() {
 		d := s.profile.scaled(durationImport)
 		t.Due = s.clock.Now().Add(d)
-		s.finishIn(t, d)
+		s.tasks.finishIn(t, d)
 	}
 }
 
 // commitUpload makes what was uploaded usable.
-func (s *Simulator) commitUpload(t *Task) error {
+func commitUpload(s *Simulator, t *Task) error {
 	u := s.store.uploads[t.Work.Document]
 	if u == nil {
 		return gone("transfer", t.Work.Document)
@@ -167,14 +167,14 @@ func (s *Simulator) commitUpload(t *Task) error {
 }
 
 // undoUpload takes back what was promised.
-func (s *Simulator) undoUpload(t *Task) {
-	s.removeMedia(t.Owner.ID)
-	s.removeTemplate(t.Owner.ID)
+func undoUpload(s *Simulator, t *Task) {
+	removeMedia(s, t.Owner.ID)
+	removeTemplate(s, t.Owner.ID)
 }
 
 // getFile is a download.
-func (r *request) getFile() (*response, error) {
-	u, f, err := r.transfer()
+func getFile(r *request) (*response, error) {
+	u, f, err := transferFile(r)
 	if err != nil {
 		return nil, err
 	}

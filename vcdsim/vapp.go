@@ -8,29 +8,29 @@ import (
 )
 
 func vappRoutes(add addRoute) {
-	add("POST", "/api/vdc/{id}/action/composeVApp", (*request).composeVApp, latencyWrite)
-	add("POST", "/api/vdc/{id}/action/instantiateVAppTemplate", (*request).instantiate, latencyWrite)
+	add("POST", "/api/vdc/{id}/action/composeVApp", composeVApp, latencyWrite)
+	add("POST", "/api/vdc/{id}/action/instantiateVAppTemplate", instantiateTemplate, latencyWrite)
 	const vapp = "/api/vApp/vapp-{vapp}"
-	add("GET", vapp, (*request).getVApp, latencyVApp)
-	add("PUT", vapp, (*request).putVApp, latencyWrite)
-	add("DELETE", vapp, (*request).deleteVApp, latencyWrite)
-	add("POST", vapp+"/action/recomposeVApp", (*request).recompose, latencyWrite)
-	add("GET", vapp+"/networkConfigSection", (*request).getNetworks, latencyLegacy)
-	add("PUT", vapp+"/networkConfigSection", (*request).putNetworks, latencyWrite)
-	add("GET", vapp+"/leaseSettingsSection", (*request).getLease, latencyLegacy)
-	add("PUT", vapp+"/leaseSettingsSection", (*request).putLease, latencyWrite)
-	add("GET", vapp+"/productSections", (*request).getVAppProducts, latencyLegacy)
-	add("PUT", vapp+"/productSections", (*request).putVAppProducts, latencyWrite)
-	add("GET", vapp+"/owner", (*request).getVAppOwner, latencyLegacy)
-	add("POST", vapp+"/action/deploy", (*request).deployVApp, latencyWrite)
-	add("POST", vapp+"/action/undeploy", (*request).undeployVApp, latencyWrite)
+	add("GET", vapp, getVApp, latencyVApp)
+	add("PUT", vapp, putVApp, latencyWrite)
+	add("DELETE", vapp, deleteVApp, latencyWrite)
+	add("POST", vapp+"/action/recomposeVApp", recomposeVApp, latencyWrite)
+	add("GET", vapp+"/networkConfigSection", getVAppNetworks, latencyLegacy)
+	add("PUT", vapp+"/networkConfigSection", putVAppNetworks, latencyWrite)
+	add("GET", vapp+"/leaseSettingsSection", getLease, latencyLegacy)
+	add("PUT", vapp+"/leaseSettingsSection", putLease, latencyWrite)
+	add("GET", vapp+"/productSections", getVAppProducts, latencyLegacy)
+	add("PUT", vapp+"/productSections", putVAppProducts, latencyWrite)
+	add("GET", vapp+"/owner", getVAppOwner, latencyLegacy)
+	add("POST", vapp+"/action/deploy", deployVApp, latencyWrite)
+	add("POST", vapp+"/action/undeploy", undeployVApp, latencyWrite)
 	for _, action := range []string{"powerOn", "powerOff", "shutdown", "reboot", "reset", "suspend"} {
-		add("POST", vapp+"/power/action/"+action, func(r *request) (*response, error) { return r.powerVApp(action) }, latencyWrite)
+		add("POST", vapp+"/power/action/"+action, func(r *request) (*response, error) { return powerVApp(r, action) }, latencyWrite)
 	}
 }
 
 // vappByID finds a vApp the caller may see.
-func (r *request) vappByID(id string) (*VApp, error) {
+func vappByID(r *request, id string) (*VApp, error) {
 	v := r.sim.store.vapps[id]
 	if v == nil || !r.sees(v.OrgID) {
 		return nil, forbidden("VAPP_VIEW", id)
@@ -38,20 +38,20 @@ func (r *request) vappByID(id string) (*VApp, error) {
 	return v, nil
 }
 
-func (r *request) ownVApp() (*VApp, error) { return r.vappByID(r.vars["vapp"]) }
+func ownVApp(r *request) (*VApp, error) { return vappByID(r, r.vars["vapp"]) }
 
 // idleVApp finds the vApp in the path for a write.
-func (r *request) idleVApp() (*VApp, error) {
-	v, err := r.ownVApp()
+func idleVApp(r *request) (*VApp, error) {
+	v, err := ownVApp(r)
 	if err != nil {
 		return nil, err
 	}
-	return v, r.sim.vappFree(v)
+	return v, r.sim.vapps.free(v)
 }
 
 // vappToChange finds the vApp in the path for a write, and what it is to become.
-func (r *request) vappToChange() (*VApp, *xmltree.Node, error) {
-	v, err := r.idleVApp()
+func vappToChange(r *request) (*VApp, *xmltree.Node, error) {
+	v, err := idleVApp(r)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -59,13 +59,13 @@ func (r *request) vappToChange() (*VApp, *xmltree.Node, error) {
 	return v, tree, err
 }
 
-func (r *request) composeVApp() (*response, error) { return r.create(opCompose) }
+func composeVApp(r *request) (*response, error) { return createVApp(r, opCompose) }
 
-func (r *request) instantiate() (*response, error) { return r.create(opInstantiate) }
+func instantiateTemplate(r *request) (*response, error) { return createVApp(r, opInstantiate) }
 
-// create makes a vApp: 201 with the vApp, which has the task in it.
-func (r *request) create(op string) (*response, error) {
-	org, vdc, err := r.ownVDC()
+// createVApp makes a vApp: 201 with the vApp, which has the task in it.
+func createVApp(r *request, op string) (*response, error) {
+	org, vdc, err := ownVDC(r)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (r *request) create(op string) (*response, error) {
 	if err := vdc.mayUse(); err != nil {
 		return nil, err
 	}
-	v, err := r.newVApp(org, vdc, tree)
+	v, err := newVApp(r, org, vdc, tree)
 	if err != nil {
 		return nil, err
 	}
@@ -84,25 +84,25 @@ func (r *request) create(op string) (*response, error) {
 	if op == opInstantiate {
 		items = xmltree.New("", xmltree.New("SourcedItem", tree.Children))
 	}
-	vms, err := r.newVMs(vdc, v, items)
+	vms, err := newVMs(r, vdc, v, items)
 	if err != nil {
 		return nil, err
 	}
 	r.sim.store.vapps[v.ID] = v
-	ids := r.addVMs(vms)
+	ids := addVMs(r, vms)
 	if op == opCompose && len(ids) > 0 {
 		op = opComposeVMs
 	}
 	w := Work{Op: op, VApp: v.ID, VMs: ids, PowerOn: tree.Attr("powerOn") == "true"}
-	r.sim.startTask(r, w, v.entity(), r.sim.vappLocks(v))
-	return r.createdVApp(v), nil
+	r.sim.tasks.start(r, w, v.entity(), r.sim.vapps.locks(v))
+	return createdVApp(r, v), nil
 }
 
-func (r *request) createdVApp(v *VApp) *response {
-	return &response{status: http.StatusCreated, xml: r.vappNode(v), header: map[string]string{"Location": r.href("vapp", v.ID)}}
+func createdVApp(r *request, v *VApp) *response {
+	return &response{status: http.StatusCreated, xml: vappNode(r, v), header: map[string]string{"Location": r.href("vapp", v.ID)}}
 }
 
-func (r *request) addVMs(vms []*VM) []string {
+func addVMs(r *request, vms []*VM) []string {
 	var out []string
 	for _, vm := range vms {
 		r.sim.store.addVM(vm)
@@ -111,29 +111,29 @@ func (r *request) addVMs(vms []*VM) []string {
 	return out
 }
 
-func (r *request) getVApp() (*response, error) {
-	v, err := r.ownVApp()
+func getVApp(r *request) (*response, error) {
+	v, err := ownVApp(r)
 	if err != nil {
 		return nil, err
 	}
-	return xmlOK(r.vappNode(v)), nil
+	return xmlOK(vappNode(r, v)), nil
 }
 
 // putVApp changes name and description.
-func (r *request) putVApp() (*response, error) {
-	v, tree, err := r.vappToChange()
+func putVApp(r *request) (*response, error) {
+	v, tree, err := vappToChange(r)
 	if err != nil {
 		return nil, err
 	}
 	w := Work{Op: opUpdateVApp, VApp: v.ID}
-	if err := r.readName(v, tree, &w); err != nil {
+	if err := readVAppName(r, v, tree, &w); err != nil {
 		return nil, err
 	}
-	return r.accepted(r.sim.startTask(r, w, v.entity(), []string{v.ID})), nil
+	return r.accepted(r.sim.tasks.start(r, w, v.entity(), []string{v.ID})), nil
 }
 
-// readName reads a new name and description.
-func (r *request) readName(v *VApp, tree *xmltree.Node, w *Work) error {
+// readVAppName reads a new name and description.
+func readVAppName(r *request, v *VApp, tree *xmltree.Node, w *Work) error {
 	if name := tree.Attr("name"); name != "" && name != v.Name {
 		for _, other := range r.sim.store.vapps {
 			if other.VDCID == v.VDCID && other.Name == name {
@@ -149,52 +149,52 @@ func (r *request) readName(v *VApp, tree *xmltree.Node, w *Work) error {
 	return nil
 }
 
-// recompose adds and removes VMs and networks and changes name and description.
-func (r *request) recompose() (*response, error) {
-	v, tree, err := r.vappToChange()
+// recomposeVApp adds and removes VMs and networks and changes name and description.
+func recomposeVApp(r *request) (*response, error) {
+	v, tree, err := vappToChange(r)
 	if err != nil {
 		return nil, err
 	}
-	vdc, err := r.vdcOf(v.VDCID)
+	vdc, err := vdcByID(r, v.VDCID)
 	if err != nil {
 		return nil, err
 	}
 	w := Work{Op: opRecompose, VApp: v.ID, PowerOn: tree.Attr("powerOn") == "true"}
-	if err := r.readName(v, tree, &w); err != nil {
+	if err := readVAppName(r, v, tree, &w); err != nil {
 		return nil, err
 	}
-	if w.Networks, err = r.readNetworks(vdc, tree.At("InstantiationParams", "NetworkConfigSection"), v.Networks); err != nil {
+	if w.Networks, err = readNetworks(r, vdc, tree.At("InstantiationParams", "NetworkConfigSection"), v.Networks); err != nil {
 		return nil, err
 	}
 	// The NICs of new VMs may be on networks that the same request brings.
 	planned := *v
 	planned.Networks = append(append([]VAppNetwork{}, v.Networks...), w.Networks...)
-	vms, err := r.newVMs(vdc, &planned, tree)
+	vms, err := newVMs(r, vdc, &planned, tree)
 	if err != nil {
 		return nil, err
 	}
-	if w.Remove, err = r.readDeletes(v, tree); err != nil {
+	if w.Remove, err = readDeletes(r, v, tree); err != nil {
 		return nil, err
 	}
-	w.VMs = r.addVMs(vms)
+	w.VMs = addVMs(r, vms)
 	locks := append(append([]string{v.ID}, w.VMs...), w.Remove...)
 	if len(w.VMs) == 0 {
 		w.Op = opUpdateVApp
 	}
-	return r.accepted(r.sim.startTask(r, w, v.entity(), locks)), nil
+	return r.accepted(r.sim.tasks.start(r, w, v.entity(), locks)), nil
 }
 
-func (r *request) readDeletes(v *VApp, tree *xmltree.Node) ([]string, error) {
+func readDeletes(r *request, v *VApp, tree *xmltree.Node) ([]string, error) {
 	var out []string
 	for _, d := range tree.All("DeleteItem") {
-		vm, err := r.vmByID(bare(d.Attr("href")))
+		vm, err := vmByID(r, bare(d.Attr("href")))
 		if err != nil {
 			return nil, err
 		}
 		if vm.VAppID != v.ID {
 			return nil, forbidden("VAPP_VM_DELETE", vm.ID)
 		}
-		if err := r.deletable(vm); err != nil {
+		if err := deletable(r, vm); err != nil {
 			return nil, err
 		}
 		out = append(out, vm.ID)
@@ -202,8 +202,8 @@ func (r *request) readDeletes(v *VApp, tree *xmltree.Node) ([]string, error) {
 	return out, nil
 }
 
-func (r *request) deleteVApp() (*response, error) {
-	v, err := r.idleVApp()
+func deleteVApp(r *request) (*response, error) {
+	v, err := idleVApp(r)
 	if err != nil {
 		return nil, err
 	}
@@ -211,46 +211,46 @@ func (r *request) deleteVApp() (*response, error) {
 		return nil, badRequest("The requested operation could not be executed on vApp %q. Stop the vApp and try again.", v.Name)
 	}
 	for _, vm := range r.sim.store.vmsOf(v.ID) {
-		if err := r.noDisks(vm); err != nil {
+		if err := noDisks(r, vm); err != nil {
 			return nil, err
 		}
 	}
-	return r.accepted(r.sim.startTask(r, Work{Op: opDeleteVApp, VApp: v.ID}, v.entity(), r.sim.vappLocks(v))), nil
+	return r.accepted(r.sim.tasks.start(r, Work{Op: opDeleteVApp, VApp: v.ID}, v.entity(), r.sim.vapps.locks(v))), nil
 }
 
-func (r *request) getNetworks() (*response, error) {
-	v, err := r.ownVApp()
+func getVAppNetworks(r *request) (*response, error) {
+	v, err := ownVApp(r)
 	if err != nil {
 		return nil, err
 	}
-	return xmlOK(r.networkConfigSection(v, true)), nil
+	return xmlOK(networkConfigSection(r, v, true)), nil
 }
 
-// putNetworks replaces the networks of a vApp.
-func (r *request) putNetworks() (*response, error) {
-	v, tree, err := r.vappToChange()
+// putVAppNetworks replaces the networks of a vApp.
+func putVAppNetworks(r *request) (*response, error) {
+	v, tree, err := vappToChange(r)
 	if err != nil {
 		return nil, err
 	}
-	vdc, err := r.vdcOf(v.VDCID)
+	vdc, err := vdcByID(r, v.VDCID)
 	if err != nil {
 		return nil, err
 	}
-	networks, err := r.readNetworks(vdc, tree, v.Networks)
+	networks, err := readNetworks(r, vdc, tree, v.Networks)
 	if err != nil {
 		return nil, err
 	}
 	after := *v
 	after.Networks = networks
-	if err := r.removable(v, &after); err != nil {
+	if err := removableNetworks(r, v, &after); err != nil {
 		return nil, err
 	}
 	w := Work{Op: opNetworks, VApp: v.ID, Networks: networks, Replace: true}
-	return r.accepted(r.sim.startTask(r, w, v.entity(), []string{v.ID})), nil
+	return r.accepted(r.sim.tasks.start(r, w, v.entity(), []string{v.ID})), nil
 }
 
-// removable refuses to take a network away from a vApp that runs or, if that is assumed, from NICs.
-func (r *request) removable(v, after *VApp) error {
+// removableNetworks refuses to take a network away from a vApp that runs or, if that is assumed, from NICs.
+func removableNetworks(r *request, v, after *VApp) error {
 	for _, n := range v.Networks {
 		if after.network(n.Name) != nil {
 			continue
@@ -276,20 +276,20 @@ func (s *store) userOf(v *VApp, network string) *VM {
 	return nil
 }
 
-func (r *request) getLease() (*response, error) {
-	v, err := r.ownVApp()
+func getLease(r *request) (*response, error) {
+	v, err := ownVApp(r)
 	if err != nil {
 		return nil, err
 	}
-	return xmlOK(r.leaseSection(v, true)), nil
+	return xmlOK(leaseSection(r, v, true)), nil
 }
 
-func (r *request) putLease() (*response, error) {
-	v, err := r.ownVApp()
+func putLease(r *request) (*response, error) {
+	v, err := ownVApp(r)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.busyCheck(v.ID); err != nil {
+	if err := r.sim.tasks.busyCheck(v.ID); err != nil {
 		return nil, err
 	}
 	tree, err := r.tree()
@@ -297,22 +297,22 @@ func (r *request) putLease() (*response, error) {
 		return nil, err
 	}
 	lease := readLease(tree, v.Lease, r.sim.store.org(v.OrgID))
-	return r.accepted(r.sim.startTask(r, Work{Op: opLease, VApp: v.ID, Lease: &lease}, v.entity(), []string{v.ID})), nil
+	return r.accepted(r.sim.tasks.start(r, Work{Op: opLease, VApp: v.ID, Lease: &lease}, v.entity(), []string{v.ID})), nil
 }
 
-func (r *request) getVAppOwner() (*response, error) {
-	v, err := r.ownVApp()
+func getVAppOwner(r *request) (*response, error) {
+	v, err := ownVApp(r)
 	if err != nil {
 		return nil, err
 	}
 	n := xmltree.New("Owner", namespaces(), xmltree.A("href", r.href("vapp", v.ID)+"/owner"), xmltree.A("type", mime("owner")))
-	n.Add(r.ownerNode(v.OwnerID, r.userName(v)).Children)
+	n.Add(ownerNode(r, v.OwnerID, userName(r, v)).Children)
 	return xmlOK(n), nil
 }
 
 // powerVApp does to all VMs of a vApp what powerVM does to one.
-func (r *request) powerVApp(action string) (*response, error) {
-	v, err := r.idleVApp()
+func powerVApp(r *request, action string) (*response, error) {
+	v, err := idleVApp(r)
 	if err != nil {
 		return nil, err
 	}
@@ -323,43 +323,43 @@ func (r *request) powerVApp(action string) (*response, error) {
 			w.VMs = append(w.VMs, vm.ID)
 		}
 	}
-	if err := r.mayStart(v.VDCID, w); err != nil {
+	if err := mayStart(r, v.VDCID, w); err != nil {
 		return nil, err
 	}
 	if action != "powerOn" && !r.sim.store.deployed(v) {
 		return nil, badRequest("The requested operation could not be executed since vApp %q is not running.", v.Name)
 	}
-	return r.accepted(r.sim.startTask(r, w, v.entity(), r.sim.vappLocks(v))), nil
+	return r.accepted(r.sim.tasks.start(r, w, v.entity(), r.sim.vapps.locks(v))), nil
 }
 
-func (r *request) deployVApp() (*response, error) {
-	v, err := r.idleVApp()
+func deployVApp(r *request) (*response, error) {
+	v, err := idleVApp(r)
 	if err != nil {
 		return nil, err
 	}
-	w, err := r.deployWork()
+	w, err := deployWork(r)
 	if err != nil {
 		return nil, err
 	}
-	w.VApp, w.VMs = v.ID, r.sim.vmIDs(v)
-	if err := r.mayStart(v.VDCID, w); err != nil {
+	w.VApp, w.VMs = v.ID, r.sim.vapps.vmIDs(v)
+	if err := mayStart(r, v.VDCID, w); err != nil {
 		return nil, err
 	}
-	return r.accepted(r.sim.startTask(r, w, v.entity(), r.sim.vappLocks(v))), nil
+	return r.accepted(r.sim.tasks.start(r, w, v.entity(), r.sim.vapps.locks(v))), nil
 }
 
-func (r *request) undeployVApp() (*response, error) {
-	v, err := r.idleVApp()
+func undeployVApp(r *request) (*response, error) {
+	v, err := idleVApp(r)
 	if err != nil {
 		return nil, err
 	}
-	w, err := r.undeployWork()
+	w, err := undeployWork(r)
 	if err != nil {
 		return nil, err
 	}
 	if !r.sim.store.deployed(v) {
 		return nil, badRequest("The requested operation could not be executed since vApp %q is not running.", v.Name)
 	}
-	w.VApp, w.VMs = v.ID, r.sim.vmIDs(v)
-	return r.accepted(r.sim.startTask(r, w, v.entity(), r.sim.vappLocks(v))), nil
+	w.VApp, w.VMs = v.ID, r.sim.vapps.vmIDs(v)
+	return r.accepted(r.sim.tasks.start(r, w, v.entity(), r.sim.vapps.locks(v))), nil
 }

@@ -16,7 +16,7 @@ type VAppDHCP struct {
 }
 
 // readNetworks reads a NetworkConfigSection. Networks that are known, by their link or their name, keep their id.
-func (r *request) readNetworks(vdc *VDC, section *xmltree.Node, have []VAppNetwork) ([]VAppNetwork, error) {
+func readNetworks(r *request, vdc *VDC, section *xmltree.Node, have []VAppNetwork) ([]VAppNetwork, error) {
 	var out []VAppNetwork
 	for _, c := range section.All("NetworkConfig") {
 		name := c.Attr("networkName")
@@ -24,13 +24,13 @@ func (r *request) readNetworks(vdc *VDC, section *xmltree.Node, have []VAppNetwo
 			continue
 		}
 		n := VAppNetwork{
-			ID: r.networkID(c, have), Name: name, Description: c.Str("Description"), FenceMode: c.Str("Configuration", "FenceMode"),
+			ID: vappNetworkID(r, c, have), Name: name, Description: c.Str("Description"), FenceMode: c.Str("Configuration", "FenceMode"),
 			Retain: c.At("Configuration").Bool("RetainNetInfoAcrossDeployments"),
 		}
 		if slices.ContainsFunc(out, func(o VAppNetwork) bool { return o.Name == name }) {
 			return nil, duplicateName(name)
 		}
-		if err := r.readConfiguration(vdc, c.At("Configuration"), &n); err != nil {
+		if err := readConfiguration(r, vdc, c.At("Configuration"), &n); err != nil {
 			return nil, err
 		}
 		out = append(out, n)
@@ -38,8 +38,8 @@ func (r *request) readNetworks(vdc *VDC, section *xmltree.Node, have []VAppNetwo
 	return out, nil
 }
 
-// networkID is the id of the known network that a configuration means, or a new one.
-func (r *request) networkID(c *xmltree.Node, have []VAppNetwork) string {
+// vappNetworkID is the id of the known network that a configuration means, or a new one.
+func vappNetworkID(r *request, c *xmltree.Node, have []VAppNetwork) string {
 	for _, link := range c.All("Link") {
 		id := bare(link.Attr("href"))
 		if slices.ContainsFunc(have, func(h VAppNetwork) bool { return h.ID == id }) {
@@ -52,7 +52,7 @@ func (r *request) networkID(c *xmltree.Node, have []VAppNetwork) string {
 	return r.sim.ids.next("vappNetwork")
 }
 
-func (r *request) readConfiguration(vdc *VDC, c *xmltree.Node, n *VAppNetwork) error {
+func readConfiguration(r *request, vdc *VDC, c *xmltree.Node, n *VAppNetwork) error {
 	if n.FenceMode == "" {
 		return badRequest("Bad request - the network configuration of %q has no FenceMode.", n.Name)
 	}
@@ -135,24 +135,24 @@ func readRange(n *xmltree.Node) (Range, bool) {
 	return Range{from, to}, err1 == nil && err2 == nil
 }
 
-// deleteNetwork takes the network of a vApp away.
-func (r *request) deleteNetwork() (*response, error) {
+// deleteVAppNetwork takes the network of a vApp away.
+func deleteVAppNetwork(r *request) (*response, error) {
 	id := bare(r.vars["id"])
 	for _, v := range r.sim.store.vapps {
 		i := slices.IndexFunc(v.Networks, func(n VAppNetwork) bool { return n.ID == id })
 		if i < 0 || !r.sees(v.OrgID) {
 			continue
 		}
-		if err := r.sim.busyCheck(v.ID); err != nil {
+		if err := r.sim.tasks.busyCheck(v.ID); err != nil {
 			return nil, err
 		}
 		after := *v
 		after.Networks = slices.Delete(slices.Clone(v.Networks), i, i+1)
-		if err := r.removable(v, &after); err != nil {
+		if err := removableNetworks(r, v, &after); err != nil {
 			return nil, err
 		}
 		w := Work{Op: opNetworks, VApp: v.ID, Networks: after.Networks, Replace: true}
-		return r.accepted(r.sim.startTask(r, w, v.entity(), []string{v.ID})), nil
+		return r.accepted(r.sim.tasks.start(r, w, v.entity(), []string{v.ID})), nil
 	}
 	return nil, forbidden("VAPP_NETWORK_DELETE", id)
 }

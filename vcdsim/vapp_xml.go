@@ -5,7 +5,7 @@ import (
 )
 
 // vappLinks are the actions a vApp offers in its state.
-func (r *request) vappLinks(v *VApp) []*xmltree.Node {
+func vappLinks(r *request, v *VApp) []*xmltree.Node {
 	path := "/api/vApp/vapp-" + v.ID
 	var out []*xmltree.Node
 	add := func(rel, suffix, kind string) {
@@ -47,14 +47,14 @@ func (r *request) vappLinks(v *VApp) []*xmltree.Node {
 	return out
 }
 
-func (r *request) vappNode(v *VApp) *xmltree.Node {
+func vappNode(r *request, v *VApp) *xmltree.Node {
 	A, T := xmltree.A, xmltree.T
 	n := r.entity("VApp", "vapp", v.ID, v.Name,
 		A("ovfDescriptorUploaded", true), A("deployed", r.sim.store.deployed(v)), A("status", int(r.sim.store.status(v))))
-	n.Add(r.vappLinks(v))
+	n.Add(vappLinks(r, v))
 	n.Add([]*xmltree.Node{
-		T("Description", v.Description), r.tasksNode(v.ID), r.leaseSection(v, false), r.startupSection(v), r.networkSection(v), productSection(v.Properties),
-		r.networkConfigSection(v, false), T("DateCreated", v.Created), r.ownerNode(v.OwnerID, r.userName(v)), T("InMaintenanceMode", false),
+		T("Description", v.Description), tasksNode(r, v.ID), leaseSection(r, v, false), startupSection(r, v), networkSection(r, v), productSection(v.Properties),
+		networkConfigSection(r, v, false), T("DateCreated", v.Created), ownerNode(r, v.OwnerID, userName(r, v)), T("InMaintenanceMode", false),
 	})
 	vms := r.sim.store.vmsOf(v.ID)
 	if len(vms) == 0 {
@@ -62,13 +62,13 @@ func (r *request) vappNode(v *VApp) *xmltree.Node {
 	}
 	children := xmltree.New("Children")
 	for _, vm := range vms {
-		children.Add(r.vmNode(vm, false))
+		children.Add(vmNode(r, vm, false))
 	}
 	n.Add(children)
 	return n
 }
 
-func (r *request) leaseSection(v *VApp, root bool) *xmltree.Node {
+func leaseSection(r *request, v *VApp, root bool) *xmltree.Node {
 	href := r.href("vapp", v.ID) + "/leaseSettingsSection/"
 	n := xmltree.New("LeaseSettingsSection")
 	if root {
@@ -89,7 +89,7 @@ func (r *request) leaseSection(v *VApp, root bool) *xmltree.Node {
 	return n
 }
 
-func (r *request) startupSection(v *VApp) *xmltree.Node {
+func startupSection(r *request, v *VApp) *xmltree.Node {
 	vms := r.sim.store.vmsOf(v.ID)
 	if len(vms) == 0 {
 		return nil
@@ -105,7 +105,7 @@ func (r *request) startupSection(v *VApp) *xmltree.Node {
 	return n
 }
 
-func (r *request) networkSection(v *VApp) *xmltree.Node {
+func networkSection(r *request, v *VApp) *xmltree.Node {
 	n := xmltree.New("ovf:NetworkSection", xmltree.A("xmlns:vcloud", namespaces()[0].Value),
 		xmltree.A(vcloudPrefix+"href", r.href("vapp", v.ID)+"/networkSection/"), xmltree.A(vcloudPrefix+"type", mime("networkSection")),
 		xmltree.T("ovf:Info", "The list of logical networks"))
@@ -115,7 +115,7 @@ func (r *request) networkSection(v *VApp) *xmltree.Node {
 	return n
 }
 
-func (r *request) networkConfigSection(v *VApp, root bool) *xmltree.Node {
+func networkConfigSection(r *request, v *VApp, root bool) *xmltree.Node {
 	A, T := xmltree.A, xmltree.T
 	href := r.href("vapp", v.ID) + "/networkConfigSection/"
 	n := xmltree.New("NetworkConfigSection")
@@ -130,12 +130,12 @@ func (r *request) networkConfigSection(v *VApp, root bool) *xmltree.Node {
 	for _, net := range v.Networks {
 		n.Add(xmltree.New("NetworkConfig", A("networkName", net.Name),
 			r.link("repair", "/api/admin/network/"+net.ID+"/action/reset", ""), r.link("down", "/api/network/"+net.ID, mime("vAppNetwork")),
-			T("Description", net.Description), r.vappNetworkConfiguration(net), T("IsDeployed", r.sim.store.deployed(v))))
+			T("Description", net.Description), vappNetworkConfiguration(r, net), T("IsDeployed", r.sim.store.deployed(v))))
 	}
 	return n
 }
 
-func (r *request) vappNetworkConfiguration(net VAppNetwork) *xmltree.Node {
+func vappNetworkConfiguration(r *request, net VAppNetwork) *xmltree.Node {
 	n := xmltree.New("Configuration")
 	_, _, parent := r.sim.store.network(net.ParentID)
 	switch {

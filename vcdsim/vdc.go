@@ -5,16 +5,16 @@ import (
 )
 
 func vdcRoutes(add addRoute) {
-	add("GET", "/api/vdc/{id}", (*request).getVDC, latencyVDC)
-	add("GET", "/api/vdc/{id}/hwv/{version}", (*request).getHardwareVersion, latencyLegacy)
-	add("GET", "/api/vdcStorageProfile/{id}", (*request).getStorageProfile, latencyLegacy)
-	add("GET", "/cloudapi/1.0.0/vdcs", (*request).listVDCs, latencyCloudAPI)
-	add("GET", "/cloudapi/1.0.0/vdcs/{id}", (*request).getVDCJSON, latencyCloudAPI)
-	add("GET", "/cloudapi/1.0.0/vdcs/{id}/capabilities", (*request).getCapabilities, latencyCloudAPI)
+	add("GET", "/api/vdc/{id}", getVDC, latencyVDC)
+	add("GET", "/api/vdc/{id}/hwv/{version}", getHardwareVersion, latencyLegacy)
+	add("GET", "/api/vdcStorageProfile/{id}", getStorageProfile, latencyLegacy)
+	add("GET", "/cloudapi/1.0.0/vdcs", listVDCs, latencyCloudAPI)
+	add("GET", "/cloudapi/1.0.0/vdcs/{id}", getVDCJSON, latencyCloudAPI)
+	add("GET", "/cloudapi/1.0.0/vdcs/{id}/capabilities", getCapabilities, latencyCloudAPI)
 }
 
 // ownVDC finds the VDC in the path.
-func (r *request) ownVDC() (*Org, *VDC, error) {
+func ownVDC(r *request) (*Org, *VDC, error) {
 	org, v := r.sim.store.vdc(bare(r.vars["id"]))
 	if v == nil || !r.sees(org.ID) {
 		return nil, nil, forbidden("VDC_VIEW", r.vars["id"])
@@ -22,8 +22,8 @@ func (r *request) ownVDC() (*Org, *VDC, error) {
 	return org, v, nil
 }
 
-// vdcOf finds the VDC an entity is in.
-func (r *request) vdcOf(id string) (*VDC, error) {
+// vdcByID finds the VDC an entity is in.
+func vdcByID(r *request, id string) (*VDC, error) {
 	_, v := r.sim.store.vdc(id)
 	if v == nil {
 		return nil, forbidden("VDC_VIEW", id)
@@ -49,19 +49,19 @@ var vdcActions = [][2]string{
 	{"/action/instantiateVmFromTemplate", "instantiateVmTemplateParams"},
 }
 
-func (r *request) getVDC() (*response, error) {
-	org, v, err := r.ownVDC()
+func getVDC(r *request) (*response, error) {
+	org, v, err := ownVDC(r)
 	if err != nil {
 		return nil, err
 	}
 	n := r.entity("Vdc", "vdc", v.ID, v.Name, xmltree.A("status", 1))
 	n.Add(r.link("up", "/api/org/"+org.ID, mime("org")))
-	r.vdcContent(n, org, v)
+	vdcContent(r, n, org, v)
 	return xmlOK(n), nil
 }
 
 // vdcContent is what a VDC shows to everybody.
-func (r *request) vdcContent(n *xmltree.Node, org *Org, v *VDC) {
+func vdcContent(r *request, n *xmltree.Node, org *Org, v *VDC) {
 	path := "/api/vdc/" + v.ID
 	n.Add(r.link("down", path+"/metadata", mime("metadata")))
 	for _, a := range vdcActions {
@@ -73,18 +73,18 @@ func (r *request) vdcContent(n *xmltree.Node, org *Org, v *VDC) {
 		r.link("orgVdcNetworks", "/api/admin/vdc/"+v.ID+"/networks", "application/vnd.vmware.vcloud.query.records+xml"),
 		r.link("down", path+"/vmAffinityRules/", mime("vmaffinityrules")),
 		r.link("add", path+"/vmAffinityRules/", mime("vmaffinityrule")),
-		xmltree.T("Description", v.Description), r.tasksNode(v.ID), xmltree.T("AllocationModel", orElse(v.AllocationModel, allocationFlex)),
+		xmltree.T("Description", v.Description), tasksNode(r, v.ID), xmltree.T("AllocationModel", orElse(v.AllocationModel, allocationFlex)),
 		v.Compute.node(),
-		r.resourceEntities(org, v), r.availableNetworks(org, v), r.hardwareVersions(v.ID),
+		resourceEntities(r, org, v), availableNetworks(r, org, v), hardwareVersions(r, v.ID),
 		xmltree.T("NicQuota", 0), xmltree.T("NetworkQuota", v.Compute.networks()), xmltree.T("UsedNetworkCount", len(v.Networks)),
-		xmltree.T("VmQuota", v.VMQuota), xmltree.T("IsEnabled", !v.Disabled), r.storageProfiles(v, n.Name == "AdminVdc"), xmltree.T("VCpuInMhz2", v.Compute.speed()),
+		xmltree.T("VmQuota", v.VMQuota), xmltree.T("IsEnabled", !v.Disabled), storageProfiles(r, v, n.Name == "AdminVdc"), xmltree.T("VCpuInMhz2", v.Compute.speed()),
 	})
 	if p := r.sim.store.policy(r.sim.store.defaultSizing(v)); p != nil {
-		n.Add(r.policyRef("DefaultComputePolicy", p))
+		n.Add(policyRef(r, "DefaultComputePolicy", p))
 	}
 }
 
-func (r *request) resourceEntities(org *Org, v *VDC) *xmltree.Node {
+func resourceEntities(r *request, org *Org, v *VDC) *xmltree.Node {
 	n := xmltree.New("ResourceEntities")
 	add := func(kind, id, name string) {
 		n.Add(xmltree.New("ResourceEntity", xmltree.A("href", r.href(kind, id)), xmltree.A("id", URN(kind, id)),
@@ -112,7 +112,7 @@ func (r *request) resourceEntities(org *Org, v *VDC) *xmltree.Node {
 }
 
 // availableNetworks are a VDC's own networks and those of the group it is in.
-func (r *request) availableNetworks(org *Org, v *VDC) *xmltree.Node {
+func availableNetworks(r *request, org *Org, v *VDC) *xmltree.Node {
 	n := xmltree.New("AvailableNetworks")
 	for i := range org.VDCs {
 		in := &org.VDCs[i]
@@ -127,7 +127,7 @@ func (r *request) availableNetworks(org *Org, v *VDC) *xmltree.Node {
 }
 
 // storageProfiles refers to the storage profiles of a VDC; the provider, who looks at an AdminVdc, is led to what it can change.
-func (r *request) storageProfiles(v *VDC, admin bool) *xmltree.Node {
+func storageProfiles(r *request, v *VDC, admin bool) *xmltree.Node {
 	n := xmltree.New("VdcStorageProfiles")
 	for _, p := range v.StorageProfiles {
 		if admin && r.session.provider() {
@@ -140,7 +140,7 @@ func (r *request) storageProfiles(v *VDC, admin bool) *xmltree.Node {
 	return n
 }
 
-func (r *request) getStorageProfile() (*response, error) {
+func getStorageProfile(r *request) (*response, error) {
 	org, vdc, p := r.sim.store.profile(bare(r.vars["id"]))
 	if p == nil || !r.sees(org.ID) {
 		return nil, forbidden("VDC_STORAGE_PROFILE_VIEW", r.vars["id"])
@@ -149,12 +149,12 @@ func (r *request) getStorageProfile() (*response, error) {
 	n.Add([]*xmltree.Node{
 		r.link("up", "/api/vdc/"+vdc.ID, mime("vdc")), r.link("down", "/api/vdcStorageProfile/"+p.ID+"/metadata", mime("metadata")),
 	})
-	r.profileContent(n, p)
+	profileContent(r, n, p)
 	return xmlOK(n), nil
 }
 
 // profileContent is what a storage profile shows to everybody.
-func (r *request) profileContent(n *xmltree.Node, p *StorageProfile) {
+func profileContent(r *request, n *xmltree.Node, p *StorageProfile) {
 	n.Add([]*xmltree.Node{
 		xmltree.T("Enabled", !p.Disabled), xmltree.T("Units", "MB"), xmltree.T("Limit", p.LimitMiB), xmltree.T("Default", p.Default),
 		xmltree.New("IopsSettings", xmltree.T("Enabled", false), xmltree.T("DiskIopsMax", 0), xmltree.T("DiskIopsDefault", 0),
@@ -181,34 +181,34 @@ func (s *store) storageUsed(profileID string) int64 {
 	return sum
 }
 
-func (r *request) vdcJSON(org *Org, v *VDC) map[string]any {
+func vdcJSON(r *request, org *Org, v *VDC) map[string]any {
 	return map[string]any{
 		"id": URN("vdc", v.ID), "name": v.Name, "description": v.Description, "org": jsonRef("org", org.ID, org.Name),
 		"allocationType": "FLEX", "maxComputePolicy": nil,
 	}
 }
 
-func (r *request) listVDCs() (*response, error) {
+func listVDCs(r *request) (*response, error) {
 	var out []any
-	for _, o := range r.orgs() {
+	for _, o := range visibleOrgs(r) {
 		for v := range o.VDCs {
-			out = append(out, r.vdcJSON(o, &o.VDCs[v]))
+			out = append(out, vdcJSON(r, o, &o.VDCs[v]))
 		}
 	}
 	return r.page(out)
 }
 
-func (r *request) getVDCJSON() (*response, error) {
-	org, v, err := r.ownVDC()
+func getVDCJSON(r *request) (*response, error) {
+	org, v, err := ownVDC(r)
 	if err != nil {
 		return nil, err
 	}
-	return jsonOK(r.vdcJSON(org, v)), nil
+	return jsonOK(vdcJSON(r, org, v)), nil
 }
 
-func (r *request) getCapabilities() (*response, error) {
-	_, _, err := r.ownVDC()
-	if _, _, asGroup := r.ownGroup(); err != nil && asGroup != nil {
+func getCapabilities(r *request) (*response, error) {
+	_, _, err := ownVDC(r)
+	if _, _, asGroup := ownVDCGroup(r); err != nil && asGroup != nil {
 		return nil, err
 	}
 	return r.page([]any{

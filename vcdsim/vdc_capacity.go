@@ -27,9 +27,9 @@ const (
 )
 
 func vdcCapacityRoutes(add addRoute) {
-	add("GET", "/api/admin/vdcStorageProfile/{id}", (*request).getAdminProfile, latencyLegacy)
-	add("PUT", "/api/admin/vdcStorageProfile/{id}", (*request).putAdminProfile, latencyWrite)
-	add("POST", "/api/admin/vdc/{id}/vdcStorageProfiles", (*request).changeProfiles, latencyWrite)
+	add("GET", "/api/admin/vdcStorageProfile/{id}", getAdminProfile, latencyLegacy)
+	add("PUT", "/api/admin/vdcStorageProfile/{id}", putAdminProfile, latencyWrite)
+	add("POST", "/api/admin/vdc/{id}/vdcStorageProfiles", changeProfiles, latencyWrite)
 }
 
 func (c *Compute) speed() int64 {
@@ -109,8 +109,8 @@ func (v *VDC) mayUse() error {
 }
 
 // mayStart refuses to start something in a VDC that is disabled.
-func (r *request) mayStart(vdcID string, w Work) error {
-	v, err := r.vdcOf(vdcID)
+func mayStart(r *request, vdcID string, w Work) error {
+	v, err := vdcByID(r, vdcID)
 	if err != nil || w.Op != opDeploy || w.Power != PoweredOn {
 		return err
 	}
@@ -127,7 +127,7 @@ func (c *Compute) node() *xmltree.Node {
 }
 
 // resourcePools are the resource pools of a VDC, which its provider sees.
-func (r *request) resourcePools(v *VDC) *xmltree.Node {
+func resourcePools(r *request, v *VDC) *xmltree.Node {
 	if !r.session.provider() {
 		return nil
 	}
@@ -138,12 +138,12 @@ func (r *request) resourcePools(v *VDC) *xmltree.Node {
 }
 
 // providerProfile is the provider's storage profile of a name.
-func (r *request) providerProfile(element, name string) *xmltree.Node {
-	return r.adminRef(element, "pvdcStorageProfile", r.sim.ids.named("providerVdcStorageProfile", name), name)
+func providerProfile(r *request, element, name string) *xmltree.Node {
+	return adminRef(r, element, "pvdcStorageProfile", r.sim.ids.named("providerVdcStorageProfile", name), name)
 }
 
 // adminProfile finds the storage profile in the path for its provider.
-func (r *request) adminProfile() (*VDC, *StorageProfile, error) {
+func adminProfile(r *request) (*VDC, *StorageProfile, error) {
 	if err := r.byProvider("VDC_STORAGE_PROFILE_VIEW"); err != nil {
 		return nil, nil, err
 	}
@@ -154,22 +154,22 @@ func (r *request) adminProfile() (*VDC, *StorageProfile, error) {
 	return vdc, p, nil
 }
 
-func (r *request) getAdminProfile() (*response, error) {
-	vdc, p, err := r.adminProfile()
+func getAdminProfile(r *request) (*response, error) {
+	vdc, p, err := adminProfile(r)
 	if err != nil {
 		return nil, err
 	}
 	n := xmltree.New("AdminVdcStorageProfile", namespaces(), xmltree.A("name", p.Name), xmltree.A("id", URN("vdcstorageProfile", p.ID)),
 		xmltree.A("href", r.base()+"/api/admin/vdcStorageProfile/"+p.ID), xmltree.A("type", "application/vnd.vmware.admin.vdcStorageProfile+xml"))
 	n.Add(r.link("up", "/api/admin/vdc/"+vdc.ID, "application/vnd.vmware.admin.vdc+xml"))
-	r.profileContent(n, p)
-	n.Add(r.providerProfile("ProviderVdcStorageProfile", p.Name))
+	profileContent(r, n, p)
+	n.Add(providerProfile(r, "ProviderVdcStorageProfile", p.Name))
 	return xmlOK(n), nil
 }
 
 // putAdminProfile changes limit, whether the profile can be used, and which is the default. A VDC always has a default.
-func (r *request) putAdminProfile() (*response, error) {
-	vdc, p, err := r.adminProfile()
+func putAdminProfile(r *request) (*response, error) {
+	vdc, p, err := adminProfile(r)
 	if err != nil {
 		return nil, err
 	}
@@ -177,13 +177,13 @@ func (r *request) putAdminProfile() (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.busyCheck(vdc.ID); err != nil {
+	if err := r.sim.tasks.busyCheck(vdc.ID); err != nil {
 		return nil, err
 	}
 	if err := vdc.changeProfile(p, tree); err != nil {
 		return nil, err
 	}
-	return r.getAdminProfile()
+	return getAdminProfile(r)
 }
 
 func (v *VDC) changeProfile(p *StorageProfile, tree *xmltree.Node) error {
@@ -207,29 +207,29 @@ func (v *VDC) changeProfile(p *StorageProfile, tree *xmltree.Node) error {
 }
 
 // changeProfiles gives a VDC a storage profile of its provider, or takes one away.
-func (r *request) changeProfiles() (*response, error) {
-	_, v, tree, err := r.vdcToChange("VDC_UPDATE_STORAGE_PROFILES")
+func changeProfiles(r *request) (*response, error) {
+	_, v, tree, err := vdcToChange(r, "VDC_UPDATE_STORAGE_PROFILES")
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.busyCheck(v.ID); err != nil {
+	if err := r.sim.tasks.busyCheck(v.ID); err != nil {
 		return nil, err
 	}
 	for _, x := range tree.All("AddStorageProfile") {
-		if err := r.addProfile(v, x); err != nil {
+		if err := addProfile(r, v, x); err != nil {
 			return nil, err
 		}
 	}
 	for _, x := range tree.All("RemoveStorageProfile") {
-		if err := r.removeProfile(v, bare(x.Attr("href"))); err != nil {
+		if err := removeProfile(r, v, bare(x.Attr("href"))); err != nil {
 			return nil, err
 		}
 	}
-	return r.accepted(r.sim.startTask(r, Work{Op: opDone}, v.entity(), []string{v.ID})), nil
+	return r.accepted(r.sim.tasks.start(r, Work{Op: opDone}, v.entity(), []string{v.ID})), nil
 }
 
-func (r *request) addProfile(v *VDC, tree *xmltree.Node) error {
-	p, found := r.readProfileParams(tree)
+func addProfile(r *request, v *VDC, tree *xmltree.Node) error {
+	p, found := readProfileParams(r, tree)
 	if !found {
 		return forbidden("PROVIDER_VDC_STORAGE_PROFILE_VIEW", bare(tree.At("ProviderVdcStorageProfile").Attr("href")))
 	}
@@ -246,8 +246,8 @@ func (r *request) addProfile(v *VDC, tree *xmltree.Node) error {
 }
 
 // readProfileParams reads what a VDC is to have of its provider's storage.
-func (r *request) readProfileParams(tree *xmltree.Node) (StorageProfile, bool) {
-	for _, name := range r.sim.providerProfiles() {
+func readProfileParams(r *request, tree *xmltree.Node) (StorageProfile, bool) {
+	for _, name := range providerProfiles(r.sim) {
 		if r.sim.ids.named("providerVdcStorageProfile", name) == bare(tree.At("ProviderVdcStorageProfile").Attr("href")) {
 			limit, _ := tree.Int("Limit")
 			return StorageProfile{
@@ -260,7 +260,7 @@ func (r *request) readProfileParams(tree *xmltree.Node) (StorageProfile, bool) {
 }
 
 // removeProfile takes a storage profile from a VDC that is neither enabled nor used nor the default.
-func (r *request) removeProfile(v *VDC, id string) error {
+func removeProfile(r *request, v *VDC, id string) error {
 	i := slices.IndexFunc(v.StorageProfiles, func(x StorageProfile) bool { return x.ID == id })
 	if i < 0 {
 		return forbidden("VDC_STORAGE_PROFILE_VIEW", id)

@@ -8,13 +8,13 @@ import (
 const vdcGroupPath = "/cloudapi/1.0.0/vdcGroups"
 
 func vdcGroupRoutes(add addRoute) {
-	add("GET", vdcGroupPath, (*request).listVDCGroups, latencyCloudAPI)
-	add("POST", vdcGroupPath, (*request).createVDCGroup, latencyWrite)
-	add("GET", vdcGroupPath+"/{id}", (*request).getVDCGroup, latencyCloudAPI)
-	add("PUT", vdcGroupPath+"/{id}", (*request).putVDCGroup, latencyWrite)
-	add("DELETE", vdcGroupPath+"/{id}", (*request).deleteVDCGroup, latencyWrite)
-	add("GET", vdcGroupPath+"/{id}/capabilities", (*request).getCapabilities, latencyCloudAPI)
-	add("GET", vdcGroupPath+"/networkingCandidateVdcs", (*request).listCandidates, latencyCloudAPI)
+	add("GET", vdcGroupPath, listVDCGroups, latencyCloudAPI)
+	add("POST", vdcGroupPath, createVDCGroup, latencyWrite)
+	add("GET", vdcGroupPath+"/{id}", getVDCGroup, latencyCloudAPI)
+	add("PUT", vdcGroupPath+"/{id}", putVDCGroup, latencyWrite)
+	add("DELETE", vdcGroupPath+"/{id}", deleteVDCGroup, latencyWrite)
+	add("GET", vdcGroupPath+"/{id}/capabilities", getCapabilities, latencyCloudAPI)
+	add("GET", vdcGroupPath+"/networkingCandidateVdcs", listCandidates, latencyCloudAPI)
 }
 
 // group finds a VDC group with its organisation.
@@ -58,43 +58,43 @@ func (s *store) firstOf(group string) (*Org, *VDC) {
 
 const scopeOfVDCs = "provider" // network provider scope: all VDCs are on one NSX
 
-func (r *request) memberJSON(org *Org, v *VDC) map[string]any {
+func groupMemberJSON(r *request, org *Org, v *VDC) map[string]any {
 	return map[string]any{
 		"vdcRef": jsonRef("vdc", v.ID, v.Name), "siteRef": jsonRef("site", r.sim.ids.named("site", "local"), "local"), "orgRef": jsonRef("org", org.ID, org.Name),
 		"networkProviderScope": scopeOfVDCs, "faultDomainTag": scopeOfVDCs, "status": stateRealized,
 	}
 }
 
-func (r *request) groupJSON(org *Org, g *VDCGroup) map[string]any {
+func vdcGroupJSON(r *request, org *Org, g *VDCGroup) map[string]any {
 	vdcs := []any{}
 	for _, id := range g.VDCs {
 		if _, v := r.sim.store.vdc(id); v != nil {
-			vdcs = append(vdcs, r.memberJSON(org, v))
+			vdcs = append(vdcs, groupMemberJSON(r, org, v))
 		}
 	}
 	out := map[string]any{"localEgress": false, "universalNetworkingEnabled": false, "networkPoolUniversalId": nil, "type": "LOCAL", "networkProviderType": "NSX_T"}
 	maps.Copy(out, g.Fields)
 	maps.Copy(out, map[string]any{
 		"id": URN("vdcGroup", g.ID), "orgId": URN("org", org.ID), "name": g.Name, "description": g.Description, "participatingOrgVdcs": vdcs, "dfwEnabled": g.Firewall,
-		"networkPoolId": URN("networkPool", r.sim.poolID()), "status": r.sim.realization(g.ID, g.Failed), "errorMessage": nil,
+		"networkPoolId": URN("networkPool", poolID(r.sim)), "status": r.sim.tasks.realization(g.ID, g.Failed), "errorMessage": nil,
 	})
 	return out
 }
 
-func (r *request) listVDCGroups() (*response, error) {
+func listVDCGroups(r *request) (*response, error) {
 	var out []any
-	for _, o := range r.orgs() {
+	for _, o := range visibleOrgs(r) {
 		if r.session.provider() && r.tenant() != r.session.OrgID && o.ID != r.tenant() {
 			continue
 		}
 		for g := range o.VDCGroups {
-			out = append(out, r.groupJSON(o, &o.VDCGroups[g]))
+			out = append(out, vdcGroupJSON(r, o, &o.VDCGroups[g]))
 		}
 	}
 	return r.page(out)
 }
 
-func (r *request) ownGroup() (*Org, *VDCGroup, error) {
+func ownVDCGroup(r *request) (*Org, *VDCGroup, error) {
 	org, g := r.sim.store.group(bare(r.vars["id"]))
 	if g == nil || !r.sees(org.ID) {
 		return nil, nil, forbidden("VDC_GROUP_VIEW", r.vars["id"])
@@ -102,12 +102,12 @@ func (r *request) ownGroup() (*Org, *VDCGroup, error) {
 	return org, g, nil
 }
 
-func (r *request) getVDCGroup() (*response, error) {
-	org, g, err := r.ownGroup()
+func getVDCGroup(r *request) (*response, error) {
+	org, g, err := ownVDCGroup(r)
 	if err != nil {
 		return nil, err
 	}
-	return jsonOK(r.groupJSON(org, g)), nil
+	return jsonOK(vdcGroupJSON(r, org, g)), nil
 }
 
 type vdcGroupBody struct {
@@ -120,8 +120,8 @@ type vdcGroupBody struct {
 	Firewall bool `json:"dfwEnabled"`
 }
 
-// readGroup reads and checks a VDC group; a VDC is in one group at most.
-func (r *request) readGroup(org *Org, old *VDCGroup) (*VDCGroup, error) {
+// readVDCGroup reads and checks a VDC group; a VDC is in one group at most.
+func readVDCGroup(r *request, org *Org, old *VDCGroup) (*VDCGroup, error) {
 	var body vdcGroupBody
 	if err := r.document(&body); err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (r *request) readGroup(org *Org, old *VDCGroup) (*VDCGroup, error) {
 		return nil, duplicateName(g.Name)
 	}
 	for _, m := range body.Members {
-		v, err := r.sim.candidate(org, old, bare(m.VDC.ID))
+		v, err := groupCandidate(r.sim, org, old, bare(m.VDC.ID))
 		if err != nil {
 			return nil, err
 		}
@@ -146,8 +146,8 @@ func (r *request) readGroup(org *Org, old *VDCGroup) (*VDCGroup, error) {
 	return g, nil
 }
 
-// candidate finds a VDC of an organisation that is in no other group.
-func (s *Simulator) candidate(org *Org, group *VDCGroup, id string) (*VDC, error) {
+// groupCandidate finds a VDC of an organisation that is in no other group.
+func groupCandidate(s *Simulator, org *Org, group *VDCGroup, id string) (*VDC, error) {
 	owner, v := s.store.vdc(id)
 	if v == nil || owner.ID != org.ID {
 		return nil, forbidden("VDC_VIEW", id)
@@ -170,7 +170,7 @@ func (o *Org) groupOf(vdc string) *VDCGroup {
 
 func (g *VDCGroup) entity() Entity { return Entity{"vdcGroup", g.ID, g.Name} }
 
-func (r *request) createVDCGroup() (*response, error) {
+func createVDCGroup(r *request) (*response, error) {
 	var body vdcGroupBody
 	if err := r.document(&body); err != nil {
 		return nil, err
@@ -182,34 +182,34 @@ func (r *request) createVDCGroup() (*response, error) {
 	if org == nil || !r.sees(org.ID) {
 		return nil, forbidden("VDC_GROUP_CREATE", body.OrgID)
 	}
-	g, err := r.readGroup(org, nil)
+	g, err := readVDCGroup(r, org, nil)
 	if err != nil {
 		return nil, err
 	}
 	g.ID = r.sim.ids.next("vdcGroup")
 	org.VDCGroups = append(org.VDCGroups, *g)
-	return r.accepted(r.sim.startTask(r, Work{Op: "create vdcGroup", Creates: true}, g.entity(), []string{g.ID})), nil
+	return r.accepted(r.sim.tasks.start(r, Work{Op: "create vdcGroup", Creates: true}, g.entity(), []string{g.ID})), nil
 }
 
-func (r *request) putVDCGroup() (*response, error) {
-	org, old, err := r.ownGroup()
+func putVDCGroup(r *request) (*response, error) {
+	org, old, err := ownVDCGroup(r)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.busyCheck(old.ID); err != nil {
+	if err := r.sim.tasks.busyCheck(old.ID); err != nil {
 		return nil, err
 	}
-	g, err := r.readGroup(org, old)
+	g, err := readVDCGroup(r, org, old)
 	if err != nil {
 		return nil, err
 	}
-	r.sim.keepWithGroup(org, g)
+	keepWithGroup(r.sim, org, g)
 	*old = *g
-	return r.accepted(r.sim.startTask(r, Work{Op: "update vdcGroup"}, g.entity(), []string{g.ID})), nil
+	return r.accepted(r.sim.tasks.start(r, Work{Op: "update vdcGroup"}, g.entity(), []string{g.ID})), nil
 }
 
 // keepWithGroup moves what belongs to a group from VDCs that leave it to one that stays.
-func (s *Simulator) keepWithGroup(org *Org, g *VDCGroup) {
+func keepWithGroup(s *Simulator, org *Org, g *VDCGroup) {
 	_, home := s.store.vdc(g.VDCs[0])
 	for v := range org.VDCs {
 		from := &org.VDCs[v]
@@ -231,24 +231,24 @@ func (s *Simulator) keepWithGroup(org *Org, g *VDCGroup) {
 	}
 }
 
-func (r *request) deleteVDCGroup() (*response, error) {
-	org, g, err := r.ownGroup()
+func deleteVDCGroup(r *request) (*response, error) {
+	org, g, err := ownVDCGroup(r)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.busyCheck(g.ID); err != nil {
+	if err := r.sim.tasks.busyCheck(g.ID); err != nil {
 		return nil, err
 	}
 	if r.query.get("force") != "true" {
-		if by := r.sim.groupHolds(org, g); by != "" {
+		if by := groupHolds(r.sim, org, g); by != "" {
 			return nil, inUse("data center group", g.Name, by)
 		}
 	}
-	return r.accepted(r.sim.startTask(r, Work{Op: "delete vdcGroup"}, g.entity(), []string{g.ID})), nil
+	return r.accepted(r.sim.tasks.start(r, Work{Op: "delete vdcGroup"}, g.entity(), []string{g.ID})), nil
 }
 
 // groupHolds names something that belongs to a group, empty if nothing does.
-func (s *Simulator) groupHolds(org *Org, g *VDCGroup) string {
+func groupHolds(s *Simulator, org *Org, g *VDCGroup) string {
 	for v := range org.VDCs {
 		for _, n := range org.VDCs[v].Networks {
 			if n.Group == g.ID {
@@ -270,7 +270,7 @@ func (s *Simulator) groupHolds(org *Org, g *VDCGroup) string {
 }
 
 // commitDeleteGroup removes a group; gateways and networks stay with the VDC that kept them.
-func (s *Simulator) commitDeleteGroup(t *Task) error {
+func commitDeleteGroup(s *Simulator, t *Task) error {
 	org, g := s.store.group(t.Owner.ID)
 	if g == nil {
 		return gone("data center group", t.Owner.ID)
@@ -288,24 +288,24 @@ func (s *Simulator) commitDeleteGroup(t *Task) error {
 			}
 		}
 	}
-	s.forgetOn(id)
+	removeDocumentsOf(s, id)
 	org.VDCGroups = slices.DeleteFunc(org.VDCGroups, func(x VDCGroup) bool { return x.ID == id })
 	return nil
 }
 
 // listCandidates are the VDCs that may be in a group with the one, or in the group, that the filter names.
-func (r *request) listCandidates() (*response, error) {
+func listCandidates(r *request) (*response, error) {
 	var out []any
-	for _, o := range r.orgs() {
+	for _, o := range visibleOrgs(r) {
 		if o.ID != r.tenant() && r.tenant() != r.session.OrgID {
 			continue
 		}
 		for v := range o.VDCs {
 			in := o.groupOf(o.VDCs[v].ID)
-			if in != nil && !r.inFilter(in.ID) {
+			if in != nil && !inContextFilter(r, in.ID) {
 				continue
 			}
-			m := r.memberJSON(o, &o.VDCs[v])
+			m := groupMemberJSON(r, o, &o.VDCs[v])
 			m["id"], m["name"] = URN("vdc", o.VDCs[v].ID), o.VDCs[v].Name
 			delete(m, "vdcRef")
 			delete(m, "status")
@@ -315,4 +315,4 @@ func (r *request) listCandidates() (*response, error) {
 	return r.page(out)
 }
 
-func (r *request) inFilter(id string) bool { return bare(r.filterValue("_context")) == id }
+func inContextFilter(r *request, id string) bool { return bare(r.filterValue("_context")) == id }

@@ -85,13 +85,13 @@ func (r *request) newer(version string, out map[string]any, fields ...string) {
 	}
 }
 
-// highest is the highest API version of the cell that answers.
-func (r *request) highest() string {
+// highestVersion is the highest API version of the cell that answers.
+func highestVersion(r *request) string {
 	served := r.cell.served()
 	return served[len(served)-1]
 }
 
-func (r *request) getVersions() (*response, error) {
+func getVersions(r *request) (*response, error) {
 	n := xmltree.New("SupportedVersions", xmltree.A("xmlns", "http://www.vmware.com/vcloud/versions"))
 	for _, v := range r.cell.served() {
 		n.Add(xmltree.New("VersionInfo", xmltree.A("deprecated", v < "37.0"),

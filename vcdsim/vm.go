@@ -8,42 +8,42 @@ import (
 
 func vmRoutes(add addRoute) {
 	const vm = "/api/vApp/vm-{vm}"
-	add("GET", vm, (*request).getVM, latencyVM)
-	add("PUT", vm, (*request).reconfigure, latencyWrite)
-	add("DELETE", vm, (*request).deleteVMRequest, latencyWrite)
-	add("POST", vm+"/action/reconfigureVm", (*request).reconfigure, latencyWrite)
-	add("POST", vm+"/action/deploy", (*request).deployVM, latencyWrite)
-	add("POST", vm+"/action/undeploy", (*request).undeployVM, latencyWrite)
+	add("GET", vm, getVM, latencyVM)
+	add("PUT", vm, reconfigureVM, latencyWrite)
+	add("DELETE", vm, deleteVMRequest, latencyWrite)
+	add("POST", vm+"/action/reconfigureVm", reconfigureVM, latencyWrite)
+	add("POST", vm+"/action/deploy", deployVM, latencyWrite)
+	add("POST", vm+"/action/undeploy", undeployVM, latencyWrite)
 	for _, action := range []string{"powerOn", "powerOff", "shutdown", "reboot", "reset", "suspend"} {
-		add("POST", vm+"/power/action/"+action, func(r *request) (*response, error) { return r.powerVM(action) }, latencyWrite)
+		add("POST", vm+"/power/action/"+action, func(r *request) (*response, error) { return powerVM(r, action) }, latencyWrite)
 	}
 	for part, show := range map[string]func(*request, *VM) *response{
-		"/networkConnectionSection":     func(r *request, v *VM) *response { return xmlOK(r.connectionSection(v, true)) },
-		"/guestCustomizationSection":    func(r *request, v *VM) *response { return xmlOK(r.customizationSection(v, true)) },
-		"/virtualHardwareSection":       func(r *request, v *VM) *response { return xmlOK(r.hardwareSection(v, true)) },
-		"/virtualHardwareSection/disks": func(r *request, v *VM) *response { return r.itemsList(v, "disks", r.diskItems("Item", v)) },
+		"/networkConnectionSection":     func(r *request, v *VM) *response { return xmlOK(connectionSection(r, v, true)) },
+		"/guestCustomizationSection":    func(r *request, v *VM) *response { return xmlOK(customizationSection(r, v, true)) },
+		"/virtualHardwareSection":       func(r *request, v *VM) *response { return xmlOK(hardwareSection(r, v, true)) },
+		"/virtualHardwareSection/disks": func(r *request, v *VM) *response { return itemsList(r, v, "disks", diskItems(r, "Item", v)) },
 		"/virtualHardwareSection/networkCards": func(r *request, v *VM) *response {
-			return r.itemsList(v, "networkCards", nicItems(v))
+			return itemsList(r, v, "networkCards", nicItems(v))
 		},
-		"/virtualHardwareSection/cpu":    func(r *request, v *VM) *response { return xmlOK(rootItem(r.cpuItem("Item", v))) },
-		"/virtualHardwareSection/memory": func(r *request, v *VM) *response { return xmlOK(rootItem(r.memoryItem("Item", v))) },
-		"/productSections":               (*request).vmProducts,
+		"/virtualHardwareSection/cpu":    func(r *request, v *VM) *response { return xmlOK(rootItem(cpuItem(r, "Item", v))) },
+		"/virtualHardwareSection/memory": func(r *request, v *VM) *response { return xmlOK(rootItem(memoryItem(r, "Item", v))) },
+		"/productSections":               vmProducts,
 		"/guestcustomizationstatus":      func(_ *request, v *VM) *response { return xmlOK(customizationStatus(v)) },
 	} {
-		add("GET", vm+part, func(r *request) (*response, error) { return r.showVM(show) }, latencyLegacy)
+		add("GET", vm+part, func(r *request) (*response, error) { return showVM(r, show) }, latencyLegacy)
 	}
-	add("PUT", vm+"/networkConnectionSection", (*request).putNICs, latencyWrite)
-	add("PUT", vm+"/guestCustomizationSection", (*request).putCustomization, latencyWrite)
-	add("PUT", vm+"/virtualHardwareSection", (*request).putHardware, latencyWrite)
-	add("PUT", vm+"/virtualHardwareSection/cpu", (*request).putItem, latencyWrite)
-	add("PUT", vm+"/virtualHardwareSection/memory", (*request).putItem, latencyWrite)
-	add("PUT", vm+"/productSections", (*request).putVMProducts, latencyWrite)
-	add("POST", vm+"/disk/action/attach", (*request).attach, latencyWrite)
-	add("POST", vm+"/disk/action/detach", (*request).detach, latencyWrite)
+	add("PUT", vm+"/networkConnectionSection", putNICs, latencyWrite)
+	add("PUT", vm+"/guestCustomizationSection", putCustomization, latencyWrite)
+	add("PUT", vm+"/virtualHardwareSection", putHardware, latencyWrite)
+	add("PUT", vm+"/virtualHardwareSection/cpu", putItem, latencyWrite)
+	add("PUT", vm+"/virtualHardwareSection/memory", putItem, latencyWrite)
+	add("PUT", vm+"/productSections", putVMProducts, latencyWrite)
+	add("POST", vm+"/disk/action/attach", attachDisk, latencyWrite)
+	add("POST", vm+"/disk/action/detach", detachDisk, latencyWrite)
 }
 
 // vmByID finds a VM the caller may see.
-func (r *request) vmByID(id string) (*VM, error) {
+func vmByID(r *request, id string) (*VM, error) {
 	vm := r.sim.store.vms[id]
 	if vm == nil || !r.sees(r.sim.store.vapps[vm.VAppID].OrgID) {
 		return nil, forbidden("VAPP_VM_VIEW", id)
@@ -51,36 +51,36 @@ func (r *request) vmByID(id string) (*VM, error) {
 	return vm, nil
 }
 
-func (r *request) ownVM() (*VM, error) { return r.vmByID(r.vars["vm"]) }
+func ownVM(r *request) (*VM, error) { return vmByID(r, r.vars["vm"]) }
 
 // idleVM finds the VM in the path for a write.
-func (r *request) idleVM() (*VM, error) {
-	vm, err := r.ownVM()
+func idleVM(r *request) (*VM, error) {
+	vm, err := ownVM(r)
 	if err != nil {
 		return nil, err
 	}
-	return vm, r.sim.vmFree(vm)
+	return vm, r.sim.vms.free(vm)
 }
 
 // startVM begins a task on a VM.
-func (r *request) startVM(vm *VM, w Work) (*response, error) {
+func startVM(r *request, vm *VM, w Work) (*response, error) {
 	w.VM, w.VApp = vm.ID, vm.VAppID
-	if err := r.mayStart(r.sim.store.vapps[vm.VAppID].VDCID, w); err != nil {
+	if err := mayStart(r, r.sim.store.vapps[vm.VAppID].VDCID, w); err != nil {
 		return nil, err
 	}
-	return r.accepted(r.sim.startTask(r, w, vm.entity(), r.sim.vmLocks(vm))), nil
+	return r.accepted(r.sim.tasks.start(r, w, vm.entity(), r.sim.vms.locks(vm))), nil
 }
 
-func (r *request) getVM() (*response, error) {
-	vm, err := r.ownVM()
+func getVM(r *request) (*response, error) {
+	vm, err := ownVM(r)
 	if err != nil {
 		return nil, err
 	}
-	return xmlOK(r.vmNode(vm, true)), nil
+	return xmlOK(vmNode(r, vm, true)), nil
 }
 
-func (r *request) showVM(show func(*request, *VM) *response) (*response, error) {
-	vm, err := r.ownVM()
+func showVM(r *request, show func(*request, *VM) *response) (*response, error) {
+	vm, err := ownVM(r)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func customizationStatus(vm *VM) *xmltree.Node {
 }
 
 // noDisks refuses what would take an attached independent disk along.
-func (r *request) noDisks(vm *VM) error {
+func noDisks(r *request, vm *VM) error {
 	if !r.sim.assume.AttachedDiskBlocksDelete {
 		return nil
 	}
@@ -120,25 +120,25 @@ func (r *request) noDisks(vm *VM) error {
 	return nil
 }
 
-func (r *request) deletable(vm *VM) error {
+func deletable(r *request, vm *VM) error {
 	switch {
 	case vm.Status == PoweredOn:
 		return badRequest("The requested operation could not be executed since VM %q is powered on. Stop the VM and try again.", vm.Name)
 	case vm.Deployed && r.sim.assume.DeployedBlocksDelete:
 		return badRequest("The requested operation could not be executed since VM %q is deployed. Stop the VM and try again.", vm.Name)
 	}
-	return r.noDisks(vm)
+	return noDisks(r, vm)
 }
 
-func (r *request) deleteVMRequest() (*response, error) {
-	vm, err := r.idleVM()
+func deleteVMRequest(r *request) (*response, error) {
+	vm, err := idleVM(r)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.deletable(vm); err != nil {
+	if err := deletable(r, vm); err != nil {
 		return nil, err
 	}
-	return r.startVM(vm, Work{Op: opDeleteVM})
+	return startVM(r, vm, Work{Op: opDeleteVM})
 }
 
 // powerWork is what a power action does.
@@ -175,8 +175,8 @@ func (vm *VM) allows(action string) error {
 	return nil
 }
 
-func (r *request) powerVM(action string) (*response, error) {
-	vm, err := r.idleVM()
+func powerVM(r *request, action string) (*response, error) {
+	vm, err := idleVM(r)
 	if err != nil {
 		return nil, err
 	}
@@ -185,11 +185,11 @@ func (r *request) powerVM(action string) (*response, error) {
 	}
 	w := powerWork(action)
 	w.VMs = []string{vm.ID}
-	return r.startVM(vm, w)
+	return startVM(r, vm, w)
 }
 
 // deployWork reads DeployVAppParams.
-func (r *request) deployWork() (Work, error) {
+func deployWork(r *request) (Work, error) {
 	w := Work{Op: opDeploy}
 	if len(r.body) == 0 {
 		w.Power = PoweredOn
@@ -206,7 +206,7 @@ func (r *request) deployWork() (Work, error) {
 }
 
 // undeployWork reads UndeployVAppParams.
-func (r *request) undeployWork() (Work, error) {
+func undeployWork(r *request) (Work, error) {
 	action := "default"
 	if len(r.body) > 0 {
 		tree, err := r.tree()
@@ -227,25 +227,25 @@ func (r *request) undeployWork() (Work, error) {
 	return w, nil
 }
 
-func (r *request) deployVM() (*response, error) {
-	vm, err := r.idleVM()
+func deployVM(r *request) (*response, error) {
+	vm, err := idleVM(r)
 	if err != nil {
 		return nil, err
 	}
-	w, err := r.deployWork()
+	w, err := deployWork(r)
 	if err != nil {
 		return nil, err
 	}
 	w.VMs = []string{vm.ID}
-	return r.startVM(vm, w)
+	return startVM(r, vm, w)
 }
 
-func (r *request) undeployVM() (*response, error) {
-	vm, err := r.idleVM()
+func undeployVM(r *request) (*response, error) {
+	vm, err := idleVM(r)
 	if err != nil {
 		return nil, err
 	}
-	w, err := r.undeployWork()
+	w, err := undeployWork(r)
 	if err != nil {
 		return nil, err
 	}
@@ -253,5 +253,5 @@ func (r *request) undeployVM() (*response, error) {
 		return nil, badRequest("The requested operation could not be executed since VM %q is not running.", vm.Name)
 	}
 	w.VMs = []string{vm.ID}
-	return r.startVM(vm, w)
+	return startVM(r, vm, w)
 }

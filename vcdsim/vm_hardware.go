@@ -68,7 +68,7 @@ func nicItem(element string, vm *VM, nic NIC) *xmltree.Node {
 
 const controllerInstance = 100
 
-func (r *request) diskItems(element string, vm *VM) []*xmltree.Node {
+func diskItems(r *request, element string, vm *VM) []*xmltree.Node {
 	out := []*xmltree.Node{item(element, fields{
 		"Address": 0, "Description": "SCSI Controller", "ElementName": "SCSI Controller 0", "InstanceID": controllerInstance,
 		"ResourceSubType": "VirtualSCSI", "ResourceType": 6,
@@ -93,7 +93,7 @@ func (r *request) diskItems(element string, vm *VM) []*xmltree.Node {
 }
 
 // driveItem is the CD drive, which VCD shows when something is in it.
-func (r *request) driveItem(element string, vm *VM) *xmltree.Node {
+func driveItem(r *request, element string, vm *VM) *xmltree.Node {
 	_, m := r.sim.store.media(vm.MediaID)
 	if m == nil {
 		return nil
@@ -104,7 +104,7 @@ func (r *request) driveItem(element string, vm *VM) *xmltree.Node {
 	})
 }
 
-func (r *request) cpuItem(element string, vm *VM) *xmltree.Node {
+func cpuItem(r *request, element string, vm *VM) *xmltree.Node {
 	href := r.href("vm", vm.ID) + "/virtualHardwareSection/cpu"
 	n := item(element, fields{
 		"AllocationUnits": "hertz * 10^6", "Description": "Number of Virtual CPUs", "ElementName": fmt.Sprintf("%d virtual CPU(s)", vm.CPUs),
@@ -115,7 +115,7 @@ func (r *request) cpuItem(element string, vm *VM) *xmltree.Node {
 	return n
 }
 
-func (r *request) memoryItem(element string, vm *VM) *xmltree.Node {
+func memoryItem(r *request, element string, vm *VM) *xmltree.Node {
 	href := r.href("vm", vm.ID) + "/virtualHardwareSection/memory"
 	n := item(element, fields{
 		"AllocationUnits": "byte * 2^20", "Description": "Memory Size", "ElementName": fmt.Sprintf("%d MB of memory", vm.MemoryMiB),
@@ -126,7 +126,7 @@ func (r *request) memoryItem(element string, vm *VM) *xmltree.Node {
 }
 
 // hardwareSection is the VirtualHardwareSection with its extra configuration.
-func (r *request) hardwareSection(vm *VM, root bool) *xmltree.Node {
+func hardwareSection(r *request, vm *VM, root bool) *xmltree.Node {
 	A := xmltree.A
 	href := r.href("vm", vm.ID) + "/virtualHardwareSection/"
 	n := xmltree.New("ovf:VirtualHardwareSection")
@@ -144,8 +144,8 @@ func (r *request) hardwareSection(vm *VM, root bool) *xmltree.Node {
 	for _, nic := range vm.NICs {
 		n.Add(nicItem("ovf:Item", vm, nic))
 	}
-	n.Add(r.diskItems("ovf:Item", vm))
-	n.Add([]*xmltree.Node{r.driveItem("ovf:Item", vm), r.cpuItem("ovf:Item", vm), r.memoryItem("ovf:Item", vm)})
+	n.Add(diskItems(r, "ovf:Item", vm))
+	n.Add([]*xmltree.Node{driveItem(r, "ovf:Item", vm), cpuItem(r, "ovf:Item", vm), memoryItem(r, "ovf:Item", vm)})
 	for _, key := range slices.Sorted(maps.Keys(vm.ExtraConfig)) {
 		n.Add(xmltree.New("vmw:ExtraConfig", A("vmw:key", key), A("vmw:value", vm.ExtraConfig[key]), A("ovf:required", false)))
 	}
@@ -164,7 +164,7 @@ func (r *request) hardwareSection(vm *VM, root bool) *xmltree.Node {
 	return n
 }
 
-func (r *request) itemsList(vm *VM, part string, items []*xmltree.Node) *response {
+func itemsList(r *request, vm *VM, part string, items []*xmltree.Node) *response {
 	href := r.href("vm", vm.ID) + "/virtualHardwareSection/" + part
 	n := xmltree.New("RasdItemsList", namespaces(), xmltree.A("xmlns:vcloud", namespaces()[0].Value),
 		xmltree.A("href", href), xmltree.A("type", mime("rasdItemsList")))

@@ -28,22 +28,22 @@ const settingsVersion = "37.1"
 func vmSettingRoutes(add addRoute) {
 	const vm = "/api/vApp/vm-{vm}"
 	add("GET", vm+"/vmCapabilities", func(r *request) (*response, error) {
-		return r.showVM(func(r *request, v *VM) *response { return xmlOK(r.capabilities(v, true)) })
+		return showVM(r, func(r *request, v *VM) *response { return xmlOK(capabilitiesSection(r, v, true)) })
 	}, latencyLegacy)
-	add("PUT", vm+"/vmCapabilities", (*request).putCapabilities, latencyWrite)
+	add("PUT", vm+"/vmCapabilities", putCapabilities, latencyWrite)
 	for action, enabled := range map[string]bool{"enableNestedHypervisor": true, "disableNestedHypervisor": false} {
 		add("POST", vm+"/action/"+action, func(r *request) (*response, error) {
-			return r.set("hardware virtualization", func(v *VM) { v.NestedHypervisor = enabled })
+			return changeVMSetting(r, "hardware virtualization", func(v *VM) { v.NestedHypervisor = enabled })
 		}, latencyWrite)
 	}
 	add("POST", vm+"/action/upgradeHardwareVersion", func(r *request) (*response, error) {
-		return r.set("hardware version", func(v *VM) { v.HardwareVersion = newest(v.HardwareVersion) })
+		return changeVMSetting(r, "hardware version", func(v *VM) { v.HardwareVersion = newest(v.HardwareVersion) })
 	}, latencyWrite)
 }
 
-// set changes a setting of the hardware, which takes a VM that is off.
-func (r *request) set(what string, edit func(*VM)) (*response, error) {
-	vm, err := r.idleVM()
+// changeVMSetting changes a setting of the hardware, which takes a VM that is off.
+func changeVMSetting(r *request, what string, edit func(*VM)) (*response, error) {
+	vm, err := idleVM(r)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (r *request) set(what string, edit func(*VM)) (*response, error) {
 	}
 	c := &vmChange{VM: vm.clone(), Settings: true}
 	edit(&c.VM)
-	return r.startVM(vm, Work{Op: opUpdateVM, Change: c})
+	return startVM(r, vm, Work{Op: opUpdateVM, Change: c})
 }
 
 // newest is the version of virtual hardware that one is upgraded to.
@@ -63,15 +63,15 @@ func newest(version string) string {
 	return defaultHardware
 }
 
-func (r *request) putCapabilities() (*response, error) {
-	return r.change(func(_ *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
+func putCapabilities(r *request) (*response, error) {
+	return changeVM(r, func(_ *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
 		c.Settings = true
 		vm.MemoryHotAdd, vm.CPUHotAdd = tree.Bool("MemoryHotAddEnabled"), tree.Bool("CpuHotAddEnabled")
 		return nil
 	})
 }
 
-func (r *request) capabilities(vm *VM, root bool) *xmltree.Node {
+func capabilitiesSection(r *request, vm *VM, root bool) *xmltree.Node {
 	n := xmltree.New("VmCapabilities")
 	if root {
 		n.Add(namespaces())
@@ -85,8 +85,8 @@ func (r *request) capabilities(vm *VM, root bool) *xmltree.Node {
 	return n
 }
 
-// bootOptions shows what the API version that was asked for knows.
-func (r *request) bootOptions(vm *VM) *xmltree.Node {
+// bootOptionsNode shows what the API version that was asked for knows.
+func bootOptionsNode(r *request, vm *VM) *xmltree.Node {
 	o := vm.BootOptions
 	n := xmltree.New("BootOptions", xmltree.T("BootDelay", o.DelayMS), xmltree.T("EnterBIOSSetup", o.EnterBIOS))
 	if r.version < settingsVersion {
@@ -99,8 +99,8 @@ func (r *request) bootOptions(vm *VM) *xmltree.Node {
 	return n
 }
 
-// firmware is what the machine starts with, nil for API versions that do not know it.
-func (r *request) firmware(vm *VM) *xmltree.Node {
+// firmwareNode is what the machine starts with, nil for API versions that do not know it.
+func firmwareNode(r *request, vm *VM) *xmltree.Node {
 	if r.version < settingsVersion {
 		return nil
 	}
@@ -108,7 +108,7 @@ func (r *request) firmware(vm *VM) *xmltree.Node {
 }
 
 // readBoot reads BootOptions; what they do not name stays.
-func (r *request) readBoot(vm *VM, tree *xmltree.Node, c *vmChange) error {
+func readBoot(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
 	n := tree.At("BootOptions")
 	if n == nil {
 		return nil

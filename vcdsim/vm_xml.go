@@ -45,7 +45,7 @@ func (vm *VM) storage() int64 {
 	return sum
 }
 
-func (r *request) profileRef(element, id string) *xmltree.Node {
+func profileRef(r *request, element, id string) *xmltree.Node {
 	if id == "" {
 		return nil
 	}
@@ -53,7 +53,7 @@ func (r *request) profileRef(element, id string) *xmltree.Node {
 }
 
 // vmLinks are the actions a VM offers in its state.
-func (r *request) vmLinks(vm *VM) []*xmltree.Node {
+func vmLinks(r *request, vm *VM) []*xmltree.Node {
 	path := "/api/vApp/vm-" + vm.ID
 	var out []*xmltree.Node
 	add := func(rel, suffix, kind string) {
@@ -95,7 +95,7 @@ func (r *request) vmLinks(vm *VM) []*xmltree.Node {
 }
 
 // vmNode is the whole document of a VM.
-func (r *request) vmNode(vm *VM, root bool) *xmltree.Node {
+func vmNode(r *request, vm *VM, root bool) *xmltree.Node {
 	A, T := xmltree.A, xmltree.T
 	n := xmltree.New("Vm")
 	if root {
@@ -105,18 +105,18 @@ func (r *request) vmNode(vm *VM, root bool) *xmltree.Node {
 		A("needsCustomization", false), A("nestedHypervisorEnabled", vm.NestedHypervisor), A("deployed", vm.Deployed), A("status", int(vm.Status)),
 		A("name", vm.Name), A("id", URN("vm", vm.ID)), A("href", r.href("vm", vm.ID)), A("type", mime("vm")),
 	})
-	n.Add(r.vmLinks(vm))
+	n.Add(vmLinks(r, vm))
 	n.Add([]*xmltree.Node{
-		T("Description", vm.Description), r.tasksNode(vm.ID), r.hardwareSection(vm, false), r.osSection(vm), r.connectionSection(vm, false),
-		r.customizationSection(vm, false), productSection(vm.Properties), r.runtimeSection(vm), r.snapshotSection(vm, false), r.specSection(vm), T("DateCreated", vm.Created),
+		T("Description", vm.Description), tasksNode(r, vm.ID), hardwareSection(r, vm, false), osSection(r, vm), connectionSection(r, vm, false),
+		customizationSection(r, vm, false), productSection(vm.Properties), runtimeSection(r, vm), snapshotSection(r, vm, false), specSection(r, vm), T("DateCreated", vm.Created),
 		T("VAppScopedLocalId", r.sim.ids.named("local", vm.ID)),
-		r.capabilities(vm, false), r.profileRef("StorageProfile", vm.StorageProfileID), r.bootOptions(vm), r.computePolicy(vm),
+		capabilitiesSection(r, vm, false), profileRef(r, "StorageProfile", vm.StorageProfileID), bootOptionsNode(r, vm), computePolicy(r, vm),
 	})
 	return n
 }
 
 // computePolicy is there since API 33.
-func (r *request) computePolicy(vm *VM) *xmltree.Node {
+func computePolicy(r *request, vm *VM) *xmltree.Node {
 	n := xmltree.New("ComputePolicy")
 	for element, id := range map[string]string{"VmPlacementPolicy": vm.PlacementPolicyID, "VmSizingPolicy": vm.SizingPolicyID} {
 		p := r.sim.store.policy(id)
@@ -133,7 +133,7 @@ func (r *request) computePolicy(vm *VM) *xmltree.Node {
 	return n
 }
 
-func (r *request) osSection(vm *VM) *xmltree.Node {
+func osSection(r *request, vm *VM) *xmltree.Node {
 	href := r.href("vm", vm.ID) + "/operatingSystemSection/"
 	return xmltree.New("ovf:OperatingSystemSection", xmltree.A("xmlns:vcloud", namespaces()[0].Value), xmltree.A("ovf:id", 94),
 		xmltree.A("vcloud:href", href), xmltree.A("vcloud:type", mime("operatingSystemSection")), xmltree.A("vmw:osType", vm.OS),
@@ -141,7 +141,7 @@ func (r *request) osSection(vm *VM) *xmltree.Node {
 		xmltree.New("Link", xmltree.A("rel", "edit"), xmltree.A("href", href), xmltree.A("type", mime("operatingSystemSection"))))
 }
 
-func (r *request) runtimeSection(vm *VM) *xmltree.Node {
+func runtimeSection(r *request, vm *VM) *xmltree.Node {
 	n := xmltree.New("RuntimeInfoSection", xmltree.A("xmlns:vcloud", namespaces()[0].Value),
 		xmltree.A("vcloud:href", r.href("vm", vm.ID)+"/runtimeInfoSection"), xmltree.A("vcloud:type", mime("virtualHardwareSection")),
 		xmltree.T("ovf:Info", "Specifies Runtime info"))
@@ -151,7 +151,7 @@ func (r *request) runtimeSection(vm *VM) *xmltree.Node {
 	return n
 }
 
-func (r *request) connectionSection(vm *VM, root bool) *xmltree.Node {
+func connectionSection(r *request, vm *VM, root bool) *xmltree.Node {
 	A, T := xmltree.A, xmltree.T
 	href := r.href("vm", vm.ID) + "/networkConnectionSection/"
 	n := xmltree.New("NetworkConnectionSection")
@@ -169,7 +169,7 @@ func (r *request) connectionSection(vm *VM, root bool) *xmltree.Node {
 	return n
 }
 
-func (r *request) customizationSection(vm *VM, root bool) *xmltree.Node {
+func customizationSection(r *request, vm *VM, root bool) *xmltree.Node {
 	A, T := xmltree.A, xmltree.T
 	href := r.href("vm", vm.ID) + "/guestCustomizationSection/"
 	n := xmltree.New("GuestCustomizationSection")
@@ -187,7 +187,7 @@ func (r *request) customizationSection(vm *VM, root bool) *xmltree.Node {
 	return n
 }
 
-func (r *request) specSection(vm *VM) *xmltree.Node {
+func specSection(r *request, vm *VM) *xmltree.Node {
 	T := xmltree.T
 	disks := xmltree.New("DiskSection")
 	for _, d := range vm.Disks {
@@ -197,13 +197,13 @@ func (r *request) specSection(vm *VM) *xmltree.Node {
 			s.Add(r.ref("Disk", Entity{Kind: "disk", ID: x.ID, Name: x.Name}))
 		}
 		s.Add([]*xmltree.Node{
-			r.profileRef("StorageProfile", d.StorageProfileID), T("overrideVmDefault", d.StorageProfileID != vm.StorageProfileID),
+			profileRef(r, "StorageProfile", d.StorageProfileID), T("overrideVmDefault", d.StorageProfileID != vm.StorageProfileID),
 			T("iops", 0), xmltree.New("IopsAllocation", T("Reservation", 0), T("Limit", 0), T("SharesLevel", "NORMAL"), T("Shares", 1000)), T("VirtualQuantityUnit", "byte"), T("VirtualQuantity", d.SizeMiB<<20),
 		})
 		disks.Add(s)
 	}
 	return xmltree.New("VmSpecSection", xmltree.A("Modified", false), T("ovf:Info", "Virtual hardware requirements (simplified)"),
-		T("OsType", vm.OS), r.firmware(vm), T("NumCpus", vm.CPUs), T("NumCoresPerSocket", vm.CoresPerSocket),
+		T("OsType", vm.OS), firmwareNode(r, vm), T("NumCpus", vm.CPUs), T("NumCoresPerSocket", vm.CoresPerSocket),
 		xmltree.New("CpuResourceMhz", T("Configured", vm.CPUs*1000), T("Reservation", 0), T("Limit", -1), T("SharesLevel", "NORMAL"), T("Shares", 0)),
 		xmltree.New("MemoryResourceMb", T("Configured", vm.MemoryMiB), T("Reservation", 0), T("Limit", -1), T("SharesLevel", "NORMAL"), T("Shares", 0)),
 		xmltree.New("MediaSection"), disks, T("HardwareVersion", vm.HardwareVersion), T("VmToolsVersion", "12389"),
