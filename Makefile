@@ -15,6 +15,8 @@ AFRESH := -count=1
 TIMEOUT ?= 30m
 # Packages of test/ that run at a time: each starts a management cluster.
 STACKS ?= 2
+# Wrapper of the go test commands in test/; CI sets it to hack/retry-failed-tests.sh.
+TEST_WRAPPER ?=
 # Ginkgo's flags for make e2e, such as -ginkgo.label-filter=upgrade.
 E2E_FLAGS ?=
 # Flags of make bench for one run instead of all.
@@ -83,11 +85,11 @@ test-unit: ## Run the tests of the root module; WHAT chooses packages.
 
 .PHONY: test-stack
 test-stack: stack ## Run the tests in test/ on etcd, kube-apiserver and Cluster API; WHAT_STACK chooses packages.
-	cd test && $(GO) test $(AFRESH) -p $(STACKS) -timeout $(TIMEOUT) $(GO_TEST_FLAGS) $(WHAT_STACK)
+	cd test && $(TEST_WRAPPER) $(GO) test $(AFRESH) -p $(STACKS) -timeout $(TIMEOUT) $(GO_TEST_FLAGS) $(WHAT_STACK)
 
 .PHONY: test-monitoring
 test-monitoring: ## Hold dashboard and alerts against the real metrics, with Prometheus' own parser and engine.
-	cd test/monitoring && $(GO) test -timeout $(TIMEOUT) ./...
+	cd test/monitoring && $(TEST_WRAPPER) $(GO) test -timeout $(TIMEOUT) ./...
 
 .PHONY: test-images
 test-images: ## Build all images twice, unpack them with a reader of their own, and check them.
@@ -95,7 +97,7 @@ test-images: ## Build all images twice, unpack them with a reader of their own, 
 
 .PHONY: e2e
 e2e: stack ## Run Cluster API's shared end-to-end specs on the simulator; E2E_FLAGS are Ginkgo's.
-	cd test && $(GO) test ./e2e -timeout 40m -v -e2e $(E2E_FLAGS)
+	cd test && $(TEST_WRAPPER) $(GO) test ./e2e -timeout 40m -v -e2e $(E2E_FLAGS)
 
 .PHONY: bench
 bench: stack ## Measure 50 and 100 clusters on the simulator (long); BENCH_FLAGS for a run of your own, such as -setup=machines.
@@ -108,7 +110,7 @@ bench-ccm: stack ## Measure the memory of the cloud controller manager with 500 
 
 .PHONY: conformance
 conformance: ## Run the tests of VMware's own clients against the simulator.
-	cd test/conformance && $(GO) test $(AFRESH) -timeout $(TIMEOUT) -v ./...
+	cd test/conformance && $(TEST_WRAPPER) $(GO) test $(AFRESH) -timeout $(TIMEOUT) -v ./...
 
 .PHONY: stack
 stack: ## Build what the tests in test/ run on (minutes the first time, cached then).
