@@ -9,10 +9,10 @@ import (
 
 const adminCatalogType = "application/vnd.vmware.admin.catalog+xml"
 
-func ownCatalog(r *request) (shelf, error) {
+func ownCatalog(r *request) (orgCatalog, error) {
 	sh, ok := r.sim.store.catalog(bare(r.vars["id"]))
 	if !ok || !r.reads(sh) || r.Method != http.MethodGet && !r.sees(sh.org.ID) {
-		return shelf{}, forbidden("CATALOG_VIEW", r.vars["id"])
+		return orgCatalog{}, forbidden("CATALOG_VIEW", r.vars["id"])
 	}
 	return sh, nil
 }
@@ -25,7 +25,7 @@ func getAdminCatalog(r *request) (*response, error) {
 	return xmlOK(adminCatalogNode(r, sh)), nil
 }
 
-func adminCatalogNode(r *request, sh shelf) *xmltree.Node {
+func adminCatalogNode(r *request, sh orgCatalog) *xmltree.Node {
 	c := sh.catalog
 	path := "/api/admin/catalog/" + c.ID
 	n := xmltree.New("AdminCatalog", namespaces(), xmltree.A("name", c.Name), xmltree.A("id", URN("catalog", c.ID)),
@@ -41,7 +41,7 @@ func adminCatalogNode(r *request, sh shelf) *xmltree.Node {
 }
 
 // catalogProfiles are the storage profiles a catalog keeps its items on, nil when it may use any.
-func catalogProfiles(r *request, sh shelf) *xmltree.Node {
+func catalogProfiles(r *request, sh orgCatalog) *xmltree.Node {
 	if len(sh.catalog.StorageProfiles) == 0 {
 		return nil
 	}

@@ -183,18 +183,18 @@ func removeDocumentsOf(s *Simulator, parent string) {
 func vdcNetworkProfile() *setting {
 	return &setting{
 		path: "1.0.0/vdcs/{vdc}/networkProfile", kind: "vdcNetworkProfile", title: "VDC Network Profile", plain: true,
-		place: func(r *request) (place, error) {
+		scope: func(r *request) (scope, error) {
 			org, v := r.sim.store.vdc(bare(r.vars["vdc"]))
 			if v == nil || !r.sees(org.ID) {
-				return place{}, forbidden("VDC_VIEW", r.vars["vdc"])
+				return scope{}, forbidden("VDC_VIEW", r.vars["vdc"])
 			}
-			return place{org.ID, v.ID, []string{v.ID}}, nil
+			return scope{org.ID, v.ID, []string{v.ID}}, nil
 		},
 		initial: always(map[string]any{
 			"primaryEdgeCluster": nil, "secondaryEdgeCluster": nil, "servicesEdgeCluster": nil, "vdcNetworkSegmentProfileTemplateRef": nil,
 			"vappNetworkSegmentProfileTemplateRef": nil,
 		}),
-		show: func(_ *request, _ place, out map[string]any) {
+		show: func(_ *request, _ scope, out map[string]any) {
 			if m, ok := out["servicesEdgeCluster"].(map[string]any); ok && text(m, "backingId") != "" {
 				out["servicesEdgeCluster"] = map[string]any{"backingId": m["backingId"], "edgeClusterRef": map[string]any{"name": edgeCluster, "id": m["backingId"]}}
 			}

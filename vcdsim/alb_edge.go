@@ -45,7 +45,7 @@ func prepareBalancer(r *request, body map[string]any) error {
 	return nil
 }
 
-func showBalancer(r *request, p place, out map[string]any) {
+func showBalancer(r *request, p scope, out map[string]any) {
 	clear(out)
 	maps.Copy(out, map[string]any{
 		"enabled": false, "serviceNetworkDefinition": nil, "ipv6ServiceNetworkDefinition": nil, "loadBalancerCloudRef": nil, "licenseType": nil,
@@ -67,7 +67,7 @@ func showBalancer(r *request, p place, out map[string]any) {
 func assignmentCollection() *collection {
 	return &collection{
 		path: assignmentPath, kind: "serviceEngineGroupAssignment", right: "SERVICE_ENGINE_GROUP", title: "Service Engine Group Assignment",
-		fixed: []string{"gatewayRef", "serviceEngineGroupRef"}, place: balancedPlace, prepare: prepareAssignment, free: freeAssignment, show: showAssignment,
+		fixed: []string{"gatewayRef", "serviceEngineGroupRef"}, scope: balancedScope, prepare: prepareAssignment, free: freeAssignment, show: showAssignment,
 	}
 }
 
@@ -204,21 +204,21 @@ func policySettings() []*setting {
 	var out []*setting
 	for _, p := range []string{"request", "response", "security"} {
 		out = append(out, &setting{
-			path: servicePath + "/{service}/httpPolicy/" + p + "Rules", kind: "http" + p + "Policy", title: "HTTP " + p + " Policy", list: true, place: onService,
+			path: servicePath + "/{service}/httpPolicy/" + p + "Rules", kind: "http" + p + "Policy", title: "HTTP " + p + " Policy", list: true, scope: onService,
 		})
 	}
 	return out
 }
 
 // onService is the place of what belongs to the virtual service in the path: it is busy, not its gateway.
-func onService(r *request) (place, error) {
-	d, err := serviceCollection().findPlaced(r, r.vars["service"])
+func onService(r *request) (scope, error) {
+	d, err := serviceCollection().findScoped(r, r.vars["service"])
 	if err != nil {
-		return place{}, err
+		return scope{}, err
 	}
 	profile, _ := d.body["applicationProfile"].(map[string]any)
 	if r.Method != "GET" && !slices.Contains([]string{"HTTP", "HTTPS"}, text(profile, "type")) {
-		return place{}, badRequest("The virtual service %q has no HTTP policies.", text(d.body, "name"))
+		return scope{}, badRequest("The virtual service %q has no HTTP policies.", text(d.body, "name"))
 	}
-	return place{d.orgID, bare(d.id()), []string{bare(d.id()), d.parent}}, nil
+	return scope{d.orgID, bare(d.id()), []string{bare(d.id()), d.parent}}, nil
 }

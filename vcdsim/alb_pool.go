@@ -17,13 +17,13 @@ func poolCollection() *collection {
 		},
 		// VMware's document says 37.1 of memberGroupRef, but its SDK uses it with 37.0.
 		since: map[string]string{"memberGroupRef": "37.0", "sslEnabled": "37.0"},
-		place: balancedPlace, prepare: preparePool, show: showPool, free: freePool,
+		scope: balancedScope, prepare: preparePool, show: showPool, free: freePool,
 	}
 }
 
-// balancedPlace is the gateway a pool or virtual service is on.
-func balancedPlace(r *request, body map[string]any) (place, error) {
-	return gatewayPlace(r, refID(body, "gatewayRef"))
+// balancedScope is the gateway a pool or virtual service is on.
+func balancedScope(r *request, body map[string]any) (scope, error) {
+	return gatewayScope(r, refID(body, "gatewayRef"))
 }
 
 // balancedGateway refuses when the gateway has no load balancer, and completes the reference to the gateway.

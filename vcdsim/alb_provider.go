@@ -19,14 +19,14 @@ const (
 	importableEngines = "Default-Group"
 )
 
-func providerPlace(r *request, _ map[string]any) (place, error) {
-	return place{}, r.byProvider("LOAD_BALANCER_PROVIDER_VIEW")
+func providerScope(r *request, _ map[string]any) (scope, error) {
+	return scope{}, r.byProvider("LOAD_BALANCER_PROVIDER_VIEW")
 }
 
 func controllerCollection() *collection {
 	return &collection{
 		path: controllerPath, kind: "loadBalancerController", right: "LOAD_BALANCER_CONTROLLER", title: "Load Balancer Controller", unique: []string{"name"},
-		required: []string{"name", "url"}, hidden: []string{"password"}, place: providerPlace, prepare: keepPassword, show: func(_ *request, _ *document, out map[string]any) { out["password"] = hiddenPassword }, defaults: map[string]any{"description": "", "licenseType": "ENTERPRISE", "version": "22.1.5"},
+		required: []string{"name", "url"}, hidden: []string{"password"}, scope: providerScope, prepare: keepPassword, show: func(_ *request, _ *document, out map[string]any) { out["password"] = hiddenPassword }, defaults: map[string]any{"description": "", "licenseType": "ENTERPRISE", "version": "22.1.5"},
 		free: func(r *request, d *document) error {
 			return r.sim.alb.usedIn(cloudPath, "load balancer controller", d, "loadBalancerCloudBacking", "loadBalancerControllerRef")
 		},
@@ -46,7 +46,7 @@ func keepPassword(_ *request, body map[string]any, old *document) error {
 func cloudCollection() *collection {
 	return &collection{
 		path: cloudPath, kind: "loadBalancerCloud", right: "LOAD_BALANCER_CLOUD", title: "Load Balancer Cloud", unique: []string{"name"}, required: []string{"name"},
-		place: providerPlace, defaults: map[string]any{"description": ""},
+		scope: providerScope, defaults: map[string]any{"description": ""},
 		prepare: func(r *request, body map[string]any, _ *document) error {
 			backing, _ := body["loadBalancerCloudBacking"].(map[string]any)
 			ref, err := documentReference(r, controllerPath, "LOAD_BALANCER_CONTROLLER_VIEW", refID(backing, "loadBalancerControllerRef"))
@@ -68,7 +68,7 @@ func cloudCollection() *collection {
 func engineCollection() *collection {
 	return &collection{
 		path: enginePath, kind: "serviceEngineGroup", right: "SERVICE_ENGINE_GROUP", title: "Service Engine Group", unique: []string{"name"}, required: []string{"name"},
-		place: providerPlace, fixed: []string{"reservationType"}, defaults: map[string]any{
+		scope: providerScope, fixed: []string{"reservationType"}, defaults: map[string]any{
 			"description": "", "reservationType": "SHARED", "haMode": "ELASTIC_N_PLUS_M_BUFFER", "maxVirtualServices": 100, "supportedFeatureSet": "PREMIUM",
 		},
 		prepare: func(r *request, body map[string]any, _ *document) error {
@@ -144,7 +144,7 @@ func listImportableEngines(r *request) (*response, error) {
 
 // syncEngines reads a service engine group again from the controller, where nothing has changed.
 func syncEngines(r *request) (*response, error) {
-	d, err := engineCollection().findPlaced(r, r.vars["id"])
+	d, err := engineCollection().findScoped(r, r.vars["id"])
 	if err != nil {
 		return nil, err
 	}

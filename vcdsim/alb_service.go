@@ -15,7 +15,7 @@ func serviceCollection() *collection {
 			"enabled": true, "description": "", "certificateRef": nil, "ipv6VirtualIpAddress": nil, "transparentModeEnabled": false, "virtualIpAddress": nil,
 		},
 		since: map[string]string{"ipv6VirtualIpAddress": "37.0", "transparentModeEnabled": "37.1"},
-		place: balancedPlace, prepare: prepareService, show: showService,
+		scope: balancedScope, prepare: prepareService, show: showService,
 	}
 }
 

@@ -38,7 +38,7 @@ func (r *request) sees(orgID string) bool {
 }
 
 // reads says whether the caller may see what is in a catalog: that of the own organisation, or one that is shared with it.
-func (r *request) reads(sh shelf) bool {
+func (r *request) reads(sh orgCatalog) bool {
 	if r.sees(sh.org.ID) {
 		return true
 	}
@@ -202,7 +202,7 @@ func tokenLogin(r *request, orgName string) (*response, error) {
 	return oauthError("invalid_grant"), nil
 }
 
-// holder is the user who has an API token and may log in, nil if there is none.
+// tokenOwner is the user who has an API token and may log in, nil if there is none.
 func (o *Org) holder(token string) *User {
 	i := slices.IndexFunc(o.Users, func(u User) bool { return !u.Disabled && slices.Contains(u.APITokens, token) })
 	if token == "" || i < 0 {

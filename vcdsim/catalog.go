@@ -38,7 +38,7 @@ func getCatalog(r *request) (*response, error) {
 }
 
 // catalogContent is what a catalog shows to everybody.
-func catalogContent(r *request, n *xmltree.Node, sh shelf) {
+func catalogContent(r *request, n *xmltree.Node, sh orgCatalog) {
 	c := sh.catalog
 	n.Add([]*xmltree.Node{
 		r.link("down", "/api/catalog/"+c.ID+"/metadata", mime("metadata")),
@@ -72,10 +72,10 @@ func ownerNode(r *request, id, name string) *xmltree.Node {
 		xmltree.A("name", name), xmltree.A("type", "application/vnd.vmware.admin.user+xml")))
 }
 
-func ownTemplate(r *request) (shelf, *Template, error) {
+func ownTemplate(r *request) (orgCatalog, *Template, error) {
 	sh, t := r.sim.store.template(bare(r.vars["id"]))
 	if t == nil || !r.reads(sh) {
-		return shelf{}, nil, forbidden("VAPP_TEMPLATE_VIEW", r.vars["id"])
+		return orgCatalog{}, nil, forbidden("VAPP_TEMPLATE_VIEW", r.vars["id"])
 	}
 	return sh, t, nil
 }
@@ -90,7 +90,7 @@ func getCatalogItem(r *request) (*response, error) {
 
 func catalogItemNode(r *request, id string) (*xmltree.Node, error) {
 	i, found := r.sim.store.item(id)
-	if !found || !r.reads(i.shelf) {
+	if !found || !r.reads(i.orgCatalog) {
 		return nil, forbidden("CATALOG_ITEM_VIEW", id)
 	}
 	path := "/api/catalogItem/" + i.id

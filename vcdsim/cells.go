@@ -204,11 +204,11 @@ func (s *Simulator) pick() *Cell {
 	if len(s.cells) == 1 {
 		return s.cells[0]
 	}
-	s.turns.Lock()
-	defer s.turns.Unlock()
+	s.balancerMu.Lock()
+	defer s.balancerMu.Unlock()
 	for range s.cells {
-		s.turn++
-		c := s.cells[s.turn%len(s.cells)]
+		s.lastPicked++
+		c := s.cells[s.lastPicked%len(s.cells)]
 		if c.Status().InRotation {
 			return c
 		}

@@ -8,22 +8,22 @@ const (
 	dfwRulesPath   = dfwPath + "/{policy}/rules"
 )
 
-func onGroup(r *request) (place, error) {
+func onGroup(r *request) (scope, error) {
 	org, g := r.sim.store.group(bare(r.vars["group"]))
 	if g == nil || !r.sees(org.ID) {
-		return place{}, forbidden("VDC_GROUP_VIEW", r.vars["group"])
+		return scope{}, forbidden("VDC_GROUP_VIEW", r.vars["group"])
 	}
-	return place{org.ID, g.ID, []string{g.ID}}, nil
+	return scope{org.ID, g.ID, []string{g.ID}}, nil
 }
 
 // dfwSettings are the distributed firewall of VDC groups: whether it is on, its one policy, and the rules of that.
 func dfwSettings() []*setting {
 	return []*setting{
-		{path: dfwPath, kind: "dfwPolicies", title: "Distributed Firewall", place: onGroup, prepare: prepareDFW, show: showDFW},
-		{path: dfwDefaultPath, kind: "dfwPolicy", title: "Distributed Firewall Policy", place: onGroup, show: func(r *request, p place, out map[string]any) {
+		{path: dfwPath, kind: "dfwPolicies", title: "Distributed Firewall", scope: onGroup, prepare: prepareDFW, show: showDFW},
+		{path: dfwDefaultPath, kind: "dfwPolicy", title: "Distributed Firewall Policy", scope: onGroup, show: func(r *request, p scope, out map[string]any) {
 			dfwPolicyJSON(r, p, out)
 		}, initial: always(map[string]any{"enabled": true})},
-		{path: dfwRulesPath, kind: "dfwRules", title: "Distributed Firewall Rules", place: onGroup, prepare: prepareDFWRules, show: showDFWRules},
+		{path: dfwRulesPath, kind: "dfwRules", title: "Distributed Firewall Rules", scope: onGroup, prepare: prepareDFWRules, show: showDFWRules},
 	}
 }
 
@@ -55,7 +55,7 @@ func dfwPolicyOn(r *request, group string) bool {
 	return true
 }
 
-func showDFW(r *request, p place, out map[string]any) {
+func showDFW(r *request, p scope, out map[string]any) {
 	_, g := r.sim.store.group(p.parent)
 	clear(out)
 	out["enabled"], out["defaultPolicy"] = g.Firewall, nil
@@ -66,7 +66,7 @@ func showDFW(r *request, p place, out map[string]any) {
 	}
 }
 
-func dfwPolicyJSON(r *request, p place, out map[string]any) {
+func dfwPolicyJSON(r *request, p scope, out map[string]any) {
 	out["id"], out["name"], out["description"] = dfwPolicyID(r, p.parent), "Default", ""
 	out["enabled"] = dfwPolicyOn(r, p.parent)
 }
@@ -87,7 +87,7 @@ func prepareDFWRules(r *request, body map[string]any) error {
 	return prepareRules("values")(r, body)
 }
 
-func showDFWRules(r *request, p place, out map[string]any) {
+func showDFWRules(r *request, p scope, out map[string]any) {
 	if out["values"] == nil {
 		out["values"] = []any{defaultDFWRule(r, p.parent)}
 	}
@@ -111,7 +111,7 @@ func defaultDFWRule(r *request, group string) map[string]any {
 func dfwRules(r *request) (*setting, []any, error) {
 	all := dfwSettings()
 	x := all[len(all)-1]
-	p, err := x.place(r)
+	p, err := x.scope(r)
 	if err == nil {
 		err = knownDFWPolicy(r)
 	}

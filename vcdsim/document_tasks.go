@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A place is what a document belongs to: its organisation, the bare id of its parent, and what is busy while it changes.
-type place struct {
+// A scope is what a document belongs to: its organisation, the bare id of its parent, and what is busy while it changes.
+type scope struct {
 	orgID  string
 	parent string
 	locks  []string
@@ -51,16 +51,16 @@ func (lb *loadBalancing) balancing(d *document) string {
 	return state
 }
 
-// placeOf is where a document is or, while it is new, will be.
-func (c *collection) placeOf(r *request, body map[string]any, old *document) (place, error) {
+// scopeOf is where a document is or, while it is new, will be.
+func (c *collection) scopeOf(r *request, body map[string]any, old *document) (scope, error) {
 	if old != nil {
 		body = old.body
 	}
-	return c.place(r, body)
+	return c.scope(r, body)
 }
 
-// placed are the documents the caller sees, below the parent the path names.
-func (c *collection) placed(r *request) []*document {
+// scoped are the documents the caller sees, below the parent the path names.
+func (c *collection) scoped(r *request) []*document {
 	var out []*document
 	for _, d := range r.sim.store.documents[c.path] {
 		if (c.within == "" || d.parent == bare(r.vars[c.within])) && (d.orgID == "" || r.sees(d.orgID)) {
@@ -70,8 +70,8 @@ func (c *collection) placed(r *request) []*document {
 	return out
 }
 
-func (c *collection) findPlaced(r *request, id string) (*document, error) {
-	for _, d := range c.placed(r) {
+func (c *collection) findScoped(r *request, id string) (*document, error) {
+	for _, d := range c.scoped(r) {
 		if strings.EqualFold(d.id(), id) {
 			return d, nil
 		}
@@ -80,8 +80,8 @@ func (c *collection) findPlaced(r *request, id string) (*document, error) {
 }
 
 // checked does to a body what has to be done before it is kept.
-func (c *collection) checked(r *request, body map[string]any, old *document) (place, error) {
-	p, err := c.placeOf(r, body, old)
+func (c *collection) checked(r *request, body map[string]any, old *document) (scope, error) {
+	p, err := c.scopeOf(r, body, old)
 	if err != nil {
 		return p, err
 	}
@@ -101,7 +101,7 @@ func (c *collection) checked(r *request, body map[string]any, old *document) (pl
 }
 
 // busyWith refuses while what a place is busy with, or the document itself, has a task.
-func (ts *tasks) busyWith(p place, d *document) error {
+func (ts *tasks) busyWith(p scope, d *document) error {
 	ids := p.locks
 	if d != nil {
 		ids = append(slices.Clone(ids), bare(d.id()))
@@ -133,7 +133,7 @@ func (c *collection) putByTask(r *request, d *document, body map[string]any) (*r
 }
 
 func (c *collection) removeByTask(r *request, d *document) (*response, error) {
-	p, err := c.placeOf(r, d.body, d)
+	p, err := c.scopeOf(r, d.body, d)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (c *collection) removeByTask(r *request, d *document) (*response, error) {
 }
 
 // task begins what makes, changes or removes a document.
-func (c *collection) task(r *request, verb string, d *document, p place, body map[string]any) *Task {
+func (c *collection) task(r *request, verb string, d *document, p scope, body map[string]any) *Task {
 	w := Work{Op: verb + " " + c.path, Document: d.id(), Body: body, Creates: verb == "create"}
 	owner := Entity{c.kind, bare(d.id()), cmp.Or(text(d.body, "name"), d.id())}
 	if c.anonymous {

@@ -53,8 +53,8 @@ type collection struct {
 	anonymous bool
 	// since are the API versions that fields came with, of those that are newer than the oldest version there is.
 	since map[string]string
-	// place says what a new document belongs to. The lists show what the caller may see of it, not what its organisation has.
-	place func(r *request, body map[string]any) (place, error)
+	// scope says what a new document belongs to. The lists show what the caller may see of it, not what its organisation has.
+	scope func(r *request, body map[string]any) (scope, error)
 	// prepare settles what a body leaves open, before it is kept.
 	prepare func(r *request, body map[string]any, old *document) error
 	// show adds what is computed to a document that is answered.
@@ -103,8 +103,8 @@ func (r *request) tenant() string {
 
 // visible are the documents the request may see.
 func (c *collection) visible(r *request) []*document {
-	if c.place != nil {
-		return c.placed(r)
+	if c.scope != nil {
+		return c.scoped(r)
 	}
 	var out []*document
 	for _, d := range r.sim.store.documents[c.path] {
@@ -116,8 +116,8 @@ func (c *collection) visible(r *request) []*document {
 }
 
 func (c *collection) find(r *request, id string) (*document, error) {
-	if c.place != nil {
-		return c.findPlaced(r, id)
+	if c.scope != nil {
+		return c.findScoped(r, id)
 	}
 	// Providers find by id what any tenant has.
 	for _, d := range append(c.visible(r), r.sim.store.documents[c.path]...) {
@@ -225,8 +225,8 @@ func (c *collection) notTwice(r *request, body map[string]any, old *document) er
 		return nil
 	}
 	parent := ""
-	if c.place != nil {
-		p, err := c.placeOf(r, body, old)
+	if c.scope != nil {
+		p, err := c.scopeOf(r, body, old)
 		if err != nil {
 			return err
 		}

@@ -51,13 +51,13 @@ func edgeByID(r *request, id string) (*Org, *VDC, *EdgeGateway, error) {
 	return org, vdc, g, nil
 }
 
-// gatewayPlace is where what a gateway holds is: on it, and it is busy meanwhile.
-func gatewayPlace(r *request, id string) (place, error) {
+// gatewayScope is where what a gateway holds is: on it, and it is busy meanwhile.
+func gatewayScope(r *request, id string) (scope, error) {
 	org, _, g, err := edgeByID(r, id)
 	if err != nil {
-		return place{}, err
+		return scope{}, err
 	}
-	return place{org.ID, g.ID, []string{g.ID}}, nil
+	return scope{org.ID, g.ID, []string{g.ID}}, nil
 }
 
 // addEdgeOwner are the references to the VDC or VDC group that something is in.

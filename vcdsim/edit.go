@@ -106,7 +106,7 @@ func (e *Editor) user(org, user string, f func(*User)) {
 
 // DeleteTemplate removes a template from every catalog.
 func (e *Editor) DeleteTemplate(name string) {
-	for _, sh := range e.sim.store.shelves() {
+	for _, sh := range e.sim.store.catalogs() {
 		sh.catalog.Templates = slices.DeleteFunc(sh.catalog.Templates, func(t Template) bool { return t.Name == name })
 	}
 }

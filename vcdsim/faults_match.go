@@ -39,9 +39,9 @@ func (in *injector) subjectOf(r *request) subject {
 	in.sim.mu.Lock()
 	defer in.sim.mu.Unlock()
 	of := subject{operation: r.op, cell: r.cell.number}
-	of.user, of.org = in.asks(r)
+	of.user, of.org = in.caller(r)
 	for _, v := range r.vars {
-		of.entities = append(of.entities, in.called(bare(v))...)
+		of.entities = append(of.entities, in.idAndName(bare(v))...)
 	}
 	switch {
 	case len(r.body) == 0 || strings.HasPrefix(r.URL.Path, "/transfer/"):
@@ -53,8 +53,8 @@ func (in *injector) subjectOf(r *request) subject {
 	return of
 }
 
-// asks finds out who asks: whose session it is, or who is about to log in, by password or by API token.
-func (in *injector) asks(r *request) (user, org string) {
+// caller finds out who asks: whose session it is, or who is about to log in, by password or by API token.
+func (in *injector) caller(r *request) (user, org string) {
 	if x := in.sim.store.sessions[r.token()]; x != nil {
 		return x.User, x.Org
 	}
@@ -63,13 +63,13 @@ func (in *injector) asks(r *request) (user, org string) {
 		return user, org
 	}
 	if form, err := url.ParseQuery(string(r.body)); err == nil && strings.HasPrefix(r.URL.Path, "/oauth/") {
-		return in.holder(form.Get("refresh_token"))
+		return in.tokenOwner(form.Get("refresh_token"))
 	}
 	return "", ""
 }
 
-// holder is who logs in with an API token.
-func (in *injector) holder(token string) (user, org string) {
+// tokenOwner is who logs in with an API token.
+func (in *injector) tokenOwner(token string) (user, org string) {
 	if token == "" {
 		return "", ""
 	}
@@ -104,7 +104,7 @@ func (in *injector) namedInXML(raw []byte) []string {
 		refs = append(refs, item.Attr("href"))
 	}
 	for _, ref := range refs {
-		out = append(out, in.called(bare(ref))...)
+		out = append(out, in.idAndName(bare(ref))...)
 	}
 	return slices.DeleteFunc(out, func(name string) bool { return name == "" })
 }
@@ -121,13 +121,13 @@ func (in *injector) namedInJSON(raw []byte) []string {
 	}
 	out := []string{body.Name}
 	for _, ref := range []jsonRefBody{body.Gateway, body.Owner} {
-		out = append(out, in.called(bare(ref.ID))...)
+		out = append(out, in.idAndName(bare(ref.ID))...)
 	}
 	return out
 }
 
-// called are the id of an entity and its name, without what is empty.
-func (in *injector) called(id string) []string {
+// idAndName are the id of an entity and its name, without what is empty.
+func (in *injector) idAndName(id string) []string {
 	if id == "" {
 		return nil
 	}

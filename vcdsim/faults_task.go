@@ -13,7 +13,7 @@ func (ts *tasks) fault(t *Task) *Fault {
 	}
 	of := subject{task: true, operation: t.OperationName, cell: t.Cell, user: t.UserName, entities: []string{t.Owner.ID, t.Owner.Name, t.Work.VApp, t.Work.VM, t.Work.Disk}}
 	for _, id := range append(slices.Clone(t.Locks), bare(t.Work.Document)) {
-		of.entities = append(of.entities, ts.sim.injector.called(id)...)
+		of.entities = append(of.entities, ts.sim.injector.idAndName(id)...)
 	}
 	if org := ts.sim.store.org(t.OrgID); org != nil {
 		of.org = org.Name

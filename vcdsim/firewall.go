@@ -102,7 +102,7 @@ func firewallRoutes(add addRoute) {
 
 func edgeFirewall() *setting {
 	return &setting{
-		path: edgeRulesPath, kind: "edgeFirewall", title: "Firewall Rules", place: onGateway, prepare: prepareRules("userDefinedRules"), show: showEdgeRules,
+		path: edgeRulesPath, kind: "edgeFirewall", title: "Firewall Rules", scope: onGateway, prepare: prepareRules("userDefinedRules"), show: showEdgeRules,
 	}
 }
 
@@ -230,12 +230,12 @@ func deleteEdgeRule(r *request) (*response, error) {
 	return changeEdgeRules(r, slices.Delete(rules, at, at+1))
 }
 
-func showEdgeRules(r *request, p place, out map[string]any) {
+func showEdgeRules(r *request, p scope, out map[string]any) {
 	showRules(r, p, out)
 	firstForm().showAll(r, out)
 }
 
-func showRules(r *request, p place, out map[string]any) {
+func showRules(r *request, p scope, out map[string]any) {
 	if out["userDefinedRules"] == nil {
 		out["userDefinedRules"] = []any{}
 	}

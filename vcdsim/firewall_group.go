@@ -19,7 +19,7 @@ func groupCollection() *collection {
 	return &collection{
 		path: groupPath, kind: "firewallGroup", hides: true, right: "FIREWALL_GROUP", title: "Firewall Group", unique: []string{"name", "typeValue"}, required: []string{"name"},
 		defaults: map[string]any{"description": ""}, fixed: []string{"typeValue", "type"},
-		place: groupPlace, prepare: prepareGroup, free: freeGroup, show: showGroup,
+		scope: groupScope, prepare: prepareGroup, free: freeGroup, show: showGroup,
 	}
 }
 
@@ -29,18 +29,18 @@ func groupRoutes(add addRoute) {
 }
 
 // groupPlace: a group belongs to an edge gateway or to a VDC group.
-func groupPlace(r *request, body map[string]any) (place, error) {
+func groupScope(r *request, body map[string]any) (scope, error) {
 	id := refID(body, "ownerRef")
 	if id == "" {
 		id = refID(body, "edgeGatewayRef")
 	}
 	if org, group := r.sim.store.group(bare(id)); group != nil && r.sees(org.ID) {
-		return place{org.ID, group.ID, nil}, nil
+		return scope{org.ID, group.ID, nil}, nil
 	}
 	if strings.Contains(id, ":vdc:") {
-		return place{}, badRequest("A firewall group belongs to an edge gateway or to a data center group.")
+		return scope{}, badRequest("A firewall group belongs to an edge gateway or to a data center group.")
 	}
-	return gatewayPlace(r, id)
+	return gatewayScope(r, id)
 }
 
 func prepareGroup(r *request, body map[string]any, old *document) error {
@@ -127,7 +127,7 @@ func listFirewallGroups(r *request) (*response, error) {
 	c := groupCollection()
 	context := r.filterValue("_context")
 	var out []any
-	for _, d := range c.placed(r) {
+	for _, d := range c.scoped(r) {
 		if context != "" && !strings.Contains(context, ":vdc:") && d.parent != bare(context) {
 			continue
 		}
@@ -142,7 +142,7 @@ func listFirewallGroups(r *request) (*response, error) {
 
 // listFirewallGroupVMs are the VMs with a NIC on a member of the group, or that its criteria choose by their name.
 func listFirewallGroupVMs(r *request) (*response, error) {
-	d, err := groupCollection().findPlaced(r, r.vars["id"])
+	d, err := groupCollection().findScoped(r, r.vars["id"])
 	if err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ func newJournal() *journal {
 func (j *journal) add(entry Request) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	entry.Path, entry.Operation = cut(entry.Path, maxPath), j.told(entry.Operation)
+	entry.Path, entry.Operation = cut(entry.Path, maxPath), j.counted(entry.Operation)
 	j.count[entry.Operation]++
 	j.statuses[outcome{entry.Operation, entry.Status}]++
 	j.total++
@@ -75,8 +75,8 @@ func (j *journal) add(entry Request) {
 	j.next = (j.next + 1) % maxJournal
 }
 
-// told is what an operation is counted as.
-func (j *journal) told(operation string) string {
+// counted is what an operation is counted as.
+func (j *journal) counted(operation string) string {
 	operation = cut(operation, maxUnknown)
 	if _, known := j.kinds[operation]; known {
 		return operation
@@ -136,7 +136,7 @@ func (j *journal) byStatus() map[outcome]int {
 func (j *journal) unknown(op string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.lost[j.told(op)] = true
+	j.lost[j.counted(op)] = true
 }
 
 func (j *journal) unknownRoutes() []string {

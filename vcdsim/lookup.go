@@ -122,47 +122,47 @@ func (s *store) defaultSizing(v *VDC) string {
 	return ""
 }
 
-// A shelf is a catalog with its organisation.
-type shelf struct {
+// A orgCatalog is a catalog with its organisation.
+type orgCatalog struct {
 	org     *Org
 	catalog *Catalog
 }
 
-func (s *store) shelves() []shelf {
-	var out []shelf
+func (s *store) catalogs() []orgCatalog {
+	var out []orgCatalog
 	for o := range s.model.Orgs {
 		org := &s.model.Orgs[o]
 		for c := range org.Catalogs {
-			out = append(out, shelf{org, &org.Catalogs[c]})
+			out = append(out, orgCatalog{org, &org.Catalogs[c]})
 		}
 	}
 	return out
 }
 
-func (s *store) catalog(id string) (shelf, bool) {
-	for _, sh := range s.shelves() {
+func (s *store) catalog(id string) (orgCatalog, bool) {
+	for _, sh := range s.catalogs() {
 		if sh.catalog.ID == id {
 			return sh, true
 		}
 	}
-	return shelf{}, false
+	return orgCatalog{}, false
 }
 
 // template finds a template by its id or its catalog item's.
-func (s *store) template(id string) (shelf, *Template) {
-	for _, sh := range s.shelves() {
+func (s *store) template(id string) (orgCatalog, *Template) {
+	for _, sh := range s.catalogs() {
 		for t := range sh.catalog.Templates {
 			if tpl := &sh.catalog.Templates[t]; tpl.ID == id || tpl.ItemID == id {
 				return sh, tpl
 			}
 		}
 	}
-	return shelf{}, nil
+	return orgCatalog{}, nil
 }
 
 // templateVM finds a VM of a template.
-func (s *store) templateVM(id string) (shelf, *Template, *TemplateVM) {
-	for _, sh := range s.shelves() {
+func (s *store) templateVM(id string) (orgCatalog, *Template, *TemplateVM) {
+	for _, sh := range s.catalogs() {
 		for t := range sh.catalog.Templates {
 			tpl := &sh.catalog.Templates[t]
 			for v := range tpl.VMs {
@@ -172,12 +172,12 @@ func (s *store) templateVM(id string) (shelf, *Template, *TemplateVM) {
 			}
 		}
 	}
-	return shelf{}, nil, nil
+	return orgCatalog{}, nil, nil
 }
 
-// A shelfItem is a catalog item with what it stands for.
-type shelfItem struct {
-	shelf
+// A orgCatalogItem is a catalog item with what it stands for.
+type orgCatalogItem struct {
+	orgCatalog
 
 	id          string
 	of          Entity
@@ -188,34 +188,34 @@ type shelfItem struct {
 }
 
 // items are the items of a catalog, templates first.
-func (sh shelf) items() []shelfItem {
-	var out []shelfItem
+func (sh orgCatalog) items() []orgCatalogItem {
+	var out []orgCatalogItem
 	for i := range sh.catalog.Templates {
 		t := &sh.catalog.Templates[i]
 		e := Entity{Kind: "vapptemplate", ID: t.ID, Name: t.Name}
-		out = append(out, shelfItem{sh, t.ItemID, e, sh.vdcOf(t), templateStatus(t), t.Description, created()})
+		out = append(out, orgCatalogItem{sh, t.ItemID, e, sh.vdcOf(t), templateStatus(t), t.Description, created()})
 	}
 	for i := range sh.catalog.Media {
 		m := &sh.catalog.Media[i]
-		out = append(out, shelfItem{sh, m.ItemID, m.entity(), sh.vdcOf(&Template{VDC: m.VDC}), mediaStatus(m), m.Description, m.created()})
+		out = append(out, orgCatalogItem{sh, m.ItemID, m.entity(), sh.vdcOf(&Template{VDC: m.VDC}), mediaStatus(m), m.Description, m.created()})
 	}
 	return out
 }
 
 // item finds a catalog item.
-func (s *store) item(id string) (shelfItem, bool) {
-	for _, sh := range s.shelves() {
+func (s *store) item(id string) (orgCatalogItem, bool) {
+	for _, sh := range s.catalogs() {
 		for _, i := range sh.items() {
 			if i.id == id {
 				return i, true
 			}
 		}
 	}
-	return shelfItem{}, false
+	return orgCatalogItem{}, false
 }
 
 // vdcOf is the VDC that stores a template.
-func (sh shelf) vdcOf(t *Template) *VDC {
+func (sh orgCatalog) vdcOf(t *Template) *VDC {
 	for i := range sh.org.VDCs {
 		if t.VDC == "" || sh.org.VDCs[i].Name == t.VDC {
 			return &sh.org.VDCs[i]

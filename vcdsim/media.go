@@ -36,21 +36,21 @@ func mediaRoutes(add addRoute) {
 func (m *Media) entity() Entity { return Entity{Kind: "media", ID: m.ID, Name: m.Name} }
 
 // media finds a media by its id or its catalog item's.
-func (s *store) media(id string) (shelf, *Media) {
-	for _, sh := range s.shelves() {
+func (s *store) media(id string) (orgCatalog, *Media) {
+	for _, sh := range s.catalogs() {
 		for i := range sh.catalog.Media {
 			if m := &sh.catalog.Media[i]; m.ID == id || m.ItemID == id {
 				return sh, m
 			}
 		}
 	}
-	return shelf{}, nil
+	return orgCatalog{}, nil
 }
 
-func mediaByID(r *request, id string) (shelf, *Media, error) {
+func mediaByID(r *request, id string) (orgCatalog, *Media, error) {
 	sh, m := r.sim.store.media(bare(id))
 	if m == nil || !r.reads(sh) || r.Method != http.MethodGet && r.vars["vm"] == "" && !r.sees(sh.org.ID) {
-		return shelf{}, nil, forbidden("MEDIA_VIEW", id)
+		return orgCatalog{}, nil, forbidden("MEDIA_VIEW", id)
 	}
 	return sh, m, nil
 }
@@ -90,7 +90,7 @@ func uploadItem(r *request) (*response, error) {
 	}
 }
 
-func uploadMedia(r *request, sh shelf, tree *xmltree.Node) (*response, error) {
+func uploadMedia(r *request, sh orgCatalog, tree *xmltree.Node) (*response, error) {
 	size, err := strconv.ParseInt(tree.Attr("size"), 10, 64)
 	if err != nil || size < 0 {
 		return nil, badRequest("The size %q of the media is invalid.", tree.Attr("size"))
@@ -259,7 +259,7 @@ func mediaStatus(m *Media) string {
 func mediaRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
-	for _, sh := range ownShelves(r) {
+	for _, sh := range visibleCatalogs(r) {
 		for i := range sh.catalog.Media {
 			m := &sh.catalog.Media[i]
 			v := sh.vdcOf(&Template{VDC: m.VDC})

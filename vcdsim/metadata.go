@@ -104,13 +104,13 @@ func modelled(s *store, kind, id string) (*Org, string) {
 			return org, p.Name
 		}
 	default:
-		return shelved(s, kind, id)
+		return itemOwner(s, kind, id)
 	}
 	return nil, ""
 }
 
-// shelved finds a catalog or a template like modelled.
-func shelved(s *store, kind, id string) (*Org, string) {
+// itemOwner finds a catalog or a template like modelled.
+func itemOwner(s *store, kind, id string) (*Org, string) {
 	if kind == "catalog" {
 		if sh, ok := s.catalog(id); ok {
 			return sh.org, sh.catalog.Name

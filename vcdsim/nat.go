@@ -21,7 +21,7 @@ func natCollection() *collection {
 			"enabled": true, "firewallMatch": "MATCH_INTERNAL_ADDRESS", "priority": 0, "description": "", "logging": false, "internalPort": nil,
 			"applicationPortProfile": nil, "dnatExternalPort": nil, "snatDestinationAddresses": nil, "appliedTo": nil, "internalAddresses": "", "externalAddresses": "",
 		},
-		place:   func(r *request, _ map[string]any) (place, error) { return gatewayPlace(r, r.vars["gateway"]) },
+		scope:   func(r *request, _ map[string]any) (scope, error) { return gatewayScope(r, r.vars["gateway"]) },
 		prepare: prepareNAT,
 		show: func(_ *request, d *document, out map[string]any) {
 			out["version"], out["systemRule"] = map[string]any{"version": d.version - 1}, false
@@ -135,14 +135,14 @@ func documentReference(r *request, path, operation, id string) (map[string]any, 
 // listByCursor answers a list of what a gateway or network has, the next page behind a cursor. NAT rules cannot be filtered.
 func listByCursor(c *collection) handler {
 	return func(r *request) (*response, error) {
-		if _, err := c.place(r, nil); err != nil {
+		if _, err := c.scope(r, nil); err != nil {
 			return nil, err
 		}
 		if c.path == natPath && r.query.get("filter") != "" {
 			return nil, badRequest("Filtering is not supported here.")
 		}
 		var out []any
-		for _, d := range c.placed(r) {
+		for _, d := range c.scoped(r) {
 			out = append(out, c.shown(r, d))
 		}
 		return r.cursorPage(out)

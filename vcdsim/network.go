@@ -22,8 +22,8 @@ func netmask(p netip.Prefix) string {
 	return net.IP(net.CIDRMask(p.Bits(), p.Addr().BitLen())).String()
 }
 
-// scope is the IpScopes element of a subnet.
-func scope(gateway netip.Prefix, dns []netip.Addr, suffix string, pool []Range, inherited bool) *xmltree.Node {
+// ipScope is the IpScopes element of a subnet.
+func ipScope(gateway netip.Prefix, dns []netip.Addr, suffix string, pool []Range, inherited bool) *xmltree.Node {
 	s := xmltree.New("IpScope", xmltree.T("IsInherited", inherited), xmltree.T("Gateway", gateway.Addr()), xmltree.T("Netmask", netmask(gateway)))
 	for i, name := range []string{"Dns1", "Dns2"} {
 		if len(dns) > i {
@@ -67,7 +67,7 @@ func getNetwork(r *request) (*response, error) {
 		r.link("down", "/api/network/"+n.ID+"/metadata", mime("metadata")),
 		xmltree.T("Description", n.Description),
 		xmltree.New("Configuration",
-			scope(n.Gateway, n.DNS, n.DNSSuffix, n.StaticPool, false),
+			ipScope(n.Gateway, n.DNS, n.DNSSuffix, n.StaticPool, false),
 			xmltree.T("FenceMode", fenceMode(n)),
 			xmltree.T("RetainNetInfoAcrossDeployments", false)),
 	})

@@ -215,7 +215,7 @@ func getManager(r *request) (*response, error) {
 func templateDefaults() *setting {
 	return &setting{
 		path: "1.0.0/segmentProfileTemplates/default", kind: "segmentProfileTemplateDefault", title: "Default Segment Profile Template", plain: true,
-		place:   func(r *request) (place, error) { return place{}, r.byProvider("SEGMENT_PROFILE_TEMPLATE_MANAGE") },
+		scope:   func(r *request) (scope, error) { return scope{}, r.byProvider("SEGMENT_PROFILE_TEMPLATE_MANAGE") },
 		initial: always(map[string]any{"vappNetworkSegmentProfileTemplateRef": nil, "vdcNetworkSegmentProfileTemplateRef": nil}),
 	}
 }
@@ -224,6 +224,6 @@ func templateDefaults() *setting {
 func templateCollection() *collection {
 	return &collection{
 		path: "1.0.0/segmentProfileTemplates", kind: "segmentProfileTemplate", right: "SEGMENT_PROFILE_TEMPLATE", title: "Segment Profile Template",
-		unique: []string{"name"}, required: []string{"name"}, place: providerPlace, defaults: map[string]any{"description": ""},
+		unique: []string{"name"}, required: []string{"name"}, scope: providerScope, defaults: map[string]any{"description": ""},
 	}
 }

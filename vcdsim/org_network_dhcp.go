@@ -114,12 +114,12 @@ func bindingCollection() *collection {
 	return &collection{
 		path: bindingPath, kind: "dhcpBinding", right: "ORG_VDC_NETWORK", title: "DHCP Binding", within: "network", bare: true, cursor: true,
 		required: []string{"name", "macAddress", "ipAddress"}, unique: []string{"ipAddress"},
-		place: func(r *request, _ map[string]any) (place, error) {
+		scope: func(r *request, _ map[string]any) (scope, error) {
 			org, _, n := r.sim.store.network(bare(r.vars["network"]))
 			if n == nil || !r.sees(org.ID) {
-				return place{}, forbidden("ORG_VDC_NETWORK_VIEW", r.vars["network"])
+				return scope{}, forbidden("ORG_VDC_NETWORK_VIEW", r.vars["network"])
 			}
-			return place{org.ID, n.ID, n.locks()}, nil
+			return scope{org.ID, n.ID, n.locks()}, nil
 		},
 		prepare: func(_ *request, body map[string]any, old *document) error { return sameVersion(body, old) }, show: onlyVersions,
 	}

@@ -8,7 +8,7 @@ func profileCollection() *collection {
 	return &collection{
 		path: profilePath, kind: "applicationPortProfile", right: "APPLICATION_PORT_PROFILE", title: "Application Port Profile", unique: []string{"name", "scope"},
 		required: []string{"name"}, defaults: map[string]any{"description": "", "orgRef": nil}, fixed: []string{"scope", "orgRef"},
-		place: profilePlace, prepare: prepareProfile, free: freeProfile,
+		scope: profileScope, prepare: prepareProfile, free: freeProfile,
 		show: func(r *request, d *document, out map[string]any) {
 			out["status"], out["usableForNAT"] = r.sim.tasks.realization(bare(d.id()), d.failed), usableForNAT(d.body)
 			out["networkProviderScope"] = nil
@@ -18,27 +18,27 @@ func profileCollection() *collection {
 }
 
 // profilePlace: a tenant's profile belongs to a VDC or VDC group of his, the provider's to an NSX manager.
-func profilePlace(r *request, body map[string]any) (place, error) {
+func profileScope(r *request, body map[string]any) (scope, error) {
 	context := text(body, "contextEntityId")
 	switch text(body, "scope") {
 	case "TENANT":
 		org, vdc, group, err := edgeOwner(r, context)
 		if err != nil {
-			return place{}, err
+			return scope{}, err
 		}
 		if group == "" {
 			group = vdc.ID
 		}
-		return place{org.ID, group, nil}, nil
+		return scope{org.ID, group, nil}, nil
 	case "PROVIDER":
 		if err := r.byProvider("APPLICATION_PORT_PROFILE_MANAGE"); err != nil {
-			return place{}, err
+			return scope{}, err
 		}
-		return place{}, nil
+		return scope{}, nil
 	case "SYSTEM":
-		return place{}, forbidden("APPLICATION_PORT_PROFILE_MANAGE", text(body, "id"))
+		return scope{}, forbidden("APPLICATION_PORT_PROFILE_MANAGE", text(body, "id"))
 	}
-	return place{}, badRequest("The scope %q is invalid.", text(body, "scope"))
+	return scope{}, badRequest("The scope %q is invalid.", text(body, "scope"))
 }
 
 func prepareProfile(r *request, body map[string]any, old *document) error {

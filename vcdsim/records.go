@@ -22,7 +22,7 @@ func kept(attrs []xmltree.Attr) []xmltree.Attr {
 func templateVMRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
-	for _, sh := range r.sim.store.shelves() {
+	for _, sh := range r.sim.store.catalogs() {
 		if !r.sees(sh.org.ID) {
 			continue
 		}
@@ -200,10 +200,10 @@ func profileRecords(r *request) []*record {
 	return out
 }
 
-// ownShelves are the catalogs the caller may see.
-func ownShelves(r *request) []shelf {
-	var out []shelf
-	for _, sh := range r.sim.store.shelves() {
+// visibleCatalogs are the catalogs the caller may see.
+func visibleCatalogs(r *request) []orgCatalog {
+	var out []orgCatalog
+	for _, sh := range r.sim.store.catalogs() {
 		if r.reads(sh) {
 			out = append(out, sh)
 		}
@@ -214,7 +214,7 @@ func ownShelves(r *request) []shelf {
 func catalogRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
-	for _, sh := range ownShelves(r) {
+	for _, sh := range visibleCatalogs(r) {
 		out = append(out, &record{links: recordLinks(r, "catalog", sh.catalog.ID), attrs: []xmltree.Attr{
 			A("name", sh.catalog.Name), A("description", sh.catalog.Description), A("isPublished", false), A("isShared", true),
 			A("creationDate", sh.catalog.created()), A("orgName", sh.org.Name), A("org", r.href("org", sh.org.ID)), A("ownerName", "system"),
@@ -227,7 +227,7 @@ func catalogRecords(r *request) []*record {
 
 func itemRecords(r *request) []*record {
 	var out []*record
-	for _, sh := range ownShelves(r) {
+	for _, sh := range visibleCatalogs(r) {
 		for _, i := range sh.items() {
 			out = append(out, itemRecord(r, i))
 		}
@@ -235,7 +235,7 @@ func itemRecords(r *request) []*record {
 	return out
 }
 
-func itemRecord(r *request, i shelfItem) *record {
+func itemRecord(r *request, i orgCatalogItem) *record {
 	A := xmltree.A
 	return &record{links: recordLinks(r, "catalogitem", i.id), attrs: []xmltree.Attr{
 		A("entity", r.href(i.of.Kind, i.of.ID)), A("entityName", i.of.Name), A("entityType", i.of.Kind),
@@ -255,7 +255,7 @@ func templateStatus(t *Template) string {
 func templateRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
-	for _, sh := range ownShelves(r) {
+	for _, sh := range visibleCatalogs(r) {
 		for i := range sh.catalog.Templates {
 			t := &sh.catalog.Templates[i]
 			v := sh.vdcOf(t)

@@ -84,7 +84,7 @@ func (s *Simulator) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 
 // serve answers a request at the address of the site or of a cell.
 func (s *Simulator) serve(w http.ResponseWriter, hr *http.Request, cell *Cell, atSite bool) {
-	defer s.ownUp(hr)
+	defer s.logPanic(hr)
 	match, found := s.routes.Find(hr.Method, hr.URL.EscapedPath())
 	r := &request{Request: hr, sim: s, cell: cell, vars: match.Vars, op: match.Operation, query: parseQuery(hr.URL.RawQuery), started: time.Now()}
 	if strings.HasSuffix(r.op, " /api/query") {
@@ -105,8 +105,8 @@ func (s *Simulator) serve(w http.ResponseWriter, hr *http.Request, cell *Cell, a
 	s.serveVCD(w, r, match, found)
 }
 
-// ownUp says loudly that a request met a bug of the simulator; whoever made it sees just a closed connection.
-func (s *Simulator) ownUp(hr *http.Request) {
+// logPanic says loudly that a request met a bug of the simulator; whoever made it sees just a closed connection.
+func (s *Simulator) logPanic(hr *http.Request) {
 	p := recover()
 	if p == nil {
 		return

@@ -7,11 +7,11 @@ type setting struct {
 	path  string // with the entity's variable
 	kind  string // names its tasks
 	title string
-	place func(r *request) (place, error)
+	scope func(r *request) (scope, error)
 	// initial is what it is until it is changed, and again when it was deleted; nil is an empty object.
 	initial func(r *request) map[string]any
 	prepare func(r *request, body map[string]any) error
-	show    func(r *request, p place, out map[string]any)
+	show    func(r *request, p scope, out map[string]any)
 	list    bool // GET answers the values page by page
 	plain   bool // it has no version
 }
@@ -30,7 +30,7 @@ func settingRoutes(add addRoute) {
 	}
 }
 
-func (x *setting) now(r *request, p place) (map[string]any, int) {
+func (x *setting) now(r *request, p scope) (map[string]any, int) {
 	for _, d := range r.sim.store.documents[x.path] {
 		if d.parent == p.parent {
 			return maps.Clone(d.body), d.version
@@ -43,7 +43,7 @@ func (x *setting) now(r *request, p place) (map[string]any, int) {
 }
 
 func (x *setting) get(r *request) (*response, error) {
-	p, err := x.place(r)
+	p, err := x.scope(r)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (x *setting) remove(r *request) (*response, error) {
 }
 
 func (x *setting) change(r *request, body map[string]any) (*response, error) {
-	p, err := x.place(r)
+	p, err := x.scope(r)
 	if err != nil {
 		return nil, err
 	}
@@ -98,11 +98,11 @@ func (x *setting) change(r *request, body map[string]any) (*response, error) {
 }
 
 func (x *setting) commit(s *Simulator, t *Task) error {
-	x.keep(s, place{orgID: t.Work.Name, parent: t.Work.Document}, maps.Clone(t.Work.Body))
+	x.keep(s, scope{orgID: t.Work.Name, parent: t.Work.Document}, maps.Clone(t.Work.Body))
 	return nil
 }
 
-func (x *setting) keep(s *Simulator, p place, body map[string]any) {
+func (x *setting) keep(s *Simulator, p scope, body map[string]any) {
 	for _, d := range s.store.documents[x.path] {
 		if d.parent == p.parent {
 			d.body = body

@@ -59,11 +59,11 @@ type Simulator struct {
 	gate     atomic.Pointer[Gate]
 	observer func(Exchange)
 
-	door   *door // the site's address
-	cells  []*Cell
-	public string
-	turns  sync.Mutex // guards turn
-	turn   int        // of the balancer
+	door       *door // the site's address
+	cells      []*Cell
+	public     string
+	balancerMu sync.Mutex // guards turn
+	lastPicked int        // of the balancer
 
 	ctx    context.Context //nolint:containedctx // the simulator's lifetime, for its guests
 	cancel context.CancelFunc

@@ -21,7 +21,7 @@ func templateRoutes(add addRoute) {
 func (t *Template) entity() Entity { return Entity{Kind: "vapptemplate", ID: t.ID, Name: t.Name} }
 
 // uploadTemplate promises a template. Its descriptor comes first and says which files come then.
-func uploadTemplate(r *request, sh shelf, tree *xmltree.Node) (*response, error) {
+func uploadTemplate(r *request, sh orgCatalog, tree *xmltree.Node) (*response, error) {
 	if tree.Attr("sourceHref") != "" {
 		return nil, badRequest("The source %q cannot be reached.", tree.Attr("sourceHref"))
 	}
@@ -101,13 +101,13 @@ func ovfUnit(unit string) int64 {
 }
 
 // idleTemplate finds the template in the path for a write.
-func idleTemplate(r *request) (shelf, *Template, error) {
+func idleTemplate(r *request) (orgCatalog, *Template, error) {
 	sh, t, err := ownTemplate(r)
 	if err != nil {
-		return shelf{}, nil, err
+		return orgCatalog{}, nil, err
 	}
 	if !r.sees(sh.org.ID) {
-		return shelf{}, nil, forbidden("VAPP_TEMPLATE_EDIT", t.ID)
+		return orgCatalog{}, nil, forbidden("VAPP_TEMPLATE_EDIT", t.ID)
 	}
 	return sh, t, r.sim.tasks.busyCheck(t.ID)
 }
@@ -190,7 +190,7 @@ func captureVApp(r *request) (*response, error) {
 }
 
 // captureTarget is the template whose place a capture takes, if it takes one.
-func captureTarget(r *request, sh shelf, tree *xmltree.Node) ([]string, error) {
+func captureTarget(r *request, sh orgCatalog, tree *xmltree.Node) ([]string, error) {
 	target := tree.At("TargetCatalogItem")
 	if target == nil {
 		return nil, sh.catalog.freeItemName(tree.Attr("name"))

@@ -140,9 +140,9 @@ func vappNetworkConfiguration(r *request, net VAppNetwork) *xmltree.Node {
 	_, _, parent := r.sim.store.network(net.ParentID)
 	switch {
 	case net.Gateway.IsValid():
-		n.Add(scope(net.Gateway, net.DNS, net.DNSSuffix, net.Pool, false))
+		n.Add(ipScope(net.Gateway, net.DNS, net.DNSSuffix, net.Pool, false))
 	case parent != nil:
-		n.Add(scope(parent.Gateway, parent.DNS, parent.DNSSuffix, parent.StaticPool, true))
+		n.Add(ipScope(parent.Gateway, parent.DNS, parent.DNSSuffix, parent.StaticPool, true))
 	}
 	if parent != nil {
 		n.Add(r.ref("ParentNetwork", Entity{Kind: "network", ID: parent.ID, Name: parent.Name}))

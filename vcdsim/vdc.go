@@ -91,7 +91,7 @@ func resourceEntities(r *request, org *Org, v *VDC) *xmltree.Node {
 			xmltree.A("name", name), xmltree.A("type", mime(kind))))
 	}
 	for i := range org.Catalogs {
-		sh := shelf{org, &org.Catalogs[i]}
+		sh := orgCatalog{org, &org.Catalogs[i]}
 		for t := range sh.catalog.Templates {
 			if tpl := &sh.catalog.Templates[t]; sh.vdcOf(tpl) == v {
 				add("vapptemplate", tpl.ID, tpl.Name)
