@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/tlsserver"
 )
 
 // A Cell is one server of the site. All cells have the same database; each has its own API versions, certificate and
@@ -13,7 +15,7 @@ import (
 type Cell struct {
 	sim    *Simulator
 	number int
-	door   *door // nil when the site has one cell: then it listens at the site's address
+	server *tlsserver.Server // nil when the site has one cell: then it listens at the site's address
 
 	mu          sync.Mutex
 	version     Version
@@ -53,10 +55,10 @@ func (c *Cell) Status() CellStatus {
 
 // URL is the cell's own address, past the balancer. It is empty before Start.
 func (c *Cell) URL() string {
-	if c.door == nil {
+	if c.server == nil {
 		return c.sim.URL()
 	}
-	return c.door.url()
+	return c.server.URL()
 }
 
 // Stop takes the cell down, and the balancer sends nothing there any more. Requests under way are cut off. What becomes of
@@ -80,8 +82,8 @@ func (c *Cell) halt(missed bool) {
 	if !was {
 		return
 	}
-	if c.door != nil {
-		c.door.drop()
+	if c.server != nil {
+		c.server.Drop()
 	}
 	c.sim.cellStopped(c.number)
 }
@@ -138,30 +140,16 @@ func (c *Cell) Maintain(on bool) {
 // RenewCertificate gives the cell's own address a new certificate, signed by the same authority or by a new one, and drops
 // the connections it has.
 func (c *Cell) RenewCertificate(byNewAuthority bool) error {
-	if c.door == nil {
+	if c.server == nil {
 		return c.sim.RenewCertificate(byNewAuthority)
 	}
-	return renewDoor(c.sim, c.door, byNewAuthority)
+	return c.server.Renew(byNewAuthority)
 }
 
 // RenewCertificate gives the site's address a new certificate, signed by the same authority or by a new one, which CA
 // then returns, and drops the connections it has.
 func (s *Simulator) RenewCertificate(byNewAuthority bool) error {
-	return renewDoor(s, s.door, byNewAuthority)
-}
-
-func renewDoor(s *Simulator, d *door, byNewAuthority bool) error {
-	d.mu.Lock()
-	signer := d.signer
-	d.mu.Unlock()
-	if byNewAuthority {
-		fresh, err := newAuthority()
-		if err != nil {
-			return err
-		}
-		signer = fresh
-	}
-	return d.renew(signer)
+	return s.server.Renew(byNewAuthority)
 }
 
 // stopped is closed when the cell is stopped.

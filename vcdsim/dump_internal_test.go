@@ -19,8 +19,8 @@ var notDumped = map[string]string{
 	"assume": "configuration", "public": "configuration", "token": "configuration",
 	"routes": "code", "operations": "code", "bells": "code",
 	"gate": "what a test does to it", "faults": "what a test does to it", "journal": "what was seen of it",
-	"door": "of the program", "ctx": "of the program", "cancel": "of the program", "running": "of the program",
-	"turns": "a lock", "turn": "of the balancer", "cells": "cells run on",
+	"server": "of the program", "ctx": "of the program", "cancel": "of the program", "running": "of the program",
+	"balancerMu": "a lock", "lastPicked": "of the balancer", "cells": "cells run on",
 	"boots": "of the program: guests boot again", "queues": "of the program: guests boot again",
 	"mu": "a lock", "pending": "empty when nobody holds the lock",
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/route"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/tlsserver"
 )
 
 // A Config says what to simulate. The zero value is an empty VCD with profile Instant.
@@ -59,16 +60,16 @@ type Simulator struct {
 	gate     atomic.Pointer[Gate]
 	observer func(Exchange)
 
-	door       *door // the site's address
+	server     *tlsserver.Server // at the site's address
 	cells      []*Cell
 	public     string
-	balancerMu sync.Mutex // guards turn
-	lastPicked int        // of the balancer
+	balancerMu sync.Mutex // of lastPicked
+	lastPicked int        // the cell that the balancer chose last, counted on and on
 
 	ctx    context.Context //nolint:containedctx // the simulator's lifetime, for its guests
 	cancel context.CancelFunc
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // of what follows
 	store   *store
 	ids     *ids
 	assume  Assumptions
@@ -147,7 +148,7 @@ func (s *Simulator) setDefaults(cfg Config) {
 
 // addCells makes the cells, and the addresses to listen on.
 func (s *Simulator) addCells(cfg Config, versions []string) error {
-	signer, err := newAuthority()
+	signer, err := tlsserver.NewAuthority()
 	if err != nil {
 		return err
 	}
@@ -163,14 +164,13 @@ func (s *Simulator) addCells(cfg Config, versions []string) error {
 		}
 		s.public, hosts = "https://"+public.Host, append(hosts, public.Hostname())
 	}
-	if s.door, err = newDoor(signer, hosts...); err != nil {
+	if s.server, err = tlsserver.New(signer, cfg.Listener, hosts...); err != nil {
 		return err
 	}
-	s.door.listener = cfg.Listener
 	for n := range max(cfg.Cells, 1) {
 		c := newCell(s, n+1, cmp.Or(cfg.Version, Version106), versions)
 		if cfg.Cells > 1 {
-			if c.door, err = newDoor(signer); err != nil {
+			if c.server, err = tlsserver.New(signer, nil); err != nil {
 				return err
 			}
 		}
@@ -181,15 +181,15 @@ func (s *Simulator) addCells(cfg Config, versions []string) error {
 
 // Start listens and serves until Close.
 func (s *Simulator) Start() error {
-	if err := s.door.open(s.ctx, s.addr, s, s.log); err != nil {
+	if err := s.server.Open(s.ctx, s.addr, s, s.log); err != nil {
 		return err
 	}
 	for _, c := range s.cells {
-		if c.door == nil {
+		if c.server == nil {
 			continue
 		}
 		own := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, c, false) }) //nolint:contextcheck // the request has it
-		if err := c.door.open(s.ctx, "127.0.0.1:0", own, s.log); err != nil {
+		if err := c.server.Open(s.ctx, "127.0.0.1:0", own, s.log); err != nil {
 			return errors.Join(err, s.Close())
 		}
 	}
@@ -202,25 +202,25 @@ func (s *Simulator) Close() error {
 	s.cancel()
 	s.mu.Unlock()
 	defer s.guests.running.Wait()
-	err := s.door.close()
+	err := s.server.Close()
 	for _, c := range s.cells {
-		err = errors.Join(err, c.door.close())
+		err = errors.Join(err, c.server.Close())
 	}
 	return err
 }
 
 // URL is the address of the site, without /api. It is empty before Start.
-func (s *Simulator) URL() string { return s.door.url() }
+func (s *Simulator) URL() string { return s.server.URL() }
 
 // CA is the PEM certificate of the authority that signed the site's; of several when they differ from cell to cell.
 func (s *Simulator) CA() []byte {
-	doors := []*door{s.door}
+	servers := []*tlsserver.Server{s.server}
 	for _, c := range s.cells {
-		if c.door != nil {
-			doors = append(doors, c.door)
+		if c.server != nil {
+			servers = append(servers, c.server)
 		}
 	}
-	return authorities(doors...)
+	return tlsserver.CAs(servers...)
 }
 
 // State returns a copy of everything.

@@ -1,4 +1,4 @@
-package vcdsim
+package tlsserver
 
 import (
 	"crypto/ecdsa"
@@ -14,35 +14,37 @@ import (
 	"time"
 )
 
-// An authority signs the certificates of the addresses the simulator listens on.
-type authority struct {
+// An Authority signs certificates of servers.
+type Authority struct {
 	pem  []byte
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 }
 
-const certificateLife = 10 * 365 * 24 * time.Hour
+const certificateLifetime = 10 * 365 * 24 * time.Hour
 
-func newAuthority() (*authority, error) {
+// NewAuthority makes an authority with a key of its own.
+func NewAuthority() (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("generating the authority's key: %w", err)
 	}
 	now := time.Now()
 	cert := &x509.Certificate{
-		SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: "vcdsim authority", SerialNumber: now.Format(time.RFC3339Nano)},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(certificateLife),
+		SerialNumber: big.NewInt(now.UnixNano()),
+		Subject:      pkix.Name{CommonName: "vcdsim authority", SerialNumber: now.Format(time.RFC3339Nano)},
+		NotBefore:    now.Add(-time.Hour), NotAfter: now.Add(certificateLifetime),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, cert, cert, key.Public(), key)
 	if err != nil {
 		return nil, fmt.Errorf("signing the authority: %w", err)
 	}
-	return &authority{pem: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), cert: cert, key: key}, nil
+	return &Authority{pem: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), cert: cert, key: key}, nil
 }
 
 // issue makes a certificate for the loopback addresses and further hosts.
-func (a *authority) issue(hosts ...string) (*tls.Certificate, error) {
+func (a *Authority) issue(hosts ...string) (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("generating the server's key: %w", err)
@@ -50,7 +52,7 @@ func (a *authority) issue(hosts ...string) (*tls.Certificate, error) {
 	now := time.Now()
 	cert := &x509.Certificate{
 		SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: "vcdsim"},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(certificateLife),
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(certificateLifetime),
 		DNSNames: []string{"localhost", "vcdsim"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
