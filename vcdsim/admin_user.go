@@ -98,7 +98,7 @@ func roleName(r *request, org *Org, id string) (string, error) {
 	return "", forbidden("ROLE_VIEW", id)
 }
 
-// hasRole says whether an organisation has a role of that name.
+// hasRole reports whether an organisation has a role of that name.
 func hasRole(s *Simulator, org *Org, name string) bool {
 	return slices.ContainsFunc(s.store.documents[rolesPath], func(d *document) bool { return d.orgID == org.ID && text(d.body, "name") == name })
 }

@@ -145,7 +145,7 @@ func poolMembers(body map[string]any) []map[string]any {
 	return out
 }
 
-// enabled says whether something is on, as it is unless it says otherwise.
+// enabled reports whether something is on, as it is unless it says otherwise.
 func enabled(body map[string]any) bool {
 	on, ok := body["enabled"].(bool)
 	return on || !ok

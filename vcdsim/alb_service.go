@@ -172,7 +172,7 @@ func virtualIPs(body map[string]any) []string {
 	return out
 }
 
-// portsMeet says whether two virtual services share a port of the same protocol.
+// portsMeet reports whether two virtual services share a port of the same protocol.
 func portsMeet(a, b map[string]any) bool {
 	for _, x := range portRanges(a) {
 		for _, y := range portRanges(b) {

@@ -32,12 +32,12 @@ const systemOrg = "System"
 
 func (s *Session) provider() bool { return strings.EqualFold(s.Org, systemOrg) }
 
-// sees says whether the caller may know of an organisation's objects.
+// sees reports whether the caller may know of an organisation's objects.
 func (r *request) sees(orgID string) bool {
 	return r.session.provider() || r.session.OrgID == orgID
 }
 
-// reads says whether the caller may see what is in a catalog: that of the own organisation, or one that is shared with it.
+// reads reports whether the caller may see what is in a catalog: that of the own organisation, or one that is shared with it.
 func (r *request) reads(sh orgCatalog) bool {
 	if r.sees(sh.org.ID) {
 		return true

@@ -154,7 +154,7 @@ func getTemplate(r *request) (*response, error) {
 	return xmlOK(n), nil
 }
 
-// templateDescribed says whether the descriptor of a template is there.
+// templateDescribed reports whether the descriptor of a template is there.
 func templateDescribed(r *request, t *Template) bool {
 	u := r.sim.store.uploads[t.Upload]
 	return u == nil || u.Files[0].done()

@@ -49,7 +49,7 @@ func (c *SimClock) Now() time.Time {
 	return c.now()
 }
 
-// Ticks says whether the clock moves by itself.
+// Ticks reports whether the clock moves by itself.
 func (c *SimClock) Ticks() bool { return c.Rate() > 0 }
 
 // Rate is how many simulated seconds pass in a second; 0 stands still.

@@ -62,7 +62,7 @@ func (ctl *control) addRoutes() {
 // maxControlBody bounds what the control API reads: dumps of large worlds.
 const maxControlBody = 1 << 30
 
-// isControl says whether a path is the simulator's own.
+// isControl reports whether a path is the simulator's own.
 func isControl(path string) bool {
 	path = strings.TrimSuffix(path, "/")
 	return path == controlPath || strings.HasPrefix(path, controlPath+"/")

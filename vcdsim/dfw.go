@@ -45,7 +45,7 @@ func prepareDFW(r *request, body map[string]any) error {
 	return nil
 }
 
-// dfwPolicyOn says whether the default policy of a group is enabled.
+// dfwPolicyOn reports whether the default policy of a group is enabled.
 func dfwPolicyOn(r *request, group string) bool {
 	for _, d := range r.sim.store.documents[dfwDefaultPath] {
 		if d.parent == group {

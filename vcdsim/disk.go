@@ -89,7 +89,7 @@ const (
 // busNames are the types of buses as people read them.
 var busNames = map[string]string{"5": "IDE", busSCSI: "SCSI", "20": "SATA"}
 
-// shared says whether several VMs may have the disk at a time.
+// shared reports whether several VMs may have the disk at a time.
 func (d *Disk) shared() bool { return d.SharingType != sharingNone }
 
 // release takes the disk from a VM.

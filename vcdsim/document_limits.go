@@ -16,7 +16,7 @@ func (c *collection) known(r *request, body map[string]any) error {
 	return nil
 }
 
-// unset says whether a JSON value means nothing: clients send the zero values of what they do not use.
+// unset reports whether a JSON value means nothing: clients send the zero values of what they do not use.
 func unset(v any) bool {
 	return slices.Contains([]any{nil, "", false, 0.0}, scalar(v))
 }

@@ -37,7 +37,7 @@ func (ts *tasks) realization(id string, failed bool) string {
 	return stateRealized
 }
 
-// makes says whether a task makes the entity with an id. Its owner may be another: that of a NAT rule is its gateway.
+// makes reports whether a task makes the entity with an id. Its owner may be another: that of a NAT rule is its gateway.
 func (t *Task) makes(id string) bool {
 	return t.Work.Creates && bare(cmp.Or(t.Work.Document, t.Owner.ID)) == id
 }

@@ -1,6 +1,6 @@
 package vcdsim
 
-// Document lets f change the live object of the JSON API with an id, such as a pool or a NAT rule, and says whether there is one.
+// Document lets f change the live object of the JSON API with an id, such as a pool or a NAT rule, and reports whether there is one.
 func (e *Editor) Document(id string, f func(body map[string]any)) bool {
 	for _, list := range e.sim.store.documents {
 		for _, d := range list {
@@ -23,7 +23,7 @@ func (e *Editor) AddDocument(path, kind, org, parent string, body map[string]any
 	return text(body, "id")
 }
 
-// DeleteDocument removes an object of the JSON API, whatever refers to it, and says whether there was one.
+// DeleteDocument removes an object of the JSON API, whatever refers to it, and reports whether there was one.
 func (e *Editor) DeleteDocument(id string) bool {
 	for path, list := range e.sim.store.documents {
 		for _, d := range list {

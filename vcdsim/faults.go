@@ -96,7 +96,7 @@ func (f *Faults) Add(rule Fault) int {
 	return rule.ID
 }
 
-// Remove removes a rule by its ID and says whether it was there.
+// Remove removes a rule by its ID and reports whether it was there.
 func (f *Faults) Remove(id int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -147,7 +147,7 @@ func (f *Faults) take(matches func(*Fault) bool) *Fault {
 	return nil
 }
 
-// empty says whether there is no rule, so that nothing has to be looked up to match one.
+// empty reports whether there is no rule, so that nothing has to be looked up to match one.
 func (f *Faults) empty() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

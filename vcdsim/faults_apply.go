@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// replaces says whether the rule takes the place of the work.
+// replaces reports whether the rule takes the place of the work.
 func (f *Fault) replaces() bool {
 	return f != nil && (f.Hang || f.DropBefore || f.Status != 0 || f.Busy != "")
 }
@@ -27,7 +27,7 @@ func (f *Fault) status() int {
 	}
 }
 
-// dropsAfter says whether the connection is dropped when the work is done.
+// dropsAfter reports whether the connection is dropped when the work is done.
 func (f *Fault) dropsAfter() bool { return f != nil && f.DropAfter }
 
 // apply does what happens instead of the work.

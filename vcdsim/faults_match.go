@@ -159,7 +159,7 @@ func (in *injector) nameOf(id string) []string {
 
 func (f *Fault) ofTasks() bool { return f.FailTask || f.AbortTask || f.StickTask }
 
-// ofRequests says whether something of the rule happens to requests only.
+// ofRequests reports whether something of the rule happens to requests only.
 func (f *Fault) ofRequests() bool {
 	acts := slices.Contains([]bool{f.Hang, f.DropBefore, f.DropAfter, f.Truncate, f.EndSession, f.RevokeToken}, true)
 	return acts || f.SlowBody > 0 || f.Busy != "" || f.Body != "" || len(f.Header) > 0

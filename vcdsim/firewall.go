@@ -188,7 +188,7 @@ func edgeRulePosition(r *request, rule map[string]any, rules []any) (int, error)
 	return adjacent, nil
 }
 
-// hasID says whether something is a rule with an id.
+// hasID reports whether something is a rule with an id.
 func hasID(id string) func(any) bool {
 	return func(v any) bool {
 		m, _ := v.(map[string]any)

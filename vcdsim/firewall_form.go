@@ -123,7 +123,7 @@ func readSecondRule(rule map[string]any) error {
 	return nil
 }
 
-// ofFamily says whether a text is an address, prefix or range of the family a rule is for.
+// ofFamily reports whether a text is an address, prefix or range of the family a rule is for.
 func ofFamily(a, family string) bool {
 	first, _, _ := strings.Cut(a, "-")
 	first, length, prefix := strings.Cut(first, "/")
@@ -161,7 +161,7 @@ func portItem(item map[string]any) error {
 	return nil
 }
 
-// portText says whether a text is a port or a range of ports.
+// portText reports whether a text is a port or a range of ports.
 func portText(s string) bool {
 	first, last, isRange := strings.Cut(s, "-")
 	from, err := strconv.ParseUint(first, 10, 16)

@@ -166,7 +166,7 @@ func listFirewallGroupVMs(r *request) (*response, error) {
 	return r.page(out)
 }
 
-// onNetworks says whether a VM has a NIC on one of some org VDC networks.
+// onNetworks reports whether a VM has a NIC on one of some org VDC networks.
 func (vm *VM) onNetworks(vapp *VApp, nets []string) bool {
 	return slices.ContainsFunc(vm.NICs, func(nic NIC) bool {
 		n := vapp.network(nic.Network)
@@ -174,7 +174,7 @@ func (vm *VM) onNetworks(vapp *VApp, nets []string) bool {
 	})
 }
 
-// chosen says whether the criteria of a dynamic group choose a VM: all rules of one criterion must hold. VMs here have no
+// chosen reports whether the criteria of a dynamic group choose a VM: all rules of one criterion must hold. VMs here have no
 // tags.
 func chosen(body map[string]any, name string) bool {
 	criteria, _ := body["vmCriteria"].([]any)

@@ -182,7 +182,7 @@ func commitAllocate(s *Simulator, t *Task) error {
 	return err
 }
 
-// usage says whether an allocation is in use, by what gateway or network, and for what kinds of services.
+// usage reports whether an allocation is in use, by what gateway or network, and for what kinds of services.
 func (sp *ipSpaces) usage(a *IPAllocation) (state string, by *Entity, categories []any) {
 	if org := sp.sim.store.org(a.OrgID); org != nil {
 		for v := range org.VDCs {

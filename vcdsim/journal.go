@@ -20,7 +20,7 @@ type Request struct {
 	Cell      int       `json:"cell,omitempty"` // that answered
 }
 
-// Changes says whether the request asks for something in VCD to be changed. Logging in and out does not.
+// Changes reports whether the request asks for something in VCD to be changed. Logging in and out does not.
 func (r Request) Changes() bool {
 	return r.Method != http.MethodGet && !strings.Contains(r.Path, "/session") && !strings.HasPrefix(r.Path, "/oauth/")
 }

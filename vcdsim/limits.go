@@ -62,7 +62,7 @@ func (r *request) withinLimits() error {
 	return nil
 }
 
-// mayRun says whether a task, which is not counted yet, is within the limits.
+// mayRun reports whether a task, which is not counted yet, is within the limits.
 func (ts *tasks) mayRun(t *Task) bool {
 	org := ts.sim.store.org(t.OrgID)
 	if org == nil || org.Limits == (OperationLimits{}) {

@@ -210,7 +210,7 @@ func readTyped(n *xmltree.Node) (Metadata, bool) {
 	return m, m.valid()
 }
 
-// valid says whether the value is one of its type.
+// valid reports whether the value is one of its type.
 func (m Metadata) valid() bool {
 	var err error
 	switch m.Type {

@@ -144,7 +144,7 @@ type NetworkDHCP struct {
 // A Range is a range of addresses, both ends included.
 type Range struct{ From, To netip.Addr }
 
-// Contains says whether a is in the range.
+// Contains reports whether a is in the range.
 func (r Range) Contains(a netip.Addr) bool {
 	return r.From.Compare(a) <= 0 && a.Compare(r.To) <= 0
 }

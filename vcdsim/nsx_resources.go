@@ -71,7 +71,7 @@ func externalBackings(s *Simulator) []backing {
 	return out
 }
 
-// free says whether no external network and no imported network stands on a router or segment; a tier-0 router may be
+// free reports whether no external network and no imported network stands on a router or segment; a tier-0 router may be
 // shared by any number of networks that use IP blocks.
 func freeBacking(s *Simulator, b backing) bool {
 	for _, e := range s.store.model.ExternalNetworks {
@@ -147,7 +147,7 @@ func listSwitches(r *request) (*response, error) {
 	return jsonOK(out), nil
 }
 
-// importedSegment says whether a network stands on a segment.
+// importedSegment reports whether a network stands on a segment.
 func importedSegment(s *Simulator, segment string) bool {
 	return slices.ContainsFunc(s.store.model.Orgs, func(o Org) bool {
 		return slices.ContainsFunc(o.VDCs, func(v VDC) bool {

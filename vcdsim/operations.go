@@ -79,7 +79,7 @@ const (
 
 const cloneSpread = 0.3
 
-// awaits says whether an operation takes no time of its own: something else ends it.
+// awaits reports whether an operation takes no time of its own: something else ends it.
 func awaits(op string) bool { return op == opCreateEntity || op == opUpload }
 
 // operations describes every operation by its key.

@@ -49,7 +49,7 @@ func policyDocument(p *ComputePolicy) map[string]any {
 	return out
 }
 
-// publishes says whether a VDC the caller sees offers a policy.
+// publishes reports whether a VDC the caller sees offers a policy.
 func publishes(r *request, name, vdcID string) bool {
 	return slices.ContainsFunc(visibleOrgs(r), func(o *Org) bool {
 		return slices.ContainsFunc(o.VDCs, func(v VDC) bool {

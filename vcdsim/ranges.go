@@ -75,7 +75,7 @@ func inRanges(ranges []Range, a netip.Addr) bool {
 	return slices.ContainsFunc(ranges, func(r Range) bool { return r.Contains(a) })
 }
 
-// within says whether every address of inner is in outer.
+// within reports whether every address of inner is in outer.
 func within(inner, outer []Range) bool {
 	return !slices.ContainsFunc(inner, func(r Range) bool {
 		return !slices.ContainsFunc(merged(outer), func(o Range) bool { return o.Contains(r.From) && o.Contains(r.To) })
@@ -119,7 +119,7 @@ func merged(ranges []Range) []Range {
 	return out
 }
 
-// take finds the first n addresses of a pool that are not taken; ok says whether there are so many.
+// take finds the first n addresses of a pool that are not taken; ok reports whether there are so many.
 func take(pool, taken []Range, n int) (got []Range, ok bool) {
 	taken = merged(taken)
 	for _, p := range merged(pool) {

@@ -78,7 +78,7 @@ func (r *request) whole() error {
 	return refuse(http.StatusRequestEntityTooLarge, codeBadRequest, "A request has at most %d bytes.", maxBody)
 }
 
-// transfers says whether the body is a file.
+// transfers reports whether the body is a file.
 func (r *request) transfers() bool { return strings.HasPrefix(r.URL.Path, "/transfer/") }
 
 func executionTime(started time.Time) string {

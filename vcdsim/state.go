@@ -337,7 +337,7 @@ func (s *store) common(v *VApp) Status {
 	return result
 }
 
-// running says whether VCD wants the vApp stopped before it is deleted or loses a network.
+// running reports whether VCD wants the vApp stopped before it is deleted or loses a network.
 func (s *store) running(v *VApp) bool {
 	status := s.status(v)
 	return status == PoweredOn || status == Mixed
@@ -347,7 +347,7 @@ func (s *store) anyUndeployed(v *VApp) bool {
 	return slices.ContainsFunc(s.vmsOf(v.ID), func(vm *VM) bool { return !vm.Deployed })
 }
 
-// deployed says whether the vApp or a VM of it is deployed.
+// deployed reports whether the vApp or a VM of it is deployed.
 func (s *store) deployed(v *VApp) bool { return v.Deployed || s.anyDeployed(v) }
 
 func (s *store) anyDeployed(v *VApp) bool {

@@ -27,7 +27,7 @@ func (ts *tasks) unlock(t *Task) {
 	}
 }
 
-// shares says whether several tasks may change an entity at a time: an edge gateway, if writes do not exclude each other.
+// shares reports whether several tasks may change an entity at a time: an edge gateway, if writes do not exclude each other.
 func (ts *tasks) shares(id string) bool {
 	if ts.sim.assume.GatewayWritesExclude {
 		return false
@@ -63,7 +63,7 @@ func (ts *tasks) busyCheck(ids ...string) error {
 	return nil
 }
 
-// busy says whether a task holds an entity.
+// busy reports whether a task holds an entity.
 func (ts *tasks) busy(id string) bool { return ts.sim.store.locks[id] != "" }
 
 // on is the unfinished task on an entity, nil if there is none.

@@ -100,7 +100,7 @@ func registerClient(r *request) (*response, error) {
 	}), nil
 }
 
-// clashes says whether another client has the name: service accounts of an organisation, or API tokens of a user.
+// clashes reports whether another client has the name: service accounts of an organisation, or API tokens of a user.
 func (c *apiClient) clashes(x *apiClient) bool {
 	return x.name == c.name && x.orgID == c.orgID && x.service == c.service && (c.service || x.userID == c.userID)
 }
@@ -137,7 +137,7 @@ func (c *apiClient) takes() string {
 	return rightOwnClients
 }
 
-// reachesClient says whether the caller may see and remove a client: another user's API token takes a right of its own.
+// reachesClient reports whether the caller may see and remove a client: another user's API token takes a right of its own.
 func reachesClient(r *request, c *apiClient) bool {
 	return c.service || c.userID == r.session.UserID || r.session.provider() || r.hasRight(rightAllClients)
 }
@@ -257,14 +257,14 @@ func grantDevice(r *request) (*response, error) {
 	return nil, badRequest("The user code %q is invalid.", in.UserCode)
 }
 
-// awaitsGrant says whether a form asks for the first token of a service account that nobody has allowed it yet.
+// awaitsGrant reports whether a form asks for the first token of a service account that nobody has allowed it yet.
 func awaitsGrant(s *store, org *Org, form url.Values) bool {
 	return form.Get("grant_type") == deviceGrant && slices.ContainsFunc(s.clients, func(c *apiClient) bool {
 		return c.orgID == org.ID && c.id == form.Get("client_id") && c.status == "REQUESTED" && c.code == form.Get("device_code")
 	})
 }
 
-// mayLogIn says whether whoever registered may still log in: an API token goes with its user.
+// mayLogIn reports whether whoever registered may still log in: an API token goes with its user.
 func (c *apiClient) mayLogIn(org *Org) bool {
 	return c.service || slices.ContainsFunc(org.Users, func(u User) bool { return u.ID == c.userID && !u.Disabled })
 }
@@ -279,7 +279,7 @@ func clientLogin(r *request, org *Org, form url.Values) *apiClient {
 	return nil
 }
 
-// answers says whether a form is a client's to log in with.
+// answers reports whether a form is a client's to log in with.
 func (c *apiClient) answers(form url.Values, s *Simulator) bool {
 	switch form.Get("grant_type") {
 	case "refresh_token":

@@ -36,7 +36,7 @@ func (o *Org) group(id string) *VDCGroup {
 	return nil
 }
 
-// shares says whether a network belongs to a group that a VDC is in.
+// shares reports whether a network belongs to a group that a VDC is in.
 func (o *Org) shares(n *Network, v *VDC) bool {
 	g := o.group(n.Group)
 	return g != nil && slices.Contains(g.VDCs, v.ID)

@@ -29,7 +29,7 @@ var (
 	anyType         = reflect.TypeFor[any]()
 )
 
-// isText says whether a type is written as its text: times, addresses.
+// isText reports whether a type is written as its text: times, addresses.
 func isText(t reflect.Type) bool {
 	return t.Implements(textMarshaler) && reflect.PointerTo(t).Implements(textUnmarshaler)
 }
@@ -170,7 +170,7 @@ func (e *encoder) inner(v reflect.Value, path string) (any, error) {
 	return map[string]any{keyGo: name, keyValue: x}, nil
 }
 
-// native says whether JSON gives back the same.
+// native reports whether JSON gives back the same.
 func native(v reflect.Value) bool {
 	switch x := v.Interface().(type) {
 	case bool, string, float64:

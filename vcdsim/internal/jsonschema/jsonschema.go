@@ -120,7 +120,7 @@ func (v validator) array(s schema, value []any, path string, depth int) error {
 	return nil
 }
 
-// isOf says whether a value has a type, or one of several; no type is any.
+// isOf reports whether a value has a type, or one of several; no type is any.
 func isOf(types, value any) bool {
 	switch t := types.(type) {
 	case string:
