@@ -7,8 +7,11 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/config"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 )
 
 // TestTheConfigurationIsWhatTheProgramReads holds what is rendered against the strict reader of the cloud controller manager.
@@ -22,17 +25,17 @@ func TestTheConfigurationIsWhatTheProgramReads(t *testing.T) {
 		ClusterID: "infra-1", VApp: "demo",
 	}.YAML())
 
-	got, err := config.Parse(raw, config.Environment{ReadFile: func(string) ([]byte, error) { return nil, errors.New("no file") }})
+	got, warnings, err := vcdconfig.Parse(raw, ccmconfig.Environment{ReadFile: func(string) ([]byte, error) { return nil, errors.New("no file") }})
 
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(got.Warnings).To(ConsistOf(ContainSubstring("insecureSkipVerify")), "no key that is not known or does nothing")
-	g.Expect(got.Site).To(Equal("https://vcd.example.com"))
-	g.Expect(got.Insecure).To(BeTrue())
+	g.Expect(warnings).To(ConsistOf(ContainSubstring("insecureSkipVerify")), "no key that is not known or does nothing")
+	g.Expect(got.VCD.Host).To(Equal("https://vcd.example.com"))
+	g.Expect(got.VCD.InsecureSkipVerify).To(BeTrue())
 	g.Expect(got.ClusterID).To(Equal("infra-1"))
-	g.Expect(got.Login.ServiceAccountSecret).To(Equal("vcloud-service-account"))
-	g.Expect(got.Balancer.OneArm).To(Equal(&config.Range{From: netip.MustParseAddr("10.9.0.1"), To: netip.MustParseAddr("10.9.0.9")}))
-	g.Expect(got.Balancer.EngineGroup).To(Equal("seg"))
-	g.Expect(got.Balancer.VIPSubnet).To(Equal(netip.MustParsePrefix("10.0.0.0/24")))
+	g.Expect(got.VCD.ServiceAccountSecret).To(Equal("vcloud-service-account"))
+	g.Expect(got.LoadBalancer.OneArm).To(Equal(&vcdconfig.Range{StartIP: netip.MustParseAddr("10.9.0.1"), EndIP: netip.MustParseAddr("10.9.0.9")}))
+	g.Expect(got.LoadBalancer.EngineGroup).To(Equal("seg"))
+	g.Expect(got.LoadBalancer.VIPSubnet).To(Equal(netip.MustParsePrefix("10.0.0.0/24")))
 	g.Expect(got.Nodes.VApps).To(Equal([]string{"demo"}))
 }
 
@@ -53,27 +56,30 @@ func TestWishesAreWhatTheProgramReads(t *testing.T) {
 		},
 	}.YAML())
 
-	got, err := config.Parse(raw, config.Environment{})
+	got, warnings, err := vcdconfig.Parse(raw, ccmconfig.Environment{})
 
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(got.Warnings).To(BeEmpty())
-	g.Expect(got.Balancer).To(Equal(config.Balancer{
-		Gateway: config.Gateway{Network: "nodes", IPSpace: "public"}, Algorithm: "RANDOM", Certificate: "wildcard", SourceRanges: true, IncludeControlPlane: true,
-		Class: "example.com/vcd", ClassOnly: true, Drift: 5 * time.Minute,
-		Gateways: []config.Gateway{{
-			Name: "dmz", Edge: "urn:vcloud:gateway:2", VIPSubnet: netip.MustParsePrefix("10.1.0.0/24"), IPSpace: "dmz",
-			OneArm: &config.Range{From: netip.MustParseAddr("192.168.8.2"), To: netip.MustParseAddr("192.168.8.100")},
-		}},
+	g.Expect(warnings).To(BeEmpty())
+	g.Expect(got.LoadBalancer).To(Equal(vcdconfig.LoadBalancer{
+		EdgeGateway: vcdconfig.EdgeGateway{Network: "nodes", IPSpace: "public"}, Algorithm: "RANDOM", CertAlias: "wildcard", SourceRanges: true, IncludeControlPlane: true,
+		Class: "example.com/vcd", ClassOnly: true, DriftInterval: metav1.Duration{Duration: 5 * time.Minute},
+		Gateways: []vcdconfig.Gateway{{Name: "dmz", EdgeGateway: vcdconfig.EdgeGateway{
+			ID: "urn:vcloud:gateway:2", VIPSubnet: netip.MustParsePrefix("10.1.0.0/24"), IPSpace: "dmz",
+			OneArm: &vcdconfig.Range{StartIP: netip.MustParseAddr("192.168.8.2"), EndIP: netip.MustParseAddr("192.168.8.100")},
+		}}},
 	}))
-	chosen := config.Selection{NICs: []int{0, 1}, CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, Exclude: []netip.Prefix{netip.MustParsePrefix("10.9.0.0/24")}}
-	g.Expect(got.Nodes).To(Equal(config.Nodes{
-		Region: "north", Zones: []config.Zone{{Name: "rack-a", Region: "south", VDC: "urn:vcloud:vdc:1", PlacementPolicy: "rack-a"}},
-		Families: []config.Family{config.IPv6, config.IPv4}, Internal: chosen, External: chosen, MaxAge: 30 * time.Second,
+	chosen := vcdconfig.Selection{NICs: []int{0, 1}, CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, Exclude: []netip.Prefix{netip.MustParsePrefix("10.9.0.0/24")}}
+	g.Expect(got.Nodes).To(Equal(vcdconfig.Nodes{
+		Region: "north", Zones: []vcdconfig.Zone{{Name: "rack-a", Region: "south", VDC: "urn:vcloud:vdc:1", PlacementPolicy: "rack-a"}},
+		Addresses: vcdconfig.Addresses{
+			Families: []corev1.IPFamily{corev1.IPv6Protocol, corev1.IPv4Protocol}, Internal: chosen, External: chosen,
+		},
+		MaxAge: metav1.Duration{Duration: 30 * time.Second},
 	}))
 
-	nothing, err := config.Parse(must(Config{
+	nothing, _, err := vcdconfig.Parse(must(Config{
 		VCD: VCDConfig{Host: "https://vcd.example.com", Org: "acme", VDC: "urn:vcloud:vdc:1"}, LoadBalancer: LoadBalancerConfig{Enabled: new(bool)},
-	}.YAML()), config.Environment{})
+	}.YAML()), ccmconfig.Environment{})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(nothing.Balancer.Disabled).To(BeTrue())
+	g.Expect(nothing.LoadBalancer.Disabled()).To(BeTrue())
 }

@@ -18,9 +18,9 @@ import (
 	servicehelpers "k8s.io/cloud-provider/service/helpers"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/config"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 	cpivcd "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -42,11 +42,11 @@ type cluster struct {
 
 func newCluster(t *testing.T, model vcdsim.Model, gateway service.Gateway) *cluster {
 	t.Helper()
-	return newClusterAt(t, model, []config.Gateway{{Network: "nodes"}}, gateway)
+	return newClusterAt(t, model, []vcdconfig.Gateway{onNetwork("", "nodes")}, gateway)
 }
 
 // newClusterAt makes load balancers at several places.
-func newClusterAt(t *testing.T, model vcdsim.Model, places []config.Gateway, gateways ...service.Gateway) *cluster {
+func newClusterAt(t *testing.T, model vcdsim.Model, places []vcdconfig.Gateway, gateways ...service.Gateway) *cluster {
 	t.Helper()
 	c := &cluster{WithT: NewWithT(t), sim: vcdsimtest.Start(t, vcdsim.Config{Model: model}), client: fake.NewClientset(), events: record.NewFakeRecorder(100)}
 	c.configure(t, places, gateways...)
@@ -55,12 +55,12 @@ func newClusterAt(t *testing.T, model vcdsim.Model, places []config.Gateway, gat
 }
 
 // configure starts the load balancers, anew if they were there before; what was in caches is lost then.
-func (c *cluster) configure(t *testing.T, places []config.Gateway, gateways ...service.Gateway) {
+func (c *cluster) configure(t *testing.T, places []vcdconfig.Gateway, gateways ...service.Gateway) {
 	t.Helper()
 	pool := vcd.NewPool(vcd.PoolOptions{TaskPoll: 2 * time.Millisecond, RequestsPerSecond: 10000, Burst: 10000})
 	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
-	sessions := cpivcd.NewSessions(pool, config.Config{Site: c.sim.URL(), Org: "acme", CABundle: c.sim.CA()}, func() (config.Credentials, error) {
-		return config.Credentials{Username: "ccm", Password: "password", Version: "1"}, nil
+	sessions := cpivcd.NewSessions(pool, vcd.Config{Site: c.sim.URL(), Org: "acme", CABundle: c.sim.CA()}, func() (vcd.Credentials, string, error) {
+		return vcd.Credentials{Username: "ccm", Password: "password"}, "1", nil
 	})
 	balancer := cpivcd.NewBalancer(cpivcd.BalancerOptions{
 		Session: sessions.Session, Driver: edge.New(sessions.Session, edge.Options{}), ClusterID: "c1", VDCs: []string{"acme-vdc"}, Places: places,
@@ -89,7 +89,7 @@ func newClusterAtTwo(t *testing.T) *cluster {
 	vdc.Networks = append(vdc.Networks, vcdsim.Network{Name: "dmz", Type: vcdsim.Routed, Edge: "second", Gateway: netip.MustParsePrefix("192.168.101.1/24")})
 	arm := oneArm()
 	arm.Name = "dmz"
-	return newClusterAt(t, model, []config.Gateway{{Network: "nodes"}, {Name: "dmz", Network: "dmz"}}, service.Gateway{}, arm)
+	return newClusterAt(t, model, []vcdconfig.Gateway{onNetwork("", "nodes"), onNetwork("dmz", "dmz")}, service.Gateway{}, arm)
 }
 
 // sets are the ids of all IP sets.

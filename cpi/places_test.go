@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/config"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -27,7 +27,7 @@ func TestServicesOfOneNameInTwoNamespacesAreTwoLoadBalancers(t *testing.T) {
 func TestTwoNamesOfOneGatewayAreOnePlace(t *testing.T) {
 	arm := oneArm()
 	arm.Name = "inside"
-	c := newClusterAt(t, vcdsim.K8sTenant(), []config.Gateway{{Network: "nodes"}, {Name: "inside", Network: "nodes"}}, service.Gateway{}, arm)
+	c := newClusterAt(t, vcdsim.K8sTenant(), []vcdconfig.Gateway{onNetwork("", "nodes"), onNetwork("inside", "nodes")}, service.Gateway{}, arm)
 	s := c.service("shop")
 
 	address := c.ensured(t, s)
@@ -42,7 +42,7 @@ func TestTwoNamesOfOneGatewayAreOnePlace(t *testing.T) {
 }
 
 func TestAGatewayThatCannotBeFoundDoesNotConcernOthers(t *testing.T) {
-	c := newClusterAt(t, vcdsim.K8sTenant(), []config.Gateway{{Network: "nodes"}, {Name: "dmz", Network: "typo"}}, service.Gateway{}, service.Gateway{Name: "dmz"})
+	c := newClusterAt(t, vcdsim.K8sTenant(), []vcdconfig.Gateway{onNetwork("", "nodes"), onNetwork("dmz", "typo")}, service.Gateway{}, service.Gateway{Name: "dmz"})
 	s := c.service("shop")
 
 	c.ensured(t, s)
@@ -59,7 +59,7 @@ func TestWhatIsAtAGatewayThatTheConfigurationForgotIsRemoved(t *testing.T) {
 	s := c.service("shop", func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, service.GatewayAnnotation, "dmz") })
 	c.ensured(t, s)
 
-	c.configure(t, []config.Gateway{{Network: "nodes"}}, service.Gateway{}) // and begin anew
+	c.configure(t, []vcdconfig.Gateway{onNetwork("", "nodes")}, service.Gateway{}) // and begin anew
 
 	_, exists, err := c.them.GetLoadBalancer(t.Context(), "", s)
 	c.Expect(err).NotTo(HaveOccurred())
@@ -102,4 +102,9 @@ func TestWhoMovesLeavesNothingThatOnlyItNeeded(t *testing.T) {
 	c.Expect(before).To(HaveLen(1))
 	c.Expect(c.sets()).To(HaveLen(1))
 	c.Expect(c.sets()).NotTo(Equal(before))
+}
+
+// onNetwork returns the edge gateway of a network.
+func onNetwork(name, network string) vcdconfig.Gateway {
+	return vcdconfig.Gateway{Name: name, EdgeGateway: vcdconfig.EdgeGateway{Network: network}}
 }

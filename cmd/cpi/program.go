@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/wait"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -20,8 +21,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/config"
 	cpivcd "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/wirelog"
@@ -36,9 +38,10 @@ const (
 
 // A program is what the configuration makes of the flags.
 type program struct {
-	flags   *ourFlags
-	config  config.Config
-	keyring *config.Keyring
+	flags       *ourFlags
+	config      vcdconfig.Config
+	warnings    []string
+	credentials *ccmconfig.Files[vcd.Credentials]
 
 	closing sync.Once
 	pool    *vcd.Pool
@@ -61,20 +64,21 @@ func load(path string, flags *ourFlags, clusterID string) (*program, error) {
 		}
 		clusterID = string(id)
 	}
-	c, err := config.Parse(file, config.Environment{ClusterID: clusterID, ReadFile: os.ReadFile})
+	getenv := func(string) string { return clusterID }
+	c, warnings, err := vcdconfig.Parse(file, ccmconfig.Environment{Getenv: getenv, ReadFile: os.ReadFile})
 	if err != nil {
 		return nil, fmt.Errorf("the configuration %s is wrong:\n%w", path, err)
 	}
-	return &program{flags: flags, config: c, keyring: config.NewKeyring(flags.credentials, c, time.Now)}, nil
+	return &program{flags: flags, config: c, warnings: warnings, credentials: cpivcd.NewCredentials(flags.credentials, c.VCD, time.Now)}, nil
 }
 
 // validate says what is to be known of the configuration and the credentials.
 func (p *program) validate(to io.Writer) error {
-	for _, warning := range p.config.Warnings {
+	for _, warning := range p.warnings {
 		fmt.Fprintln(to, "warning:", warning)
 	}
-	if p.config.Login.ServiceAccountSecret == "" {
-		if _, err := p.keyring.Current(); err != nil {
+	if p.config.VCD.ServiceAccountSecret == "" {
+		if _, _, err := p.credentials.Current(); err != nil {
 			return err
 		}
 	}
@@ -84,29 +88,30 @@ func (p *program) validate(to io.Writer) error {
 
 // cloud makes the provider. It ends by itself when stop is closed, but for [program.close].
 func (p *program) cloud(c *cloudconfig.CompletedConfig, stop <-chan struct{}) (cloudprovider.Interface, error) {
-	klog.InfoS("Starting the cloud controller manager", "version", version.Long(), "site", p.config.Site, "org", p.config.Org, "cluster", p.config.ClusterID)
-	for _, warning := range p.config.Warnings {
+	klog.InfoS("Starting the cloud controller manager", "version", version.Long(), "site", p.config.VCD.Host, "org", p.config.VCD.Org, "cluster", p.config.ClusterID)
+	for _, warning := range p.warnings {
 		klog.InfoS("Configuration", "warning", warning)
 	}
-	r := p.config.Requests
+	v := p.config.VCD
 	p.pool = vcd.NewPool(vcd.PoolOptions{
 		Metrics: legacyregistry.Registerer(), UserAgent: "cluster-api-provider-vcd-cpi/" + version.String(),
-		RequestsPerSecond: r.PerSecond, Burst: r.Burst, InFlight: r.InFlight, RequestTimeout: r.Timeout, TaskPoll: p.flags.taskPoll,
+		RequestsPerSecond: v.RequestsPerSecond, Burst: v.Burst, InFlight: v.InFlight, RequestTimeout: v.RequestTimeout.Duration, TaskPoll: p.flags.taskPoll,
 	})
 	p.closeOnExit()
 	wire := wirelog.New(klog.Background().WithName("vcd"), p.pool.SetWireLog, clock.RealClock{})
 	wire.OnSignal(wait.ContextForChannel(stop), p.flags.wireLog)
 
 	nodes := c.SharedInformers.Core().V1().Nodes().Lister()
-	sessions := cpivcd.NewSessions(p.pool, p.config, p.keyring.Current)
-	if name := p.config.Login.ServiceAccountSecret; name != "" {
+	site := vcd.Config{Site: v.Host, Org: v.Org, CABundle: []byte(v.CABundle), Insecure: v.InsecureSkipVerify}
+	sessions := cpivcd.NewSessions(p.pool, site, p.credentials.Current)
+	if name := p.config.VCD.ServiceAccountSecret; name != "" {
 		sessions.As(vcd.NewServiceAccount(cpivcd.NewTokenSecret(c.Client.CoreV1().Secrets(p.flags.namespace), name)))
 	}
 	outages := cpi.NewOutages(cpi.OutageOptions{
-		Explain: cpivcd.Explain(p.config.Site), Recorder: c.EventRecorder, Self: p.flags.self(), Services: c.SharedInformers.Core().V1().Services().Lister(),
+		Explain: cpivcd.Explain(v.Host), Recorder: c.EventRecorder, Self: p.flags.self(), Services: c.SharedInformers.Core().V1().Services().Lister(),
 	})
 	machines := outages.Machines(cpivcd.NewMachines(machineOptions(p.config, sessions, nodes)))
-	b := p.config.Balancer
+	b := p.config.LoadBalancer
 	if err := c.SharedInformers.Core().V1().Services().Informer().SetTransform(cpi.ClassTransform(b.Class, b.ClassOnly)); err != nil {
 		return nil, fmt.Errorf("choosing Services by their class: %w", err)
 	}
@@ -118,7 +123,7 @@ func (p *program) cloud(c *cloudconfig.CompletedConfig, stop <-chan struct{}) (c
 	return cpi.New(cpi.Options{
 		Name: cpivcd.ProviderName, LoadBalancer: balancers, Parts: append(parts, ready, outages),
 		Instances: cpi.NewInstances(cpi.InstanceOptions{
-			Name: cpivcd.ProviderName, Machines: machines, Addresses: addressPolicy(p.config.Nodes), MaxAge: p.config.Nodes.MaxAge,
+			Name: cpivcd.ProviderName, Machines: machines, Addresses: addressPolicy(p.config.Nodes), MaxAge: p.config.Nodes.MaxAge.Duration,
 			Nodes: nodes, Recorder: c.EventRecorder,
 		}),
 	}), nil
@@ -161,9 +166,9 @@ func (p *program) flush(ctx context.Context) {
 	}
 }
 
-func machineOptions(c config.Config, sessions *cpivcd.Sessions, nodes corelisters.NodeLister) cpivcd.MachineOptions {
+func machineOptions(c vcdconfig.Config, sessions *cpivcd.Sessions, nodes corelisters.NodeLister) cpivcd.MachineOptions {
 	o := cpivcd.MachineOptions{
-		Session: sessions.Session, ClusterID: c.ClusterID, VDCs: c.VDCs, VApps: c.Nodes.VApps, Prefix: c.Nodes.VAppPrefix, Region: c.Nodes.Region,
+		Session: sessions.Session, ClusterID: c.ClusterID, VDCs: c.VCD.VDCs, VApps: c.Nodes.VApps, Prefix: c.Nodes.VAppNamePrefix, Region: c.Nodes.Region,
 		Nodes: func() cpivcd.Nodes { return nodesOf(nodes) },
 	}
 	for _, zone := range c.Nodes.Zones {
@@ -190,13 +195,13 @@ func nodesOf(lister corelisters.NodeLister) cpivcd.Nodes {
 	return out
 }
 
-func addressPolicy(n config.Nodes) cpi.AddressPolicy {
-	policy := cpi.AddressPolicy{Internal: cpi.Selection(n.Internal), External: cpi.Selection(n.External)}
-	for i, family := range n.Families {
+func addressPolicy(n vcdconfig.Nodes) cpi.AddressPolicy {
+	policy := cpi.AddressPolicy{Internal: cpi.Selection(n.Addresses.Internal), External: cpi.Selection(n.Addresses.External)}
+	for i, family := range n.Addresses.Families {
 		switch family {
-		case config.IPv4:
+		case corev1.IPv4Protocol:
 			policy.IPv4 = i + 1
-		case config.IPv6:
+		case corev1.IPv6Protocol:
 			policy.IPv6 = i + 1
 		}
 	}

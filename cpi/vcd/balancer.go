@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/config"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -18,8 +18,8 @@ type BalancerOptions struct {
 	Session   func(context.Context) (*vcd.Session, error)
 	Driver    *edge.Driver
 	ClusterID string
-	VDCs      []string         // names or URNs of those that networks are looked for in
-	Places    []config.Gateway // by name; the default has none
+	VDCs      []string            // names or URNs of those that networks are looked for in
+	Places    []vcdconfig.Gateway // by name; the default has none
 }
 
 // A Balancer makes load balancers on edge gateways: their URNs are the ids of places.
@@ -38,7 +38,7 @@ func (b *Balancer) Plan(ctx context.Context, gateway string, request cpi.PlanReq
 
 // translates says whether load balancers may be reached through DNAT rules: rights are the user's on all gateways.
 func (b *Balancer) translates() bool {
-	return slices.ContainsFunc(b.opts.Places, func(p config.Gateway) bool { return p.OneArm != nil })
+	return slices.ContainsFunc(b.opts.Places, func(p vcdconfig.Gateway) bool { return p.OneArm != nil })
 }
 
 // Run runs a step on a gateway.
@@ -83,13 +83,13 @@ func (b *Balancer) Place(ctx context.Context, name string) (string, error) {
 	return "", fmt.Errorf("there is no gateway %q in the configuration: %w", name, lb.ErrRefused)
 }
 
-func (b *Balancer) find(ctx context.Context, p config.Gateway) (string, error) {
+func (b *Balancer) find(ctx context.Context, p vcdconfig.Gateway) (string, error) {
 	session, err := b.opts.Session(ctx)
 	if err != nil {
 		return "", err
 	}
-	if p.Edge != "" {
-		found, err := session.FindGateway(ctx, p.Edge)
+	if p.ID != "" {
+		found, err := session.FindGateway(ctx, p.ID)
 		return found.ID, err
 	}
 	for _, name := range b.opts.VDCs {

@@ -9,13 +9,13 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/config"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func (s *site) balancer(places ...config.Gateway) *Balancer {
+func (s *site) balancer(places ...vcdconfig.Gateway) *Balancer {
 	return NewBalancer(BalancerOptions{
 		Session: s.sessions.Session, Driver: edge.New(s.sessions.Session, edge.Options{}), ClusterID: "c1", VDCs: []string{"acme-vdc"}, Places: places,
 	})
@@ -54,7 +54,7 @@ func TestBalancerOnTheGatewayOfANetwork(t *testing.T) {
 	s := newSite(t, 0, 0)
 	id := s.entity(t, "vmware:capvcdCluster:1.1.0", `{"kind":"CAPVCDCluster"}`)
 	ledger := NewLedger(LedgerOptions{Session: s.sessions.Session, ID: id, Version: "2.0.0"})
-	b := cpi.Recorded(s.balancer(config.Gateway{Network: "nodes"}), ledger)
+	b := cpi.Recorded(s.balancer(onNetwork("", "nodes")), ledger)
 
 	gateway, err := b.Place(t.Context(), "")
 	s.Expect(err).NotTo(HaveOccurred())
@@ -75,7 +75,7 @@ func TestWhatGoesWhileNobodyWritesItDownLeavesTheRecord(t *testing.T) {
 	s := newSite(t, 0, 0)
 	id := s.entity(t, "vmware:capvcdCluster:1.1.0", `{"status":{"cpi":{"vcdResourceSet":[{"type":"VApp","id":"v","name":"n"}]}}}`)
 	clock := testingclock.NewFakeClock(time.Now())
-	b := s.balancer(config.Gateway{Network: "nodes"})
+	b := s.balancer(onNetwork("", "nodes"))
 	start := func() *Ledger {
 		return NewLedger(LedgerOptions{Session: s.sessions.Session, ID: id, Version: "2.0.0", Clock: clock, Standing: b.Standing})
 	}
@@ -114,7 +114,7 @@ func TestWhatGoesWhileNobodyWritesItDownLeavesTheRecord(t *testing.T) {
 
 func TestPlacesThatAreNot(t *testing.T) {
 	s := newSite(t, 0, 0)
-	b := s.balancer(config.Gateway{Network: "none"}, config.Gateway{Name: "edge", Edge: "none"})
+	b := s.balancer(onNetwork("", "none"), vcdconfig.Gateway{Name: "edge", EdgeGateway: vcdconfig.EdgeGateway{ID: "none"}})
 	for place, text := range map[string]string{"": `network "none"`, "edge": `edge gateway "none"`, "typo": `no gateway "typo"`} {
 		t.Run(text, func(t *testing.T) {
 			g := NewWithT(t)
@@ -129,7 +129,7 @@ func TestPlacesThatAreNot(t *testing.T) {
 func TestTheEdgeGatewayByItsName(t *testing.T) {
 	s := newSite(t, 0, 0)
 	name := s.sim.State().Model.Orgs[1].VDCs[0].EdgeGateways[0].Name
-	byNetwork, byName := s.balancer(config.Gateway{Network: "nodes"}), s.balancer(config.Gateway{Edge: name})
+	byNetwork, byName := s.balancer(onNetwork("", "nodes")), s.balancer(vcdconfig.Gateway{EdgeGateway: vcdconfig.EdgeGateway{ID: name}})
 
 	one, err := byNetwork.Place(t.Context(), "")
 	s.Expect(err).NotTo(HaveOccurred())
@@ -140,7 +140,7 @@ func TestWhatTheProviderAddsHelpsWithinAMinute(t *testing.T) {
 	s, clock := newSite(t, 0, 0), testingclock.NewFakeClock(time.Now())
 	b := NewBalancer(BalancerOptions{
 		Session: s.sessions.Session, Driver: edge.New(s.sessions.Session, edge.Options{Clock: clock}), ClusterID: "c1", VDCs: []string{"acme-vdc"},
-		Places: []config.Gateway{{Network: "nodes"}},
+		Places: []vcdconfig.Gateway{onNetwork("", "nodes")},
 	})
 	gateway, err := b.Place(t.Context(), "")
 	s.Expect(err).NotTo(HaveOccurred())
@@ -174,4 +174,9 @@ func TestWhatTheProviderAddsHelpsWithinAMinute(t *testing.T) {
 	clock.Step(time.Minute)
 	s.Expect(refusals(outside)).To(BeEmpty())
 	s.Expect(refusals(crowded)).To(BeEmpty())
+}
+
+// onNetwork returns the edge gateway of a network.
+func onNetwork(name, network string) vcdconfig.Gateway {
+	return vcdconfig.Gateway{Name: name, EdgeGateway: vcdconfig.EdgeGateway{Network: network}}
 }

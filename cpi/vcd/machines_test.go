@@ -12,7 +12,6 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/config"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/vcdsimtest"
@@ -24,7 +23,8 @@ type site struct {
 
 	sim      *vcdsim.Simulator
 	sessions *Sessions
-	keys     config.Credentials
+	keys     vcd.Credentials
+	version  string
 	clock    *testingclock.FakePassiveClock
 }
 
@@ -35,8 +35,10 @@ func newSite(t *testing.T, vApps, each int) *site {
 	s := &site{WithT: NewWithT(t), sim: vcdsimtest.Start(t, vcdsim.Config{Model: model}), clock: testingclock.NewFakePassiveClock(time.Now())}
 	pool := vcd.NewPool(vcd.PoolOptions{RequestsPerSecond: 1000, Burst: 1000, TaskPoll: 20 * time.Millisecond})
 	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
-	s.keys = config.Credentials{Username: "ccm", Password: "password", Version: "1"}
-	s.sessions = NewSessions(pool, config.Config{Site: s.sim.URL(), Org: "acme", CABundle: s.sim.CA()}, func() (config.Credentials, error) { return s.keys, nil })
+	s.keys, s.version = vcd.Credentials{Username: "ccm", Password: "password"}, "1"
+	s.sessions = NewSessions(pool, vcd.Config{Site: s.sim.URL(), Org: "acme", CABundle: s.sim.CA()}, func() (vcd.Credentials, string, error) {
+		return s.keys, s.version, nil
+	})
 	return s
 }
 
@@ -284,14 +286,14 @@ func TestCredentialsThatChangeEndTheOldSession(t *testing.T) {
 	_, err := m.Snapshot(t.Context(), 0)
 	s.Expect(err).NotTo(HaveOccurred())
 
-	s.keys = config.Credentials{Username: "ccm", Password: "wrong", Version: "2"}
+	s.keys, s.version = vcd.Credentials{Username: "ccm", Password: "wrong"}, "2"
 	s.clock.SetTime(s.clock.Now().Add(time.Second))
 	_, err = m.Snapshot(t.Context(), 0)
 	s.Expect(err).To(MatchError(vcd.ErrUnauthorized))
 	s.Expect(s.sessions.Problem()).To(MatchError(vcd.ErrUnauthorized))
 	s.Expect(err.Error()).NotTo(ContainSubstring("wrong"))
 
-	s.keys = config.Credentials{Username: "ccm", APIToken: "ccm-api-token", Version: "3"}
+	s.keys, s.version = vcd.Credentials{Username: "ccm", APIToken: "ccm-api-token"}, "3"
 	_, err = m.Snapshot(t.Context(), 0)
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect(s.sessions.Problem()).NotTo(HaveOccurred())

@@ -4,29 +4,25 @@ import (
 	"context"
 	"sync"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/config"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
 // Sessions give the session of the controller, with the credentials that there are now.
 type Sessions struct {
-	pool    *vcd.Pool
-	config  vcd.Config
-	keyring func() (config.Credentials, error)
+	pool        *vcd.Pool
+	config      vcd.Config // without credentials
+	credentials func() (vcd.Credentials, string, error)
 
-	account *vcd.ServiceAccount // in place of the keyring; nil: there is none
+	account *vcd.ServiceAccount // in place of the credentials; nil: none
 
 	mu   sync.Mutex
 	last vcd.Config
 	err  error
 }
 
-// NewSessions returns the sessions of a pool, as the configuration and the keyring say.
-func NewSessions(pool *vcd.Pool, c config.Config, keyring func() (config.Credentials, error)) *Sessions {
-	return &Sessions{
-		pool: pool, keyring: keyring,
-		config: vcd.Config{Site: c.Site, Org: c.Org, CABundle: c.CABundle, Insecure: c.Insecure},
-	}
+// NewSessions returns the sessions of a pool with the current credentials, which come with a version.
+func NewSessions(pool *vcd.Pool, config vcd.Config, credentials func() (vcd.Credentials, string, error)) *Sessions {
+	return &Sessions{pool: pool, config: config, credentials: credentials}
 }
 
 // As makes the sessions those of a service account.
@@ -55,13 +51,9 @@ func (s *Sessions) current() (vcd.Config, error) {
 		config.ServiceAccount = s.account
 		return config, nil
 	}
-	c, err := s.keyring()
-	if err != nil {
-		return vcd.Config{}, err
-	}
-	config.Credentials = vcd.Credentials{Username: c.Username, Password: c.Password, APIToken: c.APIToken}
-	config.Version = c.Version
-	return config, nil
+	var err error
+	config.Credentials, config.Version, err = s.credentials()
+	return config, err
 }
 
 func (s *Sessions) replace(ctx context.Context, config vcd.Config) {

@@ -21,7 +21,6 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/config"
 	cpivcd "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -107,7 +106,7 @@ func (m *manager) keeps(identity string) bool {
 type ccm struct {
 	name     string
 	clients  kubernetes.Interface
-	config   config.Config
+	config   vcd.Config
 	sessions *cpivcd.Sessions
 }
 
@@ -115,7 +114,7 @@ type ccm struct {
 func (h *house) newCCM(cluster string) *ccm {
 	clients, err := kubernetes.NewForConfig(h.RESTConfig())
 	h.Expect(err).NotTo(HaveOccurred())
-	c := &ccm{name: "workload-of-" + cluster, clients: clients, config: config.Config{Site: h.sim.URL(), Org: "acme", CABundle: h.sim.CA()}}
+	c := &ccm{name: "workload-of-" + cluster, clients: clients, config: vcd.Config{Site: h.sim.URL(), Org: "acme", CABundle: h.sim.CA()}}
 	seeded, err := addons.Parse([]byte(h.value(namespace, cluster+"-cloud-provider-seed", "manifests.yaml")))
 	h.Expect(err).NotTo(HaveOccurred())
 	h.Expect(seeded).To(HaveLen(1))

@@ -1,4 +1,4 @@
-package config
+package vcd
 
 import (
 	"fmt"
@@ -8,6 +8,9 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
 // A volume is a directory as kubelet mounts a Secret.
@@ -35,17 +38,17 @@ func TestCredentials(t *testing.T) {
 		name  string
 		org   string
 		files map[string]string
-		want  Credentials
+		want  vcd.Credentials
 		wrong string
 	}{
-		{"a user with a password", "", map[string]string{"username": "u\n", "password": "p\n"}, Credentials{Username: "u", Password: "p"}, ""},
-		{"a user of another organisation", "", map[string]string{"username": "system/administrator", "password": "p"}, Credentials{Username: "system/administrator", Password: "p"}, ""},
-		{"the organisation of the user is added", "users", map[string]string{"username": "u", "password": "p"}, Credentials{Username: "users/u", Password: "p"}, ""},
-		{"a token needs no user", "users", map[string]string{"refreshToken": "t\n"}, Credentials{Username: "users/", APIToken: "t"}, ""},
-		{"empty files count as none", "", map[string]string{"username": "u", "password": "p", "refreshToken": ""}, Credentials{Username: "u", Password: "p"}, ""},
-		{"nothing", "", nil, Credentials{}, "neither a refreshToken nor"},
-		{"a user without a password", "", map[string]string{"username": "u"}, Credentials{}, "neither a refreshToken nor"},
-		{"too many slashes", "", map[string]string{"username": "a/b/c", "password": "hunter2"}, Credentials{}, "more than one slash"},
+		{"a user with a password", "", map[string]string{"username": "u\n", "password": "p\n"}, vcd.Credentials{Username: "u", Password: "p"}, ""},
+		{"a user of another organisation", "", map[string]string{"username": "system/administrator", "password": "p"}, vcd.Credentials{Username: "system/administrator", Password: "p"}, ""},
+		{"the organisation of the user is added", "users", map[string]string{"username": "u", "password": "p"}, vcd.Credentials{Username: "users/u", Password: "p"}, ""},
+		{"a token needs no user", "users", map[string]string{"refreshToken": "t\n"}, vcd.Credentials{Username: "users/", APIToken: "t"}, ""},
+		{"empty files count as none", "", map[string]string{"username": "u", "password": "p", "refreshToken": ""}, vcd.Credentials{Username: "u", Password: "p"}, ""},
+		{"nothing", "", nil, vcd.Credentials{}, "neither a refreshToken nor"},
+		{"a user without a password", "", map[string]string{"username": "u"}, vcd.Credentials{}, "neither a refreshToken nor"},
+		{"too many slashes", "", map[string]string{"username": "a/b/c", "password": "hunter2"}, vcd.Credentials{}, "more than one slash"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -53,14 +56,13 @@ func TestCredentials(t *testing.T) {
 			v := &volume{dir: t.TempDir()}
 			v.write(t, tt.files)
 
-			c, err := NewKeyring(v.dir, Config{UserOrg: tt.org}, time.Now).Current()
+			c, _, err := NewCredentials(v.dir, vcdconfig.VCD{UserOrg: tt.org}, time.Now).Current()
 
 			if tt.wrong != "" {
 				g.Expect(err).To(MatchError(And(ContainSubstring(tt.wrong), ContainSubstring(v.dir), Not(ContainSubstring("hunter2")))))
 				return
 			}
 			g.Expect(err).NotTo(HaveOccurred())
-			c.Version = ""
 			g.Expect(c).To(Equal(tt.want))
 		})
 	}
@@ -70,20 +72,20 @@ func TestCredentialsThatChangeAreReadAgain(t *testing.T) {
 	g := NewWithT(t)
 	v, now := &volume{dir: t.TempDir()}, time.Now()
 	v.write(t, map[string]string{"username": "u", "password": "old"})
-	keyring := NewKeyring(v.dir, Config{}, func() time.Time { return now })
-	first, err := keyring.Current()
+	credentials := NewCredentials(v.dir, vcdconfig.VCD{}, func() time.Time { return now })
+	_, first, err := credentials.Current()
 	g.Expect(err).NotTo(HaveOccurred())
 
 	v.write(t, map[string]string{"username": "u"})
-	now = now.Add(rereadAfter)
-	_, err = keyring.Current()
+	now = now.Add(5 * time.Second)
+	_, _, err = credentials.Current()
 	g.Expect(err).To(MatchError(ContainSubstring("neither")))
 
 	v.write(t, map[string]string{"username": "u", "password": "new"})
-	now = now.Add(rereadAfter)
-	healed, err := keyring.Current()
+	now = now.Add(5 * time.Second)
+	healed, version, err := credentials.Current()
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(healed.Password).To(Equal("new"))
-	g.Expect(healed.Version).NotTo(Equal(first.Version))
+	g.Expect(version).NotTo(Equal(first))
 	g.Expect(fmt.Sprintf("%v %+v %#v", healed, healed, healed)).NotTo(ContainSubstring("new"))
 }

@@ -1,4 +1,4 @@
-package config
+package vcdconfig
 
 import (
 	"bytes"
@@ -11,6 +11,10 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
 )
 
 // legacy is the file that VMware's manifests ship, filled in.
@@ -40,24 +44,24 @@ loadbalancer: {network: nodes}
 clusterid: c1
 `
 
-func parse(file string) (Config, error) {
-	return Parse([]byte(file), Environment{ReadFile: func(string) ([]byte, error) { return nil, errors.New("no such file") }})
+func parse(file string) (Config, []string, error) {
+	return Parse([]byte(file), ccmconfig.Environment{ReadFile: func(string) ([]byte, error) { return nil, errors.New("no such file") }})
 }
 
 func TestLegacyFile(t *testing.T) {
 	g := NewWithT(t)
 
-	c, err := parse(legacy)
+	c, warnings, err := parse(legacy)
 
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(c.Site).To(Equal("https://vcd.example.com"))
-	g.Expect(c.VDCs).To(Equal([]string{"acme-vdc"}))
-	g.Expect(c.Balancer.OneArm).To(Equal(&Range{netip.MustParseAddr("192.168.8.2"), netip.MustParseAddr("192.168.8.100")}))
-	g.Expect(c.Balancer.VIPSubnet).To(Equal(netip.MustParsePrefix("10.11.12.0/24")))
-	g.Expect(c.Balancer.Certificate).To(Equal("web"))
+	g.Expect(c.VCD.Host).To(Equal("https://vcd.example.com"))
+	g.Expect(c.VCD.VDCs).To(Equal([]string{"acme-vdc"}))
+	g.Expect(c.LoadBalancer.OneArm).To(Equal(&Range{netip.MustParseAddr("192.168.8.2"), netip.MustParseAddr("192.168.8.100")}))
+	g.Expect(c.LoadBalancer.VIPSubnet).To(Equal(netip.MustParsePrefix("10.11.12.0/24")))
+	g.Expect(c.LoadBalancer.CertAlias).To(Equal("web"))
 	g.Expect(c.Nodes.VApps).To(Equal([]string{"cluster-a"}))
 	g.Expect(c.RDE.ID).To(HaveSuffix("5f0c8d4e-7d2a-4a53-9c3b-1b1f6f0c2d11"))
-	g.Expect(c.Warnings).To(ConsistOf(
+	g.Expect(warnings).To(ConsistOf(
 		ContainSubstring("loadbalancer.ports.http (line 11) does nothing"), ContainSubstring("loadbalancer.ports.https"),
 		ContainSubstring("enableVirtualServiceSharedIP")))
 }
@@ -69,7 +73,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 	var ca bytes.Buffer
 	g.Expect(pem.Encode(&ca, &pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})).To(Succeed())
 
-	c, err := Parse([]byte(`
+	c, _, err := Parse([]byte(`
 vcd:
   host: https://vcd.example.com/api
   org: acme
@@ -109,30 +113,39 @@ nodes:
     internal: {nics: [1], cidrs: [10.0.0.0/8, "fd00::/8"]}
     external: {exclude: [10.0.0.0/8]}
 rde: {id: "urn:vcloud:entity:vmware:capvcdCluster:1"}
-`), Environment{ClusterID: "from-env\n", ReadFile: func(string) ([]byte, error) { return ca.Bytes(), nil }})
+`), ccmconfig.Environment{
+		Getenv:   func(name string) string { return map[string]string{"CLUSTER_ID": "from-env\n"}[name] },
+		ReadFile: func(string) ([]byte, error) { return ca.Bytes(), nil },
+	})
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(c.ClusterID).To(Equal("from-env"))
-	g.Expect(c.VDCs).To(Equal([]string{"vdc-b", "vdc-a"}))
-	g.Expect(c.CABundle).To(Equal(ca.Bytes()))
-	g.Expect(c.Login).To(Equal(Login{"ccm-token"}))
-	g.Expect(c.Requests).To(Equal(Requests{2.5, 5, 3, 20 * time.Second}))
+	g.Expect(c.VCD.VDCs).To(Equal([]string{"vdc-b", "vdc-a"}))
+	g.Expect(c.VCD.CABundle).To(Equal(ca.String()))
+	g.Expect(c.VCD).To(Equal(VCD{
+		Host: "https://vcd.example.com", Org: "acme", VDCs: []string{"vdc-b", "vdc-a"}, UserOrg: "users",
+		CABundle: ca.String(), CABundleFile: "/etc/ca.pem", ServiceAccountSecret: "ccm-token",
+		RequestsPerSecond: 2.5, Burst: 5, InFlight: 3, RequestTimeout: metav1.Duration{Duration: 20 * time.Second},
+	}))
 	one := netip.MustParseAddr("10.0.0.1")
-	g.Expect(c.Balancer).To(Equal(Balancer{
-		Gateway: Gateway{Network: "nodes", IPSpace: "public"},
+	g.Expect(c.LoadBalancer).To(Equal(LoadBalancer{
+		EdgeGateway: EdgeGateway{Network: "nodes", IPSpace: "public"},
 		Gateways: []Gateway{
-			{Name: "inside", Edge: "edge-2", OneArm: &Range{one, one}},
-			{Name: "outside", Network: "dmz", VIPSubnet: netip.MustParsePrefix("10.9.0.0/16")},
+			{Name: "inside", EdgeGateway: EdgeGateway{ID: "edge-2", OneArm: &Range{one, one}}},
+			{Name: "outside", EdgeGateway: EdgeGateway{Network: "dmz", VIPSubnet: netip.MustParsePrefix("10.9.0.0/16")}},
 		},
 		EngineGroup: "seg", Algorithm: "ROUND_ROBIN", SourceRanges: true, IncludeControlPlane: true,
-		Class: "example.com/vcd", ClassOnly: true, Drift: 5 * time.Minute,
+		Class: "example.com/vcd", ClassOnly: true, DriftInterval: metav1.Duration{Duration: 5 * time.Minute},
 	}))
+	any4, any6 := netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")
 	g.Expect(c.Nodes).To(Equal(Nodes{
-		VApps: []string{"a", "b"}, VAppPrefix: "cluster-", Region: "north", MaxAge: time.Minute,
-		Zones:    []Zone{{Name: "zone-a", Region: "south", VDC: "vdc-a"}, {Name: "zone-b", VDC: "vdc-a", PlacementPolicy: "rack-2"}},
-		Families: []Family{IPv6, IPv4},
-		Internal: Selection{NICs: []int{1}, CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}},
-		External: Selection{Exclude: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
+		VApps: []string{"a", "b"}, VAppNamePrefix: "cluster-", Region: "north", MaxAge: metav1.Duration{Duration: time.Minute},
+		Zones: []Zone{{Name: "zone-a", Region: "south", VDC: "vdc-a"}, {Name: "zone-b", VDC: "vdc-a", PlacementPolicy: "rack-2"}},
+		Addresses: Addresses{
+			Families: []corev1.IPFamily{corev1.IPv6Protocol, corev1.IPv4Protocol},
+			Internal: Selection{NICs: []int{1}, CIDRs: []netip.Prefix{any4, any6}},
+			External: Selection{Exclude: []netip.Prefix{any4}},
+		},
 	}))
 }
 
@@ -140,14 +153,14 @@ func TestProblems(t *testing.T) {
 	tests := []struct {
 		name string
 		file string
-		want []string // all that is said, and nothing else
+		want []string // all that is reported
 	}{
-		{"all that is missing is said at once", "{}", []string{"vcd.host: is missing", "vcd.org: is missing", "vcd.vdc: is missing", "clusterid: is missing", "loadbalancer.network: is missing"}},
+		{"all that is missing is reported at once", "{}", []string{"vcd.host: is missing", "vcd.org: is missing", "vcd.vdc: is missing", "clusterid: is missing", "loadbalancer.network: is missing"}},
 		{"a cluster without load balancers needs no network and no id", "vcd: {host: https://h, org: o, vdc: v}\nloadbalancer: {enabled: false}", nil},
-		{"a key that there is not", minimal + "nodes: {zonez: []}\n", []string{"nodes.zonez (line 5): is no key"}},
+		{"an unknown key", minimal + "nodes: {zonez: []}\n", []string{"nodes.zonez (line 5): is no key"}},
 		{"a key in another spelling", minimal + "nodes: {vappnameprefix: x}\n", []string{"nodes.vAppNamePrefix may be meant"}},
-		{"a key in the place where it was long ago", minimal + "network: x\n", []string{"loadbalancer.gateways[…].network or loadbalancer.network may be meant"}},
-		{"a key that is there twice", minimal + "vAppName: a\nvAppName: b\n", []string{"vAppName (line 6): is there twice"}},
+		{"a key where older versions had it", minimal + "network: x\n", []string{"loadbalancer.gateways[…].network or loadbalancer.network may be meant"}},
+		{"a key that is set twice", minimal + "vAppName: a\nvAppName: b\n", []string{"vAppName (line 6): is there twice"}},
 		{"a value in place of a section", minimal + "nodes: x\n", []string{"nodes (line 5): must hold keys and values"}},
 		{"a section in place of a value", minimal + "vAppName: {}\n", []string{"vAppName (line 5): must be a single value"}},
 		{"a value in place of a list", minimal + "nodes: {vApps: x}\n", []string{"nodes.vApps (line 5): must be a list"}},
@@ -160,37 +173,37 @@ func TestProblems(t *testing.T) {
 		{"an id that cannot be a marker", strings.Replace(minimal, "c1", "two words", 1), []string{"clusterid (line 4)"}},
 		{"an id that was never filled in", strings.Replace(minimal, "c1", "CLUSTER_ID", 1), []string{"clusterid (line 4): is still CLUSTER_ID"}},
 		{"one-arm ranges", strings.Replace(minimal, "network: nodes", "network: n, oneArm: {startIP: 10.0.0.9, endIP: 10.0.0.1}, gateways: [{name: x, network: n, oneArm: {startIP: 10.0.0.1}}]", 1), []string{"loadbalancer.oneArm.endIP (line 3): is 10.0.0.1, which is before", "gateways[0].oneArm.endIP: is missing"}},
-		{"gateways that cannot be told apart", strings.Replace(minimal, "network: nodes", "network: n, edgeGateway: e, gateways: [{name: x, network: n}, {name: x}, {network: n}]", 1), []string{"edgeGateway (line 3)", "gateways[1].name", "gateways[1].network", "gateways[2].name"}},
-		{"a class that nobody can have", strings.Replace(minimal, "network: nodes", "network: n, classOnly: true, algorithm: best", 1), []string{"classOnly", "algorithm"}},
+		{"gateways that cannot be distinguished", strings.Replace(minimal, "network: nodes", "network: n, edgeGateway: e, gateways: [{name: x, network: n}, {name: x}, {network: n}]", 1), []string{"edgeGateway (line 3)", "gateways[1].name", "gateways[1].network", "gateways[2].name"}},
+		{"a class that is not set, and an unknown algorithm", strings.Replace(minimal, "network: nodes", "network: n, classOnly: true, algorithm: best", 1), []string{"classOnly", "algorithm"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
 
-			_, err := parse(tt.file)
+			_, _, err := parse(tt.file)
 
-			said := ""
+			text := ""
 			if err != nil {
-				said = err.Error()
+				text = err.Error()
 			}
-			g.Expect(strings.Count(said, "\n")+min(1, len(said))).To(Equal(len(tt.want)), said)
+			g.Expect(strings.Count(text, "\n")+min(1, len(text))).To(Equal(len(tt.want)), text)
 			for _, want := range tt.want {
-				g.Expect(said).To(ContainSubstring(want))
+				g.Expect(text).To(ContainSubstring(want))
 			}
-			g.Expect(said).NotTo(ContainSubstring("u:pw"))
+			g.Expect(text).NotTo(ContainSubstring("u:pw"))
 		})
 	}
 }
 
 func TestNoRuntimeDefinedEntity(t *testing.T) {
 	for name, file := range map[string]string{
-		"an id that says so":     strings.Replace(minimal, "c1", "NO_RDE_1234", 1),
-		"a section that says so": strings.Replace(legacy, "vAppName", "rde: {enabled: false}\nvAppName", 1),
+		"an id that means none":      strings.Replace(minimal, "c1", "NO_RDE_1234", 1),
+		"a section that disables it": strings.Replace(legacy, "vAppName", "rde: {enabled: false}\nvAppName", 1),
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 
-			c, err := parse(file)
+			c, _, err := parse(file)
 
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(c.RDE.ID).To(BeEmpty())

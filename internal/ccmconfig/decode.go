@@ -1,0 +1,290 @@
+// Package ccmconfig reads the configuration of the cloud controller manager into a schema: one struct per cloud, whose tags
+// describe its keys. It reports everything that is wrong at once, with key, line and remedy. It knows no cloud.
+//
+// Tags of a field:
+//   - json: the key. Marshalling a schema as YAML or JSON writes a configuration that Decode reads.
+//   - alias: a second key with the same meaning.
+//   - kind: what the value is, for the documentation; by default, the type says so.
+//   - default: the value used if the key is absent or empty.
+//   - fallback: what happens without a value, for the documentation.
+//   - env: an environment variable with the value used if the file has none.
+//   - enum: the only values, separated by commas.
+//   - required: what to write, reported if there is no value.
+//   - ignored: why the key, of type [Ignored], has no effect.
+package ccmconfig
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// An Environment is what a configuration refers to outside of its file.
+type Environment struct {
+	Getenv   func(name string) string
+	ReadFile func(name string) ([]byte, error)
+}
+
+// Decode reads a YAML file into schema, a pointer to a struct. The error is that the file is not YAML; the report has all else.
+func Decode(file []byte, schema any, env Environment) (*Report, error) {
+	var document yaml.Node
+	if err := yaml.Unmarshal(file, &document); err != nil {
+		return nil, fmt.Errorf("the configuration is not YAML: %w", err)
+	}
+	d := &decoder{keys: Keys(schema), env: env, report: &Report{lines: map[string]int{}}}
+	into := reflect.ValueOf(schema).Elem()
+	if len(document.Content) > 0 {
+		d.section("", document.Content[0], into)
+	}
+	d.complete("", into)
+	return d.report, nil
+}
+
+// ReadCA returns the certificates to trust, from the text at a key or from the file that the key with suffix File names.
+func ReadCA(r *Report, env Environment, key, text, file string) string {
+	switch {
+	case text != "" && file != "":
+		r.Problem(key+"File", "is set beside %s: keep one", key)
+		return text
+	case file != "":
+		data, err := env.ReadFile(file)
+		key += "File"
+		if err != nil {
+			r.Problem(key, "cannot be read: %v", err)
+			return ""
+		}
+		text = string(data)
+	}
+	if (text != "" || file != "") && !x509.NewCertPool().AppendCertsFromPEM([]byte(text)) {
+		r.Problem(key, "holds no certificate in PEM format")
+	}
+	return text
+}
+
+// A Report is what is wrong with a configuration.
+type Report struct {
+	Warnings []string // about keys without effect, and the like
+	lines    map[string]int
+	problems []problem
+}
+
+type problem struct {
+	line int // 0: the key is not in the file
+	error
+}
+
+// Problem adds that something is wrong with a key, whether it is in the file or not.
+func (r *Report) Problem(path, format string, args ...any) {
+	r.problemAt(path, r.lines[path], fmt.Sprintf(format, args...))
+}
+
+func (r *Report) problemAt(path string, line int, text string) {
+	if line > 0 {
+		path = fmt.Sprintf("%s (line %d)", path, line)
+	}
+	r.problems = append(r.problems, problem{line, errors.New(path + ": " + text)})
+}
+
+// Err returns all problems, one on each line, in the order of the file.
+func (r *Report) Err() error {
+	slices.SortStableFunc(r.problems, func(a, b problem) int { return a.line - b.line })
+	var all []error
+	for _, p := range r.problems {
+		all = append(all, p.error)
+	}
+	return errors.Join(all...)
+}
+
+type decoder struct {
+	keys   []Key
+	env    Environment
+	report *Report
+}
+
+// section reads the keys of a mapping.
+func (d *decoder) section(path string, n *yaml.Node, into reflect.Value) {
+	n = resolved(n)
+	if isNull(n) {
+		return
+	}
+	if n.Kind != yaml.MappingNode {
+		if path == "" {
+			path = "the configuration"
+		}
+		d.report.problemAt(path, n.Line, "must hold keys and values")
+		return
+	}
+	fields := fieldsOf(into.Type())
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name := n.Content[i]
+		at := join(path, name.Value)
+		if d.report.lines[at] > 0 {
+			d.report.problemAt(at, name.Line, "is there twice: keep one")
+			continue
+		}
+		d.report.lines[at] = name.Line
+		f := slices.IndexFunc(fields, func(f reflect.StructField) bool {
+			return nameOf(f) == name.Value || f.Tag.Get("alias") == name.Value
+		})
+		if f < 0 {
+			d.report.Problem(at, "is no key of the configuration: %s", d.suggestion(name.Value))
+			continue
+		}
+		d.value(fields[f], at, resolved(n.Content[i+1]), into.FieldByIndex(fields[f].Index))
+	}
+}
+
+// value reads the value of one key: a single value, a list of them, a section, or a list of sections.
+func (d *decoder) value(f reflect.StructField, path string, n *yaml.Node, into reflect.Value) {
+	element, list := elementOf(f.Type), f.Type.Kind() == reflect.Slice
+	_, isScalar := scalarOf(element)
+	var err error
+	switch {
+	case element == reflect.TypeFor[Ignored]():
+		why := strings.ReplaceAll(f.Tag.Get("ignored"), "'", "")
+		d.report.Warnings = append(d.report.Warnings, fmt.Sprintf("%s (line %d) does nothing: %s; remove it", path, d.report.lines[path], why))
+	case isNull(n): // as absent
+	case list && n.Kind != yaml.SequenceNode:
+		err = errors.New("must be a list")
+	case list && isScalar:
+		err = scalarsInto(f, n, into)
+	case isScalar:
+		err = scalarInto(f, n, into)
+	case list:
+		into.Set(reflect.MakeSlice(f.Type, len(n.Content), len(n.Content)))
+		for i, section := range n.Content {
+			d.section(fmt.Sprintf("%s[%d]", path, i), section, into.Index(i))
+		}
+	case f.Type.Kind() == reflect.Pointer:
+		section := reflect.New(element)
+		if d.section(path, n, section.Elem()); !section.Elem().IsZero() {
+			into.Set(section)
+		}
+	default:
+		d.section(path, n, into)
+	}
+	if err != nil {
+		d.report.Problem(path, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+}
+
+func scalarsInto(f reflect.StructField, n *yaml.Node, into reflect.Value) error {
+	into.Set(reflect.MakeSlice(f.Type, len(n.Content), len(n.Content)))
+	var problems []error
+	for i, element := range n.Content {
+		text, err := textOf(resolved(element))
+		if err == nil {
+			err = textInto(f, text, into.Index(i))
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("element %d %w", i+1, err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// scalarInto sets a single value. An empty one leaves what is there.
+func scalarInto(f reflect.StructField, n *yaml.Node, into reflect.Value) error {
+	text, err := textOf(n)
+	if err != nil || text == "" {
+		return err
+	}
+	return textInto(f, text, into)
+}
+
+func textOf(n *yaml.Node) (string, error) {
+	switch {
+	case n.Kind != yaml.ScalarNode:
+		return "", errors.New("must be a single value")
+	case isNull(n):
+		return "", nil
+	}
+	return n.Value, nil
+}
+
+func textInto(f reflect.StructField, text string, into reflect.Value) error {
+	known, _ := scalarOf(elementOf(f.Type))
+	value, err := known.parse(text)
+	if err != nil {
+		return err
+	}
+	if enum := f.Tag.Get("enum"); enum != "" && !slices.Contains(strings.Split(enum, ","), text) {
+		return fmt.Errorf("is %q, but must be %s", text, strings.ReplaceAll(enum, ",", " or "))
+	}
+	if into.Kind() == reflect.Pointer {
+		into.Set(reflect.New(into.Type().Elem()))
+		into = into.Elem()
+	}
+	into.Set(reflect.ValueOf(value).Convert(into.Type()))
+	return nil
+}
+
+// complete sets what the file leaves to the environment and to defaults, and reports what is missing.
+func (d *decoder) complete(path string, section reflect.Value) {
+	for _, f := range fieldsOf(section.Type()) {
+		at, value := join(path, nameOf(f)), section.FieldByIndex(f.Index)
+		if _, ok := scalarOf(elementOf(f.Type)); ok {
+			d.completeValue(f, at, value)
+			continue
+		}
+		switch f.Type.Kind() {
+		case reflect.Slice:
+			for i := range value.Len() {
+				d.complete(fmt.Sprintf("%s[%d]", at, i), value.Index(i))
+			}
+		case reflect.Pointer:
+			if !value.IsNil() {
+				d.complete(at, value.Elem())
+			}
+		default:
+			d.complete(at, value)
+		}
+	}
+}
+
+func (d *decoder) completeValue(f reflect.StructField, path string, into reflect.Value) {
+	if !into.IsZero() {
+		return
+	}
+	text := f.Tag.Get("default")
+	if name := f.Tag.Get("env"); name != "" && d.env.Getenv != nil {
+		text = d.env.Getenv(name)
+	}
+	if text != "" {
+		if err := textInto(f, text, into); err != nil {
+			d.report.Problem(path, "%s", err)
+		}
+	}
+	if want := f.Tag.Get("required"); want != "" && into.IsZero() {
+		d.report.Problem(path, "is missing: %s", want)
+	}
+}
+
+// suggestion returns the remedy for an unknown key.
+func (d *decoder) suggestion(name string) string {
+	var found []string
+	for _, k := range d.keys {
+		if strings.EqualFold(nameOf(k.Field), name) {
+			found = append(found, strings.ReplaceAll(k.Path, "[]", "[…]"))
+		}
+	}
+	if len(found) == 0 {
+		return "remove it, or correct its spelling"
+	}
+	slices.Sort(found)
+	return strings.Join(found, " or ") + " may be meant"
+}
+
+func resolved(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }

@@ -1,0 +1,161 @@
+package ccmconfig
+
+import (
+	"fmt"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Ignored is the type of keys that predecessors knew and that have no effect. Their tag "ignored" gives the reason.
+type Ignored struct{}
+
+// A Secret is text that is never printed.
+type Secret string
+
+const redacted = "REDACTED"
+
+// String keeps the secret out of everything that prints a value.
+func (Secret) String() string { return redacted }
+
+// GoString keeps the secret out of everything that prints a value in detail.
+func (Secret) GoString() string { return redacted }
+
+// MarshalText keeps the secret out of everything that writes JSON, such as logs.
+func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+
+// A Key is a key of a schema that takes a value.
+type Key struct {
+	Path  string // zones[].name is a key of each element of zones
+	Kind  string // of its value, for the documentation
+	Field reflect.StructField
+	Owner reflect.Type // struct that declares the field
+}
+
+// Keys returns all keys of a schema, in their order.
+func Keys(schema any) []Key {
+	return keysOf("", reflect.TypeOf(schema).Elem())
+}
+
+func keysOf(path string, t reflect.Type) []Key {
+	var all []Key
+	for _, f := range fieldsOf(t) {
+		at, inner := join(path, nameOf(f)), elementOf(f.Type)
+		if _, ok := scalarOf(inner); ok || inner == reflect.TypeFor[Ignored]() {
+			owner := t
+			if len(f.Index) > 1 {
+				owner = t.FieldByIndex(f.Index[:len(f.Index)-1]).Type
+			}
+			all = append(all, Key{Path: at, Kind: kindOf(f), Field: f, Owner: owner})
+			continue
+		}
+		if f.Type.Kind() == reflect.Slice {
+			at += "[]"
+		}
+		all = append(all, keysOf(at, inner)...)
+	}
+	return all
+}
+
+// fieldsOf returns the fields of a section, also those of embedded structs.
+func fieldsOf(t reflect.Type) []reflect.StructField {
+	return slices.DeleteFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool { return f.Anonymous })
+}
+
+func nameOf(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
+}
+
+// elementOf returns the type of the elements of a list, or the type that a pointer points to.
+func elementOf(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
+}
+
+// kindOf describes the value of a key in words.
+func kindOf(f reflect.StructField) string {
+	if kind := f.Tag.Get("kind"); kind != "" {
+		return kind
+	}
+	known, ok := scalarOf(elementOf(f.Type))
+	switch {
+	case !ok:
+		return "any"
+	case f.Type.Kind() == reflect.Slice:
+		return "list of " + known.kind + "s"
+	}
+	return known.kind
+}
+
+// A scalar is how the text of a single value becomes a value of Go.
+type scalar struct {
+	kind  string
+	parse func(string) (any, error)
+}
+
+var scalars = map[reflect.Type]scalar{
+	reflect.TypeFor[string]():  {"text", func(s string) (any, error) { return strings.TrimSpace(s), nil }},
+	reflect.TypeFor[bool]():    {"boolean", func(s string) (any, error) { return parseBoolean(s) }},
+	reflect.TypeFor[int]():     parsed("integer", "a whole number", strconv.Atoi),
+	reflect.TypeFor[float64](): parsed("number", "a number", func(s string) (float64, error) { return strconv.ParseFloat(s, 64) }),
+	reflect.TypeFor[metav1.Duration](): parsed("duration", "a duration such as 30s", func(s string) (metav1.Duration, error) {
+		d, err := time.ParseDuration(s)
+		return metav1.Duration{Duration: d}, err
+	}),
+	reflect.TypeFor[netip.Addr](): parsed("address", "an address such as 192.168.8.2", func(s string) (netip.Addr, error) {
+		a, err := netip.ParseAddr(s)
+		if err == nil && a.Zone() != "" {
+			err = strconv.ErrSyntax
+		}
+		return a, err
+	}),
+	reflect.TypeFor[netip.Prefix](): parsed("CIDR", "a CIDR such as 192.168.8.0/24", func(s string) (netip.Prefix, error) {
+		p, err := netip.ParsePrefix(s)
+		return p.Masked(), err
+	}),
+}
+
+// scalarOf finds how values of a type are read; types of text are read as text.
+func scalarOf(t reflect.Type) (scalar, bool) {
+	known, ok := scalars[t]
+	if !ok && t.Kind() == reflect.String {
+		return scalars[reflect.TypeFor[string]()], true
+	}
+	return known, ok
+}
+
+func parsed[T any](kind, want string, parse func(string) (T, error)) scalar {
+	return scalar{kind, func(s string) (any, error) {
+		value, err := parse(s)
+		if err != nil {
+			return nil, fmt.Errorf("is %q, but must be %s", s, want)
+		}
+		return value, nil
+	}}
+}
+
+// parseBoolean takes the words of YAML 1.1, which the parser of the predecessors took.
+func parseBoolean(s string) (bool, error) {
+	switch strings.ToLower(s) {
+	case "true", "yes", "on":
+		return true, nil
+	case "false", "no", "off":
+		return false, nil
+	}
+	return false, fmt.Errorf("is %q, but must be true or false", s)
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}

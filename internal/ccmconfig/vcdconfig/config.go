@@ -1,0 +1,188 @@
+// Package vcdconfig is the schema of the cloud controller manager's configuration for VMware Cloud Director: every key that
+// VMware's CPI 1.6.1 has, and more. The manager writes what the cloud controller manager reads. The comments of the fields
+// are the text of docs/reference/ccm-config.md; the tag "legacy" marks the keys of CPI 1.6.1, which also has all aliases and ignored keys.
+package vcdconfig
+
+import (
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
+)
+
+// Config is the whole file.
+type Config struct {
+	VCD VCD `json:"vcd"`
+	// Id of the cluster: marks what is its own. The URN of a runtime defined entity is kept up to date, too. Required with
+	// load balancers.
+	ClusterID string `json:"clusterid,omitzero" env:"CLUSTER_ID" fallback:"environment variable 'CLUSTER_ID'" legacy:"true"`
+	// vApp of the nodes. See `nodes.vApps`.
+	VAppName     string       `json:"vAppName,omitzero" kind:"name" legacy:"true"`
+	LoadBalancer LoadBalancer `json:"loadbalancer"`
+	Nodes        Nodes        `json:"nodes,omitzero"`
+	RDE          RDE          `json:"rde,omitzero"`
+}
+
+// VCD is where the cluster is, and how VMware Cloud Director is called.
+type VCD struct {
+	// Address of VMware Cloud Director, `https://host[:port]`. Required.
+	Host string `json:"host" kind:"URL" legacy:"true" required:"write an address such as https://vcd.example.com"`
+	// Organisation of the cluster. Required.
+	Org string `json:"org" kind:"name" legacy:"true" required:"name the organisation of the cluster"`
+	// Organisation VDC of the cluster. Required unless `vcd.vdcs` or `nodes.zones` name some.
+	VDC string `json:"vdc" kind:"name or URN" legacy:"true"`
+	// Further VDCs that have machines of the cluster.
+	VDCs []string `json:"vdcs,omitzero" kind:"list of names or URNs"`
+	// Organisation of the user, if it is another. A user name of the form `org/user` has the same effect.
+	UserOrg string `json:"userOrg,omitzero" alias:"userorg" kind:"name" fallback:"'vcd.org'"`
+	// User name. Better in the Secret, which wins.
+	User string `json:"user,omitzero" legacy:"true"`
+	// Password. Better in the Secret, which wins.
+	Secret ccmconfig.Secret `json:"secret,omitzero" legacy:"true"`
+	// API token. Better in the Secret, which wins.
+	RefreshToken ccmconfig.Secret  `json:"refreshtoken,omitzero" legacy:"true"`
+	ZoneEnabled  ccmconfig.Ignored `json:"isZoneEnabledCluster,omitzero" ignored:"zones are those of 'nodes.zones'"`
+	// Certificates to trust in place of the system's.
+	CABundle string `json:"caBundle,omitzero" kind:"PEM"`
+	// File with such certificates.
+	CABundleFile string `json:"caBundleFile,omitzero" kind:"file"`
+	// Trust any certificate. An attacker on the network can then read the credentials.
+	InsecureSkipVerify bool `json:"insecureSkipVerify,omitzero" fallback:"false"`
+	// Secret in the controller's namespace with key `refreshToken`: the rotating token of a service account. The controller
+	// alone reads and rewrites it.
+	ServiceAccountSecret string `json:"serviceAccountSecret,omitzero" kind:"name"`
+	// Most calls a second.
+	RequestsPerSecond float64 `json:"requestsPerSecond,omitzero" fallback:"20"`
+	// Calls that may be made at once after a pause.
+	Burst int `json:"burst,omitzero" fallback:"40"`
+	// Calls at the same time.
+	InFlight int `json:"inFlight,omitzero" fallback:"8"`
+	// For one call, with its answer.
+	RequestTimeout metav1.Duration `json:"requestTimeout,omitzero" fallback:"1m"`
+}
+
+// LoadBalancer is how Services of type LoadBalancer are published.
+type LoadBalancer struct {
+	// Make load balancers for Services. If false, the controller manages Nodes only, and needs no NSX; Services that have load
+	// balancers keep them, and cannot be deleted, until it is true again.
+	Enabled  *bool             `json:"enabled,omitzero" fallback:"true"`
+	SharedIP ccmconfig.Ignored `json:"enableVirtualServiceSharedIP,omitzero" ignored:"VCD reports whether ports share addresses"`
+	Ports    Ports             `json:"ports,omitzero"`
+	// Certificate, by its alias in VCD's library, of ports with TLS that name none.
+	CertAlias string `json:"certAlias,omitzero" fallback:"'<clusterid>-cert'" legacy:"true"`
+	// Service engine group of virtual services. Without, the first with room.
+	EngineGroup string `json:"engineGroup,omitzero" kind:"name"`
+	// How pools choose a member: ROUND_ROBIN, LEAST_CONNECTIONS, LEAST_LOAD, FASTEST_RESPONSE, FEWEST_SERVERS, FEWEST_TASKS,
+	// RANDOM, CONSISTENT_HASH or CORE_AFFINITY.
+	Algorithm string `json:"algorithm,omitzero" fallback:"ROUND_ROBIN"`
+	// Make firewall rules for `spec.loadBalancerSourceRanges` of a Service. Without, such a Service is refused.
+	SourceRanges bool `json:"sourceRanges,omitzero" fallback:"false"`
+	// Send traffic of Services to control plane nodes, too.
+	IncludeControlPlane bool `json:"includeControlPlane,omitzero" fallback:"false"`
+	// `spec.loadBalancerClass` that is served, besides Services that have none.
+	Class string `json:"class,omitzero"`
+	// Ignore Services without a class.
+	ClassOnly bool `json:"classOnly,omitzero" fallback:"false"`
+	// How often load balancers are checked for drift.
+	DriftInterval metav1.Duration `json:"driftInterval,omitzero" default:"1m"`
+	EdgeGateway
+	Gateways []Gateway `json:"gateways,omitzero"`
+}
+
+// Disabled reports whether Services are left alone.
+func (b LoadBalancer) Disabled() bool { return b.Enabled != nil && !*b.Enabled }
+
+// AllGateways returns the default gateway, whose name is empty, and the others.
+func (b LoadBalancer) AllGateways() []Gateway {
+	return append([]Gateway{{EdgeGateway: b.EdgeGateway}}, b.Gateways...)
+}
+
+// Ports are without effect.
+type Ports struct {
+	HTTP  ccmconfig.Ignored `json:"http,omitzero" ignored:"the ports of a Service are its own"`
+	HTTPS ccmconfig.Ignored `json:"https,omitzero" ignored:"the ports of a Service are its own"`
+}
+
+// A Gateway is a further edge gateway.
+type Gateway struct {
+	// Name by which Services choose this gateway.
+	Name string `json:"name" kind:"name"`
+	EdgeGateway
+}
+
+// An EdgeGateway is where load balancers are made.
+type EdgeGateway struct {
+	// Routed organisation network of the nodes: its edge gateway gets the load balancers. Required, or `edgeGateway`.
+	Network string `json:"network,omitzero" kind:"name" legacy:"true"`
+	// The edge gateway itself.
+	ID string `json:"edgeGateway,omitzero" kind:"name or URN"`
+	// Take addresses of Services from this subnet only.
+	VIPSubnet netip.Prefix `json:"vipSubnet,omitzero" legacy:"true"`
+	// IP space to take addresses of Services from. Without, any of the gateway.
+	IPSpace string `json:"ipSpace,omitzero" kind:"name"`
+	OneArm  *Range `json:"oneArm,omitzero"`
+}
+
+// A Range is the internal addresses of virtual services in one-arm mode, both ends included.
+type Range struct {
+	// First internal address of virtual services in one-arm mode, with a DNAT rule for each port.
+	StartIP netip.Addr `json:"startIP" legacy:"true"`
+	// Last such address.
+	EndIP netip.Addr `json:"endIP" legacy:"true"`
+}
+
+// Nodes are the machines of the cluster, and what is reported of them.
+type Nodes struct {
+	// vApps that hold nodes of the cluster.
+	VApps []string `json:"vApps,omitzero" kind:"list of names"`
+	// What the names of vApps with nodes begin with, where each node has its own. Nodes are also found by their provider IDs,
+	// wherever they are.
+	VAppNamePrefix string `json:"vAppNamePrefix,omitzero"`
+	// Region of nodes that no zone of `nodes.zones` is for.
+	Region string `json:"region,omitzero"`
+	// Maximum age of the list of machines that is worked with. Asking VCD for all of them is one query.
+	MaxAge    metav1.Duration `json:"maxAge,omitzero" default:"30s"`
+	Zones     []Zone          `json:"zones,omitzero"`
+	Addresses Addresses       `json:"addresses,omitzero"`
+}
+
+// A Zone is a failure domain: a VDC, or a placement policy in it.
+type Zone struct {
+	// Zone of the nodes in that VDC. Without zones, a node's zone is the name of its VDC.
+	Name string `json:"name" required:"name the zone"`
+	// Region of the zone.
+	Region string `json:"region,omitzero" fallback:"'nodes.region'"`
+	// Organisation VDC of the zone. Required.
+	VDC string `json:"vdc" kind:"name or URN" required:"name the VDC of the zone"`
+	// VM placement policy of the zone, where it is less than a VDC.
+	PlacementPolicy string `json:"placementPolicy,omitzero" kind:"name or URN"`
+}
+
+// Addresses chooses the addresses of Nodes.
+type Addresses struct {
+	// Families of addresses, in the order in which they are reported.
+	Families []corev1.IPFamily `json:"families,omitzero" kind:"list of 'IPv4', 'IPv6'" enum:"IPv4,IPv6" fallback:"both, IPv4 first"`
+	Internal Selection         `json:"internal,omitzero"`
+	External Selection         `json:"external,omitzero"`
+}
+
+// A Selection chooses addresses of a node; an empty one nothing.
+type Selection struct {
+	// Indexes of the NICs whose addresses are InternalIP or ExternalIP.
+	NICs []int `json:"nics,omitzero" fallback:"internal: the primary NIC; external: none"`
+	// Report only addresses in these networks.
+	CIDRs []netip.Prefix `json:"cidrs,omitzero"`
+	// Do not report addresses in these networks.
+	Exclude []netip.Prefix `json:"exclude,omitzero"`
+}
+
+// RDE is the runtime defined entity of the cluster.
+type RDE struct {
+	// Keep section `status.cpi` of the cluster's runtime defined entity, where there is one. What it lists and is gone is
+	// removed two minutes after the start, and once an hour.
+	Enabled *bool `json:"enabled,omitzero" fallback:"true"`
+	// The runtime defined entity of the cluster.
+	ID string `json:"id,omitzero" kind:"URN" fallback:"'clusterid', if it is one"`
+}

@@ -1,0 +1,89 @@
+package vcdconfig
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
+)
+
+const (
+	pagePath    = "../../../docs/reference/ccm-config.md"
+	pageCommand = "go test ./internal/ccmconfig/vcdconfig -run Page -update"
+)
+
+var update = flag.Bool("update", false, "write docs/reference/ccm-config.md")
+
+// TestPage compares the reference page with the schema.
+func TestPage(t *testing.T) {
+	g := NewWithT(t)
+	docs := comments(g)
+	var page strings.Builder
+	page.WriteString(`# Configuration of the cloud controller manager
+
+One YAML file, ` + "`--cloud-config`" + `. It is strict: a key that is not in this table, or is set twice, is an error, and all errors are
+reported at once with the key, its line and the remedy; ` + "`cpi --validate-config`" + ` reports them without a cluster. A file for VMware's
+CPI 1.6.1 works as it is: its keys have a dot in the last column. A warning names those that have no effect any more.
+This page is generated from the schema: ` + "`" + pageCommand + "`" + ` writes it.
+
+Credentials are files of a mounted Secret (` + "`--credentials`" + `): ` + "`refreshToken`" + `, an API token, which wins, or ` + "`username`" + ` with
+` + "`password`" + `; the user name may be of the form ` + "`org/user`" + `. They are read again when they change. The proxy is taken from the
+environment variables HTTPS_PROXY and NO_PROXY.
+
+| Key | Kind | Without it | Meaning | 1.6.1 |
+|---|---|---|---|---|
+`)
+	for _, k := range ccmconfig.Keys(&Config{}) {
+		tag, doc, legacy := k.Field.Tag, docs[k.Owner.Name()+"."+k.Field.Name], ""
+		if why := tag.Get("ignored"); why != "" {
+			doc = "Does nothing: " + code(why) + "."
+		}
+		if (tag.Get("legacy") != "" || tag.Get("ignored") != "") && !strings.Contains(k.Path, "[]") {
+			legacy = "•"
+		}
+		g.Expect(doc).NotTo(BeEmpty(), k.Path)
+		fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s |\n", k.Path, code(k.Kind), code(tag.Get("fallback")+tag.Get("default")), doc, legacy)
+		if alias := tag.Get("alias"); alias != "" {
+			fmt.Fprintf(&page, "| `%s` | %s |  | As `%s`. | • |\n", k.Path[:strings.LastIndex(k.Path, ".")+1]+alias, code(k.Kind), k.Path)
+		}
+	}
+
+	if *update {
+		g.Expect(os.WriteFile(pagePath, []byte(page.String()), 0o644)).To(Succeed())
+	}
+	written, err := os.ReadFile(pagePath)
+
+	g.Expect(err).ToNot(HaveOccurred())
+	g.Expect(string(written)).To(Equal(page.String()), "run: "+pageCommand)
+}
+
+// code makes code of what is quoted: a tag can hold no back quotes.
+func code(s string) string { return strings.ReplaceAll(s, "'", "`") }
+
+// comments returns the comments of the fields of the schema, each in one line, by type and field.
+func comments(g *WithT) map[string]string {
+	file, err := parser.ParseFile(token.NewFileSet(), "config.go", nil, parser.ParseComments)
+	g.Expect(err).NotTo(HaveOccurred())
+	all := map[string]string{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.TypeSpec)
+		if !ok {
+			return true
+		}
+		for _, field := range spec.Type.(*ast.StructType).Fields.List {
+			for _, name := range field.Names {
+				all[spec.Name.Name+"."+name.Name] = strings.Join(strings.Fields(field.Doc.Text()), " ")
+			}
+		}
+		return false
+	})
+	return all
+}
