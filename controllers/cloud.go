@@ -52,8 +52,10 @@ type inventory interface {
 	VMs(ctx context.Context, vdc vcd.VDC, vApp string, maxAge time.Duration) ([]vcd.VMRecord, error)
 	QueryVM(ctx context.Context, id string) (vcd.VMRecord, error)
 	Invalidate(vdc vcd.VDC)
-	Refresh()
 }
+
+// lookups forgets what was found by name.
+type lookups interface{ Refresh() }
 
 // vApps looks after vApps.
 type vApps interface {
@@ -98,6 +100,7 @@ type session struct {
 	gateways
 	policies
 	inventory
+	lookups
 	vApps
 	vms
 	power
@@ -125,7 +128,13 @@ func SessionsOf(pool *vcd.Pool) Sessions {
 			return nil, err
 		}
 		return &session{
-			placements: s, gateways: s, policies: s, inventory: s, vApps: s, vms: s, power: s, tasks: s, history: s, leases: s, namedDisks: s,
+			placements: struct {
+				*vcd.VDCs
+				*vcd.Networks
+				*vcd.Templates
+			}{s.VDCs, s.Networks, s.Templates},
+			gateways: s.Gateways, policies: s.VDCs, inventory: s.Inventory, lookups: s, vApps: s.VApps, vms: s.VMs, power: s.VMs,
+			tasks: s.Tasks, history: s.Tasks, leases: s.VApps, namedDisks: s.Disks,
 			balancers: func() balancers {
 				return edge.New(func(context.Context) (*vcd.Session, error) { return s, nil }, edge.Options{})
 			},

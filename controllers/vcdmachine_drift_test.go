@@ -113,9 +113,9 @@ func TestVMMovedToAnotherVAppIsFoundThere(t *testing.T) {
 	w := newWorld(t, append(testMachine("a"), testMachine("b")...)...)
 	w.ready("a", "b")
 	admin := w.admin(t)
-	vdc, err := admin.FindVDC(w.ctx, "acme-vdc")
+	vdc, err := admin.VDCs.FindVDC(w.ctx, "acme-vdc")
 	w.Expect(err).NotTo(HaveOccurred())
-	_, task, err := admin.ComposeVApp(w.ctx, vdc, vcd.VAppSpec{Name: "attic"})
+	_, task, err := admin.VApps.ComposeVApp(w.ctx, vdc, vcd.VAppSpec{Name: "attic"})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.await(admin, task)
 
@@ -267,7 +267,7 @@ func TestDiskThatIsToGrowIsNotTakenForGrownWhileItsVMIsBusy(t *testing.T) {
 	m := w.vcdMachine("cp-0")
 	m.Spec.DiskSize = ptr.To(resource.MustParse("40Gi"))
 	w.Expect(w.client.Update(w.ctx, m)).To(Succeed())
-	_, err := w.admin(t).ReconfigureVM(w.ctx, "urn:vcloud:vm:"+w.sim.State().VMs[0].ID, vcd.VMChange{DiskMiB: 30 << 10})
+	_, err := w.admin(t).VMs.ReconfigureVM(w.ctx, "urn:vcloud:vm:"+w.sim.State().VMs[0].ID, vcd.VMChange{DiskMiB: 30 << 10})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.restart(t, events.NewFakeRecorder(100)) // What it read of the VM is forgotten, and a VM that is busy is not read.
 

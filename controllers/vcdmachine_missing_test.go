@@ -258,12 +258,12 @@ func TestVAppDeletedByHand(t *testing.T) {
 			admin := w.admin(t)
 			vApp := "urn:vcloud:vapp:" + w.sim.State().VApps[0].ID
 			for _, vm := range w.sim.State().VMs {
-				task, err := admin.PowerOff(w.ctx, "urn:vcloud:vm:"+vm.ID)
+				task, err := admin.VMs.PowerOff(w.ctx, "urn:vcloud:vm:"+vm.ID)
 				w.Expect(err).NotTo(HaveOccurred())
 				w.await(admin, task)
 			}
 			for len(w.sim.State().VApps) > 0 { // It is undeployed first.
-				task, err := admin.DeleteVApp(w.ctx, vApp)
+				task, err := admin.VApps.DeleteVApp(w.ctx, vApp)
 				w.Expect(err).NotTo(HaveOccurred())
 				w.await(admin, task)
 			}

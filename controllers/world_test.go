@@ -144,9 +144,9 @@ func (w *world) admin(t *testing.T) *vcd.Session {
 
 // await waits for a task in VCD to end well.
 func (w *world) await(s *vcd.Session, task vcd.Task) {
-	s.Follow("test", task, nil)
+	s.Tasks.Follow("test", task, nil)
 	w.Eventually(func() vcd.TaskState {
-		t, _ := s.Task("test")
+		t, _ := s.Tasks.Task("test")
 		return t.State
 	}, patience, "5ms").Should(Equal(vcd.TaskSucceeded))
 }

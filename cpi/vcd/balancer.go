@@ -89,15 +89,15 @@ func (b *Balancer) find(ctx context.Context, p vcdconfig.Gateway) (string, error
 		return "", err
 	}
 	if p.ID != "" {
-		found, err := session.FindGateway(ctx, p.ID)
+		found, err := session.Gateways.FindGateway(ctx, p.ID)
 		return found.ID, err
 	}
 	for _, name := range b.opts.VDCs {
-		vdc, err := session.FindVDC(ctx, name)
+		vdc, err := session.VDCs.FindVDC(ctx, name)
 		if err != nil {
 			return "", err
 		}
-		network, err := session.FindNetwork(ctx, vdc, p.Network)
+		network, err := session.Networks.FindNetwork(ctx, vdc, p.Network)
 		switch {
 		case errors.Is(err, vcd.ErrNotFound):
 			continue

@@ -248,7 +248,7 @@ func (l *Ledger) update(ctx context.Context, change rde.Change) error {
 		if err != nil {
 			return err
 		}
-		entity, err := session.Entity(ctx, l.opts.ID)
+		entity, err := session.Entities.Get(ctx, l.opts.ID)
 		if err != nil {
 			return err
 		}
@@ -259,7 +259,7 @@ func (l *Ledger) update(ctx context.Context, change rde.Change) error {
 		if string(content) == string(entity.Content) {
 			return nil
 		}
-		_, err = session.UpdateEntity(ctx, entity, content)
+		_, err = session.Entities.Update(ctx, entity, content)
 		if err == nil || !errors.Is(err, vcd.ErrChanged) || try == ledgerTries {
 			return err
 		}

@@ -40,7 +40,7 @@ func (l *Ledger) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	entity, err := session.Entity(ctx, l.opts.ID)
+	entity, err := session.Entities.Get(ctx, l.opts.ID)
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func (s *site) content(t *testing.T, id string) string {
 	t.Helper()
 	session, err := s.sessions.Session(t.Context())
 	s.Expect(err).NotTo(HaveOccurred())
-	entity, err := session.Entity(t.Context(), id)
+	entity, err := session.Entities.Get(t.Context(), id)
 	s.Expect(err).NotTo(HaveOccurred())
 	return string(entity.Content)
 }

@@ -27,7 +27,7 @@ func (m *Machines) Get(ctx context.Context, providerID string) (cpi.Machine, err
 	if err != nil {
 		return cpi.Machine{}, err
 	}
-	vm, err := session.VM(ctx, id)
+	vm, err := session.VMs.VM(ctx, id)
 	switch {
 	case err == nil:
 		return m.detailed(vm), nil
@@ -62,7 +62,7 @@ func (m *Machines) marked(vm vcd.VM) bool {
 
 // prove returns what one look says of a VM that VCD does not show: [cpi.ErrGone], or that it proves nothing.
 func (m *Machines) prove(ctx context.Context, session *vcd.Session, id string) error {
-	_, err := session.QueryVM(ctx, id)
+	_, err := session.Inventory.QueryVM(ctx, id)
 	switch {
 	case err == nil:
 		return fmt.Errorf("%s is listed but cannot be read: grant the user access to it: %w", id, cpi.ErrUnknown)
@@ -87,7 +87,7 @@ func (m *Machines) showsVDC(ctx context.Context, session *vcd.Session, id string
 	m.mu.Unlock()
 	session.Refresh()
 	for _, name := range vdcs {
-		if _, err := session.FindVDC(ctx, name); err != nil {
+		if _, err := session.VDCs.FindVDC(ctx, name); err != nil {
 			if hidden(err) {
 				return fmt.Errorf("neither %s nor VDC %s is shown: %w", id, name, cpi.ErrUnknown)
 			}
@@ -104,7 +104,7 @@ func (m *Machines) showsSibling(ctx context.Context, session *vcd.Session, id st
 		if asked++; asked > askedSiblings {
 			break
 		}
-		_, err := session.VM(ctx, sibling)
+		_, err := session.VMs.VM(ctx, sibling)
 		if err == nil {
 			return nil
 		}

@@ -90,7 +90,7 @@ func (m *Machines) Snapshot(ctx context.Context, maxAge time.Duration) ([]cpi.Ma
 	if err != nil {
 		return nil, err
 	}
-	records, err := session.SearchVMs(ctx, vdcs, m.search())
+	records, err := session.Inventory.SearchVMs(ctx, vdcs, m.search())
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (m *Machines) findVDCs(ctx context.Context, session *vcd.Session) ([]vcd.VD
 	}
 	var vdcs []vcd.VDC
 	for _, name := range m.opts.VDCs {
-		vdc, err := session.FindVDC(ctx, name)
+		vdc, err := session.VDCs.FindVDC(ctx, name)
 		if err != nil {
 			return nil, fmt.Errorf("finding VDC %s: %w", name, err)
 		}
@@ -168,11 +168,11 @@ func (m *Machines) findVDCs(ctx context.Context, session *vcd.Session) ([]vcd.VD
 
 // machine says what a row of the inventory tells of a VM.
 func (m *Machines) machine(ctx context.Context, session *vcd.Session, r vcd.VMRecord) (cpi.Machine, error) {
-	placement, err := m.policy(ctx, r.VDC, r.PlacementPolicyID, session.FindPlacementPolicy)
+	placement, err := m.policy(ctx, r.VDC, r.PlacementPolicyID, session.VDCs.FindPlacementPolicy)
 	if err != nil {
 		return cpi.Machine{}, err
 	}
-	sizing, err := m.policy(ctx, r.VDC, r.SizingPolicyID, session.FindSizingPolicy)
+	sizing, err := m.policy(ctx, r.VDC, r.SizingPolicyID, session.VDCs.FindSizingPolicy)
 	if err != nil {
 		return cpi.Machine{}, err
 	}

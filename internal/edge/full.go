@@ -107,7 +107,7 @@ func (l *look) fullSets(ctx context.Context) error {
 
 func (g *gateway) readPool(ctx context.Context, s *vcd.Session, id string) (lb.Pool, error) {
 	now := g.driver.opts.Clock.Now()
-	p, err := s.ServerPool(ctx, id)
+	p, err := s.Balancers.ServerPool(ctx, id)
 	if err != nil {
 		g.pools.invalidate() // it may be gone
 		return lb.Pool{}, err
@@ -126,7 +126,7 @@ func (g *gateway) readPool(ctx context.Context, s *vcd.Session, id string) (lb.P
 
 func (g *gateway) readSet(ctx context.Context, s *vcd.Session, id string) error {
 	now := g.driver.opts.Clock.Now()
-	set, err := s.IPSet(ctx, id)
+	set, err := s.Firewall.IPSet(ctx, id)
 	if err != nil {
 		g.sets.invalidate()
 		return err

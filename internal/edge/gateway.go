@@ -118,21 +118,21 @@ func (g *gateway) readFacts(ctx context.Context, s *vcd.Session) ([]facts, error
 	if f.features, err = s.Features(ctx); err != nil {
 		return nil, err
 	}
-	if f.gateway, err = s.Gateway(ctx, g.id); err != nil {
+	if f.gateway, err = s.Gateways.Gateway(ctx, g.id); err != nil {
 		return nil, err
 	}
-	if f.balancer, err = s.BalancerSettings(ctx, g.id); err != nil && !errors.Is(err, vcd.ErrForbidden) {
+	if f.balancer, err = s.Balancers.Settings(ctx, g.id); err != nil && !errors.Is(err, vcd.ErrForbidden) {
 		return nil, err
 	}
 	if !f.gateway.UsesIPSpaces {
 		return []facts{f}, nil
 	}
-	suggestions, err := s.Suggestions(ctx, g.id)
+	suggestions, err := s.IPSpaces.Suggestions(ctx, g.id)
 	if err != nil {
 		return nil, err
 	}
 	for _, suggestion := range suggestions {
-		space, err := s.IPSpace(ctx, suggestion.Space.ID)
+		space, err := s.IPSpaces.Space(ctx, suggestion.Space.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -156,16 +156,16 @@ func (g *gateway) fact(ctx context.Context, s *vcd.Session) (facts, error) {
 }
 
 func (g *gateway) readServices(ctx context.Context, s *vcd.Session) ([]vcd.VirtualService, error) {
-	return s.VirtualServices(ctx, g.id)
+	return s.Balancers.VirtualServices(ctx, g.id)
 }
 
 func (g *gateway) readPools(ctx context.Context, s *vcd.Session) ([]vcd.PoolSummary, error) {
-	return s.PoolSummaries(ctx, g.id)
+	return s.Balancers.PoolSummaries(ctx, g.id)
 }
 
 // readSets lists the IP sets; who may not see any has made none, unless something says that there are some.
 func (g *gateway) readSets(ctx context.Context, s *vcd.Session) ([]vcd.IPSet, error) {
-	sets, err := s.IPSets(ctx, g.id)
+	sets, err := s.Firewall.IPSets(ctx, g.id)
 	if errors.Is(err, vcd.ErrForbidden) {
 		g.forbidSets()
 	}
@@ -186,7 +186,7 @@ func (g *gateway) readClaims(ctx context.Context, s *vcd.Session) ([]claim, erro
 	}
 	var claims []claim
 	for _, space := range f.spaces {
-		allocated, err := s.FloatingIPs(ctx, space.ID)
+		allocated, err := s.IPSpaces.FloatingIPs(ctx, space.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -198,17 +198,17 @@ func (g *gateway) readClaims(ctx context.Context, s *vcd.Session) ([]claim, erro
 }
 
 func (g *gateway) readRules(ctx context.Context, s *vcd.Session) ([]vcd.NATRule, error) {
-	rules, err := s.NATRules(ctx, g.id)
+	rules, err := s.NAT.Rules(ctx, g.id)
 	return rules, g.tolerate(lb.KindRule, err)
 }
 
 func (g *gateway) readProfiles(ctx context.Context, s *vcd.Session) ([]vcd.PortProfile, error) {
-	profiles, err := s.PortProfiles(ctx)
+	profiles, err := s.NAT.PortProfiles(ctx)
 	return profiles, g.tolerate(lb.KindProfile, err)
 }
 
 func (g *gateway) readCertificates(ctx context.Context, s *vcd.Session) ([]vcd.Certificate, error) {
-	certificates, err := s.Certificates(ctx)
+	certificates, err := s.Balancers.Certificates(ctx)
 	return certificates, g.tolerate(lb.KindCertificate, err)
 }
 
@@ -218,7 +218,7 @@ func (g *gateway) readFirewall(ctx context.Context, s *vcd.Session) ([]vcd.Firew
 	if err != nil || !f.features.SingleFirewallRule {
 		return nil, err
 	}
-	rules, err := s.FirewallRules(ctx, g.id)
+	rules, err := s.Firewall.Rules(ctx, g.id)
 	return rules, g.tolerate(lb.KindFirewall, err)
 }
 
@@ -228,9 +228,9 @@ func (g *gateway) readUsed(ctx context.Context, s *vcd.Session) ([]vcd.UsedAddre
 	if err != nil || !slices.ContainsFunc(f.gateway.Uplinks, func(u vcd.Uplink) bool { return !u.UsesIPSpaces }) {
 		return nil, err
 	}
-	return s.UsedAddresses(ctx, g.id)
+	return s.Gateways.UsedAddresses(ctx, g.id)
 }
 
 func (g *gateway) readGroups(ctx context.Context, s *vcd.Session) ([]vcd.EngineGroup, error) {
-	return s.EngineGroups(ctx, g.id)
+	return s.Balancers.EngineGroups(ctx, g.id)
 }

@@ -138,12 +138,12 @@ func (r *run) wait(ctx context.Context, task vcd.Task, err error) (vcd.Task, err
 	}
 	key := "edge " + task.ID
 	ended := make(chan struct{})
-	r.session.Follow(key, task, func() { close(ended) }) //nolint:contextcheck // the poller is of all who follow tasks, and outlives each
-	defer r.session.Forget(key)
+	r.session.Tasks.Follow(key, task, func() { close(ended) }) //nolint:contextcheck // the poller is of all who follow tasks, and outlives each
+	defer r.session.Tasks.Forget(key)
 	if err := r.await(ctx, key, ended); err != nil {
 		return task, err
 	}
-	now, ok := r.session.Task(key)
+	now, ok := r.session.Tasks.Task(key)
 	switch {
 	case !ok || now.State == vcd.TaskUnknown:
 		return task, failed(lb.ErrUnknown, "VCD does not tell what became of the task")
@@ -162,7 +162,7 @@ func (r *run) await(ctx context.Context, key string, ended <-chan struct{}) erro
 		case <-ended:
 			return nil
 		case <-opts.Clock.After(sessionCheck):
-			if _, followed := r.session.Task(key); !followed { // a session that is closed tells nobody
+			if _, followed := r.session.Tasks.Task(key); !followed { // a session that is closed tells nobody
 				return nil
 			}
 		case <-tooLong:

@@ -19,7 +19,7 @@ func (r *run) allocate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	task, err := r.session.AllocateFloatingIP(ctx, space.ID, spec.Value)
+	task, err := r.session.IPSpaces.Allocate(ctx, space.ID, spec.Value)
 	task, err = r.wait(ctx, task, err)
 	switch {
 	case err == nil:
@@ -137,7 +137,7 @@ func (r *run) mark(ctx context.Context) error {
 		return failed(lb.ErrBusy, "the address is not allocated any more")
 	}
 	spec := r.step.Address
-	task, err := r.session.MarkFloatingIP(ctx, c.space.ID, c.ID, func(now vcd.FloatingIP) (vcd.UsageState, string, error) {
+	task, err := r.session.IPSpaces.Mark(ctx, c.space.ID, c.ID, func(now vcd.FloatingIP) (vcd.UsageState, string, error) {
 		if now.Description != spec.Former && now.Description != spec.Description {
 			return "", "", failed(lb.ErrBusy, "the address is somebody else's")
 		}
@@ -146,7 +146,7 @@ func (r *run) mark(ctx context.Context) error {
 	if _, err = r.wait(ctx, task, err); err != nil {
 		return err
 	}
-	now, err := r.session.FloatingIP(ctx, c.space.ID, c.ID)
+	now, err := r.session.IPSpaces.FloatingIP(ctx, c.space.ID, c.ID)
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (r *run) releaseAddress(ctx context.Context) error {
 		return err
 	}
 	return remove(ctx, r, r.gateway.claims, func() (vcd.Task, error) {
-		task, err := r.session.MarkFloatingIP(ctx, c.space.ID, c.ID, func(now vcd.FloatingIP) (vcd.UsageState, string, error) {
+		task, err := r.session.IPSpaces.Mark(ctx, c.space.ID, c.ID, func(now vcd.FloatingIP) (vcd.UsageState, string, error) {
 			if now.Usage == vcd.Used {
 				return "", "", failed(lb.ErrBusy, "something still uses the address")
 			}
@@ -176,7 +176,7 @@ func (r *run) releaseAddress(ctx context.Context) error {
 		r.gateway.mu.Lock()
 		delete(r.gateway.full, c.space.ID) // there may be room again
 		r.gateway.mu.Unlock()
-		return r.session.ReleaseFloatingIP(ctx, c.space.ID, c.ID)
+		return r.session.IPSpaces.Release(ctx, c.space.ID, c.ID)
 	})
 }
 
@@ -187,7 +187,7 @@ func (r *run) importCertificate(ctx context.Context) error {
 	return create(ctx, r, creation[vcd.Certificate]{
 		part: r.gateway.certificates, description: spec.Description, name: certificateName,
 		start: func() (vcd.Task, error) {
-			made, err := r.session.CreateCertificate(ctx, vcd.CertificateSpec{
+			made, err := r.session.Balancers.CreateCertificate(ctx, vcd.CertificateSpec{
 				Alias: r.step.Name, Description: spec.Description, Certificate: []byte(spec.Chain), PrivateKey: []byte(spec.Key),
 			})
 			return vcd.Task{State: vcd.TaskSucceeded, Owner: made.ID}, err
@@ -200,7 +200,7 @@ func (r *run) importCertificate(ctx context.Context) error {
 
 func (r *run) deleteCertificate(ctx context.Context) error {
 	return remove(ctx, r, r.gateway.certificates, func() (vcd.Task, error) {
-		return vcd.Task{State: vcd.TaskSucceeded}, r.session.DeleteCertificate(ctx, r.step.ID)
+		return vcd.Task{State: vcd.TaskSucceeded}, r.session.Balancers.DeleteCertificate(ctx, r.step.ID)
 	})
 }
 

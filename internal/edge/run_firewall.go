@@ -31,7 +31,7 @@ func (r *run) createFirewall(ctx context.Context) error {
 	}
 	err = create(ctx, r, creation[vcd.FirewallRule]{
 		part: part, description: spec.Description, name: firewallName,
-		start: func() (vcd.Task, error) { return r.session.CreateFirewallRule(ctx, r.gateway.id, wanted) },
+		start: func() (vcd.Task, error) { return r.session.Firewall.CreateRule(ctx, r.gateway.id, wanted) },
 		made: func(id string) vcd.FirewallRule {
 			return vcd.FirewallRule{ID: id, Name: wanted.Name, Description: wanted.Description, Enabled: true, Action: wanted.Action}
 		},
@@ -44,5 +44,5 @@ func (r *run) createFirewall(ctx context.Context) error {
 }
 
 func (r *run) deleteFirewall(ctx context.Context) error {
-	return remove(ctx, r, r.gateway.firewall, func() (vcd.Task, error) { return r.session.DeleteFirewallRule(ctx, r.gateway.id, r.step.ID) })
+	return remove(ctx, r, r.gateway.firewall, func() (vcd.Task, error) { return r.session.Firewall.DeleteRule(ctx, r.gateway.id, r.step.ID) })
 }

@@ -24,7 +24,7 @@ func (r *run) createPool(ctx context.Context) error {
 	err = create(ctx, r, creation[vcd.PoolSummary]{
 		part: r.gateway.pools, description: spec.Description, name: poolName,
 		start: func() (vcd.Task, error) {
-			return r.session.CreatePool(ctx, vcd.PoolSpec{
+			return r.session.Balancers.CreatePool(ctx, vcd.PoolSpec{
 				Name: r.step.Name, Description: spec.Description, Gateway: r.gateway.id, Algorithm: cmp.Or(spec.Algorithm, "ROUND_ROBIN"),
 				DefaultPort: spec.NodePort, Members: poolMembers(spec), MemberGroup: group, Monitors: monitors(spec.Probes), Sticky: spec.Sticky,
 			})
@@ -97,7 +97,7 @@ func (r *run) updatePool(ctx context.Context) error {
 		change.Algorithm = &spec.Algorithm
 	}
 	err = update(ctx, r, r.gateway.pools,
-		func() (vcd.Task, error) { return r.session.UpdatePool(ctx, r.step.ID, change) },
+		func() (vcd.Task, error) { return r.session.Balancers.UpdatePool(ctx, r.step.ID, change) },
 		func(p *vcd.PoolSummary) {
 			p.Description, p.ByGroup, p.Status = spec.Description, group != "", vcd.Realized
 			p.Members, p.ActiveMonitors = listedMembers(spec, group), len(spec.Probes) > 0
@@ -106,7 +106,7 @@ func (r *run) updatePool(ctx context.Context) error {
 }
 
 func (r *run) deletePool(ctx context.Context) error {
-	return remove(ctx, r, r.gateway.pools, func() (vcd.Task, error) { return r.session.DeletePool(ctx, r.step.ID) })
+	return remove(ctx, r, r.gateway.pools, func() (vcd.Task, error) { return r.session.Balancers.DeletePool(ctx, r.step.ID) })
 }
 
 func (r *run) createSet(ctx context.Context) error {
@@ -115,7 +115,7 @@ func (r *run) createSet(ctx context.Context) error {
 	err := create(ctx, r, creation[vcd.IPSet]{
 		part: r.gateway.sets, description: spec.Description, name: setName,
 		start: func() (vcd.Task, error) {
-			return r.session.CreateIPSet(ctx, vcd.IPSetSpec{
+			return r.session.Firewall.CreateIPSet(ctx, vcd.IPSetSpec{
 				Name: r.step.Name, Description: spec.Description, Owner: r.gateway.id, Addresses: spec.Members,
 			})
 		},
@@ -139,7 +139,7 @@ func (r *run) updateSet(ctx context.Context) error {
 	defer r.recount()
 	return update(ctx, r, r.gateway.sets,
 		func() (vcd.Task, error) {
-			return r.session.UpdateIPSet(ctx, r.step.ID, vcd.IPSetChange{Description: &spec.Description, Addresses: &members})
+			return r.session.Firewall.UpdateIPSet(ctx, r.step.ID, vcd.IPSetChange{Description: &spec.Description, Addresses: &members})
 		},
 		func(s *vcd.IPSet) { s.Description, s.Status = spec.Description, vcd.Realized })
 }
@@ -171,5 +171,5 @@ func (r *run) followed() bool {
 }
 
 func (r *run) deleteSet(ctx context.Context) error {
-	return remove(ctx, r, r.gateway.sets, func() (vcd.Task, error) { return r.session.DeleteIPSet(ctx, r.step.ID) })
+	return remove(ctx, r, r.gateway.sets, func() (vcd.Task, error) { return r.session.Firewall.DeleteIPSet(ctx, r.step.ID) })
 }

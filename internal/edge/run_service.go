@@ -46,7 +46,7 @@ func (r *run) createService(ctx context.Context) error {
 	before := seats.neighbours(r.gateway.services.known(), nil)
 	err = create(ctx, r, creation[vcd.VirtualService]{
 		part: r.gateway.services, description: spec.Description, name: serviceName,
-		start: func() (vcd.Task, error) { return r.session.CreateVirtualService(ctx, wanted) },
+		start: func() (vcd.Task, error) { return r.session.Balancers.CreateVirtualService(ctx, wanted) },
 		made: func(id string) vcd.VirtualService {
 			r.linked(vcd.Ref{ID: id, Name: wanted.Name}, pool, group)
 			return vcd.VirtualService{
@@ -71,7 +71,7 @@ func (r *run) giveServicesUp(ctx context.Context, description string, made func(
 		if !made(vs) || !r.mine(vs.Description, description) {
 			continue
 		}
-		task, err := r.session.DeleteVirtualService(ctx, vs.ID)
+		task, err := r.session.Balancers.DeleteVirtualService(ctx, vs.ID)
 		if _, err = r.wait(ctx, task, err); err != nil {
 			return err
 		}
@@ -128,7 +128,7 @@ func (r *run) updateService(ctx context.Context) error {
 		}
 	}
 	err = update(ctx, r, r.gateway.services,
-		func() (vcd.Task, error) { return r.session.UpdateVirtualService(ctx, r.step.ID, change) },
+		func() (vcd.Task, error) { return r.session.Balancers.UpdateVirtualService(ctx, r.step.ID, change) },
 		func(vs *vcd.VirtualService) {
 			vs.Description, vs.Address, vs.IPv6Address, vs.Ports, vs.Application = spec.Description, v4, v6, ports, application
 			vs.Transparent, vs.Status = spec.Transparent, vcd.Realized
@@ -138,7 +138,7 @@ func (r *run) updateService(ctx context.Context) error {
 }
 
 func (r *run) deleteService(ctx context.Context) error {
-	err := remove(ctx, r, r.gateway.services, func() (vcd.Task, error) { return r.session.DeleteVirtualService(ctx, r.step.ID) })
+	err := remove(ctx, r, r.gateway.services, func() (vcd.Task, error) { return r.session.Balancers.DeleteVirtualService(ctx, r.step.ID) })
 	if err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func (r *run) createRule(ctx context.Context) error {
 	err = create(ctx, r, creation[vcd.NATRule]{
 		part: r.gateway.rules, description: spec.Description, name: ruleName,
 		start: func() (vcd.Task, error) {
-			task, err := r.session.CreateDNAT(ctx, r.gateway.id, wanted)
+			task, err := r.session.NAT.CreateDNAT(ctx, r.gateway.id, wanted)
 			return task, err
 		},
 		made: func(owner string) vcd.NATRule {
@@ -229,7 +229,7 @@ func (r *run) giveRuleUp(ctx context.Context) error {
 		if rule.Name != r.step.Name || !r.mine(rule.Description, spec.Description) {
 			continue
 		}
-		task, err := r.session.DeleteNATRule(ctx, r.gateway.id, rule.ID)
+		task, err := r.session.NAT.DeleteRule(ctx, r.gateway.id, rule.ID)
 		if _, err = r.wait(ctx, task, err); err != nil {
 			return err
 		}
@@ -254,7 +254,7 @@ func (r *run) updateRule(ctx context.Context) error {
 		return cmp.Or(err, failed(lb.ErrBusy, "it is gone meanwhile"))
 	}
 	err = update(ctx, r, r.gateway.rules,
-		func() (vcd.Task, error) { return r.session.UpdateDNAT(ctx, r.gateway.id, r.step.ID, change) },
+		func() (vcd.Task, error) { return r.session.NAT.UpdateDNAT(ctx, r.gateway.id, r.step.ID, change) },
 		func(x *vcd.NATRule) {
 			x.Description, x.External, x.Internal, x.Port, x.Enabled = spec.Description, external, internal, spec.ExternalPort, true
 			x.Profile = vcd.Ref{ID: profile, Name: spec.Profile.Name}
@@ -268,7 +268,7 @@ func (r *run) deleteRule(ctx context.Context) error {
 	if r.step.ID, err = r.ruleID(ctx); err != nil || r.step.ID == "" {
 		return err
 	}
-	return remove(ctx, r, r.gateway.rules, func() (vcd.Task, error) { return r.session.DeleteNATRule(ctx, r.gateway.id, r.step.ID) })
+	return remove(ctx, r, r.gateway.rules, func() (vcd.Task, error) { return r.session.NAT.DeleteRule(ctx, r.gateway.id, r.step.ID) })
 }
 
 func (r *run) createProfile(ctx context.Context) error {
@@ -280,7 +280,7 @@ func (r *run) createProfile(ctx context.Context) error {
 	return create(ctx, r, creation[vcd.PortProfile]{
 		part: r.gateway.profiles, description: spec.Description, name: profileName,
 		start: func() (vcd.Task, error) {
-			return r.session.CreatePortProfile(ctx, vcd.PortProfileSpec{
+			return r.session.NAT.CreatePortProfile(ctx, vcd.PortProfileSpec{
 				Name: r.step.Name, Description: spec.Description, Owner: f.gateway.Owner.ID, Protocol: string(spec.Protocol), Port: spec.Port,
 			})
 		},
@@ -297,12 +297,12 @@ func (r *run) updateProfile(ctx context.Context) error {
 	spec := r.step.Profile
 	change := vcd.PortProfileChange{Description: &spec.Description, Port: &vcd.ProfilePort{Protocol: string(spec.Protocol), Port: spec.Port}}
 	return update(ctx, r, r.gateway.profiles,
-		func() (vcd.Task, error) { return r.session.UpdatePortProfile(ctx, r.step.ID, change) },
+		func() (vcd.Task, error) { return r.session.NAT.UpdatePortProfile(ctx, r.step.ID, change) },
 		func(p *vcd.PortProfile) {
 			p.Description, p.Protocol, p.Port, p.Status = spec.Description, string(spec.Protocol), spec.Port, vcd.Realized
 		})
 }
 
 func (r *run) deleteProfile(ctx context.Context) error {
-	return remove(ctx, r, r.gateway.profiles, func() (vcd.Task, error) { return r.session.DeletePortProfile(ctx, r.step.ID) })
+	return remove(ctx, r, r.gateway.profiles, func() (vcd.Task, error) { return r.session.NAT.DeletePortProfile(ctx, r.step.ID) })
 }

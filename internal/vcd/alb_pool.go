@@ -149,11 +149,14 @@ func (w *wirePool) pool() ServerPool {
 	return p
 }
 
+// Balancers are the load balancers of edge gateways: pools, virtual services and certificates.
+type Balancers struct{ *client }
+
 // PoolSummaries lists the load balancer pools of a gateway, whoever they belong to. It takes the right
 // "Organization vDC Gateway: View Load Balancer" (VCD 10.2).
-func (s *Session) PoolSummaries(ctx context.Context, gateway string) ([]PoolSummary, error) {
+func (b *Balancers) PoolSummaries(ctx context.Context, gateway string) ([]PoolSummary, error) {
 	l := listing{path: gatewaysPath + url.PathEscape(gateway) + "/loadBalancer/poolSummaries", what: "pools", sort: "name"}
-	pools, err := listAs(ctx, s, l, func(w wirePool) string { return w.ID }, (*wirePool).summary)
+	pools, err := listAs(ctx, b.client, l, func(w wirePool) string { return w.ID }, (*wirePool).summary)
 	if err != nil {
 		return nil, fmt.Errorf("listing pools of edge gateway %s: %w", gateway, err)
 	}
@@ -161,9 +164,9 @@ func (s *Session) PoolSummaries(ctx context.Context, gateway string) ([]PoolSumm
 }
 
 // ServerPool reads a pool by its URN.
-func (s *Session) ServerPool(ctx context.Context, id string) (ServerPool, error) {
+func (b *Balancers) ServerPool(ctx context.Context, id string) (ServerPool, error) {
 	var doc wirePool
-	if err := s.getJSON(ctx, poolPath(id), "", &doc); err != nil {
+	if err := b.getJSON(ctx, poolPath(id), "", &doc); err != nil {
 		return ServerPool{}, fmt.Errorf("reading pool %s: %w", id, err)
 	}
 	return doc.pool(), nil
@@ -173,7 +176,7 @@ func poolPath(id string) string { return poolsPath + "/" + url.PathEscape(id) }
 
 // CreatePool starts creating a pool; the task's owner is the new pool. It takes the right
 // "Organization vDC Gateway: Configure Load Balancer", as do all changes.
-func (s *Session) CreatePool(ctx context.Context, spec PoolSpec) (Task, error) {
+func (b *Balancers) CreatePool(ctx context.Context, spec PoolSpec) (Task, error) {
 	body := map[string]any{
 		"name": spec.Name, "description": spec.Description, "enabled": true, "gatewayRef": refTo(spec.Gateway),
 		"defaultPort": spec.DefaultPort, "healthMonitors": monitors(spec.Monitors), "members": wireMembers(spec.Members),
@@ -188,7 +191,7 @@ func (s *Session) CreatePool(ctx context.Context, spec PoolSpec) (Task, error) {
 	if spec.Sticky {
 		body["persistenceProfile"] = wirePersistence{Type: ClientIP}
 	}
-	task, err := s.startJSON(ctx, http.MethodPost, poolsPath, body)
+	task, err := b.startJSON(ctx, http.MethodPost, poolsPath, body)
 	if err != nil {
 		return Task{}, fmt.Errorf("creating pool %s: %w", spec.Name, err)
 	}
@@ -213,8 +216,8 @@ func wireMembers(members []PoolMember) []wirePoolMember {
 
 // UpdatePool reads a pool, changes it and starts writing it back; what the change does not name stays as VCD wrote it. If the
 // pool is so already, nothing is written, and the task has succeeded.
-func (s *Session) UpdatePool(ctx context.Context, id string, change PoolChange) (Task, error) {
-	task, err := s.change(ctx, poolPath(id), change.apply)
+func (b *Balancers) UpdatePool(ctx context.Context, id string, change PoolChange) (Task, error) {
+	task, err := b.change(ctx, poolPath(id), change.apply)
 	if err != nil {
 		return Task{}, fmt.Errorf("changing pool %s: %w", id, err)
 	}
@@ -312,8 +315,8 @@ func (o object) setSticky(sticky bool) bool {
 }
 
 // DeletePool starts deleting a pool, which no virtual service may use.
-func (s *Session) DeletePool(ctx context.Context, id string) (Task, error) {
-	task, err := s.startJSON(ctx, http.MethodDelete, poolPath(id), nil)
+func (b *Balancers) DeletePool(ctx context.Context, id string) (Task, error) {
+	task, err := b.startJSON(ctx, http.MethodDelete, poolPath(id), nil)
 	if err != nil {
 		return Task{}, fmt.Errorf("deleting pool %s: %w", id, err)
 	}

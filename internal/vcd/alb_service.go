@@ -146,11 +146,11 @@ func (w *wireService) service() VirtualService {
 
 // VirtualServices lists the virtual services of a gateway, whoever they belong to. It takes the right
 // "Organization vDC Gateway: View Load Balancer" (VCD 10.2).
-func (s *Session) VirtualServices(ctx context.Context, gateway string) ([]VirtualService, error) {
+func (b *Balancers) VirtualServices(ctx context.Context, gateway string) ([]VirtualService, error) {
 	l := listing{
 		path: gatewaysPath + url.PathEscape(gateway) + "/loadBalancer/virtualServiceSummaries", what: "virtual services", sort: "name",
 	}
-	services, err := listAs(ctx, s, l, func(w wireService) string { return w.ID }, (*wireService).service)
+	services, err := listAs(ctx, b.client, l, func(w wireService) string { return w.ID }, (*wireService).service)
 	if err != nil {
 		return nil, fmt.Errorf("listing virtual services of edge gateway %s: %w", gateway, err)
 	}
@@ -158,9 +158,9 @@ func (s *Session) VirtualServices(ctx context.Context, gateway string) ([]Virtua
 }
 
 // VirtualService reads a virtual service by its URN.
-func (s *Session) VirtualService(ctx context.Context, id string) (VirtualService, error) {
+func (b *Balancers) VirtualService(ctx context.Context, id string) (VirtualService, error) {
 	var doc wireService
-	if err := s.getJSON(ctx, servicePath(id), "", &doc); err != nil {
+	if err := b.getJSON(ctx, servicePath(id), "", &doc); err != nil {
 		return VirtualService{}, fmt.Errorf("reading virtual service %s: %w", id, err)
 	}
 	return doc.service(), nil
@@ -170,7 +170,7 @@ func servicePath(id string) string { return servicesPath + "/" + url.PathEscape(
 
 // CreateVirtualService starts creating a virtual service; the task's owner is the new one. It takes the right
 // "Organization vDC Gateway: Configure Load Balancer", as do all changes.
-func (s *Session) CreateVirtualService(ctx context.Context, spec VirtualServiceSpec) (Task, error) {
+func (b *Balancers) CreateVirtualService(ctx context.Context, spec VirtualServiceSpec) (Task, error) {
 	body := map[string]any{
 		"name": spec.Name, "description": spec.Description, "enabled": true, "gatewayRef": refTo(spec.Gateway),
 		"loadBalancerPoolRef": refTo(spec.Pool), "serviceEngineGroupRef": refTo(spec.EngineGroup), "certificateRef": refTo(spec.Certificate),
@@ -185,7 +185,7 @@ func (s *Session) CreateVirtualService(ctx context.Context, spec VirtualServiceS
 	if spec.Transparent {
 		body["transparentModeEnabled"] = true
 	}
-	task, err := s.startJSON(ctx, http.MethodPost, servicesPath, body)
+	task, err := b.startJSON(ctx, http.MethodPost, servicesPath, body)
 	if err != nil {
 		return Task{}, fmt.Errorf("creating virtual service %s: %w", spec.Name, err)
 	}
@@ -208,8 +208,8 @@ func wirePorts(ports []ServicePort) []map[string]any {
 
 // UpdateVirtualService reads a virtual service, changes it and starts writing it back; what the change does not name stays as
 // VCD wrote it. If it is so already, nothing is written, and the task has succeeded.
-func (s *Session) UpdateVirtualService(ctx context.Context, id string, change VirtualServiceChange) (Task, error) {
-	task, err := s.change(ctx, servicePath(id), change.apply)
+func (b *Balancers) UpdateVirtualService(ctx context.Context, id string, change VirtualServiceChange) (Task, error) {
+	task, err := b.change(ctx, servicePath(id), change.apply)
 	if err != nil {
 		return Task{}, fmt.Errorf("changing virtual service %s: %w", id, err)
 	}
@@ -271,8 +271,8 @@ func (o object) setPorts(ports []ServicePort) bool {
 }
 
 // DeleteVirtualService starts deleting a virtual service; its pool stays.
-func (s *Session) DeleteVirtualService(ctx context.Context, id string) (Task, error) {
-	task, err := s.startJSON(ctx, http.MethodDelete, servicePath(id), nil)
+func (b *Balancers) DeleteVirtualService(ctx context.Context, id string) (Task, error) {
+	task, err := b.startJSON(ctx, http.MethodDelete, servicePath(id), nil)
 	if err != nil {
 		return Task{}, fmt.Errorf("deleting virtual service %s: %w", id, err)
 	}

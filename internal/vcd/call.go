@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/vmware/go-vcloud-director/v2/govcd"
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
 
@@ -18,6 +19,16 @@ import (
 const versionPlaceholder = "VERSION"
 
 const xmlHeader = `<?xml version="1.0" encoding="UTF-8"?>` + "\n"
+
+// A client makes the requests of a session.
+type client struct {
+	site     *site
+	sdk      govcd.Client // builds requests; never changed after construction
+	config   Config
+	opts     PoolOptions
+	provider bool // logged in to the System organisation
+	lookups  *cache
+}
 
 // A call is one request to VCD. The query is raw, because VCD wants the operators of filters bare.
 type call struct {
@@ -31,32 +42,32 @@ type call struct {
 }
 
 // do sends a call through the SDK's client and returns the body of the answer.
-func (s *Session) do(ctx context.Context, c call) ([]byte, error) {
-	_, body, err := s.exchange(ctx, c)
+func (c *client) do(ctx context.Context, r call) ([]byte, error) {
+	_, body, err := c.exchange(ctx, r)
 	return body, err
 }
 
 // exchange is do with the header of the answer.
-func (s *Session) exchange(ctx context.Context, c call) (http.Header, []byte, error) {
-	address := s.sdk.VCDHREF
-	address.Path = c.path
+func (c *client) exchange(ctx context.Context, r call) (http.Header, []byte, error) {
+	address := c.sdk.VCDHREF
+	address.Path = r.path
 	var body io.Reader
-	if c.body != nil {
-		body = bytes.NewReader(c.body)
+	if r.body != nil {
+		body = bytes.NewReader(r.body)
 	}
-	sdk := s.sdk // a copy: the SDK's methods want a pointer
-	req := sdk.NewRequestWithApiVersion(nil, c.method, address, body, versionPlaceholder)
-	req.URL.RawQuery = c.query
-	if c.json {
+	sdk := c.sdk // a copy: the SDK's methods want a pointer
+	req := sdk.NewRequestWithApiVersion(nil, r.method, address, body, versionPlaceholder)
+	req.URL.RawQuery = r.query
+	if r.json {
 		req.Header.Set("Accept", "application/json;version="+versionPlaceholder)
 	}
-	if c.contentType != "" {
-		req.Header.Set("Content-Type", c.contentType)
+	if r.contentType != "" {
+		req.Header.Set("Content-Type", r.contentType)
 	}
-	if c.ifMatch != "" {
-		req.Header.Set("If-Match", c.ifMatch)
+	if r.ifMatch != "" {
+		req.Header.Set("If-Match", r.ifMatch)
 	}
-	if err := s.addTenant(ctx, c, req); err != nil {
+	if err := c.addTenant(ctx, r, req); err != nil {
 		return nil, nil, err
 	}
 	ctx, keeper := withFailureKeeper(ctx)
@@ -65,7 +76,7 @@ func (s *Session) exchange(ctx context.Context, c call) (http.Header, []byte, er
 		if keeper.err != nil {
 			return nil, nil, keeper.err
 		}
-		return nil, nil, &connectionError{ErrUnavailable, s.site.base + " cannot be reached: " + rootCause(err)}
+		return nil, nil, &connectionError{ErrUnavailable, c.site.base + " cannot be reached: " + rootCause(err)}
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode >= http.StatusMultipleChoices && keeper.err != nil {
@@ -76,11 +87,11 @@ func (s *Session) exchange(ctx context.Context, c call) (http.Header, []byte, er
 }
 
 // addTenant says which organisation a provider's session works in; a tenant's session has only one.
-func (s *Session) addTenant(ctx context.Context, c call, req *http.Request) error {
-	if !s.provider || isSystem(s.config.Org) || c.path == "/api/query" && strings.HasPrefix(c.query, "type=organization&") {
+func (c *client) addTenant(ctx context.Context, r call, req *http.Request) error {
+	if !c.provider || isSystem(c.config.Org) || r.path == "/api/query" && strings.HasPrefix(r.query, "type=organization&") {
 		return nil
 	}
-	org, err := s.orgID(ctx)
+	org, err := c.orgID(ctx)
 	if err != nil {
 		return err
 	}
@@ -89,27 +100,27 @@ func (s *Session) addTenant(ctx context.Context, c call, req *http.Request) erro
 }
 
 // orgID finds the URN of the organisation that a provider's session works in.
-func (s *Session) orgID(ctx context.Context) (string, error) {
-	return lookup(ctx, s.lookups, "org", func(ctx context.Context) (string, error) {
-		if err := checkName("organization", s.config.Org, ""); err != nil {
+func (c *client) orgID(ctx context.Context) (string, error) {
+	return lookup(ctx, c.lookups, "org", func(ctx context.Context) (string, error) {
+		if err := checkName("organization", c.config.Org, ""); err != nil {
 			return "", err
 		}
 		var found types.QueryResultRecordsType
-		if err := s.queryPage(ctx, "organization", allOf(term{"name", s.config.Org}), 1, "", &found); err != nil {
-			return "", fmt.Errorf("looking up organization %s: %w", s.config.Org, err)
+		if err := c.queryPage(ctx, "organization", allOf(term{"name", c.config.Org}), 1, "", &found); err != nil {
+			return "", fmt.Errorf("looking up organization %s: %w", c.config.Org, err)
 		}
 		for _, record := range found.OrgRecord {
-			if record.Name == s.config.Org {
+			if record.Name == c.config.Org {
 				return urnOf(kindOrg, record.HREF), nil
 			}
 		}
-		return "", &LookupError{Kind: "organization", Name: s.config.Org, Err: ErrNotFound}
+		return "", &LookupError{Kind: "organization", Name: c.config.Org, Err: ErrNotFound}
 	})
 }
 
 // getXML reads an object of the XML API.
-func (s *Session) getXML(ctx context.Context, path string, into any) error {
-	body, err := s.do(ctx, call{method: http.MethodGet, path: path})
+func (c *client) getXML(ctx context.Context, path string, into any) error {
+	body, err := c.do(ctx, call{method: http.MethodGet, path: path})
 	if err != nil {
 		return err
 	}
@@ -117,8 +128,8 @@ func (s *Session) getXML(ctx context.Context, path string, into any) error {
 }
 
 // getJSON reads an object of the JSON API.
-func (s *Session) getJSON(ctx context.Context, path, query string, into any) error {
-	body, err := s.do(ctx, call{method: http.MethodGet, path: path, query: query, json: true})
+func (c *client) getJSON(ctx context.Context, path, query string, into any) error {
+	body, err := c.do(ctx, call{method: http.MethodGet, path: path, query: query, json: true})
 	if err != nil {
 		return err
 	}
@@ -129,20 +140,20 @@ func (s *Session) getJSON(ctx context.Context, path, query string, into any) err
 }
 
 // start sends a call of the XML API that starts a task. What to send may be nil.
-func (s *Session) start(ctx context.Context, method, path, contentType string, what any) (Task, error) {
-	c := call{method: method, path: path}
+func (c *client) start(ctx context.Context, method, path, contentType string, what any) (Task, error) {
+	r := call{method: method, path: path}
 	if what != nil {
 		body, err := encodeXML(what)
 		if err != nil {
 			return Task{}, err
 		}
-		c.body, c.contentType = body, contentType
+		r.body, r.contentType = body, contentType
 	}
-	return s.startRaw(ctx, c)
+	return c.startRaw(ctx, r)
 }
 
-func (s *Session) startRaw(ctx context.Context, c call) (Task, error) {
-	body, err := s.do(ctx, c)
+func (c *client) startRaw(ctx context.Context, r call) (Task, error) {
+	body, err := c.do(ctx, r)
 	if err != nil {
 		return Task{}, err
 	}
@@ -150,7 +161,7 @@ func (s *Session) startRaw(ctx context.Context, c call) (Task, error) {
 	if err := decodeXML(body, &t); err != nil {
 		return Task{}, err
 	}
-	return s.taskFrom(&t), nil
+	return taskFrom(&t), nil
 }
 
 func encodeXML(what any) ([]byte, error) {

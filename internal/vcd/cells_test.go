@@ -90,7 +90,7 @@ func TestCallsGoOnWhileCellsChange(t *testing.T) {
 			for _, cell := range to.sim.Cells() {
 				tt.change(g, to, cell)
 				for range 6 {
-					_, err := s.VMs(t.Context(), p.vdc, "x", 0)
+					_, err := s.Inventory.VMs(t.Context(), p.vdc, "x", 0)
 					if tt.refused && err != nil {
 						g.Expect(err).To(MatchError(vcd.ErrUnavailable))
 						continue
@@ -101,7 +101,7 @@ func TestCallsGoOnWhileCellsChange(t *testing.T) {
 				cell.Start()
 			}
 			g.Eventually(func() error {
-				_, err := s.VMs(t.Context(), p.vdc, "x", 0)
+				_, err := s.Inventory.VMs(t.Context(), p.vdc, "x", 0)
 				return err
 			}, testtime.Patience, "20ms").Should(Succeed())
 			g.Expect(to.logins()).To(BeNumerically("<=", 2*tt.logins))
@@ -130,7 +130,7 @@ func TestTasksAreFollowedWhileCellsChange(t *testing.T) {
 			})
 			s, task := to.composing(t)
 			woken := make(chan struct{})
-			s.Follow("m", task, func() { close(woken) })
+			s.Tasks.Follow("m", task, func() { close(woken) })
 
 			for _, cell := range to.sim.Cells() {
 				tt.change(to, cell)
@@ -142,7 +142,7 @@ func TestTasksAreFollowedWhileCellsChange(t *testing.T) {
 			clock.Advance(taskTime)
 
 			g.Eventually(woken, testtime.Patience, "5ms").Should(BeClosed())
-			ended, _ := s.Task("m")
+			ended, _ := s.Tasks.Task("m")
 			g.Expect(ended.State).To(Equal(vcd.TaskSucceeded), "%v", ended.Err)
 			g.Expect(to.logins()).To(BeNumerically("<=", 3), "one at first, and one for each cell")
 			g.Expect(to.sim.State().VApps).To(HaveLen(1))
@@ -156,14 +156,14 @@ func TestATaskThatEndedWithItsCellIsToldOf(t *testing.T) {
 	to := newCells(t, slowly(clock))
 	s, task := to.composing(t)
 	woken := make(chan struct{})
-	s.Follow("m", task, func() { close(woken) })
+	s.Tasks.Follow("m", task, func() { close(woken) })
 
 	for _, cell := range to.sim.Cells() {
 		cell.Restart(0)
 	}
 
 	g.Eventually(woken, testtime.Patience, "5ms").Should(BeClosed())
-	ended, _ := s.Task("m")
+	ended, _ := s.Tasks.Task("m")
 	g.Expect(ended.State).To(Equal(vcd.TaskFailed))
 	g.Expect(ended.Err).To(MatchError(ContainSubstring("its cell was stopped")))
 }
@@ -173,7 +173,7 @@ func (to *target) composing(t *testing.T) (*vcd.Session, vcd.Task) {
 	t.Helper()
 	s := to.session(t)
 	p := to.plan(t, s, "x")
-	_, task, err := s.ComposeVApp(t.Context(), p.vdc, vcd.VAppSpec{Name: "x", Networks: []vcd.Ref{p.network.Ref}, VMs: []vcd.VMSpec{p.spec}})
+	_, task, err := s.VApps.ComposeVApp(t.Context(), p.vdc, vcd.VAppSpec{Name: "x", Networks: []vcd.Ref{p.network.Ref}, VMs: []vcd.VMSpec{p.spec}})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return s, task
 }
@@ -190,12 +190,12 @@ func TestTheAddressInHrefsIsNeverCalled(t *testing.T) {
 	s := to.session(t)
 	p := to.plan(t, s, "cost-0")
 
-	vApp, task, err := s.ComposeVApp(t.Context(), p.vdc, vcd.VAppSpec{Name: "cost", Networks: []vcd.Ref{p.network.Ref}, VMs: []vcd.VMSpec{p.spec}})
+	vApp, task, err := s.VApps.ComposeVApp(t.Context(), p.vdc, vcd.VAppSpec{Name: "cost", Networks: []vcd.Ref{p.network.Ref}, VMs: []vcd.VMSpec{p.spec}})
 	await(t, s, task, err)
 	finish(t, s, p, "cost-0")
-	vApp, err = s.VApp(t.Context(), vApp.ID)
+	vApp, err = s.VApps.VApp(t.Context(), vApp.ID)
 	g.Expect(err).NotTo(HaveOccurred())
-	for _, remove := range []func(context.Context, string) (vcd.Task, error){s.PowerOff, s.DeleteVM} {
+	for _, remove := range []func(context.Context, string) (vcd.Task, error){s.VMs.PowerOff, s.VMs.DeleteVM} {
 		task, err = remove(t.Context(), vApp.VMs[0].ID)
 		await(t, s, task, err)
 	}
@@ -221,7 +221,7 @@ func TestCredentialsThatAreReplacedWhileATaskIsFollowed(t *testing.T) {
 			to.config.Credentials = tt.old
 			old, task := to.composing(t)
 			woken := make(chan struct{})
-			old.Follow("m", task, func() { close(woken) })
+			old.Tasks.Follow("m", task, func() { close(woken) })
 
 			to.sim.Edit(func(e *vcdsim.Editor) {
 				e.SetPassword("acme", "capvcd", "fresh")
@@ -230,16 +230,16 @@ func TestCredentialsThatAreReplacedWhileATaskIsFollowed(t *testing.T) {
 			})
 
 			g.Eventually(woken, testtime.Patience, "5ms").Should(BeClosed(), "who follows the task looks for itself")
-			unknown, _ := old.Task("m")
+			unknown, _ := old.Tasks.Task("m")
 			g.Expect(unknown.State).To(Equal(vcd.TaskUnknown))
-			_, err := old.FindVDC(t.Context(), to.vdc)
+			_, err := old.VDCs.FindVDC(t.Context(), to.vdc)
 			g.Expect(err).To(MatchError(vcd.ErrUnauthorized))
 			g.Expect(to.refusedLogins()).To(Equal(1), "the old ones are tried once")
 
 			to.config.Credentials, to.config.Version = tt.new, "2"
-			vdc, err := to.session(t).FindVDC(t.Context(), to.vdc)
+			vdc, err := to.session(t).VDCs.FindVDC(t.Context(), to.vdc)
 			g.Expect(err).NotTo(HaveOccurred())
-			vApp, err := to.session(t).FindVApp(t.Context(), vdc, "x")
+			vApp, err := to.session(t).VApps.FindVApp(t.Context(), vdc, "x")
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(vApp.Tasks).To(ConsistOf(HaveField("ID", task.ID)), "the new session finds the task")
 		})
@@ -283,10 +283,10 @@ func TestSessionsOfCredentialsThatNobodyUsesAreLoggedOut(t *testing.T) {
 	g.Eventually(users, testtime.Patience, "5ms").Should(ConsistOf("capvcd"), "in whichever organisation they worked")
 
 	s, task := to.composing(t)
-	s.Follow("m", task, nil)
+	s.Tasks.Follow("m", task, nil)
 	to.pool.Logout(t.Context(), to.config)
 	g.Expect(to.session(t)).To(BeIdenticalTo(s), "somebody waits for a task")
-	s.Forget("m")
+	s.Tasks.Forget("m")
 	to.pool.Logout(t.Context(), to.config)
 	g.Eventually(users, testtime.Patience, "5ms").Should(BeEmpty())
 	g.Expect(to.session(t)).NotTo(BeIdenticalTo(s), "who needs it logs in again")

@@ -41,9 +41,9 @@ func (w wireCertificate) certificate() Certificate {
 }
 
 // Certificates lists the certificate library of the organisation. It takes the right "Certificate Library: View" (VCD 10.2).
-func (s *Session) Certificates(ctx context.Context) ([]Certificate, error) {
+func (b *Balancers) Certificates(ctx context.Context) ([]Certificate, error) {
 	l := listing{path: certificatesPath, what: "certificates", sort: "alias"}
-	certificates, err := listAs(ctx, s, l, func(w wireCertificate) string { return w.ID }, func(w *wireCertificate) Certificate { return w.certificate() })
+	certificates, err := listAs(ctx, b.client, l, func(w wireCertificate) string { return w.ID }, func(w *wireCertificate) Certificate { return w.certificate() })
 	if err != nil {
 		return nil, fmt.Errorf("listing certificates: %w", err)
 	}
@@ -52,14 +52,14 @@ func (s *Session) Certificates(ctx context.Context) ([]Certificate, error) {
 
 // CreateCertificate puts a certificate with its key into the library, at once. [ErrConflict] means that the alias is taken. It
 // takes the right "Certificate Library: Manage".
-func (s *Session) CreateCertificate(ctx context.Context, spec CertificateSpec) (Certificate, error) {
+func (b *Balancers) CreateCertificate(ctx context.Context, spec CertificateSpec) (Certificate, error) {
 	body, err := encodeJSON(map[string]string{
 		"alias": spec.Alias, "description": spec.Description, "certificate": string(spec.Certificate), "privateKey": string(spec.PrivateKey),
 	})
 	if err != nil {
 		return Certificate{}, fmt.Errorf("writing certificate %s: %w", spec.Alias, err)
 	}
-	answer, err := s.do(ctx, call{method: http.MethodPost, path: certificatesPath, json: true, contentType: jsonType, body: body})
+	answer, err := b.do(ctx, call{method: http.MethodPost, path: certificatesPath, json: true, contentType: jsonType, body: body})
 	if err != nil {
 		return Certificate{}, fmt.Errorf("importing certificate %s: %w", spec.Alias, err)
 	}
@@ -71,8 +71,8 @@ func (s *Session) CreateCertificate(ctx context.Context, spec CertificateSpec) (
 }
 
 // DeleteCertificate removes an entry of the library, at once. Nothing may use it.
-func (s *Session) DeleteCertificate(ctx context.Context, id string) error {
-	_, err := s.do(ctx, call{method: http.MethodDelete, path: certificatesPath + "/" + url.PathEscape(id), json: true})
+func (b *Balancers) DeleteCertificate(ctx context.Context, id string) error {
+	_, err := b.do(ctx, call{method: http.MethodDelete, path: certificatesPath + "/" + url.PathEscape(id), json: true})
 	if err != nil {
 		return fmt.Errorf("deleting certificate %s: %w", id, err)
 	}

@@ -13,16 +13,16 @@ const jsonType = "application/json"
 
 // startJSON sends a call of the JSON API that starts a task. What to send may be nil. The task tells, when it has ended, what
 // it worked on: so the creation of something tells its id.
-func (s *Session) startJSON(ctx context.Context, method, path string, what any) (Task, error) {
-	c := call{method: method, path: path, json: true}
+func (c *client) startJSON(ctx context.Context, method, path string, what any) (Task, error) {
+	r := call{method: method, path: path, json: true}
 	if what != nil {
 		body, err := encodeJSON(what)
 		if err != nil {
 			return Task{}, fmt.Errorf("writing a request: %w", err)
 		}
-		c.body, c.contentType = body, jsonType
+		r.body, r.contentType = body, jsonType
 	}
-	header, body, err := s.exchange(ctx, c)
+	header, body, err := c.exchange(ctx, r)
 	if err != nil {
 		return Task{}, err
 	}
@@ -41,9 +41,9 @@ func (s *Session) startJSON(ctx context.Context, method, path string, what any) 
 // An object is a JSON object as VCD wrote it, to change fields of it and give it back with all others as they came.
 type object map[string]json.RawMessage
 
-func (s *Session) object(ctx context.Context, path string) (object, error) {
+func (c *client) object(ctx context.Context, path string) (object, error) {
 	var o object
-	if err := s.getJSON(ctx, path, "", &o); err != nil {
+	if err := c.getJSON(ctx, path, "", &o); err != nil {
 		return nil, err
 	}
 	if o == nil {
@@ -95,8 +95,8 @@ func (o object) textOf(field string) string {
 
 // change reads an object, lets edit change it and writes it back. If edit changes nothing, nothing is written, and the task
 // that is returned has succeeded already; but what VCD has given up to realize is written in any case, so that it tries again.
-func (s *Session) change(ctx context.Context, path string, edit func(object) (bool, error)) (Task, error) {
-	o, err := s.object(ctx, path)
+func (c *client) change(ctx context.Context, path string, edit func(object) (bool, error)) (Task, error) {
+	o, err := c.object(ctx, path)
 	if err != nil {
 		return Task{}, err
 	}
@@ -104,7 +104,7 @@ func (s *Session) change(ctx context.Context, path string, edit func(object) (bo
 	if err != nil || !changed && Realization(o.textOf("status")) != RealizationFailed {
 		return Task{State: TaskSucceeded, Owner: o.textOf("id")}, err
 	}
-	task, err := s.startJSON(ctx, http.MethodPut, path, o)
+	task, err := c.startJSON(ctx, http.MethodPut, path, o)
 	if task.Owner == "" {
 		task.Owner = o.textOf("id")
 	}

@@ -69,9 +69,9 @@ type networkConfig struct {
 }
 
 // networkConfig connects an organisation network, bridged and under its own name.
-func (s *Session) networkConfig(n Ref) networkConfig {
+func (v *VApps) networkConfig(n Ref) networkConfig {
 	return networkConfig{
-		Name: n.Name, Parent: xmlRef{HRef: s.href(kindNetwork, n.ID), ID: n.ID, Name: n.Name}, FenceMode: "bridged",
+		Name: n.Name, Parent: xmlRef{HRef: v.href(kindNetwork, n.ID), ID: n.ID, Name: n.Name}, FenceMode: "bridged",
 	}
 }
 
@@ -129,14 +129,14 @@ type customizationSection struct {
 
 // ComposeVApp starts the creation of a vApp with its first VMs, in one request that carries their descriptions. The vApp
 // has its ID at once.
-func (s *Session) ComposeVApp(ctx context.Context, vdc VDC, spec VAppSpec) (VApp, Task, error) {
-	what := s.composition("ComposeVAppParams", spec.VMs)
+func (v *VApps) ComposeVApp(ctx context.Context, vdc VDC, spec VAppSpec) (VApp, Task, error) {
+	what := v.composition("ComposeVAppParams", spec.VMs)
 	what.Name, what.Description = spec.Name, spec.Description
 	what.Params = &instantiation{Lease: newLeaseSection(0, 0)}
 	if len(spec.Networks) > 0 {
 		section := &networkConfigSection{Info: "Networks"}
 		for _, n := range spec.Networks {
-			section.Networks = append(section.Networks, s.networkConfig(n))
+			section.Networks = append(section.Networks, v.networkConfig(n))
 		}
 		what.Params.NetworkConfig = section
 	}
@@ -144,7 +144,7 @@ func (s *Session) ComposeVApp(ctx context.Context, vdc VDC, spec VAppSpec) (VApp
 	if err != nil {
 		return VApp{}, Task{}, err
 	}
-	answer, err := s.do(ctx, call{
+	answer, err := v.do(ctx, call{
 		method: http.MethodPost, path: pathOf(kindVDC, vdc.ID) + "/action/composeVApp", contentType: mimeCompose, body: body,
 	})
 	if err != nil {
@@ -154,41 +154,41 @@ func (s *Session) ComposeVApp(ctx context.Context, vdc VDC, spec VAppSpec) (VApp
 	if err := decodeXML(answer, &doc); err != nil {
 		return VApp{}, Task{}, err
 	}
-	created := s.vAppFrom(&doc)
+	created := vAppFrom(&doc)
 	if created.ID == "" {
 		return VApp{}, Task{}, &connectionError{ErrUnavailable, "the answer to composing vApp " + spec.Name + " is none of VCD"}
 	}
-	s.lookups.put(key("vapp", vdc.ID, spec.Name), created.ID)
-	return created, s.composeTask(&doc, created), nil
+	v.lookups.put(key("vapp", vdc.ID, spec.Name), created.ID)
+	return created, composeTask(&doc, created), nil
 }
 
 // composeTask returns the task that an answer carries. VCD may have ended it already.
-func (s *Session) composeTask(doc *types.VApp, created VApp) Task {
+func composeTask(doc *types.VApp, created VApp) Task {
 	if doc.Tasks != nil && len(doc.Tasks.Task) > 0 {
-		return s.taskFrom(doc.Tasks.Task[0])
+		return taskFrom(doc.Tasks.Task[0])
 	}
 	return Task{Owner: created.ID, State: TaskSucceeded}
 }
 
 // AddVMs starts adding VMs to a vApp, by one task for all. Their networks must be connected to the vApp: see
-// [Session.ConnectNetworks].
-func (s *Session) AddVMs(ctx context.Context, vAppID string, vms []VMSpec) (Task, error) {
-	return s.start(ctx, http.MethodPost, pathOf(kindVApp, vAppID)+"/action/recomposeVApp", mimeRecompose,
-		s.composition("RecomposeVAppParams", vms))
+// [VApps.ConnectNetworks].
+func (v *VApps) AddVMs(ctx context.Context, vAppID string, vms []VMSpec) (Task, error) {
+	return v.start(ctx, http.MethodPost, pathOf(kindVApp, vAppID)+"/action/recomposeVApp", mimeRecompose,
+		v.composition("RecomposeVAppParams", vms))
 }
 
-func (s *Session) composition(root string, vms []VMSpec) composition {
+func (v *VApps) composition(root string, vms []VMSpec) composition {
 	c := composition{XMLName: xml.Name{Local: root}, Xmlns: namespaceVCloud, XmlnsOVF: namespaceOVF, EULAs: true}
 	for _, vm := range vms {
-		c.Items = append(c.Items, s.sourcedItem(vm))
+		c.Items = append(c.Items, v.sourcedItem(vm))
 	}
 	return c
 }
 
-func (s *Session) sourcedItem(vm VMSpec) sourcedItem {
+func (v *VApps) sourcedItem(vm VMSpec) sourcedItem {
 	item := sourcedItem{
 		Source: xmlRef{
-			HRef: s.site.base + "/api/vAppTemplate/vm-" + uuidOf(vm.Template.VM.ID), ID: vm.Template.VM.ID, Name: vm.Template.VM.Name,
+			HRef: v.site.base + "/api/vAppTemplate/vm-" + uuidOf(vm.Template.VM.ID), ID: vm.Template.VM.ID, Name: vm.Template.VM.Name,
 			Type: mimeVM,
 		},
 		General: generalParams{Name: vm.Name, Description: vm.Description, RegenerateBIOSUUID: true},
@@ -198,19 +198,19 @@ func (s *Session) sourcedItem(vm VMSpec) sourcedItem {
 		},
 	}
 	if profile := vm.StorageProfile; profile != nil {
-		item.StorageProfile = &xmlRef{HRef: s.href(kindStorageProfile, profile.ID), ID: profile.ID, Name: profile.Name}
+		item.StorageProfile = &xmlRef{HRef: v.href(kindStorageProfile, profile.ID), ID: profile.ID, Name: profile.Name}
 	}
 	if vm.SizingPolicy != nil || vm.PlacementPolicy != nil {
-		item.Policies = &policyRefs{Placement: s.policyRef(vm.PlacementPolicy), Sizing: s.policyRef(vm.SizingPolicy)}
+		item.Policies = &policyRefs{Placement: v.policyRef(vm.PlacementPolicy), Sizing: v.policyRef(vm.SizingPolicy)}
 	}
 	return item
 }
 
-func (s *Session) policyRef(p *Policy) *xmlRef {
+func (v *VApps) policyRef(p *Policy) *xmlRef {
 	if p == nil {
 		return nil
 	}
-	return &xmlRef{HRef: s.policyHRef(p.ID), ID: p.ID, Name: p.Name}
+	return &xmlRef{HRef: v.policyHRef(p.ID), ID: p.ID, Name: p.Name}
 }
 
 // connections returns the network connections of a VM. A VM without NICs gets an empty section, so that those of the

@@ -18,14 +18,14 @@ func TestLifeOfAMachine(t *testing.T) {
 	p := to.plan(t, s, "contract-0")
 	marker := vcd.Marker{Cluster: "c1"}.String()
 
-	created, task, err := s.ComposeVApp(ctx, p.vdc, vcd.VAppSpec{
+	created, task, err := s.VApps.ComposeVApp(ctx, p.vdc, vcd.VAppSpec{
 		Name: "contract", Description: marker, Networks: []vcd.Ref{p.network.Ref}, VMs: []vcd.VMSpec{p.spec},
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(created.ID).To(HavePrefix("urn:vcloud:vapp:"))
 	await(t, s, task, nil)
 
-	vApp, err := s.FindVApp(ctx, p.vdc, "contract")
+	vApp, err := s.VApps.FindVApp(ctx, p.vdc, "contract")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(vApp.ID).To(Equal(created.ID))
 	g.Expect(vApp.Description).To(Equal(marker))
@@ -36,7 +36,7 @@ func TestLifeOfAMachine(t *testing.T) {
 	g.Expect(vApp.Tasks).To(BeEmpty())
 	g.Expect(vApp.Deployed).To(BeFalse())
 
-	rows, err := s.VMs(ctx, p.vdc, "contract", 0)
+	rows, err := s.Inventory.VMs(ctx, p.vdc, "contract", 0)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(rows).To(HaveLen(1))
 	g.Expect(rows[0]).To(Equal(vcd.VMRecord{
@@ -46,19 +46,19 @@ func TestLifeOfAMachine(t *testing.T) {
 	}))
 	id := rows[0].ID
 
-	created0, err := s.VM(ctx, id)
+	created0, err := s.VMs.VM(ctx, id)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect([]any{rows[0].CPUs, rows[0].MemoryMiB, rows[0].StorageProfile}).To(Equal([]any{created0.CPUs, created0.MemoryMiB, created0.StorageProfile.Name}))
 	g.Expect(rows[0].SizingPolicyID).To(BeElementOf("", created0.SizingPolicyID))
 	checkNewVM(g, created0, p, vApp)
 
-	task, err = s.ReconfigureVM(ctx, id, vcd.VMChange{
+	task, err = s.VMs.ReconfigureVM(ctx, id, vcd.VMChange{
 		ExtraConfig: map[string]string{"guestinfo.metadata": "bWV0YQ==", "guestinfo.x": `<&"> ä`}, DiskMiB: p.spec.Template.DiskMiB + 1024,
 	})
 	await(t, s, task, err)
-	task, err = s.ReconfigureVM(ctx, id, vcd.VMChange{ExtraConfig: map[string]string{"disk.enableUUID": "1", "guestinfo.x": ""}})
+	task, err = s.VMs.ReconfigureVM(ctx, id, vcd.VMChange{ExtraConfig: map[string]string{"disk.enableUUID": "1", "guestinfo.x": ""}})
 	await(t, s, task, err)
-	changed, err := s.VM(ctx, id)
+	changed, err := s.VMs.VM(ctx, id)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(changed.ExtraConfig).To(HaveKeyWithValue("guestinfo.metadata", "bWV0YQ=="))
 	g.Expect(changed.ExtraConfig).To(HaveKeyWithValue("disk.enableUUID", "1"))
@@ -68,30 +68,30 @@ func TestLifeOfAMachine(t *testing.T) {
 	g.Expect(changed.Description).To(Equal(p.spec.Description))
 	g.Expect(changed.NICs).To(HaveLen(1))
 
-	task, err = s.PowerOn(ctx, id)
+	task, err = s.VMs.PowerOn(ctx, id)
 	await(t, s, task, err)
-	on, err := s.VM(ctx, id)
+	on, err := s.VMs.VM(ctx, id)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(on.Status).To(Equal(vcd.StatusPoweredOn))
 	g.Expect(on.Deployed).To(BeTrue())
 	address, err := netip.ParseAddr(on.NICs[0].Address)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(p.network.Subnets[0].StaticPool[0].Contains(address)).To(BeTrue())
-	g.Expect(s.QueryVM(ctx, id)).To(HaveField("PrimaryAddress", on.NICs[0].Address))
+	g.Expect(s.Inventory.QueryVM(ctx, id)).To(HaveField("PrimaryAddress", on.NICs[0].Address))
 
-	_, err = s.DeleteVM(ctx, id)
+	_, err = s.VMs.DeleteVM(ctx, id)
 	g.Expect(err).To(MatchError(vcd.ErrInvalid), "a running VM is not deleted")
-	task, err = s.PowerOff(ctx, id)
+	task, err = s.VMs.PowerOff(ctx, id)
 	await(t, s, task, err)
-	task, err = s.DeleteVM(ctx, id)
+	task, err = s.VMs.DeleteVM(ctx, id)
 	await(t, s, task, err)
-	_, err = s.VM(ctx, id)
+	_, err = s.VMs.VM(ctx, id)
 	g.Expect(err).To(Or(MatchError(vcd.ErrForbidden), MatchError(vcd.ErrNotFound)))
-	_, err = s.QueryVM(ctx, id)
+	_, err = s.Inventory.QueryVM(ctx, id)
 	g.Expect(err).To(MatchError(vcd.ErrNotFound))
 
 	removeVApp(t, s, vApp.ID)
-	_, err = s.FindVApp(ctx, p.vdc, "contract")
+	_, err = s.VApps.FindVApp(ctx, p.vdc, "contract")
 	g.Expect(err).To(MatchError(vcd.ErrNotFound))
 }
 
@@ -123,22 +123,22 @@ func TestSeveralVMsByOneTask(t *testing.T) {
 	to := newTarget(t)
 	s := to.session(t)
 	p := to.plan(t, s, "pair-0")
-	vApp, task, err := s.ComposeVApp(ctx, p.vdc, vcd.VAppSpec{Name: "pair", Networks: []vcd.Ref{p.network.Ref}})
+	vApp, task, err := s.VApps.ComposeVApp(ctx, p.vdc, vcd.VAppSpec{Name: "pair", Networks: []vcd.Ref{p.network.Ref}})
 	await(t, s, task, err)
 	second := p.spec
 	second.Name = "pair-1"
 
-	task, err = s.AddVMs(ctx, vApp.ID, []vcd.VMSpec{p.spec, second})
+	task, err = s.VApps.AddVMs(ctx, vApp.ID, []vcd.VMSpec{p.spec, second})
 	await(t, s, task, err)
 
-	rows, err := s.VMs(ctx, p.vdc, "pair", 0)
+	rows, err := s.Inventory.VMs(ctx, p.vdc, "pair", 0)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(rows).To(HaveLen(2))
 	g.Expect(rows[0].Name).To(Equal("pair-0"))
 	g.Expect(rows[1].Name).To(Equal("pair-1"))
-	_, err = s.AddVMs(ctx, vApp.ID, []vcd.VMSpec{p.spec})
+	_, err = s.VApps.AddVMs(ctx, vApp.ID, []vcd.VMSpec{p.spec})
 	g.Expect(err).To(MatchError(vcd.ErrConflict))
-	_, _, err = s.ComposeVApp(ctx, p.vdc, vcd.VAppSpec{Name: "pair"})
+	_, _, err = s.VApps.ComposeVApp(ctx, p.vdc, vcd.VAppSpec{Name: "pair"})
 	g.Expect(err).To(MatchError(vcd.ErrConflict))
 	removeVApp(t, s, vApp.ID)
 }
@@ -149,22 +149,22 @@ func TestNetworksAndLeaseOfAVApp(t *testing.T) {
 	to := newTarget(t)
 	s := to.session(t)
 	p := to.plan(t, s, "net-0")
-	vApp, task, err := s.ComposeVApp(ctx, p.vdc, vcd.VAppSpec{Name: "net"})
+	vApp, task, err := s.VApps.ComposeVApp(ctx, p.vdc, vcd.VAppSpec{Name: "net"})
 	await(t, s, task, err)
 
-	task, err = s.ConnectNetworks(ctx, vApp.ID, []vcd.Ref{p.network.Ref})
+	task, err = s.VApps.ConnectNetworks(ctx, vApp.ID, []vcd.Ref{p.network.Ref})
 	await(t, s, task, err)
-	got, err := s.VApp(ctx, vApp.ID)
+	got, err := s.VApps.VApp(ctx, vApp.ID)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(got.Networks).To(ConsistOf(to.network))
 
-	task, err = s.ConnectNetworks(ctx, vApp.ID, []vcd.Ref{p.network.Ref})
+	task, err = s.VApps.ConnectNetworks(ctx, vApp.ID, []vcd.Ref{p.network.Ref})
 	await(t, s, task, err)
-	g.Expect(s.VApp(ctx, vApp.ID)).To(HaveField("Networks", ConsistOf(to.network)), "once is enough")
+	g.Expect(s.VApps.VApp(ctx, vApp.ID)).To(HaveField("Networks", ConsistOf(to.network)), "once is enough")
 
-	task, err = s.SetLease(ctx, vApp.ID, 2*time.Hour, 0)
+	task, err = s.VApps.SetLease(ctx, vApp.ID, 2*time.Hour, 0)
 	await(t, s, task, err)
-	g.Expect(s.VApp(ctx, vApp.ID)).To(HaveField("RuntimeLease", 2*time.Hour))
+	g.Expect(s.VApps.VApp(ctx, vApp.ID)).To(HaveField("RuntimeLease", 2*time.Hour))
 	removeVApp(t, s, vApp.ID)
 }
 
@@ -182,7 +182,7 @@ func TestWhatANetworkIs(t *testing.T) {
 		StaticPool: []vcd.AddressRange{{From: netip.MustParseAddr("192.168.100.10"), To: netip.MustParseAddr("192.168.100.99")}},
 		DHCPPool:   []vcd.AddressRange{{From: netip.MustParseAddr("192.168.100.150"), To: netip.MustParseAddr("192.168.100.199")}},
 	}}))
-	byURN, err := s.FindNetwork(t.Context(), p.vdc, p.network.ID)
+	byURN, err := s.Networks.FindNetwork(t.Context(), p.vdc, p.network.ID)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(byURN).To(Equal(p.network))
 }
@@ -201,10 +201,10 @@ func TestWhatATemplateIs(t *testing.T) {
 	g.Expect(template.NICs).To(Equal(1))
 	g.Expect(template.OS).NotTo(BeEmpty())
 	g.Expect(template.CatalogRef.Name).To(Equal(to.catalog))
-	byURN, err := s.FindTemplate(t.Context(), "", template.ID)
+	byURN, err := s.Templates.FindTemplate(t.Context(), "", template.ID)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(byURN.VM).To(Equal(template.VM))
-	byCatalogURN, err := s.FindTemplate(t.Context(), template.CatalogRef.ID, to.template)
+	byCatalogURN, err := s.Templates.FindTemplate(t.Context(), template.CatalogRef.ID, to.template)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(byCatalogURN.ID).To(Equal(template.ID))
 }
@@ -216,10 +216,10 @@ func TestLookupsByURN(t *testing.T) {
 	s := to.session(t)
 	p := to.plan(t, s, "x")
 
-	g.Expect(s.FindVDC(ctx, p.vdc.ID)).To(Equal(p.vdc))
-	g.Expect(s.FindSizingPolicy(ctx, p.vdc, p.spec.SizingPolicy.ID)).To(Equal(*p.spec.SizingPolicy))
-	g.Expect(s.FindPlacementPolicy(ctx, p.vdc, p.spec.PlacementPolicy.ID)).To(Equal(*p.spec.PlacementPolicy))
-	g.Expect(s.FindStorageProfile(ctx, p.vdc, p.spec.StorageProfile.ID)).To(Equal(*p.spec.StorageProfile))
+	g.Expect(s.VDCs.FindVDC(ctx, p.vdc.ID)).To(Equal(p.vdc))
+	g.Expect(s.VDCs.FindSizingPolicy(ctx, p.vdc, p.spec.SizingPolicy.ID)).To(Equal(*p.spec.SizingPolicy))
+	g.Expect(s.VDCs.FindPlacementPolicy(ctx, p.vdc, p.spec.PlacementPolicy.ID)).To(Equal(*p.spec.PlacementPolicy))
+	g.Expect(s.VDCs.FindStorageProfile(ctx, p.vdc, p.spec.StorageProfile.ID)).To(Equal(*p.spec.StorageProfile))
 }
 
 func TestWhatDoesNotExistIsNamed(t *testing.T) {
@@ -235,16 +235,16 @@ func TestWhatDoesNotExistIsNamed(t *testing.T) {
 		kind error
 		text string
 	}{
-		{"VDC", func() error { _, err := s.FindVDC(t.Context(), "nope"); return err }, vcd.ErrNotFound, `VDC "nope" in organization ` + s.Org() + absent},
-		{"network", func() error { _, err := s.FindNetwork(t.Context(), vdc, "nope"); return err }, vcd.ErrNotFound, `network "nope"` + in + absent},
-		{"catalog", func() error { _, err := s.FindTemplate(t.Context(), "nope", to.template); return err }, vcd.ErrNotFound, `catalog "nope" in organization ` + s.Org() + absent},
-		{"template", func() error { _, err := s.FindTemplate(t.Context(), to.catalog, "nope"); return err }, vcd.ErrNotFound, `template "nope" in catalog ` + to.catalog + absent},
-		{"sizing policy", func() error { _, err := s.FindSizingPolicy(t.Context(), vdc, "nope"); return err }, vcd.ErrNotFound, `sizing policy "nope"` + in + absent},
-		{"policy of the other kind", func() error { _, err := s.FindSizingPolicy(t.Context(), vdc, to.placement); return err }, vcd.ErrInvalid, `sizing policy "` + to.placement + `"` + in + " is a placement policy"},
-		{"placement policy", func() error { _, err := s.FindPlacementPolicy(t.Context(), vdc, "nope"); return err }, vcd.ErrNotFound, `placement policy "nope"` + in + absent},
-		{"storage profile", func() error { _, err := s.FindStorageProfile(t.Context(), vdc, "nope"); return err }, vcd.ErrNotFound, `storage profile "nope"` + in + absent},
-		{"vApp", func() error { _, err := s.FindVApp(t.Context(), vdc, "nope"); return err }, vcd.ErrNotFound, `vApp "nope"` + in + absent},
-		{"case matters", func() error { _, err := s.FindVDC(t.Context(), "ACME-vdc"); return err }, vcd.ErrNotFound, `VDC "ACME-vdc" in organization ` + s.Org() + absent},
+		{"VDC", func() error { _, err := s.VDCs.FindVDC(t.Context(), "nope"); return err }, vcd.ErrNotFound, `VDC "nope" in organization ` + s.Org() + absent},
+		{"network", func() error { _, err := s.Networks.FindNetwork(t.Context(), vdc, "nope"); return err }, vcd.ErrNotFound, `network "nope"` + in + absent},
+		{"catalog", func() error { _, err := s.Templates.FindTemplate(t.Context(), "nope", to.template); return err }, vcd.ErrNotFound, `catalog "nope" in organization ` + s.Org() + absent},
+		{"template", func() error { _, err := s.Templates.FindTemplate(t.Context(), to.catalog, "nope"); return err }, vcd.ErrNotFound, `template "nope" in catalog ` + to.catalog + absent},
+		{"sizing policy", func() error { _, err := s.VDCs.FindSizingPolicy(t.Context(), vdc, "nope"); return err }, vcd.ErrNotFound, `sizing policy "nope"` + in + absent},
+		{"policy of the other kind", func() error { _, err := s.VDCs.FindSizingPolicy(t.Context(), vdc, to.placement); return err }, vcd.ErrInvalid, `sizing policy "` + to.placement + `"` + in + " is a placement policy"},
+		{"placement policy", func() error { _, err := s.VDCs.FindPlacementPolicy(t.Context(), vdc, "nope"); return err }, vcd.ErrNotFound, `placement policy "nope"` + in + absent},
+		{"storage profile", func() error { _, err := s.VDCs.FindStorageProfile(t.Context(), vdc, "nope"); return err }, vcd.ErrNotFound, `storage profile "nope"` + in + absent},
+		{"vApp", func() error { _, err := s.VApps.FindVApp(t.Context(), vdc, "nope"); return err }, vcd.ErrNotFound, `vApp "nope"` + in + absent},
+		{"case matters", func() error { _, err := s.VDCs.FindVDC(t.Context(), "ACME-vdc"); return err }, vcd.ErrNotFound, `VDC "ACME-vdc" in organization ` + s.Org() + absent},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -19,12 +19,15 @@ type NamedDisk struct {
 	Attached    bool   // to some VM
 }
 
+// Disks are the independent disks of VDCs.
+type Disks struct{ *client }
+
 // NamedDisks lists the independent disks of a VDC, whoever they belong to.
-func (s *Session) NamedDisks(ctx context.Context, vdc VDC) ([]NamedDisk, error) {
+func (d *Disks) NamedDisks(ctx context.Context, vdc VDC) ([]NamedDisk, error) {
 	var disks []NamedDisk
 	for page := 1; page <= maxDiskPages; page++ {
 		var found types.QueryResultRecordsType
-		if err := s.queryPage(ctx, "disk", allOf(term{"vdc", s.href(kindVDC, vdc.ID)}), page, "name", &found); err != nil {
+		if err := d.queryPage(ctx, "disk", allOf(term{"vdc", d.href(kindVDC, vdc.ID)}), page, "name", &found); err != nil {
 			return nil, fmt.Errorf("listing disks of VDC %s: %w", vdc.Name, err)
 		}
 		records := both(found.DiskRecord, found.AdminDiskRecord)
@@ -41,6 +44,6 @@ func (s *Session) NamedDisks(ctx context.Context, vdc VDC) ([]NamedDisk, error) 
 }
 
 // DeleteNamedDisk starts deleting an independent disk, which must not be attached. What is on it is lost.
-func (s *Session) DeleteNamedDisk(ctx context.Context, id string) (Task, error) {
-	return s.start(ctx, http.MethodDelete, pathOf(kindDisk, id), "", nil)
+func (d *Disks) DeleteNamedDisk(ctx context.Context, id string) (Task, error) {
+	return d.start(ctx, http.MethodDelete, pathOf(kindDisk, id), "", nil)
 }

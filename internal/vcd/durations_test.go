@@ -45,7 +45,7 @@ func TestAPollWaitsForATaskThatIsAboutToEnd(t *testing.T) {
 	f := newTaskServer(t)
 	s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
 	f.set(testTask, "running") // The server says: half of it is done.
-	s.Follow("m", Task{ID: testTask}, nil)
+	s.Tasks.Follow("m", Task{ID: testTask}, nil)
 	g.Eventually(clock.Waiting).Should(Equal(1))
 	clock.Advance(2 * time.Second)
 	g.Eventually(func() int { return f.count(opQueryTask) }).Should(Equal(1))
@@ -56,5 +56,5 @@ func TestAPollWaitsForATaskThatIsAboutToEnd(t *testing.T) {
 	f.set(testTask, "success")
 	clock.Advance(100 * time.Millisecond)
 
-	g.Eventually(func() TaskState { task, _ := s.Task("m"); return task.State }).Should(Equal(TaskSucceeded))
+	g.Eventually(func() TaskState { task, _ := s.Tasks.Task("m"); return task.State }).Should(Equal(TaskSucceeded))
 }

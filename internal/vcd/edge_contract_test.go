@@ -24,9 +24,9 @@ func newEdge(t *testing.T, model vcdsim.Model, mods ...func(*vcdsim.Config)) *ta
 func (to *target) edgeOf(t *testing.T, s *vcd.Session) string {
 	t.Helper()
 	g := NewWithT(t)
-	vdc, err := s.FindVDC(t.Context(), to.vdc)
+	vdc, err := s.VDCs.FindVDC(t.Context(), to.vdc)
 	g.Expect(err).NotTo(HaveOccurred())
-	network, err := s.FindNetwork(t.Context(), vdc, to.network)
+	network, err := s.Networks.FindNetwork(t.Context(), vdc, to.network)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(network.EdgeGateway.ID).To(HavePrefix("urn:vcloud:gateway:"))
 	return network.EdgeGateway.ID
@@ -41,14 +41,14 @@ func done(t *testing.T, s *vcd.Session, task vcd.Task, err error) vcd.Task {
 		return task
 	}
 	woken := make(chan struct{})
-	s.Follow(t.Name(), task, func() { close(woken) })
-	defer s.Forget(t.Name())
+	s.Tasks.Follow(t.Name(), task, func() { close(woken) })
+	defer s.Tasks.Forget(t.Name())
 	select {
 	case <-woken:
 	case <-time.After(time.Minute):
 		t.Fatal("task does not end")
 	}
-	ended, _ := s.Task(t.Name())
+	ended, _ := s.Tasks.Task(t.Name())
 	g.Expect(ended.Err).NotTo(HaveOccurred())
 	g.Expect(ended.State).To(Equal(vcd.TaskSucceeded))
 	return ended
@@ -61,7 +61,7 @@ func TestTheGatewayOfANetwork(t *testing.T) {
 			to := newEdge(t, model)
 			s := to.session(t)
 
-			gateway, err := s.Gateway(t.Context(), to.edgeOf(t, s))
+			gateway, err := s.Gateways.Gateway(t.Context(), to.edgeOf(t, s))
 
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(gateway.Name).To(Equal("acme-vdc-gateway"))
@@ -73,7 +73,7 @@ func TestTheGatewayOfANetwork(t *testing.T) {
 				Prefix: netip.MustParsePrefix("203.0.113.0/24"), Gateway: netip.MustParseAddr("203.0.113.1"), Primary: netip.MustParseAddr("203.0.113.10"),
 				Enabled: true, Ranges: []vcd.AddressRange{{From: netip.MustParseAddr("203.0.113.10"), To: netip.MustParseAddr("203.0.113.99")}},
 			}}))
-			settings, err := s.BalancerSettings(t.Context(), gateway.ID)
+			settings, err := s.Balancers.Settings(t.Context(), gateway.ID)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(settings).To(Equal(vcd.BalancerSettings{Enabled: true, Premium: true}))
 		})
@@ -98,17 +98,17 @@ func (to *target) balancer(t *testing.T, s *vcd.Session, name, address string) b
 	g := NewWithT(t)
 	ctx := t.Context()
 	edge := to.edgeOf(t, s)
-	groups, err := s.EngineGroups(ctx, edge)
+	groups, err := s.Balancers.EngineGroups(ctx, edge)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(groups).To(HaveLen(1))
 	g.Expect(groups[0].Max).To(BeNumerically(">", groups[0].Deployed))
-	task, err := s.CreatePool(ctx, vcd.PoolSpec{
+	task, err := s.Balancers.CreatePool(ctx, vcd.PoolSpec{
 		Name: name, Description: "pool of " + name, Gateway: edge, Algorithm: "ROUND_ROBIN", DefaultPort: 30080, Monitors: []string{"TCP"}, Sticky: true,
 		Members: []vcd.PoolMember{{Address: netip.MustParseAddr("192.168.100.11"), Port: 30080}, {Address: netip.MustParseAddr("192.168.100.12"), Port: 30080}},
 	})
 	pool := done(t, s, task, err).Owner
 	g.Expect(pool).To(HavePrefix("urn:vcloud:loadBalancerPool:"))
-	task, err = s.CreateVirtualService(ctx, vcd.VirtualServiceSpec{
+	task, err = s.Balancers.CreateVirtualService(ctx, vcd.VirtualServiceSpec{
 		Name: name, Description: "service of " + name, Gateway: edge, Pool: pool, EngineGroup: groups[0].ID, Address: netip.MustParseAddr(address),
 		Ports: []vcd.ServicePort{{From: 80}}, Application: vcd.L4,
 	})
@@ -124,10 +124,10 @@ func TestLifeOfALoadBalancer(t *testing.T) {
 	s := to.session(t)
 	b := to.balancer(t, s, "web", "203.0.113.20")
 
-	services, err := s.VirtualServices(ctx, b.gateway)
+	services, err := s.Balancers.VirtualServices(ctx, b.gateway)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(services).To(HaveLen(1))
-	full, err := s.VirtualService(ctx, b.service)
+	full, err := s.Balancers.VirtualService(ctx, b.service)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(services[0]).To(Equal(full), "lists tell all of a virtual service")
 	g.Expect(full.Address).To(Equal(netip.MustParseAddr("203.0.113.20")))
@@ -136,9 +136,9 @@ func TestLifeOfALoadBalancer(t *testing.T) {
 	g.Expect(full.Description).To(Equal("service of web"))
 	g.Expect(full.Pool.ID).To(Equal(b.pool))
 
-	pools, err := s.PoolSummaries(ctx, b.gateway)
+	pools, err := s.Balancers.PoolSummaries(ctx, b.gateway)
 	g.Expect(err).NotTo(HaveOccurred())
-	pool, err := s.ServerPool(ctx, b.pool)
+	pool, err := s.Balancers.ServerPool(ctx, b.pool)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(pools).To(Equal([]vcd.PoolSummary{pool.PoolSummary}))
 	g.Expect(pool.Members).To(Equal(2))
@@ -146,19 +146,19 @@ func TestLifeOfALoadBalancer(t *testing.T) {
 	g.Expect([]any{pool.Monitors, pool.Persistence, pool.DefaultPort, pool.Algorithm}).To(Equal([]any{[]string{"TCP"}, vcd.ClientIP, 30080, "ROUND_ROBIN"}))
 	g.Expect(pool.VirtualServices).To(Equal([]vcd.Ref{full.Ref}))
 
-	used, err := s.UsedAddresses(ctx, b.gateway)
+	used, err := s.Gateways.UsedAddresses(ctx, b.gateway)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(used).To(ContainElement(vcd.UsedAddress{Address: netip.MustParseAddr("203.0.113.20"), Category: "Load_Balancer"}))
 
-	_, err = s.DeletePool(ctx, b.pool)
+	_, err = s.Balancers.DeletePool(ctx, b.pool)
 	g.Expect(err).To(MatchError(vcd.ErrInvalid), "a pool in use stays")
-	task, err := s.DeleteVirtualService(ctx, b.service)
+	task, err := s.Balancers.DeleteVirtualService(ctx, b.service)
 	done(t, s, task, err)
-	task, err = s.DeletePool(ctx, b.pool)
+	task, err = s.Balancers.DeletePool(ctx, b.pool)
 	done(t, s, task, err)
-	g.Expect(s.PoolSummaries(ctx, b.gateway)).To(BeEmpty())
-	g.Expect(s.VirtualServices(ctx, b.gateway)).To(BeEmpty())
-	_, err = s.DeletePool(ctx, b.pool)
+	g.Expect(s.Balancers.PoolSummaries(ctx, b.gateway)).To(BeEmpty())
+	g.Expect(s.Balancers.VirtualServices(ctx, b.gateway)).To(BeEmpty())
+	_, err = s.Balancers.DeletePool(ctx, b.pool)
 	g.Expect(err).To(MatchError(vcd.ErrForbidden), "VCD does not tell what is gone from what is forbidden")
 }
 
@@ -181,7 +181,7 @@ func TestChangesKeepWhatOthersWrote(t *testing.T) {
 		})
 	})
 
-	task, err := s.UpdatePool(ctx, b.pool, vcd.PoolChange{DefaultPort: ptr(30081), Members: &[]vcd.PoolMember{
+	task, err := s.Balancers.UpdatePool(ctx, b.pool, vcd.PoolChange{DefaultPort: ptr(30081), Members: &[]vcd.PoolMember{
 		{Address: netip.MustParseAddr("192.168.100.11"), Port: 30081}, {Address: netip.MustParseAddr("192.168.100.13"), Port: 30081},
 	}, Monitors: []string{"TCP"}, Sticky: ptr(true)})
 	done(t, s, task, err)
@@ -197,23 +197,23 @@ func TestChangesKeepWhatOthersWrote(t *testing.T) {
 		})
 	})
 	to.sim.ResetCounters()
-	task, err = s.UpdatePool(ctx, b.pool, vcd.PoolChange{DefaultPort: ptr(30081), Monitors: []string{"TCP"}})
+	task, err = s.Balancers.UpdatePool(ctx, b.pool, vcd.PoolChange{DefaultPort: ptr(30081), Monitors: []string{"TCP"}})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(task.State).To(Equal(vcd.TaskSucceeded))
 	_, calls := to.calls()
 	g.Expect(calls).To(HaveLen(1), "what is so already is not written: %v", calls)
 
-	task, err = s.UpdatePool(ctx, b.pool, vcd.PoolChange{Sticky: ptr(false), NoMonitors: []string{"TCP"}})
+	task, err = s.Balancers.UpdatePool(ctx, b.pool, vcd.PoolChange{Sticky: ptr(false), NoMonitors: []string{"TCP"}})
 	done(t, s, task, err)
-	pool, err := s.ServerPool(ctx, b.pool)
+	pool, err := s.Balancers.ServerPool(ctx, b.pool)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect([]any{pool.Persistence, pool.Monitors, pool.Description}).To(Equal([]any{"", []string(nil), "pool of web"}))
 
-	task, err = s.UpdateVirtualService(ctx, b.service, vcd.VirtualServiceChange{
+	task, err = s.Balancers.UpdateVirtualService(ctx, b.service, vcd.VirtualServiceChange{
 		Address: ptr(netip.MustParseAddr("203.0.113.21")), Ports: &[]vcd.ServicePort{{From: 81, Profile: vcd.UDPFastPath}}, Description: ptr("d"),
 	})
 	done(t, s, task, err)
-	vs, err := s.VirtualService(ctx, b.service)
+	vs, err := s.Balancers.VirtualService(ctx, b.service)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect([]any{vs.Address.String(), vs.Ports[0].From, vs.Ports[0].Profile, vs.Description, vs.Pool.ID}).
 		To(Equal([]any{"203.0.113.21", 81, vcd.UDPFastPath, "d", b.pool}))
@@ -225,34 +225,34 @@ func TestPoolsByIPSet(t *testing.T) {
 	to := newEdge(t, vcdsim.K8sTenant())
 	s := to.session(t)
 	edge := to.edgeOf(t, s)
-	task, err := s.CreateIPSet(ctx, vcd.IPSetSpec{Name: "nodes", Description: "d", Owner: edge, Addresses: []netip.Addr{netip.MustParseAddr("192.168.100.11")}})
+	task, err := s.Firewall.CreateIPSet(ctx, vcd.IPSetSpec{Name: "nodes", Description: "d", Owner: edge, Addresses: []netip.Addr{netip.MustParseAddr("192.168.100.11")}})
 	set := done(t, s, task, err).Owner
-	task, err = s.CreatePool(ctx, vcd.PoolSpec{Name: "web", Gateway: edge, DefaultPort: 30080, MemberGroup: set})
+	task, err = s.Balancers.CreatePool(ctx, vcd.PoolSpec{Name: "web", Gateway: edge, DefaultPort: 30080, MemberGroup: set})
 	pool := done(t, s, task, err).Owner
-	g.Expect(s.PoolSummaries(ctx, edge)).To(ConsistOf(And(HaveField("ByGroup", true), HaveField("Members", 1))))
+	g.Expect(s.Balancers.PoolSummaries(ctx, edge)).To(ConsistOf(And(HaveField("ByGroup", true), HaveField("Members", 1))))
 
 	to.sim.ResetCounters()
 	want := []netip.Addr{netip.MustParseAddr("192.168.100.12"), netip.MustParseAddr("192.168.100.11")}
-	task, err = s.UpdateIPSet(ctx, set, vcd.IPSetChange{Addresses: &want})
+	task, err = s.Firewall.UpdateIPSet(ctx, set, vcd.IPSetChange{Addresses: &want})
 	done(t, s, task, err)
 	total, calls := to.calls()
 	g.Expect(total).To(Equal(2), "one read and one write: %v", calls)
 
-	g.Expect(s.IPSet(ctx, set)).To(HaveField("Addresses", ConsistOf("192.168.100.11", "192.168.100.12")))
-	g.Expect(s.IPSets(ctx, edge)).To(ConsistOf(And(HaveField("Name", "nodes"), HaveField("Description", "d"), HaveField("Addresses", BeNil()))))
-	task, err = s.UpdatePool(ctx, pool, vcd.PoolChange{Members: &[]vcd.PoolMember{{Address: want[0], Port: 1}}})
+	g.Expect(s.Firewall.IPSet(ctx, set)).To(HaveField("Addresses", ConsistOf("192.168.100.11", "192.168.100.12")))
+	g.Expect(s.Firewall.IPSets(ctx, edge)).To(ConsistOf(And(HaveField("Name", "nodes"), HaveField("Description", "d"), HaveField("Addresses", BeNil()))))
+	task, err = s.Balancers.UpdatePool(ctx, pool, vcd.PoolChange{Members: &[]vcd.PoolMember{{Address: want[0], Port: 1}}})
 	done(t, s, task, err)
-	g.Expect(s.ServerPool(ctx, pool)).To(And(HaveField("MemberGroup", vcd.Ref{}), HaveField("MemberList", HaveLen(1))))
-	task, err = s.UpdatePool(ctx, pool, vcd.PoolChange{MemberGroup: &set})
+	g.Expect(s.Balancers.ServerPool(ctx, pool)).To(And(HaveField("MemberGroup", vcd.Ref{}), HaveField("MemberList", HaveLen(1))))
+	task, err = s.Balancers.UpdatePool(ctx, pool, vcd.PoolChange{MemberGroup: &set})
 	done(t, s, task, err)
-	g.Expect(s.ServerPool(ctx, pool)).To(And(HaveField("MemberGroup.ID", set), HaveField("MemberList", BeEmpty())))
-	_, err = s.DeleteIPSet(ctx, set)
+	g.Expect(s.Balancers.ServerPool(ctx, pool)).To(And(HaveField("MemberGroup.ID", set), HaveField("MemberList", BeEmpty())))
+	_, err = s.Firewall.DeleteIPSet(ctx, set)
 	g.Expect(err).To(MatchError(vcd.ErrInvalid))
-	task, err = s.DeletePool(ctx, pool)
+	task, err = s.Balancers.DeletePool(ctx, pool)
 	done(t, s, task, err)
-	task, err = s.DeleteIPSet(ctx, set)
+	task, err = s.Firewall.DeleteIPSet(ctx, set)
 	done(t, s, task, err)
-	g.Expect(s.IPSets(ctx, edge)).To(BeEmpty())
+	g.Expect(s.Firewall.IPSets(ctx, edge)).To(BeEmpty())
 }
 
 func TestForwardings(t *testing.T) {
@@ -261,37 +261,37 @@ func TestForwardings(t *testing.T) {
 	to := newEdge(t, vcdsim.K8sTenant())
 	s := to.session(t)
 	edge := to.edgeOf(t, s)
-	gateway, err := s.Gateway(ctx, edge)
+	gateway, err := s.Gateways.Gateway(ctx, edge)
 	g.Expect(err).NotTo(HaveOccurred())
-	task, err := s.CreatePortProfile(ctx, vcd.PortProfileSpec{Name: "p", Description: "d", Owner: gateway.Owner.ID, Protocol: "UDP", Port: 53})
+	task, err := s.NAT.CreatePortProfile(ctx, vcd.PortProfileSpec{Name: "p", Description: "d", Owner: gateway.Owner.ID, Protocol: "UDP", Port: 53})
 	profile := done(t, s, task, err).Owner
-	g.Expect(s.PortProfiles(ctx)).To(ConsistOf(vcd.PortProfile{
+	g.Expect(s.NAT.PortProfiles(ctx)).To(ConsistOf(vcd.PortProfile{
 		Ref: vcd.Ref{ID: profile, Name: "p"}, Description: "d", Scope: "TENANT", Status: vcd.Realized, Protocol: "UDP", Port: 53,
 	}))
-	task, err = s.UpdatePortProfile(ctx, profile, vcd.PortProfileChange{Port: &vcd.ProfilePort{Protocol: "TCP", Port: 80}})
+	task, err = s.NAT.UpdatePortProfile(ctx, profile, vcd.PortProfileChange{Port: &vcd.ProfilePort{Protocol: "TCP", Port: 80}})
 	done(t, s, task, err)
-	task, err = s.CreateDNAT(ctx, edge, vcd.DNATSpec{
+	task, err = s.NAT.CreateDNAT(ctx, edge, vcd.DNATSpec{
 		Name: "r", Description: "d", External: "203.0.113.30", Internal: "192.168.8.2", Port: 80, Profile: profile,
 	})
 	owner := done(t, s, task, err).Owner
-	rules, err := s.NATRules(ctx, edge)
+	rules, err := s.NAT.Rules(ctx, edge)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(rules).To(ConsistOf(vcd.NATRule{
 		ID: rules[0].ID, Name: "r", Description: "d", Type: "DNAT", Enabled: true, External: "203.0.113.30", Internal: "192.168.8.2", Port: 80,
 		Profile: vcd.Ref{ID: profile, Name: "p"},
 	}))
 	g.Expect(owner).To(Equal(edge), "VCD does not tell the id of a new rule")
-	task, err = s.UpdateDNAT(ctx, edge, rules[0].ID, vcd.DNATChange{Port: ptr(81), Internal: ptr("192.168.8.3")})
+	task, err = s.NAT.UpdateDNAT(ctx, edge, rules[0].ID, vcd.DNATChange{Port: ptr(81), Internal: ptr("192.168.8.3")})
 	done(t, s, task, err)
-	g.Expect(s.NATRules(ctx, edge)).To(ConsistOf(And(HaveField("Port", 81), HaveField("Internal", "192.168.8.3"), HaveField("External", "203.0.113.30"))))
-	_, err = s.DeletePortProfile(ctx, profile)
+	g.Expect(s.NAT.Rules(ctx, edge)).To(ConsistOf(And(HaveField("Port", 81), HaveField("Internal", "192.168.8.3"), HaveField("External", "203.0.113.30"))))
+	_, err = s.NAT.DeletePortProfile(ctx, profile)
 	g.Expect(err).To(MatchError(vcd.ErrInvalid), "a profile in use stays")
-	task, err = s.DeleteNATRule(ctx, edge, rules[0].ID)
+	task, err = s.NAT.DeleteRule(ctx, edge, rules[0].ID)
 	done(t, s, task, err)
-	task, err = s.DeletePortProfile(ctx, profile)
+	task, err = s.NAT.DeletePortProfile(ctx, profile)
 	done(t, s, task, err)
-	g.Expect(s.NATRules(ctx, edge)).To(BeEmpty())
-	g.Expect(s.PortProfiles(ctx)).To(BeEmpty())
+	g.Expect(s.NAT.Rules(ctx, edge)).To(BeEmpty())
+	g.Expect(s.NAT.PortProfiles(ctx)).To(BeEmpty())
 }
 
 func TestLongListsAreComplete(t *testing.T) {
@@ -300,19 +300,19 @@ func TestLongListsAreComplete(t *testing.T) {
 	to := newEdge(t, vcdsim.K8sTenant())
 	s := to.session(t)
 	edge := to.edgeOf(t, s)
-	gateway, err := s.Gateway(ctx, edge)
+	gateway, err := s.Gateways.Gateway(ctx, edge)
 	g.Expect(err).NotTo(HaveOccurred())
 	for i := range 130 {
-		task, err := s.CreateDNAT(ctx, edge, vcd.DNATSpec{Name: fmt.Sprint("r", i), External: "203.0.113.30", Internal: "192.168.8.2", Port: 1000 + i})
+		task, err := s.NAT.CreateDNAT(ctx, edge, vcd.DNATSpec{Name: fmt.Sprint("r", i), External: "203.0.113.30", Internal: "192.168.8.2", Port: 1000 + i})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(task.ID).NotTo(BeEmpty())
-		_, err = s.CreatePortProfile(ctx, vcd.PortProfileSpec{Name: fmt.Sprint("p", i), Owner: gateway.Owner.ID, Protocol: "TCP", Port: i + 1})
+		_, err = s.NAT.CreatePortProfile(ctx, vcd.PortProfileSpec{Name: fmt.Sprint("p", i), Owner: gateway.Owner.ID, Protocol: "TCP", Port: i + 1})
 		g.Expect(err).NotTo(HaveOccurred())
 	}
 	to.sim.ResetCounters()
 
-	g.Expect(s.NATRules(ctx, edge)).To(HaveLen(130))
-	g.Expect(s.PortProfiles(ctx)).To(HaveLen(130))
+	g.Expect(s.NAT.Rules(ctx, edge)).To(HaveLen(130))
+	g.Expect(s.NAT.PortProfiles(ctx)).To(HaveLen(130))
 
 	total, calls := to.calls()
 	g.Expect(total).To(Equal(4), "two pages each: %v", calls)
@@ -324,45 +324,45 @@ func TestFloatingIPs(t *testing.T) {
 	to := newEdge(t, vcdsim.IPSpaces())
 	s := to.session(t)
 	edge := to.edgeOf(t, s)
-	g.Expect(s.Gateway(ctx, edge)).To(HaveField("UsesIPSpaces", true))
-	suggestions, err := s.Suggestions(ctx, edge)
+	g.Expect(s.Gateways.Gateway(ctx, edge)).To(HaveField("UsesIPSpaces", true))
+	suggestions, err := s.IPSpaces.Suggestions(ctx, edge)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(suggestions).To(HaveLen(1))
-	space, err := s.IPSpace(ctx, suggestions[0].Space.ID)
+	space, err := s.IPSpaces.Space(ctx, suggestions[0].Space.ID)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(space.Type).To(Equal(vcd.SpacePublic))
 	g.Expect(space.Ranges).To(Equal([]vcd.AddressRange{{From: netip.MustParseAddr("198.51.100.10"), To: netip.MustParseAddr("198.51.100.109")}}))
 
 	address := netip.MustParseAddr("198.51.100.42")
-	task, err := s.AllocateFloatingIP(ctx, space.ID, address)
+	task, err := s.IPSpaces.Allocate(ctx, space.ID, address)
 	task = done(t, s, task, err)
 	id := vcd.AllocatedID(task, address)
 	g.Expect(id).NotTo(BeEmpty())
-	g.Expect(s.FloatingIPs(ctx, space.ID)).To(Equal([]vcd.FloatingIP{{ID: id, Address: address, Usage: vcd.Unused}}))
-	_, err = s.AllocateFloatingIP(ctx, space.ID, address)
+	g.Expect(s.IPSpaces.FloatingIPs(ctx, space.ID)).To(Equal([]vcd.FloatingIP{{ID: id, Address: address, Usage: vcd.Unused}}))
+	_, err = s.IPSpaces.Allocate(ctx, space.ID, address)
 	g.Expect(err).To(MatchError(vcd.ErrInvalid), "nobody gets it twice")
 
-	task, err = s.MarkFloatingIP(ctx, space.ID, id, func(now vcd.FloatingIP) (vcd.UsageState, string, error) {
+	task, err = s.IPSpaces.Mark(ctx, space.ID, id, func(now vcd.FloatingIP) (vcd.UsageState, string, error) {
 		g.Expect(now.Address).To(Equal(address))
 		return vcd.UsedManual, "mine", nil
 	})
 	done(t, s, task, err)
-	g.Expect(s.FloatingIP(ctx, space.ID, id)).To(Equal(vcd.FloatingIP{ID: id, Address: address, Usage: vcd.UsedManual, Description: "mine"}))
-	_, err = s.ReleaseFloatingIP(ctx, space.ID, id)
+	g.Expect(s.IPSpaces.FloatingIP(ctx, space.ID, id)).To(Equal(vcd.FloatingIP{ID: id, Address: address, Usage: vcd.UsedManual, Description: "mine"}))
+	_, err = s.IPSpaces.Release(ctx, space.ID, id)
 	g.Expect(err).To(MatchError(vcd.ErrInvalid), "what is marked as used stays")
 	no := errors.New("no")
-	_, err = s.MarkFloatingIP(ctx, space.ID, id, func(vcd.FloatingIP) (vcd.UsageState, string, error) { return "", "", no })
+	_, err = s.IPSpaces.Mark(ctx, space.ID, id, func(vcd.FloatingIP) (vcd.UsageState, string, error) { return "", "", no })
 	g.Expect(err).To(MatchError(no))
-	task, err = s.MarkFloatingIP(ctx, space.ID, id, func(now vcd.FloatingIP) (vcd.UsageState, string, error) {
+	task, err = s.IPSpaces.Mark(ctx, space.ID, id, func(now vcd.FloatingIP) (vcd.UsageState, string, error) {
 		return vcd.Unused, now.Description, nil
 	})
 	done(t, s, task, err)
-	task, err = s.ReleaseFloatingIP(ctx, space.ID, id)
+	task, err = s.IPSpaces.Release(ctx, space.ID, id)
 	done(t, s, task, err)
-	g.Expect(s.FloatingIPs(ctx, space.ID)).To(BeEmpty())
+	g.Expect(s.IPSpaces.FloatingIPs(ctx, space.ID)).To(BeEmpty())
 
 	blocks := newEdge(t, vcdsim.K8sTenant())
 	s = blocks.session(t)
-	_, err = s.Suggestions(ctx, blocks.edgeOf(t, s))
+	_, err = s.IPSpaces.Suggestions(ctx, blocks.edgeOf(t, s))
 	g.Expect(err).To(MatchError(vcd.ErrForbidden))
 }

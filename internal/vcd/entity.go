@@ -21,9 +21,12 @@ type Entity struct {
 	raw     object
 }
 
-// Entity reads a runtime defined entity by its URN. Its content is as VCD wrote it. It takes a right on the entity's type.
-func (s *Session) Entity(ctx context.Context, id string) (Entity, error) {
-	header, body, err := s.exchange(ctx, call{method: http.MethodGet, path: entitiesPath + url.PathEscape(id), json: true})
+// Entities are the runtime defined entities.
+type Entities struct{ *client }
+
+// Get reads a runtime defined entity by its URN. Its content is as VCD wrote it. It takes a right on the entity's type.
+func (e *Entities) Get(ctx context.Context, id string) (Entity, error) {
+	header, body, err := e.exchange(ctx, call{method: http.MethodGet, path: entitiesPath + url.PathEscape(id), json: true})
 	if err != nil {
 		return Entity{}, fmt.Errorf("reading entity %s: %w", id, err)
 	}
@@ -46,9 +49,9 @@ func entityFrom(body []byte) (Entity, error) {
 	}, nil
 }
 
-// UpdateEntity writes the content of an entity that was read, unless somebody has changed it since: then the error wraps
+// Update writes the content of an entity that was read, unless somebody has changed it since: then the error wraps
 // [ErrChanged]. What VCD wrote beside the content goes back as it came. It returns the new version.
-func (s *Session) UpdateEntity(ctx context.Context, read Entity, content json.RawMessage) (Entity, error) {
+func (e *Entities) Update(ctx context.Context, read Entity, content json.RawMessage) (Entity, error) {
 	o := object{}
 	for field, value := range read.raw {
 		o[field] = value
@@ -58,7 +61,7 @@ func (s *Session) UpdateEntity(ctx context.Context, read Entity, content json.Ra
 	if err != nil {
 		return Entity{}, fmt.Errorf("writing entity %s: %w", read.ID, err)
 	}
-	header, answer, err := s.exchange(ctx, call{
+	header, answer, err := e.exchange(ctx, call{
 		method: http.MethodPut, path: entitiesPath + url.PathEscape(read.ID), json: true, contentType: jsonType, body: body, ifMatch: read.ETag,
 	})
 	if err != nil {

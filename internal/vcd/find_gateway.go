@@ -6,9 +6,9 @@ import (
 )
 
 // FindGateway finds an edge gateway by name or URN, among those that the user is shown.
-func (s *Session) FindGateway(ctx context.Context, nameOrURN string) (Ref, error) {
-	return lookup(ctx, s.lookups, key("gateway", nameOrURN), func(ctx context.Context) (Ref, error) {
-		in := "organization " + s.config.Org
+func (g *Gateways) FindGateway(ctx context.Context, nameOrURN string) (Ref, error) {
+	return lookup(ctx, g.lookups, key("gateway", nameOrURN), func(ctx context.Context) (Ref, error) {
+		in := "organization " + g.config.Org
 		if err := checkName("edge gateway", nameOrURN, in); err != nil {
 			return Ref{}, err
 		}
@@ -19,12 +19,12 @@ func (s *Session) FindGateway(ctx context.Context, nameOrURN string) (Ref, error
 		var page struct {
 			Values []wireGateway `json:"values"`
 		}
-		if err := s.getJSON(ctx, "/cloudapi/1.0.0/edgeGateways", params("page", "1", "pageSize", "32", "filter", jsonFilter(by)), &page); err != nil {
+		if err := g.getJSON(ctx, "/cloudapi/1.0.0/edgeGateways", params("page", "1", "pageSize", "32", "filter", jsonFilter(by)), &page); err != nil {
 			return Ref{}, fmt.Errorf("looking up edge gateway %s: %w", nameOrURN, err)
 		}
 		var hits []Ref
-		for _, g := range page.Values {
-			hits = append(hits, Ref{ID: g.ID, Name: g.Name})
+		for _, doc := range page.Values {
+			hits = append(hits, Ref{ID: doc.ID, Name: doc.Name})
 		}
 		return only("edge gateway", nameOrURN, in, hits)
 	})

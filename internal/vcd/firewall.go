@@ -55,10 +55,13 @@ func rulesPath(gateway, id string) string {
 	return path
 }
 
-// FirewallRules lists the rules of a gateway's firewall that are not VCD's own, in their order. VCD has no pages here. It takes VCD 10.5.1,
+// Firewall holds the firewall rules and IP sets of edge gateways.
+type Firewall struct{ *client }
+
+// Rules lists the rules of a gateway's firewall that are not VCD's own, in their order. VCD has no pages here. It takes VCD 10.5.1,
 // see [Features.SingleFirewallRule], and the right "Organization vDC Gateway: View Firewall".
-func (s *Session) FirewallRules(ctx context.Context, gateway string) ([]FirewallRule, error) {
-	lines, err := s.firewallRules(ctx, gateway)
+func (f *Firewall) Rules(ctx context.Context, gateway string) ([]FirewallRule, error) {
+	lines, err := f.rules(ctx, gateway)
 	if err != nil {
 		return nil, fmt.Errorf("listing firewall rules of edge gateway %s: %w", gateway, err)
 	}
@@ -72,8 +75,8 @@ func (s *Session) FirewallRules(ctx context.Context, gateway string) ([]Firewall
 	return rules, nil
 }
 
-func (s *Session) firewallRules(ctx context.Context, gateway string) ([]wireRule, error) {
-	all, err := s.object(ctx, rulesPath(gateway, ""))
+func (f *Firewall) rules(ctx context.Context, gateway string) ([]wireRule, error) {
+	all, err := f.object(ctx, rulesPath(gateway, ""))
 	if err != nil {
 		return nil, err
 	}
@@ -88,10 +91,10 @@ func (s *Session) firewallRules(ctx context.Context, gateway string) ([]wireRule
 // itemPorts is how many ports NSX takes in one item of a rule.
 const itemPorts = 15
 
-// CreateFirewallRule starts creating one rule without touching the others. The task is the gateway's: VCD does not tell the id of the new
+// CreateRule starts creating one rule without touching the others. The task is the gateway's: VCD does not tell the id of the new
 // rule. It takes VCD 10.5.1, see [Features.SingleFirewallRule], and the right "Organization vDC Gateway: Configure Firewall". [ErrInvalid] may
 // mean that the rule is gone that it was to come before.
-func (s *Session) CreateFirewallRule(ctx context.Context, gateway string, spec FirewallRuleSpec) (Task, error) {
+func (f *Firewall) CreateRule(ctx context.Context, gateway string, spec FirewallRuleSpec) (Task, error) {
 	sources := make([]string, len(spec.Sources))
 	for i, p := range spec.Sources {
 		sources[i] = p.String()
@@ -108,7 +111,7 @@ func (s *Session) CreateFirewallRule(ctx context.Context, gateway string, spec F
 	if spec.Before != "" { // the first rule goes without: 38.1 knows no other place than beside another rule
 		body["relativePosition"] = map[string]any{"rulePosition": "BEFORE", "adjacentRuleId": spec.Before}
 	}
-	task, err := s.startJSON(ctx, http.MethodPost, rulesPath(gateway, ""), body)
+	task, err := f.startJSON(ctx, http.MethodPost, rulesPath(gateway, ""), body)
 	if err != nil {
 		return Task{}, fmt.Errorf("creating firewall rule %s: %w", spec.Name, err)
 	}
@@ -127,9 +130,9 @@ func portItems(protocol string, ports []int) []any {
 	return items
 }
 
-// DeleteFirewallRule starts deleting one rule.
-func (s *Session) DeleteFirewallRule(ctx context.Context, gateway, id string) (Task, error) {
-	task, err := s.startJSON(ctx, http.MethodDelete, rulesPath(gateway, id), nil)
+// DeleteRule starts deleting one rule.
+func (f *Firewall) DeleteRule(ctx context.Context, gateway, id string) (Task, error) {
+	task, err := f.startJSON(ctx, http.MethodDelete, rulesPath(gateway, id), nil)
 	if err != nil {
 		return Task{}, fmt.Errorf("deleting firewall rule %s: %w", id, err)
 	}

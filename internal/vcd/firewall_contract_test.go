@@ -37,12 +37,12 @@ func TestOneFirewallRuleComesAndGoesBesideOthers(t *testing.T) {
 			s := to.session(t)
 			edge := to.edgeOf(t, s)
 			g.Expect(s.Features(ctx)).To(HaveField("SingleFirewallRule", true))
-			g.Expect(s.FirewallRules(ctx, edge)).To(BeEmpty())
+			g.Expect(s.Firewall.Rules(ctx, edge)).To(BeEmpty())
 			create := func(spec vcd.FirewallRuleSpec) []vcd.FirewallRule {
 				spec.Description, spec.Protocol = "of "+spec.Name, "TCP"
-				task, err := s.CreateFirewallRule(ctx, edge, spec)
+				task, err := s.Firewall.CreateRule(ctx, edge, spec)
 				g.Expect(done(t, s, task, err).Owner).To(Equal(edge), "VCD does not tell the id of a new rule") //nolint:contextcheck // the poller is of all who follow tasks
-				rules, err := s.FirewallRules(ctx, edge)
+				rules, err := s.Firewall.Rules(ctx, edge)
 				g.Expect(err).NotTo(HaveOccurred())
 				return rules
 			}
@@ -60,14 +60,14 @@ func TestOneFirewallRuleComesAndGoesBesideOthers(t *testing.T) {
 			g.Expect(rules).To(HaveExactElements(HaveField("Name", "allow"), HaveField("Name", "drop")))
 
 			to.sim.ResetCounters()
-			task, err := s.DeleteFirewallRule(ctx, edge, rules[0].ID)
+			task, err := s.Firewall.DeleteRule(ctx, edge, rules[0].ID)
 			done(t, s, task, err)
-			g.Expect(s.FirewallRules(ctx, edge)).To(ConsistOf(rules[1]))
+			g.Expect(s.Firewall.Rules(ctx, edge)).To(ConsistOf(rules[1]))
 			_, calls := to.calls()
 			g.Expect(calls).To(HaveLen(2), "%v", calls)
-			_, err = s.DeleteFirewallRule(ctx, edge, rules[0].ID)
+			_, err = s.Firewall.DeleteRule(ctx, edge, rules[0].ID)
 			g.Expect(err).To(MatchError(vcd.ErrForbidden), "VCD does not tell what is gone from what is forbidden")
-			_, err = s.CreateFirewallRule(ctx, edge, vcd.FirewallRuleSpec{
+			_, err = s.Firewall.CreateRule(ctx, edge, vcd.FirewallRuleSpec{
 				Name: "late", Destination: netip.MustParseAddr("203.0.113.20"), Action: "DROP", Before: rules[0].ID,
 			})
 			g.Expect(err).To(MatchError(vcd.ErrInvalid), "the rule that it should come before is gone")
@@ -86,22 +86,22 @@ func TestFirewallRulesOfOthersStayAsTheyAre(t *testing.T) {
 		names[i] = fmt.Sprint("theirs ", i)
 	}
 	theirRules(to, edge, names...)
-	before, err := s.FirewallRules(ctx, edge)
+	before, err := s.Firewall.Rules(ctx, edge)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(before).To(HaveLen(300), "the list has no pages")
 
-	task, err := s.CreateFirewallRule(ctx, edge, vcd.FirewallRuleSpec{
+	task, err := s.Firewall.CreateRule(ctx, edge, vcd.FirewallRuleSpec{
 		Name: "ours", Destination: netip.MustParseAddr("203.0.113.20"), Protocol: "UDP", Ports: []int{53}, Action: "DROP", Before: before[0].ID,
 	})
 	done(t, s, task, err)
-	with, err := s.FirewallRules(ctx, edge)
+	with, err := s.Firewall.Rules(ctx, edge)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(with[0].Name).To(Equal("ours"))
 	g.Expect(with[1:]).To(Equal(before))
-	task, err = s.DeleteFirewallRule(ctx, edge, with[0].ID)
+	task, err = s.Firewall.DeleteRule(ctx, edge, with[0].ID)
 	done(t, s, task, err)
 
-	g.Expect(s.FirewallRules(ctx, edge)).To(Equal(before))
+	g.Expect(s.Firewall.Rules(ctx, edge)).To(Equal(before))
 	for _, doc := range to.sim.State().Documents {
 		if strings.HasSuffix(doc.Path, "firewall/rules") {
 			g.Expect(strings.Count(string(doc.Body), `"version":7`)).To(Equal(300), "nobody has written them")
@@ -137,11 +137,11 @@ func TestFirewallRulesWhereTheyCannotBe(t *testing.T) {
 				to.sim.Faults().Add(tt.fault)
 			}
 
-			_, err := s.FirewallRules(ctx, edge)
+			_, err := s.Firewall.Rules(ctx, edge)
 			g.Expect(err).To(MatchError(tt.err))
-			_, err = s.CreateFirewallRule(ctx, edge, rule)
+			_, err = s.Firewall.CreateRule(ctx, edge, rule)
 			g.Expect(err).To(MatchError(tt.err))
-			_, err = s.DeleteFirewallRule(ctx, edge, "00000000-0000-4000-8000-000000000000")
+			_, err = s.Firewall.DeleteRule(ctx, edge, "00000000-0000-4000-8000-000000000000")
 			g.Expect(err).To(Or(MatchError(tt.err), MatchError(vcd.ErrForbidden)))
 		})
 	}

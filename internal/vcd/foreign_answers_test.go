@@ -30,9 +30,9 @@ func TestWhatDoesNotComeFromTheQueryServiceIsNoListOfNothing(t *testing.T) {
 			f.on(opQueryVM, tt.answer)
 			s := session(t, f)
 
-			_, err := s.QueryVM(t.Context(), testVM)
+			_, err := s.Inventory.QueryVM(t.Context(), testVM)
 			g.Expect(err).To(MatchError(ErrUnavailable))
-			_, err = s.VMs(t.Context(), VDC{Ref: Ref{ID: testVDC}}, "c1", 0)
+			_, err = s.Inventory.VMs(t.Context(), VDC{Ref: Ref{ID: testVDC}}, "c1", 0)
 			g.Expect(err).To(MatchError(ErrUnavailable))
 		})
 	}
@@ -44,7 +44,7 @@ func TestWhatIsNoVMIsNone(t *testing.T) {
 	f.on(opVM, func(w http.ResponseWriter, _ *http.Request) { answer(w, `<html><body/></html>`) })
 	s := session(t, f)
 
-	_, err := s.VM(t.Context(), testVM)
+	_, err := s.VMs.VM(t.Context(), testVM)
 
 	g.Expect(err).To(MatchError(ErrUnavailable))
 }

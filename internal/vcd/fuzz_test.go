@@ -75,11 +75,11 @@ func FuzzVM(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, document []byte) {
 		var vm types.Vm
 		if xml.Unmarshal(document, &vm) == nil {
-			vmFrom(&vm, nil)
+			vmFrom(&vm)
 		}
 		var vApp types.VApp
 		if xml.Unmarshal(document, &vApp) == nil {
-			(*Session)(nil).vAppFrom(&vApp)
+			vAppFrom(&vApp)
 		}
 	})
 }

@@ -91,11 +91,14 @@ type wireUplinkSubnet struct {
 	} `json:"ipRanges"`
 }
 
+// Gateways are the edge gateways.
+type Gateways struct{ *client }
+
 // Gateway reads an edge gateway by its URN. It takes the right "Organization vDC Gateway: View"; that an uplink uses IP Spaces is told since
 // VCD 10.4.1.
-func (s *Session) Gateway(ctx context.Context, id string) (Gateway, error) {
+func (g *Gateways) Gateway(ctx context.Context, id string) (Gateway, error) {
 	var doc wireGateway
-	if err := s.getJSON(ctx, gatewaysPath+url.PathEscape(id), "", &doc); err != nil {
+	if err := g.getJSON(ctx, gatewaysPath+url.PathEscape(id), "", &doc); err != nil {
 		return Gateway{}, fmt.Errorf("reading edge gateway %s: %w", id, err)
 	}
 	return doc.gateway(), nil
@@ -156,9 +159,9 @@ type wireUsed struct {
 
 // UsedAddresses lists the addresses to outside that are used on a gateway, one line for each use. It takes the right to view
 // gateways.
-func (s *Session) UsedAddresses(ctx context.Context, gateway string) ([]UsedAddress, error) {
+func (g *Gateways) UsedAddresses(ctx context.Context, gateway string) ([]UsedAddress, error) {
 	l := listing{path: gatewaysPath + url.PathEscape(gateway) + "/usedIpAddresses", what: "used addresses"}
-	lines, err := listAll(ctx, s, l, func(w wireUsed) string { return w.Network.ref().ID + " " + w.Address + " " + w.Category })
+	lines, err := listAll(ctx, g.client, l, func(w wireUsed) string { return w.Network.ref().ID + " " + w.Address + " " + w.Category })
 	if err != nil {
 		return nil, fmt.Errorf("listing used addresses of edge gateway %s: %w", gateway, err)
 	}
@@ -180,12 +183,12 @@ type wireAssignment struct {
 }
 
 // EngineGroups lists the service engine groups assigned to a gateway. It takes the right to view load balancers of gateways.
-func (s *Session) EngineGroups(ctx context.Context, gateway string) ([]EngineGroup, error) {
+func (b *Balancers) EngineGroups(ctx context.Context, gateway string) ([]EngineGroup, error) {
 	l := listing{
 		path: "/cloudapi/1.0.0/loadBalancer/serviceEngineGroups/assignments", what: "service engine groups",
 		terms: []term{{"gatewayRef.id", gateway}},
 	}
-	lines, err := listAll(ctx, s, l, func(w wireAssignment) string { return w.ID })
+	lines, err := listAll(ctx, b.client, l, func(w wireAssignment) string { return w.ID })
 	if err != nil {
 		return nil, fmt.Errorf("listing service engine groups of edge gateway %s: %w", gateway, err)
 	}
@@ -207,15 +210,15 @@ type BalancerSettings struct {
 	Transparent bool
 }
 
-// BalancerSettings reads how the load balancer of a gateway is set up, which is the provider's to change. It takes the right
+// Settings reads how the load balancer of a gateway is set up, which is the provider's to change. It takes the right
 // "Organization vDC Gateway: View Load Balancer" (VCD 10.2; the feature set is told since 10.4).
-func (s *Session) BalancerSettings(ctx context.Context, gateway string) (BalancerSettings, error) {
+func (b *Balancers) Settings(ctx context.Context, gateway string) (BalancerSettings, error) {
 	var doc struct {
 		Enabled     bool   `json:"enabled"`
 		FeatureSet  string `json:"supportedFeatureSet"`
 		Transparent *bool  `json:"transparentModeEnabled"`
 	}
-	if err := s.getJSON(ctx, gatewaysPath+url.PathEscape(gateway)+"/loadBalancer", "", &doc); err != nil {
+	if err := b.getJSON(ctx, gatewaysPath+url.PathEscape(gateway)+"/loadBalancer", "", &doc); err != nil {
 		return BalancerSettings{}, fmt.Errorf("reading the load balancer of edge gateway %s: %w", gateway, err)
 	}
 	return BalancerSettings{

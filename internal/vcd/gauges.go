@@ -121,12 +121,8 @@ func (s *Session) measure(state *siteState) {
 		state.refused++
 	}
 	s.mu.Unlock()
-	state.tasks += s.tasks.running()
-	s.inventoryMu.Lock()
-	defer s.inventoryMu.Unlock()
-	for _, inv := range s.inventories {
-		if age, ok := inv.age(now); ok {
-			state.inventoried, state.inventoryAge = true, max(state.inventoryAge, age)
-		}
+	state.tasks += s.Tasks.running()
+	if age, ok := s.Inventory.age(now); ok {
+		state.inventoried, state.inventoryAge = true, max(state.inventoryAge, age)
 	}
 }

@@ -35,7 +35,7 @@ func TestAHangingSiteHoldsUpFewWorkers(t *testing.T) {
 
 	for range 20 {
 		go func() {
-			_, err := s.VM(t.Context(), testVM)
+			_, err := s.VMs.VM(t.Context(), testVM)
 			results <- err
 		}()
 	}
@@ -47,7 +47,7 @@ func TestAHangingSiteHoldsUpFewWorkers(t *testing.T) {
 		g.Eventually(results).Should(Receive(MatchError(ErrUnavailable)))
 	}
 	for range 10 {
-		_, err := s.VM(t.Context(), testVM)
+		_, err := s.VMs.VM(t.Context(), testVM)
 		g.Expect(err).To(MatchError(ErrUnavailable), "at once")
 	}
 	g.Expect(f.count(opVM)).To(Equal(3))
@@ -56,7 +56,7 @@ func TestAHangingSiteHoldsUpFewWorkers(t *testing.T) {
 		g.Eventually(results).Should(Receive())
 	}
 	f.on(opVM, answerVM)
-	g.Expect(s.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"), "it answers again")
+	g.Expect(s.VMs.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"), "it answers again")
 }
 
 func TestOneSiteThatHangsLeavesOthersAlone(t *testing.T) {
@@ -74,7 +74,7 @@ func TestOneSiteThatHangsLeavesOthersAlone(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = bad.VM(ctx, testVM)
+		_, _ = bad.VMs.VM(ctx, testVM)
 	}()
 	g.Eventually(func() int { return hanging.count(opVM) }).Should(Equal(1))
 	clock.Advance(silence)
@@ -83,7 +83,7 @@ func TestOneSiteThatHangsLeavesOthersAlone(t *testing.T) {
 	g.Expect(err).To(MatchError(ErrUnavailable), "nobody begins what has to wait")
 	_, err = pool.Session(t.Context(), healthy.config())
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(good.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"))
+	g.Expect(good.VMs.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"))
 
 	cancel()
 	g.Eventually(ended).Should(BeClosed())
@@ -98,12 +98,12 @@ func TestOneSlowCallTurnsNobodyAway(t *testing.T) {
 	f.on("GET /api/vApp/vapp-{id}", func(w http.ResponseWriter, _ *http.Request) { answer(w, `<VApp id="%s" name="a"/>`, testVApp) })
 	s := session(t, f, func(o *PoolOptions) { o.Clock = clock })
 	hang(t, f, opVM)
-	go func() { _, _ = s.VM(t.Context(), testVM) }()
+	go func() { _, _ = s.VMs.VM(t.Context(), testVM) }()
 	g.Eventually(func() int { return f.count(opVM) }).Should(Equal(1))
 
 	for range 10 {
 		clock.Advance(patience + time.Second)
-		_, err := s.VApp(t.Context(), testVApp)
+		_, err := s.VApps.VApp(t.Context(), testVApp)
 		g.Expect(err).NotTo(HaveOccurred())
 	}
 }
@@ -115,12 +115,12 @@ func TestOneCallFindsOutWhetherAnOutageIsOver(t *testing.T) {
 	f.on(opVM, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	s := session(t, f, func(o *PoolOptions) { o.Clock = clock })
 	for range 2 {
-		_, err := s.VM(t.Context(), testVM)
+		_, err := s.VMs.VM(t.Context(), testVM)
 		g.Expect(err).To(MatchError(ErrUnavailable))
 	}
 	tried := f.count(opVM) // net/http tries again by itself when a connection was used before
 	for range 10 {
-		_, err := s.VM(t.Context(), testVM)
+		_, err := s.VMs.VM(t.Context(), testVM)
 		g.Expect(err).To(MatchError(ErrUnavailable))
 	}
 	g.Expect(f.count(opVM)).To(Equal(tried), "the second failure in a row makes it an outage")
@@ -128,19 +128,19 @@ func TestOneCallFindsOutWhetherAnOutageIsOver(t *testing.T) {
 	clock.Advance(maxHold + maxHold/2)
 	probed := make(chan error)
 	go func() {
-		_, err := s.VM(t.Context(), testVM)
+		_, err := s.VMs.VM(t.Context(), testVM)
 		probed <- err
 	}()
 	g.Eventually(func() int { return f.count(opVM) }).Should(Equal(tried + 1))
 
-	_, err := s.VM(t.Context(), testVM)
+	_, err := s.VMs.VM(t.Context(), testVM)
 	g.Expect(err).To(MatchError(ErrUnavailable))
 	g.Expect(f.count(opVM)).To(Equal(tried+1), "only one call tries")
 	release()
 	g.Eventually(probed).Should(Receive())
 	f.on(opVM, answerVM)
 
-	g.Expect(s.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"))
+	g.Expect(s.VMs.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"))
 }
 
 func TestALoginThatHangsIsGivenUp(t *testing.T) {
@@ -188,7 +188,7 @@ func TestWhoWaitsForALookupOfSomebodyElseIsPatientForAWhileOnly(t *testing.T) {
 	results := make(chan error, 2)
 	for range 2 {
 		go func() {
-			_, err := s.FindVDC(t.Context(), "acme-vdc")
+			_, err := s.VDCs.FindVDC(t.Context(), "acme-vdc")
 			results <- err
 		}()
 	}

@@ -10,17 +10,17 @@ import (
 
 // History returns what VCD's log of tasks says of objects, given by URN: tasks of anybody, as far as the user may see them and
 // VCD has not dropped them yet. Why a task failed is not among it.
-func (s *Session) History(ctx context.Context, ids ...string) ([]Task, error) {
+func (ts *Tasks) History(ctx context.Context, ids ...string) ([]Task, error) {
 	terms := make([]term, len(ids))
 	for i, id := range ids {
 		kind := kindVM
 		if strings.HasPrefix(id, "urn:vcloud:"+kindVApp+":") {
 			kind = kindVApp
 		}
-		terms[i] = term{"object", s.href(kind, id)}
+		terms[i] = term{"object", ts.href(kind, id)}
 	}
 	var found types.QueryResultRecordsType
-	if err := s.queryPage(ctx, "task", anyOf(terms...), 1, "", &found); err != nil {
+	if err := ts.queryPage(ctx, "task", anyOf(terms...), 1, "", &found); err != nil {
 		return nil, err
 	}
 	var tasks []Task
@@ -40,7 +40,7 @@ func (t Task) Deletes() bool { return strings.Contains(t.Operation, "Delete") }
 func (t Task) ShutsDown() bool { return strings.Contains(t.Operation, "Shutdown") }
 
 // CancelTask asks VCD to cancel a task. The task ends some time later, or not: VCD cannot cancel everything.
-func (s *Session) CancelTask(ctx context.Context, id string) error {
-	_, err := s.do(ctx, call{method: http.MethodPost, path: pathOf(kindTask, id) + "/action/cancel"})
+func (ts *Tasks) CancelTask(ctx context.Context, id string) error {
+	_, err := ts.do(ctx, call{method: http.MethodPost, path: pathOf(kindTask, id) + "/action/cancel"})
 	return err
 }

@@ -83,9 +83,9 @@ func urnOf(kind, ref string) string {
 func pathOf(kind, urn string) string { return pathByKind[kind] + uuidOf(urn) }
 
 // href returns the address of an object as VCD writes it in references and filters.
-func (s *Session) href(kind, urn string) string { return s.site.base + pathOf(kind, urn) }
+func (c *client) href(kind, urn string) string { return c.site.base + pathOf(kind, urn) }
 
 // policyHRef returns the address of a compute policy, which only exists in the JSON API.
-func (s *Session) policyHRef(urn string) string {
-	return s.site.base + "/cloudapi/2.0.0/vdcComputePolicies/" + urn
+func (c *client) policyHRef(urn string) string {
+	return c.site.base + "/cloudapi/2.0.0/vdcComputePolicies/" + urn
 }

@@ -13,6 +13,14 @@ import (
 // forgetVApp is how long a vApp stays in the inventory after it was last asked for.
 const forgetVApp = 30 * time.Minute
 
+// Inventory lists VMs by queries that serve all who ask.
+type Inventory struct {
+	*client
+
+	mu   sync.Mutex
+	vdcs map[string]*inventory // by URN of the VDC
+}
+
 // An inventory is what is known of the VMs of one VDC, as far as their vApps were asked for. One query feeds all.
 type inventory struct {
 	turn chan struct{} // held by the one who asks VCD
@@ -35,12 +43,12 @@ type snapshot struct {
 
 // VMs returns the VMs of a vApp, sorted by name, from the inventory of the VDC. The inventory is asked for anew when it is
 // older than maxAge or was invalidated since: by one query for all vApps of the VDC that somebody asks for.
-func (s *Session) VMs(ctx context.Context, vdc VDC, vApp string, maxAge time.Duration) ([]VMRecord, error) {
+func (i *Inventory) VMs(ctx context.Context, vdc VDC, vApp string, maxAge time.Duration) ([]VMRecord, error) {
 	if err := checkName("vApp", vApp, "VDC "+vdc.Name); err != nil {
 		return nil, err
 	}
-	inv := s.inventory(vdc)
-	since := s.opts.Clock.Now()
+	inv := i.of(vdc)
+	since := i.opts.Clock.Now()
 	inv.note(vApp, since)
 	if shot, ok := inv.usable(vApp, since, maxAge); ok {
 		return slices.Clone(shot.rows[vApp]), shot.err
@@ -48,7 +56,7 @@ func (s *Session) VMs(ctx context.Context, vdc VDC, vApp string, maxAge time.Dur
 	select {
 	case inv.turn <- struct{}{}:
 		defer func() { <-inv.turn }()
-	case <-s.opts.Clock.After(patience):
+	case <-i.opts.Clock.After(patience):
 		return nil, errSlow
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -56,25 +64,25 @@ func (s *Session) VMs(ctx context.Context, vdc VDC, vApp string, maxAge time.Dur
 	if shot, ok := inv.usable(vApp, since, maxAge); ok {
 		return slices.Clone(shot.rows[vApp]), shot.err
 	}
-	shot := s.takeSnapshot(ctx, vdc, inv)
+	shot := i.takeSnapshot(ctx, vdc, inv)
 	return slices.Clone(shot.rows[vApp]), shot.err
 }
 
-// Invalidate makes the next [Session.VMs] of the VDC ask VCD: call it after a write and at the end of a task.
-func (s *Session) Invalidate(vdc VDC) {
-	inv := s.inventory(vdc)
+// Invalidate makes the next [Inventory.VMs] of the VDC ask VCD: call it after a write and at the end of a task.
+func (i *Inventory) Invalidate(vdc VDC) {
+	inv := i.of(vdc)
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
 	inv.generation++
 }
 
-func (s *Session) inventory(vdc VDC) *inventory {
-	s.inventoryMu.Lock()
-	defer s.inventoryMu.Unlock()
-	inv, ok := s.inventories[vdc.ID]
+func (i *Inventory) of(vdc VDC) *inventory {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	inv, ok := i.vdcs[vdc.ID]
 	if !ok {
 		inv = &inventory{turn: make(chan struct{}, 1), asked: map[string]time.Time{}}
-		s.inventories[vdc.ID] = inv
+		i.vdcs[vdc.ID] = inv
 	}
 	return inv
 }
@@ -113,6 +121,18 @@ func (inv *inventory) age(now time.Time) (time.Duration, bool) {
 	return 0, false
 }
 
+// age returns how old the oldest of the inventories is that are still asked for.
+func (i *Inventory) age(now time.Time) (oldest time.Duration, ok bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, inv := range i.vdcs {
+		if age, known := inv.age(now); known {
+			oldest, ok = max(oldest, age), true
+		}
+	}
+	return oldest, ok
+}
+
 // begin returns an empty snapshot and the vApps to ask for; those that nobody asked for in a long time are forgotten.
 func (inv *inventory) begin(now time.Time) (snapshot, []string) {
 	inv.mu.Lock()
@@ -126,13 +146,13 @@ func (inv *inventory) begin(now time.Time) (snapshot, []string) {
 	return shot, names
 }
 
-func (s *Session) takeSnapshot(ctx context.Context, vdc VDC, inv *inventory) snapshot {
-	shot, names := inv.begin(s.opts.Clock.Now())
-	shot.err = s.fillSnapshot(forEverybody(ctx), vdc, names, shot.rows)
+func (i *Inventory) takeSnapshot(ctx context.Context, vdc VDC, inv *inventory) snapshot {
+	shot, names := inv.begin(i.opts.Clock.Now())
+	shot.err = i.fillSnapshot(forEverybody(ctx), vdc, names, shot.rows)
 	if ctx.Err() != nil {
 		return shot // it says something of the caller only: others ask again
 	}
-	s.site.metrics.inventoryQueried(shot.err)
+	i.site.metrics.inventoryQueried(shot.err)
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
 	inv.shot = shot
@@ -142,10 +162,10 @@ func (s *Session) takeSnapshot(ctx context.Context, vdc VDC, inv *inventory) sna
 	return shot
 }
 
-func (s *Session) fillSnapshot(ctx context.Context, vdc VDC, names []string, rows map[string][]VMRecord) error {
-	in := allOf(term{"vdc", s.href(kindVDC, vdc.ID)}, term{"isVAppTemplate", "false"})
+func (i *Inventory) fillSnapshot(ctx context.Context, vdc VDC, names []string, rows map[string][]VMRecord) error {
+	in := allOf(term{"vdc", i.href(kindVDC, vdc.ID)}, term{"isVAppTemplate", "false"})
 	for _, chunk := range anyOfChunks("containerName", names, maxFilter) {
-		records, err := s.queryVMs(ctx, in+";"+anyOf(chunk...))
+		records, err := i.queryVMs(ctx, in+";"+anyOf(chunk...))
 		if err != nil {
 			clear(rows)
 			return err
@@ -162,10 +182,10 @@ func (s *Session) fillSnapshot(ctx context.Context, vdc VDC, names []string, row
 	return nil
 }
 
-// QueryVM looks for a VM by its URN in the whole organisation. Together with a failed [Session.VM] it is part of the proof
+// QueryVM looks for a VM by its URN in the whole organisation. Together with a failed [VMs.VM] it is part of the proof
 // that a VM is gone; it fails with [ErrNotFound] if no row has that id.
-func (s *Session) QueryVM(ctx context.Context, id string) (VMRecord, error) {
-	records, err := s.queryVMs(ctx, allOf(term{"id", id}, term{"isVAppTemplate", "false"}))
+func (i *Inventory) QueryVM(ctx context.Context, id string) (VMRecord, error) {
+	records, err := i.queryVMs(ctx, allOf(term{"id", id}, term{"isVAppTemplate", "false"}))
 	if err != nil {
 		return VMRecord{}, err
 	}
@@ -174,7 +194,7 @@ func (s *Session) QueryVM(ctx context.Context, id string) (VMRecord, error) {
 			return row, nil
 		}
 	}
-	return VMRecord{}, &LookupError{Kind: "VM", Name: id, In: "organization " + s.config.Org, Err: ErrNotFound}
+	return VMRecord{}, &LookupError{Kind: "VM", Name: id, In: "organization " + i.config.Org, Err: ErrNotFound}
 }
 
 func vmRecord(r *types.QueryResultVMRecordType) VMRecord {

@@ -77,7 +77,7 @@ func TestInventoryRows(t *testing.T) {
 	f := newVMServer(t, "vm-2", "vm-1")
 	s := session(t, f.fakeVCD)
 
-	got, err := s.VMs(t.Context(), inVDC(), "a", 0)
+	got, err := s.Inventory.VMs(t.Context(), inVDC(), "a", 0)
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(got).To(HaveLen(2))
@@ -97,7 +97,7 @@ func TestInventoryIsSharedUntilItIsTooOld(t *testing.T) {
 	f := newVMServer(t, names(3)...)
 	s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
 	ask := func(maxAge time.Duration) {
-		got, err := s.VMs(t.Context(), inVDC(), "a", maxAge)
+		got, err := s.Inventory.VMs(t.Context(), inVDC(), "a", maxAge)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(got).To(HaveLen(3))
 	}
@@ -114,7 +114,7 @@ func TestInventoryIsSharedUntilItIsTooOld(t *testing.T) {
 	clock.Advance(2 * time.Second)
 	ask(time.Minute)
 	g.Expect(f.count(opQueryVM)).To(Equal(2))
-	s.Invalidate(inVDC())
+	s.Inventory.Invalidate(inVDC())
 	ask(time.Minute)
 	g.Expect(f.count(opQueryVM)).To(Equal(3))
 }
@@ -125,14 +125,14 @@ func TestInventoryGrowsByTheVAppsThatAreAskedFor(t *testing.T) {
 	f := newVMServer(t, names(1)...)
 	s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
 	for _, vApp := range []string{"a", "b", "a", "b"} {
-		_, err := s.VMs(t.Context(), inVDC(), vApp, time.Minute)
+		_, err := s.Inventory.VMs(t.Context(), inVDC(), vApp, time.Minute)
 		g.Expect(err).NotTo(HaveOccurred())
 	}
 	g.Expect(f.count(opQueryVM)).To(Equal(2))
 	g.Expect(f.filters[1]).To(HaveSuffix("(containerName==a,containerName==b)"))
 
 	clock.Advance(time.Hour)
-	_, err := s.VMs(t.Context(), inVDC(), "b", time.Minute)
+	_, err := s.Inventory.VMs(t.Context(), inVDC(), "b", time.Minute)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(f.filters[2]).To(HaveSuffix("(containerName==b)"), "a was forgotten")
 }
@@ -141,12 +141,12 @@ func TestCallersCannotSpoilTheInventory(t *testing.T) {
 	g := NewWithT(t)
 	f := newVMServer(t, names(2)...)
 	s := session(t, f.fakeVCD)
-	got, err := s.VMs(t.Context(), inVDC(), "a", time.Minute)
+	got, err := s.Inventory.VMs(t.Context(), inVDC(), "a", time.Minute)
 	g.Expect(err).NotTo(HaveOccurred())
 	want := slices.Clone(got)
 	got[0].Name = "spoilt"
 
-	g.Expect(s.VMs(t.Context(), inVDC(), "a", time.Minute)).To(Equal(want))
+	g.Expect(s.Inventory.VMs(t.Context(), inVDC(), "a", time.Minute)).To(Equal(want))
 }
 
 func TestPaging(t *testing.T) {
@@ -169,7 +169,7 @@ func TestPaging(t *testing.T) {
 			f.shift = tt.shifts
 			s := session(t, f.fakeVCD)
 
-			got, err := s.VMs(t.Context(), inVDC(), "a", 0)
+			got, err := s.Inventory.VMs(t.Context(), inVDC(), "a", 0)
 
 			g.Expect(f.count(opQueryVM)).To(Equal(tt.calls))
 			if tt.kind != nil {
@@ -187,11 +187,11 @@ func TestAFailureIsNotKept(t *testing.T) {
 	f := newVMServer(t, names(1)...)
 	f.on(opQueryVM, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
 	s := session(t, f.fakeVCD)
-	_, err := s.VMs(t.Context(), inVDC(), "a", time.Hour)
+	_, err := s.Inventory.VMs(t.Context(), inVDC(), "a", time.Hour)
 	g.Expect(err).To(MatchError(ErrUnavailable))
 	f.on(opQueryVM, f.answer)
 
-	got, err := s.VMs(t.Context(), inVDC(), "a", time.Hour)
+	got, err := s.Inventory.VMs(t.Context(), inVDC(), "a", time.Hour)
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(got).To(HaveLen(1))
@@ -202,7 +202,7 @@ func TestNamesThatWouldChangeTheFilterAreRefused(t *testing.T) {
 	f := newVMServer(t)
 	s := session(t, f.fakeVCD)
 
-	_, err := s.VMs(t.Context(), inVDC(), "a,containerName==*", 0)
+	_, err := s.Inventory.VMs(t.Context(), inVDC(), "a,containerName==*", 0)
 
 	g.Expect(err).To(MatchError(ErrInvalid))
 	g.Expect(f.count(opQueryVM)).To(BeZero())

@@ -61,9 +61,9 @@ func (w *wireIPSet) set() IPSet {
 
 // IPSets lists the IP sets of a gateway or VDC group, without their addresses, whoever they belong to. It takes the right
 // "Organization vDC Gateway: View" (VCD 10.3 for its types).
-func (s *Session) IPSets(ctx context.Context, owner string) ([]IPSet, error) {
+func (f *Firewall) IPSets(ctx context.Context, owner string) ([]IPSet, error) {
 	l := listing{path: groupsPath + "/summaries", what: "IP sets", sort: "name", terms: []term{{"_context", owner}, {"typeValue", typeIPSet}}}
-	lines, err := listAll(ctx, s, l, func(w wireIPSet) string { return w.ID })
+	lines, err := listAll(ctx, f.client, l, func(w wireIPSet) string { return w.ID })
 	if err != nil {
 		return nil, fmt.Errorf("listing IP sets of %s: %w", owner, err)
 	}
@@ -77,9 +77,9 @@ func (s *Session) IPSets(ctx context.Context, owner string) ([]IPSet, error) {
 }
 
 // IPSet reads an IP set by its URN.
-func (s *Session) IPSet(ctx context.Context, id string) (IPSet, error) {
+func (f *Firewall) IPSet(ctx context.Context, id string) (IPSet, error) {
 	var doc wireIPSet
-	if err := s.getJSON(ctx, groupPath(id), "", &doc); err != nil {
+	if err := f.getJSON(ctx, groupPath(id), "", &doc); err != nil {
 		return IPSet{}, fmt.Errorf("reading IP set %s: %w", id, err)
 	}
 	return doc.set(), nil
@@ -89,8 +89,8 @@ func groupPath(id string) string { return groupsPath + "/" + url.PathEscape(id) 
 
 // CreateIPSet starts creating an IP set; the task's owner is the new one. It takes the right
 // "Organization vDC Gateway: Configure Firewall", as do all changes.
-func (s *Session) CreateIPSet(ctx context.Context, spec IPSetSpec) (Task, error) {
-	task, err := s.startJSON(ctx, http.MethodPost, groupsPath, map[string]any{
+func (f *Firewall) CreateIPSet(ctx context.Context, spec IPSetSpec) (Task, error) {
+	task, err := f.startJSON(ctx, http.MethodPost, groupsPath, map[string]any{
 		"name": spec.Name, "description": spec.Description, "type": typeIPSet, "typeValue": typeIPSet, "ownerRef": refTo(spec.Owner),
 		"ipAddresses": addressTexts(spec.Addresses),
 	})
@@ -110,8 +110,8 @@ func addressTexts(addresses []netip.Addr) []string {
 
 // UpdateIPSet reads an IP set, changes it and starts writing it back; what the change does not name stays as VCD wrote it. If it
 // is so already, in whatever order, nothing is written, and the task has succeeded.
-func (s *Session) UpdateIPSet(ctx context.Context, id string, change IPSetChange) (Task, error) {
-	task, err := s.change(ctx, groupPath(id), change.apply)
+func (f *Firewall) UpdateIPSet(ctx context.Context, id string, change IPSetChange) (Task, error) {
+	task, err := f.change(ctx, groupPath(id), change.apply)
 	if err != nil {
 		return Task{}, fmt.Errorf("changing IP set %s: %w", id, err)
 	}
@@ -134,8 +134,8 @@ func (c IPSetChange) apply(o object) (bool, error) {
 }
 
 // DeleteIPSet starts deleting an IP set, which no pool or rule may use.
-func (s *Session) DeleteIPSet(ctx context.Context, id string) (Task, error) {
-	task, err := s.startJSON(ctx, http.MethodDelete, groupPath(id), nil)
+func (f *Firewall) DeleteIPSet(ctx context.Context, id string) (Task, error) {
+	task, err := f.startJSON(ctx, http.MethodDelete, groupPath(id), nil)
 	if err != nil {
 		return Task{}, fmt.Errorf("deleting IP set %s: %w", id, err)
 	}

@@ -53,22 +53,26 @@ type wireSuggestion struct {
 	Unused []string `json:"unusedValues"`
 }
 
+// IPSpaces are the IP Spaces and the addresses allocated from them.
+type IPSpaces struct{ *client }
+
 // Suggestions lists the IP Spaces that a gateway can have addresses from. A gateway that does not use IP Spaces answers with
 // [ErrForbidden], as does a missing right "Organization vDC Gateway: View" (VCD 10.4.1).
-func (s *Session) Suggestions(ctx context.Context, gateway string) ([]Suggestion, error) {
+func (i *IPSpaces) Suggestions(ctx context.Context, gateway string) ([]Suggestion, error) {
 	l := listing{path: spacesPath + "/floatingIpSuggestions", what: "IP Spaces", sort: "ipSpaceRef.name", terms: []term{{"gatewayId", gateway}}}
-	lines, err := listAll(ctx, s, l, func(w wireSuggestion) string { return w.Space.ref().ID })
+	lines, err := listAll(ctx, i.client, l, func(w wireSuggestion) string { return w.Space.ref().ID })
 	if err != nil {
 		return nil, fmt.Errorf("listing IP Spaces of edge gateway %s: %w", gateway, err)
 	}
-	suggestions := make([]Suggestion, len(lines))
-	for i, line := range lines {
-		suggestions[i].Space = line.Space.ref()
+	suggestions := make([]Suggestion, 0, len(lines))
+	for _, line := range lines {
+		suggestion := Suggestion{Space: line.Space.ref()}
 		for _, text := range line.Unused {
 			if addr := parseAddr(text); addr.IsValid() {
-				suggestions[i].Unused = append(suggestions[i].Unused, addr)
+				suggestion.Unused = append(suggestion.Unused, addr)
 			}
 		}
+		suggestions = append(suggestions, suggestion)
 	}
 	return suggestions, nil
 }
@@ -95,10 +99,10 @@ func (w *wireSpace) space() IPSpace {
 	return space
 }
 
-// IPSpace reads an IP Space by its URN.
-func (s *Session) IPSpace(ctx context.Context, id string) (IPSpace, error) {
+// Space reads an IP Space by its URN.
+func (i *IPSpaces) Space(ctx context.Context, id string) (IPSpace, error) {
 	var doc wireSpace
-	if err := s.getJSON(ctx, spacePath(id), "", &doc); err != nil {
+	if err := i.getJSON(ctx, spacePath(id), "", &doc); err != nil {
 		return IPSpace{}, fmt.Errorf("reading IP Space %s: %w", id, err)
 	}
 	return doc.space(), nil
@@ -115,9 +119,9 @@ type wireAllocation struct {
 }
 
 // FloatingIPs lists the addresses of an IP Space that are allocated to the organisation, whoever asked for them.
-func (s *Session) FloatingIPs(ctx context.Context, space string) ([]FloatingIP, error) {
+func (i *IPSpaces) FloatingIPs(ctx context.Context, space string) ([]FloatingIP, error) {
 	l := listing{path: spacePath(space) + "/allocations", what: "floating IPs", sort: "value", terms: []term{{"type", floatingIP}}}
-	lines, err := listAll(ctx, s, l, func(w wireAllocation) string { return w.ID })
+	lines, err := listAll(ctx, i.client, l, func(w wireAllocation) string { return w.ID })
 	if err != nil {
 		return nil, fmt.Errorf("listing addresses allocated from IP Space %s: %w", space, err)
 	}
@@ -130,12 +134,12 @@ func (s *Session) FloatingIPs(ctx context.Context, space string) ([]FloatingIP, 
 	return allocated, nil
 }
 
-// AllocateFloatingIP starts allocating a certain address of an IP Space to the organisation (VCD 10.4.2). Allocations take no
+// Allocate starts allocating a certain address of an IP Space to the organisation (VCD 10.4.2). Allocations take no
 // description: whoever asks notes the address first, so that nobody has to guess whose it is. It takes the right "IP Spaces:
 // Allocate". The task's result tells the id; [AllocatedID] reads it.
-func (s *Session) AllocateFloatingIP(ctx context.Context, space string, address netip.Addr) (Task, error) {
+func (i *IPSpaces) Allocate(ctx context.Context, space string, address netip.Addr) (Task, error) {
 	body := map[string]any{"type": floatingIP, "value": address.String()}
-	task, err := s.startJSON(ctx, http.MethodPost, spacePath(space)+"/allocate", body)
+	task, err := i.startJSON(ctx, http.MethodPost, spacePath(space)+"/allocate", body)
 	if err != nil {
 		return Task{}, fmt.Errorf("allocating %s: %w", address, err)
 	}
@@ -157,9 +161,9 @@ func AllocatedID(task Task, address netip.Addr) string {
 }
 
 // FloatingIP reads an allocated address.
-func (s *Session) FloatingIP(ctx context.Context, space, id string) (FloatingIP, error) {
+func (i *IPSpaces) FloatingIP(ctx context.Context, space, id string) (FloatingIP, error) {
 	var doc wireAllocation
-	if err := s.getJSON(ctx, allocationPath(space, id), "", &doc); err != nil {
+	if err := i.getJSON(ctx, allocationPath(space, id), "", &doc); err != nil {
 		return FloatingIP{}, fmt.Errorf("reading an address of IP Space %s: %w", space, err)
 	}
 	return doc.allocation(), nil
@@ -169,10 +173,10 @@ func (w wireAllocation) allocation() FloatingIP {
 	return FloatingIP{ID: w.ID, Address: parseAddr(w.Value), Usage: w.Usage, Description: w.Description}
 }
 
-// MarkFloatingIP reads an allocated address, lets mark say what it is used for and by whom, and starts writing that back. Of one
+// Mark reads an allocated address, lets mark say what it is used for and by whom, and starts writing that back. Of one
 // that VCD itself uses, only the description changes. It takes the right "IP Spaces: Allocate".
-func (s *Session) MarkFloatingIP(ctx context.Context, space, id string, mark func(now FloatingIP) (UsageState, string, error)) (Task, error) {
-	task, err := s.change(ctx, allocationPath(space, id), func(o object) (bool, error) {
+func (i *IPSpaces) Mark(ctx context.Context, space, id string, mark func(now FloatingIP) (UsageState, string, error)) (Task, error) {
+	task, err := i.change(ctx, allocationPath(space, id), func(o object) (bool, error) {
 		now := FloatingIP{
 			ID: o.textOf("id"), Address: parseAddr(o.textOf("value")), Usage: UsageState(o.textOf("usageState")), Description: o.textOf("description"),
 		}
@@ -196,9 +200,9 @@ func allocationPath(space, id string) string {
 	return spacePath(space) + "/allocations/" + url.PathEscape(id)
 }
 
-// ReleaseFloatingIP starts giving an allocated address back; it must be marked [Unused] before.
-func (s *Session) ReleaseFloatingIP(ctx context.Context, space, id string) (Task, error) {
-	task, err := s.startJSON(ctx, http.MethodDelete, allocationPath(space, id), nil)
+// Release starts giving an allocated address back; it must be marked [Unused] before.
+func (i *IPSpaces) Release(ctx context.Context, space, id string) (Task, error) {
+	task, err := i.startJSON(ctx, http.MethodDelete, allocationPath(space, id), nil)
 	if err != nil {
 		return Task{}, fmt.Errorf("releasing an address of IP Space %s: %w", space, err)
 	}

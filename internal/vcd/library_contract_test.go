@@ -18,19 +18,19 @@ func TestCertificates(t *testing.T) {
 	s := to.session(t)
 	chain, key := vcdsimtest.SelfSigned(t)
 
-	made, err := s.CreateCertificate(ctx, vcd.CertificateSpec{Alias: "web", Description: "d", Certificate: chain, PrivateKey: key})
+	made, err := s.Balancers.CreateCertificate(ctx, vcd.CertificateSpec{Alias: "web", Description: "d", Certificate: chain, PrivateKey: key})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(made.ID).To(HavePrefix("urn:vcloud:certificateLibraryItem:"))
-	g.Expect(s.Certificates(ctx)).To(ConsistOf(made))
-	_, err = s.CreateCertificate(ctx, vcd.CertificateSpec{Alias: "web", Certificate: chain, PrivateKey: key})
+	g.Expect(s.Balancers.Certificates(ctx)).To(ConsistOf(made))
+	_, err = s.Balancers.CreateCertificate(ctx, vcd.CertificateSpec{Alias: "web", Certificate: chain, PrivateKey: key})
 	g.Expect(err).To(MatchError(vcd.ErrConflict))
-	_, err = s.CreateCertificate(ctx, vcd.CertificateSpec{Alias: "bad", Certificate: []byte("x"), PrivateKey: key})
+	_, err = s.Balancers.CreateCertificate(ctx, vcd.CertificateSpec{Alias: "bad", Certificate: []byte("x"), PrivateKey: key})
 	g.Expect(err).To(MatchError(vcd.ErrInvalid))
 	g.Expect(fmt.Sprintf("%v %+v %#v", vcd.CertificateSpec{PrivateKey: key}, vcd.CertificateSpec{PrivateKey: key}, vcd.CertificateSpec{PrivateKey: key})).
 		NotTo(ContainSubstring("KEY"))
 
-	g.Expect(s.DeleteCertificate(ctx, made.ID)).To(Succeed())
-	g.Expect(s.Certificates(ctx)).To(BeEmpty())
+	g.Expect(s.Balancers.DeleteCertificate(ctx, made.ID)).To(Succeed())
+	g.Expect(s.Balancers.Certificates(ctx)).To(BeEmpty())
 }
 
 func TestEntitiesAreWrittenOnlyAsTheyWereRead(t *testing.T) {
@@ -47,20 +47,20 @@ func TestEntitiesAreWrittenOnlyAsTheyWereRead(t *testing.T) {
 		})
 	})
 
-	read, err := s.Entity(ctx, id)
+	read, err := s.Entities.Get(ctx, id)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect([]any{read.ID, read.Name, read.Type, read.State}).To(Equal([]any{id, "c", "urn:vcloud:type:vmware:capvcdCluster:1.1.0", "PRE_CREATED"}))
 	g.Expect(read.ETag).NotTo(BeEmpty())
 	g.Expect(string(read.Content)).To(MatchJSON(`{"kind":"CAPVCDCluster","foreign":"<&> ä"}`))
-	written, err := s.UpdateEntity(ctx, read, []byte(`{"kind":"CAPVCDCluster","foreign":"<&> ä","status":{}}`))
+	written, err := s.Entities.Update(ctx, read, []byte(`{"kind":"CAPVCDCluster","foreign":"<&> ä","status":{}}`))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(written.ETag).NotTo(Equal(read.ETag))
 	g.Expect(string(written.Content)).To(ContainSubstring("status"))
 
-	_, err = s.UpdateEntity(ctx, read, []byte(`{}`))
+	_, err = s.Entities.Update(ctx, read, []byte(`{}`))
 	g.Expect(err).To(MatchError(vcd.ErrChanged))
-	_, err = s.UpdateEntity(ctx, written, []byte(`{"kind":"CAPVCDCluster"}`))
+	_, err = s.Entities.Update(ctx, written, []byte(`{"kind":"CAPVCDCluster"}`))
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = s.Entity(ctx, "urn:vcloud:entity:vmware:capvcdCluster:99999999-2222-4333-8444-555555555555")
+	_, err = s.Entities.Get(ctx, "urn:vcloud:entity:vmware:capvcdCluster:99999999-2222-4333-8444-555555555555")
 	g.Expect(err).To(MatchError(vcd.ErrForbidden))
 }

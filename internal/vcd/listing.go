@@ -31,9 +31,9 @@ func (l listing) query(page int) string {
 
 // listAll reads all pages of a list. What comes and goes between two pages would be seen twice or never: such an answer is
 // thrown away, asked for once more, and then given up.
-func listAll[T any](ctx context.Context, s *Session, l listing, id func(T) string) ([]T, error) {
+func listAll[T any](ctx context.Context, c *client, l listing, id func(T) string) ([]T, error) {
 	for range 2 {
-		items, complete, err := listOnce(ctx, s, l, id)
+		items, complete, err := listOnce(ctx, c, l, id)
 		if err != nil || complete {
 			return items, err
 		}
@@ -42,8 +42,8 @@ func listAll[T any](ctx context.Context, s *Session, l listing, id func(T) strin
 }
 
 // listAs is listAll for what is shown otherwise than VCD writes it.
-func listAs[T, U any](ctx context.Context, s *Session, l listing, id func(T) string, show func(*T) U) ([]U, error) {
-	items, err := listAll(ctx, s, l, id)
+func listAs[T, U any](ctx context.Context, c *client, l listing, id func(T) string, show func(*T) U) ([]U, error) {
+	items, err := listAll(ctx, c, l, id)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func listAs[T, U any](ctx context.Context, s *Session, l listing, id func(T) str
 	return shown, nil
 }
 
-func listOnce[T any](ctx context.Context, s *Session, l listing, id func(T) string) ([]T, bool, error) {
+func listOnce[T any](ctx context.Context, c *client, l listing, id func(T) string) ([]T, bool, error) {
 	var items []T
 	seen := map[string]bool{}
 	total := 0
@@ -63,7 +63,7 @@ func listOnce[T any](ctx context.Context, s *Session, l listing, id func(T) stri
 			ResultTotal *int `json:"resultTotal"`
 			Values      []T  `json:"values"`
 		}
-		if err := s.getJSON(ctx, l.path, l.query(page), &found); err != nil {
+		if err := c.getJSON(ctx, l.path, l.query(page), &found); err != nil {
 			return nil, false, err
 		}
 		if found.ResultTotal == nil {
@@ -103,9 +103,9 @@ func unseen[T any](seen map[string]bool, items []T, id func(T) string) bool {
 var nextCursor = regexp.MustCompile(`<([^<>]*)>\s*;[^,]*rel="?nextPage"?`)
 
 // listByCursor reads a list that does not say how long it is, as far as its cursors lead.
-func listByCursor[T any](ctx context.Context, s *Session, l listing, id func(T) string) ([]T, error) {
+func listByCursor[T any](ctx context.Context, c *client, l listing, id func(T) string) ([]T, error) {
 	for range 2 {
-		items, complete, err := listByCursorOnce(ctx, s, l, id)
+		items, complete, err := listByCursorOnce(ctx, c, l, id)
 		if err != nil || complete {
 			return items, err
 		}
@@ -113,13 +113,13 @@ func listByCursor[T any](ctx context.Context, s *Session, l listing, id func(T) 
 	return nil, &connectionError{ErrUnavailable, "the list of " + l.what + " changed while it was read"}
 }
 
-func listByCursorOnce[T any](ctx context.Context, s *Session, l listing, id func(T) string) ([]T, bool, error) {
+func listByCursorOnce[T any](ctx context.Context, c *client, l listing, id func(T) string) ([]T, bool, error) {
 	var items []T
 	seen := map[string]bool{}
 	cursor := ""
 	for range maxPages {
 		query := params("pageSize", strconv.Itoa(pageSize), "cursor", url.QueryEscape(cursor))
-		header, body, err := s.exchange(ctx, call{method: http.MethodGet, path: l.path, query: query, json: true})
+		header, body, err := c.exchange(ctx, call{method: http.MethodGet, path: l.path, query: query, json: true})
 		if err != nil {
 			return nil, false, err
 		}

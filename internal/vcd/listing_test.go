@@ -72,7 +72,7 @@ func TestListsAreCompleteOrAnError(t *testing.T) {
 			const op = "GET /cloudapi/1.0.0/edgeGateways/{id}/loadBalancer/poolSummaries"
 			f.on(op, pages(tt.answers...))
 
-			pools, err := session(t, f).PoolSummaries(t.Context(), testGateway)
+			pools, err := session(t, f).Balancers.PoolSummaries(t.Context(), testGateway)
 
 			g.Expect(f.count(op)).To(Equal(tt.calls))
 			if tt.kind != nil {
@@ -99,7 +99,7 @@ func TestCursorsLeadThroughAList(t *testing.T) {
 		answer(w, `{"values":[{"id":"%d","type":"DNAT"}]}`, len(cursors))
 	})
 
-	rules, err := session(t, f).NATRules(t.Context(), testGateway)
+	rules, err := session(t, f).NAT.Rules(t.Context(), testGateway)
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(rules).To(HaveLen(3))
@@ -108,7 +108,7 @@ func TestCursorsLeadThroughAList(t *testing.T) {
 		w.Header().Add("Link", `<https://x/?cursor=1>;rel="nextPage"`)
 		answer(w, `{"values":[{"id":"1"}]}`)
 	})
-	_, err = session(t, f).NATRules(t.Context(), testGateway)
+	_, err = session(t, f).NAT.Rules(t.Context(), testGateway)
 	g.Expect(err).To(MatchError(ErrUnavailable), "a list that goes round in circles is none")
 }
 
@@ -134,7 +134,7 @@ func TestATaskThatWasDoneAtOnce(t *testing.T) {
 		answer(w, `{"id":"urn:vcloud:loadBalancerPool:x"}`)
 	})
 
-	task, err := session(t, f).CreatePool(t.Context(), PoolSpec{Name: "p"})
+	task, err := session(t, f).Balancers.CreatePool(t.Context(), PoolSpec{Name: "p"})
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(task).To(Equal(Task{State: TaskSucceeded, Owner: "urn:vcloud:loadBalancerPool:x"}))

@@ -11,19 +11,22 @@ import (
 // Refresh forgets what look-ups remembered, so that the next ones ask VCD.
 func (s *Session) Refresh() { s.lookups.clear() }
 
+// VDCs are the organisation VDCs, with their storage profiles and VM policies.
+type VDCs struct{ *client }
+
 // FindVDC finds a VDC of the session's organisation by name or URN. What was found by name is remembered for its URN, too.
-func (s *Session) FindVDC(ctx context.Context, nameOrURN string) (VDC, error) {
-	return lookup(ctx, s.lookups, key("vdc", nameOrURN), func(ctx context.Context) (VDC, error) {
-		vdc, err := s.findVDC(ctx, nameOrURN)
+func (v *VDCs) FindVDC(ctx context.Context, nameOrURN string) (VDC, error) {
+	return lookup(ctx, v.lookups, key("vdc", nameOrURN), func(ctx context.Context) (VDC, error) {
+		vdc, err := v.findVDC(ctx, nameOrURN)
 		if err == nil {
-			s.lookups.put(key("vdc", vdc.ID), vdc)
+			v.lookups.put(key("vdc", vdc.ID), vdc)
 		}
 		return vdc, err
 	})
 }
 
-func (s *Session) findVDC(ctx context.Context, nameOrURN string) (VDC, error) {
-	in := "organization " + s.config.Org
+func (v *VDCs) findVDC(ctx context.Context, nameOrURN string) (VDC, error) {
+	in := "organization " + v.config.Org
 	if err := checkName("VDC", nameOrURN, in); err != nil {
 		return VDC{}, err
 	}
@@ -32,7 +35,7 @@ func (s *Session) findVDC(ctx context.Context, nameOrURN string) (VDC, error) {
 		by = term{"id", nameOrURN}
 	}
 	var found types.QueryResultRecordsType
-	if err := s.queryPage(ctx, "orgVdc", allOf(term{"orgName", s.config.Org}, by), 1, "", &found); err != nil {
+	if err := v.queryPage(ctx, "orgVdc", allOf(term{"orgName", v.config.Org}, by), 1, "", &found); err != nil {
 		return VDC{}, fmt.Errorf("looking up VDC %s: %w", nameOrURN, err)
 	}
 	var hits []Ref
@@ -43,14 +46,14 @@ func (s *Session) findVDC(ctx context.Context, nameOrURN string) (VDC, error) {
 	if err != nil {
 		return VDC{}, err
 	}
-	profiles, err := s.storageProfiles(ctx, ref)
+	profiles, err := v.storageProfiles(ctx, ref)
 	return VDC{Ref: ref, StorageProfiles: profiles}, err
 }
 
-func (s *Session) storageProfiles(ctx context.Context, vdc Ref) ([]StorageProfile, error) {
+func (v *VDCs) storageProfiles(ctx context.Context, vdc Ref) ([]StorageProfile, error) {
 	var found types.QueryResultRecordsType
-	filter := allOf(term{"vdc", s.href(kindVDC, vdc.ID)})
-	if err := s.queryPage(ctx, "orgVdcStorageProfile", filter, 1, "name", &found); err != nil {
+	filter := allOf(term{"vdc", v.href(kindVDC, vdc.ID)})
+	if err := v.queryPage(ctx, "orgVdcStorageProfile", filter, 1, "name", &found); err != nil {
 		return nil, fmt.Errorf("listing storage profiles of VDC %s: %w", vdc.Name, err)
 	}
 	var profiles []StorageProfile
@@ -69,7 +72,7 @@ func (s *Session) storageProfiles(ctx context.Context, vdc Ref) ([]StorageProfil
 
 // FindStorageProfile finds a storage profile of the VDC by name or URN; the default one for the empty name. It makes no
 // call: the VDC has them.
-func (s *Session) FindStorageProfile(_ context.Context, vdc VDC, nameOrURN string) (StorageProfile, error) {
+func (v *VDCs) FindStorageProfile(_ context.Context, vdc VDC, nameOrURN string) (StorageProfile, error) {
 	in := "VDC " + vdc.Name
 	for _, profile := range vdc.StorageProfiles {
 		switch {

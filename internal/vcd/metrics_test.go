@@ -59,7 +59,7 @@ func TestCallsAreCountedByOperationAndWhatTheyEndIn(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	s := session(t, f, func(o *PoolOptions) { o.Metrics = registry })
 
-	_, err := s.VM(t.Context(), testVM)
+	_, err := s.VMs.VM(t.Context(), testVM)
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, status := range []int{400, 403, 404, 500, 429} { // After the last, calls wait.
 		code := ""
@@ -67,7 +67,7 @@ func TestCallsAreCountedByOperationAndWhatTheyEndIn(t *testing.T) {
 			code = "BUSY_ENTITY"
 		}
 		f.on(opVM, func(w http.ResponseWriter, _ *http.Request) { xmlError(w, status, code, "no") })
-		_, err = s.VM(t.Context(), testVM)
+		_, err = s.VMs.VM(t.Context(), testVM)
 		g.Expect(err).To(HaveOccurred())
 	}
 
@@ -155,7 +155,7 @@ func TestAnOutageShowsUntilTheSiteAnswers(t *testing.T) {
 	f.on(opVM, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 
 	for range 5 {
-		_, err := s.VM(t.Context(), testVM)
+		_, err := s.VMs.VM(t.Context(), testVM)
 		g.Expect(err).To(MatchError(ErrUnavailable))
 	}
 	g.Expect(value(g, registry, "capvcd_vcd_site_up", site)).To(BeZero())
@@ -165,7 +165,7 @@ func TestAnOutageShowsUntilTheSiteAnswers(t *testing.T) {
 	clock.Advance(time.Minute)
 	g.Expect(value(g, registry, "capvcd_vcd_site_up", site)).To(BeZero(), "nobody tried yet")
 	f.on(opVM, answerVM)
-	_, err := s.VM(t.Context(), testVM)
+	_, err := s.VMs.VM(t.Context(), testVM)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(value(g, registry, "capvcd_vcd_site_up", site)).To(BeEquivalentTo(1))
 }
@@ -180,7 +180,7 @@ func TestWaitingIsCountedByWhatIsWaitedFor(t *testing.T) {
 	results := make(chan error, 2)
 	for range 2 {
 		go func() {
-			_, err := s.VM(t.Context(), testVM)
+			_, err := s.VMs.VM(t.Context(), testVM)
 			results <- err
 		}()
 	}
@@ -208,7 +208,7 @@ func TestTheRateLimitIsCounted(t *testing.T) {
 	s.site.guard.turns.limiter = rate.NewLimiter(2, 1)
 
 	g.Eventually(func() float64 { // A call that comes late finds what has become free meanwhile.
-		_, err := s.VM(t.Context(), testVM)
+		_, err := s.VMs.VM(t.Context(), testVM)
 		g.Expect(err).NotTo(HaveOccurred())
 		return value(g, registry, "capvcd_vcd_throttled_total", map[string]string{"by": "rate_limit"})
 	}, testtime.Patience, "1ns").Should(BeNumerically(">=", 1))
@@ -228,7 +228,7 @@ func TestATaskIsCountedOnceHoweverManyFollowIt(t *testing.T) {
 		if state != TaskRunning {
 			task.Ended = started.Add(30 * time.Second)
 		}
-		s.Follow(key, task, func() { woken <- struct{}{} })
+		s.Tasks.Follow(key, task, func() { woken <- struct{}{} })
 	}
 	release := hang(t, f, "GET /api/query?type=task")
 	defer release()
@@ -236,7 +236,7 @@ func TestATaskIsCountedOnceHoweverManyFollowIt(t *testing.T) {
 	follow("a", TaskRunning)
 	follow("b", TaskRunning)
 	g.Expect(value(g, registry, "capvcd_vcd_tasks_running", nil)).To(BeEquivalentTo(1))
-	s.tasks.settle(testTask, Task{
+	s.Tasks.settle(testTask, Task{
 		ID: testTask, Operation: "vdcComposeVapp", State: TaskSucceeded,
 		Started: time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC), Ended: time.Date(2026, 8, 1, 12, 0, 30, 0, time.UTC),
 	}, true)
@@ -261,7 +261,7 @@ func TestTheInventoryGrowsOldUntilVCDAnswersCompletely(t *testing.T) {
 		answer(w, `<QueryResultRecords xmlns="http://www.vmware.com/vcloud/v1.5" total="0" pageSize="128" page="1"/>`)
 	})
 	ask := func() error {
-		_, err := s.VMs(t.Context(), VDC{Ref: Ref{ID: testVDC, Name: "acme-vdc"}}, "alpha", 0)
+		_, err := s.Inventory.VMs(t.Context(), VDC{Ref: Ref{ID: testVDC, Name: "acme-vdc"}}, "alpha", 0)
 		return err
 	}
 
@@ -329,16 +329,16 @@ func TestNamesAndIdsMakeNoOperations(t *testing.T) {
 		}
 		vdc := VDC{Ref: Ref{ID: id("vdc"), Name: fmt.Sprint("vdc-", i)}}
 		ctx := t.Context()
-		_, _ = s.FindVDC(ctx, vdc.Name)
-		_, _ = s.FindVDC(ctx, vdc.ID)
-		_, _ = s.FindNetwork(ctx, vdc, fmt.Sprint("net-", i))
-		_, _ = s.FindTemplate(ctx, fmt.Sprint("catalog-", i), fmt.Sprint("template-", i))
-		_, _ = s.FindVApp(ctx, vdc, fmt.Sprint("vapp-", i))
-		_, _ = s.VMs(ctx, vdc, fmt.Sprint("vapp-", i), 0)
-		_, _ = s.VM(ctx, id("vm"))
-		_, _ = s.PowerOn(ctx, id("vm"))
-		_, _ = s.DeleteVM(ctx, id("vm"))
-		_, _ = s.DeleteVApp(ctx, id("vapp"))
+		_, _ = s.VDCs.FindVDC(ctx, vdc.Name)
+		_, _ = s.VDCs.FindVDC(ctx, vdc.ID)
+		_, _ = s.Networks.FindNetwork(ctx, vdc, fmt.Sprint("net-", i))
+		_, _ = s.Templates.FindTemplate(ctx, fmt.Sprint("catalog-", i), fmt.Sprint("template-", i))
+		_, _ = s.VApps.FindVApp(ctx, vdc, fmt.Sprint("vapp-", i))
+		_, _ = s.Inventory.VMs(ctx, vdc, fmt.Sprint("vapp-", i), 0)
+		_, _ = s.VMs.VM(ctx, id("vm"))
+		_, _ = s.VMs.PowerOn(ctx, id("vm"))
+		_, _ = s.VMs.DeleteVM(ctx, id("vm"))
+		_, _ = s.VApps.DeleteVApp(ctx, id("vapp"))
 	}
 
 	exercise(0)
@@ -358,7 +358,7 @@ func TestATaskThatTookNoTimeIsCountedAsOneOfZeroSeconds(t *testing.T) {
 	at := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 	done := Task{ID: testTask, Operation: "vdcComposeVapp", State: TaskSucceeded, Started: at, Ended: at}
 
-	s.Follow("a", done, func() {})
+	s.Tasks.Follow("a", done, func() {})
 
 	success := map[string]string{"operation": "vdcComposeVapp", "result": "success"}
 	g.Expect(value(g, registry, "capvcd_vcd_task_duration_seconds", success)).To(BeEquivalentTo(1))

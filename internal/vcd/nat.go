@@ -80,11 +80,14 @@ func natPath(gateway, id string) string {
 	return path
 }
 
-// NATRules lists the NAT rules of a gateway, whoever they belong to. VCD pages this list by cursors, and knows no filter. It takes
+// NAT holds the NAT rules of edge gateways, and the application port profiles that they name.
+type NAT struct{ *client }
+
+// Rules lists the NAT rules of a gateway, whoever they belong to. VCD pages this list by cursors, and knows no filter. It takes
 // the right "Organization vDC Gateway: View NAT".
-func (s *Session) NATRules(ctx context.Context, gateway string) ([]NATRule, error) {
+func (n *NAT) Rules(ctx context.Context, gateway string) ([]NATRule, error) {
 	l := listing{path: natPath(gateway, ""), what: "NAT rules"}
-	lines, err := listByCursor(ctx, s, l, func(w wireNAT) string { return w.ID })
+	lines, err := listByCursor(ctx, n.client, l, func(w wireNAT) string { return w.ID })
 	if err != nil {
 		return nil, fmt.Errorf("listing NAT rules of edge gateway %s: %w", gateway, err)
 	}
@@ -97,8 +100,8 @@ func (s *Session) NATRules(ctx context.Context, gateway string) ([]NATRule, erro
 
 // CreateDNAT starts creating a DNAT rule. The task's owner may be the rule or the gateway: not every VCD tells the id of the new
 // rule. It takes the right "Organization vDC Gateway: Configure NAT", as do all changes.
-func (s *Session) CreateDNAT(ctx context.Context, gateway string, spec DNATSpec) (Task, error) {
-	task, err := s.startJSON(ctx, http.MethodPost, natPath(gateway, ""), map[string]any{
+func (n *NAT) CreateDNAT(ctx context.Context, gateway string, spec DNATSpec) (Task, error) {
+	task, err := n.startJSON(ctx, http.MethodPost, natPath(gateway, ""), map[string]any{
 		"name": spec.Name, "description": spec.Description, "enabled": true, "ruleType": "DNAT", "type": "DNAT",
 		"externalAddresses": spec.External, "internalAddresses": spec.Internal, "dnatExternalPort": strconv.Itoa(spec.Port),
 		"applicationPortProfile": refTo(spec.Profile),
@@ -111,8 +114,8 @@ func (s *Session) CreateDNAT(ctx context.Context, gateway string, spec DNATSpec)
 
 // UpdateDNAT reads a DNAT rule, changes it and starts writing it back; what the change does not name stays as VCD wrote it. If
 // it is so already, nothing is written, and the task has succeeded. [ErrChanged] means that somebody was quicker.
-func (s *Session) UpdateDNAT(ctx context.Context, gateway, id string, change DNATChange) (Task, error) {
-	task, err := s.change(ctx, natPath(gateway, id), change.apply)
+func (n *NAT) UpdateDNAT(ctx context.Context, gateway, id string, change DNATChange) (Task, error) {
+	task, err := n.change(ctx, natPath(gateway, id), change.apply)
 	if err != nil {
 		return Task{}, fmt.Errorf("changing NAT rule %s: %w", id, err)
 	}
@@ -127,9 +130,9 @@ func (c DNATChange) apply(o object) (bool, error) {
 	), nil
 }
 
-// DeleteNATRule starts deleting a NAT rule.
-func (s *Session) DeleteNATRule(ctx context.Context, gateway, id string) (Task, error) {
-	task, err := s.startJSON(ctx, http.MethodDelete, natPath(gateway, id), nil)
+// DeleteRule starts deleting a NAT rule.
+func (n *NAT) DeleteRule(ctx context.Context, gateway, id string) (Task, error) {
+	task, err := n.startJSON(ctx, http.MethodDelete, natPath(gateway, id), nil)
 	if err != nil {
 		return Task{}, fmt.Errorf("deleting NAT rule %s: %w", id, err)
 	}
@@ -182,9 +185,9 @@ func (w *wireProfile) profile() PortProfile {
 
 // PortProfiles lists the application port profiles of the organisation, whoever made them. It takes a right to
 // view the organisation's networks.
-func (s *Session) PortProfiles(ctx context.Context) ([]PortProfile, error) {
+func (n *NAT) PortProfiles(ctx context.Context) ([]PortProfile, error) {
 	l := listing{path: profilesPath, what: "application port profiles", sort: "name", terms: []term{{"scope", "TENANT"}}}
-	profiles, err := listAs(ctx, s, l, func(w wireProfile) string { return w.ID }, (*wireProfile).profile)
+	profiles, err := listAs(ctx, n.client, l, func(w wireProfile) string { return w.ID }, (*wireProfile).profile)
 	if err != nil {
 		return nil, fmt.Errorf("listing application port profiles: %w", err)
 	}
@@ -193,8 +196,8 @@ func (s *Session) PortProfiles(ctx context.Context) ([]PortProfile, error) {
 
 // CreatePortProfile starts creating an application port profile; the task's owner is the new one. It takes the right
 // "Organization vDC Gateway: Configure NAT" or that of the firewall, as do all changes.
-func (s *Session) CreatePortProfile(ctx context.Context, spec PortProfileSpec) (Task, error) {
-	task, err := s.startJSON(ctx, http.MethodPost, profilesPath, map[string]any{
+func (n *NAT) CreatePortProfile(ctx context.Context, spec PortProfileSpec) (Task, error) {
+	task, err := n.startJSON(ctx, http.MethodPost, profilesPath, map[string]any{
 		"name": spec.Name, "description": spec.Description, "scope": "TENANT", "contextEntityId": spec.Owner,
 		"applicationPorts": applicationPorts(spec.Protocol, spec.Port),
 	})
@@ -223,8 +226,8 @@ type ProfilePort struct {
 
 // UpdatePortProfile reads an application port profile, changes it and starts writing it back; what the change does not name
 // stays as VCD wrote it.
-func (s *Session) UpdatePortProfile(ctx context.Context, id string, change PortProfileChange) (Task, error) {
-	task, err := s.change(ctx, profilesPath+"/"+url.PathEscape(id), func(o object) (bool, error) {
+func (n *NAT) UpdatePortProfile(ctx context.Context, id string, change PortProfileChange) (Task, error) {
+	task, err := n.change(ctx, profilesPath+"/"+url.PathEscape(id), func(o object) (bool, error) {
 		changed := setIf(o, "name", change.Name)
 		changed = setIf(o, "description", change.Description) || changed
 		if change.Port != nil {
@@ -243,8 +246,8 @@ func (s *Session) UpdatePortProfile(ctx context.Context, id string, change PortP
 }
 
 // DeletePortProfile starts deleting an application port profile, which no rule may use.
-func (s *Session) DeletePortProfile(ctx context.Context, id string) (Task, error) {
-	task, err := s.startJSON(ctx, http.MethodDelete, profilesPath+"/"+url.PathEscape(id), nil)
+func (n *NAT) DeletePortProfile(ctx context.Context, id string) (Task, error) {
+	task, err := n.startJSON(ctx, http.MethodDelete, profilesPath+"/"+url.PathEscape(id), nil)
 	if err != nil {
 		return Task{}, fmt.Errorf("deleting application port profile %s: %w", id, err)
 	}

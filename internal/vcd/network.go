@@ -14,26 +14,29 @@ import (
 
 const networksPath = "/cloudapi/1.0.0/orgVdcNetworks"
 
+// Networks are the networks that VMs can be connected to.
+type Networks struct{ *client }
+
 // FindNetwork finds an organisation network by name or URN, among those that VMs of the VDC can be connected to: its
 // own, those of its VDC group and those shared with it. What was found by name is remembered for its URN, too.
-func (s *Session) FindNetwork(ctx context.Context, vdc VDC, nameOrURN string) (Network, error) {
-	return lookup(ctx, s.lookups, key("network", vdc.ID, nameOrURN), func(ctx context.Context) (Network, error) {
-		n, err := s.findNetwork(ctx, vdc, nameOrURN)
+func (n *Networks) FindNetwork(ctx context.Context, vdc VDC, nameOrURN string) (Network, error) {
+	return lookup(ctx, n.lookups, key("network", vdc.ID, nameOrURN), func(ctx context.Context) (Network, error) {
+		found, err := n.findNetwork(ctx, vdc, nameOrURN)
 		if err == nil {
-			s.lookups.put(key("network", vdc.ID, n.ID), n)
+			n.lookups.put(key("network", vdc.ID, found.ID), found)
 		}
-		return n, err
+		return found, err
 	})
 }
 
 // ForgetNetwork lets the next FindNetwork of that network, by whatever name, ask VCD: it is for who waits until somebody
 // changes the network there.
-func (s *Session) ForgetNetwork(vdc VDC, network Ref) {
-	s.lookups.drop(key("network", vdc.ID, network.ID))
-	s.lookups.drop(key("network", vdc.ID, network.Name))
+func (n *Networks) ForgetNetwork(vdc VDC, network Ref) {
+	n.lookups.drop(key("network", vdc.ID, network.ID))
+	n.lookups.drop(key("network", vdc.ID, network.Name))
 }
 
-func (s *Session) findNetwork(ctx context.Context, vdc VDC, nameOrURN string) (Network, error) {
+func (n *Networks) findNetwork(ctx context.Context, vdc VDC, nameOrURN string) (Network, error) {
 	in := "VDC " + vdc.Name
 	if err := checkName("network", nameOrURN, in); err != nil {
 		return Network{}, err
@@ -42,69 +45,69 @@ func (s *Session) findNetwork(ctx context.Context, vdc VDC, nameOrURN string) (N
 	if isURN(nameOrURN) {
 		by = term{"id", nameOrURN}
 	}
-	found, err := s.networks(ctx, nameOrURN, term{"ownerRef.id", vdc.ID}, term{"_context", "includeAccessible"}, by)
+	found, err := n.networks(ctx, nameOrURN, term{"ownerRef.id", vdc.ID}, term{"_context", "includeAccessible"}, by)
 	if err == nil && len(found) == 0 {
-		found, err = s.groupNetworks(ctx, vdc, nameOrURN, by)
+		found, err = n.groupNetworks(ctx, vdc, nameOrURN, by)
 	}
 	if err != nil {
 		return Network{}, err
 	}
 	hits := make([]Ref, len(found))
 	byID := map[string]*types.OpenApiOrgVdcNetwork{}
-	for i, n := range found {
-		hits[i] = Ref{ID: n.ID, Name: n.Name}
-		byID[n.ID] = n
+	for i, doc := range found {
+		hits[i] = Ref{ID: doc.ID, Name: doc.Name}
+		byID[doc.ID] = doc
 	}
 	ref, err := only("network", nameOrURN, in, hits)
 	if err != nil {
 		return Network{}, err
 	}
-	dhcp, err := s.dhcpPools(ctx, ref)
+	dhcp, err := n.dhcpPools(ctx, ref)
 	if err != nil {
 		return Network{}, err
 	}
 	return network(byID[ref.ID], dhcp), nil
 }
 
-func (s *Session) networks(ctx context.Context, nameOrURN string, terms ...term) ([]*types.OpenApiOrgVdcNetwork, error) {
+func (n *Networks) networks(ctx context.Context, nameOrURN string, terms ...term) ([]*types.OpenApiOrgVdcNetwork, error) {
 	var page struct {
 		Values []*types.OpenApiOrgVdcNetwork `json:"values"`
 	}
-	if err := s.getJSON(ctx, networksPath, params("page", "1", "pageSize", "32", "filter", jsonFilter(terms...)), &page); err != nil {
+	if err := n.getJSON(ctx, networksPath, params("page", "1", "pageSize", "32", "filter", jsonFilter(terms...)), &page); err != nil {
 		return nil, fmt.Errorf("looking up network %s: %w", nameOrURN, err)
 	}
 	return page.Values, nil
 }
 
 // groupNetworks finds networks that belong to a VDC group which the VDC is in. Who may not see the groups has to believe that it is.
-func (s *Session) groupNetworks(ctx context.Context, vdc VDC, nameOrURN string, by term) ([]*types.OpenApiOrgVdcNetwork, error) {
-	found, err := s.networks(ctx, nameOrURN, by)
+func (n *Networks) groupNetworks(ctx context.Context, vdc VDC, nameOrURN string, by term) ([]*types.OpenApiOrgVdcNetwork, error) {
+	found, err := n.networks(ctx, nameOrURN, by)
 	if err != nil {
 		return nil, err
 	}
 	var inGroups []*types.OpenApiOrgVdcNetwork
-	for _, n := range found {
-		if n.OwnerRef == nil || !strings.HasPrefix(n.OwnerRef.ID, "urn:vcloud:vdcGroup:") {
+	for _, doc := range found {
+		if doc.OwnerRef == nil || !strings.HasPrefix(doc.OwnerRef.ID, "urn:vcloud:vdcGroup:") {
 			continue
 		}
-		member, err := s.inGroup(ctx, vdc, n.OwnerRef.ID)
+		member, err := n.inGroup(ctx, vdc, doc.OwnerRef.ID)
 		if err != nil {
 			return nil, fmt.Errorf("looking up network %s: %w", nameOrURN, err)
 		}
 		if member {
-			inGroups = append(inGroups, n)
+			inGroups = append(inGroups, doc)
 		}
 	}
 	return inGroups, nil
 }
 
-func (s *Session) inGroup(ctx context.Context, vdc VDC, group string) (bool, error) {
+func (n *Networks) inGroup(ctx context.Context, vdc VDC, group string) (bool, error) {
 	var doc struct {
 		Members []struct {
 			VDC wireRef `json:"vdcRef"`
 		} `json:"participatingOrgVdcs"`
 	}
-	err := s.getJSON(ctx, "/cloudapi/1.0.0/vdcGroups/"+url.PathEscape(group), "", &doc)
+	err := n.getJSON(ctx, "/cloudapi/1.0.0/vdcGroups/"+url.PathEscape(group), "", &doc)
 	if errors.Is(err, ErrForbidden) {
 		return true, nil
 	}
@@ -117,14 +120,14 @@ func (s *Session) inGroup(ctx context.Context, vdc VDC, group string) (bool, err
 }
 
 // dhcpPools returns the ranges of VCD's DHCP server on a network. Who may not see them goes without.
-func (s *Session) dhcpPools(ctx context.Context, n Ref) ([]AddressRange, error) {
+func (n *Networks) dhcpPools(ctx context.Context, network Ref) ([]AddressRange, error) {
 	var dhcp types.OpenApiOrgVdcNetworkDhcp
-	err := s.getJSON(ctx, networksPath+"/"+url.PathEscape(n.ID)+"/dhcp", "", &dhcp)
+	err := n.getJSON(ctx, networksPath+"/"+url.PathEscape(network.ID)+"/dhcp", "", &dhcp)
 	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrForbidden) || errors.Is(err, ErrInvalid) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading DHCP of network %s: %w", n.Name, err)
+		return nil, fmt.Errorf("reading DHCP of network %s: %w", network.Name, err)
 	}
 	var ranges []AddressRange
 	for _, pool := range dhcp.DhcpPools {

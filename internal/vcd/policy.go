@@ -21,30 +21,30 @@ type computePolicy struct {
 }
 
 // FindSizingPolicy finds a VM sizing policy of the VDC by name or URN.
-func (s *Session) FindSizingPolicy(ctx context.Context, vdc VDC, nameOrURN string) (Policy, error) {
-	return s.findPolicy(ctx, vdc, nameOrURN, true)
+func (v *VDCs) FindSizingPolicy(ctx context.Context, vdc VDC, nameOrURN string) (Policy, error) {
+	return v.findPolicy(ctx, vdc, nameOrURN, true)
 }
 
 // FindPlacementPolicy finds a VM placement policy of the VDC by name or URN.
-func (s *Session) FindPlacementPolicy(ctx context.Context, vdc VDC, nameOrURN string) (Policy, error) {
-	return s.findPolicy(ctx, vdc, nameOrURN, false)
+func (v *VDCs) FindPlacementPolicy(ctx context.Context, vdc VDC, nameOrURN string) (Policy, error) {
+	return v.findPolicy(ctx, vdc, nameOrURN, false)
 }
 
 // FindDefaultSizing returns the sizing policy that the VDC gives to VMs for which none is asked. It is empty if that fixes nothing,
 // or may not be seen.
-func (s *Session) FindDefaultSizing(ctx context.Context, vdc VDC) (Policy, error) {
-	return lookup(ctx, s.lookups, key("default sizing", vdc.ID), func(ctx context.Context) (Policy, error) {
+func (v *VDCs) FindDefaultSizing(ctx context.Context, vdc VDC) (Policy, error) {
+	return lookup(ctx, v.lookups, key("default sizing", vdc.ID), func(ctx context.Context) (Policy, error) {
 		var doc struct {
 			Default xmlRef `xml:"DefaultComputePolicy"`
 		}
-		if err := s.getXML(ctx, pathOf(kindVDC, vdc.ID), &doc); err != nil {
+		if err := v.getXML(ctx, pathOf(kindVDC, vdc.ID), &doc); err != nil {
 			return Policy{}, fmt.Errorf("reading VDC %s: %w", vdc.Name, err)
 		}
 		id := policyID(&types.Reference{ID: doc.Default.ID, HREF: doc.Default.HRef})
 		if id == "" {
 			return Policy{}, nil
 		}
-		found, err := s.FindSizingPolicy(ctx, vdc, id)
+		found, err := v.FindSizingPolicy(ctx, vdc, id)
 		if _, ok := errors.AsType[*LookupError](err); ok {
 			return Policy{}, nil // It places VMs, or is not for us to see.
 		}
@@ -52,16 +52,16 @@ func (s *Session) FindDefaultSizing(ctx context.Context, vdc VDC) (Policy, error
 	})
 }
 
-func (s *Session) findPolicy(ctx context.Context, vdc VDC, nameOrURN string, sizing bool) (Policy, error) {
+func (v *VDCs) findPolicy(ctx context.Context, vdc VDC, nameOrURN string, sizing bool) (Policy, error) {
 	kind, other, in := "placement policy", "sizing policy", "VDC "+vdc.Name
 	if sizing {
 		kind, other = other, kind
 	}
 	cacheKey := key("policies", vdc.ID)
-	_, cached := s.lookups.get(cacheKey)
+	_, cached := v.lookups.get(cacheKey)
 	for {
-		all, err := lookup(ctx, s.lookups, cacheKey, func(ctx context.Context) ([]computePolicy, error) {
-			return s.policies(ctx, vdc)
+		all, err := lookup(ctx, v.lookups, cacheKey, func(ctx context.Context) ([]computePolicy, error) {
+			return v.policies(ctx, vdc)
 		})
 		if err != nil {
 			return Policy{}, fmt.Errorf("listing VM policies of VDC %s: %w", vdc.Name, err)
@@ -71,7 +71,7 @@ func (s *Session) findPolicy(ctx context.Context, vdc VDC, nameOrURN string, siz
 			return found, err
 		}
 		// The list is remembered as a whole: what it lacks may have been published since.
-		s.lookups.drop(cacheKey)
+		v.lookups.drop(cacheKey)
 		cached = false
 	}
 }
@@ -97,7 +97,7 @@ func choosePolicy(all []computePolicy, kind, other, nameOrURN, in string, sizing
 }
 
 // policies lists the policies of a VDC, of both kinds: one call serves all look-ups of either.
-func (s *Session) policies(ctx context.Context, vdc VDC) ([]computePolicy, error) {
+func (v *VDCs) policies(ctx context.Context, vdc VDC) ([]computePolicy, error) {
 	path := "/cloudapi/2.0.0/vdcs/" + url.PathEscape(vdc.ID) + "/computePolicies"
 	var all []computePolicy
 	for page := 1; page <= maxPolicyPages; page++ {
@@ -105,7 +105,7 @@ func (s *Session) policies(ctx context.Context, vdc VDC) ([]computePolicy, error
 			Total  int                         `json:"resultTotal"`
 			Values []*types.VdcComputePolicyV2 `json:"values"`
 		}
-		if err := s.getJSON(ctx, path, params("page", strconv.Itoa(page), "pageSize", strconv.Itoa(pageSize)), &found); err != nil {
+		if err := v.getJSON(ctx, path, params("page", strconv.Itoa(page), "pageSize", strconv.Itoa(pageSize)), &found); err != nil {
 			return nil, err
 		}
 		for _, p := range found.Values {

@@ -21,9 +21,9 @@ const maxFilter = 4000
 
 // queryPage asks the query service for one page of records. That it finds nothing is proof of something, so it must be the service that says
 // so: there is no VCD without one, and a page of something in front of VCD may well be XML.
-func (s *Session) queryPage(ctx context.Context, kind, filter string, page int, sortBy string, into *types.QueryResultRecordsType) error {
-	body, err := s.do(ctx, call{method: http.MethodGet, path: "/api/query", query: params(
-		"type", s.queryType(kind), "format", "records", "page", strconv.Itoa(page), "pageSize", strconv.Itoa(pageSize),
+func (c *client) queryPage(ctx context.Context, kind, filter string, page int, sortBy string, into *types.QueryResultRecordsType) error {
+	body, err := c.do(ctx, call{method: http.MethodGet, path: "/api/query", query: params(
+		"type", c.queryType(kind), "format", "records", "page", strconv.Itoa(page), "pageSize", strconv.Itoa(pageSize),
 		"sortAsc", sortBy, "filterEncoded", "true", "filter", filter,
 	)})
 	switch {
@@ -52,8 +52,8 @@ func rootOf(body []byte) string {
 }
 
 // queryType returns the name of a query for this session: a provider asks for the administrator's view.
-func (s *Session) queryType(kind string) string {
-	if !s.provider {
+func (c *client) queryType(kind string) string {
+	if !c.provider {
 		return kind
 	}
 	admin := map[string]string{
@@ -76,9 +76,9 @@ func both[T any](tenant, provider []*T) []*T {
 
 // queryVMs asks for all pages of VM records that a filter matches. Rows that come and go between two pages would be
 // seen twice or never: such an answer is thrown away, asked for once more, and then given up.
-func (s *Session) queryVMs(ctx context.Context, filter string) ([]*types.QueryResultVMRecordType, error) {
+func (i *Inventory) queryVMs(ctx context.Context, filter string) ([]*types.QueryResultVMRecordType, error) {
 	for range 2 {
-		rows, complete, err := s.queryVMsOnce(ctx, filter)
+		rows, complete, err := i.queryVMsOnce(ctx, filter)
 		if err != nil || complete {
 			return rows, err
 		}
@@ -86,13 +86,13 @@ func (s *Session) queryVMs(ctx context.Context, filter string) ([]*types.QueryRe
 	return nil, &connectionError{ErrUnavailable, "the list of VMs changed while it was read"}
 }
 
-func (s *Session) queryVMsOnce(ctx context.Context, filter string) ([]*types.QueryResultVMRecordType, bool, error) {
+func (i *Inventory) queryVMsOnce(ctx context.Context, filter string) ([]*types.QueryResultVMRecordType, bool, error) {
 	var rows []*types.QueryResultVMRecordType
 	seen := map[string]bool{}
 	total := 0
 	for page := 1; ; page++ {
 		var found types.QueryResultRecordsType
-		if err := s.queryPage(ctx, "vm", filter, page, "name", &found); err != nil {
+		if err := i.queryPage(ctx, "vm", filter, page, "name", &found); err != nil {
 			return nil, false, err
 		}
 		if page == 1 {

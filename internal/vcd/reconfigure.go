@@ -19,13 +19,13 @@ const (
 )
 
 // ReconfigureVM starts one reconfiguration of a VM. The VM is read, altered where the change says so, and sent back: extra
-// configuration that others wrote and all else stays as it is. An empty value removes a key. A [Session.VM] of a moment
+// configuration that others wrote and all else stays as it is. An empty value removes a key. A [VMs.VM] of a moment
 // before, of a VM that is powered off, is what it starts from.
-func (s *Session) ReconfigureVM(ctx context.Context, id string, change VMChange) (Task, error) {
-	document, ok := s.documents.take(id)
+func (v *VMs) ReconfigureVM(ctx context.Context, id string, change VMChange) (Task, error) {
+	document, ok := v.documents.take(id)
 	if !ok {
 		var err error
-		if document, err = s.do(ctx, call{method: http.MethodGet, path: pathOf(kindVM, id)}); err != nil {
+		if document, err = v.do(ctx, call{method: http.MethodGet, path: pathOf(kindVM, id)}); err != nil {
 			return Task{}, err
 		}
 	}
@@ -33,7 +33,7 @@ func (s *Session) ReconfigureVM(ctx context.Context, id string, change VMChange)
 	if err != nil {
 		return Task{}, err
 	}
-	return s.startRaw(ctx, call{
+	return v.startRaw(ctx, call{
 		method: http.MethodPost, path: pathOf(kindVM, id) + "/action/reconfigureVm", contentType: mimeVM, body: body,
 	})
 }

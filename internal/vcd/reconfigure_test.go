@@ -44,7 +44,7 @@ const vmDocument = `<?xml version="1.0" encoding="UTF-8"?>
 func extraConfigOf(g Gomega, body []byte) map[string]string {
 	var vm types.Vm
 	g.Expect(xml.Unmarshal(body, &vm)).To(Succeed())
-	return vmFrom(&vm, nil).ExtraConfig
+	return vmFrom(&vm).ExtraConfig
 }
 
 func TestReconfiguredKeepsWhatOthersWrote(t *testing.T) {
@@ -144,7 +144,7 @@ func TestRecordedVMsAreRead(t *testing.T) {
 			var doc types.Vm
 			g.Expect(xml.Unmarshal(raw, &doc)).To(Succeed())
 
-			vm := vmFrom(&doc, nil)
+			vm := vmFrom(&doc)
 
 			g.Expect(vm.ID).To(HavePrefix("urn:vcloud:vm:"))
 			g.Expect(vm.VApp.ID).To(HavePrefix("urn:vcloud:vapp:"))
@@ -168,7 +168,7 @@ func TestRecordedVAppsAreRead(t *testing.T) {
 			var doc types.VApp
 			g.Expect(xml.Unmarshal(raw, &doc)).To(Succeed())
 
-			vApp := (*Session)(nil).vAppFrom(&doc)
+			vApp := vAppFrom(&doc)
 
 			g.Expect(vApp.ID).To(HavePrefix("urn:vcloud:vapp:"))
 			g.Expect(vApp.Name).NotTo(BeEmpty())

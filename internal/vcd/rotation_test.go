@@ -92,7 +92,7 @@ func TestServiceAccountsRotateTheirTokens(t *testing.T) {
 				all.Go(func() {
 					s, err := session()
 					if err == nil {
-						_, err = s.FindVApp(t.Context(), vcd.VDC{Ref: vcd.Ref{ID: "urn:vcloud:vdc:00000000-0000-4000-8000-000000000000"}}, "none")
+						_, err = s.VApps.FindVApp(t.Context(), vcd.VDC{Ref: vcd.Ref{ID: "urn:vcloud:vdc:00000000-0000-4000-8000-000000000000"}}, "none")
 					}
 					if !errors.Is(err, vcd.ErrNotFound) {
 						t.Errorf("round %d: %v", round, err)
@@ -119,7 +119,7 @@ func TestATokenThatCannotBeWrittenDownIsKept(t *testing.T) {
 	g.Expect(tokens.token).To(Equal(first))
 
 	sim.Edit(func(e *vcdsim.Editor) { e.ExpireSessions() })
-	_, err = s.FindVDC(t.Context(), "acme-vdc")
+	_, err = s.VDCs.FindVDC(t.Context(), "acme-vdc")
 	g.Expect(err).NotTo(HaveOccurred(), "another login takes the token that is not written down")
 
 	tokens.set(first, nil)
@@ -222,7 +222,7 @@ func TestATokenThatWasTakenAwayBeforeItWasWrittenDown(t *testing.T) {
 	sim.Faults().Add(vcdsim.Fault{Operation: tokenLogin, Status: 401, Count: 1})
 	s, err := session()
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = s.FindVDC(t.Context(), "acme-vdc")
+	_, err = s.VDCs.FindVDC(t.Context(), "acme-vdc")
 	g.Expect(err).NotTo(HaveOccurred())
 
 	rival, used := login(t, sim, &safe{token: another})

@@ -51,16 +51,16 @@ func TestRequestsFollowTheSchema(t *testing.T) {
 		NICs:           []NIC{{Network: "nodes", Mode: ModeManual, Address: "192.168.100.7", Primary: true}, {Index: 1, Network: "nodes"}},
 	}
 
-	_, _, err := s.ComposeVApp(ctx, inVDC(), VAppSpec{Name: "a", Description: "d", Networks: []Ref{network}, VMs: []VMSpec{vm, vm}})
+	_, _, err := s.VApps.ComposeVApp(ctx, inVDC(), VAppSpec{Name: "a", Description: "d", Networks: []Ref{network}, VMs: []VMSpec{vm, vm}})
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, start := range []func() (Task, error){
-		func() (Task, error) { return s.AddVMs(ctx, testVApp, []VMSpec{vm, vm}) },
-		func() (Task, error) { return s.ConnectNetworks(ctx, testVApp, []Ref{network}) },
-		func() (Task, error) { return s.SetLease(ctx, testVApp, time.Hour, 0) },
-		func() (Task, error) { return s.DeleteVApp(ctx, testVApp) },
-		func() (Task, error) { return s.PowerOff(ctx, testVM) },
+		func() (Task, error) { return s.VApps.AddVMs(ctx, testVApp, []VMSpec{vm, vm}) },
+		func() (Task, error) { return s.VApps.ConnectNetworks(ctx, testVApp, []Ref{network}) },
+		func() (Task, error) { return s.VApps.SetLease(ctx, testVApp, time.Hour, 0) },
+		func() (Task, error) { return s.VApps.DeleteVApp(ctx, testVApp) },
+		func() (Task, error) { return s.VMs.PowerOff(ctx, testVM) },
 		func() (Task, error) {
-			return s.DetachDisk(ctx, testVM, "urn:vcloud:disk:88888888-8888-4888-8888-888888888888")
+			return s.VMs.DetachDisk(ctx, testVM, "urn:vcloud:disk:88888888-8888-4888-8888-888888888888")
 		},
 	} {
 		_, err := start()

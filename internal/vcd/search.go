@@ -16,13 +16,13 @@ type Search struct {
 
 // SearchVMs returns the VMs that a search means, sorted by name: all of them, or an error. It asks by as few queries as fit
 // into addresses of a sensible length; VMs that were found in the VDCs are not asked for by their URN again.
-func (s *Session) SearchVMs(ctx context.Context, vdcs []VDC, search Search) ([]VMRecord, error) {
+func (i *Inventory) SearchVMs(ctx context.Context, vdcs []VDC, search Search) ([]VMRecord, error) {
 	found := map[string]VMRecord{}
-	filters, err := s.filtersInVDCs(vdcs, search)
+	filters, err := i.filtersInVDCs(vdcs, search)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.collectVMs(ctx, filters, found); err != nil {
+	if err := i.collectVMs(ctx, filters, found); err != nil {
 		return nil, err
 	}
 	missing := slices.DeleteFunc(slices.Clone(search.IDs), func(id string) bool {
@@ -33,7 +33,7 @@ func (s *Session) SearchVMs(ctx context.Context, vdcs []VDC, search Search) ([]V
 	for _, chunk := range anyOfChunks("id", missing, maxFilter) {
 		filters = append(filters, anyOf(chunk...))
 	}
-	if err := s.collectVMs(ctx, filters, found); err != nil {
+	if err := i.collectVMs(ctx, filters, found); err != nil {
 		return nil, err
 	}
 	all := make([]VMRecord, 0, len(found))
@@ -45,13 +45,13 @@ func (s *Session) SearchVMs(ctx context.Context, vdcs []VDC, search Search) ([]V
 }
 
 // filtersInVDCs returns the filters for all that is looked for in VDCs only.
-func (s *Session) filtersInVDCs(vdcs []VDC, search Search) ([]string, error) {
+func (i *Inventory) filtersInVDCs(vdcs []VDC, search Search) ([]string, error) {
 	if len(vdcs) == 0 {
 		return nil, nil
 	}
 	var within []term
 	for _, vdc := range vdcs {
-		within = append(within, term{"vdc", s.href(kindVDC, vdc.ID)})
+		within = append(within, term{"vdc", i.href(kindVDC, vdc.ID)})
 	}
 	for _, name := range slices.Concat(search.VApps, search.Names) {
 		if err := checkName("VM or vApp", name, ""); err != nil {
@@ -95,10 +95,10 @@ func chunksOf(terms []string, limit int) func(func([]string) bool) {
 	}
 }
 
-func (s *Session) collectVMs(ctx context.Context, filters []string, into map[string]VMRecord) error {
+func (i *Inventory) collectVMs(ctx context.Context, filters []string, into map[string]VMRecord) error {
 	for _, filter := range filters {
-		records, err := s.queryVMs(ctx, filter+";"+allOf(term{"isVAppTemplate", "false"}))
-		s.site.metrics.inventoryQueried(err)
+		records, err := i.queryVMs(ctx, filter+";"+allOf(term{"isVAppTemplate", "false"}))
+		i.site.metrics.inventoryQueried(err)
 		if err != nil {
 			return err
 		}

@@ -9,28 +9,34 @@ import (
 	"sync"
 	"time"
 
-	"github.com/vmware/go-vcloud-director/v2/govcd"
 	"golang.org/x/sync/singleflight"
 )
 
 // tokenPlaceholder is what the SDK believes to be the token: it never gets to hold the real one.
 const tokenPlaceholder = "-"
 
-// A Session is one login, shared by all who work with the same Config. It logs in again by itself.
+// A Session is one login, shared by all users of the same Config. It logs in again by itself. What it can do is
+// grouped by what it is done to.
 type Session struct {
-	site      *site
-	wire      *wire
-	sdk       govcd.Client // builds requests; never changed after construction
-	config    Config
-	opts      PoolOptions
-	provider  bool // logged in to the System organisation
-	flight    singleflight.Group
-	lookups   *cache
-	documents *documents
-	tasks     *follower
+	VDCs      *VDCs
+	Networks  *Networks
+	Templates *Templates
+	Inventory *Inventory
+	VApps     *VApps
+	VMs       *VMs
+	Disks     *Disks
+	Tasks     *Tasks
+	Gateways  *Gateways
+	Balancers *Balancers
+	NAT       *NAT
+	Firewall  *Firewall
+	IPSpaces  *IPSpaces
+	Entities  *Entities
 
-	inventoryMu sync.Mutex
-	inventories map[string]*inventory // by URN of the VDC
+	*client
+
+	wire   *wire
+	flight singleflight.Group
 
 	mu        sync.Mutex
 	current   token
@@ -42,6 +48,28 @@ type Session struct {
 	outage    outage
 	lost      outage // holds back logins while VCD forgets sessions that it has just begun
 	used      time.Time
+}
+
+// newSession returns a session that is not logged in yet.
+func newSession(c *client, w *wire) *Session {
+	return &Session{
+		VDCs:      &VDCs{c},
+		Networks:  &Networks{c},
+		Templates: &Templates{c},
+		Inventory: &Inventory{client: c, vdcs: map[string]*inventory{}},
+		VApps:     &VApps{c},
+		VMs:       &VMs{c, newDocuments(c.opts.Clock)},
+		Disks:     &Disks{c},
+		Tasks:     newTasks(c),
+		Gateways:  &Gateways{c},
+		Balancers: &Balancers{c},
+		NAT:       &NAT{c},
+		Firewall:  &Firewall{c},
+		IPSpaces:  &IPSpaces{c},
+		Entities:  &Entities{c},
+
+		client: c, wire: w, used: c.opts.Clock.Now(), refused: map[string]refusal{},
+	}
 }
 
 // An outage holds back logins to a site that does not answer, so that not everybody comes back in the same moment.
@@ -188,7 +216,7 @@ func (s *Session) login(ctx context.Context, version string) (token, error) {
 
 // close stops following tasks and logs out. A session that somebody still holds logs in again when it is used.
 func (s *Session) close(ctx context.Context) error {
-	s.tasks.stop()
+	s.Tasks.stop()
 	var unwritten error
 	if account := s.config.ServiceAccount; account != nil {
 		unwritten = account.Rest(ctx, func() error { return nil })

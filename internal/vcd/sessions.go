@@ -167,15 +167,10 @@ func (p *Pool) newSession(where *site, config Config) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{
-		site: where, wire: w, config: config, opts: p.opts,
-		used: p.opts.Clock.Now(), refused: map[string]refusal{}, lookups: newCache(p.opts.LookupTTL, p.opts.Clock),
-		inventories: map[string]*inventory{}, documents: newDocuments(p.opts.Clock),
-	}
 	org, _ := config.identity()
-	s.provider = isSystem(org)
-	s.tasks = newFollower(s)
-	s.sdk = govcd.Client{
+	c := &client{site: where, config: config, opts: p.opts, provider: isSystem(org), lookups: newCache(p.opts.LookupTTL, p.opts.Clock)}
+	s := newSession(c, w)
+	c.sdk = govcd.Client{
 		VCDHREF: *base, VCDAuthHeader: tokenHeader, VCDToken: tokenPlaceholder, UserAgent: p.opts.UserAgent,
 		Http: http.Client{
 			Transport:     (*authTransport)(s),
@@ -212,7 +207,7 @@ func (p *Pool) Logout(ctx context.Context, config Config) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for key, s := range p.sessions {
-		if s.site.base == base && s.config.Credentials == config.Credentials && s.config.ServiceAccount == config.ServiceAccount && s.tasks.running() == 0 {
+		if s.site.base == base && s.config.Credentials == config.Credentials && s.config.ServiceAccount == config.ServiceAccount && s.Tasks.running() == 0 {
 			p.drop(ctx, key)
 		}
 	}

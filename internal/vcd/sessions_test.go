@@ -67,7 +67,7 @@ func TestAPasswordThatIsChangedAtVCDIsTriedOnce(t *testing.T) {
 	f.expire()
 
 	for range 3 {
-		_, err := s.VM(t.Context(), testVM)
+		_, err := s.VMs.VM(t.Context(), testVM)
 		g.Expect(err).To(MatchError(ErrUnauthorized))
 	}
 
@@ -126,7 +126,7 @@ func TestCredentialsThatWorkedAreTriedAgainAfterARefusal(t *testing.T) {
 	var tried []time.Duration
 	for passed := time.Duration(0); passed < 4*time.Hour; passed += 5 * time.Minute {
 		before := f.count(opLogin)
-		_, err := s.VM(t.Context(), testVM)
+		_, err := s.VMs.VM(t.Context(), testVM)
 		g.Expect(err).To(MatchError(ErrUnauthorized))
 		if f.count(opLogin) > before {
 			tried = append(tried, passed)
@@ -142,7 +142,7 @@ func TestCredentialsThatWorkedAreTriedAgainAfterARefusal(t *testing.T) {
 	_, err = pool.Session(t.Context(), f.config())
 
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = s.VM(t.Context(), testVM)
+	_, err = s.VMs.VM(t.Context(), testVM)
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
@@ -231,21 +231,21 @@ func TestSessionsThatAreForgottenAtOnceAreNoRefusal(t *testing.T) {
 	f.on(opLogin, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set(tokenHeader, "canary-forgotten") })
 
 	for range 10 {
-		_, err := s.VM(t.Context(), testVM)
+		_, err := s.VMs.VM(t.Context(), testVM)
 		g.Expect(err).To(MatchError(ErrUnavailable))
 		g.Expect(err).NotTo(MatchError(ErrUnauthorized))
 	}
 	g.Expect(f.count(opLogin)).To(Equal(2), "one at first and one more")
 	for range 12 {
 		clock.Advance(5 * time.Second)
-		_, err := s.VM(t.Context(), testVM)
+		_, err := s.VMs.VM(t.Context(), testVM)
 		g.Expect(err).To(MatchError(ErrUnavailable))
 	}
 	g.Expect(f.count(opLogin)).To(BeNumerically("<=", 2+2*9), "less and less often")
 
 	f.on(opLogin, nil)
 	clock.Advance(time.Minute)
-	g.Expect(s.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"))
+	g.Expect(s.VMs.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"))
 }
 
 func TestTokensAreReplacedBeforeTheyExpire(t *testing.T) {
@@ -264,12 +264,12 @@ func TestTokensAreReplacedBeforeTheyExpire(t *testing.T) {
 	s := session(t, f, func(o *PoolOptions) { o.Clock = clock })
 
 	clock.Advance(54 * time.Minute)
-	_, err := s.VM(t.Context(), testVM)
+	_, err := s.VMs.VM(t.Context(), testVM)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(f.count(opLogin)).To(Equal(1))
 
 	clock.Advance(2 * time.Minute)
-	_, err = s.VM(t.Context(), testVM)
+	_, err = s.VMs.VM(t.Context(), testVM)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(f.count(opLogin)).To(Equal(2))
 	g.Expect(f.count(opVM)).To(Equal(2), "no call was refused")
@@ -289,7 +289,7 @@ func TestATokenFromAClockThatIsBehindIsUsed(t *testing.T) {
 	s := session(t, f)
 
 	for range 3 {
-		_, err := s.VM(t.Context(), testVM)
+		_, err := s.VMs.VM(t.Context(), testVM)
 		g.Expect(err).NotTo(HaveOccurred())
 	}
 
@@ -354,7 +354,7 @@ func TestProvidersLogInElsewhereAndSayWhereTheyWork(t *testing.T) {
 	s, err := NewPool(PoolOptions{}).Session(t.Context(), config)
 	g.Expect(err).NotTo(HaveOccurred())
 	for range 2 {
-		_, err = s.VM(t.Context(), testVM)
+		_, err = s.VMs.VM(t.Context(), testVM)
 		g.Expect(err).NotTo(HaveOccurred())
 	}
 

@@ -14,7 +14,7 @@ func TestATemplateWithoutVMIsRefused(t *testing.T) {
 	simOnly(t, to)
 	g := NewWithT(t)
 
-	_, err := to.session(t).FindTemplate(t.Context(), "kubernetes", "no-vm")
+	_, err := to.session(t).Templates.FindTemplate(t.Context(), "kubernetes", "no-vm")
 
 	g.Expect(err).To(MatchError(vcd.ErrInvalid))
 	g.Expect(err.Error()).To(Equal(`template "no-vm" in catalog kubernetes has no VM: upload it again, or choose another`))
@@ -33,7 +33,7 @@ func TestLookupsAreRememberedAndHeal(t *testing.T) {
 	_, counts := to.calls()
 	g.Expect(counts).To(BeEmpty(), "all is remembered")
 
-	_, err := s.FindSizingPolicy(ctx, p.vdc, "huge")
+	_, err := s.VDCs.FindSizingPolicy(ctx, p.vdc, "huge")
 	g.Expect(err).To(MatchError(vcd.ErrNotFound))
 	to.sim.Edit(func(e *vcdsim.Editor) {
 		e.Model.Policies = append(e.Model.Policies, vcdsim.ComputePolicy{Name: "huge", CPUs: 64})
@@ -43,11 +43,11 @@ func TestLookupsAreRememberedAndHeal(t *testing.T) {
 			}
 		}
 	})
-	g.Expect(s.FindSizingPolicy(ctx, p.vdc, "huge")).To(HaveField("CPUs", int64(64)))
+	g.Expect(s.VDCs.FindSizingPolicy(ctx, p.vdc, "huge")).To(HaveField("CPUs", int64(64)))
 
 	to.sim.Edit(func(e *vcdsim.Editor) { e.DeleteTemplate(to.template) })
 	s.Refresh()
-	_, err = s.FindTemplate(ctx, to.catalog, to.template)
+	_, err = s.Templates.FindTemplate(ctx, to.catalog, to.template)
 	g.Expect(err).To(MatchError(vcd.ErrNotFound))
 }
 
@@ -61,12 +61,12 @@ func TestCostOfAMachine(t *testing.T) {
 	s := to.session(t)
 	p := to.plan(t, s, "cost-0")
 	for range 2 { // a machine asks for the ids that its cluster found by name
-		g.Expect(s.FindVDC(ctx, p.vdc.ID)).To(Equal(p.vdc))
-		g.Expect(s.FindNetwork(ctx, p.vdc, p.network.ID)).To(Equal(p.network))
+		g.Expect(s.VDCs.FindVDC(ctx, p.vdc.ID)).To(Equal(p.vdc))
+		g.Expect(s.Networks.FindNetwork(ctx, p.vdc, p.network.ID)).To(Equal(p.network))
 	}
-	_, err := s.FindVApp(ctx, p.vdc, "cost")
+	_, err := s.VApps.FindVApp(ctx, p.vdc, "cost")
 	g.Expect(err).To(MatchError(vcd.ErrNotFound))
-	vApp, task, err := s.ComposeVApp(ctx, p.vdc, vcd.VAppSpec{
+	vApp, task, err := s.VApps.ComposeVApp(ctx, p.vdc, vcd.VAppSpec{
 		Name: "cost", Networks: []vcd.Ref{p.network.Ref}, VMs: []vcd.VMSpec{p.spec},
 	})
 	await(t, s, task, err)
@@ -80,10 +80,10 @@ func TestCostOfAMachine(t *testing.T) {
 
 	to.sim.ResetCounters()
 	p = to.plan(t, s, "cost-1")
-	found, err := s.FindVApp(ctx, p.vdc, "cost")
+	found, err := s.VApps.FindVApp(ctx, p.vdc, "cost")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(found.ID).To(Equal(vApp.ID))
-	task, err = s.AddVMs(ctx, vApp.ID, []vcd.VMSpec{p.spec})
+	task, err = s.VApps.AddVMs(ctx, vApp.ID, []vcd.VMSpec{p.spec})
 	await(t, s, task, err)
 	finish(t, s, p, "cost-1")
 	total, counts = to.calls()
@@ -96,20 +96,20 @@ func finish(t *testing.T, s *vcd.Session, p plan, name string) {
 	t.Helper()
 	g := NewWithT(t)
 	ctx := t.Context()
-	s.Invalidate(p.vdc)
-	rows, err := s.VMs(ctx, p.vdc, "cost", 0)
+	s.Inventory.Invalidate(p.vdc)
+	rows, err := s.Inventory.VMs(ctx, p.vdc, "cost", 0)
 	g.Expect(err).NotTo(HaveOccurred())
 	row := rows[len(rows)-1]
 	g.Expect(row.Name).To(Equal(name))
-	vm, err := s.VM(ctx, row.ID) // the MAC addresses go into the metadata
+	vm, err := s.VMs.VM(ctx, row.ID) // the MAC addresses go into the metadata
 	g.Expect(err).NotTo(HaveOccurred())
-	task, err := s.ReconfigureVM(ctx, vm.ID, vcd.VMChange{
+	task, err := s.VMs.ReconfigureVM(ctx, vm.ID, vcd.VMChange{
 		ExtraConfig: map[string]string{"guestinfo.metadata": vm.NICs[0].MAC}, DiskMiB: vm.Disks[0].SizeMiB + 1,
 	})
 	await(t, s, task, err)
-	task, err = s.PowerOn(ctx, vm.ID)
+	task, err = s.VMs.PowerOn(ctx, vm.ID)
 	await(t, s, task, err)
-	vm, err = s.VM(ctx, vm.ID)
+	vm, err = s.VMs.VM(ctx, vm.ID)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(vm.NICs[0].Address).NotTo(BeEmpty())
 }
@@ -127,19 +127,19 @@ func TestForeignExtraConfigSurvives(t *testing.T) {
 			ctx := t.Context()
 			s := to.session(t)
 			p := to.plan(t, s, "foreign")
-			vApp, task, err := s.ComposeVApp(ctx, p.vdc, vcd.VAppSpec{Name: "foreign", Networks: []vcd.Ref{p.network.Ref}, VMs: []vcd.VMSpec{p.spec}})
+			vApp, task, err := s.VApps.ComposeVApp(ctx, p.vdc, vcd.VAppSpec{Name: "foreign", Networks: []vcd.Ref{p.network.Ref}, VMs: []vcd.VMSpec{p.spec}})
 			await(t, s, task, err)
 			to.sim.Edit(func(e *vcdsim.Editor) {
 				e.Assumptions().ExtraConfigMerges = merges
 				e.VM("foreign").ExtraConfig = map[string]string{"their.key": "1 < 2 & 3", "ours": "old"}
 			})
-			vApp, err = s.VApp(ctx, vApp.ID)
+			vApp, err = s.VApps.VApp(ctx, vApp.ID)
 			g.Expect(err).NotTo(HaveOccurred())
 
-			task, err = s.ReconfigureVM(ctx, vApp.VMs[0].ID, vcd.VMChange{ExtraConfig: map[string]string{"ours": "new"}})
+			task, err = s.VMs.ReconfigureVM(ctx, vApp.VMs[0].ID, vcd.VMChange{ExtraConfig: map[string]string{"ours": "new"}})
 			await(t, s, task, err)
 
-			vm, err := s.VM(ctx, vApp.VMs[0].ID)
+			vm, err := s.VMs.VM(ctx, vApp.VMs[0].ID)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(vm.ExtraConfig).To(Equal(map[string]string{"their.key": "1 < 2 & 3", "ours": "new"}))
 		})
@@ -156,10 +156,10 @@ func TestABusyVMIsBusy(t *testing.T) {
 	})
 	s := to.session(t)
 	p := to.plan(t, s, "busy")
-	vApp, task, err := s.ComposeVApp(t.Context(), p.vdc, vcd.VAppSpec{Name: "busy"})
+	vApp, task, err := s.VApps.ComposeVApp(t.Context(), p.vdc, vcd.VAppSpec{Name: "busy"})
 	await(t, s, task, err)
 
-	_, err = s.AddVMs(t.Context(), vApp.ID, []vcd.VMSpec{p.spec})
+	_, err = s.VApps.AddVMs(t.Context(), vApp.ID, []vcd.VMSpec{p.spec})
 
 	g.Expect(err).To(MatchError(vcd.ErrBusy))
 	g.Expect(err.Error()).NotTo(ContainSubstring("entity.task"))
@@ -172,14 +172,14 @@ func TestAFailedTaskEndsWithItsReason(t *testing.T) {
 	s := to.session(t)
 	p := to.plan(t, s, "failing")
 	to.sim.Faults().Add(vcdsim.Fault{FailTask: true, Count: 1, Message: "The host is out of memory."})
-	_, task, err := s.ComposeVApp(t.Context(), p.vdc, vcd.VAppSpec{Name: "failing", Networks: []vcd.Ref{p.network.Ref}, VMs: []vcd.VMSpec{p.spec}})
+	_, task, err := s.VApps.ComposeVApp(t.Context(), p.vdc, vcd.VAppSpec{Name: "failing", Networks: []vcd.Ref{p.network.Ref}, VMs: []vcd.VMSpec{p.spec}})
 	g.Expect(err).NotTo(HaveOccurred())
 	woken := make(chan struct{})
 
-	s.Follow("m", task, func() { close(woken) })
+	s.Tasks.Follow("m", task, func() { close(woken) })
 
 	g.Eventually(woken).Should(BeClosed())
-	ended, _ := s.Task("m")
+	ended, _ := s.Tasks.Task("m")
 	g.Expect(ended.State).To(Equal(vcd.TaskFailed))
 	g.Expect(ended.Err).To(MatchError(ContainSubstring("The host is out of memory.")))
 }
@@ -191,7 +191,7 @@ func TestSessionsSurviveExpiry(t *testing.T) {
 	s := to.session(t)
 	to.sim.Edit(func(e *vcdsim.Editor) { e.ExpireSessions() })
 
-	_, err := s.FindVDC(t.Context(), to.vdc)
+	_, err := s.VDCs.FindVDC(t.Context(), to.vdc)
 
 	g.Expect(err).NotTo(HaveOccurred())
 }
@@ -202,7 +202,7 @@ func TestLoginWithAnAPIToken(t *testing.T) {
 	g := NewWithT(t)
 	to.config.Credentials = vcd.Credentials{APIToken: "capvcd-api-token"}
 
-	_, err := to.session(t).FindVDC(t.Context(), to.vdc)
+	_, err := to.session(t).VDCs.FindVDC(t.Context(), to.vdc)
 	g.Expect(err).NotTo(HaveOccurred())
 
 	to.config.Credentials.APIToken = "wrong"
@@ -222,13 +222,13 @@ func TestAProviderWorksInATenant(t *testing.T) {
 	s := to.session(t)
 
 	p := to.plan(t, s, "provider")
-	vApp, task, err := s.ComposeVApp(t.Context(), p.vdc, vcd.VAppSpec{Name: "provider", Networks: []vcd.Ref{p.network.Ref}, VMs: []vcd.VMSpec{p.spec}})
+	vApp, task, err := s.VApps.ComposeVApp(t.Context(), p.vdc, vcd.VAppSpec{Name: "provider", Networks: []vcd.Ref{p.network.Ref}, VMs: []vcd.VMSpec{p.spec}})
 	await(t, s, task, err)
 
-	rows, err := s.VMs(t.Context(), p.vdc, "provider", 0)
+	rows, err := s.Inventory.VMs(t.Context(), p.vdc, "provider", 0)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(rows).To(HaveLen(1))
-	g.Expect(s.FindVApp(t.Context(), p.vdc, "provider")).To(HaveField("ID", vApp.ID))
+	g.Expect(s.VApps.FindVApp(t.Context(), p.vdc, "provider")).To(HaveField("ID", vApp.ID))
 }
 
 func TestANetworkIsAskedForAgainOnceForgotten(t *testing.T) {
@@ -239,10 +239,10 @@ func TestANetworkIsAskedForAgainOnceForgotten(t *testing.T) {
 	p := to.plan(t, s, "x")
 	to.sim.ResetCounters()
 
-	s.ForgetNetwork(p.vdc, p.network.Ref)
+	s.Networks.ForgetNetwork(p.vdc, p.network.Ref)
 
 	for _, name := range []string{p.network.Name, p.network.ID} {
-		g.Expect(s.FindNetwork(t.Context(), p.vdc, name)).To(Equal(p.network))
+		g.Expect(s.Networks.FindNetwork(t.Context(), p.vdc, name)).To(Equal(p.network))
 	}
 	g.Expect(to.sim.Counters()).To(HaveKeyWithValue("GET /cloudapi/1.0.0/orgVdcNetworks", 1))
 }

@@ -122,17 +122,17 @@ func await(t *testing.T, s *vcd.Session, task vcd.Task, err error) {
 	g := NewWithT(t)
 	g.Expect(err).NotTo(HaveOccurred())
 	woken := make(chan struct{})
-	s.Follow(t.Name(), task, func() { close(woken) })
+	s.Tasks.Follow(t.Name(), task, func() { close(woken) })
 	select {
 	case <-woken:
 	case <-time.After(10 * time.Minute):
 		t.Fatal("task does not end")
 	}
-	ended, ok := s.Task(t.Name())
+	ended, ok := s.Tasks.Task(t.Name())
 	g.Expect(ok).To(BeTrue())
 	g.Expect(ended.Err).NotTo(HaveOccurred())
 	g.Expect(ended.State).To(Equal(vcd.TaskSucceeded))
-	s.Forget(t.Name())
+	s.Tasks.Forget(t.Name())
 }
 
 // plan is what a machine is made of, found as a controller finds it.
@@ -146,17 +146,17 @@ func (to *target) plan(t *testing.T, s *vcd.Session, name string) plan {
 	t.Helper()
 	g := NewWithT(t)
 	ctx := t.Context()
-	vdc, err := s.FindVDC(ctx, to.vdc)
+	vdc, err := s.VDCs.FindVDC(ctx, to.vdc)
 	g.Expect(err).NotTo(HaveOccurred())
-	network, err := s.FindNetwork(ctx, vdc, to.network)
+	network, err := s.Networks.FindNetwork(ctx, vdc, to.network)
 	g.Expect(err).NotTo(HaveOccurred())
-	template, err := s.FindTemplate(ctx, to.catalog, to.template)
+	template, err := s.Templates.FindTemplate(ctx, to.catalog, to.template)
 	g.Expect(err).NotTo(HaveOccurred())
-	sizing, err := s.FindSizingPolicy(ctx, vdc, to.sizing)
+	sizing, err := s.VDCs.FindSizingPolicy(ctx, vdc, to.sizing)
 	g.Expect(err).NotTo(HaveOccurred())
-	placement, err := s.FindPlacementPolicy(ctx, vdc, to.placement)
+	placement, err := s.VDCs.FindPlacementPolicy(ctx, vdc, to.placement)
 	g.Expect(err).NotTo(HaveOccurred())
-	profile, err := s.FindStorageProfile(ctx, vdc, "")
+	profile, err := s.VDCs.FindStorageProfile(ctx, vdc, "")
 	g.Expect(err).NotTo(HaveOccurred())
 	return plan{vdc, network, vcd.VMSpec{
 		Name: name, Description: vcd.Marker{Cluster: "c1", Machine: "uid-" + name}.String(), ComputerName: name,
@@ -169,7 +169,7 @@ func (to *target) plan(t *testing.T, s *vcd.Session, name string) plan {
 func removeVApp(t *testing.T, s *vcd.Session, id string) {
 	t.Helper()
 	for range 3 {
-		task, err := s.DeleteVApp(t.Context(), id)
+		task, err := s.VApps.DeleteVApp(t.Context(), id)
 		if err != nil {
 			return // gone, which VCD may call forbidden
 		}

@@ -11,8 +11,8 @@ import (
 
 // readTask reads what a task that succeeded worked on and what came of it. If VCD has dropped the task meanwhile, nobody will
 // ever know more than before.
-func (s *Session) readTask(ctx context.Context, id string, known Task) (Task, error) {
-	states, err := s.readTasks(ctx, []string{id})
+func (ts *Tasks) readTask(ctx context.Context, id string, known Task) (Task, error) {
+	states, err := ts.readTasks(ctx, []string{id})
 	if read, ok := states[id]; ok {
 		return read, err
 	}
@@ -20,13 +20,13 @@ func (s *Session) readTask(ctx context.Context, id string, known Task) (Task, er
 }
 
 // queryTasks asks for the states of tasks by one call. The reasons of failures are not among them.
-func (s *Session) queryTasks(ctx context.Context, ids []string) (map[string]Task, error) {
+func (ts *Tasks) queryTasks(ctx context.Context, ids []string) (map[string]Task, error) {
 	terms := make([]term, len(ids))
 	for i, id := range ids {
 		terms[i] = term{"id", id}
 	}
 	var found types.QueryResultRecordsType
-	if err := s.queryPage(ctx, "task", anyOf(terms...), 1, "", &found); err != nil {
+	if err := ts.queryPage(ctx, "task", anyOf(terms...), 1, "", &found); err != nil {
 		return nil, err
 	}
 	states := map[string]Task{}
@@ -41,14 +41,14 @@ func (s *Session) queryTasks(ctx context.Context, ids []string) (map[string]Task
 }
 
 // readTasks reads tasks one by one. What does not exist, or may not be seen, is left out.
-func (s *Session) readTasks(ctx context.Context, ids []string) (map[string]Task, error) {
+func (ts *Tasks) readTasks(ctx context.Context, ids []string) (map[string]Task, error) {
 	states := map[string]Task{}
 	for _, id := range ids {
 		var doc types.Task
-		err := s.getXML(ctx, pathOf(kindTask, id), &doc)
+		err := ts.getXML(ctx, pathOf(kindTask, id), &doc)
 		switch {
 		case err == nil:
-			states[id] = s.taskFrom(&doc)
+			states[id] = taskFrom(&doc)
 		case !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrForbidden):
 			return nil, err
 		}
@@ -58,9 +58,9 @@ func (s *Session) readTasks(ctx context.Context, ids []string) (map[string]Task,
 
 // whyFailed reads the error of a failed task, which the query does not tell.
 // The second error says that it cannot tell now: who follows the task would take a used-up quota for any failure.
-func (s *Session) whyFailed(ctx context.Context, id string) (why, err error) {
+func (ts *Tasks) whyFailed(ctx context.Context, id string) (why, err error) {
 	var t types.Task
-	err = s.getXML(ctx, pathOf(kindTask, id), &t)
+	err = ts.getXML(ctx, pathOf(kindTask, id), &t)
 	if err == nil {
 		return failureOf(&t), nil
 	}
@@ -96,7 +96,7 @@ func (e *taskError) Error() string { return e.cause.Error() }
 func (e *taskError) Unwrap() error { return ErrInvalid }
 
 // taskFrom reads a task as the XML API writes it.
-func (s *Session) taskFrom(t *types.Task) Task {
+func taskFrom(t *types.Task) Task {
 	task := Task{
 		ID: urnOf(kindTask, t.ID), Operation: t.OperationName, State: taskState(t.Status), Progress: t.Progress,
 		Started: parseTime(t.StartTime), Ended: parseTime(t.EndTime),
@@ -117,13 +117,13 @@ func (s *Session) taskFrom(t *types.Task) Task {
 }
 
 // unfinished returns the tasks that still hold an entity.
-func (s *Session) unfinished(tasks *types.TasksInProgress) []Task {
+func unfinished(tasks *types.TasksInProgress) []Task {
 	if tasks == nil {
 		return nil
 	}
 	var running []Task
 	for _, t := range tasks.Task {
-		if task := s.taskFrom(t); task.State == TaskRunning {
+		if task := taskFrom(t); task.State == TaskRunning {
 			running = append(running, task)
 		}
 	}

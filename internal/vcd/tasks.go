@@ -22,9 +22,9 @@ const (
 	endedKept = 24 * time.Hour
 )
 
-// A follower polls the running tasks of a session by one query for all of them.
-type follower struct {
-	session *Session
+// Tasks follows the tasks of a session: one query polls all that run.
+type Tasks struct {
+	*client
 
 	mu       sync.Mutex
 	followed map[string]*followedTask // by key
@@ -44,69 +44,58 @@ type followedTask struct {
 	asked  time.Time // when it was last asked for
 }
 
-func newFollower(s *Session) *follower {
-	return &follower{session: s, followed: map[string]*followedTask{}, usual: durations{}}
+func newTasks(c *client) *Tasks {
+	return &Tasks{client: c, followed: map[string]*followedTask{}, usual: durations{}}
 }
 
 // Follow polls the task, with all others of the session, until it ends; then wake is called once, in a goroutine
 // of its own. The key names who started it, such as the UID of a machine; a key follows one task at a time.
-func (s *Session) Follow(key string, t Task, wake func()) {
+func (ts *Tasks) Follow(key string, t Task, wake func()) {
 	if t.State == "" {
 		t.State = TaskRunning
 	}
-	s.tasks.follow(&followedTask{key: key, task: t, wake: wake})
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	now := ts.opts.Clock.Now()
+	maps.DeleteFunc(ts.followed, func(_ string, old *followedTask) bool {
+		return old.task.State != TaskRunning && now.Sub(old.since) > endedKept
+	})
+	delete(ts.followed, key)
+	f := &followedTask{key: key, task: t, wake: wake, since: now}
+	if t.State != TaskRunning {
+		ts.note(f, t)
+	}
+	ts.followed[key] = f
+	if t.State == TaskRunning && ts.cancel == nil {
+		ctx, cancel := context.WithCancel(context.WithValue(context.Background(), pollingKey{}, true))
+		ts.cancel = cancel
+		go ts.run(ctx)
+	}
 }
 
 // Task returns the task that key follows, from memory: no call is made.
-func (s *Session) Task(key string) (Task, bool) {
-	s.tasks.mu.Lock()
-	defer s.tasks.mu.Unlock()
-	if f, ok := s.tasks.followed[key]; ok {
+func (ts *Tasks) Task(key string) (Task, bool) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if f, ok := ts.followed[key]; ok {
 		return f.task, true
 	}
 	return Task{}, false
 }
 
 // Forget stops following the task of key.
-func (s *Session) Forget(key string) {
-	s.tasks.mu.Lock()
-	defer s.tasks.mu.Unlock()
-	s.tasks.remove(key)
-}
-
-func (f *follower) follow(t *followedTask) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.remove(t.key)
-	now := f.session.opts.Clock.Now()
-	maps.DeleteFunc(f.followed, func(_ string, old *followedTask) bool {
-		return old.task.State != TaskRunning && now.Sub(old.since) > endedKept
-	})
-	if t.task.State != TaskRunning {
-		f.change(t, t.task)
-	}
-	f.followed[t.key] = t
-	t.since = now
-	if t.task.State != TaskRunning {
-		return
-	}
-	if f.cancel == nil {
-		ctx, cancel := context.WithCancel(context.WithValue(context.Background(), pollingKey{}, true))
-		f.cancel = cancel
-		go f.run(ctx)
-	}
-}
-
-func (f *follower) remove(key string) {
-	delete(f.followed, key)
+func (ts *Tasks) Forget(key string) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	delete(ts.followed, key)
 }
 
 // running counts the tasks that have not ended; several may follow the same one.
-func (f *follower) running() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (ts *Tasks) running() int {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
 	ids := map[string]bool{}
-	for _, t := range f.followed {
+	for _, t := range ts.followed {
 		if t.task.State == TaskRunning {
 			ids[t.task.ID] = true
 		}
@@ -115,17 +104,17 @@ func (f *follower) running() int {
 }
 
 // countEnded counts a task that has ended, unless another of those who follow it saw that before. The lock is held.
-func (f *follower) countEnded(t Task) {
-	for _, other := range f.followed {
+func (ts *Tasks) countEnded(t Task) {
+	for _, other := range ts.followed {
 		if other.task.ID == t.ID && other.task.State != TaskRunning {
 			return
 		}
 	}
-	f.session.site.metrics.taskEnded(t)
+	ts.site.metrics.taskEnded(t)
 }
 
 // wakeLocked tells the one who follows a task that it ended. It is called with the lock held and must not wait.
-func (f *follower) wakeLocked(t *followedTask) {
+func (ts *Tasks) wakeLocked(t *followedTask) {
 	if wake := t.wake; wake != nil {
 		t.wake = nil
 		go wake()
@@ -133,15 +122,13 @@ func (f *follower) wakeLocked(t *followedTask) {
 }
 
 // stop ends the poller. What is followed is forgotten.
-func (f *follower) stop() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for key := range f.followed {
-		f.remove(key)
-	}
-	if f.cancel != nil {
-		f.cancel()
-		f.cancel = nil
+func (ts *Tasks) stop() {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	clear(ts.followed)
+	if ts.cancel != nil {
+		ts.cancel()
+		ts.cancel = nil
 	}
 }
 
@@ -151,25 +138,25 @@ type pollingKey struct{}
 func isPolling(ctx context.Context) bool { return ctx.Value(pollingKey{}) != nil }
 
 // run polls while there is something to poll.
-func (f *follower) run(ctx context.Context) {
+func (ts *Tasks) run(ctx context.Context) {
 	for {
 		select {
-		case <-f.session.opts.Clock.After(f.untilNextPoll()):
+		case <-ts.opts.Clock.After(ts.untilNextPoll()):
 		case <-ctx.Done():
 			return
 		}
-		batch, more := f.batch(ctx)
+		batch, more := ts.batch(ctx)
 		if !more {
 			return
 		}
-		err := f.poll(ctx, batch)
+		err := ts.poll(ctx, batch)
 		if errors.Is(err, ErrUnauthorized) {
-			f.giveUp(ctx)
+			ts.giveUp(ctx)
 			return
 		}
 		if err != nil {
 			select {
-			case <-f.session.opts.Clock.After(RetryAfter(err)):
+			case <-ts.opts.Clock.After(RetryAfter(err)):
 			case <-ctx.Done():
 				return
 			}
@@ -179,37 +166,37 @@ func (f *follower) run(ctx context.Context) {
 
 // giveUp stops polling, because VCD does not let us in any more. Nobody knows what comes of the tasks: those who follow them
 // have to look, by another session if need be.
-func (f *follower) giveUp(ctx context.Context) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (ts *Tasks) giveUp(ctx context.Context) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
 	if ctx.Err() != nil {
 		return // replaced
 	}
-	f.cancel()
-	f.cancel = nil
-	for _, t := range f.followed {
+	ts.cancel()
+	ts.cancel = nil
+	for _, t := range ts.followed {
 		if t.task.State == TaskRunning {
 			ended := t.task
 			ended.State = TaskUnknown
-			f.change(t, ended)
+			ts.note(t, ended)
 		}
 	}
 }
 
 // untilNextPoll keeps the distance between polls; the first after a pause comes soon, because many tasks are short. A poll
 // waits a little longer if a task will have ended then: at the fixed distance, its end would be seen late.
-func (f *follower) untilNextPoll() time.Duration {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	every, now := f.session.opts.TaskPoll, f.session.opts.Clock.Now()
-	next := now.Add(max(every/4, every-now.Sub(f.lastPoll)))
+func (ts *Tasks) untilNextPoll() time.Duration {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	every, now := ts.opts.TaskPoll, ts.opts.Clock.Now()
+	next := now.Add(max(every/4, every-now.Sub(ts.lastPoll)))
 	latest := next.Add(every / 2)
 	best := next
-	for _, t := range f.followed {
+	for _, t := range ts.followed {
 		if t.task.State != TaskRunning {
 			continue
 		}
-		end := f.usual.end(t).Add(every / 16)
+		end := ts.usual.end(t).Add(every / 16)
 		if end.After(next) && !end.After(latest) && (best.Equal(next) || end.Before(best)) {
 			best = end
 		}
@@ -219,43 +206,43 @@ func (f *follower) untilNextPoll() time.Duration {
 
 // batch returns the tasks of the next round by id, and false if the poller has nothing left to do. A poller that was
 // replaced must not take the place of its successor: its context is cancelled.
-func (f *follower) batch(ctx context.Context) ([]string, bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (ts *Tasks) batch(ctx context.Context) ([]string, bool) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
 	if ctx.Err() != nil {
 		return nil, false
 	}
 	var ids []string
-	for _, t := range f.followed {
+	for _, t := range ts.followed {
 		if t.task.State == TaskRunning {
 			ids = append(ids, t.task.ID)
 		}
 	}
 	if len(ids) == 0 {
-		f.cancel()
-		f.cancel = nil
+		ts.cancel()
+		ts.cancel = nil
 		return nil, false
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	f.lastPoll = f.session.opts.Clock.Now()
-	for _, t := range f.followed {
-		t.asked = f.lastPoll
+	ts.lastPoll = ts.opts.Clock.Now()
+	for _, t := range ts.followed {
+		t.asked = ts.lastPoll
 	}
 	if len(ids) <= tasksPerQuery {
 		return ids, true
 	}
-	start := f.next % len(ids)
-	f.next = start + tasksPerQuery
+	start := ts.next % len(ids)
+	ts.next = start + tasksPerQuery
 	return append(ids[start:], ids[:start]...)[:tasksPerQuery], true
 }
 
 // poll asks for the tasks of one round and tells those whose tasks ended.
-func (f *follower) poll(ctx context.Context, ids []string) error {
-	states, err := f.session.queryTasks(ctx, ids)
+func (ts *Tasks) poll(ctx context.Context, ids []string) error {
+	states, err := ts.queryTasks(ctx, ids)
 	if errors.Is(err, ErrInvalid) || errors.Is(err, ErrForbidden) {
 		// The query service does not show tasks to everybody.
-		states, err = f.session.readTasks(ctx, ids)
+		states, err = ts.readTasks(ctx, ids)
 	}
 	if err != nil {
 		return err
@@ -264,37 +251,37 @@ func (f *follower) poll(ctx context.Context, ids []string) error {
 	for _, id := range ids {
 		state, known := states[id]
 		if known {
-			if state, err = f.complete(ctx, id, state); err != nil {
+			if state, err = ts.complete(ctx, id, state); err != nil {
 				incomplete = err // The others have ended all the same.
 				continue
 			}
 		}
-		f.settle(id, state, known)
+		ts.settle(id, state, known)
 	}
 	return incomplete
 }
 
 // complete adds what the query service does not tell of a task that has ended: why it failed, or what came of it.
-func (f *follower) complete(ctx context.Context, id string, t Task) (Task, error) {
+func (ts *Tasks) complete(ctx context.Context, id string, t Task) (Task, error) {
 	switch {
 	case t.State == TaskFailed && t.Err == nil:
-		why, err := f.session.whyFailed(ctx, id)
-		if err != nil && f.tries(id) < triesUntilUnexplained {
+		why, err := ts.whyFailed(ctx, id)
+		if err != nil && ts.tries(id) < triesUntilUnexplained {
 			return t, err
 		}
 		t.Err = why
-	case t.State == TaskSucceeded && t.Owner == "" && f.asked(id):
-		return f.session.readTask(ctx, id, t)
+	case t.State == TaskSucceeded && t.Owner == "" && ts.asked(id):
+		return ts.readTask(ctx, id, t)
 	}
 	return t, nil
 }
 
 // tries counts how often it was asked in vain why a task failed.
-func (f *follower) tries(id string) int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (ts *Tasks) tries(id string) int {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
 	most := 0
-	for _, t := range f.followed {
+	for _, t := range ts.followed {
 		if t.task.ID == id && t.task.State == TaskRunning {
 			t.vain++
 			most = max(most, t.vain)
@@ -304,10 +291,10 @@ func (f *follower) tries(id string) int {
 }
 
 // asked says whether somebody who follows a task does not know what it works on, and wants to.
-func (f *follower) asked(id string) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, t := range f.followed {
+func (ts *Tasks) asked(id string) bool {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	for _, t := range ts.followed {
 		if t.task.ID == id && t.task.asks && t.task.Owner == "" {
 			return true
 		}
@@ -316,10 +303,10 @@ func (f *follower) asked(id string) bool {
 }
 
 // settle notes what is known of a task for all who follow it.
-func (f *follower) settle(id string, state Task, known bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, t := range f.followed {
+func (ts *Tasks) settle(id string, state Task, known bool) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	for _, t := range ts.followed {
 		if t.task.ID != id || t.task.State != TaskRunning {
 			continue
 		}
@@ -334,18 +321,18 @@ func (f *follower) settle(id string, state Task, known bool) {
 		} else if t.misses++; t.misses >= missesUntilUnknown {
 			now.State = TaskUnknown
 		}
-		f.change(t, now)
+		ts.note(t, now)
 	}
 }
 
-// change notes what became of a task, and tells the one who follows it if it ended. The lock is held.
-func (f *follower) change(t *followedTask, now Task) {
+// note records what became of a task, and tells the one who follows it if it ended. The lock is held.
+func (ts *Tasks) note(t *followedTask, now Task) {
 	if now.State == TaskRunning {
 		t.task = now
 		return
 	}
-	f.countEnded(now)
-	f.usual.learn(now)
+	ts.countEnded(now)
+	ts.usual.learn(now)
 	t.task = now
-	f.wakeLocked(t)
+	ts.wakeLocked(t)
 }

@@ -71,31 +71,31 @@ func TestFollow(t *testing.T) {
 	woken := make(chan string, 10)
 	for i := range 5 {
 		f.set(taskID(i), "running")
-		s.Follow(fmt.Sprint("m", i), Task{ID: taskID(i), Owner: testVM}, func() { woken <- fmt.Sprint("m", i) })
+		s.Tasks.Follow(fmt.Sprint("m", i), Task{ID: taskID(i), Owner: testVM}, func() { woken <- fmt.Sprint("m", i) })
 	}
 
 	tick(g, clock, f)
-	g.Eventually(func() int { task, _ := s.Task("m3"); return task.Progress }).Should(Equal(50))
+	g.Eventually(func() int { task, _ := s.Tasks.Task("m3"); return task.Progress }).Should(Equal(50))
 	f.set(taskID(3), "success")
 	tick(g, clock, f)
 
 	g.Eventually(woken).Should(Receive(Equal("m3")))
-	task, ok := s.Task("m3")
+	task, ok := s.Tasks.Task("m3")
 	g.Expect(ok).To(BeTrue())
 	g.Expect(task).To(Equal(Task{ID: taskID(3), Owner: testVM, Operation: "vappUpdateVm", State: TaskSucceeded, Progress: 50}))
 	tick(g, clock, f)
 	g.Eventually(f.rounds).Should(Equal([]int{5, 5, 4}))
 	g.Consistently(woken, "50ms").ShouldNot(Receive())
-	s.Forget("m3")
-	_, ok = s.Task("m3")
+	s.Tasks.Forget("m3")
+	_, ok = s.Tasks.Task("m3")
 	g.Expect(ok).To(BeFalse())
 }
 
 // rests says whether nobody polls.
-func (f *follower) rests() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.cancel == nil
+func (ts *Tasks) rests() bool {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	return ts.cancel == nil
 }
 
 func TestThePollerRestsWhenThereIsNothingToFollow(t *testing.T) {
@@ -104,16 +104,16 @@ func TestThePollerRestsWhenThereIsNothingToFollow(t *testing.T) {
 	f := newTaskServer(t)
 	s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
 	f.set(testTask, "success")
-	s.Follow("m", Task{ID: testTask}, nil)
+	s.Tasks.Follow("m", Task{ID: testTask}, nil)
 	tick(g, clock, f)
-	g.Eventually(func() TaskState { task, _ := s.Task("m"); return task.State }).Should(Equal(TaskSucceeded))
+	g.Eventually(func() TaskState { task, _ := s.Tasks.Task("m"); return task.State }).Should(Equal(TaskSucceeded))
 
 	g.Eventually(clock.Waiting).Should(Equal(1))
 	clock.Advance(time.Minute)
 	g.Consistently(func() int { clock.Advance(time.Minute); return f.count(opQueryTask) }, "50ms").Should(Equal(1))
-	g.Eventually(s.tasks.rests).Should(BeTrue())
+	g.Eventually(s.Tasks.rests).Should(BeTrue())
 
-	s.Follow("m", Task{ID: testTask}, nil)
+	s.Tasks.Follow("m", Task{ID: testTask}, nil)
 	tick(g, clock, f)
 }
 
@@ -141,11 +141,11 @@ func TestWhyATaskFailedIsAskedAgainWhereVCDDoesNotAnswer(t *testing.T) {
 			f.set(testTask, "error")
 			s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
 			woken := make(chan struct{})
-			s.Follow("m", Task{ID: testTask}, func() { close(woken) })
+			s.Tasks.Follow("m", Task{ID: testTask}, func() { close(woken) })
 
 			g.Eventually(func() chan struct{} { clock.Advance(time.Second); return woken }).Should(BeClosed())
 
-			task, _ := s.Task("m")
+			task, _ := s.Tasks.Task("m")
 			g.Expect(task.State).To(Equal(TaskFailed))
 			g.Expect(task.Err).To(MatchError(tt.kind))
 		})
@@ -178,12 +178,12 @@ func TestAFailedTaskSaysWhy(t *testing.T) {
 			f.set(testTask, "aborted")
 			s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
 			woken := make(chan struct{})
-			s.Follow("m", Task{ID: testTask}, func() { close(woken) })
+			s.Tasks.Follow("m", Task{ID: testTask}, func() { close(woken) })
 
 			tick(g, clock, f)
 
 			g.Eventually(woken).Should(BeClosed())
-			task, _ := s.Task("m")
+			task, _ := s.Tasks.Task("m")
 			g.Expect(task.State).To(Equal(TaskFailed))
 			g.Expect(task.Err).To(MatchError(tt.kind))
 			g.Expect(task.Err).NotTo(MatchError(ErrNotFound))
@@ -202,12 +202,12 @@ func TestTasksAreReadOneByOneWhereTheQueryIsRefused(t *testing.T) {
 	f.on("GET /api/task/{id}", func(w http.ResponseWriter, _ *http.Request) { xmlTask(w, "success") })
 	s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
 	woken := make(chan struct{})
-	s.Follow("m", Task{ID: testTask}, func() { close(woken) })
+	s.Tasks.Follow("m", Task{ID: testTask}, func() { close(woken) })
 
 	tick(g, clock, f)
 
 	g.Eventually(woken).Should(BeClosed())
-	task, _ := s.Task("m")
+	task, _ := s.Tasks.Task("m")
 	g.Expect(task.State).To(Equal(TaskSucceeded))
 }
 
@@ -217,14 +217,14 @@ func TestATaskThatIsGoneIsUnknownAtTheSecondLook(t *testing.T) {
 	f := newTaskServer(t)
 	s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
 	woken := make(chan struct{})
-	s.Follow("m", Task{ID: testTask}, func() { close(woken) })
+	s.Tasks.Follow("m", Task{ID: testTask}, func() { close(woken) })
 
 	tick(g, clock, f)
 	g.Consistently(woken, "30ms").ShouldNot(BeClosed())
 	tick(g, clock, f)
 
 	g.Eventually(woken).Should(BeClosed())
-	task, _ := s.Task("m")
+	task, _ := s.Tasks.Task("m")
 	g.Expect(task.State).To(Equal(TaskUnknown))
 }
 
@@ -235,7 +235,7 @@ func TestAnOutageDoesNotEndTasks(t *testing.T) {
 	s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
 	handler := f.handlers[opQueryTask]
 	f.on(opQueryTask, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
-	s.Follow("m", Task{ID: testTask}, nil)
+	s.Tasks.Follow("m", Task{ID: testTask}, nil)
 	for range 3 {
 		tick(g, clock, f)
 	}
@@ -244,7 +244,7 @@ func TestAnOutageDoesNotEndTasks(t *testing.T) {
 
 	tick(g, clock, f)
 
-	g.Eventually(func() TaskState { task, _ := s.Task("m"); return task.State }).Should(Equal(TaskSucceeded))
+	g.Eventually(func() TaskState { task, _ := s.Tasks.Task("m"); return task.State }).Should(Equal(TaskSucceeded))
 }
 
 func TestATaskThatEndedAtOnceIsNotPolled(t *testing.T) {
@@ -253,7 +253,7 @@ func TestATaskThatEndedAtOnceIsNotPolled(t *testing.T) {
 	s := session(t, f.fakeVCD)
 	woken := make(chan struct{})
 
-	s.Follow("m", Task{ID: testTask, State: TaskSucceeded}, func() { close(woken) })
+	s.Tasks.Follow("m", Task{ID: testTask, State: TaskSucceeded}, func() { close(woken) })
 
 	g.Eventually(woken).Should(BeClosed())
 	g.Expect(f.count(opQueryTask)).To(BeZero())
@@ -264,18 +264,18 @@ func TestTasksThatNobodyAsksForAreForgottenInTheEnd(t *testing.T) {
 	f := newTaskServer(t)
 	clock := newFakeClock()
 	s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
-	s.Follow("abandoned", Task{ID: taskID(1), State: TaskSucceeded}, nil)
+	s.Tasks.Follow("abandoned", Task{ID: taskID(1), State: TaskSucceeded}, nil)
 
 	clock.Advance(endedKept)
-	s.Follow("at noon", Task{ID: taskID(2), State: TaskSucceeded}, nil)
-	_, known := s.Task("abandoned")
+	s.Tasks.Follow("at noon", Task{ID: taskID(2), State: TaskSucceeded}, nil)
+	_, known := s.Tasks.Task("abandoned")
 	g.Expect(known).To(BeTrue())
 
 	clock.Advance(time.Second)
-	s.Follow("later", Task{ID: taskID(3), State: TaskSucceeded}, nil)
-	_, known = s.Task("abandoned")
+	s.Tasks.Follow("later", Task{ID: taskID(3), State: TaskSucceeded}, nil)
+	_, known = s.Tasks.Task("abandoned")
 	g.Expect(known).To(BeFalse())
-	_, known = s.Task("at noon")
+	_, known = s.Tasks.Task("at noon")
 	g.Expect(known).To(BeTrue())
 }
 
@@ -286,7 +286,7 @@ func TestManyTasksArePolledInRounds(t *testing.T) {
 	s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
 	for i := range 100 {
 		f.set(taskID(i), "success")
-		s.Follow(fmt.Sprint(i), Task{ID: taskID(i)}, nil)
+		s.Tasks.Follow(fmt.Sprint(i), Task{ID: taskID(i)}, nil)
 	}
 
 	tick(g, clock, f)
@@ -295,7 +295,7 @@ func TestManyTasksArePolledInRounds(t *testing.T) {
 	g.Eventually(func() int {
 		n := 0
 		for i := range 100 {
-			if task, _ := s.Task(fmt.Sprint(i)); task.State == TaskSucceeded {
+			if task, _ := s.Tasks.Task(fmt.Sprint(i)); task.State == TaskSucceeded {
 				n++
 			}
 		}
@@ -309,7 +309,7 @@ func TestClosingStopsThePoller(t *testing.T) {
 	clock := newFakeClock()
 	f := newTaskServer(t)
 	s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
-	s.Follow("m", Task{ID: testTask}, func() { t.Error("woken") })
+	s.Tasks.Follow("m", Task{ID: testTask}, func() { t.Error("woken") })
 	g.Eventually(clock.Waiting).Should(Equal(1))
 
 	_ = s.close(t.Context())
@@ -329,7 +329,7 @@ func TestARefusedLoginEndsTheFollowing(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	f.set(testTask, "running")
 	woken := make(chan struct{})
-	old.Follow("m", Task{ID: testTask}, func() { close(woken) })
+	old.Tasks.Follow("m", Task{ID: testTask}, func() { close(woken) })
 	g.Eventually(clock.Waiting).Should(Equal(1))
 	f.setPassword("new")
 	f.expire()
@@ -337,7 +337,7 @@ func TestARefusedLoginEndsTheFollowing(t *testing.T) {
 	clock.Advance(2 * time.Second)
 
 	g.Eventually(woken).Should(BeClosed())
-	task, _ := old.Task("m")
+	task, _ := old.Tasks.Task("m")
 	g.Expect(task.State).To(Equal(TaskUnknown))
 	g.Consistently(clock.Waiting, "30ms").Should(BeZero(), "nobody polls any more")
 	config := f.config()
@@ -354,7 +354,7 @@ func TestPollingDoesNotKeepASessionAlive(t *testing.T) {
 	f := newTaskServer(t)
 	f.set(testTask, "running")
 	s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
-	s.Follow("m", Task{ID: testTask}, nil)
+	s.Tasks.Follow("m", Task{ID: testTask}, nil)
 	used := clock.Now()
 
 	for range 3 {
@@ -370,9 +370,9 @@ func TestWhatATaskMadeIsAskedForAlsoIfItWasSeenRunning(t *testing.T) {
 	s := session(t, f.fakeVCD)
 	release := hang(t, f.fakeVCD, "GET /api/query?type=task")
 	defer release()
-	s.Follow("a", Task{ID: taskID(0), asks: true}, func() {})
+	s.Tasks.Follow("a", Task{ID: taskID(0), asks: true}, func() {})
 
-	s.tasks.settle(taskID(0), Task{ID: taskID(0), State: TaskRunning, Progress: 50}, true)
+	s.Tasks.settle(taskID(0), Task{ID: taskID(0), State: TaskRunning, Progress: 50}, true)
 
-	g.Expect(s.tasks.asked(taskID(0))).To(BeTrue())
+	g.Expect(s.Tasks.asked(taskID(0))).To(BeTrue())
 }

@@ -7,32 +7,35 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
 
+// Templates are the vApp templates of catalogs.
+type Templates struct{ *client }
+
 // FindTemplate finds a vApp template by the names of catalog and template, or by the template's URN. The catalog may be one
 // that another organisation shares.
-func (s *Session) FindTemplate(ctx context.Context, catalog, template string) (Template, error) {
-	return lookup(ctx, s.lookups, key("template", catalog, template), func(ctx context.Context) (Template, error) {
-		ref, in, err := s.locateTemplate(ctx, catalog, template)
+func (t *Templates) FindTemplate(ctx context.Context, catalog, template string) (Template, error) {
+	return lookup(ctx, t.lookups, key("template", catalog, template), func(ctx context.Context) (Template, error) {
+		ref, in, err := t.locateTemplate(ctx, catalog, template)
 		if err != nil {
 			return Template{}, err
 		}
-		return s.readTemplate(ctx, ref, in)
+		return t.readTemplate(ctx, ref, in)
 	})
 }
 
 // A located template is one whose catalog is known, if it was found by name.
 type locatedTemplate struct{ ref, catalog Ref }
 
-func (s *Session) locateTemplate(ctx context.Context, catalog, template string) (locatedTemplate, string, error) {
+func (t *Templates) locateTemplate(ctx context.Context, catalog, template string) (locatedTemplate, string, error) {
 	if isURN(template) {
 		return locatedTemplate{ref: Ref{ID: urnOf(kindTemplate, template), Name: template}}, "", nil
 	}
 	in := "catalog " + catalog
-	filter, err := s.templateFilter(catalog, template, in)
+	filter, err := t.templateFilter(catalog, template, in)
 	if err != nil {
 		return locatedTemplate{}, in, err
 	}
 	var found types.QueryResultRecordsType
-	if err := s.queryPage(ctx, "vAppTemplate", filter, 1, "", &found); err != nil {
+	if err := t.queryPage(ctx, "vAppTemplate", filter, 1, "", &found); err != nil {
 		return locatedTemplate{}, in, fmt.Errorf("looking up template %s: %w", template, err)
 	}
 	var hits []Ref
@@ -46,18 +49,18 @@ func (s *Session) locateTemplate(ctx context.Context, catalog, template string) 
 	}
 	ref, err := only("template", template, in, hits)
 	if err != nil && len(hits) == 0 && !isURN(catalog) {
-		err = s.blameCatalog(ctx, catalog, err)
+		err = t.blameCatalog(ctx, catalog, err)
 	}
 	return locatedTemplate{ref: ref, catalog: catalogs[ref.ID]}, in, err
 }
 
-func (s *Session) templateFilter(catalog, template, in string) (string, error) {
+func (t *Templates) templateFilter(catalog, template, in string) (string, error) {
 	if err := checkName("template", template, in); err != nil {
 		return "", err
 	}
 	by := term{"catalogName", catalog}
 	if isURN(catalog) {
-		by = term{"catalog", s.href(kindCatalog, catalog)}
+		by = term{"catalog", t.href(kindCatalog, catalog)}
 	} else if err := checkName("catalog", catalog, ""); err != nil {
 		return "", err
 	}
@@ -65,9 +68,9 @@ func (s *Session) templateFilter(catalog, template, in string) (string, error) {
 }
 
 // blameCatalog says that there is no such catalog, if so: who mistyped its name should not search for the template.
-func (s *Session) blameCatalog(ctx context.Context, catalog string, notFound error) error {
+func (t *Templates) blameCatalog(ctx context.Context, catalog string, notFound error) error {
 	var found types.QueryResultRecordsType
-	if err := s.queryPage(ctx, "catalog", allOf(term{"name", catalog}), 1, "", &found); err != nil {
+	if err := t.queryPage(ctx, "catalog", allOf(term{"name", catalog}), 1, "", &found); err != nil {
 		return notFound
 	}
 	for _, r := range both(found.CatalogRecord, found.AdminCatalogRecord) {
@@ -75,7 +78,7 @@ func (s *Session) blameCatalog(ctx context.Context, catalog string, notFound err
 			return notFound
 		}
 	}
-	return &LookupError{Kind: "catalog", Name: catalog, In: "organization " + s.config.Org, Err: ErrNotFound}
+	return &LookupError{Kind: "catalog", Name: catalog, In: "organization " + t.config.Org, Err: ErrNotFound}
 }
 
 // templateDocument is what is read of a template: of its VMs, the SDK's type leaves out what a machine is made of.
@@ -87,9 +90,9 @@ type templateDocument struct {
 }
 
 // readTemplate reads a template and refuses those no machine can be made from.
-func (s *Session) readTemplate(ctx context.Context, at locatedTemplate, in string) (Template, error) {
+func (t *Templates) readTemplate(ctx context.Context, at locatedTemplate, in string) (Template, error) {
 	var doc templateDocument
-	if err := s.getXML(ctx, pathOf(kindTemplate, at.ref.ID), &doc); err != nil {
+	if err := t.getXML(ctx, pathOf(kindTemplate, at.ref.ID), &doc); err != nil {
 		return Template{}, missing("template", at.ref.Name, in, err)
 	}
 	refuse := func(reason string) (Template, error) {
@@ -101,7 +104,7 @@ func (s *Session) readTemplate(ctx context.Context, at locatedTemplate, in strin
 	case Status(doc.Status) != StatusPoweredOff && Status(doc.Status) != StatusResolved:
 		return refuse(fmt.Sprintf("is not ready: it is %s", Status(doc.Status)))
 	}
-	vm := vmFrom(&doc.VMs[0], s)
+	vm := vmFrom(&doc.VMs[0])
 	found := Template{
 		Ref: Ref{ID: at.ref.ID, Name: doc.Name}, VM: vm.Ref, CPUs: vm.CPUs, MemoryMiB: vm.MemoryMiB,
 		NICs: len(vm.NICs), StorageID: vm.StorageProfile.ID, CatalogRef: at.catalog,

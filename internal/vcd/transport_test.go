@@ -33,7 +33,7 @@ func TestAnExpiredTokenIsReplacedAndTheCallRepeated(t *testing.T) {
 	s := session(t, f)
 	f.expire()
 
-	task, err := s.AddVMs(t.Context(), testVApp, []VMSpec{{Name: "cp-0"}})
+	task, err := s.VApps.AddVMs(t.Context(), testVApp, []VMSpec{{Name: "cp-0"}})
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(task).To(Equal(Task{ID: testTask, Operation: "vappUpdateVm", State: TaskRunning}))
@@ -51,7 +51,7 @@ func TestManyCallsWithAnExpiredTokenLogInOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	errs := make([]error, 20)
 	for i := range errs {
-		wg.Go(func() { _, errs[i] = s.VM(t.Context(), testVM) })
+		wg.Go(func() { _, errs[i] = s.VMs.VM(t.Context(), testVM) })
 	}
 	wg.Wait()
 
@@ -64,10 +64,10 @@ func TestADroppedAPIVersionIsNegotiatedAgain(t *testing.T) {
 	f := newFakeVCD(t)
 	f.on(opVM, answerVM)
 	s := session(t, f)
-	g.Expect(s.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"))
+	g.Expect(s.VMs.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"))
 	f.setVersions("38.1", "39.0")
 
-	got, err := s.VM(t.Context(), testVM)
+	got, err := s.VMs.VM(t.Context(), testVM)
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(got.Name).To(Equal("cp-0"))
@@ -85,12 +85,12 @@ func TestThrottlingStopsAllCallsToTheSite(t *testing.T) {
 	})
 	s := session(t, f, func(o *PoolOptions) { o.Clock = clock })
 
-	_, first := s.VM(t.Context(), testVM)
+	_, first := s.VMs.VM(t.Context(), testVM)
 	clock.Advance(10 * time.Second)
-	_, second := s.VM(t.Context(), testVM)
+	_, second := s.VMs.VM(t.Context(), testVM)
 	clock.Advance(20 * time.Second)
 	f.on(opVM, answerVM)
-	_, third := s.VM(t.Context(), testVM)
+	_, third := s.VMs.VM(t.Context(), testVM)
 
 	g.Expect(first).To(MatchError(ErrThrottled))
 	g.Expect(RetryAfter(first)).To(Equal(30 * time.Second))
@@ -148,7 +148,7 @@ func TestFailuresKeepTheirKind(t *testing.T) {
 			f.on(opVM, tt.handler)
 			s := session(t, f)
 
-			_, err := s.VM(t.Context(), testVM)
+			_, err := s.VMs.VM(t.Context(), testVM)
 
 			g.Expect(err).To(MatchError(tt.kind))
 			g.Expect(err.Error()).To(HaveSuffix(tt.text))
@@ -165,7 +165,7 @@ func TestAHangingSiteIsUnavailable(t *testing.T) {
 	s := session(t, f)
 	s.wire.timeout = 50 * time.Millisecond
 
-	_, err := s.VM(t.Context(), testVM)
+	_, err := s.VMs.VM(t.Context(), testVM)
 
 	g.Expect(err).To(MatchError(ErrUnavailable))
 	g.Expect(err.Error()).To(Equal(f.URL + " did not answer within 50ms"))
@@ -178,7 +178,7 @@ func TestTheCallersCancellationIsNoFailureOfTheSite(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 
-	_, err := s.VM(ctx, testVM)
+	_, err := s.VMs.VM(ctx, testVM)
 
 	g.Expect(err).To(MatchError(context.Canceled))
 	g.Expect(err).NotTo(MatchError(ErrUnavailable))
@@ -240,11 +240,11 @@ func TestNoSecretInErrorsAndWireLog(t *testing.T) {
 
 	s, err := pool.Session(t.Context(), config)
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = s.VM(t.Context(), testVM)
+	_, err = s.VMs.VM(t.Context(), testVM)
 	g.Expect(err).To(MatchError(ErrNotFound))
 	pool.SetWireLog(nil)
 	size := log.Len()
-	_, _ = s.VM(t.Context(), testVM)
+	_, _ = s.VMs.VM(t.Context(), testVM)
 
 	g.Expect(log.Len()).To(Equal(size))
 	g.Expect(log.String()).To(ContainSubstring("POST /oauth/tenant/{org}/token"))
@@ -259,7 +259,7 @@ func TestTheRateIsLimitedPerSite(t *testing.T) {
 	s := session(t, f, func(o *PoolOptions) { o.RequestsPerSecond, o.Burst = 50, 3 })
 
 	for range 10 {
-		_, err := s.VM(t.Context(), testVM)
+		_, err := s.VMs.VM(t.Context(), testVM)
 		g.Expect(err).NotTo(HaveOccurred())
 	}
 

@@ -154,18 +154,18 @@ func TestALookUpForEverybodyIsNotSentAway(t *testing.T) {
 	clock := newFakeClock()
 	s := session(t, f, func(o *PoolOptions) { o.Clock, o.InFlight = clock, 1 })
 	release := hang(t, f, opVM)
-	go func() { _, _ = s.VM(t.Context(), testVM) }()
+	go func() { _, _ = s.VMs.VM(t.Context(), testVM) }()
 	g.Eventually(func() int { return f.count(opVM) }).Should(Equal(1))
-	go func() { _, _ = s.VM(As(t.Context(), "c1"), testVM) }()
+	go func() { _, _ = s.VMs.VM(As(t.Context(), "c1"), testVM) }()
 	g.Eventually(clock.Waiting).Should(Equal(1))
 	found := make(chan error, 1)
 
 	go func() {
-		_, err := s.FindVDC(As(t.Context(), "c1"), "acme-vdc")
+		_, err := s.VDCs.FindVDC(As(t.Context(), "c1"), "acme-vdc")
 		found <- err
 	}()
 	g.Eventually(clock.Waiting).Should(Equal(3), "whoever asks, and the call itself")
-	_, err := s.VM(As(t.Context(), "c1"), testVM)
+	_, err := s.VMs.VM(As(t.Context(), "c1"), testVM)
 	g.Expect(err).To(MatchError(ErrLater))
 	release()
 

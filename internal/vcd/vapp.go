@@ -22,38 +22,41 @@ const (
 	mimeDiskParams    = "application/vnd.vmware.vcloud.diskAttachOrDetachParams+xml"
 )
 
+// VApps are the vApps of VDCs.
+type VApps struct{ *client }
+
 // FindVApp finds a vApp of the VDC by name. Its id is remembered, so that the next look costs one call.
-func (s *Session) FindVApp(ctx context.Context, vdc VDC, name string) (VApp, error) {
+func (v *VApps) FindVApp(ctx context.Context, vdc VDC, name string) (VApp, error) {
 	cacheKey := key("vapp", vdc.ID, name)
-	if id, ok := s.lookups.get(cacheKey); ok {
-		found, err := s.VApp(ctx, fmt.Sprint(id))
+	if id, ok := v.lookups.get(cacheKey); ok {
+		found, err := v.VApp(ctx, fmt.Sprint(id))
 		if err == nil && found.Name == name {
 			return found, nil
 		}
 		if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrForbidden) {
 			return VApp{}, err
 		}
-		s.lookups.drop(cacheKey) // deleted or renamed; there may be another
+		v.lookups.drop(cacheKey) // deleted or renamed; there may be another
 	}
-	ref, err := s.locateVApp(ctx, vdc, name)
+	ref, err := v.locateVApp(ctx, vdc, name)
 	if err != nil {
 		return VApp{}, err
 	}
-	found, err := s.VApp(ctx, ref.ID)
+	found, err := v.VApp(ctx, ref.ID)
 	if err == nil {
-		s.lookups.put(cacheKey, ref.ID)
+		v.lookups.put(cacheKey, ref.ID)
 	}
 	return found, err
 }
 
-func (s *Session) locateVApp(ctx context.Context, vdc VDC, name string) (Ref, error) {
+func (v *VApps) locateVApp(ctx context.Context, vdc VDC, name string) (Ref, error) {
 	in := "VDC " + vdc.Name
 	if err := checkName("vApp", name, in); err != nil {
 		return Ref{}, err
 	}
 	var found types.QueryResultRecordsType
-	filter := allOf(term{"name", name}, term{"vdc", s.href(kindVDC, vdc.ID)})
-	if err := s.queryPage(ctx, "vApp", filter, 1, "", &found); err != nil {
+	filter := allOf(term{"name", name}, term{"vdc", v.href(kindVDC, vdc.ID)})
+	if err := v.queryPage(ctx, "vApp", filter, 1, "", &found); err != nil {
 		return Ref{}, fmt.Errorf("looking up vApp %s: %w", name, err)
 	}
 	var hits []Ref
@@ -64,22 +67,22 @@ func (s *Session) locateVApp(ctx context.Context, vdc VDC, name string) (Ref, er
 }
 
 // VApp reads a vApp.
-func (s *Session) VApp(ctx context.Context, id string) (VApp, error) {
+func (v *VApps) VApp(ctx context.Context, id string) (VApp, error) {
 	var doc types.VApp
-	if err := s.getXML(ctx, pathOf(kindVApp, id), &doc); err != nil {
+	if err := v.getXML(ctx, pathOf(kindVApp, id), &doc); err != nil {
 		return VApp{}, err
 	}
-	found := s.vAppFrom(&doc)
+	found := vAppFrom(&doc)
 	if found.ID == "" {
 		return VApp{}, &connectionError{ErrUnavailable, "the answer is no vApp of VCD"}
 	}
 	return found, nil
 }
 
-func (s *Session) vAppFrom(doc *types.VApp) VApp {
+func vAppFrom(doc *types.VApp) VApp {
 	v := VApp{
 		Ref: Ref{ID: urnOf(kindVApp, doc.ID), Name: doc.Name}, Description: doc.Description,
-		Status: Status(doc.Status), Deployed: doc.Deployed, Tasks: s.unfinished(doc.Tasks),
+		Status: Status(doc.Status), Deployed: doc.Deployed, Tasks: unfinished(doc.Tasks),
 	}
 	if v.ID == "" {
 		v.ID = urnOf(kindVApp, doc.HREF)
@@ -95,7 +98,7 @@ func (s *Session) vAppFrom(doc *types.VApp) VApp {
 	if doc.Children != nil {
 		for _, vm := range doc.Children.VM {
 			v.VMs = append(v.VMs, Ref{ID: urnOf(kindVM, vm.HREF), Name: vm.Name})
-			v.Tasks = append(v.Tasks, s.unfinished(vm.Tasks)...)
+			v.Tasks = append(v.Tasks, unfinished(vm.Tasks)...)
 		}
 	}
 	if lease := doc.LeaseSettingsSection; lease != nil {
@@ -117,15 +120,15 @@ func earliest(a, b time.Time) time.Time {
 // DeleteVApp starts the next step of deleting a vApp: undeploying it while it is deployed, else removing it. Call it again
 // when the task has ended, until it fails with [ErrNotFound]. It deletes all VMs of the vApp; the caller has made sure
 // that they are its own.
-func (s *Session) DeleteVApp(ctx context.Context, id string) (Task, error) {
-	found, err := s.VApp(ctx, id)
+func (v *VApps) DeleteVApp(ctx context.Context, id string) (Task, error) {
+	found, err := v.VApp(ctx, id)
 	if err != nil {
 		return Task{}, err
 	}
 	if found.Deployed {
-		return s.undeploy(ctx, pathOf(kindVApp, id), "powerOff")
+		return v.undeploy(ctx, pathOf(kindVApp, id), "powerOff")
 	}
-	return s.start(ctx, http.MethodDelete, pathOf(kindVApp, id), "", nil)
+	return v.start(ctx, http.MethodDelete, pathOf(kindVApp, id), "", nil)
 }
 
 type undeployParams struct {
@@ -133,22 +136,22 @@ type undeployParams struct {
 	Action  string   `xml:"UndeployPowerAction"`
 }
 
-func (s *Session) undeploy(ctx context.Context, path, action string) (Task, error) {
-	return s.start(ctx, http.MethodPost, path+"/action/undeploy", mimeUndeploy, undeployParams{Action: action})
+func (c *client) undeploy(ctx context.Context, path, action string) (Task, error) {
+	return c.start(ctx, http.MethodPost, path+"/action/undeploy", mimeUndeploy, undeployParams{Action: action})
 }
 
 // SetLease starts setting the leases of a vApp; 0 is never. Where the organisation caps them, VCD refuses or shortens:
 // read the vApp to see what it is.
-func (s *Session) SetLease(ctx context.Context, vAppID string, runtime, storage time.Duration) (Task, error) {
+func (v *VApps) SetLease(ctx context.Context, vAppID string, runtime, storage time.Duration) (Task, error) {
 	section := newLeaseSection(runtime, storage)
 	section.Xmlns, section.XmlnsOVF = namespaceVCloud, namespaceOVF
-	return s.start(ctx, http.MethodPut, pathOf(kindVApp, vAppID)+"/leaseSettingsSection/", mimeLease, section)
+	return v.start(ctx, http.MethodPut, pathOf(kindVApp, vAppID)+"/leaseSettingsSection/", mimeLease, section)
 }
 
 // ConnectNetworks starts connecting networks to a vApp, in addition to those it has.
-func (s *Session) ConnectNetworks(ctx context.Context, vAppID string, networks []Ref) (Task, error) {
+func (v *VApps) ConnectNetworks(ctx context.Context, vAppID string, networks []Ref) (Task, error) {
 	path := pathOf(kindVApp, vAppID) + "/networkConfigSection/"
-	section, err := s.do(ctx, call{method: http.MethodGet, path: path})
+	section, err := v.do(ctx, call{method: http.MethodGet, path: path})
 	if err != nil {
 		return Task{}, err
 	}
@@ -164,7 +167,7 @@ func (s *Session) ConnectNetworks(ctx context.Context, vAppID string, networks [
 		if known[n.Name] {
 			continue
 		}
-		config := s.networkConfig(n)
+		config := v.networkConfig(n)
 		config.Xmlns = namespaceVCloud
 		added, err := newNode(config)
 		if err != nil {
@@ -172,5 +175,5 @@ func (s *Session) ConnectNetworks(ctx context.Context, vAppID string, networks [
 		}
 		doc.insertBefore("", added)
 	}
-	return s.startRaw(ctx, call{method: http.MethodPut, path: path, contentType: mimeNetworkConfig, body: doc.document()})
+	return v.startRaw(ctx, call{method: http.MethodPut, path: path, contentType: mimeNetworkConfig, body: doc.document()})
 }

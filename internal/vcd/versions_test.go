@@ -28,7 +28,7 @@ func TestCellsOfTwoReleasesAgreeOnWhatBothSpeak(t *testing.T) {
 			s := session(t, f)
 
 			for range 4 {
-				_, err := s.VM(t.Context(), testVM)
+				_, err := s.VMs.VM(t.Context(), testVM)
 				g.Expect(err).NotTo(HaveOccurred())
 			}
 
@@ -51,7 +51,7 @@ func TestAWriteIsSentOnceToCellsOfTwoReleases(t *testing.T) {
 		xmlTask(w, "running")
 	})
 
-	_, err := s.PowerOn(t.Context(), testVM)
+	_, err := s.VMs.PowerOn(t.Context(), testVM)
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(done).To(Equal(1))
@@ -65,7 +65,7 @@ func TestAnUpgradeThatEndsSessionsToo(t *testing.T) {
 	f.setVersions(newCell...)
 	f.expire()
 
-	_, err := s.VM(t.Context(), testVM)
+	_, err := s.VMs.VM(t.Context(), testVM)
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(f.issued).To(Equal(2), "one login more")
@@ -81,12 +81,12 @@ func TestCellsThatAgreeOnNothingAreUnavailable(t *testing.T) {
 	})
 	f.setVersions(newCell...)
 
-	_, err := s.VM(t.Context(), testVM)
+	_, err := s.VMs.VM(t.Context(), testVM)
 
 	g.Expect(err).To(MatchError(ErrUnavailable), "it is no fault of the request")
 	g.Expect(f.count(opVM)).To(Equal(1+maxAgreements), "it does not go on for ever")
 	f.setVersions(oldCell...)
-	g.Expect(s.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"), "a version that was refused is taken if there is no other")
+	g.Expect(s.VMs.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"), "a version that was refused is taken if there is no other")
 }
 
 func TestAVersionThatWasRefusedIsTakenAgainLater(t *testing.T) {
@@ -96,12 +96,12 @@ func TestAVersionThatWasRefusedIsTakenAgainLater(t *testing.T) {
 	f.on(opVM, answerVM)
 	s := session(t, f, func(o *PoolOptions) { o.Clock = clock })
 	f.setVersions(newCell...)
-	g.Expect(s.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"))
+	g.Expect(s.VMs.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"))
 	g.Expect(s.site.agreedVersion()).To(Equal("38.0"))
 
 	f.setVersions("37.2", "37.3") // the upgrade was taken back
 	clock.Advance(versionRefusal + time.Second)
-	g.Expect(s.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"))
+	g.Expect(s.VMs.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"))
 
 	g.Expect(s.site.agreedVersion()).To(Equal("37.2"))
 }
@@ -138,7 +138,7 @@ func TestACallAsksForTheVersionThatHasIt(t *testing.T) {
 
 			features, err := s.Features(t.Context())
 			g.Expect(err).NotTo(HaveOccurred())
-			rules, err := s.FirewallRules(t.Context(), testGateway)
+			rules, err := s.Firewall.Rules(t.Context(), testGateway)
 
 			g.Expect(features.SingleFirewallRule).To(Equal(tt.asks != ""))
 			if tt.asks == "" {
@@ -147,7 +147,7 @@ func TestACallAsksForTheVersionThatHasIt(t *testing.T) {
 			} else {
 				g.Expect(rules).To(ConsistOf(HaveField("Name", tt.asks)))
 			}
-			g.Expect(s.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"))
+			g.Expect(s.VMs.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"))
 			g.Expect(s.site.agreedVersion()).To(Equal(tt.agreed), "all else stays at the agreed version")
 			g.Expect(f.count("GET /api/versions")).To(Equal(1))
 		})
@@ -162,12 +162,12 @@ func TestACallForALaterVersionAtCellsOfTwoReleases(t *testing.T) {
 	f.setCells([]string{"37.2", "37.3"}, []string{"37.2", "38.1"})
 
 	for range 6 {
-		g.Expect(s.FirewallRules(t.Context(), testGateway)).To(ConsistOf(HaveField("Name", "38.1")), "the other cell is asked")
+		g.Expect(s.Firewall.Rules(t.Context(), testGateway)).To(ConsistOf(HaveField("Name", "38.1")), "the other cell is asked")
 	}
 	g.Expect(s.site.agreedVersion()).To(Equal("37.2"))
 
 	f.setCells([]string{"37.2", "37.3"})
-	_, err := s.FirewallRules(t.Context(), testGateway)
+	_, err := s.Firewall.Rules(t.Context(), testGateway)
 	g.Expect(err).To(MatchError(ErrUnavailable), "no cell has it by now")
 }
 
@@ -192,9 +192,9 @@ func TestAListWithoutTheRulesOfUsersIsNoneOfVCD(t *testing.T) {
 	f.on(opRules, func(w http.ResponseWriter, _ *http.Request) { answer(w, `{"systemRules":[]}`) })
 	s := session(t, f)
 
-	_, err := s.FirewallRules(t.Context(), testGateway)
+	_, err := s.Firewall.Rules(t.Context(), testGateway)
 	g.Expect(err).To(MatchError(ErrUnavailable), "what is not complete is no list")
 
 	f.on(opRules, func(w http.ResponseWriter, _ *http.Request) { answer(w, `{"userDefinedRules":null}`) })
-	g.Expect(s.FirewallRules(t.Context(), testGateway)).To(BeEmpty())
+	g.Expect(s.Firewall.Rules(t.Context(), testGateway)).To(BeEmpty())
 }

@@ -14,10 +14,17 @@ const (
 	resourceMemory = 4
 )
 
+// VMs are the VMs of vApps.
+type VMs struct {
+	*client
+
+	documents *documents
+}
+
 // VM reads a VM.
-func (s *Session) VM(ctx context.Context, id string) (VM, error) {
-	read := s.opts.Clock.Now()
-	raw, err := s.do(ctx, call{method: http.MethodGet, path: pathOf(kindVM, id)})
+func (v *VMs) VM(ctx context.Context, id string) (VM, error) {
+	read := v.opts.Clock.Now()
+	raw, err := v.do(ctx, call{method: http.MethodGet, path: pathOf(kindVM, id)})
 	if err != nil {
 		return VM{}, err
 	}
@@ -25,20 +32,20 @@ func (s *Session) VM(ctx context.Context, id string) (VM, error) {
 	if err := decodeXML(raw, &doc); err != nil {
 		return VM{}, err
 	}
-	vm := vmFrom(&doc, s)
+	vm := vmFrom(&doc)
 	if vm.ID == "" {
 		return VM{}, &connectionError{ErrUnavailable, "the answer is no VM of VCD"}
 	}
 	if vm.Status == StatusPoweredOff && !vm.Deployed && len(vm.Tasks) == 0 {
-		s.documents.put(id, raw, read)
+		v.documents.put(id, raw, read)
 	}
 	return vm, nil
 }
 
-func vmFrom(doc *types.Vm, s *Session) VM {
+func vmFrom(doc *types.Vm) VM {
 	vm := VM{
 		Ref: Ref{ID: urnOf(kindVM, doc.ID), Name: doc.Name}, Description: doc.Description,
-		Status: Status(doc.Status), Deployed: doc.Deployed, Tasks: s.unfinished(doc.Tasks),
+		Status: Status(doc.Status), Deployed: doc.Deployed, Tasks: unfinished(doc.Tasks),
 		ExtraConfig: map[string]string{}, NICs: nicsFrom(doc.NetworkConnectionSection),
 	}
 	if vm.ID == "" {
@@ -124,25 +131,25 @@ func readSpec(spec *types.VmSpecSection, vm *VM) {
 }
 
 // PowerOn starts powering a VM on.
-func (s *Session) PowerOn(ctx context.Context, id string) (Task, error) {
-	s.documents.take(id)
-	return s.start(ctx, http.MethodPost, pathOf(kindVM, id)+"/power/action/powerOn", "", nil)
+func (v *VMs) PowerOn(ctx context.Context, id string) (Task, error) {
+	v.documents.take(id)
+	return v.start(ctx, http.MethodPost, pathOf(kindVM, id)+"/power/action/powerOn", "", nil)
 }
 
 // Shutdown starts shutting the guest down, by its own means: it needs VMware Tools in the guest, and may take as long as the
-// guest likes. The VM stays deployed: [Session.PowerOff] comes after it.
-func (s *Session) Shutdown(ctx context.Context, id string) (Task, error) {
-	return s.start(ctx, http.MethodPost, pathOf(kindVM, id)+"/power/action/shutdown", "", nil)
+// guest likes. The VM stays deployed: [VMs.PowerOff] comes after it.
+func (v *VMs) Shutdown(ctx context.Context, id string) (Task, error) {
+	return v.start(ctx, http.MethodPost, pathOf(kindVM, id)+"/power/action/shutdown", "", nil)
 }
 
 // PowerOff starts powering a VM off and undeploying it, which deleting it needs.
-func (s *Session) PowerOff(ctx context.Context, id string) (Task, error) {
-	return s.undeploy(ctx, pathOf(kindVM, id), "powerOff")
+func (v *VMs) PowerOff(ctx context.Context, id string) (Task, error) {
+	return v.undeploy(ctx, pathOf(kindVM, id), "powerOff")
 }
 
 // DeleteVM starts deleting a VM, which must be powered off and undeployed. An independent disk must have been detached.
-func (s *Session) DeleteVM(ctx context.Context, id string) (Task, error) {
-	return s.start(ctx, http.MethodDelete, pathOf(kindVM, id), "", nil)
+func (v *VMs) DeleteVM(ctx context.Context, id string) (Task, error) {
+	return v.start(ctx, http.MethodDelete, pathOf(kindVM, id), "", nil)
 }
 
 type diskParams struct {
@@ -151,8 +158,8 @@ type diskParams struct {
 }
 
 // DetachDisk starts detaching an independent disk from a VM; diskID is the URN of the disk. The disk stays.
-func (s *Session) DetachDisk(ctx context.Context, vmID, diskID string) (Task, error) {
-	s.documents.take(vmID)
-	return s.start(ctx, http.MethodPost, pathOf(kindVM, vmID)+"/disk/action/detach", mimeDiskParams,
-		diskParams{Disk: xmlRef{HRef: s.href(kindDisk, diskID)}})
+func (v *VMs) DetachDisk(ctx context.Context, vmID, diskID string) (Task, error) {
+	v.documents.take(vmID)
+	return v.start(ctx, http.MethodPost, pathOf(kindVM, vmID)+"/disk/action/detach", mimeDiskParams,
+		diskParams{Disk: xmlRef{HRef: v.href(kindDisk, diskID)}})
 }

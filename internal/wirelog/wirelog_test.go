@@ -73,7 +73,7 @@ func newLogged(t *testing.T, verbosity int) *logged {
 // call makes one call.
 func (l *logged) call(t *testing.T) {
 	t.Helper()
-	_, err := l.session.FindVDC(t.Context(), "nowhere")
+	_, err := l.session.VDCs.FindVDC(t.Context(), "nowhere")
 	NewWithT(t).Expect(err).To(MatchError(vcd.ErrNotFound))
 }
 

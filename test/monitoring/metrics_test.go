@@ -111,19 +111,19 @@ func exerciseClient(t *testing.T, registry *prometheus.Registry) {
 	_, err = pool.Session(ctx, config)
 	g.Expect(err).To(MatchError(vcd.ErrUnauthorized))
 
-	vdc, err := s.FindVDC(ctx, "acme-vdc")
+	vdc, err := s.VDCs.FindVDC(ctx, "acme-vdc")
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = s.VMs(ctx, vdc, "c1", 0)
+	_, err = s.Inventory.VMs(ctx, vdc, "c1", 0)
 	g.Expect(err).NotTo(HaveOccurred())
 	makeVM(t, s, vdc)
-	_, err = s.FindVDC(ctx, "nowhere")
+	_, err = s.VDCs.FindVDC(ctx, "nowhere")
 	g.Expect(err).To(MatchError(vcd.ErrNotFound))
 
 	waitForTurns(t, s, registry)
 
 	g.Expect(sim.Close()).To(Succeed())
 	for range 3 {
-		_, err = s.FindVDC(ctx, "nowhere")
+		_, err = s.VDCs.FindVDC(ctx, "nowhere")
 		g.Expect(err).To(MatchError(vcd.ErrUnavailable))
 	}
 	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(ctx)) })
@@ -136,7 +136,7 @@ func waitForTurns(t *testing.T, s *vcd.Session, registry prometheus.Gatherer) {
 	NewWithT(t).Eventually(func() (int, error) {
 		var calls sync.WaitGroup
 		for i := range 8 {
-			calls.Go(func() { _, _ = s.FindVDC(t.Context(), fmt.Sprint("nowhere-", i)) }) // It is not there.
+			calls.Go(func() { _, _ = s.VDCs.FindVDC(t.Context(), fmt.Sprint("nowhere-", i)) }) // It is not there.
 		}
 		calls.Wait()
 		return testutil.GatherAndCount(registry, "capvcd_vcd_wait_seconds_total")
@@ -147,20 +147,20 @@ func makeVM(t *testing.T, s *vcd.Session, vdc vcd.VDC) {
 	t.Helper()
 	g := NewWithT(t)
 	ctx := t.Context()
-	network, err := s.FindNetwork(ctx, vdc, "nodes")
+	network, err := s.Networks.FindNetwork(ctx, vdc, "nodes")
 	g.Expect(err).NotTo(HaveOccurred())
-	template, err := s.FindTemplate(ctx, "kubernetes", "ubuntu-2404-kube-v1.36.3")
+	template, err := s.Templates.FindTemplate(ctx, "kubernetes", "ubuntu-2404-kube-v1.36.3")
 	g.Expect(err).NotTo(HaveOccurred())
 	vm := vcd.VMSpec{
 		Name: "c1-0", Description: vcd.Marker{Cluster: "c1", Machine: "m"}.String(), ComputerName: "c1-0", Template: template,
 		NICs: []vcd.NIC{{Network: network.Name, Mode: vcd.ModePool, Primary: true}},
 	}
-	_, task, err := s.ComposeVApp(ctx, vdc, vcd.VAppSpec{Name: "c1", Networks: []vcd.Ref{network.Ref}, VMs: []vcd.VMSpec{vm}})
+	_, task, err := s.VApps.ComposeVApp(ctx, vdc, vcd.VAppSpec{Name: "c1", Networks: []vcd.Ref{network.Ref}, VMs: []vcd.VMSpec{vm}})
 	g.Expect(err).NotTo(HaveOccurred())
 	woken := make(chan struct{})
-	s.Follow("c1", task, func() { close(woken) })
+	s.Tasks.Follow("c1", task, func() { close(woken) })
 	g.Eventually(woken, time.Minute).Should(BeClosed())
-	ended, _ := s.Task("c1")
+	ended, _ := s.Tasks.Task("c1")
 	g.Expect(ended.State).To(Equal(vcd.TaskSucceeded))
 }
 

@@ -140,6 +140,6 @@ func (c *ccm) work(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.FindVDC(ctx, "acme-vdc")
+	_, err = s.VDCs.FindVDC(ctx, "acme-vdc")
 	return err
 }
