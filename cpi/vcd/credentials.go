@@ -1,6 +1,7 @@
 package vcd
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 	"time"
@@ -10,32 +11,35 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// NewCredentials returns the credentials in the files username, password and refreshToken of dir; the configuration has those that
-// are in no file.
+// NewCredentials returns the credentials in the files username, password and refreshToken of dir; the configuration has
+// those that are in no file.
 func NewCredentials(dir string, c vcdconfig.VCD, now func() time.Time) *ccmconfig.Files[vcd.Credentials] {
 	parse := func(files map[string]string) (vcd.Credentials, error) {
 		out := vcd.Credentials{Username: c.User, Password: string(c.Secret), APIToken: string(c.RefreshToken)}
-		for name, into := range map[string]*string{"username": &out.Username, "password": &out.Password, "refreshToken": &out.APIToken} {
-			if files[name] != "" {
-				*into = files[name]
-			}
-		}
+		out.Username = cmp.Or(files["username"], out.Username)
+		out.Password = cmp.Or(files["password"], out.Password)
+		out.APIToken = cmp.Or(files["refreshToken"], out.APIToken)
 		return completeUser(out, c.UserOrg)
 	}
-	return &ccmconfig.Files[vcd.Credentials]{Dir: dir, Names: []string{"username", "password", "refreshToken"}, Parse: parse, Now: now}
+	names := []string{"username", "password", "refreshToken"}
+	return &ccmconfig.Files[vcd.Credentials]{Dir: dir, Names: names, Parse: parse, Now: now}
 }
 
 // completeUser checks credentials and adds the organisation of the user.
 func completeUser(c vcd.Credentials, org string) (vcd.Credentials, error) {
+	problem := ""
 	switch {
 	case c.APIToken == "" && (c.Username == "" || c.Password == ""):
-		return vcd.Credentials{}, errors.New("there is neither a refreshToken nor a username with a password: write one of them into the Secret")
+		problem = "there is neither a refreshToken nor a username with a password: write one of them into the Secret"
 	case strings.Count(c.Username, "/") > 1:
-		return vcd.Credentials{}, errors.New("username has more than one slash: write user, or org/user")
+		problem = "username has more than one slash: write user, or org/user"
 	case strings.HasPrefix(c.Username, "/") || strings.HasSuffix(c.Username, "/"):
-		return vcd.Credentials{}, errors.New("username lacks what must be before or after its slash: write user, or org/user")
+		problem = "username must not begin or end with a slash: write user, or org/user"
 	case org != "" && !strings.Contains(c.Username, "/"):
 		c.Username = org + "/" + c.Username
+	}
+	if problem != "" {
+		return vcd.Credentials{}, errors.New(problem)
 	}
 	return c, nil
 }

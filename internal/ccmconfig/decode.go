@@ -1,5 +1,5 @@
-// Package ccmconfig reads the configuration of the cloud controller manager into a schema: one struct per cloud, whose tags
-// describe its keys. It reports everything that is wrong at once, with key, line and remedy. It knows no cloud.
+// Package ccmconfig reads the configuration of the cloud controller manager into a schema: one struct per cloud, whose
+// tags describe its keys. It reports everything that is wrong at once, with key, line and remedy. It knows no cloud.
 //
 // Tags of a field:
 //   - json: the key. Marshalling a schema as YAML or JSON writes a configuration that Decode reads.
@@ -30,7 +30,8 @@ type Environment struct {
 	ReadFile func(name string) ([]byte, error)
 }
 
-// Decode reads a YAML file into schema, a pointer to a struct. The error is that the file is not YAML; the report has all else.
+// Decode reads a YAML file into schema, a pointer to a struct. The error is that the file is not YAML; the report has
+// all else.
 func Decode(file []byte, schema any, env Environment) (*Report, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(file, &document); err != nil {
@@ -45,7 +46,8 @@ func Decode(file []byte, schema any, env Environment) (*Report, error) {
 	return d.report, nil
 }
 
-// ReadCA returns the certificates to trust, from the text at a key or from the file that the key with suffix File names.
+// ReadCA returns the certificates to trust, from the text at a key or from the file that the key with suffix File
+// names.
 func ReadCA(r *Report, env Environment, key, text, file string) string {
 	switch {
 	case text != "" && file != "":
@@ -76,6 +78,11 @@ type Report struct {
 type problem struct {
 	line int // 0: the key is not in the file
 	error
+}
+
+// Warn adds a warning.
+func (r *Report) Warn(format string, args ...any) {
+	r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...))
 }
 
 // Problem adds that something is wrong with a key, whether it is in the file or not.
@@ -147,7 +154,7 @@ func (d *decoder) value(f reflect.StructField, path string, n *yaml.Node, into r
 	switch {
 	case element == reflect.TypeFor[Ignored]():
 		why := strings.ReplaceAll(f.Tag.Get("ignored"), "'", "")
-		d.report.Warnings = append(d.report.Warnings, fmt.Sprintf("%s (line %d) does nothing: %s; remove it", path, d.report.lines[path], why))
+		d.report.Warn("%s (line %d) does nothing: %s; remove it", path, d.report.lines[path], why)
 	case isNull(n): // as absent
 	case list && n.Kind != yaml.SequenceNode:
 		err = errors.New("must be a list")

@@ -16,7 +16,8 @@ import (
 // rereadAfter is the maximum age of what was read of the files. Reading some small files costs nothing.
 const rereadAfter = 5 * time.Second
 
-// Files are credentials in the files of a mounted Secret. They are read again when they are asked for and may have changed.
+// Files are credentials in the files of a mounted Secret. They are read again when they are asked for and may have
+// changed.
 type Files[T any] struct {
 	Dir string
 	// Names of the files. A file may be absent.
@@ -54,7 +55,7 @@ func (f *Files[T]) readAll() (credentials T, version string, err error) {
 	}
 	contents, hash := map[string]string{}, sha256.New()
 	for _, name := range f.Names {
-		data, err := os.ReadFile(filepath.Join(dir, name)) //nolint:gosec // The directory is the administrator's choice.
+		data, err := os.ReadFile(filepath.Join(dir, name)) //nolint:gosec // The administrator names the directory.
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return credentials, "", fmt.Errorf("reading %s: %w", name, err)
 		}

@@ -102,25 +102,13 @@ type scalar struct {
 }
 
 var scalars = map[reflect.Type]scalar{
-	reflect.TypeFor[string]():  {"text", func(s string) (any, error) { return strings.TrimSpace(s), nil }},
-	reflect.TypeFor[bool]():    {"boolean", func(s string) (any, error) { return parseBoolean(s) }},
-	reflect.TypeFor[int]():     parsed("integer", "a whole number", strconv.Atoi),
-	reflect.TypeFor[float64](): parsed("number", "a number", func(s string) (float64, error) { return strconv.ParseFloat(s, 64) }),
-	reflect.TypeFor[metav1.Duration](): parsed("duration", "a duration such as 30s", func(s string) (metav1.Duration, error) {
-		d, err := time.ParseDuration(s)
-		return metav1.Duration{Duration: d}, err
-	}),
-	reflect.TypeFor[netip.Addr](): parsed("address", "an address such as 192.168.8.2", func(s string) (netip.Addr, error) {
-		a, err := netip.ParseAddr(s)
-		if err == nil && a.Zone() != "" {
-			err = strconv.ErrSyntax
-		}
-		return a, err
-	}),
-	reflect.TypeFor[netip.Prefix](): parsed("CIDR", "a CIDR such as 192.168.8.0/24", func(s string) (netip.Prefix, error) {
-		p, err := netip.ParsePrefix(s)
-		return p.Masked(), err
-	}),
+	reflect.TypeFor[string]():          {"text", func(s string) (any, error) { return strings.TrimSpace(s), nil }},
+	reflect.TypeFor[bool]():            parsed("boolean", "true or false", parseBoolean),
+	reflect.TypeFor[int]():             parsed("integer", "a whole number", strconv.Atoi),
+	reflect.TypeFor[float64]():         parsed("number", "a number", parseFloat),
+	reflect.TypeFor[metav1.Duration](): parsed("duration", "a duration such as 30s", parseDuration),
+	reflect.TypeFor[netip.Addr]():      parsed("address", "an address such as 192.168.8.2", parseAddr),
+	reflect.TypeFor[netip.Prefix]():    parsed("CIDR", "a CIDR such as 192.168.8.0/24", parsePrefix),
 }
 
 // scalarOf finds how values of a type are read; types of text are read as text.
@@ -142,7 +130,7 @@ func parsed[T any](kind, want string, parse func(string) (T, error)) scalar {
 	}}
 }
 
-// parseBoolean takes the words of YAML 1.1, which the parser of the predecessors took.
+// parseBoolean takes the words of YAML 1.1, as the parser of VMware's CPI did.
 func parseBoolean(s string) (bool, error) {
 	switch strings.ToLower(s) {
 	case "true", "yes", "on":
@@ -150,7 +138,28 @@ func parseBoolean(s string) (bool, error) {
 	case "false", "no", "off":
 		return false, nil
 	}
-	return false, fmt.Errorf("is %q, but must be true or false", s)
+	return false, strconv.ErrSyntax
+}
+
+func parseFloat(s string) (float64, error) { return strconv.ParseFloat(s, 64) }
+
+func parseDuration(s string) (metav1.Duration, error) {
+	d, err := time.ParseDuration(s)
+	return metav1.Duration{Duration: d}, err
+}
+
+// parseAddr refuses addresses with a zone.
+func parseAddr(s string) (netip.Addr, error) {
+	a, err := netip.ParseAddr(s)
+	if err == nil && a.Zone() != "" {
+		err = strconv.ErrSyntax
+	}
+	return a, err
+}
+
+func parsePrefix(s string) (netip.Prefix, error) {
+	p, err := netip.ParsePrefix(s)
+	return p.Masked(), err
 }
 
 func join(path, name string) string {

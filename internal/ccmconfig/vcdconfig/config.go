@@ -1,6 +1,7 @@
-// Package vcdconfig is the schema of the cloud controller manager's configuration for VMware Cloud Director: every key that
-// VMware's CPI 1.6.1 has, and more. The manager writes what the cloud controller manager reads. The comments of the fields
-// are the text of docs/reference/ccm-config.md; the tag "legacy" marks the keys of CPI 1.6.1, which also has all aliases and ignored keys.
+// Package vcdconfig is the schema of the cloud controller manager's configuration for VMware Cloud Director: every key
+// that VMware's CPI 1.6.1 has, and more. The manager writes what the cloud controller manager reads. The comments of
+// the fields are the text of docs/reference/ccm-config.md; the tag "legacy" marks the keys of CPI 1.6.1, which also has
+// all aliases and ignored keys.
 package vcdconfig
 
 import (
@@ -15,9 +16,9 @@ import (
 // Config is the whole file.
 type Config struct {
 	VCD VCD `json:"vcd"`
-	// Id of the cluster: marks what is its own. The URN of a runtime defined entity is kept up to date, too. Required with
-	// load balancers.
-	ClusterID string `json:"clusterid,omitzero" env:"CLUSTER_ID" fallback:"environment variable 'CLUSTER_ID'" legacy:"true"`
+	// Id of the cluster: marks what is its own. The URN of a runtime defined entity is kept up to date, too. Required
+	// with load balancers.
+	ClusterID string `json:"clusterid,omitzero" env:"CLUSTER_ID" fallback:"variable 'CLUSTER_ID'" legacy:"true"`
 	// vApp of the nodes. See `nodes.vApps`.
 	VAppName     string       `json:"vAppName,omitzero" kind:"name" legacy:"true"`
 	LoadBalancer LoadBalancer `json:"loadbalancer"`
@@ -50,8 +51,8 @@ type VCD struct {
 	CABundleFile string `json:"caBundleFile,omitzero" kind:"file"`
 	// Trust any certificate. An attacker on the network can then read the credentials.
 	InsecureSkipVerify bool `json:"insecureSkipVerify,omitzero" fallback:"false"`
-	// Secret in the controller's namespace with key `refreshToken`: the rotating token of a service account. The controller
-	// alone reads and rewrites it.
+	// Secret in the controller's namespace with key `refreshToken`: the rotating token of a service account. The
+	// controller alone reads and rewrites it.
 	ServiceAccountSecret string `json:"serviceAccountSecret,omitzero" kind:"name"`
 	// Most calls a second.
 	RequestsPerSecond float64 `json:"requestsPerSecond,omitzero" fallback:"20"`
@@ -65,17 +66,17 @@ type VCD struct {
 
 // LoadBalancer is how Services of type LoadBalancer are published.
 type LoadBalancer struct {
-	// Make load balancers for Services. If false, the controller manages Nodes only, and needs no NSX; Services that have load
-	// balancers keep them, and cannot be deleted, until it is true again.
+	// Make load balancers for Services. If false, the controller manages Nodes only, and needs no NSX; Services that
+	// have load balancers keep them, and cannot be deleted, until it is true again.
 	Enabled  *bool             `json:"enabled,omitzero" fallback:"true"`
-	SharedIP ccmconfig.Ignored `json:"enableVirtualServiceSharedIP,omitzero" ignored:"VCD reports whether ports share addresses"`
+	SharedIP ccmconfig.Ignored `json:"enableVirtualServiceSharedIP,omitzero" ignored:"sharing depends on VCD alone"`
 	Ports    Ports             `json:"ports,omitzero"`
 	// Certificate, by its alias in VCD's library, of ports with TLS that name none.
 	CertAlias string `json:"certAlias,omitzero" fallback:"'<clusterid>-cert'" legacy:"true"`
 	// Service engine group of virtual services. Without, the first with room.
 	EngineGroup string `json:"engineGroup,omitzero" kind:"name"`
-	// How pools choose a member: ROUND_ROBIN, LEAST_CONNECTIONS, LEAST_LOAD, FASTEST_RESPONSE, FEWEST_SERVERS, FEWEST_TASKS,
-	// RANDOM, CONSISTENT_HASH or CORE_AFFINITY.
+	// How pools choose a member: ROUND_ROBIN, LEAST_CONNECTIONS, LEAST_LOAD, FASTEST_RESPONSE, FEWEST_SERVERS,
+	// FEWEST_TASKS, RANDOM, CONSISTENT_HASH or CORE_AFFINITY.
 	Algorithm string `json:"algorithm,omitzero" fallback:"ROUND_ROBIN"`
 	// Make firewall rules for `spec.loadBalancerSourceRanges` of a Service. Without, such a Service is refused.
 	SourceRanges bool `json:"sourceRanges,omitzero" fallback:"false"`
@@ -137,8 +138,8 @@ type Range struct {
 type Nodes struct {
 	// vApps that hold nodes of the cluster.
 	VApps []string `json:"vApps,omitzero" kind:"list of names"`
-	// What the names of vApps with nodes begin with, where each node has its own. Nodes are also found by their provider IDs,
-	// wherever they are.
+	// What the names of vApps with nodes begin with, where each node has its own. Nodes are also found by their
+	// provider IDs, wherever they are.
 	VAppNamePrefix string `json:"vAppNamePrefix,omitzero"`
 	// Region of nodes that no zone of `nodes.zones` is for.
 	Region string `json:"region,omitzero"`
@@ -162,8 +163,8 @@ type Zone struct {
 
 // Addresses chooses the addresses of Nodes.
 type Addresses struct {
-	// Families of addresses, in the order in which they are reported.
-	Families []corev1.IPFamily `json:"families,omitzero" kind:"list of 'IPv4', 'IPv6'" enum:"IPv4,IPv6" fallback:"both, IPv4 first"`
+	// Families of addresses, in the order in which they are reported; without, IPv4 first.
+	Families []corev1.IPFamily `json:"families,omitzero" kind:"list of IPv4, IPv6" enum:"IPv4,IPv6" fallback:"both"`
 	Internal Selection         `json:"internal,omitzero"`
 	External Selection         `json:"external,omitzero"`
 }
@@ -180,8 +181,8 @@ type Selection struct {
 
 // RDE is the runtime defined entity of the cluster.
 type RDE struct {
-	// Keep section `status.cpi` of the cluster's runtime defined entity, where there is one. What it lists and is gone is
-	// removed two minutes after the start, and once an hour.
+	// Keep section `status.cpi` of the cluster's runtime defined entity, where there is one. What it lists and is gone
+	// is removed two minutes after the start, and once an hour.
 	Enabled *bool `json:"enabled,omitzero" fallback:"true"`
 	// The runtime defined entity of the cluster.
 	ID string `json:"id,omitzero" kind:"URN" fallback:"'clusterid', if it is one"`

@@ -18,8 +18,8 @@ import (
 // clusterID matches ids of clusters: one word.
 var clusterID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9:._-]*$`)
 
-// placeholder stands in manifests for the id of the cluster. Two clusters that both kept it would take each other's load
-// balancers for their own.
+// placeholder stands in manifests for the id of the cluster. Two clusters that both kept it would take each other's
+// load balancers for their own.
 const placeholder = "CLUSTER_ID"
 
 var algorithms = []string{
@@ -104,29 +104,27 @@ func (c checker) validateSite() {
 	case err != nil || u.Host == "" || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "":
 		c.Problem("vcd.host", "must be an address of the form https://host[:port], without user, path and query")
 	case u.Scheme != "https":
-		c.Problem("vcd.host", "is %q, but credentials go by https only; vcd.caBundle makes your own certificates trusted", v.Host)
+		c.Problem("vcd.host", "is %q, but credentials go by https only; set vcd.caBundle to trust your own", v.Host)
 	}
 	if len(v.VDCs) == 0 {
 		c.Problem("vcd.vdc", "is missing: name the organisation VDC of the cluster")
 	}
 	if v.InsecureSkipVerify && v.CABundle != "" {
-		c.Problem("vcd.insecureSkipVerify", "trusts any certificate, so certificates to trust mean nothing: remove one of the two")
+		c.Problem("vcd.insecureSkipVerify", "trusts any certificate, so vcd.caBundle has no effect: remove one")
 	}
 	if v.InsecureSkipVerify {
-		c.warn("vcd.insecureSkipVerify: the certificate of the site is not checked; set vcd.caBundle instead")
+		c.Warn("vcd.insecureSkipVerify: the certificate of the site is not checked; set vcd.caBundle instead")
 	}
 	if v.User != "" || v.Secret != "" || v.RefreshToken != "" {
-		c.warn("vcd.user, vcd.secret and vcd.refreshtoken are readable by all who may read this file: move them to the Secret")
+		c.Warn("vcd.user, vcd.secret and vcd.refreshtoken are open to readers of this file: move them to the Secret")
 	}
 }
-
-func (c checker) warn(text string) { c.Warnings = append(c.Warnings, text) }
 
 func (c checker) validateIDs() {
 	switch {
 	case c.ClusterID == placeholder:
-		c.Problem("clusterid", "is still %s, as the manifest has it: write something that no other cluster has, such as a UUID, "+
-			"and never change it", placeholder)
+		c.Problem("clusterid", "is still %s, as in the manifest: write something that no other cluster has, "+
+			"such as a UUID, and never change it", placeholder)
 	case c.ClusterID != "" && !clusterID.MatchString(c.ClusterID):
 		c.Problem("clusterid", "is %q, but must be one word of letters, digits and :._-", c.ClusterID)
 	}
@@ -163,12 +161,12 @@ func (c checker) validateLoadBalancer() {
 		return
 	}
 	if c.ClusterID == "" {
-		c.Problem("clusterid", "is missing, also as CLUSTER_ID: load balancers are marked with it. Write something that no "+
-			"other cluster has, such as the UID of namespace kube-system")
+		c.Problem("clusterid", "is missing, also as CLUSTER_ID: load balancers are marked with it. Write "+
+			"something that no other cluster has, such as the UID of namespace kube-system")
 	}
 	if b.Network == "" && b.ID == "" {
-		c.Problem("loadbalancer.network", "is missing: name the network of the nodes, or set loadbalancer.enabled to false to "+
-			"manage Nodes only")
+		c.Problem("loadbalancer.network", "is missing: name the network of the nodes, or set "+
+			"loadbalancer.enabled to false to manage Nodes only")
 	}
 	if b.Algorithm != "" && !slices.Contains(algorithms, b.Algorithm) {
 		c.Problem("loadbalancer.algorithm", "is %q, but must be one of %s", b.Algorithm, strings.Join(algorithms, ", "))
