@@ -6,9 +6,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// An access says whom an entity is shared with.
+// An access is the list of those an entity is shared with.
 type access struct {
-	everyone string // level, empty for nobody
+	everyone string // level; empty: not shared with all
 	subjects []grant
 }
 

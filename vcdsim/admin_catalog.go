@@ -124,7 +124,7 @@ func putCatalog(r *request) (*response, error) {
 	return xmlOK(adminCatalogNode(r, sh)), nil
 }
 
-// deleteCatalog takes a catalog away; one that holds anything only with recursive.
+// deleteCatalog removes a catalog; one that is not empty only with recursive.
 func deleteCatalog(r *request) (*response, error) {
 	sh, err := ownCatalog(r)
 	if err != nil {

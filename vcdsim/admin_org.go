@@ -18,7 +18,7 @@ type OrgSettings struct {
 	DeployedVMQuota      int64
 	StoredVMQuota        int64
 	PowerOnDelay         time.Duration
-	// KeepExpired and KeepRunning turn the defaults around: what expired is deleted, and powered off.
+	// KeepExpired and KeepRunning invert the defaults: what expired is deleted, and powered off.
 	KeepExpired          bool
 	KeepRunning          bool
 	TemplateLease        time.Duration
@@ -50,7 +50,7 @@ func (o *Org) settingsNode() *xmltree.Node {
 		xmltree.New("VAppTemplateLeaseSettings", T("DeleteOnStorageLeaseExpiration", !s.KeepExpiredTemplates), T("StorageLeaseSeconds", secs(s.TemplateLease))))
 }
 
-// readSettings takes what an AdminOrg says over; what it does not name stays.
+// readSettings applies the settings in an AdminOrg; those it does not name stay.
 func (o *Org) readSettings(tree *xmltree.Node) {
 	o.FullName, o.Description, o.Disabled = tree.Str("FullName"), tree.Str("Description"), !tree.Bool("IsEnabled")
 	s := &o.Settings
@@ -86,7 +86,7 @@ func (r *request) acceptedJSON(e Entity) *response {
 
 func (o *Org) entity() Entity { return Entity{Kind: "org", ID: o.ID, Name: o.Name} }
 
-// byProvider refuses everybody but providers.
+// byProvider refuses callers that are not providers.
 func (r *request) byProvider(operation string) error {
 	if !r.session.provider() {
 		return forbidden(operation, r.URL.Path)
@@ -145,7 +145,7 @@ func enableOrg(r *request, on bool) (*response, error) {
 	return &response{status: http.StatusNoContent}, nil
 }
 
-// deleteOrg takes an organisation away that is disabled; one that holds VDCs only with recursive.
+// deleteOrg removes a disabled organisation; one that has VDCs only with recursive.
 func deleteOrg(r *request) (*response, error) {
 	if err := r.byProvider("ORG_DELETE"); err != nil {
 		return nil, err

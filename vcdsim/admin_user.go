@@ -9,7 +9,7 @@ import (
 
 const adminUserType = "application/vnd.vmware.admin.user+xml"
 
-// UserDetails are what is kept of a User and changes nothing in the simulator.
+// UserDetails are fields of a User that are stored and have no effect in the simulator.
 type UserDetails struct {
 	Description     string
 	Email           string
@@ -60,7 +60,7 @@ func userNode(r *request, o *Org, u *User) *xmltree.Node {
 	return n
 }
 
-// readUser takes what a User element says over. A password is written, never shown.
+// readUser applies a User element. A password is stored and never shown.
 func readUser(r *request, org *Org, u *User, tree *xmltree.Node) error {
 	name := tree.Attr("name")
 	if err := checkName("user", name); err != nil {

@@ -16,7 +16,7 @@ func vdcChangeRoutes(add addRoute) {
 
 func (v *VDC) entity() Entity { return Entity{"vdc", v.ID, v.Name} }
 
-// createVDC makes a VDC on the one provider VDC. What it may use of that is kept, and limits nothing.
+// createVDC creates a VDC on the one provider VDC. Its capacity is stored and limits nothing.
 func createVDC(r *request) (*response, error) {
 	if err := r.byProvider("VDC_CREATE"); err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func createVDC(r *request) (*response, error) {
 	return res, err
 }
 
-// vdcToChange finds the VDC in the path, and what it is to become, for a provider who has a right.
+// vdcToChange finds the VDC in the path and parses the body, for a provider who has a right.
 func vdcToChange(r *request, right string) (*Org, *VDC, *xmltree.Node, error) {
 	if err := r.byProvider(right); err != nil {
 		return nil, nil, nil, err
@@ -65,8 +65,8 @@ func vdcToChange(r *request, right string) (*Org, *VDC, *xmltree.Node, error) {
 	return org, v, tree, err
 }
 
-// putVDC changes what a VDC is called and what it has, but for its storage. A VDC that is not said to be enabled is not, nor does it
-// overcommit: go-vcloud-director leaves out what is false.
+// putVDC changes a VDC except for its storage. Without IsEnabled the VDC is disabled, and without the field it does not
+// overcommit: go-vcloud-director omits what is false.
 func putVDC(r *request) (*response, error) {
 	org, v, tree, err := vdcToChange(r, "VDC_UPDATE")
 	if err != nil {
@@ -138,7 +138,7 @@ func deleteVDC(r *request) (*response, error) {
 	return r.accepted(r.sim.tasks.start(r, Work{Op: "delete vdc"}, v.entity(), []string{v.ID})), nil
 }
 
-// vdcHolds names something in a VDC, empty if there is nothing.
+// vdcHolds returns the name of something in a VDC, empty if there is nothing.
 func vdcHolds(s *Simulator, v *VDC) string {
 	for _, vapp := range sorted(s.store.vapps) {
 		if vapp.VDCID == v.ID {

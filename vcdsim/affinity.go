@@ -133,7 +133,7 @@ func readAffinityMembers(r *request, a *AffinityRule, refs *xmltree.Node) error 
 	return nil
 }
 
-// vmsFreeOfAffinity refuses VMs that are to be together by one rule and apart by another.
+// vmsFreeOfAffinity refuses VMs that one rule keeps together and another apart.
 func vmsFreeOfAffinity(r *request, a *AffinityRule) error {
 	for _, o := range sorted(r.sim.store.affinity) {
 		if o.ID == a.ID || !o.Enabled || !a.Enabled || o.Polarity == a.Polarity {
@@ -202,7 +202,7 @@ func deleteAffinityRule(r *request) (*response, error) {
 	return startAffinity(r, opDeleteAffinity, a, nil), nil
 }
 
-// commitAffinity makes a rule what it was asked to be, or takes it away.
+// commitAffinity creates, changes or removes a rule.
 func commitAffinity(s *Simulator, t *Task) error {
 	if t.Work.Op != opCreateAffinity && s.store.affinity[t.Work.Document] == nil {
 		return gone("vmAffinityRule", t.Work.Document)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// An alarm is what will happen at a time. It is data, so that it is in a dump; what it does is in bells. Nothing else
+// An alarm is a timer that is part of the state, so that it is in a dump; bells holds what it runs. Nothing else
 // may wait for the clock.
 type alarm struct {
 	Bell       string
@@ -24,7 +24,7 @@ const (
 	bellLease = "lease"
 )
 
-// bells are what alarms do.
+// bells are what alarms run, by name.
 func bells() map[string]func(*Simulator, alarm) {
 	return map[string]func(*Simulator, alarm){
 		bellTask:  func(s *Simulator, a alarm) { s.tasks.finish(a.ID) },
@@ -33,13 +33,13 @@ func bells() map[string]func(*Simulator, alarm) {
 	}
 }
 
-// alarms waits for times on the simulator's clock.
+// alarms runs timers on the simulator's clock.
 type alarms struct {
 	sim   *Simulator
 	bells map[string]func(*Simulator, alarm)
 }
 
-// after rings an alarm under the lock when d has passed on the simulator's clock.
+// after runs an alarm under the lock when d has passed on the simulator's clock.
 func (al *alarms) after(d time.Duration, a alarm) {
 	a.At = al.sim.clock.Now().Add(d)
 	al.sim.store.alarmCount++
@@ -69,7 +69,7 @@ func (al *alarms) ring(number int) {
 	al.bells[a.Bell](al.sim, a)
 }
 
-// rearm sets the alarms of a restored store; those that are overdue ring at once, in order.
+// rearm starts the alarms of a restored store; overdue ones run at once, in order.
 func (al *alarms) rearm() {
 	now := al.sim.clock.Now()
 	numbers := slices.SortedFunc(maps.Keys(al.sim.store.alarms), func(a, b int) int {

@@ -15,7 +15,7 @@ func balancerRoutes(add addRoute) {
 	add("POST", "/cloudapi/"+enginePath+"/{id}/sync", syncEngines, latencyWrite)
 }
 
-// prepareBalancer enables or disables the load balancer of a gateway. The provider does, and not while it has anything.
+// prepareBalancer enables or disables the load balancer of a gateway. Only the provider may, and only while it is empty.
 func prepareBalancer(r *request, body map[string]any) error {
 	_, _, g, err := edgeByID(r, r.vars["gateway"])
 	if err != nil {
@@ -210,7 +210,7 @@ func policySettings() []*setting {
 	return out
 }
 
-// onService is the place of what belongs to the virtual service in the path: it is busy, not its gateway.
+// onService is the scope of what belongs to the virtual service in the path: the service is busy, not its gateway.
 func onService(r *request) (scope, error) {
 	d, err := serviceCollection().findScoped(r, r.vars["service"])
 	if err != nil {

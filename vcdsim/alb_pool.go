@@ -112,7 +112,7 @@ func settleMembers(body map[string]any) error {
 	return nil
 }
 
-// complete sets the fields that are missing.
+// complete sets the fields that are missing to their defaults.
 func complete(body, defaults map[string]any) {
 	for k, v := range defaults {
 		if body[k] == nil || body[k] == "" {
@@ -145,7 +145,7 @@ func poolMembers(body map[string]any) []map[string]any {
 	return out
 }
 
-// enabled reports whether something is on, as it is unless it says otherwise.
+// enabled reports whether an object is enabled, which is the default.
 func enabled(body map[string]any) bool {
 	on, ok := body["enabled"].(bool)
 	return on || !ok
@@ -177,7 +177,7 @@ func (ds documents) servicesOf(pool string) []*document {
 	return out
 }
 
-// health is that of a pool or virtual service: it takes the load balancer a while to know.
+// health is that of a pool or virtual service; it changes some time after the object.
 func (lb *loadBalancing) health(d *document, members int) string {
 	switch {
 	case d.since.IsZero() || lb.sim.clock.Now().Sub(d.since) < lb.sim.profile.scaled(durationHealth):
@@ -202,7 +202,7 @@ func showPool(r *request, d *document, out map[string]any) {
 		refs = append(refs, map[string]any{"name": text(vs.body, "name"), "id": vs.id()})
 	}
 	if len(refs) == 0 && health == "UP" {
-		health, up = "UNAVAILABLE", 0 // nothing sends to it, so nothing looks after it
+		health, up = "UNAVAILABLE", 0 // no virtual service uses it, so its members are not checked
 	}
 	out["status"], out["healthStatus"], out["healthMessage"] = r.sim.alb.balancing(d), health, healthMessages[health]
 	out["memberCount"], out["enabledMemberCount"], out["upMemberCount"], out["virtualServiceRefs"] = all, on, up, refs
@@ -238,7 +238,7 @@ func freePool(r *request, d *document) error {
 	return nil
 }
 
-// poolSummary is how a pool stands in lists.
+// poolSummary is a pool as lists show it.
 func poolSummary(r *request, d *document) map[string]any {
 	full := poolCollection().shown(r, d)
 	monitors, _ := d.body["healthMonitors"].([]any)

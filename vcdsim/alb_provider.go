@@ -13,7 +13,7 @@ const (
 	enginePath     = "1.0.0/loadBalancer/serviceEngineGroups"
 )
 
-// importableCloud and importableEngines are what an ALB controller has to be imported.
+// importableCloud and importableEngines are what can be imported from an ALB controller.
 const (
 	importableCloud   = "nsxalb-cloud"
 	importableEngines = "Default-Group"
@@ -33,7 +33,7 @@ func controllerCollection() *collection {
 	}
 }
 
-// hiddenPassword stands for a password in answers; who sends it back does not change it.
+// hiddenPassword stands for a password in answers; sending it back does not change the password.
 const hiddenPassword = "******"
 
 func keepPassword(_ *request, body map[string]any, old *document) error {
@@ -142,7 +142,7 @@ func listImportableEngines(r *request) (*response, error) {
 	}})
 }
 
-// syncEngines reads a service engine group again from the controller, where nothing has changed.
+// syncEngines reads a service engine group again from the controller; nothing has changed there.
 func syncEngines(r *request) (*response, error) {
 	d, err := engineCollection().findScoped(r, r.vars["id"])
 	if err != nil {

@@ -91,7 +91,7 @@ func servicePort(m map[string]any) error {
 	return nil
 }
 
-// serviceCertificate checks the certificate, which what is encrypted needs.
+// serviceCertificate checks the certificate, which encrypted services must have.
 func serviceCertificate(r *request, body map[string]any, kind string) error {
 	id := refID(body, "certificateRef")
 	if id == "" {
@@ -214,7 +214,7 @@ func showService(r *request, d *document, out map[string]any) {
 	}
 }
 
-// serviceSummary is how a virtual service stands in lists.
+// serviceSummary is a virtual service as lists show it.
 func serviceSummary(r *request, d *document) map[string]any {
 	out := serviceCollection().shown(r, d)
 	profile, _ := d.body["applicationProfile"].(map[string]any)

@@ -1,6 +1,6 @@
 package vcdsim
 
-// Assumptions are the behaviours nobody could verify on a real VCD, one switch each. DefaultAssumptions is what is
+// Assumptions are behaviours that could not be verified on a real VCD, one switch each. DefaultAssumptions is what is
 // thought most likely, or, where a client must cope with both, what is harder for it.
 type Assumptions struct {
 	// VMWaitsForVApp: a write to a VM is refused with BUSY_ENTITY while its vApp is being recomposed, deployed or has

@@ -144,10 +144,10 @@ func openSession(r *request, org *Org, u *User) *Session {
 	return x
 }
 
-// sweepSessions is how many logins go by until the sessions that are over are looked for.
+// sweepSessions is the number of logins between two removals of expired sessions.
 const sweepSessions = 256
 
-// dropExpiredSessions removes, now and then, the sessions that nobody came back to: most clients never log out.
+// dropExpiredSessions removes expired sessions every sweepSessions logins: most clients never log out.
 func dropExpiredSessions(s *Simulator) {
 	if s.ids.count["session"]%sweepSessions != 0 {
 		return
@@ -156,7 +156,7 @@ func dropExpiredSessions(s *Simulator) {
 	maps.DeleteFunc(s.store.sessions, func(_ string, x *Session) bool { return !now.Before(x.Expires) })
 }
 
-// jwt makes a token that looks like VCD's: clients treat short ones differently.
+// jwt makes a token in the format of VCD's: clients treat short ones differently.
 func jwt(x *Session, signature string) string {
 	part := func(v any) string {
 		b, _ := json.Marshal(v)
@@ -173,7 +173,7 @@ func tokenTenant(r *request) (*response, error) { return tokenLogin(r, r.vars["o
 
 func tokenProvider(r *request) (*response, error) { return tokenLogin(r, systemOrg) }
 
-// tokenLogin trades an API token for an access token. A token of another organisation is refused, so that clients that
+// tokenLogin exchanges an API token for an access token. A token of another organisation is refused, so that clients that
 // try the provider first fall back to the tenant.
 func tokenLogin(r *request, orgName string) (*response, error) {
 	form, err := url.ParseQuery(string(r.body))
@@ -211,7 +211,7 @@ func (o *Org) holder(token string) *User {
 	return &o.Users[i]
 }
 
-// tokenResponse opens a session and tells its token and the API token that is good for the next.
+// tokenResponse opens a session and answers with its token and the API token for the next login.
 func tokenResponse(r *request, org *Org, u *User, apiToken string) *response {
 	x := openSession(r, org, u)
 	r.session = x

@@ -37,7 +37,7 @@ func getCatalog(r *request) (*response, error) {
 	return xmlOK(n), nil
 }
 
-// catalogContent is what a catalog shows to everybody.
+// catalogContent is what a catalog shows to all callers.
 func catalogContent(r *request, n *xmltree.Node, sh orgCatalog) {
 	c := sh.catalog
 	n.Add([]*xmltree.Node{
@@ -103,7 +103,7 @@ func catalogItemNode(r *request, id string) (*xmltree.Node, error) {
 	return n, nil
 }
 
-// deleteCatalogItem takes an item away with what it stands for.
+// deleteCatalogItem removes an item with its template or media.
 func deleteCatalogItem(r *request) (*response, error) {
 	i, found := r.sim.store.item(bare(r.vars["id"]))
 	if !found || !r.sees(i.org.ID) {

@@ -9,8 +9,8 @@ import (
 )
 
 // A Cell is one server of the site. All cells have the same database; each has its own API versions, certificate and
-// troubles. A site of several cells has a balancer in front, whose address is the Simulator's URL: it hands the requests
-// round, one to each cell in turn, and leaves out cells it knows to be down. A cell's methods may be called from any
+// faults. A site of several cells has a balancer in front, whose address is the Simulator's URL: it distributes requests
+// round robin and skips cells it knows to be down. A cell's methods may be called from any
 // goroutine.
 type Cell struct {
 	sim    *Simulator
@@ -27,7 +27,7 @@ type Cell struct {
 	cancel      func()        // of the restart that is under way
 }
 
-// A CellStatus is how a cell is.
+// A CellStatus is the state of a cell.
 type CellStatus struct {
 	Number      int     `json:"number"` // from 1
 	URL         string  `json:"url"`
@@ -44,7 +44,7 @@ func newCell(s *Simulator, number int, version Version, versions []string) *Cell
 // Cells returns the cells, the first being number 1.
 func (s *Simulator) Cells() []*Cell { return append([]*Cell(nil), s.cells...) }
 
-// Status tells how the cell is.
+// Status returns the state of the cell.
 func (c *Cell) Status() CellStatus {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -62,7 +62,7 @@ func (c *Cell) URL() string {
 }
 
 // Stop takes the cell down, and the balancer sends nothing there any more. Requests under way are cut off. What becomes of
-// the sessions that were opened on it and of the tasks it ran is said by Assumptions. The only cell of a site closes
+// the sessions that were opened on it and of the tasks it ran depends on Assumptions. The only cell of a site closes
 // connections without an answer while it is down.
 func (c *Cell) Stop() { c.halt(false) }
 
@@ -165,7 +165,7 @@ func (c *Cell) served() []string {
 	return c.versions
 }
 
-// cellStopped settles what the cell had in hand.
+// cellStopped ends the sessions and tasks of a stopped cell, as the assumptions say.
 func (s *Simulator) cellStopped(number int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A Clock is where the simulator gets the time from.
+// A Clock is the simulator's source of time.
 type Clock interface {
 	Now() time.Time
 	// AfterFunc calls f once after d; the returned function cancels that.

@@ -56,7 +56,7 @@ func readLease(section *xmltree.Node, lease Lease, org *Org) Lease {
 	return lease
 }
 
-// newVMs reads the sourced items. The VMs are not in the store yet; the caller adds them when the whole request is right.
+// newVMs reads the sourced items. The caller adds the VMs to the store once the whole request is valid.
 func newVMs(r *request, vdc *VDC, v *VApp, tree *xmltree.Node) ([]*VM, error) {
 	var out []*VM
 	for _, item := range append(tree.All("SourcedItem"), tree.All("CreateItem")...) {
@@ -75,7 +75,7 @@ func newVMs(r *request, vdc *VDC, v *VApp, tree *xmltree.Node) ([]*VM, error) {
 	return out, checkVMQuota(r, vdc, len(out))
 }
 
-// vmsOfItem makes the VMs of one item, which has a source or says itself what the VM is.
+// vmsOfItem makes the VMs of one item, which has a source or describes the VM itself.
 func vmsOfItem(r *request, vdc *VDC, v *VApp, item *xmltree.Node) ([]*VM, error) {
 	if item.Name == "SourcedItem" {
 		return sourcedVMs(r, vdc, v, item)

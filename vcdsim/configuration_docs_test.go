@@ -14,7 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-const configurationPage = `# What vcdsim can be told
+const configurationPage = `# vcdsim configuration
 
 Presets, releases, roles and assumptions of [vcdsim](../guides/vcdsim.md). This page is made from the code:
 ` + "`go test ./vcdsim -run ConfigurationPage -update`" + ` writes it.
@@ -45,7 +45,7 @@ The user ` + "`capvcd`" + ` of the presets has the role ` + "`" + RoleClusterAut
 
 ## Assumptions
 
-What nobody could verify on a real VCD is one switch each: ` + "`Config.Assumptions`" + `, beginning with ` + "`DefaultAssumptions()`" + `.
+Behaviour that could not be verified on a real VCD has one switch each: ` + "`Config.Assumptions`" + `, beginning with ` + "`DefaultAssumptions()`" + `.
 
 | Assumption | Default | Meaning |
 |---|---|---|

@@ -24,18 +24,18 @@ type controlRoute struct {
 // controlAPI is the whole control API.
 func controlAPI() []controlRoute {
 	return []controlRoute{
-		{"GET", "", "The page for people: inventory, running tasks and the last requests, live.", "", getPage},
-		{"GET", "/page/{file}", "What the page is made of.", "", getPageFile},
+		{"GET", "", "The web page: inventory, running tasks and the last requests, live.", "", getPage},
+		{"GET", "/page/{file}", "The files of the page.", "", getPageFile},
 		{"GET", "/overview", "What the page shows. `?since=N` gives only requests after number N, `?filter=TEXT` only vApps and VMs with TEXT in their name.", "", getOverview},
 		{"GET", "/state", "Everything that is simulated, without passwords, tokens and private keys.", "", getState},
 		{"GET", "/dump", "Everything that is simulated, with all secrets, for `/_sim/restore`.", "", getDump},
-		{"POST", "/restore", "Puts a dump in the place of everything that is simulated, as a database that is restored.", `{"format": "vcdsim", …}`, restoreDump},
+		{"POST", "/restore", "Replaces everything that is simulated by a dump, like restoring a database.", `{"format": "vcdsim", …}`, restoreDump},
 		{"GET", "/faults", "The fault rules.", "", listFaults},
 		{"POST", "/faults", "Adds a fault rule and answers with it and its id. See [fault rules](#fault-rules).", `{"operation": "GET /api/query type=vm", "count": 3, "status": 503, "header": {"Retry-After": "5"}}`, addFault},
 		{"DELETE", "/faults", "Removes all fault rules.", "", clearFaults},
 		{"DELETE", "/faults/{id}", "Removes a fault rule.", "", removeFault},
-		{"GET", "/cells", "The cells of the site, and how they are.", "", listCells},
-		{"POST", "/cells/{number}", "Does something to a cell: `stop`, `crash`, `start`, `restart` (with `down`, a duration), `upgrade` (with `version`), `maintain`, `serve` (ends maintenance), `renewCertificate` (with `newAuthority`).", `{"do": "restart", "down": "30s"}`, commandCell},
+		{"GET", "/cells", "The cells of the site and their state.", "", listCells},
+		{"POST", "/cells/{number}", "Changes a cell: `stop`, `crash`, `start`, `restart` (with `down`, a duration), `upgrade` (with `version`), `maintain`, `serve` (ends maintenance), `renewCertificate` (with `newAuthority`).", `{"do": "restart", "down": "30s"}`, commandCell},
 		{"GET", "/clock", "The time, and how fast it goes.", "", getClock},
 		{"POST", "/clock", "Moves the clock forward, lets it go faster or slower, or stops it (`rate` 0).", `{"advance": "1h", "rate": 60}`, setClock},
 		{"GET", "/counters", "How often each operation was called.", "", func(r *request) (*response, error) { return jsonOK(r.sim.Counters()), nil }},
@@ -59,10 +59,10 @@ func (ctl *control) addRoutes() {
 	}
 }
 
-// maxControlBody bounds what the control API reads: dumps of large worlds.
+// maxControlBody bounds what the control API reads: dumps of large sites.
 const maxControlBody = 1 << 30
 
-// isControl reports whether a path is the simulator's own.
+// isControl reports whether a path belongs to the control API.
 func isControl(path string) bool {
 	path = strings.TrimSuffix(path, "/")
 	return path == controlPath || strings.HasPrefix(path, controlPath+"/")
@@ -123,8 +123,8 @@ func (res *response) writeControl(w http.ResponseWriter) {
 
 const tokenCookie = "vcdsim-control"
 
-// check says why a request may not use the control API: without a token only callers on this machine may, with one
-// whoever has it. Pages of other sites that a browser shows may not change anything. A status of 0 lets it pass.
+// check returns why a request may not use the control API: without a configured token only callers on this machine may,
+// with one only callers that send it. Pages of other origins may not change anything. A status of 0 lets it pass.
 func (ctl *control) check(r *request) (status int, message string) {
 	if err := http.NewCrossOriginProtection().Check(r.Request); err != nil {
 		return http.StatusForbidden, "pages of other origins may not use the control API"
@@ -153,7 +153,7 @@ func (ctl *control) isToken(given string) bool {
 	return subtle.ConstantTimeCompare([]byte(given), []byte(ctl.token)) == 1
 }
 
-// signIn takes the token from the address of the page into a cookie, so that it is in no address any longer.
+// signIn moves the token from the address of the page into a cookie, so that no address contains it any longer.
 func (ctl *control) signIn(w http.ResponseWriter, r *request) bool {
 	given := r.query.get("token")
 	if ctl.token == "" || given == "" || strings.Trim(r.URL.Path, "/") != strings.Trim(controlPath, "/") || !ctl.isToken(given) {

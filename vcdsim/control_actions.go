@@ -66,7 +66,7 @@ func cellStatuses(s *Simulator) []CellStatus {
 	return out
 }
 
-// A cellCommand is what the control API can do to a cell.
+// A cellCommand is a change of a cell by the control API.
 type cellCommand struct {
 	Do           string  `json:"do"`
 	Down         string  `json:"down"`

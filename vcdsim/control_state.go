@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A stateJSON is the state as the control API shows it.
+// A stateJSON is the state as the control API returns it.
 type stateJSON struct {
 	Model      Model
 	VApps      []VApp

@@ -21,7 +21,7 @@ func (d *Disk) entity() Entity { return Entity{"disk", d.ID, d.Name} }
 func diskByID(r *request, id string) (*Disk, error) {
 	d := r.sim.store.disks[bare(id)]
 	if d == nil || !r.sees(d.OrgID) {
-		// Clients tell a disk that is gone by these words.
+		// Clients recognise a deleted disk by these words.
 		return nil, refuse(http.StatusForbidden, codeForbidden, "The VCD entity com.vmware.vcloud.entity.disk:%s does not exist.", bare(id))
 	}
 	return d, nil
@@ -86,13 +86,13 @@ const (
 	sharingDisk = "DiskSharing"
 )
 
-// busNames are the types of buses as people read them.
+// busNames are the display names of bus types.
 var busNames = map[string]string{"5": "IDE", busSCSI: "SCSI", "20": "SATA"}
 
 // shared reports whether several VMs may have the disk at a time.
 func (d *Disk) shared() bool { return d.SharingType != sharingNone }
 
-// release takes the disk from a VM.
+// release detaches the disk from a VM.
 func (d *Disk) release(vmID string) {
 	d.AttachedTo = slices.DeleteFunc(slices.Clone(d.AttachedTo), func(id string) bool { return id == vmID })
 }

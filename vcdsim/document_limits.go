@@ -16,12 +16,12 @@ func (c *collection) known(r *request, body map[string]any) error {
 	return nil
 }
 
-// unset reports whether a JSON value means nothing: clients send the zero values of what they do not use.
+// unset reports whether a JSON value is empty: clients send zero values of fields they do not use.
 func unset(v any) bool {
 	return slices.Contains([]any{nil, "", false, 0.0}, scalar(v))
 }
 
-// scalar makes a value one that can be compared: an object or list is not nothing.
+// scalar makes a value comparable: an object or list counts as set.
 func scalar(v any) any {
 	switch v.(type) {
 	case nil, string, bool, float64:

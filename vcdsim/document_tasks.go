@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A scope is what a document belongs to: its organisation, the bare id of its parent, and what is busy while it changes.
+// A scope is what a document belongs to: its organisation, the bare id of its parent, and the entities that are busy while it changes.
 type scope struct {
 	orgID  string
 	parent string
@@ -51,7 +51,7 @@ func (lb *loadBalancing) balancing(d *document) string {
 	return state
 }
 
-// scopeOf is where a document is or, while it is new, will be.
+// scopeOf is the scope of a document, or of the new one that a body describes.
 func (c *collection) scopeOf(r *request, body map[string]any, old *document) (scope, error) {
 	if old != nil {
 		body = old.body
@@ -79,7 +79,7 @@ func (c *collection) findScoped(r *request, id string) (*document, error) {
 	return nil, forbidden(c.right+"_VIEW", id)
 }
 
-// checked does to a body what has to be done before it is kept.
+// checked completes and validates a body before it is stored.
 func (c *collection) checked(r *request, body map[string]any, old *document) (scope, error) {
 	p, err := c.scopeOf(r, body, old)
 	if err != nil {
@@ -100,7 +100,7 @@ func (c *collection) checked(r *request, body map[string]any, old *document) (sc
 	return p, r.sim.tasks.busyWith(p, old)
 }
 
-// busyWith refuses while what a place is busy with, or the document itself, has a task.
+// busyWith refuses while a task holds an entity of the scope or the document itself.
 func (ts *tasks) busyWith(p scope, d *document) error {
 	ids := p.locks
 	if d != nil {

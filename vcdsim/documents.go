@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// A document is an object of cloudapi that is kept as it came, with what the server adds to it.
+// A document is an object of cloudapi that is stored as it was sent, with what the server adds to it.
 type document struct {
 	orgID   string // whose it is
 	parent  string // bare id of what it belongs to, if to anything
 	body    map[string]any
 	failed  bool                // the task that made it failed
-	since   time.Time           // when it last came to be as it is
+	since   time.Time           // when it last changed
 	version int                 // counts the changes, for ETags
 	refs    map[string][]string // ids of what it refers to, by the name of the list
 }
@@ -27,12 +27,12 @@ func text(body map[string]any, field string) string {
 	return s
 }
 
-// A collection is a list of documents at a path. Zero fields ask for nothing special.
+// A collection is a list of documents at a path.
 type collection struct {
 	path     string
 	kind     string // of the URN
 	right    string // operation named in refusals
-	provider bool   // only the provider writes, and everybody sees
+	provider bool   // only the provider writes; all callers see it
 	unique   []string
 	required []string
 	hidden   []string // written, never shown
@@ -49,13 +49,13 @@ type collection struct {
 	bare   bool   // ids are UUIDs, not URNs
 	cursor bool   // lists have cursors
 	hides  bool   // there is no list of whole documents
-	// anonymous: the owner of its tasks is the gateway, so that nobody learns the id of a new document from them.
+	// anonymous: the owner of its tasks is the gateway, so that they do not reveal the id of a new document.
 	anonymous bool
 	// since are the API versions that fields came with, of those that are newer than the oldest version there is.
 	since map[string]string
-	// scope says what a new document belongs to. The lists show what the caller may see of it, not what its organisation has.
+	// scope returns what a new document belongs to. Lists show what the caller may see, not only what its organisation has.
 	scope func(r *request, body map[string]any) (scope, error)
-	// prepare settles what a body leaves open, before it is kept.
+	// prepare completes a body before it is stored.
 	prepare func(r *request, body map[string]any, old *document) error
 	// show adds what is computed to a document that is answered.
 	show func(r *request, d *document, out map[string]any)
@@ -128,7 +128,7 @@ func (c *collection) find(r *request, id string) (*document, error) {
 	return nil, forbidden(c.right+"_VIEW", id)
 }
 
-// writable refuses those who may only look.
+// writable refuses callers that may only read.
 func (c *collection) writable(r *request) error {
 	if c.provider && !r.session.provider() {
 		return forbidden(c.right+"_MANAGE", r.URL.Path)
@@ -136,7 +136,7 @@ func (c *collection) writable(r *request) error {
 	return nil
 }
 
-// shown is the document as it is answered.
+// shown is the document as answers show it.
 func (c *collection) shown(r *request, d *document) map[string]any {
 	out := maps.Clone(d.body)
 	for _, field := range c.hidden {
@@ -219,7 +219,7 @@ func (c *collection) accept(r *request, body map[string]any, old *document) erro
 	return nil
 }
 
-// notTwice refuses what is there already, in the same place.
+// notTwice refuses a duplicate of a document with the same parent.
 func (c *collection) notTwice(r *request, body map[string]any, old *document) error {
 	if len(c.unique) == 0 {
 		return nil
@@ -249,7 +249,7 @@ func (c *collection) key(body map[string]any) string {
 	return strings.Join(parts, "\x00")
 }
 
-// carry takes what a PUT does not change from the document it replaces, and what its client cannot know of.
+// carry copies what a PUT does not change, and what its client cannot know, from the document it replaces.
 func (c *collection) carry(r *request, d *document, body map[string]any) {
 	for field, version := range c.since {
 		if r.version < version && d.body[field] != nil {

@@ -9,13 +9,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/freeze"
 )
 
-// The format of dumps. A change of what the store holds that older dumps cannot be read into counts the version up.
+// The format of dumps. A change of the store that cannot read older dumps increments the version.
 const (
 	dumpFormat  = "vcdsim"
 	dumpVersion = 2
 )
 
-// A dump is the simulated world written down. Everything in the store and in ids is in it, whatever is added to them.
+// A dump is the whole simulated state: everything in the store and in ids.
 type dump struct {
 	Format  string          `json:"format"`
 	Version int             `json:"version"`
@@ -33,9 +33,9 @@ type frozenIDs struct {
 }
 
 // Dump writes everything that is simulated as JSON: the model, all entities, documents, metadata, access settings, API
-// clients, sessions with their tokens, passwords, running tasks and leases, and what ids come next. It is the plain truth:
-// keep it as safe as the passwords in it. Not in it is how the simulator was configured (profile, version, assumptions,
-// cells) and what was done with it (faults, counters, request log).
+// clients, sessions with their tokens, passwords, running tasks and leases, and the next ids. Nothing is redacted:
+// keep it as safe as the passwords in it. It does not contain the simulator's configuration (profile, version, assumptions,
+// cells), faults, counters or the request log.
 func (s *Simulator) Dump(w io.Writer) error {
 	d, err := s.freeze()
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *Simulator) freeze() (*dump, error) {
 	return d, nil
 }
 
-// Restore replaces everything that is simulated by a dump, as a provider does who restores VCD's database: what was made
+// Restore replaces everything that is simulated by a dump, as restoring VCD's database does: what was made
 // since is gone, its sessions too, what was deleted is back, and the time goes on from now; tasks and leases that ended
 // meanwhile end at once. Ids of what is lost are not given again. A clock that is behind the dump is moved to its time.
 // On an error nothing has changed.
@@ -101,7 +101,7 @@ func (s *Simulator) Restore(r io.Reader) error {
 	return nil
 }
 
-// replace puts a restored world in the place of the present one.
+// replace swaps the present state for a restored one.
 func (s *Simulator) replace(fresh *store, next *ids) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,8 +120,8 @@ func (s *Simulator) replace(fresh *store, next *ids) {
 	s.settle()
 }
 
-// restore lets what runs in the VMs follow: guests of VMs that are lost end, those of VMs that are on in the dump
-// and were not now boot.
+// restore brings the guests in line with a restored store: guests of lost VMs end, those of VMs that are on in the dump
+// and were off boot.
 func (g *guests) restore(old *store) {
 	for _, vm := range sorted(old.vms) {
 		if g.sim.store.vms[vm.ID] == nil {
@@ -137,7 +137,7 @@ func (g *guests) restore(old *store) {
 	}
 }
 
-// restoreOne lets the guest of one VM follow; was is the VM before, nil if there was none.
+// restoreOne brings one guest in line with its VM; was is the VM before, nil if there was none.
 func (g *guests) restoreOne(vm, was *VM) {
 	if was != nil {
 		if was.Status == vm.Status && was.Boot.Generation == vm.Boot.Generation {

@@ -51,7 +51,7 @@ func edgeByID(r *request, id string) (*Org, *VDC, *EdgeGateway, error) {
 	return org, vdc, g, nil
 }
 
-// gatewayScope is where what a gateway holds is: on it, and it is busy meanwhile.
+// gatewayScope is the scope of documents on a gateway, which is busy while they change.
 func gatewayScope(r *request, id string) (scope, error) {
 	org, _, g, err := edgeByID(r, id)
 	if err != nil {
@@ -151,7 +151,7 @@ func owner(ownerRef, orgVDC jsonRefBody) string {
 	return orgVDC.ID
 }
 
-// edgeFields are kept as they came.
+// edgeFields are stored as they were sent.
 var edgeFields = []string{"distributedRoutingEnabled", "nonDistributedRoutingEnabled", "deploymentMode", "serviceNetworkDefinition", "edgeClusterConfig"}
 
 // rest picks fields that are set.

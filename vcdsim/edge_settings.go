@@ -1,6 +1,6 @@
 package vcdsim
 
-// onGateway is the place of what the variable gateway names.
+// onGateway is the scope of what belongs to the gateway in the path.
 func onGateway(r *request) (scope, error) { return gatewayScope(r, r.vars["gateway"]) }
 
 func always(body map[string]any) func(*request) map[string]any {

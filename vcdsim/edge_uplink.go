@@ -123,8 +123,8 @@ func available(external *ExternalNetwork, addresses, pool, taken []Range) error 
 	return nil
 }
 
-// subnet finds the subnet with a gateway. VCD takes no offence at one the network does not have, as go-vcloud-director's
-// tests show: what it means is then the first.
+// subnet finds the subnet with a gateway. VCD accepts one the network does not have, as go-vcloud-director's
+// tests show, and uses the first instead.
 func (e *ExternalNetwork) subnet(gateway string) (ExternalSubnet, error) {
 	a, err := netip.ParseAddr(gateway)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A usedAddress is an address to outside that a gateway uses for something.
+// A usedAddress is an external address that a gateway uses.
 type usedAddress struct {
 	address  netip.Addr
 	category string
@@ -46,7 +46,7 @@ func (ds documents) on(parent, path string) []*document {
 	return slices.DeleteFunc(slices.Clone(ds[path]), func(d *document) bool { return d.parent != parent })
 }
 
-// uses are the addresses in a text that are to outside.
+// uses are the external addresses in a text.
 func (eg *edgeGateways) uses(g *EdgeGateway, text, category string) []usedAddress {
 	var out []usedAddress
 	for _, a := range parseAddresses(text) {
@@ -109,8 +109,8 @@ func listUsed(r *request) (*response, error) {
 	return r.page(out)
 }
 
-// ownAddress refuses addresses to outside that the gateway's organisation has not allocated from an IP Space, or that its
-// gateway does not have of its external network. Addresses to inside are anybody's.
+// ownAddress refuses external addresses that the gateway's organisation has not allocated from an IP Space, or that its
+// gateway does not have of its external network. Internal addresses are not checked.
 func ownAddress(r *request, gateway, text string) error {
 	org, _, g, err := edgeByID(r, gateway)
 	if err != nil {

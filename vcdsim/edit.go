@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// An Editor changes the simulated world behind its clients' backs. It is valid only inside Edit.
+// An Editor changes the simulated state without requests or tasks. It is valid only inside Edit.
 type Editor struct {
 	// Model is the live model: change passwords, policies, pools; delete templates, networks, VDCs.
 	Model *Model
@@ -117,7 +117,7 @@ func (e *Editor) Assumptions() *Assumptions { return &e.sim.assume }
 // GuestWrites stores extra configuration as the guest of a VM would.
 func (e *Editor) GuestWrites(vm *VM, keys map[string]string) { e.sim.guests.writeExtraConfig(vm, keys) }
 
-// CopyVApp adds a copy of a vApp with its VMs, as somebody else might have made it: under new names and ids, with no
+// CopyVApp adds a copy of a vApp with its VMs, as another client might make it: under new names and ids, with no
 // description, no disks of its own and no address from a pool. Names of VMs start with that of the vApp.
 func (e *Editor) CopyVApp(v *VApp, name string) *VApp {
 	c := v.clone()

@@ -13,7 +13,7 @@ func (e *Editor) Document(id string, f func(body map[string]any)) bool {
 	return false
 }
 
-// AddDocument adds an object of the JSON API as if somebody had made it: to a collection, by its path without /cloudapi/, with the id
+// AddDocument adds an object of the JSON API without a request: to a collection, by its path without /cloudapi/, with the id
 // of the organisation and of the gateway or other parent it belongs to. It returns the object's id, which kind is part of.
 func (e *Editor) AddDocument(path, kind, org, parent string, body map[string]any) string {
 	if text(body, "id") == "" {

@@ -40,7 +40,7 @@ func badRequest(format string, args ...any) *Refusal {
 	return refuse(http.StatusBadRequest, codeBadRequest, format, args...)
 }
 
-// forbidden is what VCD says when an entity does not exist or is not the caller's to see.
+// forbidden is VCD's answer when an entity does not exist or is not visible to the caller.
 func forbidden(operation, id string) *Refusal {
 	return refuse(http.StatusForbidden, codeForbidden,
 		"Either you need some or all of the following rights [Base] to perform operations [%s] for %s or the target entity is invalid.",

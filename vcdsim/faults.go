@@ -61,7 +61,7 @@ const (
 	BusyProvider BusyText = "provider" // "The entity Ref: … is busy completing an operation …"
 )
 
-// BodyKind is how the body of an answer of a fault looks; "" is an error as the API that was called writes it.
+// BodyKind is the format of a fault's answer; "" is an error as the API that was called writes it.
 type BodyKind string
 
 // Kinds of bodies: what VCD writes, and what stands between it and its callers.
@@ -147,7 +147,7 @@ func (f *Faults) take(matches func(*Fault) bool) *Fault {
 	return nil
 }
 
-// empty reports whether there is no rule, so that nothing has to be looked up to match one.
+// empty reports whether there is no rule.
 func (f *Faults) empty() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// replaces reports whether the rule takes the place of the work.
+// replaces reports whether the rule answers instead of the handler.
 func (f *Fault) replaces() bool {
 	return f != nil && (f.Hang || f.DropBefore || f.Status != 0 || f.Busy != "")
 }
 
-// status is what the request log tells of a request that is replaced: 0 when there is no answer.
+// status is the status of a replaced request in the request log: 0 when there is no answer.
 func (f *Fault) status() int {
 	switch {
 	case f.Hang || f.DropBefore:
@@ -30,7 +30,7 @@ func (f *Fault) status() int {
 // dropsAfter reports whether the connection is dropped when the work is done.
 func (f *Fault) dropsAfter() bool { return f != nil && f.DropAfter }
 
-// apply does what happens instead of the work.
+// apply answers, or does not, instead of the handler.
 func (in *injector) apply(w http.ResponseWriter, r *request, f *Fault) {
 	switch {
 	case f.Hang:
@@ -180,7 +180,7 @@ func (in *injector) revoke(r *request, f *Fault) {
 	}
 }
 
-// pieces is in how many pieces a slow body comes.
+// pieces is the number of pieces of a slow body.
 const pieces = 10
 
 // send writes an answer: at once, slowly, or half of it.

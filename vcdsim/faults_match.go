@@ -34,7 +34,7 @@ func (in *injector) faultFor(r *request) *Fault {
 	return in.sim.faults.take(func(f *Fault) bool { return f.matches(of) })
 }
 
-// subjectOf finds out who asks for what, before anything is decided about the request.
+// subjectOf collects the caller and the entities of a request.
 func (in *injector) subjectOf(r *request) subject {
 	in.sim.mu.Lock()
 	defer in.sim.mu.Unlock()
@@ -53,7 +53,7 @@ func (in *injector) subjectOf(r *request) subject {
 	return of
 }
 
-// caller finds out who asks: whose session it is, or who is about to log in, by password or by API token.
+// caller returns the user of the session, or the one who logs in by password or API token.
 func (in *injector) caller(r *request) (user, org string) {
 	if x := in.sim.store.sessions[r.token()]; x != nil {
 		return x.User, x.Org
@@ -68,7 +68,7 @@ func (in *injector) caller(r *request) (user, org string) {
 	return "", ""
 }
 
-// tokenOwner is who logs in with an API token.
+// tokenOwner returns the user who logs in with an API token.
 func (in *injector) tokenOwner(token string) (user, org string) {
 	if token == "" {
 		return "", ""
@@ -88,7 +88,7 @@ func (in *injector) tokenOwner(token string) (user, org string) {
 	return "", ""
 }
 
-// namedInXML are the name of what a body makes or changes, that of the disk in it, and what VMs and disks it is about.
+// namedInXML are the names of the entity and disk that a body makes or changes, and of the VMs and disks it refers to.
 func (in *injector) namedInXML(raw []byte) []string {
 	tree, err := xmltree.Parse(raw)
 	if err != nil {
@@ -109,7 +109,7 @@ func (in *injector) namedInXML(raw []byte) []string {
 	return slices.DeleteFunc(out, func(name string) bool { return name == "" })
 }
 
-// namedInJSON are the name in a JSON body and what it says it belongs to: requests that make something have no more of it.
+// namedInJSON are the name in a JSON body, and its gateway and owner.
 func (in *injector) namedInJSON(raw []byte) []string {
 	var body struct {
 		Name    string      `json:"name"`
@@ -159,7 +159,7 @@ func (in *injector) nameOf(id string) []string {
 
 func (f *Fault) ofTasks() bool { return f.FailTask || f.AbortTask || f.StickTask }
 
-// ofRequests reports whether something of the rule happens to requests only.
+// ofRequests reports whether the rule has an effect that only requests can have.
 func (f *Fault) ofRequests() bool {
 	acts := slices.Contains([]bool{f.Hang, f.DropBefore, f.DropAfter, f.Truncate, f.EndSession, f.RevokeToken}, true)
 	return acts || f.SlowBody > 0 || f.Busy != "" || f.Body != "" || len(f.Header) > 0
@@ -180,7 +180,7 @@ func (f *Fault) covers(operation string) bool {
 	return err == nil && ok
 }
 
-// Validate says what is wrong with a rule: it could not match, or has nothing to do.
+// Validate returns what is wrong with a rule: it cannot match, or has no effect.
 func (f *Fault) Validate() error {
 	_, badGlob := path.Match(f.Operation, "")
 	var errs []error
@@ -215,7 +215,7 @@ func (f *Fault) acts() bool {
 // plainFault is a Fault without its methods.
 type plainFault Fault
 
-// faultJSON is a Fault in JSON: durations are written as people do, "1m30s".
+// faultJSON is a Fault in JSON: durations are written as people do, as in "1m30s".
 type faultJSON struct {
 	plainFault
 

@@ -7,8 +7,8 @@ import (
 
 const edgeRulesPath = "1.0.0/edgeGateways/{gateway}/firewall/rules"
 
-// prepareRules gives the rules of a firewall ids and completes what they refer to. Who leaves versions out is not asked
-// for them.
+// prepareRules gives the rules of a firewall ids and completes their references. Versions are checked only
+// if they are sent.
 func prepareRules(field string) func(*request, map[string]any) error {
 	return func(r *request, body map[string]any) error {
 		rules, _ := body[field].([]any)
@@ -139,8 +139,8 @@ func changeEdgeRules(r *request, rules []any) (*response, error) {
 
 const maxEdgeRules = 1000
 
-// create puts one rule where the request says, at the bottom if it does not. The other rules stay as they are. Nobody
-// learns the rule's id: the task's owner is the gateway.
+// create inserts one rule at the position in the request, by default at the bottom. The other rules do not change. The answer
+// does not contain the rule's id: the task's owner is the gateway.
 func (f ruleForm) create(r *request) (*response, error) {
 	if since := r.sim.assume.EdgeRuleCreateSince; r.version < since {
 		return nil, refuse(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "The method POST is not allowed here before API version %s.", since)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// secondRulesOperation is the second version of the firewall's API. It shows the same rules, in one object, too, but says "active" for
+// secondRulesOperation is the second version of the firewall's API. It shows the same rules in one object, but writes "active" for
 // "enabled", and names ports without application port profiles. VMware's pages have it since 38.1.
 const secondRulesOperation = "/cloudapi/2.0.0/edgeGateways/{gateway}/firewall/rules"
 
@@ -77,7 +77,7 @@ func getSecondRules(r *request) (*response, error) {
 	return jsonOK(out), nil
 }
 
-// putSecondRules puts all rules in place of those that are there.
+// putSecondRules replaces all rules.
 func putSecondRules(r *request) (*response, error) {
 	body := map[string]any{}
 	if err := r.document(&body); err != nil {

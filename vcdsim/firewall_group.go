@@ -28,7 +28,7 @@ func groupRoutes(add addRoute) {
 	add("GET", "/cloudapi/"+groupPath+"/{id}/associatedVMs", listFirewallGroupVMs, latencyCloudAPI)
 }
 
-// groupPlace: a group belongs to an edge gateway or to a VDC group.
+// groupScope: a group belongs to an edge gateway or to a VDC group.
 func groupScope(r *request, body map[string]any) (scope, error) {
 	id := refID(body, "ownerRef")
 	if id == "" {

@@ -5,24 +5,24 @@ import (
 	"net/http"
 )
 
-// A Moment is when a Gate is asked about a request.
+// A Moment is when a Gate is called for a request.
 type Moment int
 
 // The moments of a request.
 const (
-	Arrived Moment = iota // nothing is done yet
-	Worked                // all is done, but not answered; Request.Status says how it went
+	Arrived Moment = iota // before the handler
+	Worked                // after the handler, before the answer; Request.Status is set
 )
 
-// A Gate is asked about every request but those of the control API, at both moments, without the simulator's lock and from
-// the request's own goroutine: the request waits until it returns. Where it says false, the connection is closed without
+// A Gate is called for every request except those of the control API, at both moments, without the simulator's lock and from
+// the request's own goroutine: the request waits until it returns. If it returns false, the connection is closed without
 // an answer. ctx ends when the client goes away.
 type Gate func(ctx context.Context, m Moment, r Request) bool
 
-// SetGate puts a gate before the simulator, nil removes it. Requests that are held stay where they are.
+// SetGate sets the gate of the simulator; nil removes it. Requests that are held stay held.
 func (s *Simulator) SetGate(g Gate) { s.gate.Store(&g) }
 
-// enter lets the gate hold a request at a moment, and closes the connection if it says so.
+// enter calls the gate for a request at a moment, and closes the connection if the gate says so.
 func (s *Simulator) enter(m Moment, r *request, status int) {
 	g := s.gate.Load()
 	if g == nil || *g == nil || (*g)(r.Context(), m, s.entry(r, status)) {
@@ -34,7 +34,7 @@ func (s *Simulator) enter(m Moment, r *request, status int) {
 	panic(http.ErrAbortHandler)
 }
 
-// entry is what the request log says of a request.
+// entry is the entry of a request in the request log.
 func (s *Simulator) entry(r *request, status int) Request {
 	e := Request{Time: s.clock.Now(), Method: r.Method, Path: r.URL.RequestURI(), Operation: r.op, Status: status}
 	if r.cell != nil {

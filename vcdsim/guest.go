@@ -12,13 +12,13 @@ type Guest interface {
 	// PowerOn boots the VM's system. An error means that it does not come up; its text is kept in State and in the control
 	// API. ctx ends when the VM is powered off.
 	PowerOn(ctx context.Context, vm GuestVM) (GuestReport, error)
-	// PowerOff tells that the VM is off.
+	// PowerOff is called when the VM is off.
 	PowerOff(ctx context.Context, vmID string)
-	// Delete tells that the VM is gone with its disks.
+	// Delete is called when the VM and its disks were deleted.
 	Delete(ctx context.Context, vmID string)
 }
 
-// A GuestVM is what a guest finds around it.
+// A GuestVM is a VM as its guest sees it.
 type GuestVM struct {
 	ID                string // bare UUID
 	Name              string
@@ -46,14 +46,14 @@ type GuestNIC struct {
 	DNS     []netip.Addr
 }
 
-// A GuestReport is what VMware Tools tell of a guest that came up.
+// A GuestReport is what VMware Tools report of a guest that came up.
 type GuestReport struct {
 	Addresses   map[string]string // MAC to the address the guest uses
 	ExtraConfig map[string]string // keys the guest writes; an empty value removes the key
 	Hostname    string
 }
 
-// guests runs what is in the VMs, in the background and in order for each VM.
+// guests calls the Guest in the background, in order for each VM.
 type guests struct {
 	sim     *Simulator
 	guest   Guest // nil: a VM just powers on
@@ -62,7 +62,7 @@ type guests struct {
 	queues  map[string]chan struct{} // of each VM's guest: closed when the last call ended
 }
 
-// boot arranges that the guest of a VM is asked to come up when the profile says it would.
+// boot schedules the boot of a VM's guest, after the time the profile gives.
 func (g *guests) boot(vm *VM) {
 	d := g.sim.profile.jittered(durationGuestBoot, 0, g.sim.ids.rng)
 	vm.Boot = Boot{Generation: vm.Boot.Generation + 1, Due: g.sim.clock.Now().Add(d)}
@@ -75,7 +75,7 @@ func (g *guests) boot(vm *VM) {
 	g.sim.alarms.after(d, alarm{Bell: bellBoot, ID: id, Generation: generation})
 }
 
-// bootNow asks the guest, unless the VM was powered off meanwhile.
+// bootNow boots the guest, unless the VM was powered off in the meantime.
 func (g *guests) bootNow(id string, generation int) {
 	vm := g.sim.store.vms[id]
 	if vm == nil || vm.Status != PoweredOn || vm.Boot.Generation != generation {
@@ -106,7 +106,7 @@ func (g *guests) bootNow(id string, generation int) {
 	})
 }
 
-// call runs f in the background, after what was asked of the same guest before.
+// call runs f in the background, after earlier calls of the same guest.
 func (g *guests) call(id string, f func()) {
 	if g.sim.ctx.Err() != nil {
 		return

@@ -16,7 +16,7 @@ type guestOS struct {
 	number   int
 }
 
-// guestFamilies are the operating systems that are told, by family.
+// guestFamilies are the operating systems that are listed, by family.
 var guestFamilies = []struct {
 	name    string
 	number  int
@@ -53,7 +53,7 @@ func numbers(begin, end int) *xmltree.Node {
 	return xmltree.New("Range", xmltree.A("begin", begin), xmltree.A("end", end))
 }
 
-// getHardwareVersion tells what a version of virtual hardware can have.
+// getHardwareVersion shows what a version of virtual hardware supports.
 func getHardwareVersion(r *request) (*response, error) {
 	_, v, err := ownVDC(r)
 	if err != nil {

@@ -11,7 +11,7 @@ type ids struct {
 	seed  int64
 	count map[string]int
 	macs  int
-	dice  *rand.PCG // where rng takes its numbers from
+	dice  *rand.PCG // the source of rng
 	rng   *rand.Rand
 }
 

@@ -2,7 +2,7 @@ package vcdsim
 
 import "slices"
 
-// fillNetworks gives what belongs to networks its ids and turns the names a model may use into ids.
+// fillNetworks sets the ids of networking objects and replaces the names a model may use by ids.
 func (i *ids) fillNetworks(m *Model) {
 	byName := map[string]string{}
 	for e := range m.ExternalNetworks {

@@ -39,7 +39,7 @@ func (p *IPSpace) candidates(q allocationRequest) []string {
 	return out
 }
 
-// values calls f with everything the space has of what is asked for, until it says stop.
+// values calls f with every value of the space that fits the request, until f returns false.
 func (p *IPSpace) values(q allocationRequest, f func(value string) bool) {
 	if q.Type == IPPrefix {
 		for _, x := range p.Prefixes {
@@ -85,7 +85,7 @@ func (sp *ipSpaces) quota(p *IPSpace, orgID string, q allocationRequest) int {
 	return -1
 }
 
-// choose finds the values an organisation gets, or says why it gets none.
+// choose returns the values an organisation gets, or why it gets none.
 func (sp *ipSpaces) choose(p *IPSpace, orgID string, q allocationRequest) ([]string, error) {
 	if q.Type == IPPrefix && q.Value != "" {
 		prefix, err := netip.ParsePrefix(q.Value)
@@ -159,7 +159,7 @@ func allocateIP(r *request) (*response, error) {
 	return r.accepted(r.sim.tasks.start(r, Work{Op: "allocate ipSpace", Name: orgID, Body: body}, p.entity(), nil)), nil
 }
 
-// commitAllocate hands the values out and tells them in the task's result.
+// commitAllocate assigns the values and writes them into the task's result.
 func commitAllocate(s *Simulator, t *Task) error {
 	p := s.store.space(t.Owner.ID)
 	if p == nil {
@@ -282,7 +282,7 @@ func getAllocation(r *request) (*response, error) {
 
 func (a *IPAllocation) entity() Entity { return Entity{"ipSpaceIpAllocation", a.ID, a.Value} }
 
-// putAllocation marks an allocation as used by hand, or takes that back.
+// putAllocation marks an allocation as used manually, or unmarks it.
 func putAllocation(r *request) (*response, error) {
 	p, a, err := ownAllocation(r)
 	if err != nil {
@@ -328,7 +328,7 @@ func commitMark(s *Simulator, t *Task) error {
 	return gone("IP allocation", t.Owner.ID)
 }
 
-// releaseIP gives an allocation back; what is used stays.
+// releaseIP releases an allocation that is not in use.
 func releaseIP(r *request) (*response, error) {
 	p, a, err := ownAllocation(r)
 	if err != nil {
@@ -353,7 +353,7 @@ func commitRelease(s *Simulator, t *Task) error {
 }
 
 // suggestIPs lists, for each IP Space that a gateway reaches, the floating IPs its organisation has and does not use. A gateway
-// with IP blocks has none to ask for: 403, by which clients tell.
+// with IP blocks answers 403, which is how clients detect it.
 func suggestIPs(r *request) (*response, error) {
 	id := r.filterValue("gatewayId")
 	org, _, g, err := edgeByID(r, id)

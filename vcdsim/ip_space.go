@@ -147,7 +147,7 @@ func prefixesJSON(r *request, p *IPSpace) []any {
 	return out
 }
 
-// each calls f with every prefix of a run, until it says stop.
+// each calls f with every prefix of a run, until f returns false.
 func (x PrefixPool) each(f func(netip.Prefix) bool) {
 	p := x.First.Masked()
 	for range x.Count {

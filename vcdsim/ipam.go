@@ -96,7 +96,7 @@ func (ip *ipam) free(sub subnet, ranges []Range) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// updatingConnections starts what VCD says when an address is refused.
+// updatingConnections begins VCD's message when an address is refused.
 const updatingConnections = "Following errors occurred while updating network connections:\n- "
 
 func noAddresses() *Refusal {
@@ -105,7 +105,7 @@ func noAddresses() *Refusal {
 		"You need to add IP addresses to the network that is associated with the object being created or deployed.")
 }
 
-// checkNIC refuses what cannot be: an unknown network or mode, an address outside the subnet or taken.
+// checkNIC refuses an unknown network or mode, and an address outside the subnet or in use.
 func (ip *ipam) checkNIC(vapp *VApp, vm *VM, nic NIC) error {
 	if nic.Network == "none" || nic.Mode == modeNone {
 		return nil

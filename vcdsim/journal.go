@@ -25,8 +25,8 @@ func (r Request) Changes() bool {
 	return r.Method != http.MethodGet && !strings.Contains(r.Path, "/session") && !strings.HasPrefix(r.Path, "/oauth/")
 }
 
-// maxJournal is how many requests are remembered, maxOperations how many kinds of them are told apart, and maxPath how much
-// of a path is kept: whoever asks for what does not exist must not fill the memory.
+// maxJournal is how many requests are kept, maxOperations how many operations are counted separately, and maxPath how much
+// of a path is kept: requests for unknown paths must not exhaust memory.
 const (
 	maxJournal    = 5000
 	maxOperations = 5000
@@ -37,7 +37,7 @@ const (
 // otherOperations is what operations are counted as when there are too many kinds of them.
 const otherOperations = "others"
 
-// A journal counts and remembers requests.
+// A journal counts requests and keeps the last ones.
 type journal struct {
 	mu    sync.Mutex
 	count map[string]int
@@ -75,7 +75,7 @@ func (j *journal) add(entry Request) {
 	j.next = (j.next + 1) % maxJournal
 }
 
-// counted is what an operation is counted as.
+// counted is the name an operation is counted under.
 func (j *journal) counted(operation string) string {
 	operation = cut(operation, maxUnknown)
 	if _, known := j.kinds[operation]; known {

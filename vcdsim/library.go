@@ -27,7 +27,7 @@ func libraryCollections() []*collection {
 	}
 }
 
-// checkCertificate refuses what is not a certificate.
+// checkCertificate refuses a text that is not a certificate.
 func checkCertificate(_ *request, body map[string]any) error {
 	if n := len(text(body, "alias")); n > 128 {
 		return badRequest("The length of the field alias is %d and must not exceed 128.", n)

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// OperationLimits are what an organisation's users may have done at a time; 0 is unlimited. What is more than may run waits
-// in the state queued; what is more than may wait is refused.
+// OperationLimits limit concurrent operations of an organisation's users; 0 is unlimited. Operations over the limit wait
+// in the state queued; those over the limit of queued ones are refused.
 type OperationLimits struct {
 	PerUser       int
 	PerOrg        int
@@ -41,7 +41,7 @@ func (ts *tasks) load(orgID, userID string) load {
 
 func reached(limit, have int) bool { return limit > 0 && have >= limit }
 
-// withinLimits refuses a write of a user whose operations, running and queued, are all that the organisation allows.
+// withinLimits refuses a write of a user who has as many running and queued operations as the organisation allows.
 func (r *request) withinLimits() error {
 	if r.session == nil || r.Method == http.MethodGet {
 		return nil
@@ -72,7 +72,7 @@ func (ts *tasks) mayRun(t *Task) bool {
 	return !reached(org.Limits.PerUser, n.user) && !reached(org.Limits.PerOrg, n.org)
 }
 
-// admit lets the oldest tasks of an organisation that wait begin, as far as the limits allow.
+// admit starts the oldest waiting tasks of an organisation, as far as the limits allow.
 func (ts *tasks) admit(orgID string) {
 	org := ts.sim.store.org(orgID)
 	if org == nil || org.Limits == (OperationLimits{}) {

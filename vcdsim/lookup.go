@@ -23,7 +23,7 @@ func (s *store) orgByName(name string) *Org {
 	return nil
 }
 
-// vdcName is the name of a VDC, empty if it was deleted behind its VMs' back.
+// vdcName is the name of a VDC, empty if it was deleted by an Editor.
 func (s *store) vdcName(id string) string {
 	if _, v := s.vdc(id); v != nil {
 		return v.Name
@@ -122,7 +122,7 @@ func (s *store) defaultSizing(v *VDC) string {
 	return ""
 }
 
-// A orgCatalog is a catalog with its organisation.
+// An orgCatalog is a catalog with its organisation.
 type orgCatalog struct {
 	org     *Org
 	catalog *Catalog
@@ -175,7 +175,7 @@ func (s *store) templateVM(id string) (orgCatalog, *Template, *TemplateVM) {
 	return orgCatalog{}, nil, nil
 }
 
-// A orgCatalogItem is a catalog item with what it stands for.
+// An orgCatalogItem is a catalog item with its template or media.
 type orgCatalogItem struct {
 	orgCatalog
 

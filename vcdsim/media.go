@@ -67,7 +67,7 @@ func (c *Catalog) freeItemName(name string) error {
 	return nil
 }
 
-// uploadItem promises a catalog item, whose bytes the client then sends to the transfer links that the item shows.
+// uploadItem creates a catalog item, whose bytes the client then sends to the item's transfer links.
 func uploadItem(r *request) (*response, error) {
 	sh, err := ownCatalog(r)
 	if err != nil {
@@ -136,7 +136,7 @@ func getMedia(r *request) (*response, error) {
 	return xmlOK(n), nil
 }
 
-// deleteMedia takes a media away, unless a VM has it in its drive.
+// deleteMedia removes a media, unless a VM has it in its drive.
 func deleteMedia(r *request) (*response, error) {
 	_, m, err := mediaByID(r, r.vars["media"])
 	if err != nil {
@@ -225,7 +225,7 @@ func ejectMedia(r *request) (*response, error) {
 	return startVM(r, vm, Work{Op: opEjectMedia})
 }
 
-// commitMedia puts a media into the drive of a VM, or takes it out.
+// commitMedia inserts a media into the drive of a VM, or ejects it.
 func commitMedia(s *Simulator, t *Task) error {
 	vm := s.store.vms[t.Work.VM]
 	if vm == nil {
@@ -240,7 +240,7 @@ func commitMedia(s *Simulator, t *Task) error {
 	return nil
 }
 
-// getQuestion says in VCD's way that no VM waits for an answer.
+// getQuestion answers as VCD does that no VM waits for an answer.
 func getQuestion(r *request) (*response, error) {
 	vm, err := ownVM(r)
 	if err != nil {

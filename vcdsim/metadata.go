@@ -141,7 +141,7 @@ func domainKey(domain, key string) string {
 	return key
 }
 
-// domainNode is the Domain element of metadata that is not open to everybody.
+// domainNode is the Domain element of metadata with restricted visibility.
 func domainNode(key string, m Metadata) *xmltree.Node {
 	domain := "GENERAL"
 	if strings.HasPrefix(key, systemDomain+"/") {

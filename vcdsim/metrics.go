@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// A metric is one family of what is told to Prometheus, in its text format.
+// A metric is one metric family in Prometheus' text format.
 type metric struct {
 	name, kind, help string
 	samples          map[string]float64 // by labels, as they are written

@@ -110,7 +110,7 @@ func natPort(body map[string]any) error {
 	return nil
 }
 
-// sameVersion refuses a change of what has changed since it was read. Who sends no version is not asked.
+// sameVersion refuses a change of an object that changed since it was read. Requests without a version are not checked.
 func sameVersion(body map[string]any, old *document) error {
 	v, ok := body["version"].(map[string]any)
 	delete(body, "version")

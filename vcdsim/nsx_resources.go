@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// What NSX has for the provider to use.
+// Objects of NSX that the provider can use.
 const (
 	edgeCluster = "edge-cluster-1"
 	qosProfile  = "qos-100m"
@@ -71,7 +71,7 @@ func externalBackings(s *Simulator) []backing {
 	return out
 }
 
-// free reports whether no external network and no imported network stands on a router or segment; a tier-0 router may be
+// freeBacking reports whether no external or imported network uses a router or segment; a tier-0 router may be
 // shared by any number of networks that use IP blocks.
 func freeBacking(s *Simulator, b backing) bool {
 	for _, e := range s.store.model.ExternalNetworks {
@@ -147,7 +147,7 @@ func listSwitches(r *request) (*response, error) {
 	return jsonOK(out), nil
 }
 
-// importedSegment reports whether a network stands on a segment.
+// importedSegment reports whether a network uses a segment.
 func importedSegment(s *Simulator, segment string) bool {
 	return slices.ContainsFunc(s.store.model.Orgs, func(o Org) bool {
 		return slices.ContainsFunc(o.VDCs, func(v VDC) bool {
@@ -198,7 +198,7 @@ func poolRecords(r *request) []*record {
 	}}}
 }
 
-// getManager shows the NSX manager, which this part of the old API does in JSON.
+// getManager shows the NSX manager; the legacy API answers this in JSON.
 func getManager(r *request) (*response, error) {
 	id := r.sim.ids.named("nsxtmanager", providerNetworks)
 	if !r.session.provider() || bare(r.vars["id"]) != id {

@@ -17,7 +17,7 @@ type Exchange struct {
 	Response    []byte `json:"response,omitempty"`
 }
 
-// observe tells the configured observer of an exchange.
+// observe passes an exchange to the configured observer.
 func (s *Simulator) observe(r *request, res *response, header http.Header, body []byte) {
 	if s.observer == nil {
 		return

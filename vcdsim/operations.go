@@ -38,7 +38,7 @@ type Work struct {
 	Creates  bool           // the task makes its owner
 }
 
-// forget drops what only doing the work needs: tasks are kept long after, and what is written to VMs is large and secret.
+// forget drops what only the work itself needs: tasks are kept for long, and what is written to VMs is large and secret.
 func (w *Work) forget() {
 	w.Networks, w.Change, w.Metadata, w.DiskSpec, w.Affinity, w.Body, w.Properties = nil, nil, nil, nil, nil, nil, nil
 }
@@ -73,20 +73,20 @@ const (
 	// opCreateEntity runs until the entity is resolved.
 	opCreateEntity = "createEntity"
 	opInvoke       = "invoke"
-	// opDone stands for what is done when its task begins: administration, mostly.
+	// opDone is for changes that are complete when their task begins, mostly administration.
 	opDone = "done"
 )
 
 const cloneSpread = 0.3
 
-// awaits reports whether an operation takes no time of its own: something else ends it.
+// awaits reports whether an operation has no duration: another event ends it.
 func awaits(op string) bool { return op == opCreateEntity || op == opUpload }
 
 // operations describes every operation by its key.
 func operations() map[string]operation {
 	out := map[string]operation{
 		opCompose: {"vdcComposeVapp", "VDC_COMPOSE_VAPP", "Composing Virtual Application", durationCompose, 0, commitCompose, undoCompose},
-		// Cloning takes as long, however it is asked for.
+		// Cloning takes the same time in a compose.
 		opComposeVMs:   {"vdcComposeVapp", "VDC_COMPOSE_VAPP", "Composing Virtual Application", durationRecompose, cloneSpread, commitCompose, undoCompose},
 		opRecompose:    {"vdcRecomposeVapp", "VDC_RECOMPOSE_VAPP", "Recomposing Virtual Application", durationRecompose, cloneSpread, commitCompose, undoRecompose},
 		opInstantiate:  {"vdcInstantiateVapp", "VDC_INSTANTIATE_VAPP", "Creating Virtual Application", durationRecompose, cloneSpread, commitCompose, undoCompose},
@@ -159,7 +159,7 @@ func commitCompose(s *Simulator, t *Task) error {
 	return nil
 }
 
-// vapps changes vApps when tasks end.
+// vapps changes vApps for tasks that end.
 type vapps struct{ sim *Simulator }
 
 func (va *vapps) setNetworks(v *VApp, w Work) {
@@ -187,10 +187,10 @@ func (vm *VM) disconnect(v *VApp) {
 	}
 }
 
-// vms changes VMs when tasks end.
+// vms changes VMs for tasks that end.
 type vms struct{ sim *Simulator }
 
-// materialise makes a VM that a compose promised real: addresses, then the power state.
+// materialise completes a VM that a compose created: its addresses, then its power state.
 func (m *vms) materialise(id string, powerOn bool) error {
 	vm := m.sim.store.vms[id]
 	if vm == nil {

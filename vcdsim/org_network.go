@@ -43,7 +43,7 @@ type orgSubnetBody struct {
 	IPRanges     jsonRanges `json:"ipRanges"`
 }
 
-// networkFields are kept as they came.
+// networkFields are stored as they were sent.
 var networkFields = []string{
 	"guestVlanTaggingAllowed", "enableDualSubnetNetwork", "routeAdvertised", "shared", "segmentProfileTemplateRef", "retainNicResources",
 }
@@ -88,7 +88,7 @@ func (n *Network) replaces(old *Network) {
 	}
 }
 
-// readConnection finds what a network stands on: a gateway, an imported segment, or nothing.
+// readConnection finds what a network is connected to: a gateway, an imported segment, or nothing.
 func readConnection(r *request, org *Org, n *Network, body orgNetworkBody) error {
 	switch n.Type {
 	case Isolated:

@@ -36,7 +36,7 @@ func getDHCP(r *request) (*response, error) {
 	return jsonOK(out), nil
 }
 
-// show adds what is set.
+// show adds the fields that are set.
 func (d *NetworkDHCP) show(out map[string]any) {
 	out["enabled"] = !d.Disabled
 	if d.DNS != nil {

@@ -15,7 +15,7 @@ type overview struct { // lists are never null
 	Cells     []CellStatus   `json:"cells"`
 	Counts    overviewCounts `json:"counts"`
 	VApps     []overviewVApp `json:"vApps"`
-	MoreVApps int            `json:"moreVApps"` // that are not shown
+	MoreVApps int            `json:"moreVApps"` // not shown
 	Tasks     []overviewTask `json:"tasks"`     // unfinished ones, then the last that ended
 	Requests  []Request      `json:"requests"`
 	Last      int            `json:"last"` // number of the last request
@@ -42,7 +42,7 @@ type overviewVApp struct {
 	Busy    bool         `json:"busy"`
 	Count   int          `json:"count"` // of VMs
 	VMs     []overviewVM `json:"vms"`
-	MoreVMs int          `json:"moreVMs"` // that are not shown
+	MoreVMs int          `json:"moreVMs"` // not shown
 }
 
 type overviewVM struct {

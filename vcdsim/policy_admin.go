@@ -18,7 +18,7 @@ func policyAdminRoutes(add addRoute) {
 	add("PUT", "/api/admin/vdc/{id}/computePolicies", assignPolicies, latencyWrite)
 }
 
-// readPolicy takes what a policy document says over. What changes nothing in the simulator is kept as it came.
+// readPolicy applies a policy document. Fields without effect in the simulator are stored as they were sent.
 func (p *ComputePolicy) readPolicy(body map[string]any) error {
 	if text(body, "name") == "" {
 		return badRequest("A compute policy needs a name.")
@@ -96,7 +96,7 @@ func eachVDC(r *request, f func(*VDC)) {
 	}
 }
 
-// deletePolicy takes a policy away that no VDC offers.
+// deletePolicy removes a policy that no VDC offers.
 func deletePolicy(r *request) (*response, error) {
 	p, err := writablePolicy(r)
 	if err != nil {
@@ -112,7 +112,7 @@ func deletePolicy(r *request) (*response, error) {
 	return &response{status: http.StatusNoContent}, nil
 }
 
-// assignPolicies says which policies a VDC offers. The default stays, and first.
+// assignPolicies sets the policies a VDC offers. The default stays, and stays first.
 func assignPolicies(r *request) (*response, error) {
 	_, v, tree, err := vdcToChange(r, "VDC_COMPUTE_POLICY_MANAGE")
 	if err != nil {

@@ -17,7 +17,7 @@ func profileCollection() *collection {
 	}
 }
 
-// profilePlace: a tenant's profile belongs to a VDC or VDC group of his, the provider's to an NSX manager.
+// profileScope: a tenant's profile belongs to one of its VDCs or VDC groups, the provider's to an NSX manager.
 func profileScope(r *request, body map[string]any) (scope, error) {
 	context := text(body, "contextEntityId")
 	switch text(body, "scope") {
@@ -172,7 +172,7 @@ var systemProfiles = []struct{ name, protocol, port string }{
 	{"ICMPv6-ALL", "ICMPv6", "any"},
 }
 
-// seedProfiles gives the site the profiles every one has.
+// seedProfiles adds the profiles that every site has.
 func seedProfiles(s *Simulator) {
 	for _, p := range systemProfiles {
 		ports := []any{p.port}

@@ -4,7 +4,7 @@ import (
 	"net/netip"
 )
 
-// A Preset is a model that has a name, for the command line.
+// A Preset is a named model, for the command line.
 type Preset struct {
 	Name        string
 	Description string // what is in it, a sentence
@@ -18,7 +18,7 @@ func Presets() []Preset {
 			"cloud-provider", "The tenant of k8s-tenant with everything a cloud controller manager can use: dual stack, two service engine groups, certificates, " +
 				"clients' addresses preserved, and a second gateway whose addresses are an IP Space's.", CloudProvider,
 		},
-		{"ip-spaces", "The tenant of k8s-tenant, whose gateway has floating IPs of an IP Space in place of a block of addresses.", IPSpaces},
+		{"ip-spaces", "The tenant of k8s-tenant, whose gateway has floating IPs of an IP Space instead of a block of addresses.", IPSpaces},
 		{
 			"k8s-tenant", "An organisation ready for Kubernetes clusters: networks with pools, policies, a node image, an edge gateway with a block of addresses and " +
 				"load balancing, and users with just the rights they need.", K8sTenant,

@@ -120,7 +120,7 @@ func CloudProvider() Model {
 }
 
 // NewCertificate makes a certificate for a library, of the host that its alias is, below example.com. The same alias gives
-// the same certificate: it proves nothing to anybody.
+// the same certificate.
 func NewCertificate(alias string) Certificate {
 	seed := make([]byte, ed25519.SeedSize)
 	copy(seed, alias)

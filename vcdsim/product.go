@@ -7,7 +7,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// A Property is one of a product section: what the software in a VM or vApp is told by the OVF environment.
+// A Property is one of a product section, which the OVF environment passes to the software in a VM or vApp.
 type Property struct {
 	Value, Default           string
 	Type, Label, Description string

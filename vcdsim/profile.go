@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A Profile says how long things take. Scale multiplies every latency; 0 makes everything immediate.
+// A Profile sets how long things take. Scale multiplies every latency; 0 makes everything immediate.
 type Profile struct {
 	Name  string
 	Scale float64

@@ -4,7 +4,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// providerVDC is the one provider VDC that all VDCs are on, with its network pool and what it stands on.
+// providerVDC is the one provider VDC of all VDCs, with its network pool and its vSphere and NSX objects.
 const (
 	providerVDC      = "provider"
 	providerPool     = "provider-pool"

@@ -21,10 +21,10 @@ type record struct {
 	attrs    []xmltree.Attr
 	metadata map[string]Metadata
 	links    []*xmltree.Node
-	row      row // of what there may be thousands of: attributes and links are made when they are wanted
+	row      row // of numerous records: attributes and links are made on demand
 }
 
-// A row makes a record late.
+// A row makes a record on demand.
 type row interface {
 	// peek returns an attribute that is cheap to know; references as bare ids.
 	peek(name string) (value string, cheap bool)
@@ -174,7 +174,7 @@ func (qt queryType) known(filter *fiql.Expr) error {
 	return nil
 }
 
-// holds decides one comparison; metadata:key==STRING:value looks into the metadata.
+// holds evaluates one comparison; metadata:key==STRING:value compares metadata.
 func (rec *record) holds(t fiql.Term) bool {
 	if _, key, ok := strings.Cut(t.Attr, ":"); ok && strings.HasPrefix(t.Attr, "metadata") {
 		have, found := rec.metadata[key]
@@ -190,7 +190,7 @@ func (rec *record) holds(t fiql.Term) bool {
 	}
 	have, found := rec.get(name)
 	if !found && t.Op != "==" && t.Op != "!=" {
-		return false // nothing is before or after a date that is not there
+		return false // without a date no comparison holds
 	}
 	return fiql.Compare(t, have)
 }

@@ -31,7 +31,7 @@ var references = map[string]string{
 	"networkPool": "NetworkPool", "vAppNetwork": "VAppNetwork", "adminVAppNetwork": "VAppNetwork", "media": "Media", "adminMedia": "Media",
 }
 
-// queryFormat is the format a query of a type is to be answered in.
+// queryFormat is the format of the answer to a query of a type.
 func queryFormat(r *request, name string) (string, error) {
 	format := orElse(r.query.get("format"), formatRecords)
 	if !slices.Contains(queryFormats, format) {
@@ -64,7 +64,7 @@ func (rec *record) in(r *request, name, element, format string) *xmltree.Node {
 	return n
 }
 
-// reference writes no more than how to find the object.
+// reference writes only a reference to the object.
 func (rec *record) reference(element string) *xmltree.Node {
 	n := xmltree.New(element)
 	for _, name := range []string{"type", "name", "href"} {
@@ -75,7 +75,7 @@ func (rec *record) reference(element string) *xmltree.Node {
 	return n
 }
 
-// attrsByID turns references of a row from addresses into URNs; its own address becomes its id.
+// attrsByID replaces addresses in a row by URNs; its own address becomes its id.
 func attrsByID(r *request, attrs []xmltree.Attr) []xmltree.Attr {
 	out := slices.Clone(attrs)
 	for i := range out {
@@ -91,7 +91,7 @@ func attrsByID(r *request, attrs []xmltree.Attr) []xmltree.Attr {
 	return out
 }
 
-// urnOf is the URN of what an address of the simulator's is the address of.
+// urnOf is the URN of the entity at an address of the simulator.
 func urnOf(r *request, href string) (string, bool) {
 	path, ok := strings.CutPrefix(href, r.base())
 	if !ok {

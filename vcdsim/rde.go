@@ -111,7 +111,7 @@ func listByInterface(r *request) (*response, error) {
 	})
 }
 
-// entityVersioned reports whether an id is what the path names, as far as it names a version.
+// entityVersioned reports whether an id matches the path, which may name only the beginning of a version.
 func entityVersioned(r *request, id, kind string) bool {
 	want := "urn:vcloud:" + kind + ":" + r.vars["vendor"] + ":" + r.vars["nss"] + ":" + r.vars["version"]
 	return id == want || strings.HasPrefix(id, want+".")

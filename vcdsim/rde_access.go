@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// grants are the access controls of entities, or of entity types: who may do what with one. They are kept and shown; who
+// grants are the access controls of entities, or of entity types. They are stored and shown; who
 // sees an entity is decided by its organisation alone.
 type grants struct {
 	path string
@@ -43,7 +43,7 @@ func (g grants) list(r *request) (*response, error) {
 	return r.pageOf(r.sim.store.documents[key])
 }
 
-// read takes a grant from the body; what the server decides is not the caller's.
+// read takes a grant from the body, without the fields that the server sets.
 func (g grants) read(r *request, of *document) (map[string]any, error) {
 	body := map[string]any{}
 	if err := r.document(&body); err != nil {

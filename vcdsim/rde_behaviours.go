@@ -11,7 +11,7 @@ import (
 // behaviours are what an interface declares and a type overrides.
 type behaviours struct{ path, kind string }
 
-// noBehaviour is the only way to execute a behaviour that is simulated: it answers with what it was given.
+// noBehaviour is the only execution type that is simulated: it answers with its input.
 const noBehaviour = "noop"
 
 func behaviourRoutes(add addRoute) {
@@ -34,7 +34,7 @@ func (b behaviours) key(r *request) string {
 	return "1.0.0/" + b.path + "/" + r.vars["id"] + "/behaviors"
 }
 
-// owner refuses when the interface or type is not there.
+// owner refuses when the interface or type does not exist.
 func (b behaviours) owner(r *request) (*document, error) {
 	for _, d := range r.sim.store.documents["1.0.0/"+b.path] {
 		if d.id() == r.vars["id"] {

@@ -109,7 +109,7 @@ func seedTypes(s *Simulator, org *Org) {
 	}
 }
 
-// seedDocuments gives an organisation what every one has.
+// seedDocuments adds what every organisation has.
 func seedDocuments(s *Simulator, org *Org) {
 	seedRoles(s, org)
 	seedTypes(s, org)

@@ -171,7 +171,7 @@ func nextUnit(disks []VMDisk, bus int) int {
 	return unit
 }
 
-// newDisk places a disk where a request wants it or, if others are there, behind all.
+// newDisk puts a disk on the unit in the request or, if that is taken, behind all others.
 func newDisk(vm *VM, s *xmltree.Node, taken []VMDisk) VMDisk {
 	bus, _ := s.Int("BusNumber")
 	unit, placed := s.Int("UnitNumber")
@@ -210,7 +210,7 @@ func readDiskSettings(vm *VM, s *xmltree.Node, taken []VMDisk) (VMDisk, error) {
 	return d, nil
 }
 
-// moveDisks takes the disks that are on the VM's storage profile along to another.
+// moveDisks moves the disks that are on the VM's storage profile to another profile.
 func (vm *VM) moveDisks(profile string, c *vmChange) {
 	for i := range vm.Disks {
 		if vm.Disks[i].StorageProfileID == vm.StorageProfileID && vm.Disks[i].DiskID == "" {
@@ -250,7 +250,7 @@ func readCompute(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
 
 func changeNICs(r *request, vm *VM, section *xmltree.Node, c *vmChange) error {
 	c.NICs = true
-	// Checks compare with the VM in the store, so that its own addresses are not "taken".
+	// Checks compare with the VM in the store, so that its own addresses do not count as taken.
 	live := r.sim.store.vms[vm.ID]
 	edited := *live
 	if err := readNICsFor(r, live, &edited, section); err != nil {

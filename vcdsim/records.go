@@ -89,7 +89,7 @@ func hardwareNumber(version string) int {
 	return n
 }
 
-// osNames are the guests' names as people read them.
+// osNames are the display names of guest operating systems.
 var osNames = map[string]string{
 	"ubuntu64Guest": "Ubuntu Linux (64-bit)", "vmwarePhoton64Guest": "VMware Photon OS (64-bit)", "otherLinux64Guest": "Other Linux (64-bit)",
 }

@@ -70,7 +70,7 @@ func (r *request) read() error {
 	return nil
 }
 
-// whole refuses a body that was not kept, but for those that need not be.
+// whole refuses a body that is too large to be kept, except for files.
 func (r *request) whole() error {
 	if r.transfers() || r.size == int64(len(r.body)) {
 		return nil
@@ -97,7 +97,7 @@ func (r *request) base() string {
 	return "https://" + r.Host
 }
 
-// paths are where the kinds of the legacy API live.
+// paths are the paths of the kinds of entities.
 var paths = map[string]string{
 	"vapp": "/api/vApp/vapp-", "vm": "/api/vApp/vm-", "vapptemplate": "/api/vAppTemplate/vappTemplate-",
 	"templatevm": "/api/vAppTemplate/vm-", "catalogitem": "/api/catalogItem/", "vdcstorageProfile": "/api/vdcStorageProfile/",
@@ -156,7 +156,7 @@ func (r *request) tree() (*xmltree.Node, error) {
 	return n, nil
 }
 
-// document parses the body as JSON. A body that is null says nothing, and would take from a map that it can be written to.
+// document parses the body as JSON. It refuses null, which would make a map nil.
 func (r *request) document(into any) error {
 	if string(bytes.TrimSpace(r.body)) == "null" {
 		return badRequest("The request body must not be null.")

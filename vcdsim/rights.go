@@ -33,8 +33,8 @@ const (
 	rightAccountManage = "Service Accounts: Manage"
 )
 
-// A need are rights of which a request takes one. It is coarse: for a whole request, whatever the body changes. Reading
-// takes none but to be of the organisation, except where a need says so.
+// A need are rights of which a request requires one. It is for a whole request, whatever the body changes. Reading
+// requires only membership of the organisation, except where a need says otherwise.
 type need struct {
 	method    string // empty: any but GET
 	under     string // what the operation, without ids, begins with
@@ -96,7 +96,7 @@ var roleRights = map[string][]string{
 	"Defer to Identity Provider": {},
 }
 
-// permitted refuses a request that the caller's role has no right to, in the words VCD has for what does not exist.
+// permitted refuses a request that the caller's role has no right to, with VCD's answer for entities that do not exist.
 func (r *request) permitted() error {
 	if r.session == nil || r.session.provider() {
 		return nil
@@ -121,8 +121,8 @@ func (r *request) permittedBy(n *need) error {
 		strings.Join(n.rights, ", "), n.operation, cmp.Or(r.vars["id"], r.vars["gateway"], r.URL.Path))
 }
 
-// hasRight looks at the caller's role: one that somebody made has the rights it was given and what they imply, one that
-// nobody knows has all.
+// hasRight reports whether the caller's role has a right: a custom role has its rights and what they imply, a role that
+// is not defined has all.
 func (r *request) hasRight(name string) bool {
 	if have, builtIn := roleRights[r.session.Role]; builtIn {
 		return slices.Contains(have, name)

@@ -26,8 +26,8 @@ const (
 	certificateOperations = "/cloudapi/1.0.0/ssl/certificateLibrary"
 )
 
-// networkNeeds are what requests about gateways and what is on them take; the first that fits decides. Nobody says which
-// rights application port profiles and firewall groups take: VMware's role for authors of Kubernetes clusters has those on
+// networkNeeds are the needs of requests about gateways and what is on them; the first that fits decides. No source lists the
+// rights for application port profiles and firewall groups: VMware's role for authors of Kubernetes clusters has those on
 // NAT and none on firewalls, and its clients make port profiles for their NAT rules with it.
 var networkNeeds = []need{
 	{http.MethodGet, edgeOperations + "/nat/", "", []string{rightNATView}, "GATEWAY_NAT_VIEW"},

@@ -11,7 +11,7 @@ const (
 	bundlesPath = "1.0.0/rightsBundles"
 )
 
-// undefinedBundle is what VCD writes where there is no key to translate by.
+// undefinedBundle is what VCD writes without a translation key.
 const undefinedBundle = "com.vmware.vcloud.undefined.key"
 
 func roleCollections() []*collection {

@@ -77,7 +77,7 @@ func readTag(tag string) (string, error) {
 	return strings.ToLower(tag), nil
 }
 
-// putSecurityTag gives a tag to the VMs that are named, and to no others of the organisation.
+// putSecurityTag sets a tag on the named VMs and removes it from all others of the organisation.
 func putSecurityTag(r *request) (*response, error) {
 	var in struct {
 		Tag      string   `json:"tag"`

@@ -19,7 +19,7 @@ type request struct {
 	*http.Request
 
 	sim     *Simulator
-	cell    *Cell // that answers; nil when none does
+	cell    *Cell // that answers; nil if none can
 	started time.Time
 	id      string // request id
 	vars    map[string]string
@@ -27,7 +27,7 @@ type request struct {
 	version string
 	session *Session // nil on open routes
 	body    []byte
-	size    int64 // of the body, of which files may keep less
+	size    int64 // of the body; of large files only the beginning is kept
 	query   values
 }
 
@@ -43,7 +43,7 @@ type response struct {
 
 type handler func(*request) (*response, error)
 
-// An endpoint is what the router finds.
+// An endpoint is what a route leads to.
 type endpoint struct {
 	handle  handler
 	latency time.Duration
@@ -77,7 +77,7 @@ func routeGroups() []func(addRoute) {
 	}
 }
 
-// ServeHTTP answers a request at the site's address, by the cell whose turn it is.
+// ServeHTTP answers a request at the site's address, by the cell that the balancer picks.
 func (s *Simulator) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	s.serve(w, hr, nil, true) //nolint:contextcheck // the request has it
 }
@@ -105,7 +105,7 @@ func (s *Simulator) serve(w http.ResponseWriter, hr *http.Request, cell *Cell, a
 	s.serveVCD(w, r, match, found)
 }
 
-// logPanic says loudly that a request met a bug of the simulator; whoever made it sees just a closed connection.
+// logPanic logs a panic, which is a bug of the simulator, and closes the connection.
 func (s *Simulator) logPanic(hr *http.Request) {
 	p := recover()
 	if p == nil {

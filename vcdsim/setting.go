@@ -2,13 +2,13 @@ package vcdsim
 
 import "maps"
 
-// A setting is the one JSON object that an entity has at a path: it is there from the beginning, and changed by tasks.
+// A setting is the one JSON object that an entity has at a path; it always exists, and tasks change it.
 type setting struct {
 	path  string // with the entity's variable
 	kind  string // names its tasks
 	title string
 	scope func(r *request) (scope, error)
-	// initial is what it is until it is changed, and again when it was deleted; nil is an empty object.
+	// initial is its value until it is changed and after it is deleted; nil is an empty object.
 	initial func(r *request) map[string]any
 	prepare func(r *request, body map[string]any) error
 	show    func(r *request, p scope, out map[string]any)
@@ -70,7 +70,7 @@ func (x *setting) put(r *request) (*response, error) {
 	return x.change(r, body)
 }
 
-// remove sets it back to what it was in the beginning.
+// remove resets it to its initial value.
 func (x *setting) remove(r *request) (*response, error) {
 	body := map[string]any{}
 	if x.initial != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/tlsserver"
 )
 
-// A Config says what to simulate. The zero value is an empty VCD with profile Instant.
+// A Config describes what to simulate. The zero value is an empty VCD with profile Instant.
 type Config struct {
 	Model   Model
 	Profile Profile // the zero value is Instant
@@ -33,15 +33,15 @@ type Config struct {
 	Cells int
 	// PublicURL is what hrefs begin with, as VCD's public address does; "" is the address that was asked.
 	PublicURL string
-	// ControlToken is what callers of the control API must know; "" allows it to callers on the same machine only.
+	// ControlToken is the token of the control API; "" allows it to callers on the same machine only.
 	ControlToken string
 	Log          *slog.Logger
 	Version      Version // "" is the newest
 	// Assumptions, nil for the defaults.
 	Assumptions *Assumptions
-	// Observe, if set, is told of every exchange, before its answer is sent. It is called from many goroutines.
+	// Observe, if set, is called with every exchange, before its answer is sent, from many goroutines.
 	Observe func(Exchange)
-	// TokenLifetime is how long an access token is good for; 0 is an hour.
+	// TokenLifetime is how long an access token is valid; 0 is an hour.
 	TokenLifetime time.Duration
 }
 
@@ -63,19 +63,19 @@ type Simulator struct {
 	server     *tlsserver.Server // at the site's address
 	cells      []*Cell
 	public     string
-	balancerMu sync.Mutex // of lastPicked
-	lastPicked int        // the cell that the balancer chose last, counted on and on
+	balancerMu sync.Mutex // guards lastPicked
+	lastPicked int        // counts the balancer's choices of a cell
 
 	ctx    context.Context //nolint:containedctx // the simulator's lifetime, for its guests
 	cancel context.CancelFunc
 
-	mu      sync.Mutex // of what follows
+	mu      sync.Mutex // guards the fields below
 	store   *store
 	ids     *ids
 	assume  Assumptions
 	pending []func() // run when the request at hand is answered
 
-	// What happens to the store, by noun.
+	// Operations on the store, by noun.
 
 	tasks  *tasks
 	alarms *alarms
@@ -119,7 +119,7 @@ func New(cfg Config) (*Simulator, error) {
 	return s, nil
 }
 
-// addParts makes what acts on the store, and what is around it.
+// addParts makes the parts of a simulator.
 func (s *Simulator) addParts(cfg Config) {
 	s.injector, s.control = &injector{s}, &control{s, cfg.ControlToken}
 	s.tasks, s.alarms, s.leases = &tasks{s, operations()}, &alarms{s, bells()}, &leases{s}
@@ -248,7 +248,7 @@ func (s *Simulator) Faults() *Faults { return s.faults }
 // Clock returns the simulator's clock.
 func (s *Simulator) Clock() Clock { return s.clock }
 
-// settle does what was put off until the answer was made.
+// settle runs what was deferred until the answer was made.
 func (s *Simulator) settle() {
 	for len(s.pending) > 0 {
 		next := s.pending[0]

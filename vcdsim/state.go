@@ -52,7 +52,7 @@ type State struct {
 	Affinity []AffinityRule
 	Tasks    []Task
 	Sessions []Session
-	// Metadata is that of what the model holds, by bare id; that of vApps, VMs and disks is with them.
+	// Metadata is that of objects of the model, by bare id; vApps, VMs and disks have their own.
 	Metadata   map[string]map[string]Metadata
 	Documents  []Document // by path, oldest first
 	Access     []Access
@@ -105,7 +105,7 @@ type Lease struct {
 type Metadata struct {
 	Type       string // MetadataStringValue …
 	Value      string
-	Visibility string // PRIVATE, READONLY; empty is open to everybody
+	Visibility string // PRIVATE, READONLY; empty is public
 }
 
 // A VM is a virtual machine.
@@ -306,7 +306,7 @@ func sorted[T any](m map[string]*T) []*T {
 // vmsOf returns the VMs of a vApp in the order they were made.
 func (s *store) vmsOf(vappID string) []*VM { return s.children[vappID] }
 
-// status computes what VCD shows for a vApp: it has a power state of its own beside those of its VMs.
+// status computes the status VCD shows for a vApp, which has a power state of its own beside those of its VMs.
 func (s *store) status(v *VApp) Status {
 	if v.Status == Unresolved || v.Status == FailedCreation {
 		return v.Status

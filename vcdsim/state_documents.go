@@ -16,10 +16,10 @@ type Document struct {
 	Version int // counts the changes
 }
 
-// An Access says whom an entity is shared with.
+// An Access is the list of those an entity is shared with.
 type Access struct {
 	ID       string // of the entity
-	Everyone string // level, empty for nobody
+	Everyone string // level; empty: not shared with all
 	Grants   []Grant
 }
 

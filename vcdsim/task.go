@@ -23,10 +23,10 @@ const (
 	TaskCanceled TaskStatus = "canceled"
 )
 
-// A Task is an asynchronous operation. What it will do is data (Work), so that a running task can be written down.
+// A Task is an asynchronous operation. What it will do is data (Work), so that a running task can be dumped.
 type Task struct {
 	ID            string
-	Operation     string // for people: "Updating Virtual Machine web(uuid)"
+	Operation     string // display text: "Updating Virtual Machine web(uuid)"
 	OperationName string // vappUpdateVm …
 	Owner         Entity
 	OrgID         string
@@ -78,7 +78,7 @@ func (t *Task) progress(now time.Time) int {
 type operation struct {
 	name     string // operationName
 	busy     string // as BUSY_ENTITY names it
-	verb     string // starts the text for people
+	verb     string // begins the display text
 	duration time.Duration
 	spread   float64
 	run      func(s *Simulator, t *Task) error
@@ -123,7 +123,7 @@ func (ts *tasks) start(r *request, w Work, owner Entity, locks []string) *Task {
 	return t
 }
 
-// orgOf is whose a vApp, VM or disk is, empty for anything else: what providers do to them is their organisation's to see.
+// orgOf is the organisation of a vApp, VM or disk, empty for anything else: it also sees what providers do to them.
 func (s *store) orgOf(e Entity) string {
 	switch e.Kind {
 	case "vapp":
@@ -142,7 +142,7 @@ func (s *store) orgOf(e Entity) string {
 	return ""
 }
 
-// finishAfter ends the task when its time has come: at once, but after the answer is made, when that is now.
+// finishAfter ends the task after d; if that is 0, as soon as the answer is made.
 func (ts *tasks) finishAfter(t *Task, d time.Duration) {
 	if awaits(t.Work.Op) {
 		t.Status = TaskRunning
@@ -164,7 +164,7 @@ func (ts *tasks) finishIn(t *Task, d time.Duration) {
 	ts.sim.alarms.after(d, alarm{Bell: bellTask, ID: t.ID})
 }
 
-// residue settles what a failed creation leaves behind.
+// residue sets the state of what a failed creation leaves behind.
 func (ts *tasks) residue(t *Task) {
 	failDocument(ts.sim, t)
 	if ts.sim.assume.FailedTaskResidue {
@@ -188,7 +188,7 @@ func (ts *tasks) end(t *Task, status TaskStatus, err *Refusal) {
 	ts.admit(t.OrgID)
 }
 
-// trim forgets the oldest finished tasks.
+// trim removes the oldest finished tasks.
 func (ts *tasks) trim() {
 	if len(ts.sim.store.tasks) <= maxTasks {
 		return
@@ -265,7 +265,7 @@ func (t *Task) details() string {
 	return "  " + t.Error.text(t.RequestID)
 }
 
-// accepted answers 202 with a task; cloudapi only says where it is.
+// accepted answers 202 with a task; cloudapi only sends its location.
 func (r *request) accepted(t *Task) *response {
 	res := &response{status: http.StatusAccepted, header: map[string]string{"Location": r.href("task", t.ID)}}
 	if !r.cloudAPI() {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// lock makes a task's entities busy. What several tasks may change at a time stays the first one's.
+// lock makes a task's entities busy. A shared entity stays locked by the first task.
 func (ts *tasks) lock(t *Task) {
 	for _, id := range t.Locks {
 		if _, held := ts.sim.store.locks[id]; !held || !ts.shares(id) {
@@ -14,7 +14,7 @@ func (ts *tasks) lock(t *Task) {
 	}
 }
 
-// unlock frees a task's entities, or leaves them to the next that changes them, too.
+// unlock frees a task's entities, or passes shared ones to the next task that changes them.
 func (ts *tasks) unlock(t *Task) {
 	for _, id := range t.Locks {
 		if ts.sim.store.locks[id] != t.ID {

@@ -20,7 +20,7 @@ func templateRoutes(add addRoute) {
 
 func (t *Template) entity() Entity { return Entity{Kind: "vapptemplate", ID: t.ID, Name: t.Name} }
 
-// uploadTemplate promises a template. Its descriptor comes first and says which files come then.
+// uploadTemplate creates a template. Its descriptor is sent first and lists the other files.
 func uploadTemplate(r *request, sh orgCatalog, tree *xmltree.Node) (*response, error) {
 	if tree.Attr("sourceHref") != "" {
 		return nil, badRequest("The source %q cannot be reached.", tree.Attr("sourceHref"))
@@ -158,7 +158,7 @@ func removeTemplate(s *Simulator, id string) {
 	}
 }
 
-// captureVApp makes a template of a vApp, in the place of another when TargetCatalogItem names one.
+// captureVApp makes a template of a vApp, replacing another when TargetCatalogItem names one.
 func captureVApp(r *request) (*response, error) {
 	sh, err := ownCatalog(r)
 	if err != nil {
@@ -189,7 +189,7 @@ func captureVApp(r *request) (*response, error) {
 	return r.accepted(r.sim.tasks.start(r, w, t.entity(), append(r.sim.vapps.locks(v), t.ID))), nil
 }
 
-// captureTarget is the template whose place a capture takes, if it takes one.
+// captureTarget is the template that a capture replaces, if any.
 func captureTarget(r *request, sh orgCatalog, tree *xmltree.Node) ([]string, error) {
 	target := tree.At("TargetCatalogItem")
 	if target == nil {
@@ -302,7 +302,7 @@ func clonedVMs(r *request, source, v *VApp) []*VM {
 	return out
 }
 
-// commitClone makes the copy real and, of a move, deletes the source.
+// commitClone completes the copy and, for a move, deletes the source.
 func commitClone(s *Simulator, t *Task) error {
 	w := t.Work
 	if err := commitCompose(s, t); err != nil {

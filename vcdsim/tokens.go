@@ -129,7 +129,7 @@ func apiClientsOf(r *request, service bool) []*apiClient {
 	return out
 }
 
-// takes is the right that it takes to register such a client.
+// takes is the right to register such a client.
 func (c *apiClient) takes() string {
 	if c.service {
 		return rightAccountManage
@@ -137,7 +137,7 @@ func (c *apiClient) takes() string {
 	return rightOwnClients
 }
 
-// reachesClient reports whether the caller may see and remove a client: another user's API token takes a right of its own.
+// reachesClient reports whether the caller may see and remove a client: another user's API token requires a right of its own.
 func reachesClient(r *request, c *apiClient) bool {
 	return c.service || c.userID == r.session.UserID || r.session.provider() || r.hasRight(rightAllClients)
 }
@@ -179,7 +179,7 @@ func deleteClient(r *request, service bool) (*response, error) {
 	return &response{status: http.StatusNoContent}, nil
 }
 
-// putServiceAccount changes what a service account is called, what it may, and what its software says of itself.
+// putServiceAccount changes a service account's name, role and description of its software.
 func putServiceAccount(r *request) (*response, error) {
 	c, err := apiClientByID(r, true)
 	if err != nil {
@@ -212,7 +212,7 @@ func putServiceAccount(r *request) (*response, error) {
 	return jsonOK(clientJSON(r, c)), nil
 }
 
-// revokeClient takes the token of a service account away, and ends its sessions.
+// revokeClient revokes the token of a service account and ends its sessions.
 func revokeClient(r *request) (*response, error) {
 	c, err := apiClientByID(r, true)
 	if err != nil {
@@ -223,7 +223,7 @@ func revokeClient(r *request) (*response, error) {
 	return &response{status: http.StatusNoContent}, nil
 }
 
-// authorizeDevice starts a service account's way to its token.
+// authorizeDevice starts the device authorization of a service account.
 func authorizeDevice(r *request) (*response, error) {
 	form, err := url.ParseQuery(string(r.body))
 	if err != nil {
@@ -257,14 +257,14 @@ func grantDevice(r *request) (*response, error) {
 	return nil, badRequest("The user code %q is invalid.", in.UserCode)
 }
 
-// awaitsGrant reports whether a form asks for the first token of a service account that nobody has allowed it yet.
+// awaitsGrant reports whether a form asks for the first token of a service account that is not granted yet.
 func awaitsGrant(s *store, org *Org, form url.Values) bool {
 	return form.Get("grant_type") == deviceGrant && slices.ContainsFunc(s.clients, func(c *apiClient) bool {
 		return c.orgID == org.ID && c.id == form.Get("client_id") && c.status == "REQUESTED" && c.code == form.Get("device_code")
 	})
 }
 
-// mayLogIn reports whether whoever registered may still log in: an API token goes with its user.
+// mayLogIn reports whether the client may still log in: an API token ends with its user.
 func (c *apiClient) mayLogIn(org *Org) bool {
 	return c.service || slices.ContainsFunc(org.Users, func(u User) bool { return u.ID == c.userID && !u.Disabled })
 }
@@ -279,7 +279,7 @@ func clientLogin(r *request, org *Org, form url.Values) *apiClient {
 	return nil
 }
 
-// answers reports whether a form is a client's to log in with.
+// answers reports whether a form is a login of the client.
 func (c *apiClient) answers(form url.Values, s *Simulator) bool {
 	switch form.Get("grant_type") {
 	case "refresh_token":
@@ -293,7 +293,7 @@ func (c *apiClient) answers(form url.Values, s *Simulator) bool {
 	}
 }
 
-// refreshes is a login with the API token; that of a service account is another after each use.
+// refreshes is a login with the API token; a service account gets a new one after each use.
 func (c *apiClient) refreshes(token string, s *Simulator) bool {
 	if c.token == "" || token != c.token {
 		return false
@@ -304,7 +304,7 @@ func (c *apiClient) refreshes(token string, s *Simulator) bool {
 	return true
 }
 
-// trades gives the API token of a user for an access token, once.
+// trades exchanges an access token for the API token of a user, once.
 func (c *apiClient) trades(assertion string, s *Simulator) bool {
 	if c.service || c.token != "" || s.store.sessions[assertion] == nil {
 		return false

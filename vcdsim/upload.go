@@ -47,7 +47,7 @@ func (c *Content) UnmarshalText(text []byte) error {
 // maxContent is how much of a file is kept.
 const maxContent = 64 << 20
 
-// uploadRoutes need no session: who knows a transfer link may use it.
+// uploadRoutes need no session: a transfer link is its own permission.
 func uploadRoutes(add addRoute) {
 	add("PUT", "/transfer/{upload}/{file}", putFile, latencyWrite)
 	add("GET", "/transfer/{upload}/{file}", getFile, latencyLegacy)
@@ -166,7 +166,7 @@ func commitUpload(s *Simulator, t *Task) error {
 	return nil
 }
 
-// undoUpload takes back what was promised.
+// undoUpload removes the item.
 func undoUpload(s *Simulator, t *Task) {
 	removeMedia(s, t.Owner.ID)
 	removeTemplate(s, t.Owner.ID)

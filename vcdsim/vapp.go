@@ -49,7 +49,7 @@ func idleVApp(r *request) (*VApp, error) {
 	return v, r.sim.vapps.free(v)
 }
 
-// vappToChange finds the vApp in the path for a write, and what it is to become.
+// vappToChange finds the vApp in the path for a write and parses the body.
 func vappToChange(r *request) (*VApp, *xmltree.Node, error) {
 	v, err := idleVApp(r)
 	if err != nil {
@@ -249,7 +249,7 @@ func putVAppNetworks(r *request) (*response, error) {
 	return r.accepted(r.sim.tasks.start(r, w, v.entity(), []string{v.ID})), nil
 }
 
-// removableNetworks refuses to take a network away from a vApp that runs or, if that is assumed, from NICs.
+// removableNetworks refuses to remove a network from a vApp that runs or, if that is assumed, that NICs use.
 func removableNetworks(r *request, v, after *VApp) error {
 	for _, n := range v.Networks {
 		if after.network(n.Name) != nil {

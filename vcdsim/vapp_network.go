@@ -135,7 +135,7 @@ func readRange(n *xmltree.Node) (Range, bool) {
 	return Range{from, to}, err1 == nil && err2 == nil
 }
 
-// deleteVAppNetwork takes the network of a vApp away.
+// deleteVAppNetwork removes the network of a vApp.
 func deleteVAppNetwork(r *request) (*response, error) {
 	id := bare(r.vars["id"])
 	for _, v := range r.sim.store.vapps {

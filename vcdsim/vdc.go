@@ -60,7 +60,7 @@ func getVDC(r *request) (*response, error) {
 	return xmlOK(n), nil
 }
 
-// vdcContent is what a VDC shows to everybody.
+// vdcContent is what a VDC shows to all callers.
 func vdcContent(r *request, n *xmltree.Node, org *Org, v *VDC) {
 	path := "/api/vdc/" + v.ID
 	n.Add(r.link("down", path+"/metadata", mime("metadata")))
@@ -126,7 +126,7 @@ func availableNetworks(r *request, org *Org, v *VDC) *xmltree.Node {
 	return n
 }
 
-// storageProfiles refers to the storage profiles of a VDC; the provider, who looks at an AdminVdc, is led to what it can change.
+// storageProfiles refers to the storage profiles of a VDC; in an AdminVdc to the admin views, which can be changed.
 func storageProfiles(r *request, v *VDC, admin bool) *xmltree.Node {
 	n := xmltree.New("VdcStorageProfiles")
 	for _, p := range v.StorageProfiles {
@@ -153,7 +153,7 @@ func getStorageProfile(r *request) (*response, error) {
 	return xmlOK(n), nil
 }
 
-// profileContent is what a storage profile shows to everybody.
+// profileContent is what a storage profile shows to all callers.
 func profileContent(r *request, n *xmltree.Node, p *StorageProfile) {
 	n.Add([]*xmltree.Node{
 		xmltree.T("Enabled", !p.Disabled), xmltree.T("Units", "MB"), xmltree.T("Limit", p.LimitMiB), xmltree.T("Default", p.Default),

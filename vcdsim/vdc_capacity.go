@@ -7,7 +7,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// Compute is what a VDC has of its provider's hardware. It is kept and shown, and limits nothing.
+// Compute is a VDC's share of its provider's hardware. It is stored and shown, and limits nothing.
 type Compute struct {
 	CPUAllocated, CPULimit       int64 // MHz
 	MemoryAllocated, MemoryLimit int64 // MiB
@@ -49,7 +49,7 @@ func (c *Compute) networks() int {
 // units are how many of the smallest unit another is.
 var units = map[string]int64{"GHz": 1000, "GB": 1024}
 
-// read takes what a document says of compute; what it does not name stays.
+// read applies the compute capacity in a document; what it does not name stays.
 func (c *Compute) read(tree *xmltree.Node) {
 	capacity := tree.At("ComputeCapacity")
 	for name, into := range map[string][2]*int64{"Cpu": {&c.CPUAllocated, &c.CPULimit}, "Memory": {&c.MemoryAllocated, &c.MemoryLimit}} {
@@ -86,7 +86,7 @@ func (c *Compute) readShares(tree *xmltree.Node) {
 	}
 }
 
-// read takes what a document says of a VDC but for its names and its storage; what it does not name stays.
+// read applies a document of a VDC except for its names and storage; what it does not name stays.
 func (v *VDC) read(tree *xmltree.Node) {
 	v.Compute.read(tree)
 	if quota, ok := tree.Int("VmQuota"); ok {
@@ -100,7 +100,7 @@ func (v *VDC) read(tree *xmltree.Node) {
 	}
 }
 
-// mayUse refuses to make or start something in a VDC that is disabled; what runs in it goes on.
+// mayUse refuses to create or start something in a VDC that is disabled; what runs in it goes on.
 func (v *VDC) mayUse() error {
 	if v.Disabled {
 		return badRequest("The VDC %q is disabled.", v.Name)
@@ -206,7 +206,7 @@ func (v *VDC) changeProfile(p *StorageProfile, tree *xmltree.Node) error {
 	return nil
 }
 
-// changeProfiles gives a VDC a storage profile of its provider, or takes one away.
+// changeProfiles adds a storage profile of the provider to a VDC, or removes one.
 func changeProfiles(r *request) (*response, error) {
 	_, v, tree, err := vdcToChange(r, "VDC_UPDATE_STORAGE_PROFILES")
 	if err != nil {

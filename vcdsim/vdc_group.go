@@ -247,7 +247,7 @@ func deleteVDCGroup(r *request) (*response, error) {
 	return r.accepted(r.sim.tasks.start(r, Work{Op: "delete vdcGroup"}, g.entity(), []string{g.ID})), nil
 }
 
-// groupHolds names something that belongs to a group, empty if nothing does.
+// groupHolds returns the name of something that belongs to a group, empty if nothing does.
 func groupHolds(s *Simulator, org *Org, g *VDCGroup) string {
 	for v := range org.VDCs {
 		for _, n := range org.VDCs[v].Networks {

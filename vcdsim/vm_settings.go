@@ -152,7 +152,7 @@ func readMachine(vm *VM, spec *xmltree.Node, c *vmChange) error {
 	return nil
 }
 
-// machine takes over what kind of machine a VM is to be.
+// machine applies firmware, boot options, hardware version and hot-add settings.
 func (vm *VM) machine(to *VM) {
 	vm.Firmware, vm.BootOptions, vm.HardwareVersion = to.Firmware, to.BootOptions, to.HardwareVersion
 	vm.CPUHotAdd, vm.MemoryHotAdd, vm.NestedHypervisor = to.CPUHotAdd, to.MemoryHotAdd, to.NestedHypervisor

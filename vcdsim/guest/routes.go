@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// checkRoutes validates gateways and routes; it reports whether one of them, or DHCP, gives a default route.
+// checkRoutes validates gateways and routes and reports whether one of them, or DHCP, gives a default route.
 func checkRoutes(eth map[string]any, addresses []netip.Prefix) (isDefault bool, _ error) {
 	isDefault = truth(eth["dhcp4"])
 	for _, key := range []string{"gateway4", "gateway6"} {

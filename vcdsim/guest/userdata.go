@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Userdata is what the guest is told to do on its first boot, whichever format said so.
+// Userdata is what the guest does on its first boot, whatever its format.
 type Userdata struct {
 	// Format is "cloud-config" or "ignition".
 	Format string

@@ -1,4 +1,4 @@
-// Package page is the page that vcdsim serves to people: what is simulated, which tasks run and what was asked, live. It
+// Package page is vcdsim's web page: what is simulated, the running tasks and the last requests, live. It
 // is static; what it shows it asks from the control API, and it writes all of it as text, never as markup, because names
 // are the tenants' to choose.
 package page

@@ -26,7 +26,7 @@ func ServiceAccount(tb testing.TB, sim *vcdsim.Simulator, name, role string) str
 	return token
 }
 
-// A registrar is a person who makes service accounts.
+// A registrar creates service accounts.
 type registrar struct {
 	site   string
 	client *http.Client
@@ -63,7 +63,7 @@ func (r *registrar) register(ctx context.Context, name, role string) (string, er
 	return granted["refresh_token"], err
 }
 
-// login makes the person known.
+// login opens the session of the registrar.
 func (r *registrar) login(ctx context.Context) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.site+"/cloudapi/1.0.0/sessions", http.NoBody)
 	if err != nil {

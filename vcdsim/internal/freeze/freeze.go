@@ -57,7 +57,7 @@ func open(v reflect.Value) reflect.Value {
 	return reflect.NewAt(v.Type(), v.Addr().UnsafePointer()).Elem()
 }
 
-// value turns v, which is addressable, into what JSON knows.
+// value converts v, which is addressable, into JSON's types.
 func (e *encoder) value(v reflect.Value, path string) (any, error) {
 	if isText(v.Type()) {
 		b, err := v.Interface().(encoding.TextMarshaler).MarshalText() //nolint:forcetypeassert // isText

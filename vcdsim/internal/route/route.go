@@ -69,7 +69,7 @@ func parse(s string) segment {
 	return segment{prefix: prefix, name: strings.TrimSuffix(rest, "}")}
 }
 
-// Find looks a request up by its escaped path.
+// Find finds the route of a request by its escaped path.
 func (t *Table[T]) Find(method, escapedPath string) (Match[T], Result) {
 	parts, ok := split(escapedPath)
 	if !ok {
