@@ -102,7 +102,7 @@ func (s *machineScope) brake(ctx context.Context, what string) (outcome, error) 
 		return unsure(left, infrav1.VMUnverifiedReason, "%s is not seen: waiting for what is found out about other clusters of the site", what), nil
 	}
 	last, _ := time.Parse(time.RFC3339, s.vcdCluster.Annotations[infrav1.LastGoneAnnotation]) // the zero time if there is none
-	if left := gone.HeldBack(s.now(), me, view.mine, view.n, last); left > 0 {
+	if left := gone.HoldBack(s.now(), me, view.mine, view.n, last); left > 0 {
 		return unsure(min(left, remedyPoll), infrav1.GoneHeldBackReason,
 			"%s is not seen, as are more than a third of the cluster's %d VMs: they count as gone after ten minutes, one by one. If this one is, annotate the VCDMachine with %s=true",
 			what, view.n, infrav1.VMGoneAnnotation), nil

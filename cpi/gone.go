@@ -1,6 +1,7 @@
 package cpi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,143 +15,155 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
 )
 
-const (
-	// proofInterval is how far apart two looks at what is not seen must be before it counts as gone.
-	proofInterval = 61 * time.Second
-	// lookAgain is how often something is looked for that may be gone and is held back.
-	lookAgain = 30 * time.Second
-)
+// holdRetry is how often a machine that is held back is checked.
+const holdRetry = 30 * time.Second
 
-// A guard decides which machines that are not seen are gone: after two looks a minute apart that show all that must be there,
-// and not while so many others are missing, too, that something else must be wrong. It forgets everything with the process: then
-// it only takes longer.
-type guard struct {
+// A circuitBreaker keeps what [gone.Decide] needs to know of missing machines. Losing it with the process only delays decisions.
+type circuitBreaker struct {
 	opts InstanceOptions
 
-	mu      sync.Mutex
-	missing map[string]*missing // by provider ID
-	last    time.Time           // when a machine was last declared gone
+	mu       sync.Mutex
+	missing  map[string]*missing // by provider ID
+	released time.Time           // when a machine was last declared gone
 }
 
-// missing is what is known of a machine that is not seen.
+// missing is what is known of a machine that is not shown.
 type missing struct {
 	gone.Missing
 
-	looked  bool      // and that look proved it missing
-	next    time.Time // when it is looked for again
-	outcome error     // of the last look
+	proved  bool      // by one observation, at Since
+	held    bool      // an event said so
+	next    time.Time // when it is checked again
+	outcome error     // of the last check
 }
 
-// errHeldBack is what errors wrap that hold a machine back.
-var errHeldBack = errors.New("held back")
-
-func newGuard(opts InstanceOptions) *guard { return &guard{opts: opts, missing: map[string]*missing{}} }
+func newCircuitBreaker(opts InstanceOptions) *circuitBreaker {
+	return &circuitBreaker{opts: opts, missing: map[string]*missing{}}
+}
 
 // seen forgets that a machine was missing.
-func (g *guard) seen(providerID string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	delete(g.missing, canonical(providerID))
+func (b *circuitBreaker) seen(providerID string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.missing, canonical(providerID))
 }
 
 // exists decides about the machine of a Node that is not among all.
-func (g *guard) exists(ctx context.Context, node *corev1.Node, all []Machine) (bool, error) {
-	known, err := knownIDs(g.opts.Nodes, g.opts.Name)
+func (b *circuitBreaker) exists(ctx context.Context, node *corev1.Node, all []Machine) (bool, error) {
+	known, err := knownIDs(b.opts.Nodes, b.opts.Name)
 	if err != nil {
 		return false, err
 	}
-	now := g.opts.Clock.Now()
-	me := g.note(node.Spec.ProviderID, known, all, now)
+	now := b.opts.Clock.Now()
+	me := b.note(node.Spec.ProviderID, known, all, now)
 	if now.Before(me.next) {
 		return false, me.outcome
 	}
-	_, err = g.opts.Machines.Get(ctx, node.Spec.ProviderID)
-	switch {
-	case err == nil:
-		g.seen(node.Spec.ProviderID)
+	_, err = b.opts.Machines.Get(ctx, node.Spec.ProviderID)
+	if err == nil {
+		b.seen(node.Spec.ProviderID)
 		return true, nil
-	case !errors.Is(err, ErrGone):
-		g.unproved(node.Spec.ProviderID, now)
-		return false, fmt.Errorf("machine %s of node %s: %w", node.Spec.ProviderID, node.Name, err)
 	}
-	return g.proved(node, known, now)
+	absence, ok := errors.AsType[*AbsenceError](err)
+	if !ok {
+		absence = &AbsenceError{} // no answer is no evidence
+	}
+	exists, verdict := b.decide(node, absence.Evidence, len(known), now)
+	if ok {
+		err = verdict
+	}
+	if err != nil {
+		err = fmt.Errorf("machine %s of node %s: %w", node.Spec.ProviderID, node.Name, err)
+	}
+	return exists && err == nil, err
 }
 
-// note notes every machine that a Node has and VCD does not show, and returns what is known of one.
-func (g *guard) note(providerID string, known []string, all []Machine, now time.Time) missing {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+// note notes every machine that a Node has and the cloud does not show, and returns what is known of one.
+func (b *circuitBreaker) note(providerID string, known []string, all []Machine, now time.Time) missing {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	there := map[string]bool{}
 	for _, m := range all {
 		there[canonical(m.ProviderID)] = true
 	}
 	id := canonical(providerID)
 	for _, k := range append(known, id) {
-		if !there[k] && g.missing[k] == nil {
-			g.missing[k] = &missing{Missing: gone.Missing{Name: k, Since: now}}
+		if !there[k] && b.missing[k] == nil {
+			b.missing[k] = &missing{Missing: gone.Missing{Name: k, Since: now}}
 		}
 	}
-	maps.DeleteFunc(g.missing, func(k string, m *missing) bool {
+	maps.DeleteFunc(b.missing, func(k string, m *missing) bool {
 		released := !m.Gone.IsZero() // its Node is deleted: it counts for the others for a while
 		return there[k] || k != id && !slices.Contains(known, k) && (!released || now.Sub(m.Gone) >= time.Hour)
 	})
-	return *g.missing[id]
+	return *b.missing[id]
 }
 
-// unproved notes that a look proved nothing: the next that does is the first.
-func (g *guard) unproved(providerID string, now time.Time) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if m := g.missing[canonical(providerID)]; m != nil {
-		m.looked, m.Since, m.next = false, now, time.Time{}
-	}
-}
-
-// proved notes that a look showed everything but the machine, and decides.
-func (g *guard) proved(node *corev1.Node, known []string, now time.Time) (bool, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	m := g.missing[canonical(node.Spec.ProviderID)]
+// decide decides after an observation of a Node's machine, in a cluster of n machines.
+func (b *circuitBreaker) decide(node *corev1.Node, evidence gone.Evidence, n int, now time.Time) (bool, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	m := b.missing[canonical(node.Spec.ProviderID)]
 	if m == nil {
-		return true, nil // seen meanwhile
+		return true, nil // shown meanwhile
 	}
-	if !m.looked {
-		m.looked, m.Since = true, now
-		g.opts.event(node, "MachineNotSeen", "%s is not seen: it counts as gone if it is not seen in a minute either", m.Name)
+	verdict := gone.Decide(now, m.subject(node, evidence), &gone.Site{Missing: b.others(m, now), Machines: n, Released: b.released})
+	if !verdict.Counts {
+		m.proved, m.Since, m.next = false, now, time.Time{}
+		return false, errors.New(verdict.Reason.String())
 	}
-	if left := m.Since.Add(proofInterval).Sub(now); left > 0 {
-		m.next = now.Add(left)
-		m.outcome = fmt.Errorf("machine %s is not seen: it counts as gone if it is not seen in a minute either", m.Name)
-		return false, m.outcome
+	if !m.proved {
+		m.proved, m.Since = true, now
+		b.opts.event(node, "MachineNotSeen", "%s is missing: %s", m.Name, verdict.Reason)
 	}
-	together := g.together(now)
-	if left := gone.HeldBack(now, m.Missing, together, len(known), g.last); left > 0 {
-		m.next = now.Add(min(left, lookAgain))
-		if !errors.Is(m.outcome, errHeldBack) {
-			g.opts.event(node, "GoneHeldBack", "%s is not seen, as are more than a third of the %d machines: they count as gone after ten minutes, one by one. If this one is, delete the Node",
-				m.Name, len(known))
+	switch verdict.State {
+	case gone.Gone:
+		m.Gone, b.released = now, now
+		return false, nil
+	case gone.HeldBack:
+		if !m.held {
+			m.held = true
+			b.opts.event(node, "GoneHeldBack",
+				"%s is missing, as are more than a third of the %d machines: they count as gone after ten minutes, one by one. If this one is, delete the Node",
+				m.Name, n)
 		}
-		m.outcome = fmt.Errorf("machine %s is not seen, as are too many of the %d machines of the cluster: %w", m.Name, len(known), errHeldBack)
-		return false, m.outcome
+		m.outcome = fmt.Errorf("it is held back: it is missing, as are too many of the %d machines of the cluster", n)
+	default:
+		m.outcome = fmt.Errorf("it is missing: %s", verdict.Reason)
 	}
-	m.Gone, g.last = now, now
-	return false, nil
+	wait := verdict.After
+	if verdict.State != gone.Waiting {
+		wait = min(cmp.Or(wait, holdRetry), holdRetry)
+	}
+	m.next = now.Add(wait)
+	return false, m.outcome
 }
 
-// together returns all that is missing. What no look has proved missing counts, but is in nobody's way.
-func (g *guard) together(now time.Time) []gone.Missing {
+// subject returns what is known of a missing machine.
+func (m *missing) subject(node *corev1.Node, evidence gone.Evidence) gone.Subject {
+	s := gone.Subject{Missing: m.Missing, Evidence: evidence, Born: node.CreationTimestamp.Time}
+	if !m.proved {
+		s.Since = time.Time{}
+	}
+	return s
+}
+
+// others returns what else is missing. What no observation has proved missing counts, but holds nothing back by its age.
+func (b *circuitBreaker) others(but *missing, now time.Time) []gone.Missing {
 	var all []gone.Missing
-	for _, m := range g.missing {
+	for _, m := range b.missing {
 		one := m.Missing
-		if !m.looked {
+		if !m.proved {
 			one.Since = now
 		}
-		all = append(all, one)
+		if m != but {
+			all = append(all, one)
+		}
 	}
 	return all
 }
 
-// event tells of a Node what people should know.
+// event records a warning on a Node.
 func (o InstanceOptions) event(node *corev1.Node, reason, format string, args ...any) {
 	if o.Recorder != nil {
 		o.Recorder.Eventf(node, corev1.EventTypeWarning, reason, format, args...)

@@ -43,8 +43,8 @@ type InstanceOptions struct {
 
 // Instances answer for Nodes.
 type Instances struct {
-	opts  InstanceOptions
-	guard *guard
+	opts    InstanceOptions
+	breaker *circuitBreaker
 
 	mu      sync.Mutex
 	details map[string]detail // by provider ID
@@ -68,7 +68,7 @@ func NewInstances(opts InstanceOptions) *Instances {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}
-	return &Instances{opts: opts, guard: newGuard(opts), details: map[string]detail{}}
+	return &Instances{opts: opts, breaker: newCircuitBreaker(opts), details: map[string]detail{}}
 }
 
 // InstanceExists says whether the machine of a Node exists. It says no only if that is proved: everything else is an error, or
@@ -82,10 +82,10 @@ func (i *Instances) InstanceExists(ctx context.Context, node *corev1.Node) (bool
 	case err != nil:
 		return false, err
 	case machine != nil:
-		i.guard.seen(machine.ProviderID)
+		i.breaker.seen(machine.ProviderID)
 		return true, nil
 	}
-	return i.guard.exists(ctx, node, all)
+	return i.breaker.exists(ctx, node, all)
 }
 
 // InstanceShutdown says whether the machine of a Node is powered off.

@@ -16,6 +16,8 @@ import (
 	"k8s.io/client-go/tools/record"
 	cloudapi "k8s.io/cloud-provider/api"
 	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
 )
 
 // A cloud is a pretend cloud with the Nodes of a cluster.
@@ -44,9 +46,16 @@ func (c *cloud) Get(_ context.Context, id string) (Machine, error) {
 	return Machine{}, c.gone
 }
 
+var (
+	// lost is a machine that is missing though everything else is shown.
+	lost = &AbsenceError{gone.Evidence{ScopeShown: true, HomeShown: true, Logged: true}}
+	// hidden is one where nothing is shown.
+	hidden = &AbsenceError{}
+)
+
 func newCloud(machines ...Machine) *cloud {
 	return &cloud{
-		all: machines, full: map[string]Machine{}, gone: ErrGone, clock: testingclock.NewFakePassiveClock(time.Now()),
+		all: machines, full: map[string]Machine{}, gone: lost, clock: testingclock.NewFakePassiveClock(time.Now()),
 		nodes: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}), events: record.NewFakeRecorder(100),
 	}
 }
@@ -247,7 +256,7 @@ func TestAnAddressThatComesLate(t *testing.T) {
 			g.Expect(addresses()).To(late)
 			g.Expect(c.gets).To(Equal(2))
 
-			c.gone = ErrUnknown
+			c.gone = hidden
 			delete(c.full, "test://1")
 			c.pass(time.Hour)
 			g.Expect(addresses()).To(late, "what cannot be read anew stays as it was")
@@ -307,17 +316,17 @@ func TestGoneIsProvedTwice(t *testing.T) {
 		return err
 	}
 
-	g.Expect(exists()).To(MatchError(ContainSubstring("in a minute either")))
+	g.Expect(exists()).To(MatchError(ContainSubstring("still missing in a minute")))
 	g.Expect(c.events.Events).To(Receive(ContainSubstring("MachineNotSeen")))
 	c.pass(30 * time.Second)
 	g.Expect(exists()).To(HaveOccurred())
 	g.Expect(c.gets).To(Equal(1), "nobody is asked before it is time")
 
 	c.pass(31 * time.Second)
-	c.gone = ErrUnknown
-	g.Expect(exists()).To(MatchError(ErrUnknown), "a second look that proves nothing begins it again")
-	c.gone = ErrGone
-	g.Expect(exists()).To(MatchError(ContainSubstring("in a minute either")))
+	c.gone = hidden
+	g.Expect(exists()).To(MatchError(ContainSubstring("is shown to the user")), "a second look that proves nothing begins it again")
+	c.gone = lost
+	g.Expect(exists()).To(MatchError(ContainSubstring("still missing in a minute")))
 	c.pass(61 * time.Second)
 	g.Expect(exists()).NotTo(HaveOccurred(), "two looks a minute apart do")
 }
@@ -334,7 +343,7 @@ func TestAMachineThatComesBack(t *testing.T) {
 
 	delete(c.full, "test://0")
 	_, err = i.InstanceExists(t.Context(), node)
-	g.Expect(err).To(MatchError(ContainSubstring("in a minute either")), "it begins anew")
+	g.Expect(err).To(MatchError(ContainSubstring("still missing in a minute")), "it begins anew")
 }
 
 func TestManyAtOnceAreHeldBack(t *testing.T) {

@@ -2,27 +2,25 @@ package cpi
 
 import (
 	"context"
-	"errors"
 	"net/netip"
 	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
 )
 
 // Machines is what a backend knows of the machines of the cluster.
 type Machines interface {
 	// Snapshot returns all machines of the cluster, as they were at most maxAge ago: all of them, or an error.
 	Snapshot(ctx context.Context, maxAge time.Duration) ([]Machine, error)
-	// Get returns one machine with all that is known of it, by its provider ID; it asks the cloud. It fails with [ErrGone] if
-	// the cloud shows everything that must be there but this machine, and with [ErrUnknown] if it may only be that we are not
-	// shown it. Whoever removes something because of ErrGone looks twice, a minute apart.
+	// Get reads one machine in full, by its provider ID. It fails with an [AbsenceError] if the cloud does not show it.
 	Get(ctx context.Context, providerID string) (Machine, error)
 }
 
-var (
-	// ErrGone means that a machine is not there, as far as one look can tell.
-	ErrGone = errors.New("gone")
-	// ErrUnknown means that a machine is not seen, which proves nothing.
-	ErrUnknown = errors.New("not seen, which proves nothing")
-)
+// An AbsenceError says that the cloud does not show a machine, and what it showed instead.
+type AbsenceError struct{ Evidence gone.Evidence }
+
+// Error implements error.
+func (e *AbsenceError) Error() string { return "the cloud does not show the machine" }
 
 // A Machine is a machine as its cloud sees it.
 type Machine struct {

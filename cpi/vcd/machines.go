@@ -57,8 +57,11 @@ type Machines struct {
 	vdcs     []vcd.VDC
 	found    time.Time             // when vdcs were
 	policies map[string]vcd.Policy // by URN; without a name: not shown
-	homes    map[string]string     // URNs of VDCs by URN of the VM
+	homes    map[string]home       // by URN of the VM
 }
+
+// A home is where a VM was last, by URNs.
+type home struct{ vdc, vApp string }
 
 var _ cpi.Machines = (*Machines)(nil)
 
@@ -70,7 +73,7 @@ func NewMachines(opts MachineOptions) *Machines {
 	if opts.Nodes == nil {
 		opts.Nodes = func() Nodes { return Nodes{} }
 	}
-	return &Machines{opts: opts, policies: map[string]vcd.Policy{}, homes: map[string]string{}}
+	return &Machines{opts: opts, policies: map[string]vcd.Policy{}, homes: map[string]home{}}
 }
 
 // Snapshot returns the VMs of the cluster as they were at most maxAge ago.
@@ -110,7 +113,7 @@ func (m *Machines) keep(started time.Time, records []vcd.VMRecord, machines []cp
 	m.started, m.machines = started, machines
 	seen := map[string]bool{}
 	for _, record := range records {
-		m.homes[record.ID], seen[record.ID] = record.VDC.ID, true
+		m.homes[record.ID], seen[record.ID] = home{record.VDC.ID, record.VApp.ID}, true
 	}
 	if len(m.homes) == len(seen) {
 		return
@@ -120,7 +123,7 @@ func (m *Machines) keep(started time.Time, records []vcd.VMRecord, machines []cp
 			seen[urn] = true
 		}
 	}
-	maps.DeleteFunc(m.homes, func(id, _ string) bool { return !seen[id] })
+	maps.DeleteFunc(m.homes, func(id string, _ home) bool { return !seen[id] })
 }
 
 func (m *Machines) search() vcd.Search {

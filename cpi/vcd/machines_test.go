@@ -2,6 +2,7 @@ package vcd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/vcdsimtest"
@@ -200,7 +202,7 @@ func TestGet(t *testing.T) {
 	m := s.machines(inVApps("acme-vdc-vapp-000"))
 
 	machine, err := m.Get(t.Context(), strings.ToUpper(id[len(ProviderName):])) // no provider ID
-	s.Expect(err).To(MatchError(cpi.ErrUnknown))
+	s.Expect(err).To(MatchError(ContainSubstring("provider ID")))
 	s.Expect(machine).To(BeZero())
 
 	machine, err = m.Get(t.Context(), " "+id+"\n")
@@ -213,55 +215,65 @@ func TestGet(t *testing.T) {
 	s.Expect(machine.Doubtful).To(BeTrue(), "it has none")
 }
 
-func TestWhatALookProves(t *testing.T) {
+func TestEvidenceOfALostMachine(t *testing.T) {
 	lost := func(s *site) string {
 		id := s.providerID("acme-vdc-vapp-000-000")
 		s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVM(e.VM("acme-vdc-vapp-000-000")) })
 		return id
 	}
 	tests := []struct {
-		name string
-		do   func(*site) string
-		want error
+		name  string
+		vApps int
+		do    func(*site) string
+		want  gone.Verdict
 	}{
-		{"a VM is gone when its VDC and another VM are shown", lost, cpi.ErrGone},
-		{"it may not be when no other VM is shown", func(s *site) string {
+		{"a VM is gone when its vApp is shown without it, and another VM", 1, lost, gone.Verdict{State: gone.Gone, Counts: true}},
+		{"it may not be when no other VM is shown", 1, func(s *site) string {
 			id := lost(s)
 			s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVM(e.VM("acme-vdc-vapp-000-001")) })
 			return id
-		}, cpi.ErrUnknown},
-		{"a user who may not read VMs proves nothing", func(s *site) string {
+		}, gone.Verdict{Reason: gone.SiblingsHidden}},
+		{"nor when its own vApp is not shown, though others are", 2, func(s *site) string {
+			s.sim.Edit(func(e *vcdsim.Editor) { e.VApp("acme-vdc-vapp-000").OrgID = e.Model.Orgs[0].ID })
+			return s.providerID("acme-vdc-vapp-000-000")
+		}, gone.Verdict{Reason: gone.HomeHidden}},
+		{"a user who may not read VMs proves nothing", 2, func(s *site) string {
 			s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/vApp/*", Status: 403})
 			return s.providerID("acme-vdc-vapp-000-000")
-		}, cpi.ErrUnknown},
-		{"nor does one who is not shown them either", func(s *site) string {
+		}, gone.Verdict{Reason: gone.Listed}},
+		{"nor does one who is not shown them either", 2, func(s *site) string {
 			s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/vApp/*", Status: 403})
 			return lost(s)
-		}, cpi.ErrUnknown},
-		{"a VM in another vApp is there", func(s *site) string {
-			s.sim.Edit(func(e *vcdsim.Editor) {
-				e.MoveVM(e.VM("acme-vdc-vapp-000-000"), e.CopyVApp(e.VApp("acme-vdc-vapp-000"), "other"))
-			})
-			return s.providerID("acme-vdc-vapp-000-000")
-		}, nil},
+		}, gone.Verdict{Reason: gone.HomeHidden}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newSite(t, 1, 2)
-			m := s.machines(inVApps("acme-vdc-vapp-000"))
+			s := newSite(t, tt.vApps, 2)
+			m := s.machines(inVApps("acme-vdc-vapp-000", "acme-vdc-vapp-001"))
 			_, err := m.Snapshot(t.Context(), time.Minute)
 			s.Expect(err).NotTo(HaveOccurred())
-			id := tt.do(s)
 
-			_, err = m.Get(t.Context(), id)
+			_, err = m.Get(t.Context(), tt.do(s))
 
-			if tt.want == nil {
-				s.Expect(err).NotTo(HaveOccurred())
-			} else {
-				s.Expect(err).To(MatchError(tt.want))
-			}
+			absence, ok := errors.AsType[*cpi.AbsenceError](err)
+			s.Expect(ok).To(BeTrue(), "%v", err)
+			subject := gone.Subject{Missing: gone.Missing{Since: s.clock.Now().Add(-time.Hour)}, Evidence: absence.Evidence}
+			s.Expect(gone.Decide(s.clock.Now(), subject, &gone.Site{})).To(Equal(tt.want))
 		})
 	}
+}
+
+func TestAMachineInAnotherVAppIsThere(t *testing.T) {
+	s := newSite(t, 1, 2)
+	m := s.machines(inVApps("acme-vdc-vapp-000"))
+	_, err := m.Snapshot(t.Context(), time.Minute)
+	s.Expect(err).NotTo(HaveOccurred())
+
+	s.sim.Edit(func(e *vcdsim.Editor) {
+		e.MoveVM(e.VM("acme-vdc-vapp-000-000"), e.CopyVApp(e.VApp("acme-vdc-vapp-000"), "other"))
+	})
+
+	s.Expect(m.Get(t.Context(), s.providerID("acme-vdc-vapp-000-000"))).To(HaveField("Name", "acme-vdc-vapp-000-000"))
 }
 
 func TestAnOutageProvesNothing(t *testing.T) {
@@ -274,7 +286,9 @@ func TestAnOutageProvesNothing(t *testing.T) {
 
 	_, err = m.Get(t.Context(), id)
 
-	s.Expect(err).To(And(HaveOccurred(), Not(MatchError(cpi.ErrGone))))
+	_, absent := errors.AsType[*cpi.AbsenceError](err)
+	s.Expect(err).To(HaveOccurred())
+	s.Expect(absent).To(BeFalse())
 	s.clock.SetTime(s.clock.Now().Add(time.Hour))
 	_, err = m.Snapshot(t.Context(), time.Minute)
 	s.Expect(err).To(HaveOccurred())

@@ -1,87 +1,166 @@
-// Package gone holds back machines that count as gone while so many others do that something else may be wrong. It is pure:
-// who looks, and what a look proves, is the business of those who ask.
+// Package gone decides whether something that a cloud does not show any more is gone. It makes no request and knows no cloud:
+// the evidence is gathered elsewhere.
 package gone
 
-import (
-	"cmp"
-	"slices"
-	"time"
-)
+import "time"
 
 const (
-	// heldFor is how long machines are held back when too many of a cluster go missing together, and how close together
-	// machines of several clusters must go missing to stop everything.
-	heldFor = 10 * time.Minute
-	// releaseGap is the least time between two of those that are released one by one.
-	releaseGap = time.Minute
-	// stopAtClusters of a site with missing machines stop everything there.
-	stopAtClusters = 3
+	// ProofInterval is the least time between two observations that together prove absence: a minute, and a second because
+	// annotations store times without fractions.
+	ProofInterval = 61 * time.Second
+	// logKept is how long a cloud keeps its log of tasks at least.
+	logKept = 24 * time.Hour
+	// askedFor is how long the first machine waits for the observations of the other clusters of its site.
+	askedFor = 15 * time.Second
 )
 
-// A Missing is a VM that was seen once and is not any more.
-type Missing struct {
-	Cluster string // namespace and name; all that are compared with each other have the same form
-	Name    string
-	Since   time.Time // when it was first not seen
-	Gone    time.Time // when it was declared gone; zero if it was not
+// Evidence is what requests showed of a subject. The clients of clouds gather it in values with the same fields.
+type Evidence struct {
+	Shown          bool // a read by its identity succeeded
+	Listed         bool // a query for its identity found it
+	ScopeShown     bool // the account sees the part of the cloud that it was in, such as the VDC
+	HomeShown      bool // the account sees the container that grants access to it, such as the vApp
+	HomeHolds      bool // that container lists it
+	SiblingsHidden bool // others of the cluster are known, and none that was asked for is shown
+	Logged         bool // the log of the cloud has tasks that worked on it
+	Deleted        bool // according to the log it was deleted, or its container was
 }
 
-// newly returns those that are missing and were not declared gone, or only just.
-func newly(now time.Time, all []Missing) []Missing {
-	var fresh []Missing
-	for _, m := range all {
-		if m.Gone.IsZero() || now.Sub(m.Gone) < heldFor {
-			fresh = append(fresh, m)
-		}
-	}
-	return fresh
+// A Subject is what may be gone.
+type Subject struct {
+	Missing
+	Evidence Evidence
+
+	// Unrecorded is true if its creation was requested and its identity never became known.
+	Unrecorded bool
+	// DeleteRequested is true if its deletion was requested by this program.
+	DeleteRequested bool
+	// Observed is when this process first found it missing; zero if another one did. Unlike Since it comes from a clock that
+	// does not leap.
+	Observed time.Time
+	// Born is when it certainly existed; zero if that is long ago.
+	Born time.Time
 }
 
-// HeldBack returns how long a missing VM is held back because too many of its cluster went missing together; 0 if it may be
-// declared gone. The cluster has n machines; all are those that are missing, and last is when one was last released.
-func HeldBack(now time.Time, me Missing, all []Missing, n int, last time.Time) time.Duration {
-	fresh := newly(now, all)
-	if len(fresh) <= max(1, n/3) {
-		return 0
-	}
-	if left := me.Since.Add(heldFor).Sub(now); left > 0 {
-		return left
-	}
-	var turn []Missing
-	for _, m := range fresh {
-		if m.Gone.IsZero() && now.Sub(m.Since) >= heldFor {
-			turn = append(turn, m)
-		}
-		if m.Gone.After(last) {
-			last = m.Gone
-		}
-	}
-	if first := slices.MinFunc(turn, byAge); first.Name != me.Name {
-		return releaseGap
-	}
-	return max(0, last.Add(releaseGap).Sub(now))
+// A Site is what else is missing.
+type Site struct {
+	Missing      []Missing // of all clusters of the site, without the subject
+	Machines     int       // of the subject's cluster that have or had a VM
+	Released     time.Time // when one of the cluster was last declared gone
+	Acknowledged time.Time // what was missing before then is gone, says a person
+	Stopped      bool      // a cluster of the site was stopped after that
+	Neighbors    bool      // other clusters of the site have machines
+	Asked        time.Time // when these were made to observe theirs; zero: they were not
 }
 
-func byAge(a, b Missing) int {
-	return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Name, b.Name))
+// A State is the outcome of a decision. The zero value is the safe one.
+type State int
+
+// States.
+const (
+	Unknown  State = iota // the evidence proves nothing
+	Present               // it exists
+	Waiting               // decide again after a while
+	HeldBack              // it is proved gone, as are suspiciously many others: decide again after a while
+	Stopped               // so are machines of other clusters: a person must acknowledge it
+	Gone
+)
+
+// A Reason explains the states Unknown and Waiting.
+type Reason int
+
+// Reasons.
+const (
+	Listed         Reason = iota + 1 // it is listed but cannot be read
+	HeldByHome                       // its container lists it
+	ScopeHidden                      // not even the scope is shown
+	HomeHidden                       // neither its container nor a log of its deletion is shown
+	SiblingsHidden                   // nothing of the cluster is shown
+	Unlogged                         // it existed less than a day ago, and the log does not mention it: the cloud may have been restored
+	Once                             // it was observed missing once
+	AskingSite                       // other clusters of the site observe theirs first
+)
+
+var reasons = map[Reason]string{
+	Listed:         "it is listed but cannot be read: grant the user access to it",
+	HeldByHome:     "what contains it lists it, but it cannot be read: grant the user access to it",
+	ScopeHidden:    "nothing of the cloud is shown to the user",
+	HomeHidden:     "neither what contained it nor a log of its deletion is shown to the user",
+	SiblingsHidden: "nothing else of the cluster is shown to the user",
+	Unlogged:       "the log of the cloud does not mention it: was the cloud restored from a backup?",
+	Once:           "it counts as gone if it is still missing in a minute",
+	AskingSite:     "other clusters of the site are checked first",
 }
 
-// Together says whether machines of so many clusters went missing together that something else must be wrong; a
-// machine of the cluster must be among them. Machines that a person has acknowledged, by missing since before then, do
-// not count.
-func Together(now time.Time, cluster string, acknowledged time.Time, all []Missing) bool {
-	fresh := newly(now, all)
-	for _, first := range fresh {
-		clusters, mine := map[string]bool{}, false
-		for _, m := range fresh {
-			if d := m.Since.Sub(first.Since); d >= 0 && d <= heldFor {
-				clusters[m.Cluster] = true
-				mine = mine || m.Cluster == cluster && m.Since.After(acknowledged)
-			}
-		}
-		if mine && len(clusters) >= stopAtClusters {
-			return true
-		}
+// String explains the reason to a person.
+func (r Reason) String() string { return reasons[r] }
+
+// A Verdict is what is known of a subject.
+type Verdict struct {
+	State  State
+	Reason Reason
+	After  time.Duration // when to decide again, for Waiting and HeldBack
+	// Counts reports whether the observation counts as proof. If not, what was observed before counts no more, either.
+	Counts bool
+}
+
+// Decide decides whether a subject is gone, after an observation. A nil site means that nothing holds it back: it is a container, or
+// no identity is recorded.
+func Decide(now time.Time, s Subject, site *Site) Verdict {
+	if v := s.judge(); !v.Counts {
+		return v
 	}
-	return false
+	if s.DeleteRequested && s.Evidence.HomeShown {
+		return counted(Gone)
+	}
+	if left := s.untilProved(now); left > 0 {
+		return Verdict{State: Waiting, Reason: Once, After: left, Counts: true}
+	}
+	switch {
+	case s.Unrecorded || site == nil:
+		return counted(Gone)
+	case !s.Born.IsZero() && now.Sub(s.Born) <= logKept && !s.Evidence.Logged:
+		return Verdict{Reason: Unlogged, Counts: true}
+	case !s.Gone.IsZero():
+		return counted(Gone)
+	}
+	return site.release(now, s.Missing)
+}
+
+func counted(state State) Verdict { return Verdict{State: state, Counts: true} }
+
+// judge reports what one observation shows; it counts if all that must be visible is, except for the subject.
+func (s Subject) judge() Verdict {
+	e := s.Evidence
+	switch {
+	case e.Shown:
+		return Verdict{State: Present}
+	case e.Listed:
+		return Verdict{Reason: Listed}
+	case e.HomeHolds:
+		return Verdict{Reason: HeldByHome}
+	case s.DeleteRequested && e.HomeShown:
+		return Verdict{Counts: true}
+	case !e.ScopeShown:
+		return Verdict{Reason: ScopeHidden}
+	case e.Deleted, s.Unrecorded && e.HomeShown:
+		return Verdict{Counts: true}
+	case !e.HomeShown && !s.Unrecorded:
+		return Verdict{Reason: HomeHidden}
+	case e.SiblingsHidden:
+		return Verdict{Reason: SiblingsHidden}
+	}
+	return Verdict{Counts: true}
+}
+
+// untilProved returns how long it takes until a second observation proves absence.
+func (s Subject) untilProved(now time.Time) time.Duration {
+	if s.Since.IsZero() || s.Since.After(now) {
+		return ProofInterval
+	}
+	left := s.Since.Add(ProofInterval).Sub(now)
+	if !s.Observed.IsZero() {
+		left = max(left, s.Observed.Add(ProofInterval).Sub(now))
+	}
+	return left
 }

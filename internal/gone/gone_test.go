@@ -1,95 +1,123 @@
 package gone
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 )
 
-var noon = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
-
-// missingFor returns VMs of a cluster that are missing for so many minutes, numbered from 0.
-func missingFor(cluster string, minutes ...int) []Missing {
-	var all []Missing
-	for i, m := range minutes {
-		all = append(all, Missing{Cluster: cluster, Name: fmt.Sprint(i), Since: noon.Add(-time.Duration(m) * time.Minute)})
+// lost returns a recorded machine of cluster a that is missing for so many seconds, in a container that is shown without it.
+func lost(seconds int, mods ...func(*Subject)) Subject {
+	s := Subject{
+		Missing:  Missing{Cluster: "a", Name: "0", Since: noon.Add(-time.Duration(seconds) * time.Second)},
+		Evidence: Evidence{ScopeShown: true, HomeShown: true},
 	}
-	return all
+	for _, mod := range mods {
+		mod(&s)
+	}
+	return s
 }
 
-// goneFor says that some of all were declared gone so many minutes ago.
-func goneFor(minutes int, all []Missing, which ...int) []Missing {
-	for _, i := range which {
-		all[i].Gone = noon.Add(-time.Duration(minutes) * time.Minute)
+func homeHidden(s *Subject)     { s.Evidence.HomeShown = false }
+func siblingsHidden(s *Subject) { s.Evidence.SiblingsHidden = true }
+func scopeHidden(s *Subject)    { s.Evidence.ScopeShown = false }
+func deleted(s *Subject)        { s.Evidence.Deleted, s.Evidence.Logged = true, true }
+func unrecorded(s *Subject)     { s.Unrecorded = true }
+func requested(s *Subject)      { s.DeleteRequested = true }
+func unseen(s *Subject)         { s.Since = time.Time{} }
+func young(s *Subject)          { s.Born = noon.Add(-23 * time.Hour) }
+
+func TestWhatOneObservationProves(t *testing.T) {
+	shown := func(s *Subject) { s.Evidence.Shown = true }
+	listed := func(s *Subject) { s.Evidence.Listed = true }
+	held := func(s *Subject) { s.Evidence.HomeHolds = true }
+	mods := func(mods ...func(*Subject)) []func(*Subject) { return mods }
+	tests := []struct {
+		name string
+		mods []func(*Subject)
+		want Verdict
+	}{
+		{"what is shown exists", mods(shown, scopeHidden), Verdict{State: Present}},
+		{"what is listed may exist", mods(listed, deleted), Verdict{Reason: Listed}},
+		{"so may what its container lists", mods(held, deleted), Verdict{Reason: HeldByHome}},
+		{"also after its deletion was requested", mods(held, requested), Verdict{Reason: HeldByHome}},
+		{"an account that sees no scope proves nothing", mods(scopeHidden, deleted), Verdict{Reason: ScopeHidden}},
+		{"access may be missing to a container that is not shown, whatever else is", mods(homeHidden), Verdict{Reason: HomeHidden}},
+		{"also after its deletion was requested", mods(homeHidden, requested), Verdict{Reason: HomeHidden}},
+		{"the log proves that a container is gone", mods(homeHidden, siblingsHidden, deleted), counted(Gone)},
+		{"a container without anything else of the cluster proves nothing", mods(siblingsHidden), Verdict{Reason: SiblingsHidden}},
+		{"one that never was recorded needs its container", mods(unrecorded, siblingsHidden), counted(Gone)},
+		{"or anything of the cluster", mods(unrecorded, homeHidden), counted(Gone)},
+		{"but not nothing", mods(unrecorded, homeHidden, siblingsHidden), Verdict{Reason: SiblingsHidden}},
+		{"its container without it is enough", nil, counted(Gone)},
+		{"one that existed within a day must be in the log", mods(young), Verdict{Reason: Unlogged, Counts: true}},
+		{"where it is", mods(young, deleted), counted(Gone)},
 	}
-	return all
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+
+			g.Expect(Decide(noon, lost(61, tt.mods...), &Site{Machines: 1})).To(Equal(tt.want))
+		})
+	}
 }
 
-func TestHeldBack(t *testing.T) {
+func TestAbsenceIsProvedTwice(t *testing.T) {
+	once := func(left time.Duration) Verdict { return Verdict{State: Waiting, Reason: Once, After: left, Counts: true} }
 	tests := []struct {
 		name    string
-		n       int
-		missing []Missing
-		me      int
-		last    time.Time
-		left    time.Duration
+		subject Subject
+		site    *Site
+		want    Verdict
 	}{
-		{"one of one is not held back", 1, missingFor("a", 1), 0, time.Time{}, 0},
-		{"one of two is not held back", 2, missingFor("a", 1), 0, time.Time{}, 0},
-		{"both of two are", 2, missingFor("a", 1, 1), 0, time.Time{}, 9 * time.Minute},
-		{"a third of nine is not", 9, missingFor("a", 1, 1, 1), 0, time.Time{}, 0},
-		{"more than a third is", 9, missingFor("a", 1, 2, 2, 2), 0, time.Time{}, 9 * time.Minute},
-		{"after ten minutes the first goes", 4, missingFor("a", 11, 11, 11), 0, time.Time{}, 0},
-		{"and the others wait for their turn", 4, missingFor("a", 11, 11, 11), 1, time.Time{}, releaseGap},
-		{"whoever is missing longer comes first", 4, missingFor("a", 11, 12, 11), 1, time.Time{}, 0},
-		{"the next waits a minute after the last", 4, goneFor(0, missingFor("a", 11, 11, 11), 0), 1, time.Time{}, time.Minute},
-		{"and then goes", 4, goneFor(1, missingFor("a", 12, 12, 12), 0), 1, time.Time{}, 0},
-		{"one that was deleted since counts, too", 6, missingFor("a", 11, 11, 11), 0, noon.Add(-20 * time.Second), 40 * time.Second},
-		{"what was declared gone long ago does not hold back others", 4, goneFor(11, missingFor("a", 30, 30, 1), 0, 1), 2, time.Time{}, 0},
-		{"what was declared gone just now does", 4, goneFor(2, missingFor("a", 5, 5, 1), 0, 1), 2, time.Time{}, 9 * time.Minute},
+		{"the first observation is not enough", lost(0, unseen), &Site{}, once(ProofInterval)},
+		{"nor one within a minute", lost(60), &Site{}, once(time.Second)},
+		{"nor is one in the future the first", lost(-1), &Site{}, once(ProofInterval)},
+		{"a clock that was put forward proves nothing", lost(3600, func(s *Subject) { s.Observed = noon.Add(-time.Second) }), &Site{}, once(time.Minute)},
+		{"two a minute apart are enough", lost(61), &Site{}, counted(Gone)},
+		{"also for what nothing holds back", lost(61), nil, counted(Gone)},
+		{"one is after we asked for its deletion", lost(0, unseen, requested), &Site{}, counted(Gone)},
+		{"but not without its container", lost(0, unseen, requested, homeHidden, deleted), &Site{}, once(ProofInterval)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
 
-			left := HeldBack(noon, tt.missing[tt.me], tt.missing, tt.n, tt.last)
-
-			g.Expect(left).To(Equal(tt.left))
+			g.Expect(Decide(noon, tt.subject, tt.site)).To(Equal(tt.want))
 		})
 	}
 }
 
-func TestMissingTogether(t *testing.T) {
-	all := func(of ...[]Missing) []Missing {
-		var all []Missing
-		for _, m := range of {
-			all = append(all, m...)
-		}
-		return all
-	}
+func TestOthersHoldBack(t *testing.T) {
+	three := append(missingFor("b", 5), missingFor("c", 9)...)
+	asking := Verdict{State: Waiting, Reason: AskingSite, After: 15 * time.Second, Counts: true}
 	tests := []struct {
-		name         string
-		missing      []Missing
-		acknowledged time.Time
-		stops        bool
+		name    string
+		subject Subject
+		site    Site
+		want    Verdict
 	}{
-		{"machines of one cluster do not stop a site", missingFor("a", 1, 1, 1), time.Time{}, false},
-		{"nor do those of two", all(missingFor("a", 1), missingFor("b", 1)), time.Time{}, false},
-		{"those of three do", all(missingFor("a", 1), missingFor("b", 5), missingFor("c", 9)), time.Time{}, true},
-		{"not if they are more than ten minutes apart", all(missingFor("a", 6), missingFor("b", 1), missingFor("c", 12)), time.Time{}, false},
-		{"they may have gone missing long ago, together", all(missingFor("a", 66), missingFor("b", 61), missingFor("c", 70)), time.Time{}, true},
-		{"one of this cluster must be among them", all(missingFor("a", 30), missingFor("b", 1), missingFor("c", 1), missingFor("d", 1)), time.Time{}, false},
-		{"one that a person acknowledged does not count", all(missingFor("a", 5), missingFor("b", 5), missingFor("c", 5)), noon.Add(-time.Minute), false},
-		{"one that went missing after that does", all(missingFor("a", 5), missingFor("b", 5), missingFor("c", 5)), noon.Add(-6 * time.Minute), true},
-		{"what was declared gone long ago does not count", all(missingFor("a", 1), missingFor("b", 1), goneFor(11, missingFor("c", 1), 0)), time.Time{}, false},
+		{"half of a cluster", lost(120), Site{Machines: 4, Missing: missingFor("a", 2, 2, 2)[1:]}, Verdict{State: HeldBack, After: 8 * time.Minute, Counts: true}},
+		{"not what was declared gone before", lost(120, func(s *Subject) { s.Gone = noon }), Site{Machines: 4, Missing: missingFor("a", 2, 2, 2)[1:]}, counted(Gone)},
+		{"not what is unrecorded", lost(120, unrecorded), Site{Machines: 4, Missing: missingFor("a", 2, 2, 2)[1:]}, counted(Gone)},
+		{"three clusters", lost(120), Site{Missing: three}, counted(Stopped)},
+		{"a stop of another cluster", lost(120), Site{Stopped: true}, counted(Stopped)},
+		{"not after a person acknowledged it", lost(120), Site{Missing: three, Stopped: true, Acknowledged: noon}, counted(Gone)},
+		{"clusters that have not been asked", lost(120), Site{Neighbors: true}, asking},
+		{"not for long", lost(120), Site{Neighbors: true, Asked: noon.Add(-15 * time.Second)}, counted(Gone)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
 
-			g.Expect(Together(noon, "a", tt.acknowledged, tt.missing)).To(Equal(tt.stops))
+			g.Expect(Decide(noon, tt.subject, &tt.site)).To(Equal(tt.want))
 		})
+	}
+}
+
+func TestReasonsAreExplained(t *testing.T) {
+	for r := Listed; r <= AskingSite; r++ {
+		NewWithT(t).Expect(r.String()).NotTo(BeEmpty())
 	}
 }

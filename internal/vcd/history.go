@@ -3,6 +3,7 @@ package vcd
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
@@ -33,8 +34,16 @@ func (ts *Tasks) History(ctx context.Context, ids ...string) ([]Task, error) {
 	return tasks, nil
 }
 
-// Deletes says whether the task deletes what it works on.
-func (t Task) Deletes() bool { return strings.Contains(t.Operation, "Delete") }
+// deletions are the operations that delete a VM or vApp. Others that delete, such as that of metadata, leave it as it is.
+var deletions = []string{"vdcDeleteVapp", "vappDelete", "vappDeleteVm", "vdcDeleteVm", "vmDelete"}
+
+// Deletes reports whether the task deletes the VM or vApp that it works on.
+func (t Task) Deletes() bool {
+	return slices.ContainsFunc(deletions, func(op string) bool { return strings.EqualFold(op, t.Operation) })
+}
+
+// Undeploys reports whether the task undeploys what it works on: a vApp that runs is undeployed before it is deleted.
+func (t Task) Undeploys() bool { return strings.HasPrefix(t.Operation, "vappUndeploy") }
 
 // ShutsDown says whether the task waits for a guest to shut down.
 func (t Task) ShutsDown() bool { return strings.Contains(t.Operation, "Shutdown") }

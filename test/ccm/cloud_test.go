@@ -32,7 +32,7 @@ type compute interface {
 	machines() []machine
 	powerOff(name string)
 	powerOn(name string)
-	// remove removes a machine without a trace.
+	// remove removes a machine.
 	remove(name string)
 	// readdress gives a machine another address.
 	readdress(name string, to netip.Addr)

@@ -108,9 +108,9 @@ func TestLossOfRightsDeletesNoNode(t *testing.T) {
 	w.node(t, m)
 	g.Eventually(w.taints(m.Name), patience, poll).ShouldNot(ContainElement(uninitialized))
 
+	v.Edit(func(e *vcdsim.Editor) { e.DeleteVM(e.VM(m.Name)) }) // Even what is gone cannot be proved so.
 	v.Faults().Add(vcdsim.Fault{Operation: "GET /api/vApp/*", Status: http.StatusForbidden})
 	v.Faults().Add(vcdsim.Fault{Operation: "GET /api/vdc*", Status: http.StatusForbidden})
-	v.remove(m.Name) // Even what is gone cannot be proved so.
 	w.setReady(t, m.Name, corev1.ConditionUnknown)
 	for _, other := range v.machines()[:standing] {
 		w.setReady(t, other.Name, corev1.ConditionUnknown)

@@ -12,6 +12,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	client "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -186,7 +187,28 @@ func (v *vcd) powerOff(name string) { v.Edit(func(e *vcdsim.Editor) { e.PowerOff
 
 func (v *vcd) powerOn(name string) { v.Edit(func(e *vcdsim.Editor) { e.PowerOn(e.VM(name)) }) }
 
-func (v *vcd) remove(name string) { v.Edit(func(e *vcdsim.Editor) { e.DeleteVM(e.VM(name)) }) }
+// remove powers a VM off and deletes it, as its owner does: VCD's log of tasks mentions it.
+func (v *vcd) remove(name string) {
+	ctx, id := context.Background(), ""
+	v.Edit(func(e *vcdsim.Editor) { id = "urn:vcloud:vm:" + e.VM(name).ID })
+	pool := client.NewPool(client.PoolOptions{TaskPoll: poll})
+	defer func() { _ = pool.Close(ctx) }()
+	session, err := pool.Session(ctx, client.Config{
+		Site: v.URL(), Org: vcdOrg, CABundle: v.CA(), Credentials: client.Credentials{Username: "admin", Password: "password"},
+	})
+	if err != nil {
+		panic(err)
+	}
+	for _, request := range []func(context.Context, string) (client.Task, error){session.VMs.PowerOff, session.VMs.DeleteVM} {
+		task, err := request(ctx, id)
+		if err != nil {
+			panic(err)
+		}
+		ended := make(chan struct{})
+		session.Tasks.Follow(name, task, func() { close(ended) })
+		<-ended
+	}
+}
 
 func (v *vcd) readdress(name string, to netip.Addr) {
 	v.Edit(func(e *vcdsim.Editor) { e.VM(name).NICs[0].Address = to.String() })

@@ -1,0 +1,89 @@
+package vcd
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/providerid"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// Get reads one VM. If VCD does not show it, the error holds the evidence that it is gone.
+func (m *Machines) Get(ctx context.Context, providerID string) (cpi.Machine, error) {
+	id, err := providerid.Parse(strings.ToLower(strings.TrimSpace(providerID)))
+	if err != nil {
+		return cpi.Machine{}, err
+	}
+	session, err := m.opts.Session(ctx)
+	if err != nil {
+		return cpi.Machine{}, err
+	}
+	vm, absence, err := session.FindLost(ctx, m.lost(id))
+	switch {
+	case err != nil:
+		return cpi.Machine{}, err
+	case !absence.Shown:
+		return cpi.Machine{}, &cpi.AbsenceError{Evidence: gone.Evidence(absence)}
+	}
+	return m.detailed(vm), nil
+}
+
+// lost returns what is known of where a VM was.
+func (m *Machines) lost(id string) vcd.Lost {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	lost := vcd.Lost{ID: id, VDCs: slices.Clone(m.opts.VDCs), Siblings: m.siblings(id)}
+	if home, ok := m.homes[id]; ok {
+		lost.VDCs, lost.VApp = []string{home.vdc}, home.vApp
+	}
+	return lost
+}
+
+// detailed returns what a VM that was read in full is.
+func (m *Machines) detailed(vm vcd.VM) cpi.Machine {
+	machine := cpi.Machine{
+		ProviderID: providerid.Format(vm.ID), Name: vm.Name, Power: powerOf(vm.Status), Complete: true, Doubtful: !m.marked(vm),
+	}
+	for _, nic := range vm.NICs {
+		n := cpi.NIC{Index: nic.Index, Network: nic.Network, Primary: nic.Primary}
+		for _, s := range []string{nic.Address, nic.Secondary} {
+			if a, err := netip.ParseAddr(s); err == nil {
+				n.Addresses = append(n.Addresses, a.Unmap())
+			}
+		}
+		machine.NICs = append(machine.NICs, n)
+	}
+	return machine
+}
+
+// marked reports whether a VM carries the cluster's marker.
+func (m *Machines) marked(vm vcd.VM) bool {
+	marker, ok := vcd.ParseMarker(vm.Description)
+	return ok && m.opts.ClusterID != "" && marker.Cluster == m.opts.ClusterID
+}
+
+// siblings returns the URNs of other VMs of the cluster, those of the last snapshot first.
+func (m *Machines) siblings(id string) []string {
+	var ids []string
+	for _, machine := range m.machines {
+		ids = append(ids, machine.ProviderID)
+	}
+	var out []string
+	for _, providerID := range append(ids, m.opts.Nodes().ProviderIDs...) {
+		urn, err := providerid.Parse(strings.ToLower(providerID))
+		if err == nil && urn != strings.ToLower(id) && !slices.Contains(out, urn) {
+			out = append(out, urn)
+		}
+	}
+	return out
+}
+
+// hidden reports whether VCD does not show what it was asked for, whether that exists or not.
+func hidden(err error) bool {
+	return errors.Is(err, vcd.ErrNotFound) || errors.Is(err, vcd.ErrForbidden)
+}

@@ -1,0 +1,95 @@
+package gone
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+)
+
+var noon = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
+
+// missingFor returns VMs of a cluster that are missing for so many minutes, numbered from 0.
+func missingFor(cluster string, minutes ...int) []Missing {
+	var all []Missing
+	for i, m := range minutes {
+		all = append(all, Missing{Cluster: cluster, Name: fmt.Sprint(i), Since: noon.Add(-time.Duration(m) * time.Minute)})
+	}
+	return all
+}
+
+// goneFor marks some of all as declared gone so many minutes ago.
+func goneFor(minutes int, all []Missing, which ...int) []Missing {
+	for _, i := range which {
+		all[i].Gone = noon.Add(-time.Duration(minutes) * time.Minute)
+	}
+	return all
+}
+
+func TestHeldBack(t *testing.T) {
+	tests := []struct {
+		name    string
+		n       int
+		missing []Missing
+		me      int
+		last    time.Time
+		left    time.Duration
+	}{
+		{"one of one is not held back", 1, missingFor("a", 1), 0, time.Time{}, 0},
+		{"one of two is not held back", 2, missingFor("a", 1), 0, time.Time{}, 0},
+		{"both of two are", 2, missingFor("a", 1, 1), 0, time.Time{}, 9 * time.Minute},
+		{"a third of nine is not", 9, missingFor("a", 1, 1, 1), 0, time.Time{}, 0},
+		{"more than a third is", 9, missingFor("a", 1, 2, 2, 2), 0, time.Time{}, 9 * time.Minute},
+		{"after ten minutes the first goes", 4, missingFor("a", 11, 11, 11), 0, time.Time{}, 0},
+		{"and the others wait until it is gone", 4, missingFor("a", 11, 11, 11), 1, time.Time{}, releaseGap},
+		{"the one that is missing longer comes first", 4, missingFor("a", 11, 12, 11), 1, time.Time{}, 0},
+		{"the next waits a minute after the last", 4, goneFor(0, missingFor("a", 11, 11, 11), 0), 1, time.Time{}, time.Minute},
+		{"and then goes", 4, goneFor(1, missingFor("a", 12, 12, 12), 0), 1, time.Time{}, 0},
+		{"one that was deleted since counts, too", 6, missingFor("a", 11, 11, 11), 0, noon.Add(-20 * time.Second), 40 * time.Second},
+		{"what was declared gone long ago does not hold back others", 4, goneFor(11, missingFor("a", 30, 30, 1), 0, 1), 2, time.Time{}, 0},
+		{"what was declared gone just now does", 4, goneFor(2, missingFor("a", 5, 5, 1), 0, 1), 2, time.Time{}, 9 * time.Minute},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+
+			left := HoldBack(noon, tt.missing[tt.me], tt.missing, tt.n, tt.last)
+
+			g.Expect(left).To(Equal(tt.left))
+		})
+	}
+}
+
+func TestMissingTogether(t *testing.T) {
+	all := func(of ...[]Missing) []Missing {
+		var all []Missing
+		for _, m := range of {
+			all = append(all, m...)
+		}
+		return all
+	}
+	tests := []struct {
+		name         string
+		missing      []Missing
+		acknowledged time.Time
+		stops        bool
+	}{
+		{"machines of one cluster do not stop a site", missingFor("a", 1, 1, 1), time.Time{}, false},
+		{"nor do those of two", all(missingFor("a", 1), missingFor("b", 1)), time.Time{}, false},
+		{"those of three do", all(missingFor("a", 1), missingFor("b", 5), missingFor("c", 9)), time.Time{}, true},
+		{"not if they are more than ten minutes apart", all(missingFor("a", 6), missingFor("b", 1), missingFor("c", 12)), time.Time{}, false},
+		{"they may have gone missing long ago, together", all(missingFor("a", 66), missingFor("b", 61), missingFor("c", 70)), time.Time{}, true},
+		{"one of this cluster must be among them", all(missingFor("a", 30), missingFor("b", 1), missingFor("c", 1), missingFor("d", 1)), time.Time{}, false},
+		{"one that a person acknowledged does not count", all(missingFor("a", 5), missingFor("b", 5), missingFor("c", 5)), noon.Add(-time.Minute), false},
+		{"one that went missing after that does", all(missingFor("a", 5), missingFor("b", 5), missingFor("c", 5)), noon.Add(-6 * time.Minute), true},
+		{"what was declared gone long ago does not count", all(missingFor("a", 1), missingFor("b", 1), goneFor(11, missingFor("c", 1), 0)), time.Time{}, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+
+			g.Expect(Together(noon, "a", tt.acknowledged, tt.missing)).To(Equal(tt.stops))
+		})
+	}
+}

@@ -1,0 +1,194 @@
+package vcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/vmware/go-vcloud-director/v2/types/v56"
+)
+
+// An Absence is the evidence that a VM or vApp is gone: which requests were made for it, and what each of them showed. VCD answers
+// the same to a request for what was deleted as for what the user may not see, and it grants access per vApp, so none of them is
+// proof on its own.
+type Absence struct {
+	Shown          bool // reading it by its URN succeeded; nothing else was asked then
+	Listed         bool // a query of the organization by its id found it; nothing else was asked then
+	ScopeShown     bool // the VDC that it was in is shown
+	HomeShown      bool // the vApp that a VM was in is shown
+	HomeHolds      bool // that vApp lists the VM
+	SiblingsHidden bool // other VMs of the cluster are known, and none of those that were read is shown
+	Logged         bool // VCD's log has tasks that worked on the VM
+	Deleted        bool // according to the log it was deleted, or its vApp was
+}
+
+// A Lost is a VM that may be gone.
+type Lost struct {
+	ID       string   // URN; empty: its creation was requested, and the answer is not known
+	VDCs     []string // names or URNs of those that it may be in
+	VApp     string   // URN of its vApp; empty: not known
+	VAppName string   // of its vApp in the first VDC if no URN is known; empty: not known
+	Cluster  string   // id of the cluster in the marker of that vApp
+	Siblings []string // URNs of other VMs of the cluster
+}
+
+// askedSiblings is how many siblings are read until one is shown.
+const askedSiblings = 3
+
+// FindLost reads a VM. If VCD does not show it, the absence says what it showed instead.
+func (s *Session) FindLost(ctx context.Context, lost Lost) (VM, Absence, error) {
+	var a Absence
+	if lost.ID != "" {
+		vm, err := s.VMs.VM(ctx, lost.ID)
+		if a.Shown, err = shown(err); a.Shown || err != nil {
+			return vm, a, wrapped(err, "reading", lost.ID)
+		}
+		_, err = s.Inventory.QueryVM(ctx, lost.ID)
+		if a.Listed = err == nil; a.Listed || !errors.Is(err, ErrNotFound) {
+			return VM{}, a, wrapped(err, "looking in the organization for", lost.ID)
+		}
+	}
+	for _, observe := range []func(context.Context, Lost, *Absence) error{s.observeScope, s.observeHome, s.observeLog, s.observeSiblings} {
+		if err := observe(ctx, lost, &a); err != nil {
+			return VM{}, a, err
+		}
+	}
+	return VM{}, a, nil
+}
+
+// LostVApp gathers the evidence that the vApps of some URNs in a VDC are gone, all of them. Without URNs it is whether the VDC
+// is shown.
+func (s *Session) LostVApp(ctx context.Context, vdc VDC, ids ...string) (Absence, error) {
+	var a Absence
+	for _, id := range ids {
+		var err error
+		if _, err = s.VApps.VApp(ctx, id); err == nil {
+			return Absence{Shown: true}, nil
+		}
+		if _, err = shown(err); err != nil {
+			return a, wrapped(err, "reading", id)
+		}
+	}
+	for _, chunk := range anyOfChunks("id", ids, maxFilter) {
+		var found types.QueryResultRecordsType
+		if err := s.queryPage(ctx, "vApp", anyOf(chunk...), 1, "", &found); err != nil {
+			return a, fmt.Errorf("looking for vApps in the organization: %w", err)
+		}
+		if len(both(found.VAppRecord, found.AdminVAppRecord)) > 0 {
+			return Absence{Listed: true}, nil
+		}
+	}
+	if err := s.observeScope(ctx, Lost{VDCs: []string{vdc.ID}}, &a); err != nil {
+		return a, err
+	}
+	a.Deleted = len(ids) > 0
+	for _, id := range ids {
+		tasks, err := s.log(ctx, id)
+		if err != nil {
+			return a, err
+		}
+		a.Deleted = a.Deleted && slices.ContainsFunc(tasks, deletes)
+	}
+	return a, nil
+}
+
+// observeScope asks for the VDCs anew.
+func (s *Session) observeScope(ctx context.Context, lost Lost, a *Absence) error {
+	s.Refresh()
+	for _, vdc := range lost.VDCs {
+		_, err := s.VDCs.FindVDC(ctx, vdc)
+		if a.ScopeShown, err = shown(err); !a.ScopeShown || err != nil {
+			return wrapped(err, "reading VDC", vdc)
+		}
+	}
+	return nil
+}
+
+// observeHome asks for the vApp that the VM was in.
+func (s *Session) observeHome(ctx context.Context, lost Lost, a *Absence) error {
+	var home VApp
+	var err error
+	switch {
+	case lost.VApp != "":
+		home, err = s.VApps.VApp(ctx, lost.VApp)
+	case lost.VAppName != "" && a.ScopeShown:
+		home, err = s.findMarked(ctx, lost)
+	default:
+		return nil
+	}
+	if a.HomeShown, err = shown(err); err != nil {
+		return wrapped(err, "reading the vApp of", lost.ID)
+	}
+	a.HomeHolds = slices.ContainsFunc(home.VMs, func(vm Ref) bool { return vm.ID == lost.ID })
+	return nil
+}
+
+// findMarked finds a vApp by its name, if it has the cluster's marker.
+func (s *Session) findMarked(ctx context.Context, lost Lost) (VApp, error) {
+	vdc, err := s.VDCs.FindVDC(ctx, lost.VDCs[0])
+	if err != nil {
+		return VApp{}, err
+	}
+	found, err := s.VApps.FindVApp(ctx, vdc, lost.VAppName)
+	if err != nil {
+		return VApp{}, err
+	}
+	if marker, ok := ParseMarker(found.Description); !ok || marker.Cluster != lost.Cluster {
+		return VApp{}, ErrNotFound
+	}
+	return found, nil
+}
+
+// observeLog asks what VCD's log has of the VM and its vApp.
+func (s *Session) observeLog(ctx context.Context, lost Lost, a *Absence) error {
+	ids := slices.DeleteFunc([]string{lost.ID, lost.VApp}, func(id string) bool { return id == "" })
+	if lost.ID == "" || len(ids) == 0 {
+		return nil
+	}
+	tasks, err := s.log(ctx, ids...)
+	a.Deleted = slices.ContainsFunc(tasks, deletes)
+	a.Logged = slices.ContainsFunc(tasks, func(t Task) bool { return t.Owner == lost.ID })
+	return err
+}
+
+// log returns the tasks of objects; none if VCD does not show tasks to the user.
+func (s *Session) log(ctx context.Context, ids ...string) ([]Task, error) {
+	tasks, err := s.Tasks.History(ctx, ids...)
+	if errors.Is(err, ErrInvalid) || errors.Is(err, ErrForbidden) {
+		return nil, nil
+	}
+	return tasks, wrapped(err, "reading the tasks of", ids[0])
+}
+
+func deletes(t Task) bool { return t.Deletes() && t.State == TaskSucceeded }
+
+// observeSiblings asks for other VMs of the cluster until one is shown.
+func (s *Session) observeSiblings(ctx context.Context, lost Lost, a *Absence) error {
+	for _, id := range lost.Siblings[:min(askedSiblings, len(lost.Siblings))] {
+		_, err := s.VMs.VM(ctx, id)
+		seen, err := shown(err)
+		if seen || err != nil {
+			a.SiblingsHidden = false
+			return wrapped(err, "reading", id)
+		}
+		a.SiblingsHidden = true
+	}
+	return nil
+}
+
+// shown reports whether a read succeeded; its error is only of those that say nothing about the object.
+func shown(err error) (bool, error) {
+	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrForbidden) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// wrapped wraps an error, if there is one.
+func wrapped(err error, doing, id string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s %s: %w", doing, id, err)
+}

@@ -1,0 +1,158 @@
+package vcd_test
+
+import (
+	"net/http"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// lostSite has vApps "own", with VMs lost-0 and lost-1, and "other", with VM lost-2.
+type lostSite struct {
+	*target
+
+	session    *vcd.Session
+	vdc        vcd.VDC
+	own, other vcd.VApp
+}
+
+func newLostSite(t *testing.T) *lostSite {
+	t.Helper()
+	to := newTarget(t)
+	simOnly(t, to)
+	s := &lostSite{target: to, session: to.session(t)}
+	s.own = s.compose(t, "own", "lost-0", "lost-1")
+	s.other = s.compose(t, "other", "lost-2")
+	return s
+}
+
+func (s *lostSite) compose(t *testing.T, name string, vms ...string) vcd.VApp {
+	t.Helper()
+	g := NewWithT(t)
+	spec := vcd.VAppSpec{Name: name, Description: vcd.Marker{Cluster: "c1"}.String()}
+	for _, vm := range vms {
+		p := s.plan(t, s.session, vm)
+		s.vdc, spec.Networks = p.vdc, []vcd.Ref{p.network.Ref}
+		spec.VMs = append(spec.VMs, p.spec)
+	}
+	_, task, err := s.session.VApps.ComposeVApp(t.Context(), s.vdc, spec)
+	await(t, s.session, task, err)
+	vApp, err := s.session.VApps.FindVApp(t.Context(), s.vdc, name)
+	g.Expect(err).NotTo(HaveOccurred())
+	return vApp
+}
+
+// hide takes a vApp out of the user's sight.
+func (s *lostSite) hide(name string) {
+	s.sim.Edit(func(e *vcdsim.Editor) { e.VApp(name).OrgID = e.Model.Orgs[0].ID })
+}
+
+func TestEvidenceOfALostVM(t *testing.T) {
+	vanish := func(s *lostSite, _ *testing.T) {
+		s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVM(e.VM("lost-0")) })
+	}
+	tests := []struct {
+		name string
+		do   func(*lostSite, *testing.T)
+		lost func(*lostSite, *vcd.Lost)
+		want vcd.Absence
+	}{
+		{"a VM that is there", func(*lostSite, *testing.T) {}, nil, vcd.Absence{Shown: true}},
+		{"one that vanished from its vApp", vanish, nil, vcd.Absence{ScopeShown: true, HomeShown: true}},
+		{"where its vApp is known by name and marker", vanish, func(_ *lostSite, l *vcd.Lost) { l.VApp, l.VAppName = "", "own" },
+			vcd.Absence{ScopeShown: true, HomeShown: true}},
+		{"but not where another cluster's vApp has the name", vanish, func(_ *lostSite, l *vcd.Lost) { l.VApp, l.VAppName, l.Cluster = "", "own", "c2" },
+			vcd.Absence{ScopeShown: true}},
+		{"where its vApp is not known", vanish, func(_ *lostSite, l *vcd.Lost) { l.VApp = "" }, vcd.Absence{ScopeShown: true}},
+		{"one whose vApp is not shared any more, though another is", func(s *lostSite, _ *testing.T) { s.hide("own") },
+			func(s *lostSite, l *vcd.Lost) { l.Siblings = []string{s.other.VMs[0].ID} }, vcd.Absence{ScopeShown: true}},
+		{"with all of the cluster", func(s *lostSite, _ *testing.T) { s.hide("own") }, nil, vcd.Absence{ScopeShown: true, SiblingsHidden: true}},
+		{"one that was deleted", func(s *lostSite, t *testing.T) {
+			t.Helper()
+			task, err := s.session.VMs.DeleteVM(t.Context(), s.own.VMs[0].ID)
+			await(t, s.session, task, err)
+		}, nil, vcd.Absence{ScopeShown: true, HomeShown: true, Logged: true, Deleted: true}},
+		{"one whose vApp was", func(s *lostSite, t *testing.T) {
+			t.Helper()
+			removeVApp(t, s.session, s.own.ID)
+		}, nil, vcd.Absence{ScopeShown: true, SiblingsHidden: true, Deleted: true}},
+		{"one that may not be read", func(s *lostSite, _ *testing.T) {
+			s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/vApp/*", Status: http.StatusForbidden})
+		}, nil, vcd.Absence{Listed: true}},
+		{"one in a VDC that is not shown", func(s *lostSite, t *testing.T) {
+			t.Helper()
+			vanish(s, t)
+			s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query type=orgVdc", Status: http.StatusForbidden})
+		}, nil, vcd.Absence{HomeShown: true}},
+		{"where tasks are not shown", func(s *lostSite, t *testing.T) {
+			t.Helper()
+			vanish(s, t)
+			s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query type=task", Status: http.StatusForbidden})
+		}, nil, vcd.Absence{ScopeShown: true, HomeShown: true}},
+		{"one that was never recorded", func(*lostSite, *testing.T) {}, func(_ *lostSite, l *vcd.Lost) { l.ID = "" }, vcd.Absence{ScopeShown: true, HomeShown: true}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g, s := NewWithT(t), newLostSite(t)
+			lost := vcd.Lost{ID: s.own.VMs[0].ID, VDCs: []string{s.vdc.ID}, VApp: s.own.ID, Cluster: "c1", Siblings: []string{s.own.VMs[1].ID}}
+			if tt.lost != nil {
+				tt.lost(s, &lost)
+			}
+			tt.do(s, t)
+
+			vm, absence, err := s.session.FindLost(t.Context(), lost)
+
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(absence).To(Equal(tt.want))
+			g.Expect(vm.ID != "").To(Equal(absence.Shown))
+		})
+	}
+}
+
+func TestEvidenceOfALostVApp(t *testing.T) {
+	tests := []struct {
+		name string
+		do   func(*lostSite, *testing.T)
+		want vcd.Absence
+	}{
+		{"a vApp that is there", func(*lostSite, *testing.T) {}, vcd.Absence{Shown: true}},
+		{"one that is not shared any more", func(s *lostSite, _ *testing.T) { s.hide("own") }, vcd.Absence{ScopeShown: true}},
+		{"one that vanished", func(s *lostSite, _ *testing.T) {
+			s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp("own")) })
+		}, vcd.Absence{ScopeShown: true}},
+		{"one that may not be read", func(s *lostSite, _ *testing.T) {
+			s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/vApp/*", Status: http.StatusForbidden})
+		}, vcd.Absence{Listed: true}},
+		{"one that was deleted", func(s *lostSite, t *testing.T) {
+			t.Helper()
+			removeVApp(t, s.session, s.own.ID)
+		}, vcd.Absence{ScopeShown: true, Deleted: true}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g, s := NewWithT(t), newLostSite(t)
+			tt.do(s, t)
+
+			absence, err := s.session.LostVApp(t.Context(), s.vdc, s.own.ID)
+
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(absence).To(Equal(tt.want))
+		})
+	}
+}
+
+func TestNoAnswerIsNoEvidence(t *testing.T) {
+	g, s := NewWithT(t), newLostSite(t)
+	s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVM(e.VM("lost-0")) })
+	for _, operation := range []string{"GET /api/vApp/*", "GET /api/query type=vm", "GET /api/query type=orgVdc", "GET /api/query type=task"} {
+		s.sim.Faults().Add(vcdsim.Fault{Operation: operation, Status: http.StatusBadGateway})
+
+		_, _, err := s.session.FindLost(t.Context(), vcd.Lost{ID: s.own.VMs[0].ID, VDCs: []string{s.vdc.ID}, VApp: s.own.ID})
+
+		g.Expect(err).To(MatchError(vcd.ErrUnavailable), operation)
+		s.sim.Faults().Clear()
+	}
+}
