@@ -97,7 +97,7 @@ func (f *fakeBalancer) Plan(_ context.Context, place string, r PlanRequest) (lb.
 	}
 	for _, name := range sortedKeys(wanted) {
 		if have[name] != wanted[name] {
-			plan.Steps = append(plan.Steps, lb.Step{Verb: lb.Create, Kind: lb.KindPool, Name: name, ID: d.Owner.UID, Pool: &lb.PoolSpec{Description: wanted[name]}})
+			plan.Steps = append(plan.Steps, lb.Step{Verb: lb.Create, Kind: lb.KindPool, Name: name, ID: d.Owner.UID, Pool: &lb.Pool{Object: lb.Object{Description: wanted[name]}}})
 		}
 	}
 	for _, name := range sortedKeys(have) {
@@ -127,7 +127,7 @@ func follow(have map[string]string, d lb.Desired) lb.Plan {
 	for _, name := range sortedKeys(have) {
 		nodePort, _, _ := strings.Cut(have[name], " ")
 		plan.Steps = append(plan.Steps, lb.Step{
-			Verb: lb.Update, Kind: lb.KindPool, Name: name, ID: d.Owner.UID, Pool: &lb.PoolSpec{Description: fmt.Sprint(nodePort, " ", d.Members)},
+			Verb: lb.Update, Kind: lb.KindPool, Name: name, ID: d.Owner.UID, Pool: &lb.Pool{Object: lb.Object{Description: fmt.Sprint(nodePort, " ", d.Members)}},
 		})
 	}
 	return plan

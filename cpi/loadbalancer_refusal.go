@@ -41,7 +41,7 @@ func (e *ensuring) patience() error {
 // wished tells wishes apart; what the controller writes itself does not count.
 func (e *ensuring) wished() [sha256.Size]byte {
 	d := e.wish.Desired
-	d.Intent, d.Published, d.Reserved, d.Edition = nil, nil, nil, 0
+	d.Intent, d.Published, d.Reserved, d.Generation = nil, nil, nil, 0
 	text, err := json.Marshal(struct {
 		Place string
 		Wish  any

@@ -53,7 +53,7 @@ type Input struct {
 	Service *corev1.Service
 	// Nodes of the cluster, all of them.
 	Nodes []*corev1.Node
-	// Edition of the list of Nodes ([lb.Desired.Edition]).
+	// Edition of the list of Nodes ([lb.Desired.Generation]).
 	Edition uint64
 	// Secrets by name, of those that [SecretNames] names; a missing one is not there.
 	Secrets map[string]*corev1.Secret
@@ -133,7 +133,7 @@ func Absent(in Input) lb.Desired {
 
 // identity is what says whose the load balancer is.
 func (in Input) identity(w wishes) lb.Desired {
-	d := lb.Desired{Owner: OwnerOf(in.Defaults.Cluster, in.Service), Intent: w.intent, Namesake: len(in.Namesakes) > 0}
+	d := lb.Desired{Owner: OwnerOf(in.Defaults.Cluster, in.Service), Intent: w.intent, Duplicate: len(in.Namesakes) > 0}
 	for _, a := range published(in.Service) {
 		if !slices.ContainsFunc(in.Namesakes, func(s *corev1.Service) bool { return slices.Contains(published(s), a) }) {
 			d.Published = append(d.Published, a)

@@ -73,7 +73,7 @@ func Joining(n *corev1.Node, now time.Time) bool { return now.Sub(n.CreationTime
 // becomes a member when it has one. Only while no node has an address it waits: pools are not emptied because all nodes join again.
 func (b *builder) members() {
 	family, joining := b.wish.Desired.Families[0], ""
-	b.wish.Desired.Edition = b.Edition
+	b.wish.Desired.Generation = b.Edition
 	for _, n := range Eligible(b.Nodes, b.Defaults.IncludeControlPlane) {
 		ips := InternalIPs(n)
 		switch {

@@ -273,7 +273,7 @@ func TestTheRest(t *testing.T) {
 	d.Listeners, d.Members = nil, nil
 	g.Expect(d).To(Equal(lb.Desired{
 		Owner: lb.Owner{Cluster: "c1", Namespace: "shop", Name: "web", UID: "u1"}, Families: []lb.Family{lb.IPv4, lb.IPv6},
-		Requested: []netip.Addr{ip("203.0.113.7"), ip("2001:db8::7")}, Intent: []netip.Addr{ip("203.0.113.9")}, Published: []netip.Addr{ip("203.0.113.9")}, Namesake: true,
+		Requested: []netip.Addr{ip("203.0.113.7"), ip("2001:db8::7")}, Intent: []netip.Addr{ip("203.0.113.9")}, Published: []netip.Addr{ip("203.0.113.9")}, Duplicate: true,
 		Share: "dns", Internal: true, Subnet: netip.MustParsePrefix("192.168.9.0/24"), IPSpace: "public", Sticky: true, PreserveClientIP: true,
 		SourceRanges: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("0.0.0.0/0")}, EngineGroup: "seg", Algorithm: "LEAST_LOAD",
 	}))

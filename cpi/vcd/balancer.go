@@ -59,7 +59,7 @@ func (b *Balancer) Standing(ctx context.Context, kinds []lb.Kind) ([]lb.ObjectSt
 		if err != nil {
 			return nil, err
 		}
-		objects, err := b.opts.Driver.Standing(ctx, gateway, kinds)
+		objects, err := b.opts.Driver.Existing(ctx, gateway, kinds)
 		if err != nil {
 			return nil, err
 		}

@@ -8,49 +8,53 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-func object(ref vcd.Ref, description string, status vcd.Realization) lb.Object {
-	return lb.Object{ID: ref.ID, Name: ref.Name, Description: description, State: state(status)}
+// converted converts a list that was read, if it was.
+func converted[S, T any](f func(S) T) func([]S, error) ([]T, error) {
+	return func(items []S, err error) ([]T, error) {
+		if err != nil {
+			return nil, err
+		}
+		out := make([]T, len(items))
+		for i, item := range items {
+			out[i] = f(item)
+		}
+		return out, nil
+	}
 }
 
-// state says where VCD is. What has no status is there.
-func state(status vcd.Realization) lb.State {
+// object converts what all objects have. An object without a status is realized.
+func object(ref vcd.Ref, description string, status vcd.Realization) lb.Object {
+	state := lb.Pending
 	switch status {
 	case vcd.Realized, "":
-		return lb.Realized
+		state = lb.Realized
 	case vcd.RealizationFailed:
-		return lb.Failed
-	default:
-		return lb.Pending
+		state = lb.Failed
 	}
+	return lb.Object{ID: ref.ID, Name: ref.Name, Description: description, State: state}
 }
 
 func ref(r vcd.Ref) lb.Ref { return lb.Ref{ID: r.ID, Name: r.Name} }
 
-func refs(list []vcd.Ref) []lb.Ref {
-	var out []lb.Ref
-	for _, r := range list {
-		out = append(out, ref(r))
-	}
-	return out
-}
-
 func serviceOf(vs vcd.VirtualService) lb.VirtualService {
 	out := lb.VirtualService{
-		Object: object(vs.Ref, vs.Description, vs.Status), Enabled: vs.Enabled, VIPs: vips(vs), Protocol: lb.TCP,
-		Application: lb.Application(vs.Application), Certificate: ref(vs.Certificate), Pool: ref(vs.Pool), EngineGroup: ref(vs.EngineGroup),
-		Transparent: vs.Transparent, Health: string(vs.Health), HealthMessage: vs.Message,
+		Object: object(vs.Ref, vs.Description, vs.Status), Protocol: lb.TCP, Application: lb.Application(vs.Application),
+		Certificate: ref(vs.Certificate), Pool: ref(vs.Pool), EngineGroup: ref(vs.EngineGroup), Transparent: vs.Transparent,
+		Health: string(vs.Health),
 	}
-	if len(vs.Ports) > 0 {
-		out.Port, out.SSL, out.Protocol = vs.Ports[0].From, vs.Ports[0].SSL, protocolOf(vs.Ports[0].Profile)
-	}
-	return out
-}
-
-func vips(vs vcd.VirtualService) []netip.Addr {
-	var out []netip.Addr
 	for _, a := range []netip.Addr{vs.Address, vs.IPv6Address} {
 		if a.IsValid() {
-			out = append(out, a)
+			out.VIPs = append(out.VIPs, a)
+		}
+	}
+	for i, p := range vs.Ports {
+		r := lb.PortRange{Protocol: protocolOf(p.Profile), From: p.From, To: p.To}
+		if i == 0 {
+			out.Port, out.SSL, out.Protocol = p.From, p.SSL, r.Protocol
+			r.From++
+		}
+		if r.From <= r.To {
+			out.More = append(out.More, r)
 		}
 	}
 	return out
@@ -65,14 +69,15 @@ func protocolOf(profile string) lb.Protocol {
 
 func poolOf(p vcd.PoolSummary) lb.Pool {
 	return lb.Pool{
-		Object: object(p.Ref, p.Description, p.Status), Enabled: p.Enabled, Services: refs(p.VirtualServices), Health: string(p.Health),
-		Hints: &lb.Hints{ByGroup: p.ByGroup, Members: p.Members, Monitored: p.ActiveMonitors},
+		Object: object(p.Ref, p.Description, p.Status),
+		Hints:  &lb.Hints{ByGroup: p.ByGroup, Members: p.Members, Monitored: p.ActiveMonitors},
 	}
 }
 
 func fullPool(p vcd.ServerPool) lb.Pool {
 	out := poolOf(p.PoolSummary)
-	out.Full, out.NodePort, out.Group, out.Sticky, out.Algorithm = true, p.DefaultPort, ref(p.MemberGroup), p.Persistence == vcd.ClientIP, p.Algorithm
+	out.Full, out.NodePort, out.Group = true, p.DefaultPort, ref(p.MemberGroup)
+	out.Sticky, out.Algorithm = p.Persistence == vcd.ClientIP, p.Algorithm
 	for _, m := range p.MemberList {
 		out.Members = append(out.Members, m.Address)
 		if m.Port != 0 && m.Port != p.DefaultPort {
@@ -98,14 +103,14 @@ func fullSet(s vcd.IPSet) lb.Set {
 	return out
 }
 
-func claimOf(c claim) lb.Claim {
-	return lb.Claim{ID: c.ID, Description: c.Description, Space: ref(c.space), Value: c.Address, Used: c.Usage != vcd.Unused}
+func claimOf(a vcd.FloatingIP, space lb.Ref) lb.Claim {
+	return lb.Claim{ID: a.ID, Description: a.Description, Space: space, Value: a.Address, Used: a.Usage != vcd.Unused}
 }
 
 func ruleOf(r vcd.NATRule) lb.Rule {
 	return lb.Rule{
-		Object: object(vcd.Ref{ID: r.ID, Name: r.Name}, r.Description, ""), Enabled: r.Enabled, External: address(r.External),
-		Internal: address(r.Internal), ExternalPort: r.Port, Profile: ref(r.Profile),
+		Object: object(vcd.Ref{ID: r.ID, Name: r.Name}, r.Description, ""), External: address(r.External),
+		Internal: address(r.Internal), ExternalPort: r.Port, Profile: ref(r.Profile), Other: r.Type != "DNAT",
 	}
 }
 
@@ -131,51 +136,17 @@ func certificateOf(c vcd.Certificate) lb.CertificateItem {
 }
 
 func firewallOf(r vcd.FirewallRule) lb.FirewallRule {
-	return lb.FirewallRule{Object: object(vcd.Ref{ID: r.ID, Name: r.Name}, r.Description, ""), Enabled: r.Enabled}
+	return lb.FirewallRule{Object: object(vcd.Ref{ID: r.ID, Name: r.Name}, r.Description, "")}
 }
 
-// maxUses bounds how many uses one virtual service counts for: beyond, it uses all ports.
-const maxUses = 32
-
-// usesOfService are the addresses and ports that a virtual service of another owner has.
-func usesOfService(vs vcd.VirtualService, m lb.Marker) []lb.Use {
-	var uses []lb.Use
-	for _, vip := range vips(vs) {
-		for _, p := range vs.Ports {
-			use := lb.Use{Address: vip, Protocol: protocolOf(p.Profile), Kind: lb.KindService, Name: vs.Name, Marker: m}
-			if p.To-p.From >= maxUses {
-				uses = append(uses, use)
-				continue
-			}
-			for port := p.From; port <= p.To; port++ {
-				use.Port = port
-				uses = append(uses, use)
-			}
-		}
-	}
-	return uses
+func groupOf(g vcd.EngineGroup) lb.EngineGroup {
+	return lb.EngineGroup{Object: object(vcd.Ref{ID: g.ID, Name: g.Name}, "", ""), Deployed: g.Deployed, Max: g.Max}
 }
 
-// usesOfRule are the addresses that a NAT rule of another owner has: outside, and inside where it leads.
-func usesOfRule(r vcd.NATRule, profiles map[string]vcd.PortProfile, m lb.Marker) []lb.Use {
-	var uses []lb.Use
-	use := lb.Use{Kind: lb.KindRule, Name: r.Name, Marker: m}
-	if r.Type != "DNAT" {
-		if use.Address = address(r.External); use.Address.IsValid() {
-			uses = append(uses, use)
-		}
-		return uses
+func ranges(list []vcd.AddressRange) []lb.Range {
+	out := make([]lb.Range, len(list))
+	for i, r := range list {
+		out[i] = lb.Range{First: r.From, Last: r.To}
 	}
-	if use.Address = address(r.External); use.Address.IsValid() {
-		outside := use
-		outside.Port = r.Port
-		if p, ok := profiles[r.Profile.ID]; ok && r.Port != 0 {
-			outside.Protocol = lb.Protocol(p.Protocol)
-		}
-		uses = append(uses, outside)
-	}
-	if use.Address = address(r.Internal); use.Address.IsValid() {
-		uses = append(uses, use)
-	}
-	return uses
+	return out
 }

@@ -18,8 +18,8 @@ type Options struct {
 	RollEvery time.Duration
 	// MaxWaiting is how many writes may wait for their turn on one gateway before others are turned away as busy; 0: 4.
 	MaxWaiting int
-	// Patience is how long a task is waited for; 0: 15 min. What VCD is stuck with must not hold up the other steps for ever.
-	Patience time.Duration
+	// TaskTimeout is how long a task is waited for; 0: 15 min. What VCD is stuck with must not hold up the other steps for ever.
+	TaskTimeout time.Duration
 	// SourceRanges allows rules of the gateway's firewall to be created and deleted, where VCD can do so one by one.
 	SourceRanges bool
 	// Clock; nil: real time.
@@ -31,7 +31,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.FactsAge, time.Hour)
 	setDefault(&o.RollEvery, time.Minute)
 	setDefault(&o.MaxWaiting, 4)
-	setDefault(&o.Patience, 15*time.Minute)
+	setDefault(&o.TaskTimeout, 15*time.Minute)
 	if o.Clock == nil {
 		o.Clock = realClock{}
 	}

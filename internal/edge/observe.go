@@ -3,16 +3,18 @@ package edge
 import (
 	"cmp"
 	"context"
-	"slices"
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
+// groupsAge is how old the list of service engine groups may be: it is the provider's, and what is put on them here is counted here.
+const groupsAge = 10 * time.Minute
+
 // Observe returns everything that an owner has on a gateway, given by its URN, and what else a plan for it depends on. It is
 // complete, or an error: one that wraps [lb.ErrRefused] if something has to be changed first, such as a right that is missing,
-// [lb.ErrBusy] if VCD wants less calls, and else [lb.ErrUnknown].
+// [lb.ErrBusy] if VCD wants fewer calls, and else [lb.ErrUnknown].
 func (d *Driver) Observe(ctx context.Context, gateway string, q lb.Query) (lb.Observed, error) {
 	want := demand{maxAge: d.opts.MaxAge}
 	if q.Fresh {
@@ -22,17 +24,16 @@ func (d *Driver) Observe(ctx context.Context, gateway string, q lb.Query) (lb.Ob
 	if err != nil {
 		return lb.Observed{}, classified(err)
 	}
-	l := &look{gateway: d.at(gateway), session: s, query: q, want: want}
-	if err := l.all(ctx); err != nil {
+	o := &observation{gateway: d.at(gateway), session: s, query: q, want: want}
+	if err := o.all(ctx); err != nil {
 		return lb.Observed{}, classified(err)
 	}
-	l.judge()
-	l.editions()
-	return l.out, nil
+	o.judge()
+	return o.out, nil
 }
 
-// A look is one observation.
-type look struct {
+// An observation fills one [lb.Observed].
+type observation struct {
 	gateway *gateway
 	session *vcd.Session
 	query   lb.Query
@@ -41,345 +42,231 @@ type look struct {
 }
 
 // all observes what always is observed, and what was asked for.
-func (l *look) all(ctx context.Context) error {
-	looks := []struct {
-		facts lb.Facts
-		look  func(context.Context) error
+func (o *observation) all(ctx context.Context) error {
+	for _, x := range []struct {
+		facts   lb.Facts
+		observe func(context.Context) error
 	}{
-		{0, l.basics},
-		{0, l.services},
-		{0, l.pools},
-		{0, l.sets},
-		{0, l.claims},
-		{lb.Forwardings, l.forwardings},
-		{lb.Certificates, l.certificates},
-		{lb.Firewall, l.firewall},
-		{lb.Addresses, l.addresses},
-		{lb.EngineGroups, l.groups},
-		{lb.FullPools, l.fullPools},
-		{lb.FullSets, l.fullSets},
-	}
-	for _, x := range looks {
-		if l.query.Facts.Has(x.facts) {
-			if err := x.look(ctx); err != nil {
+		{0, o.basics},
+		{0, o.services},
+		{0, o.pools},
+		{0, o.sets},
+		{0, o.claims},
+		{lb.Forwardings, o.forwardings},
+		{lb.Certificates, o.certificates},
+		{lb.Firewall, o.firewall},
+		{lb.Addresses, o.addresses},
+		{lb.EngineGroups, o.groups},
+		{lb.FullPools, o.fullPools},
+		{lb.FullSets, o.fullSets},
+	} {
+		if o.query.Facts.Has(x.facts) {
+			if err := x.observe(ctx); err != nil {
 				return err
 			}
-			l.out.Known |= x.facts
+			o.out.Known |= x.facts
 		}
 	}
-	if err := l.hidden(); err != nil {
+	if err := o.hidden(); err != nil {
 		return err
 	}
-	return l.roll(ctx)
+	return o.roll(ctx)
 }
 
-// whose says whether an object is the owner's, and what its marker says.
-func (l *look) whose(kind lb.Kind, name, description string) (m lb.Marker, ours bool) {
-	m, origin := lb.OwnerOf(l.query.Owner.Cluster, kind, name, description)
-	if origin == lb.Foreign {
-		if stray, ok := lb.StrayOf(l.query.Owner, cmp.Or(name, string(kind)), description); ok {
-			l.out.Strays = append(l.out.Strays, stray)
-		}
-		return m, false
+// hidden makes sure that nothing is overlooked for want of a right.
+func (o *observation) hidden() error {
+	if err := o.gateway.rights.hides(false, lb.KindSet); err != nil {
+		return err
 	}
-	l.gateway.see(kind)
-	switch {
-	case m.Owner.Is(l.query.Owner):
-		return m, true
-	case origin == lb.OldName:
-		same := m.Owner.Name == l.query.Owner.Name
-		return m, same && (m.Owner.Namespace == "" || m.Owner.Namespace == l.query.Owner.Namespace)
-	}
-	l.out.Others = l.out.Others || kind.OnGateway() && !m.Owner.WholeCluster()
-	return m, false
-}
-
-func (l *look) basics(ctx context.Context) error {
-	f, err := l.gateway.fact(ctx, l.session)
-	l.out.Gateway.ID, l.out.Gateway.Name, l.out.Gateway.UsesSpaces = l.gateway.id, f.gateway.Name, len(f.spaces) > 0
-	return err
-}
-
-func (l *look) services(ctx context.Context) error {
-	services, err := l.gateway.services.get(ctx, l.session, l.want)
-	for _, vs := range services {
-		m, ours := l.whose(lb.KindService, vs.Name, vs.Description)
-		l.gateway.infer(m, vs.Certificate, false)
-		if ours {
-			l.out.Services = append(l.out.Services, serviceOf(vs))
+	for facts, kinds := range map[lb.Facts][]lb.Kind{
+		lb.Forwardings:  {lb.KindRule, lb.KindProfile},
+		lb.Certificates: {lb.KindCertificate},
+		lb.Firewall:     {lb.KindFirewall},
+	} {
+		if !o.query.Facts.Has(facts) {
 			continue
 		}
-		l.out.Taken = append(l.out.Taken, usesOfService(vs, m)...)
-	}
-	return err
-}
-
-func (l *look) pools(ctx context.Context) error {
-	pools, err := l.gateway.pools.get(ctx, l.session, l.want)
-	for _, p := range pools {
-		m, ours := l.whose(lb.KindPool, p.Name, p.Description)
-		l.gateway.infer(m, vcd.Ref{}, p.ByGroup && m.Owner.Cluster != "")
-		if ours {
-			l.out.Pools = append(l.out.Pools, l.gateway.poolAsKnown(p))
-		}
-	}
-	return err
-}
-
-// sets keeps those of the whole cluster, whoever asks.
-func (l *look) sets(ctx context.Context) error {
-	sets, err := l.gateway.sets.get(ctx, l.session, l.want)
-	for _, set := range sets {
-		m, _ := l.whose(lb.KindSet, set.Name, set.Description)
-		if m.Owner.WholeCluster() && m.Owner.Cluster == l.query.Owner.Cluster {
-			l.out.Sets = append(l.out.Sets, l.gateway.setAsKnown(set))
-		}
-	}
-	return err
-}
-
-func (l *look) claims(ctx context.Context) error {
-	f, err := l.gateway.fact(ctx, l.session)
-	if err != nil || len(f.spaces) == 0 {
-		return err
-	}
-	claims, err := l.gateway.claims.get(ctx, l.session, l.want)
-	for _, c := range claims {
-		l.whose(lb.KindAddress, "", c.Description)
-		l.out.Claims = append(l.out.Claims, claimOf(c))
-	}
-	l.out.Taken = append(l.out.Taken, l.gateway.elsewhere()...)
-	return err
-}
-
-// forwardings are NAT rules, whose uses of addresses count, too, and the profiles they refer to.
-func (l *look) forwardings(ctx context.Context) error {
-	rules, err := l.gateway.rules.get(ctx, l.session, l.want)
-	if err != nil {
-		return err
-	}
-	profiles, err := l.gateway.profiles.get(ctx, l.session, l.want)
-	byID := map[string]vcd.PortProfile{}
-	for _, p := range profiles {
-		byID[p.ID] = p
-		if _, ours := l.whose(lb.KindProfile, p.Name, p.Description); ours {
-			l.out.Profiles = append(l.out.Profiles, profileOf(p))
-		}
-	}
-	for _, r := range rules {
-		m, ours := l.whose(lb.KindRule, r.Name, r.Description)
-		if ours && r.Type == "DNAT" {
-			l.out.Rules = append(l.out.Rules, ruleOf(r))
-			continue
-		}
-		l.out.Taken = append(l.out.Taken, usesOfRule(r, byID, m)...)
-	}
-	return err
-}
-
-// certificates keeps the owner's and those of nobody: of those, people name the aliases.
-func (l *look) certificates(ctx context.Context) error {
-	certificates, err := l.gateway.certificates.get(ctx, l.session, l.want)
-	for _, c := range certificates {
-		_, marked := lb.ParseMarker(c.Description)
-		if _, ours := l.whose(lb.KindCertificate, c.Name, c.Description); ours || !marked {
-			l.out.Certificates = append(l.out.Certificates, certificateOf(c))
-		}
-	}
-	return err
-}
-
-func (l *look) firewall(ctx context.Context) error {
-	rules, err := l.gateway.firewall.get(ctx, l.session, l.want)
-	for _, r := range rules {
-		if _, ours := l.whose(lb.KindFirewall, r.Name, r.Description); ours {
-			l.out.Firewall = append(l.out.Firewall, firewallOf(r))
-		}
-	}
-	return err
-}
-
-// addresses are those the gateway can use: its own, or those of IP Spaces.
-func (l *look) addresses(ctx context.Context) error {
-	f, err := l.gateway.fact(ctx, l.session)
-	if err != nil {
-		return err
-	}
-	// An address that somebody has freed by hand is not used: the list must not be older than those that show what there is.
-	want := l.want
-	want.after = max(want.after, l.gateway.services.since(), l.gateway.rules.since())
-	used, err := l.gateway.used.get(ctx, l.session, want)
-	for _, u := range used {
-		l.out.Gateway.Used = append(l.out.Gateway.Used, lb.UsedAddress{Address: u.Address, Category: u.Category})
-	}
-	for _, uplink := range f.gateway.Uplinks {
-		for _, subnet := range uplink.Subnets {
-			if subnet.Enabled && !uplink.UsesIPSpaces {
-				l.out.Gateway.Ranges = append(l.out.Gateway.Ranges, ranges(subnet.Ranges)...)
-			}
-		}
-	}
-	for _, space := range f.spaces {
-		l.out.Gateway.Spaces = append(l.out.Gateway.Spaces, lb.Space{
-			ID: space.ID, Name: space.Name, Ranges: ranges(space.Ranges), Free: l.gateway.free(space, l.out.Claims), Full: l.gateway.isFull(space.ID),
-		})
-	}
-	return err
-}
-
-func ranges(list []vcd.AddressRange) []lb.Range {
-	out := make([]lb.Range, len(list))
-	for i, r := range list {
-		out[i] = lb.Range{First: r.From, Last: r.To}
-	}
-	return out
-}
-
-// groupsAge is how old the list of service engine groups may be: it is the provider's, and what is put on them here is counted here.
-const groupsAge = 10 * time.Minute
-
-func (l *look) groups(ctx context.Context) error {
-	want := l.want
-	want.maxAge = max(want.maxAge, groupsAge)
-	groups, err := l.gateway.groups.get(ctx, l.session, want)
-	for _, g := range groups {
-		l.out.Gateway.Groups = append(l.out.Gateway.Groups, lb.EngineGroup{ID: g.ID, Name: g.Name, Deployed: g.Deployed, Max: g.Max})
-	}
-	return err
-}
-
-// doubtAge is how old what the provider sets up may be when a load balancer cannot be for it.
-const doubtAge = time.Minute
-
-// Doubt lets what the provider set up be read anew: the addresses of a gateway, what its load balancer allows, its service engine groups. It
-// says whether anything will be: what was read within the last minute is believed.
-func (d *Driver) Doubt(gateway string) bool {
-	g := d.at(gateway)
-	facts, groups := g.facts.expire(doubtAge), g.groups.expire(doubtAge)
-	return facts || groups
-}
-
-// Owners returns whoever of a cluster has something on a gateway, read anew: Services by their markers, those known from names of
-// cloud provider interface 1.6.1 only, and, for what all share, the cluster itself. Errors are those of Observe.
-func (d *Driver) Owners(ctx context.Context, gateway, cluster string) ([]lb.Owner, error) {
-	s, err := d.session(ctx)
-	if err != nil {
-		return nil, classified(err)
-	}
-	c := census{cluster: cluster, gateway: d.at(gateway)}
-	if err := c.take(ctx, s, demand{maxAge: d.opts.MaxAge, after: d.next()}); err != nil {
-		return nil, classified(err)
-	}
-	slices.SortFunc(c.owners, lb.Owner.Compare)
-	return c.owners, nil
-}
-
-// A census finds the owners of a cluster's objects.
-type census struct {
-	cluster string
-	gateway *gateway
-	owners  []lb.Owner
-}
-
-func (c *census) take(ctx context.Context, s *vcd.Session, want demand) error {
-	g := c.gateway
-	return first(
-		func() error {
-			return count(ctx, s, want, g.services, func(x vcd.VirtualService) {
-				g.infer(c.add(lb.KindService, x.Name, x.Description), x.Certificate, false)
-			})
-		},
-		func() error {
-			return count(ctx, s, want, g.pools, func(x vcd.PoolSummary) {
-				m := c.add(lb.KindPool, x.Name, x.Description)
-				g.infer(m, vcd.Ref{}, x.ByGroup && m.Owner.Cluster != "")
-			})
-		},
-		func() error {
-			return count(ctx, s, want, g.sets, func(x vcd.IPSet) { c.add(lb.KindSet, x.Name, x.Description) })
-		},
-		func() error {
-			return count(ctx, s, want, g.claims, func(x claim) { c.add(lb.KindAddress, "", x.Description) })
-		},
-		func() error {
-			return count(ctx, s, want, g.rules, func(x vcd.NATRule) { c.add(lb.KindRule, x.Name, x.Description) })
-		},
-		func() error {
-			return count(ctx, s, want, g.profiles, func(x vcd.PortProfile) { c.add(lb.KindProfile, x.Name, x.Description) })
-		},
-		func() error {
-			return count(ctx, s, want, g.certificates, func(x vcd.Certificate) { c.add(lb.KindCertificate, x.Name, x.Description) })
-		},
-		func() error {
-			return count(ctx, s, want, g.firewall, func(x vcd.FirewallRule) { c.add(lb.KindFirewall, x.Name, x.Description) })
-		},
-		func() error {
-			return g.hides(false, lb.KindSet, lb.KindRule, lb.KindProfile, lb.KindCertificate, lb.KindFirewall)
-		},
-	)
-}
-
-// first runs functions until one fails.
-func first(functions ...func() error) error {
-	for _, f := range functions {
-		if err := f(); err != nil {
+		if err := o.gateway.rights.hides(facts == lb.Forwardings && o.query.Translated, kinds...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func count[T any](ctx context.Context, s *vcd.Session, want demand, p *part[T], f func(T)) error {
-	items, err := p.get(ctx, s, want)
-	for _, item := range items {
-		f(item)
+// owned reports whether an object is the owner's, and returns its marker.
+func (o *observation) owned(kind lb.Kind, name, description string) (m lb.Marker, owned bool) {
+	m, origin := lb.OwnerOf(o.query.Owner.Cluster, kind, name, description)
+	if origin == lb.Foreign {
+		if stray, ok := lb.StrayOf(o.query.Owner, cmp.Or(name, string(kind)), description); ok {
+			o.out.Strays = append(o.out.Strays, stray)
+		}
+		return m, false
+	}
+	o.gateway.rights.see(kind)
+	switch {
+	case m.Owner.Is(o.query.Owner):
+		return m, true
+	case origin == lb.OldName:
+		same := m.Owner.Name == o.query.Owner.Name
+		return m, same && (m.Owner.Namespace == "" || m.Owner.Namespace == o.query.Owner.Namespace)
+	}
+	o.out.Others = o.out.Others || kind.OnGateway() && !m.Owner.WholeCluster()
+	return m, false
+}
+
+func (o *observation) basics(ctx context.Context) error {
+	f, err := o.gateway.fact(ctx, o.session)
+	o.out.Gateway.ID, o.out.Gateway.Name, o.out.Gateway.UsesSpaces = o.gateway.id, f.gateway.Name, len(f.spaces) > 0
+	return err
+}
+
+func (o *observation) services(ctx context.Context) error {
+	services, err := o.gateway.services.get(ctx, o.session, o.want)
+	for _, vs := range services {
+		m, owned := o.owned(lb.KindService, vs.Name, vs.Description)
+		o.gateway.rights.infer(m, vs.Certificate, false)
+		if owned {
+			o.out.Services = append(o.out.Services, vs)
+			continue
+		}
+		o.out.Taken = append(o.out.Taken, vs.Uses(vs.Name, m)...)
 	}
 	return err
 }
 
-// add counts the owner of an object, and returns what its marker says; nothing if it is not the cluster's.
-func (c *census) add(kind lb.Kind, name, description string) lb.Marker {
-	m, origin := lb.OwnerOf(c.cluster, kind, name, description)
-	if origin == lb.Foreign {
-		return lb.Marker{}
-	}
-	c.gateway.see(kind)
-	for i, known := range c.owners {
-		if known.Is(m.Owner) {
-			if known.Name == "" {
-				c.owners[i] = m.Owner // a longer marker leaves the names out
-			}
-			return m
+func (o *observation) pools(ctx context.Context) error {
+	pools, err := o.gateway.pools.get(ctx, o.session, o.want)
+	for _, p := range pools {
+		m, owned := o.owned(lb.KindPool, p.Name, p.Description)
+		o.gateway.rights.infer(m, lb.Ref{}, p.Hints.ByGroup && m.Owner.Cluster != "")
+		if owned {
+			o.out.Pools = append(o.out.Pools, o.gateway.details.pool(p))
 		}
 	}
-	c.owners = append(c.owners, m.Owner)
-	return m
+	return err
 }
 
-// maxMembers is how many members VCD takes for one pool.
-const maxMembers = 100
-
-// Capabilities returns what the gateway, the agreed API version and the rights of the user allow, as far as is known. Errors are those
-// of Observe.
-func (d *Driver) Capabilities(ctx context.Context, gateway string) (lb.Capabilities, error) {
-	s, err := d.session(ctx)
-	if err != nil {
-		return lb.Capabilities{}, classified(err)
+// sets keeps those of the whole cluster.
+func (o *observation) sets(ctx context.Context) error {
+	sets, err := o.gateway.sets.get(ctx, o.session, o.want)
+	for _, set := range sets {
+		m, _ := o.owned(lb.KindSet, set.Name, set.Description)
+		if m.Owner.WholeCluster() && m.Owner.Cluster == o.query.Owner.Cluster {
+			set.Generation = o.gateway.generations.of(set.Name)
+			o.out.Sets = append(o.out.Sets, o.gateway.details.set(set, o.gateway.driver.opts.MaxAge))
+		}
 	}
-	g := d.at(gateway)
-	f, err := g.fact(ctx, s)
-	if err != nil {
-		return lb.Capabilities{}, classified(err)
-	}
-	return lb.Capabilities{
-		SharedVIP: f.features.SharedVIP, MemberSets: f.features.MemberGroups && g.setsAllowed(), IPv6: f.features.IPv6VIP,
-		PreserveClientIP: f.features.TransparentMode && f.balancer.Transparent, L4TLS: f.balancer.Premium || !f.balancer.Enabled,
-		SourceRanges: f.features.SingleFirewallRule && d.opts.SourceRanges, MaxMembers: maxMembers,
-	}, nil
+	return err
 }
 
-func (g *gateway) setsAllowed() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.driver.opts.Clock.Now().After(g.noSets)
+func (o *observation) claims(ctx context.Context) error {
+	f, err := o.gateway.fact(ctx, o.session)
+	if err != nil || len(f.spaces) == 0 {
+		return err
+	}
+	claims, err := o.gateway.claims.get(ctx, o.session, o.want)
+	for _, c := range claims {
+		o.owned(lb.KindAddress, "", c.Description)
+	}
+	o.out.Claims = claims
+	o.out.Taken = append(o.out.Taken, o.gateway.refusals.taken()...)
+	return err
+}
+
+// forwardings are NAT rules, whose uses of addresses count, too, and the profiles they refer to.
+func (o *observation) forwardings(ctx context.Context) error {
+	rules, err := o.gateway.rules.get(ctx, o.session, o.want)
+	if err != nil {
+		return err
+	}
+	profiles, err := o.gateway.profiles.get(ctx, o.session, o.want)
+	protocols := map[string]lb.Protocol{}
+	for _, p := range profiles {
+		protocols[p.ID] = p.Protocol
+		if _, owned := o.owned(lb.KindProfile, p.Name, p.Description); owned {
+			o.out.Profiles = append(o.out.Profiles, p)
+		}
+	}
+	for _, r := range rules {
+		m, owned := o.owned(lb.KindRule, r.Name, r.Description)
+		if owned && !r.Other {
+			o.out.Rules = append(o.out.Rules, r)
+			continue
+		}
+		o.out.Taken = append(o.out.Taken, r.Uses(m, protocols[r.Profile.ID])...)
+	}
+	return err
+}
+
+// certificates keeps the owner's and the unmarked ones, which Services refer to by their aliases.
+func (o *observation) certificates(ctx context.Context) error {
+	certificates, err := o.gateway.certificates.get(ctx, o.session, o.want)
+	for _, c := range certificates {
+		_, marked := lb.ParseMarker(c.Description)
+		if _, owned := o.owned(lb.KindCertificate, c.Name, c.Description); owned || !marked {
+			o.out.Certificates = append(o.out.Certificates, c)
+		}
+	}
+	return err
+}
+
+func (o *observation) firewall(ctx context.Context) error {
+	rules, err := o.gateway.firewall.get(ctx, o.session, o.want)
+	for _, r := range rules {
+		if _, owned := o.owned(lb.KindFirewall, r.Name, r.Description); owned {
+			o.out.Firewall = append(o.out.Firewall, r)
+		}
+	}
+	return err
+}
+
+// addresses are those the gateway can use: its own, or those of IP Spaces.
+func (o *observation) addresses(ctx context.Context) error {
+	f, err := o.gateway.fact(ctx, o.session)
+	if err != nil {
+		return err
+	}
+	// An address that was freed by hand is not used: the list must not be older than those that show what there is.
+	want := o.want
+	want.after = max(want.after, o.gateway.services.since(), o.gateway.rules.since())
+	o.out.Gateway.Used, err = o.gateway.used.get(ctx, o.session, want)
+	for _, uplink := range f.gateway.Uplinks {
+		for _, subnet := range uplink.Subnets {
+			if subnet.Enabled && !uplink.UsesIPSpaces {
+				o.out.Gateway.Ranges = append(o.out.Gateway.Ranges, ranges(subnet.Ranges)...)
+			}
+		}
+	}
+	refusals := &o.gateway.refusals
+	for _, space := range f.spaces {
+		o.out.Gateway.Spaces = append(o.out.Gateway.Spaces, lb.Space{
+			ID: space.ID, Name: space.Name, Ranges: ranges(space.Ranges),
+			Free: refusals.free(space, o.out.Claims), Full: refusals.isFull(space.ID),
+		})
+	}
+	return err
+}
+
+func (o *observation) groups(ctx context.Context) (err error) {
+	want := o.want
+	want.maxAge = max(want.maxAge, groupsAge)
+	o.out.Gateway.Groups, err = o.gateway.groups.get(ctx, o.session, want)
+	return err
+}
+
+// judge judges all that may fail; NAT rules have no state.
+func (o *observation) judge() {
+	repairs := &o.gateway.repairs
+	for i := range o.out.Services {
+		repairs.judge(&o.out.Services[i].Object)
+	}
+	for i := range o.out.Pools {
+		repairs.judge(&o.out.Pools[i].Object)
+	}
+	for i := range o.out.Sets {
+		repairs.judge(&o.out.Sets[i].Object)
+	}
+	for i := range o.out.Profiles {
+		repairs.judge(&o.out.Profiles[i].Object)
+	}
 }

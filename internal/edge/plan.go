@@ -24,7 +24,7 @@ type PlanOptions struct {
 // that rests on old knowledge of the provider's settings is checked once against new. Errors are those of Observe.
 func (d *Driver) Plan(ctx context.Context, gateway string, want lb.Desired, opts PlanOptions) (lb.Plan, error) {
 	plan, err := d.plan(ctx, gateway, want, opts)
-	if err != nil || !plan.Doubtful() || !d.Doubt(gateway) {
+	if err != nil || !plan.Doubtful() || !d.doubt(gateway) {
 		return plan, err
 	}
 	return d.plan(ctx, gateway, want, opts)

@@ -1,65 +1,59 @@
 package edge
 
 import (
+	"sync"
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
 const (
-	// firstPause is how long something that VCD has given up is left alone after it was written again; after that, longer each time, up to
-	// longestPause. The first ones are short: a cluster's IP set that fails twice in a row holds up all load balancers.
+	// firstPause is how long an object that VCD failed to realize is left alone after it was written again; the pause doubles each time, up
+	// to longestPause. The first ones are short: a cluster's IP set that fails twice in a row holds up all load balancers.
 	firstPause   = 5 * time.Second
 	longestPause = 30 * time.Minute
 )
 
-// A repair is that something which VCD had given up was written again.
+// repairs are backoffs of objects that VCD failed to realize and that were written again.
+type repairs struct {
+	clock vcd.Clock
+
+	mu   sync.Mutex
+	byID map[string]repair
+}
+
 type repair struct {
 	until time.Time // it is left alone
 	pause time.Duration
 }
 
-// repairing notes that something is written again.
-func (g *gateway) repairing(id string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	pause := min(max(2*g.repairs[id].pause, firstPause), longestPause)
-	g.repairs[id] = repair{g.driver.opts.Clock.Now().Add(pause), pause}
+func newRepairs(clock vcd.Clock) repairs { return repairs{clock: clock, byID: map[string]repair{}} }
+
+// begin notes that an object is written again.
+func (r *repairs) begin(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	pause := min(max(2*r.byID[id].pause, firstPause), longestPause)
+	r.byID[id] = repair{r.clock.Now().Add(pause), pause}
 }
 
-// repaired forgets repairs of something that is gone.
-func (g *gateway) repaired(id string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	delete(g.repairs, id)
+func (r *repairs) forget(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.byID, id)
 }
 
-// judge says of an object that VCD has given up whether it was written again just now. One that has stayed right is forgotten.
-func (g *gateway) judge(o *lb.Object) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	r, tried := g.repairs[o.ID]
-	switch early := g.driver.opts.Clock.Now().Before(r.until); {
+// judge turns Failed into Broken for an object that was written again just now, and forgets one that has stayed realized.
+func (r *repairs) judge(o *lb.Object) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	last, tried := r.byID[o.ID]
+	switch early := r.clock.Now().Before(last.until); {
 	case !tried:
 	case o.State == lb.Failed && early:
 		o.State = lb.Broken
 	case o.State == lb.Realized && !early:
-		delete(g.repairs, o.ID)
-	}
-}
-
-// judge judges all that may fail; NAT rules have no state.
-func (l *look) judge() {
-	for i := range l.out.Services {
-		l.gateway.judge(&l.out.Services[i].Object)
-	}
-	for i := range l.out.Pools {
-		l.gateway.judge(&l.out.Pools[i].Object)
-	}
-	for i := range l.out.Sets {
-		l.gateway.judge(&l.out.Sets[i].Object)
-	}
-	for i := range l.out.Profiles {
-		l.gateway.judge(&l.out.Profiles[i].Object)
+		delete(r.byID, o.ID)
 	}
 }

@@ -84,7 +84,7 @@ func TestWhatSomebodyElseHasIsLeftAlone(t *testing.T) {
 	err := w.driver.Run(t.Context(), w.gateway, pool)
 
 	w.Expect(err).To(MatchError(lb.ErrRefused))
-	w.Expect(err).To(MatchError(ContainSubstring("the name is taken by something of somebody else")))
+	w.Expect(err).To(MatchError(ContainSubstring("the name is taken by another owner's object")))
 }
 
 func TestErrorsSayWhatToDo(t *testing.T) {
@@ -208,10 +208,10 @@ func TestAMarkOfSomebodyElseStays(t *testing.T) {
 
 func TestATaskThatNeverEndsIsNotWaitedForForever(t *testing.T) {
 	w := newWorld(t, vcdsim.K8sTenant())
-	w.opts = edge.Options{Patience: 50 * time.Millisecond}
+	w.opts = edge.Options{TaskTimeout: 50 * time.Millisecond}
 	w.restart()
 	w.sim.Faults().Add(vcdsim.Fault{StickTask: true})
-	step := lb.Step{Verb: lb.Create, Kind: lb.KindSet, Name: "nodes", Set: &lb.SetSpec{Description: lb.Marker{Owner: lb.Owner{Cluster: "c1"}}.String()}}
+	step := lb.Step{Verb: lb.Create, Kind: lb.KindSet, Name: "nodes", Set: &lb.Set{Object: lb.Object{Description: lb.Marker{Owner: lb.Owner{Cluster: "c1"}}.String()}}}
 
 	err := w.driver.Run(t.Context(), w.gateway, step)
 

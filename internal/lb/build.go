@@ -64,7 +64,7 @@ func (p *planner) findCertificate(t *target, c Certificate) bool {
 	case c.Chain != "":
 		m := Marker{Owner: p.d.Owner}
 		p.step(phasePrepare, Step{
-			Verb: Create, Kind: KindCertificate, Name: t.certificate.Name, Certificate: &CertificateSpec{m.String(), c.Chain, c.Key},
+			Verb: Create, Kind: KindCertificate, Name: t.certificate.Name, Certificate: &CertificateItem{Object{Description: m.String()}, c.Chain, c.Key},
 		})
 		return true
 	case !p.imports(t.certificate.Name):
@@ -196,7 +196,7 @@ func (p *planner) buildPool(t *target, members []netip.Addr) Ref {
 	spec := p.poolSpec(t.listener, members)
 	m := p.marker(t)
 	m.Wrote = spec.hash()
-	noteProbe(&spec, &m, t.listener.Protocol, &t.pool)
+	former := noteProbe(spec, &m, t.listener.Protocol, t.pool)
 	if !t.hasPool() {
 		spec.Description = m.String()
 		name := nameFor(KindPool, p.d.Owner, t.listener.Key())
@@ -207,7 +207,7 @@ func (p *planner) buildPool(t *target, members []netip.Addr) Ref {
 	switch described := spec.Description == t.pool.base.Description; {
 	case described && spec.doubts(t.pool.object) && !p.need(FullPools):
 	case !described || spec.differs(t.pool.object) || t.pool.base.State == Failed:
-		p.update(phasePool, t.pool.base, Step{Kind: KindPool, Pool: &spec})
+		p.update(phasePool, t.pool.base, Step{Kind: KindPool, Pool: &spec, FormerMonitors: former})
 	}
 	return Ref{t.pool.base.ID, t.pool.base.Name}
 }
@@ -215,15 +215,15 @@ func (p *planner) buildPool(t *target, members []netip.Addr) Ref {
 func (p *planner) buildService(t *target, pool Ref) {
 	l := t.listener
 	m := p.marker(t)
-	m.Share, m.Guarded = p.d.Share, len(p.d.SourceRanges) > 0
+	m.Share, m.Filtered = p.d.Share, len(p.d.SourceRanges) > 0
 	switch {
 	case p.inward:
 		m.Via = ViaInside
 	case p.nat():
 		m.Via = ViaNAT
 	}
-	spec := ServiceSpec{
-		Description: m.String(), VIPs: t.vips, Protocol: l.Protocol, Port: l.Port, Application: l.Application, SSL: l.Application.TLS(),
+	spec := VirtualService{
+		Object: Object{Description: m.String()}, VIPs: t.vips, Protocol: l.Protocol, Port: l.Port, Application: l.Application, SSL: l.Application.TLS(),
 		Certificate: t.certificate, Pool: pool, EngineGroup: t.engine, Transparent: p.d.PreserveClientIP,
 	}
 	create := Step{Verb: Create, Kind: KindService, Name: nameFor(KindService, p.d.Owner, l.Key()), Service: &spec}
@@ -242,7 +242,7 @@ func (p *planner) buildService(t *target, pool Ref) {
 }
 
 // differs says whether a virtual service is not as the specification wants it. Whether it is enabled is left to people.
-func (s ServiceSpec) differs(x VirtualService) bool {
+func (s VirtualService) differs(x VirtualService) bool {
 	same := func(a, b netip.Addr) int { return a.Compare(b) }
 	switch {
 	case s.Protocol != x.Protocol, s.Port != x.Port, s.Application != x.Application, s.SSL != x.SSL, s.Transparent != x.Transparent:
@@ -257,7 +257,7 @@ func (s ServiceSpec) differs(x VirtualService) bool {
 func (p *planner) buildForward(t *target) {
 	l, m := t.listener, p.marker(t)
 	profile := Ref{t.profile.base.ID, t.profile.base.Name}
-	spec := ProfileSpec{Description: describe(t.profile.base.Description, m), Protocol: l.Protocol, Port: l.Port}
+	spec := Profile{Object: Object{Description: describe(t.profile.base.Description, m)}, Protocol: l.Protocol, Port: l.Port}
 	switch x := t.profile.object; {
 	case !t.hasProfile():
 		profile.Name = nameFor(KindProfile, p.d.Owner, l.Key())
@@ -266,8 +266,9 @@ func (p *planner) buildForward(t *target) {
 		p.update(phaseForward, x.Object, Step{Kind: KindProfile, Profile: &spec})
 	}
 	m.Share = p.d.Share
-	rule := RuleSpec{
-		Description: describe(t.rule.base.Description, m), External: p.external[IPv4], Internal: t.vips[0], ExternalPort: l.Port, Profile: profile,
+	rule := Rule{
+		Object:   Object{Description: describe(t.rule.base.Description, m)},
+		External: p.external[IPv4], Internal: t.vips[0], ExternalPort: l.Port, Profile: profile,
 	}
 	if !t.hasRule() {
 		p.step(phaseForward, Step{Verb: Create, Kind: KindRule, Name: nameFor(KindRule, p.d.Owner, l.Key()), Rule: &rule})
@@ -276,7 +277,7 @@ func (p *planner) buildForward(t *target) {
 	}
 }
 
-func (s RuleSpec) differs(x Rule) bool {
+func (s Rule) differs(x Rule) bool {
 	return s.Description != x.Description || s.External != x.External || s.Internal != x.Internal || s.ExternalPort != x.ExternalPort ||
 		s.Profile.ID == "" || s.Profile.ID != x.Profile.ID || x.State == Failed
 }

@@ -46,9 +46,9 @@ type Desired struct {
 	Intent []netip.Addr
 	// Published are the addresses in the status of the Service: proof of whose objects without a marker are.
 	Published []netip.Addr
-	// Namesake says that another Service of the cluster has the same name, in another namespace: what is known by this name only, may be
-	// that one's.
-	Namesake bool
+	// Duplicate is set if another Service of the cluster has the same name, in another namespace: what is known by this name only may
+	// belong to that one.
+	Duplicate bool
 	// Reserved is what others of the cluster are about to use on the gateway and may not be seen there yet: its addresses are taken.
 	Reserved []Use
 	// Accompanied says that others of the cluster have, or are about to have, a load balancer on the gateway: what all share stays.
@@ -67,8 +67,8 @@ type Desired struct {
 	Listeners []Listener
 	// Members are the addresses of the nodes, of all families, each once.
 	Members []netip.Addr
-	// Edition orders wishes by the lists of nodes that Members are from: that of a later list is higher. 0 if there is no order.
-	Edition uint64
+	// Generation orders the node lists that Members are from: that of a later list is higher. 0 if there is no order.
+	Generation uint64
 	// Sticky sends a client to the same node again.
 	Sticky bool
 	// SourceRanges are the only ones that may reach the load balancer; empty lets everybody.

@@ -35,7 +35,7 @@ func (p *planner) followSets() {
 				continue
 			}
 			m := Marker{Owner: owner, Listener: got.Listener, Wrote: short(words(members)...)}
-			spec := SetSpec{Description: describe(s.Description, m), Members: members, Edition: p.d.Edition}
+			spec := Set{Object: Object{Description: describe(s.Description, m)}, Members: members, Generation: p.d.Generation}
 			if p.setDiffers(s, spec, f) {
 				p.step(phasePrepare, Step{Verb: Update, Kind: KindSet, Name: s.Name, ID: s.ID, Set: &spec})
 			}
@@ -53,7 +53,7 @@ func (p *planner) followPool(x held[Pool]) {
 	if len(members) == 0 {
 		return // that is no change of nodes that anybody wants to follow
 	}
-	spec := PoolSpec{NodePort: pool.NodePort, Members: members, Probes: ourProbes(x.marker), Sticky: pool.Sticky}
+	spec := Pool{NodePort: pool.NodePort, Members: members, Probes: ourProbes(x.marker), Sticky: pool.Sticky}
 	if spec.sameMembers(pool) {
 		return
 	}

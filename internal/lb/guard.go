@@ -33,7 +33,7 @@ func (p *planner) guard() {
 // have died meanwhile.
 func (p *planner) wasGuarded() bool {
 	return len(p.all.services) == 0 && p.c.SourceRanges || len(p.all.firewall) > 0 ||
-		slices.ContainsFunc(p.all.services, func(vs held[VirtualService]) bool { return vs.marker.Guarded })
+		slices.ContainsFunc(p.all.services, func(vs held[VirtualService]) bool { return vs.marker.Filtered })
 }
 
 // A gate is what the firewall guards: ports of a protocol on an address.
@@ -69,8 +69,8 @@ func (p *planner) gate(g gate, stale []held[FirewallRule]) []held[FirewallRule] 
 	}
 	slices.SortFunc(sources, netip.Prefix.Compare)
 	sources = slices.Compact(sources)
-	drop := p.firewallStep("drop", FirewallSpec{Destination: g.address, Protocol: g.protocol, Ports: g.ports})
-	allow := p.firewallStep("allow", FirewallSpec{Destination: g.address, Protocol: g.protocol, Ports: g.ports, Sources: sources})
+	drop := p.firewallStep("drop", FirewallRule{Destination: g.address, Protocol: g.protocol, Ports: g.ports})
+	allow := p.firewallStep("allow", FirewallRule{Destination: g.address, Protocol: g.protocol, Ports: g.ports, Sources: sources})
 
 	oldDrop, dropped := take(&stale, drop.key())
 	oldAllow, allowed := take(&stale, allow.key())
@@ -93,7 +93,7 @@ func (p *planner) gate(g gate, stale []held[FirewallRule]) []held[FirewallRule] 
 // key is the word in the marker by which the rule is found: the name says all that the rule does.
 func (s Step) key() string { return s.Name[strings.LastIndex(s.Name, "-")+1:] }
 
-func (p *planner) firewallStep(what string, spec FirewallSpec) Step {
+func (p *planner) firewallStep(what string, spec FirewallRule) Step {
 	w := []string{what, spec.Destination.String(), string(spec.Protocol)}
 	for _, port := range spec.Ports {
 		w = append(w, strconv.Itoa(port))

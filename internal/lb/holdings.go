@@ -82,7 +82,7 @@ func keep[T any](s *sorter, list *[]held[T], kind Kind, object T, base Object, o
 		x.key = s.oldKey(m.Listener, oldKey)
 	case origin == OldName && m.Owner.Name == s.d.Owner.Name:
 		s.h.doubtful = append(s.h.doubtful, base.Name)
-		s.h.others = append(s.h.others, usesOf(object)...)
+		s.h.others = append(s.h.others, usesOf(object, Marker{})...)
 		return
 	default:
 		return
@@ -90,18 +90,15 @@ func keep[T any](s *sorter, list *[]held[T], kind Kind, object T, base Object, o
 	*list = append(*list, x)
 }
 
-// usesOf are the addresses that an object is on.
-func usesOf(object any) []Use {
-	var uses []Use
+// usesOf returns the addresses that an object is on.
+func usesOf(object any, m Marker) []Use {
 	switch x := object.(type) {
 	case VirtualService:
-		for _, a := range x.VIPs {
-			uses = append(uses, Use{Address: a, Protocol: x.Protocol, Port: x.Port, Kind: KindService, Name: x.Name})
-		}
+		return x.Uses(x.Name, m)
 	case Rule:
-		uses = append(uses, Use{Address: x.External, Port: x.ExternalPort, Kind: KindRule, Name: x.Name}, Use{Address: x.Internal, Kind: KindRule, Name: x.Name})
+		return x.Uses(m, "")
 	}
-	return uses
+	return nil
 }
 
 // oldKey is the key of an object without a marker: what the object says itself, else that of the listener which has the name of its port.
@@ -160,7 +157,7 @@ func (s *sorter) proveOldPorts() {
 
 func (s *sorter) proves(t trace) bool {
 	switch {
-	case !s.d.Namesake:
+	case !s.d.Duplicate:
 		return true
 	case slices.ContainsFunc(t.addresses, func(a netip.Addr) bool { return slices.Contains(s.d.Published, a) }):
 		return true

@@ -14,7 +14,7 @@ func oldObjects(m *model, port string, number, nodePort int, external string, on
 	base := func(id, prefix string) Object {
 		return Object{ID: "old-" + id + "-" + port, Name: prefix + "web-" + oldCID + "-" + port, State: Realized}
 	}
-	pool := Pool{Object: base("pool", "ingress-pool-"), Enabled: true, NodePort: nodePort, Members: []netip.Addr{ip("10.0.0.11")}, Probes: []Health{{Monitor: MonitorTCP}}}
+	pool := Pool{Object: base("pool", "ingress-pool-"), NodePort: nodePort, Members: []netip.Addr{ip("10.0.0.11")}, Probes: []Health{{Monitor: MonitorTCP}}}
 	vip := ip(external)
 	if oneArm {
 		vip = ip("192.168.8.2")
@@ -23,11 +23,11 @@ func oldObjects(m *model, port string, number, nodePort int, external string, on
 		}
 		profile := Profile{base("profile", "appPort_dnat-ingress-vs-"), TCP, number}
 		m.profiles = append(m.profiles, profile)
-		m.rules = append(m.rules, Rule{base("rule", "dnat-ingress-vs-"), true, ip(external), vip, number, Ref{profile.ID, profile.Name}})
+		m.rules = append(m.rules, Rule{base("rule", "dnat-ingress-vs-"), ip(external), vip, number, Ref{profile.ID, profile.Name}, false})
 	}
 	m.pools = append(m.pools, pool)
 	m.services = append(m.services, VirtualService{
-		Object: base("vs", "ingress-vs-"), Enabled: true, VIPs: []netip.Addr{vip}, Protocol: TCP, Port: number, Application: L4, Pool: Ref{pool.ID, pool.Name},
+		Object: base("vs", "ingress-vs-"), VIPs: []netip.Addr{vip}, Protocol: TCP, Port: number, Application: L4, Pool: Ref{pool.ID, pool.Name},
 		EngineGroup: Ref{"seg-2", "large"}, Health: "UP",
 	})
 }
@@ -89,14 +89,14 @@ func TestAdoption(t *testing.T) {
 		{
 			"with a Service of the same name elsewhere, the node port proves it",
 			[]func(*model){withoutSets, oldDirect},
-			func(d *Desired) { d.Namesake, d.Published = true, nil },
+			func(d *Desired) { d.Duplicate, d.Published = true, nil },
 			[]string{"update lb-pool http", "update lb-pool tls", "update virtual-service http", "update virtual-service tls"},
 		},
 		{
 			"or the published address",
 			[]func(*model){withoutSets, oldDirect},
 			func(d *Desired) {
-				d.Namesake, d.Listeners[0].NodePort, d.Listeners[1].NodePort = true, 31111, 31112
+				d.Duplicate, d.Listeners[0].NodePort, d.Listeners[1].NodePort = true, 31111, 31112
 			},
 			[]string{"update lb-pool http", "update lb-pool tls", "update virtual-service http", "update virtual-service tls"},
 		},
@@ -104,7 +104,7 @@ func TestAdoption(t *testing.T) {
 			"else they are left alone, and others are made on another address",
 			[]func(*model){withoutSets, oldDirect},
 			func(d *Desired) {
-				d.Namesake, d.Published, d.Listeners[0].NodePort, d.Listeners[1].NodePort = true, nil, 31111, 31112
+				d.Duplicate, d.Published, d.Listeners[0].NodePort, d.Listeners[1].NodePort = true, nil, 31111, 31112
 			},
 			[]string{"create lb-pool tcp-80", "create lb-pool tcp-443", "create virtual-service tcp-80", "create virtual-service tcp-443"},
 		},
@@ -137,7 +137,7 @@ func TestAdoptionSurvivesACrashAfterEachWrite(t *testing.T) {
 	for kill := range 12 {
 		g := NewWithT(t)
 		m, d := newModel(withoutSets, oldOneArm), ourService()
-		d.Listeners[0].Application, d.OneArm, d.Namesake = L4, arm(), true
+		d.Listeners[0].Application, d.OneArm, d.Duplicate = L4, arm(), true
 
 		_, err := m.converge(&d, kill)
 		g.Expect(err).To(Or(Succeed(), MatchError(errKilled)))
@@ -159,7 +159,7 @@ func TestDeletionOfWhatWasNeverAdopted(t *testing.T) {
 			"delete dnat-rule http", "delete dnat-rule tls", "delete app-port-profile http", "delete app-port-profile tls",
 			"delete virtual-service http", "delete virtual-service tls", "delete lb-pool http", "delete lb-pool tls",
 		}},
-		{"one that may be another Service's is left alone", func(d *Desired) { d.Listeners, d.Namesake = nil, true }, []string{}},
+		{"one that may be another Service's is left alone", func(d *Desired) { d.Listeners, d.Duplicate = nil, true }, []string{}},
 		{"a cluster that goes takes all that is its", func(d *Desired) {
 			d.Listeners, d.Owner = nil, Owner{Cluster: d.Owner.Cluster, Name: "web"}
 		}, []string{

@@ -32,8 +32,8 @@ type Marker struct {
 	Listener string
 	// Via says how clients get to a virtual service, as long as that is not directly on its address.
 	Via Via
-	// Guarded says of a virtual service that rules of the firewall keep away who may not reach it.
-	Guarded bool
+	// Filtered is set on a virtual service if rules of the firewall admit only some sources.
+	Filtered bool
 	// Share is the key under which the owner lets other Services use its address; empty if it does not.
 	Share string
 	// Probe is the monitor that a pool was given, if it is not the one that pools of its listener have unless something else is asked for.
@@ -65,7 +65,7 @@ func (m Marker) words(named bool) string {
 	add("uid=", m.Owner.UID)
 	add("port=", m.Listener)
 	add("via=", string(m.Via))
-	if m.Guarded {
+	if m.Filtered {
 		words = append(words, "guard=yes")
 	}
 	add("share=", m.Share)
@@ -119,7 +119,7 @@ var markerFields = map[string]func(m *Marker, value string){
 	"uid":     func(m *Marker, v string) { m.Owner.UID = v },
 	"port":    func(m *Marker, v string) { m.Listener = v },
 	"via":     func(m *Marker, v string) { m.Via = Via(v) },
-	"guard":   func(m *Marker, v string) { m.Guarded = v == "yes" },
+	"guard":   func(m *Marker, v string) { m.Filtered = v == "yes" },
 	"share":   func(m *Marker, v string) { m.Share = v },
 	"wrote":   func(m *Marker, v string) { m.Wrote = v },
 	"probe":   func(m *Marker, v string) { m.Probe = Monitor(v) },

@@ -17,7 +17,7 @@ func (p *planner) memberSet() {
 	owner := Owner{Cluster: p.d.Owner.Cluster}
 	which := strings.ToLower(string(family))
 	m := Marker{Owner: owner, Listener: which, Wrote: short(words(members)...)}
-	spec := SetSpec{Description: m.String(), Members: members, Edition: p.d.Edition}
+	spec := Set{Object: Object{Description: m.String()}, Members: members, Generation: p.d.Generation}
 	i := slices.IndexFunc(p.o.Sets, func(s Set) bool {
 		got, ok := ParseMarker(s.Description)
 		return ok && got.Owner.Is(owner) && got.Listener == which
@@ -36,9 +36,9 @@ func (p *planner) memberSet() {
 }
 
 // setDiffers says whether an IP set is not as wanted. One that seems to have been changed by somebody is to be read first.
-func (p *planner) setDiffers(s Set, spec SetSpec, f Family) bool {
+func (p *planner) setDiffers(s Set, spec Set, f Family) bool {
 	switch {
-	case s.Edition > spec.Edition:
+	case s.Generation > spec.Generation:
 		return false // somebody with a newer list of nodes has written it
 	case spec.Description != s.Description, s.State == Failed:
 		return true
@@ -100,8 +100,8 @@ func (p *planner) someOf(members []netip.Addr) []netip.Addr {
 }
 
 // poolSpec is what the pool of a listener should be; without the description.
-func (p *planner) poolSpec(l Listener, members []netip.Addr) PoolSpec {
-	return PoolSpec{
+func (p *planner) poolSpec(l Listener, members []netip.Addr) Pool {
+	return Pool{
 		NodePort: l.NodePort, Group: p.group, Members: members, Probes: p.probes(l), Sticky: p.d.Sticky, Algorithm: p.d.Algorithm,
 	}
 }
@@ -133,7 +133,7 @@ func (p *planner) probes(l Listener) []Health {
 }
 
 // hash is that of all that an update writes and lists do not show.
-func (s PoolSpec) hash() string {
+func (s Pool) hash() string {
 	w := []string{strconv.Itoa(s.NodePort), s.Group.Name, strconv.FormatBool(s.Sticky), s.Algorithm}
 	for _, h := range s.Probes {
 		w = append(w, string(h.Monitor), strconv.Itoa(h.Port), h.Path, h.Interval.String())
@@ -141,7 +141,7 @@ func (s PoolSpec) hash() string {
 	return short(append(w, words(s.Members)...)...)
 }
 
-func (s PoolSpec) sameMembers(x Pool) bool {
+func (s Pool) sameMembers(x Pool) bool {
 	if s.Group != (Ref{}) {
 		return x.Group.Name == s.Group.Name && (s.Group.ID == "" || x.Group.ID == s.Group.ID)
 	}
@@ -152,7 +152,7 @@ func (s PoolSpec) sameMembers(x Pool) bool {
 
 // doubts says whether a pool that was not read in full cannot be as the specification wants it, as far as lists tell. How many members a
 // group has is the group's affair.
-func (s PoolSpec) doubts(x Pool) bool {
+func (s Pool) doubts(x Pool) bool {
 	h := x.Hints
 	if x.Full || h == nil || x.State != Realized {
 		return false
@@ -161,7 +161,7 @@ func (s PoolSpec) doubts(x Pool) bool {
 }
 
 // differs says whether a pool that was read is not as the specification wants it.
-func (s PoolSpec) differs(x Pool) bool {
+func (s Pool) differs(x Pool) bool {
 	if !x.Full {
 		return false
 	}
@@ -181,20 +181,21 @@ func usualProbe(p Protocol) Monitor {
 	return MonitorTCP
 }
 
-// noteProbe notes the monitor in the marker of a pool, and takes away the one that the pool was given before: which of several is ours, the pool
-// itself does not tell.
-func noteProbe(s *PoolSpec, m *Marker, p Protocol, before *held[Pool]) {
+// noteProbe puts the monitor of a pool into its marker, and returns the one that was ours before, if it is to go: of several monitors the
+// pool itself does not show which is ours.
+func noteProbe(want Pool, m *Marker, p Protocol, have held[Pool]) []Monitor {
 	now, former := MonitorNone, usualProbe(p)
-	if len(s.Probes) > 0 {
-		now = s.Probes[0].Monitor
+	if len(want.Probes) > 0 {
+		now = want.Probes[0].Monitor
 	}
 	if now != usualProbe(p) {
 		m.Probe = now
 	}
-	if before.marker.Probe != "" {
-		former = before.marker.Probe
+	if have.marker.Probe != "" {
+		former = have.marker.Probe
 	}
-	if before.base.ID != "" && former != now && former != MonitorNone {
-		s.Former = []Monitor{former}
+	if have.base.ID == "" || former == now || former == MonitorNone {
+		return nil
 	}
+	return []Monitor{former}
 }

@@ -27,7 +27,7 @@ func (m *model) observe(q Query) Observed {
 	for _, x := range m.pools {
 		hints := m.hints(x)
 		if !q.Facts.Has(FullPools) && !m.full {
-			x = Pool{Object: x.Object, Services: x.Services, Enabled: true}
+			x = Pool{Object: x.Object}
 		}
 		x.Hints = hints
 		x.Full = q.Facts.Has(FullPools) || m.full
@@ -79,10 +79,7 @@ func pick[T any](o *Observed, list *[]T, owner Owner, kind Kind, object T, base 
 	if stray, ok := StrayOf(owner, base.Name, base.Description); ok {
 		o.Strays = append(o.Strays, stray)
 	}
-	for _, u := range usesOf(object) {
-		u.Marker = mark
-		o.Taken = append(o.Taken, u)
-	}
+	o.Taken = append(o.Taken, usesOf(object, mark)...)
 }
 
 func (m *model) spaces() []Space {

@@ -21,7 +21,7 @@ type model struct {
 	profiles []Profile
 	certs    []CertificateItem
 	firewall []FirewallRule
-	specs    map[string]FirewallSpec
+	specs    map[string]FirewallRule
 	// touched are the ids of all objects that steps changed or deleted.
 	touched []string
 	writes  int
@@ -32,11 +32,11 @@ func newModel(mods ...func(*model)) *model {
 	m := &model{
 		gateway: Gateway{
 			ID: "gw", Name: "edge", Ranges: []Range{addresses("203.0.113.10-203.0.113.40"), addresses("2001:db8::10-2001:db8::40")},
-			Groups: []EngineGroup{{ID: "seg-1", Name: "small", Max: 10}, {ID: "seg-2", Name: "large", Max: 1000}},
+			Groups: []EngineGroup{{Object: Object{ID: "seg-1", Name: "small"}, Max: 10}, {Object: Object{ID: "seg-2", Name: "large"}, Max: 1000}},
 		},
 		caps:  Capabilities{SharedVIP: true, MemberSets: true, PreserveClientIP: true, IPv6: true, L4TLS: true, SourceRanges: true, MaxMembers: 100},
-		certs: []CertificateItem{{Object{ID: "cert-people", Name: "shop", Description: "bought", State: Realized}}},
-		specs: map[string]FirewallSpec{},
+		certs: []CertificateItem{{Object: Object{ID: "cert-people", Name: "shop", Description: "bought", State: Realized}}},
+		specs: map[string]FirewallRule{},
 	}
 	for _, mod := range mods {
 		mod(m)
@@ -79,7 +79,7 @@ func (m *model) run(s Step) error {
 	case KindCertificate:
 		return change(m, &m.certs, s, func(x CertificateItem) (*Object, CertificateItem) { return &x.Object, x }, func(o Object, _ CertificateItem) (CertificateItem, error) {
 			o.Description = s.Certificate.Description
-			return CertificateItem{o}, nil
+			return CertificateItem{Object: o}, nil
 		}, func(x CertificateItem) error {
 			if slices.ContainsFunc(m.services, func(vs VirtualService) bool { return vs.Certificate.ID == x.ID }) {
 				return refusedf("certificate %s is in use", x.Name)
@@ -119,13 +119,13 @@ func (m *model) run(s Step) error {
 		return change(m, &m.rules, s, func(x Rule) (*Object, Rule) { return &x.Object, x }, func(o Object, _ Rule) (Rule, error) {
 			o.Description = s.Rule.Description
 			profile, err := find(m.profiles, s.Rule.Profile, func(p Profile) Object { return p.Object })
-			return Rule{o, true, s.Rule.External, s.Rule.Internal, s.Rule.ExternalPort, profile}, errors.Join(err, m.allocated(s.Rule.External))
+			return Rule{o, s.Rule.External, s.Rule.Internal, s.Rule.ExternalPort, profile, false}, errors.Join(err, m.allocated(s.Rule.External))
 		}, nil)
 	case KindFirewall:
 		return change(m, &m.firewall, s, func(x FirewallRule) (*Object, FirewallRule) { return &x.Object, x }, func(o Object, _ FirewallRule) (FirewallRule, error) {
 			o.Description = s.Firewall.Description
 			m.specs[o.ID] = *s.Firewall
-			return FirewallRule{o, true}, nil
+			return FirewallRule{Object: o}, nil
 		}, nil)
 	}
 	return refusedf("unknown kind %s", s.Kind)
@@ -185,11 +185,11 @@ func (m *model) pool(s Step) func(Object, Pool) (Pool, error) {
 	return func(o Object, old Pool) (Pool, error) {
 		spec := s.Pool
 		o.Description = spec.Description
-		x := Pool{Object: o, Enabled: true, NodePort: spec.NodePort, Members: spec.Members, Sticky: spec.Sticky, Algorithm: old.Algorithm}
+		x := Pool{Object: o, NodePort: spec.NodePort, Members: spec.Members, Sticky: spec.Sticky, Algorithm: old.Algorithm}
 		x.Probes = slices.Clone(spec.Probes)
 		for _, h := range old.Probes {
 			same := func(p Health) bool { return p.Monitor == h.Monitor }
-			if !slices.Contains(spec.Former, h.Monitor) && !slices.ContainsFunc(spec.Probes, same) {
+			if !slices.Contains(s.FormerMonitors, h.Monitor) && !slices.ContainsFunc(spec.Probes, same) {
 				x.Probes = append(x.Probes, h)
 			}
 		}
@@ -217,7 +217,7 @@ func (m *model) service(s Step) func(Object, VirtualService) (VirtualService, er
 		spec := s.Service
 		o.Description = spec.Description
 		x := VirtualService{
-			Object: o, Enabled: true, VIPs: spec.VIPs, Protocol: spec.Protocol, Port: spec.Port, SSL: spec.SSL, Application: spec.Application, Transparent: spec.Transparent,
+			Object: o, VIPs: spec.VIPs, Protocol: spec.Protocol, Port: spec.Port, SSL: spec.SSL, Application: spec.Application, Transparent: spec.Transparent,
 			EngineGroup: spec.EngineGroup, Health: "UP",
 		}
 		if old.ID != "" && old.EngineGroup.ID != spec.EngineGroup.ID {

@@ -1,6 +1,9 @@
 package lb
 
-import "net/netip"
+import (
+	"net/netip"
+	"slices"
+)
 
 // Facts are things about a gateway that not every plan needs to know; each costs requests. A plan that lacks some says so
 // ([Plan.Needs]); whoever runs it observes again.
@@ -119,7 +122,7 @@ type Space struct {
 
 // An EngineGroup is a service engine group assigned to the gateway.
 type EngineGroup struct {
-	ID, Name string
+	Object
 	// Deployed virtual services, and how many are allowed.
 	Deployed, Max int
 }
@@ -130,14 +133,15 @@ type Object struct {
 	State                 State
 }
 
-// A VirtualService as lists show it.
+// A VirtualService is a virtual service of NSX Advanced Load Balancer.
 type VirtualService struct {
 	Object
-	Enabled bool
 	// VIPs are its addresses, one for each family at most.
-	VIPs        []netip.Addr
-	Protocol    Protocol
-	Port        int
+	VIPs     []netip.Addr
+	Protocol Protocol
+	Port     int
+	// More are further ports, which only virtual services of others have.
+	More        []PortRange
 	SSL         bool
 	Application Application
 	// Certificate is the reference to it; Name is its alias.
@@ -145,82 +149,136 @@ type VirtualService struct {
 	Pool        Ref
 	EngineGroup Ref
 	Transparent bool
-	// Health in VCD's words (UP, DOWN, …), and its message.
-	Health, HealthMessage string
+	// Health in VCD's words (UP, DOWN, …).
+	Health string
 }
 
-// A Pool as lists show it; with Full also what only the pool itself shows.
+// A PortRange is a range of ports, both ends included.
+type PortRange struct {
+	Protocol Protocol
+	From, To int
+}
+
+// maxUses is how many ports of a range are listed one by one; a longer range uses all ports.
+const maxUses = 32
+
+// Uses returns the addresses and ports of the virtual service, under a name and with the marker of its owner.
+func (vs VirtualService) Uses(name string, m Marker) []Use {
+	var uses []Use
+	for _, a := range vs.VIPs {
+		use := Use{Address: a, Protocol: vs.Protocol, Port: vs.Port, Kind: KindService, Name: name, Marker: m}
+		if vs.Port != 0 {
+			uses = append(uses, use)
+		}
+		for _, r := range vs.More {
+			use.Protocol, use.Port = r.Protocol, 0
+			if r.To-r.From >= maxUses {
+				uses = append(uses, use)
+				continue
+			}
+			for use.Port = r.From; use.Port <= r.To; use.Port++ {
+				uses = append(uses, use)
+			}
+		}
+	}
+	return uses
+}
+
+// A Pool is a pool of servers. Lists show its Object and Hints, the pool itself the rest.
 type Pool struct {
 	Object
-	Enabled bool
-	// Services that send to it.
-	Services []Ref
-	Health   string
 	// Hints of what only the pool itself shows; nil if there are none.
 	Hints *Hints
 
-	// Full says that what follows was read.
-	Full      bool
-	NodePort  int
-	Members   []netip.Addr
-	Group     Ref
-	Probes    []Health // Port, Path and Interval only with [Capabilities.HealthPort]
-	Sticky    bool
+	// Full is set when what follows was read.
+	Full     bool
+	NodePort int
+	// Group is the IP set whose addresses are the members, or Members are listed; the other one is empty.
+	Group   Ref
+	Members []netip.Addr
+	// Probes, none of type NONE; Port, Path and Interval only with [Capabilities.HealthPort].
+	Probes []Health
+	// Sticky is persistence by client address.
+	Sticky bool
+	// Algorithm; a new pool without one gets ROUND_ROBIN.
 	Algorithm string
 }
 
-// Hints are what lists tell of pools in part: enough to see that somebody changed one, often.
+// Hints are what lists show of the content of a pool: often enough to see that it was changed.
 type Hints struct {
-	// ByGroup says that the members are those of a group.
+	// ByGroup is set if the members are those of a group.
 	ByGroup bool
 	// Members is how many there are; negative if that is not known.
 	Members int
-	// Monitored says that the pool has monitors.
+	// Monitored is set if the pool has monitors.
 	Monitored bool
 }
 
-// A Set is an IP set; with Full also its addresses.
+// A Set is an IP set; lists do not show its members.
 type Set struct {
 	Object
-	// Edition of the wish by which it was last written ([Desired.Edition]); 0 if that is not known.
-	Edition uint64
+	// Generation of the node list from which it was last written ([Desired.Generation]); 0 if that is not known. A set that was
+	// written from a higher one is left alone.
+	Generation uint64
+	// Full is set when the members were read.
 	Full    bool
 	Members []netip.Addr
 }
 
-// A Claim is a floating IP that the organisation has allocated from an IP Space of the gateway: the owner's, those nobody has
-// marked, and those of others, whose values are not free.
+// A Claim is a floating IP that the organization has allocated from an IP Space of the gateway: the owner's, unmarked ones, and those
+// of others, whose values are not free.
 type Claim struct {
 	ID, Description string
 	Space           Ref
 	Value           netip.Addr
-	// Used says that VCD, or a person by hand, lists it as used; ours that are marked as used by hand are.
+	// Used is set if VCD, or a user by hand, lists it as used; ours that are marked as used by hand are.
 	Used bool
 }
 
-// A Rule is a DNAT rule.
+// A Rule is a NAT rule.
 type Rule struct {
 	Object
-	Enabled            bool
 	External, Internal netip.Addr
 	ExternalPort       int
 	Profile            Ref
+	// Other is set on rules of all types but DNAT: of those, only External matters.
+	Other bool
 }
 
-// A Profile is an application port profile of the organisation.
+// Uses returns the addresses and ports of the rule, with the marker of its owner. Protocol is that of its profile, if known.
+func (r Rule) Uses(m Marker, p Protocol) []Use {
+	use := Use{Address: r.External, Kind: KindRule, Name: r.Name, Marker: m}
+	outside, inside := use, use
+	if inside.Address = r.Internal; r.Other {
+		inside.Address = netip.Addr{}
+	} else if outside.Port = r.ExternalPort; r.ExternalPort != 0 {
+		outside.Protocol = p
+	}
+	return slices.DeleteFunc([]Use{outside, inside}, func(u Use) bool { return !u.Address.IsValid() })
+}
+
+// A Profile is an application port profile of the organization, which a NAT rule refers to.
 type Profile struct {
 	Object
 	Protocol Protocol
 	Port     int
 }
 
-// A CertificateItem is one in the certificate library; Name is its alias.
-type CertificateItem struct{ Object }
+// A CertificateItem is an item of the organization's certificate library; its name is the alias. Chain and Key, in PEM, are set only
+// for one to be imported.
+type CertificateItem struct {
+	Object
+	Chain, Key string
+}
 
-// A FirewallRule is a rule of the gateway's firewall.
+// A FirewallRule is a rule of the gateway's firewall for one address and protocol: it admits Sources or, without Sources, drops
+// everything. Lists show its Object only.
 type FirewallRule struct {
 	Object
-	Enabled bool
+	Sources     []netip.Prefix
+	Destination netip.Addr
+	Protocol    Protocol
+	Ports       []int
 }
 
 // A Use is something of another owner on an address of the gateway.

@@ -104,8 +104,9 @@ const (
 	Mark Verb = "mark"
 )
 
-// A Step is one write. To run it twice is to run it once: to create what is there under the same name with the same owner, or to delete what is gone,
-// is success. Exactly the specification of its kind is set; none for Delete.
+// A Step is one write. Running it twice has the effect of running it once: creating what exists under the same name for the same
+// owner, or deleting what is gone, succeeds. The object of the step's kind is set and carries what is to be written; none for Delete,
+// but for an address.
 type Step struct {
 	Verb Verb
 	Kind Kind
@@ -113,18 +114,44 @@ type Step struct {
 	Name string
 	// ID of the object; empty for Create.
 	ID string
-	// Repair says of an Update that VCD has given the object up: it is written even if it is as wanted.
+	// Repair is set on an Update of an object that VCD has failed to realize: it is written even if it is as desired.
 	Repair bool
 
-	Address     *AddressSpec
-	Certificate *CertificateSpec
-	Set         *SetSpec
-	Pool        *PoolSpec
-	Service     *ServiceSpec
-	Profile     *ProfileSpec
-	Rule        *RuleSpec
-	Firewall    *FirewallSpec
+	// Address is to be allocated (Create), described and marked as used (Mark), or marked as unused and released unless VCD
+	// uses it (Delete).
+	Address *Claim
+	// FormerDescription of a claim, for Mark: another one that was written meanwhile stays.
+	FormerDescription string
+	Certificate       *CertificateItem
+	Set               *Set
+	// Pool as it should be; an update keeps everything that a Pool does not have, its algorithm if that is empty, the settings of
+	// monitors of the same type, and monitors of other types but for FormerMonitors.
+	Pool           *Pool
+	FormerMonitors []Monitor
+	// Service, Profile and Rule as they should be; an update keeps everything that they do not have.
+	Service *VirtualService
+	Profile *Profile
+	Rule    *Rule
+	// Firewall rules are created before all others, and never updated.
+	Firewall *FirewallRule
 }
+
+// Uses returns the addresses and ports that the step takes into use for clients.
+func (s Step) Uses() []Use {
+	switch {
+	case s.Service != nil:
+		m, _ := ParseMarker(s.Service.Description)
+		return s.Service.Uses(s.Name, m)
+	case s.Rule != nil:
+		m, _ := ParseMarker(s.Rule.Description)
+		return []Use{{Address: s.Rule.External, Port: s.Rule.ExternalPort, Kind: KindRule, Name: s.Name, Marker: m}}
+	}
+	return nil
+}
+
+// Deferrable reports whether the step may be left for later, because it is on an object of the organization, which other gateways
+// may use as well.
+func (s Step) Deferrable() bool { return !s.Kind.OnGateway() }
 
 // String returns what the step does, for people. It tells no secrets.
 func (s Step) String() string {
@@ -133,81 +160,4 @@ func (s Step) String() string {
 		what += " (" + d + ")"
 	}
 	return what
-}
-
-// An AddressSpec is for Create (allocate this value), Mark (write the description and that it is in use) and Delete (take both back and
-// release it: only if VCD says that nothing uses it).
-type AddressSpec struct {
-	Space       Ref
-	Value       netip.Addr
-	Description string
-	// Former is what was written there before, for Mark: what somebody else has written meanwhile stays.
-	Former string
-}
-
-// A CertificateSpec is a certificate to import; the step's Name is its alias.
-type CertificateSpec struct{ Description, Chain, Key string }
-
-// A SetSpec is an IP set.
-type SetSpec struct {
-	Description string
-	Members     []netip.Addr
-	// Edition of the wish ([Desired.Edition]). A set that a wish of a higher one has written stays as it is.
-	Edition uint64
-}
-
-// A PoolSpec is what is ours of a pool. An update reads the pool and changes nothing else.
-type PoolSpec struct {
-	Description string
-	NodePort    int
-	// Group is the IP set whose addresses are the members, or Members are listed; the other one is empty.
-	Group   Ref
-	Members []netip.Addr
-	// Probes, none of type NONE. An update keeps the settings of what it finds of the same type, and what people added of other types, but for
-	// Former, which was ours.
-	Probes []Health
-	Former []Monitor
-	// Sticky sets persistence by client address; else such persistence is removed and any other kept.
-	Sticky bool
-	// Algorithm; empty leaves it, a new pool gets ROUND_ROBIN.
-	Algorithm string
-}
-
-// A ServiceSpec is what is ours of a virtual service. An update changes nothing else.
-type ServiceSpec struct {
-	Description string
-	VIPs        []netip.Addr
-	Protocol    Protocol
-	Port        int
-	Application Application
-	SSL         bool
-	Certificate Ref
-	Pool        Ref
-	EngineGroup Ref
-	Transparent bool
-}
-
-// A ProfileSpec is an application port profile.
-type ProfileSpec struct {
-	Description string
-	Protocol    Protocol
-	Port        int
-}
-
-// A RuleSpec is a DNAT rule.
-type RuleSpec struct {
-	Description        string
-	External, Internal netip.Addr
-	ExternalPort       int
-	Profile            Ref
-}
-
-// A FirewallSpec is a rule on one address and protocol: it lets Sources reach the load balancer, or, without Sources, keeps everybody away. A new
-// rule comes before all that are there: plans create the one that keeps away first. Rules are created and deleted, never updated.
-type FirewallSpec struct {
-	Description string
-	Sources     []netip.Prefix
-	Destination netip.Addr
-	Protocol    Protocol
-	Ports       []int
 }

@@ -24,7 +24,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{name: "TLS without a certificate", change: func(d *Desired) { encrypt(d, Certificate{}) }, reason: CertificateMissing, says: "no certificate"},
 		{name: "no engine group", mods: []func(*model){func(m *model) { m.gateway.Groups = nil }}, reason: NoEngineGroup, says: "ask the provider"},
 		{
-			name: "engine groups without room", mods: []func(*model){func(m *model) { m.gateway.Groups = []EngineGroup{{ID: "x", Name: "x", Max: 1}} }},
+			name: "engine groups without room", mods: []func(*model){func(m *model) { m.gateway.Groups = []EngineGroup{{Object: Object{ID: "x", Name: "x"}, Max: 1}} }},
 			reason: NoEngineGroup, says: "room",
 		},
 		{name: "an engine group that is not there", change: func(d *Desired) { d.EngineGroup = "typo" }, reason: NoEngineGroup, says: `"typo"`},

@@ -302,7 +302,7 @@ func TestWhatIsChanged(t *testing.T) {
 			want: []string{"update ip-set ipv4"},
 		},
 		{name: "nothing of what people may set", hand: func(m *model) {
-			m.full, m.pools[0].Algorithm, m.services[0].Enabled, m.services[0].Description = true, "RANDOM", false, m.services[0].Description+"\nasked Bob"
+			m.full, m.pools[0].Algorithm, m.services[0].Description = true, "RANDOM", m.services[0].Description+"\nasked Bob"
 		}, want: []string{}},
 		{name: "what VCD gave up on is asked for again", hand: func(m *model) { m.services[0].State = Failed }, want: []string{"update virtual-service tcp-80"}},
 		{

@@ -28,7 +28,7 @@ func (s Step) detail() string {
 }
 
 // String says where the pool sends to.
-func (s PoolSpec) String() string {
+func (s Pool) String() string {
 	if s.Group != (Ref{}) {
 		return fmt.Sprintf("node port %d of IP set %s", s.NodePort, s.Group.Name)
 	}

@@ -158,7 +158,7 @@ func ourService() Desired {
 // strangers puts objects on the gateway that are nobody's, another cluster's, and another Service's of the cluster.
 func strangers(m *model) []string {
 	add := func(name, description, vip string, port int) {
-		pool := Pool{Object: Object{ID: "other-pool-" + name, Name: "pool-" + name, Description: description, State: Realized}, Enabled: true}
+		pool := Pool{Object: Object{ID: "other-pool-" + name, Name: "pool-" + name, Description: description, State: Realized}}
 		m.pools = append(m.pools, pool)
 		m.services = append(m.services, VirtualService{
 			Object: Object{ID: "other-vs-" + name, Name: name, Description: description, State: Realized}, VIPs: []netip.Addr{ip(vip)}, Protocol: TCP, Port: port,

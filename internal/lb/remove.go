@@ -43,7 +43,7 @@ func (p *planner) claim(a netip.Addr) {
 		p.notice(AddressTaken, "the address %s is not allocated any more, and cannot be had again, as another organization has it, or this one may have no more of the "+
 			"IP Space %q: clients may not reach it; request another address", a, space.Name)
 	case !allocated && inSpace && !p.sharedBy(a):
-		spec := AddressSpec{Space: space, Value: a, Description: Marker{Owner: p.d.Owner}.String()}
+		spec := Claim{Space: space, Value: a, Description: Marker{Owner: p.d.Owner}.String()}
 		p.step(phaseClaim, Step{Verb: Create, Kind: KindAddress, Name: a.String(), Address: &spec})
 		p.step(phaseClaim, Step{Verb: Mark, Kind: KindAddress, Name: a.String(), Address: &spec})
 	}
@@ -60,11 +60,13 @@ func (p *planner) sharedBy(a netip.Addr) bool {
 }
 
 func (p *planner) mark(c Claim, owner Owner) {
-	spec := AddressSpec{Space: c.Space, Value: c.Value, Former: c.Description}
+	spec := Claim{Space: c.Space, Value: c.Value}
 	if owner != (Owner{}) {
 		spec.Description = Marker{Owner: owner}.String()
 	}
-	p.step(phaseClaim, Step{Verb: Mark, Kind: KindAddress, Name: c.Value.String(), ID: c.ID, Address: &spec})
+	p.step(phaseClaim, Step{
+		Verb: Mark, Kind: KindAddress, Name: c.Value.String(), ID: c.ID, Address: &spec, FormerDescription: c.Description,
+	})
 }
 
 // release gives allocations back that are the owner's and not wanted any more. One that others use passes to them.
@@ -80,7 +82,7 @@ func (p *planner) release(wanted func(netip.Addr) bool) {
 		i := slices.IndexFunc(p.own.others, func(u Use) bool { return u.Address == c.Value })
 		switch {
 		case i < 0:
-			spec := AddressSpec{Space: c.Space, Value: c.Value}
+			spec := Claim{Space: c.Space, Value: c.Value}
 			p.step(phaseRelease, Step{Verb: Delete, Kind: KindAddress, Name: c.Value.String(), ID: c.ID, Address: &spec})
 		case p.own.others[i].Marker.Owner.UID != "":
 			p.mark(c, p.own.others[i].Marker.Owner)

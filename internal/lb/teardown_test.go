@@ -251,7 +251,7 @@ func TestNamesAndMarkersFit(t *testing.T) {
 	for kind := range prefixes {
 		g.Expect(len(nameFor(kind, long, "tcp-65535"))).To(BeNumerically("<=", maxName))
 	}
-	m := Marker{Owner: long, Listener: "tcp-65535", Via: ViaInside, Guarded: true, Wrote: "0123456789"}
+	m := Marker{Owner: long, Listener: "tcp-65535", Via: ViaInside, Filtered: true, Wrote: "0123456789"}
 	g.Expect(len(m.String())).To(BeNumerically("<=", maxDescription))
 	got, ok := ParseMarker(m.String())
 	g.Expect(ok).To(BeTrue())

@@ -23,10 +23,10 @@ func TestAnOlderListOfNodesDoesNotOverwriteANewerOne(t *testing.T) {
 		return out
 	}
 	late, early := wish(service("c1", "late"), 80), wish(service("c1", "early"), 80)
-	late.Edition, early.Edition = 1, 2
+	late.Generation, early.Generation = 1, 2
 	w.insist(&late)
 	w.insist(&early)
-	late.Edition, early.Edition = 3, 4
+	late.Generation, early.Generation = 3, 4
 	late.Members = append(late.Members, netip.MustParseAddr("192.168.100.13"))
 	early.Members = append(early.Members, late.Members[2], netip.MustParseAddr("192.168.100.14"))
 	planned, err := w.plan(&late)
@@ -40,7 +40,7 @@ func TestAnOlderListOfNodesDoesNotOverwriteANewerOne(t *testing.T) {
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(plan.Done()).To(BeTrue())
 
-	late.Edition = 5
+	late.Generation = 5
 	w.insist(&late)
 	w.Expect(members()).To(HaveLen(3), "what is said later counts")
 }

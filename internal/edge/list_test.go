@@ -14,18 +14,18 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// A list is what a part reads in a test: reads wait until they are let go.
-type list struct {
-	*part[string]
+// A heldList is a list whose reads wait until they are let go.
+type heldList struct {
+	*list[string]
 
 	begun chan struct{}
 	let   chan []string
 	reads int
 }
 
-func newList() *list {
-	l := &list{begun: make(chan struct{}, 9), let: make(chan []string, 9)}
-	l.part = &part[string]{driver: New(nil, Options{}), id: func(s string) string { return s[:1] }}
+func newList() *heldList {
+	l := &heldList{begun: make(chan struct{}, 9), let: make(chan []string, 9)}
+	l.list = &list[string]{driver: New(nil, Options{}), id: func(s string) string { return s[:1] }}
 	l.read = func(context.Context, *vcd.Session) ([]string, error) {
 		l.reads++
 		l.begun <- struct{}{}
@@ -39,7 +39,7 @@ func newList() *list {
 }
 
 // ask asks for the list in the background.
-func (l *list) ask(want demand) <-chan []string {
+func (l *heldList) ask(want demand) <-chan []string {
 	got := make(chan []string, 1)
 	go func() {
 		items, err := l.get(context.Background(), nil, want)
@@ -53,7 +53,7 @@ func (l *list) ask(want demand) <-chan []string {
 
 var anyAge = demand{maxAge: time.Hour}
 
-func TestAPartIsReadOnceForAll(t *testing.T) {
+func TestAListIsReadOnceForAll(t *testing.T) {
 	g := NewWithT(t)
 	l := newList()
 	first := l.ask(anyAge)
@@ -67,7 +67,7 @@ func TestAPartIsReadOnceForAll(t *testing.T) {
 	g.Expect(l.reads).To(Equal(1))
 }
 
-func TestWhatIsWrittenWhileAPartIsReadIsNotLost(t *testing.T) {
+func TestWhatIsWrittenDuringAReadIsNotLost(t *testing.T) {
 	g := NewWithT(t)
 	l := newList()
 	got := l.ask(anyAge)
@@ -82,7 +82,7 @@ func TestWhatIsWrittenWhileAPartIsReadIsNotLost(t *testing.T) {
 	g.Expect(<-l.ask(anyAge)).To(Equal([]string{"a2", "d2", "c1"}))
 }
 
-func TestWhoWantsItFreshGetsALaterRead(t *testing.T) {
+func TestAFreshDemandGetsALaterRead(t *testing.T) {
 	g := NewWithT(t)
 	l := newList()
 	old := l.ask(anyAge)
@@ -95,7 +95,7 @@ func TestWhoWantsItFreshGetsALaterRead(t *testing.T) {
 	g.Expect(<-fresh).To(Equal([]string{"b"}))
 }
 
-func TestWhatIsDoubtedIsReadAgain(t *testing.T) {
+func TestAnInvalidatedListIsReadAgain(t *testing.T) {
 	g := NewWithT(t)
 	l := newList()
 	before := l.ask(anyAge)

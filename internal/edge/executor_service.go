@@ -1,0 +1,143 @@
+package edge
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+type serviceExecutor struct{ *executor }
+
+// wanted is the virtual service of the step, its references resolved.
+func (e *serviceExecutor) wanted(ctx context.Context) (lb.VirtualService, error) {
+	want := *e.step.Service
+	want.Object = e.object(want.Description)
+	err := resolve(ctx, e.executor, e.gateway.pools, &want.Pool)
+	if err == nil {
+		err = resolve(ctx, e.executor, e.gateway.groups, &want.EngineGroup)
+	}
+	if err == nil {
+		err = resolve(ctx, e.executor, e.gateway.certificates, &want.Certificate)
+	}
+	return want, err
+}
+
+// lost makes a refusal a reason to plan again, if something that the virtual service refers to is gone.
+func (e *serviceExecutor) lost(ctx context.Context, want lb.VirtualService, err error) error {
+	return lost(ctx, e.executor, e.gateway.certificates, want.Certificate.ID,
+		lost(ctx, e.executor, e.gateway.pools, want.Pool.ID, err))
+}
+
+func (e *serviceExecutor) create(ctx context.Context) error {
+	want, err := e.wanted(ctx)
+	if err != nil {
+		return err
+	}
+	want.Health = "PENDING"
+	v4, v6 := byFamily(want.VIPs)
+	mine := e.addressesOfService()
+	before := mine.occupants(e.gateway.services.known(), nil)
+	id, err := create(ctx, e.executor, e.gateway.services, want, func() (vcd.Task, error) {
+		return e.session.Balancers.CreateVirtualService(ctx, vcd.VirtualServiceSpec{
+			Name: want.Name, Description: want.Description, Gateway: e.gateway.id, Pool: want.Pool.ID, EngineGroup: want.EngineGroup.ID,
+			Certificate: want.Certificate.ID, Address: v4, IPv6Address: v6, Ports: servicePorts(want),
+			Application: vcd.Application(want.Application), Transparent: want.Transparent,
+		})
+	})
+	if id != "" {
+		e.gateway.groups.edit(want.EngineGroup.ID, func(g *lb.EngineGroup) { g.Deployed++ })
+	}
+	if err != nil || before.ours || e.claimed(want.VIPs...) || e.ruleFollows() {
+		return e.lost(ctx, want, err)
+	}
+	return e.keep(ctx, mine, before, func(ctx context.Context) error {
+		return e.withdrawServices(ctx, want.Description, func(vs lb.VirtualService) bool { return vs.Name == want.Name })
+	})
+}
+
+func (e *serviceExecutor) update(ctx context.Context) error {
+	want, err := e.wanted(ctx)
+	if err != nil {
+		return err
+	}
+	v4, v6 := byFamily(want.VIPs)
+	ports, application := servicePorts(want), vcd.Application(want.Application)
+	change := vcd.VirtualServiceChange{
+		Description: &want.Description, Pool: &want.Pool.ID, Certificate: &want.Certificate.ID, Address: &v4, IPv6Address: &v6,
+		Ports: &ports, Application: &application, Transparent: &want.Transparent,
+	}
+	err = update(ctx, e.executor, e.gateway.services,
+		func() (vcd.Task, error) { return e.session.Balancers.UpdateVirtualService(ctx, e.step.ID, change) },
+		func(vs *lb.VirtualService) {
+			want.EngineGroup, want.Health = vs.EngineGroup, vs.Health
+			*vs = want
+		})
+	return e.lost(ctx, want, err)
+}
+
+func (e *serviceExecutor) remove(ctx context.Context) error {
+	err := remove(ctx, e.executor, e.gateway.services, func() (vcd.Task, error) {
+		return e.session.Balancers.DeleteVirtualService(ctx, e.step.ID)
+	})
+	if err == nil {
+		e.gateway.used.invalidate()
+		e.gateway.groups.invalidate() // one has room again
+	}
+	return err
+}
+
+// withdrawServices deletes virtual services of an owner that were just created.
+func (e *executor) withdrawServices(ctx context.Context, description string, created func(lb.VirtualService) bool) error {
+	for _, vs := range e.gateway.services.known() {
+		if !created(vs) || !sameOwner(vs.Description, description) {
+			continue
+		}
+		task, err := e.session.Balancers.DeleteVirtualService(ctx, vs.ID)
+		if _, err = e.wait(ctx, task, err); err != nil {
+			return err
+		}
+		e.gateway.services.invalidate()
+	}
+	return nil
+}
+
+func byFamily(addresses []netip.Addr) (v4, v6 netip.Addr) {
+	for _, a := range addresses {
+		if a.Is4() {
+			v4 = a
+		} else {
+			v6 = a
+		}
+	}
+	return v4, v6
+}
+
+func servicePorts(vs lb.VirtualService) []vcd.ServicePort {
+	port := vcd.ServicePort{From: vs.Port, To: vs.Port, Profile: vcd.TCPProxy, SSL: vs.SSL}
+	if vs.Protocol == lb.UDP {
+		port.Profile = vcd.UDPFastPath
+	}
+	return []vcd.ServicePort{port}
+}
+
+type certificateExecutor struct{ *executor }
+
+func (e *certificateExecutor) create(ctx context.Context) error {
+	want := e.step.Certificate
+	item := lb.CertificateItem{Object: e.object(want.Description)}
+	_, err := create(ctx, e.executor, e.gateway.certificates, item, func() (vcd.Task, error) {
+		made, err := e.session.Balancers.CreateCertificate(ctx, vcd.CertificateSpec{
+			Alias: e.step.Name, Description: want.Description, Certificate: []byte(want.Chain), PrivateKey: []byte(want.Key),
+		})
+		return vcd.Task{State: vcd.TaskSucceeded, Owner: made.ID}, err
+	})
+	return err
+}
+
+func (e *certificateExecutor) remove(ctx context.Context) error {
+	return remove(ctx, e.executor, e.gateway.certificates, func() (vcd.Task, error) {
+		return vcd.Task{State: vcd.TaskSucceeded}, e.session.Balancers.DeleteCertificate(ctx, e.step.ID)
+	})
+}

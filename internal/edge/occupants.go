@@ -1,0 +1,135 @@
+package edge
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+)
+
+// newAddresses are addresses that the object of a step is put on.
+type newAddresses struct {
+	services []netip.Addr // where no virtual service of another owner may be
+	rules    []netip.Addr // where no DNAT rule of another owner may begin
+	owner    lb.Marker
+}
+
+// addressesOfService are the addresses of a virtual service. Where clients reach it by a rule, there are no other rules.
+func (e *executor) addressesOfService() newAddresses {
+	m, _ := lb.ParseMarker(e.step.Service.Description)
+	a := newAddresses{services: e.step.Service.VIPs, owner: m}
+	if m.Via == lb.ViaItself {
+		a.rules = a.services
+	}
+	return a
+}
+
+// addressesOfRule are both addresses of a rule: also that of the virtual service, which was not checked when that was created.
+func (e *executor) addressesOfRule() newAddresses {
+	rule := e.step.Rule
+	m, _ := lb.ParseMarker(rule.Description)
+	a := newAddresses{services: []netip.Addr{rule.Internal}, owner: m}
+	if !e.claimed(rule.External) {
+		a.services, a.rules = append(a.services, rule.External), []netip.Addr{rule.External}
+	}
+	return a
+}
+
+// claimed reports whether addresses are floating IPs of IP Spaces, which have one owner anyway.
+func (e *executor) claimed(addresses ...netip.Addr) bool {
+	claims := e.gateway.claims.known()
+	return !slices.ContainsFunc(addresses, func(a netip.Addr) bool {
+		return !slices.ContainsFunc(claims, func(c lb.Claim) bool { return c.Value == a })
+	})
+}
+
+// ruleFollows reports whether a rule that leads to the virtual service of the step is still to be created: its creation checks the
+// addresses of both.
+func (e *executor) ruleFollows() bool {
+	vs := e.step.Service
+	m, _ := lb.ParseMarker(vs.Description)
+	return m.Via == lb.ViaNAT && !slices.ContainsFunc(e.gateway.rules.known(), func(x lb.Rule) bool {
+		return slices.Contains(vs.VIPs, x.Internal) && sameOwner(x.Description, vs.Description)
+	})
+}
+
+// settled reports whether other rules of the owner have the addresses of the step's rule: then they were checked.
+func (e *executor) settled() bool {
+	rule := e.step.Rule
+	outside, inside := false, false
+	for _, x := range e.gateway.rules.known() {
+		if sameOwner(x.Description, rule.Description) {
+			outside, inside = outside || x.External == rule.External, inside || x.Internal == rule.Internal
+		}
+	}
+	return outside && inside
+}
+
+// occupants are the owners of what is on the same addresses.
+type occupants struct {
+	ours   bool
+	others map[string]string // names by id
+}
+
+// occupants finds virtual services and DNAT rules on the addresses. Those that share them with the owner do not count.
+func (a newAddresses) occupants(services []lb.VirtualService, rules []lb.Rule) *occupants {
+	found := &occupants{others: map[string]string{}}
+	for _, vs := range services {
+		if slices.ContainsFunc(vs.VIPs, func(vip netip.Addr) bool { return slices.Contains(a.services, vip) }) {
+			found.add(a.owner, vs.Object)
+		}
+	}
+	for _, rule := range rules {
+		if !rule.Other && slices.Contains(a.rules, rule.External) {
+			found.add(a.owner, rule.Object)
+		}
+	}
+	return found
+}
+
+func (o *occupants) add(ours lb.Marker, x lb.Object) {
+	theirs, _ := lb.ParseMarker(x.Description)
+	switch {
+	case theirs.Owner.Is(ours.Owner):
+		o.ours = true
+	case ours.Share == "" || theirs.Owner.Cluster != ours.Owner.Cluster || theirs.Share != ours.Share:
+		o.others[x.ID] = x.Name
+	}
+}
+
+// newcomer is an occupant that was not there before; empty if there is none. Before are only those of the kind that was created: no plan
+// puts a rule on another owner's virtual service, nor the other way round.
+func (o *occupants) newcomer(before *occupants) string {
+	for id, name := range o.others {
+		if _, known := before.others[id]; !known {
+			return name
+		}
+	}
+	return ""
+}
+
+// keep makes sure that the owner is alone on addresses that it has just taken: addresses of blocks cannot be reserved, so that another
+// writer may have found them free in the same moment. VCD serializes writes to a gateway: the later one sees the other, and withdraws.
+func (e *executor) keep(
+	ctx context.Context, a newAddresses, before *occupants, withdraw func(context.Context) error,
+) error {
+	services, err := e.gateway.services.get(ctx, e.session, e.fresh())
+	if err != nil {
+		return err
+	}
+	var rules []lb.Rule
+	if len(a.rules) > 0 {
+		if rules, err = e.gateway.rules.get(ctx, e.session, e.fresh()); err != nil {
+			return err
+		}
+	}
+	newcomer := a.occupants(services, rules).newcomer(before)
+	if newcomer == "" {
+		return nil
+	}
+	if err := withdraw(ctx); err != nil {
+		return err
+	}
+	return failed(lb.ErrBusy, "the address was taken in the same moment, by %s", newcomer)
+}

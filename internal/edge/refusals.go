@@ -1,0 +1,144 @@
+package edge
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+const (
+	// refusalAge is how long a refusal is believed that can be lifted any time.
+	refusalAge = time.Hour
+	// fullAge is how long an IP Space is believed to have no more addresses for the organization, while there are others.
+	fullAge = 10 * time.Minute
+	// maxFree is how many free addresses of a space are offered.
+	maxFree = 16
+)
+
+// refusals are what VCD has refused and lists do not show, each until it is tried again.
+type refusals struct {
+	clock vcd.Clock
+
+	mu        sync.Mutex
+	noSets    time.Time                // IP sets are forbidden
+	addresses map[netip.Addr]time.Time // floating IPs that other organizations have
+	full      map[string]time.Time     // IP Spaces, by id, of which the organization may have no more
+}
+
+func newRefusals(clock vcd.Clock) refusals {
+	return refusals{clock: clock, addresses: map[netip.Addr]time.Time{}, full: map[string]time.Time{}}
+}
+
+func (r *refusals) forbidSets() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.noSets = r.clock.Now().Add(refusalAge)
+}
+
+func (r *refusals) setsAllowed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.clock.Now().After(r.noSets)
+}
+
+func (r *refusals) refuse(a netip.Addr) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.addresses[a] = r.clock.Now().Add(refusalAge)
+}
+
+// fill notes that the organization may have no more addresses of a space, or that it may again.
+func (r *refusals) fill(space string, full bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.full, space)
+	if full {
+		r.full[space] = r.clock.Now().Add(fullAge)
+	}
+}
+
+func (r *refusals) isFull(space string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.clock.Now().Before(r.full[space])
+}
+
+// taken are the floating IPs that other organizations are known to have.
+func (r *refusals) taken() []lb.Use {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var uses []lb.Use
+	for a, until := range r.addresses {
+		if r.clock.Now().Before(until) {
+			uses = append(uses, lb.Use{Address: a, Kind: lb.KindAddress, Name: "another organization"})
+		} else {
+			delete(r.addresses, a)
+		}
+	}
+	return uses
+}
+
+// free offers addresses of a space that are not allocated as far as the organization can see. It cannot see those of others: once one
+// was found taken, the search begins at random.
+func (r *refusals) free(space vcd.IPSpace, claims []lb.Claim) []netip.Addr {
+	if r.isFull(space.ID) {
+		return nil
+	}
+	taken := map[netip.Addr]bool{}
+	for _, c := range claims {
+		taken[c.Value] = true
+	}
+	others := r.taken()
+	for _, u := range others {
+		taken[u.Address] = true
+	}
+	var out []netip.Addr
+	for _, of := range space.Ranges {
+		out = append(out, freeIn(of, taken, len(others) > 0)...)
+		if len(out) >= maxFree {
+			return out[:maxFree]
+		}
+	}
+	return out
+}
+
+// freeIn offers addresses of a range.
+func freeIn(r vcd.AddressRange, taken map[netip.Addr]bool, atRandom bool) []netip.Addr {
+	var out []netip.Addr
+	start := r.From
+	if atRandom {
+		start = randomIn(r)
+	}
+	for a := start; r.Contains(a) && len(out) < maxFree; a = a.Next() {
+		if !taken[a] {
+			out = append(out, a)
+		}
+	}
+	for a := r.From; a.Less(start) && len(out) < maxFree; a = a.Next() {
+		if !taken[a] {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// randomIn is an address of a range, among its first 65,536.
+func randomIn(r vcd.AddressRange) netip.Addr {
+	from, to := r.From.As16(), r.To.As16()
+	low := binary.BigEndian.Uint64(from[8:])
+	size := min(binary.BigEndian.Uint64(to[8:])-low, 1<<16-1) + 1
+	binary.BigEndian.PutUint64(from[8:], low+rand.Uint64N(size)) //nolint:gosec // spreads load, protects nothing
+	a := netip.AddrFrom16(from)
+	if r.From.Is4() {
+		a = a.Unmap()
+	}
+	if !r.Contains(a) {
+		return r.From
+	}
+	return a
+}
