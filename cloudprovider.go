@@ -14,7 +14,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/options"
 )
 
-// setUpCloudProvider registers what brings the cloud controller manager into workload clusters. Only those that wish for it are connected to.
+// setUpCloudProvider registers the controller that installs the cloud controller manager in workload clusters, and the
+// cache of clients of those clusters that have one.
 func setUpCloudProvider(ctx context.Context, mgr manager.Manager, o *options.Options, r *controllers.CloudProviderReconciler) error {
 	clusters, err := clustercache.SetupWithManager(ctx, mgr, clustercache.Options{
 		SecretClient: mgr.GetClient(), WatchFilterValue: o.WatchFilter,

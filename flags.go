@@ -12,9 +12,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
 )
 
-// parse reads the flags. The program ends here, with a status, if they are wrong or only ask for something to be said.
+// parse reads the flags. The program ends with a status if they are wrong or only ask for help or the version.
 func parse(fs *pflag.FlagSet, o *options.Options, args []string, stdout, stderr io.Writer) (status int, end bool) {
-	fs.Usage = func() {} // said below
+	fs.Usage = func() {} // written below
 	err := fs.Parse(args)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):

@@ -44,7 +44,7 @@ const (
 	defaultNamespace = "capvcd-system"
 	// logoutTimeout is how long sessions may take to be closed at the end.
 	logoutTimeout = 5 * time.Second
-	// templateConcurrency is how many VCDMachineTemplates are reconciled at once: nobody waits for them.
+	// templateConcurrency is how many VCDMachineTemplates are reconciled at once: nothing waits for them.
 	templateConcurrency = 2
 )
 

@@ -1,5 +1,6 @@
-// Package addons holds what is installed into workload clusters: the cloud controller manager. All its manifests are made from one source,
-// which differs between installations in no more than the fields of [CCM]. The package is pure: it renders, and talks to nobody.
+// Package addons holds what is installed into workload clusters: the cloud controller manager. All its manifests are
+// made from one source, which differs between installations in no more than the fields of [CCM]. The package is pure:
+// it only renders.
 package addons
 
 import (
@@ -32,9 +33,9 @@ const (
 	// ConfigKey is the key of the configuration, and the name of its file.
 	ConfigKey = "vcloud-ccm-config.yaml"
 	// CredentialsName is the name of the Secret with what it logs in to VCD with.
-	CredentialsName = "vcloud-basic-auth" //nolint:gosec // a name
-	// ServiceAccountName is the name of the Secret with the token of a service account, in key [RefreshTokenKey]. The cloud controller manager
-	// rewrites it with each use.
+	CredentialsName = "vcloud-basic-auth" //nolint:gosec // A name.
+	// ServiceAccountName is the name of the Secret with the token of a service account, in key [RefreshTokenKey]. The
+	// cloud controller manager rewrites it with each use.
 	ServiceAccountName = "vcloud-service-account"
 	// RefreshTokenKey is the key of an API token, or of the token of a service account.
 	RefreshTokenKey = "refreshToken"
@@ -44,9 +45,9 @@ const (
 	ClusterIDKey = "clusterid"
 )
 
-// Where the program is, in its image and in the world.
+// Paths and addresses of the program.
 const (
-	// Binary is the path of the program in its image.
+	// Binary is the path of the program in the image.
 	Binary = "/opt/vcloud/bin/cloud-provider-for-cloud-director"
 	// Repository is the name of its image, without registry; CPI's, by which images are mirrored and found.
 	Repository = "cloud-provider-for-cloud-director"
@@ -65,7 +66,8 @@ type CCM struct {
 	Image string
 	// Replicas is how many run; one of them works.
 	Replicas int32
-	// ConfigHash, if not empty, is an annotation of the pods: another one replaces them. The program reads its configuration once.
+	// ConfigHash, if not empty, is an annotation of the pods: another one replaces them. The program reads its
+	// configuration once.
 	ConfigHash string
 }
 
@@ -103,7 +105,7 @@ func (c CCM) Objects() ([]unstructured.Unstructured, error) {
 	return Parse(raw)
 }
 
-// pinned says why an image may become another one by itself.
+// pinned returns an error if the reference of an image may change its meaning.
 func pinned(image string) error {
 	if strings.Contains(image, "@sha256:") {
 		return nil

@@ -135,8 +135,8 @@ func TestNamesAreThoseOfCPI(t *testing.T) {
 	}
 }
 
-// TestThePodIsRestricted holds the pod against what Pod Security demands of "restricted", but for the host's network, which a cloud controller
-// manager needs before nodes have addresses.
+// TestThePodIsRestricted holds the pod against what Pod Security demands of "restricted", but for the host's network,
+// which a cloud controller manager needs before nodes have addresses.
 func TestThePodIsRestricted(t *testing.T) {
 	for name, raw := range variants(NewWithT(t)) {
 		t.Run(name, func(t *testing.T) {
@@ -277,7 +277,7 @@ func TestHolds(t *testing.T) {
 	}{
 		{"as it is wished", func(*appsv1.Deployment) {}, true},
 		{"defaults of the API server", func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = ptr.To[int32](600) }, true},
-		{"a sidecar that somebody injects", func(d *appsv1.Deployment) {
+		{"an injected sidecar", func(d *appsv1.Deployment) {
 			d.Spec.Template.Spec.Containers = append([]corev1.Container{{Name: "z"}}, d.Spec.Template.Spec.Containers...)
 		}, true},
 		{"another image", func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "i:v2" }, false},

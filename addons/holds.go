@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// Holds says whether an object in a cluster has everything that a rendered one wishes for. What the API server or others added
-// does not matter; a list must be as it is wished, but for lists of things with names, which may hold others, too.
+// Holds reports whether an object in a cluster has everything that a rendered one has. What the API server or others
+// added does not matter; lists must be equal, but lists of elements with names may hold more.
 func Holds(actual, wished map[string]any) bool {
 	return holds(actual, wished)
 }
@@ -46,7 +46,7 @@ func holdsList(have, want []any) bool {
 	return true
 }
 
-// pick returns the element of that name, or of that place if there is no name.
+// pick returns the element of that name, or at that index if there is no name.
 func pick(list []any, i int, name string) any {
 	for _, element := range list {
 		if name != "" && nameOf(element) == name {

@@ -21,8 +21,9 @@ func AirgapImage(version string) string {
 	return RegistryPlaceholder + "/" + airgapProject + "/" + Repository + ":" + version
 }
 
-// AirgapTemplate renders the manifest for clusters of a container service extension without internet: the stand-alone one, whose
-// registry is still to be filled in. Configuration, credentials and the id of the cluster are further resources of its cluster resource set.
+// AirgapTemplate renders the manifest for clusters of a container service extension without internet: the stand-alone
+// one, whose registry is still to be filled in. Configuration, credentials and the id of the cluster are further
+// resources of its cluster resource set.
 func AirgapTemplate(version string) ([]byte, error) {
 	return CCM{Image: AirgapImage(version), Replicas: 1}.YAML()
 }
@@ -42,13 +43,13 @@ const (
 	// ConfigMapFile has the configuration.
 	ConfigMapFile = "vcloud-configmap.yaml"
 	// CredentialsFile has what is logged in with.
-	CredentialsFile = "vcloud-basic-auth.yaml" //nolint:gosec // a name
+	CredentialsFile = "vcloud-basic-auth.yaml" //nolint:gosec // A name.
 	// ClusterIDFile has the id of the cluster.
 	ClusterIDFile = "vcloud-clusterid-secret.yaml"
 )
 
-// StandAlone renders the manifests of a release for clusters that no manager of this project owns. What is written in capitals in them is to
-// be filled in.
+// StandAlone renders the manifests of a release for clusters that no manager of this project owns. What is written in
+// capitals in them is to be filled in.
 func StandAlone(image string) ([]File, error) {
 	manifest, err := CCM{Image: image, Replicas: 1}.YAML()
 	if err != nil {
@@ -82,7 +83,7 @@ Leave the others empty. They are read again when they change. Never use a system
 	clusterIDComment = `The id that marks what the cloud controller manager makes in VMware Cloud Director: it must be unique there, and stay the same for the life
 of the cluster. With CAPVCD it is status.infraId of the VCDCluster, otherwise any UUID.`
 
-	//nolint:gosec // It is to be filled in.
+	//nolint:gosec // A placeholder.
 	credentialsManifest = `apiVersion: v1
 kind: Secret
 metadata:

@@ -10,7 +10,7 @@ import (
 // MaxValueSize is how many bytes an encoded value may have. VCD has an undocumented limit of 64 KB for a value
 // of a VM's extra configuration (CAPVCD's pull request 656 met it), and messages between a guest and its
 // hypervisor have one of 64 KiB with what goes around the value (GUESTMSG_MAX_IN_SIZE of open-vm-tools;
-// VMware's Guest SDK guide says to keep to 63 K). What counts is the size after gzip and base64. The data of
+// VMware's Guest SDK guide recommends 63 K). What counts is the size after gzip and base64. The data of
 // a kubeadm control plane has about 15 KiB of it.
 const MaxValueSize = 63 * 1024
 
@@ -20,14 +20,14 @@ const (
 	encodingIgnition  = "gz+base64"
 )
 
-// A TooLargeError says that a value does not fit into the extra configuration of a VM.
+// A TooLargeError means that a value does not fit into the extra configuration of a VM.
 type TooLargeError struct {
 	Key   string // extra configuration key; empty if it is not known yet
 	Size  int    // bytes after gzip and base64
 	Limit int    // MaxValueSize
 }
 
-// Error says what is too large, by how much, and what can be done.
+// Error describes what is too large, by how much, and the remedy.
 func (e *TooLargeError) Error() string {
 	what := e.Key
 	if what == "" {
@@ -37,7 +37,7 @@ func (e *TooLargeError) Error() string {
 		what, e.Size, e.Limit)
 }
 
-// CheckSize says whether bootstrap data fits: nil or a TooLargeError. It needs no VM, so it can be asked before
+// CheckSize returns nil if bootstrap data fits, or a TooLargeError. It needs no VM, so it can be called before
 // anything is created.
 func CheckSize(data []byte) error {
 	return checkValue("", encode(data))
@@ -54,7 +54,7 @@ func checkValue(key, value string) error {
 // equal value and a second reconcile finds nothing to change.
 func encode(data []byte) string {
 	var buf bytes.Buffer
-	// Neither a valid level nor a write to memory can go wrong.
+	// Neither a valid level nor a write to a buffer can fail.
 	w, _ := gzip.NewWriterLevel(&buf, gzip.BestCompression)
 	_, _ = w.Write(data)
 	_ = w.Close()

@@ -1,9 +1,9 @@
-// Package guestinfo turns bootstrap data and the network a VM is meant to have into the extra configuration
-// ("guestinfo" keys) through which a guest on VMware learns both. Bootstrap data goes through untouched,
-// whoever made it: cloud-init's DataSourceVMware, or Ignition, gets every byte back. Who the machine is and
+// Package guestinfo converts bootstrap data and the network of a VM into the extra configuration
+// ("guestinfo" keys) from which a guest on VMware reads both. Bootstrap data of any provider goes through
+// untouched: cloud-init's DataSourceVMware, or Ignition, gets every byte back. Who the machine is and
 // how its NICs are set up goes into guestinfo.metadata, which holds no secret and stays for the life of the
-// machine: without it cloud-init would take the next boot for the first boot of another instance, without
-// network. User data is a secret and goes away: the metadata tells cloud-init to blank it once read.
+// machine: without it cloud-init would treat the next boot as the first boot of another instance, without
+// network. User data is a secret and does not stay: the metadata makes cloud-init blank it once read.
 //
 // The package is pure: same input, same output, byte for byte. It knows neither VCD nor Kubernetes.
 //
@@ -13,8 +13,8 @@
 //     scalars (a MAC address of digits alone is a base 60 number in YAML 1.1).
 //   - A route "to: default" is refused by that version, which reads every version 2 configuration into its own
 //     model whatever renders it. 0.0.0.0/0 and ::/0 are understood by all versions; gateway4 is deprecated.
-//   - With its renderers other than netplan (Debian's and Ubuntu's default), that version turns ::/0 into
-//     ::/64. Guests that need them for IPv6 want router advertisements or a newer cloud-init.
+//   - With its renderers other than netplan (Debian's and Ubuntu's default), that version makes ::/64 of
+//     ::/0. Guests that need them for IPv6 want router advertisements or a newer cloud-init.
 //   - wait-on-network has no timeout and waits for an address on the device of the default route: it is set
 //     only if that address comes by DHCP.
 package guestinfo
@@ -40,7 +40,7 @@ const (
 	KeyDiskUUID = "disk.enableUUID"
 )
 
-// Format says for whom bootstrap data is written, in the words of the bootstrap contract of Cluster API.
+// Format is the format of bootstrap data, in the words of the bootstrap contract of Cluster API.
 type Format string
 
 // Formats. The contract lets providers leave it out, which means cloud-config.
@@ -52,7 +52,7 @@ const (
 // Mode is how a NIC gets its address, in VCD's words.
 type Mode string
 
-// Modes. Addresses of VCD's static pool are configured in the guest like manual ones: nothing else tells it.
+// Modes. Addresses of VCD's static pool are configured in the guest like manual ones.
 const (
 	ModePool   Mode = "POOL"
 	ModeManual Mode = "MANUAL"
@@ -77,7 +77,7 @@ type NIC struct {
 	Primary bool
 }
 
-// An Input is all that a guest is told.
+// An Input is everything that a guest receives.
 type Input struct {
 	// InstanceID is cloud-init's notion of identity. It must never change: another ID is another first boot.
 	InstanceID string
@@ -90,7 +90,7 @@ type Input struct {
 }
 
 // Render returns the extra configuration for in. It is the whole of what this package owns: other keys of the
-// VM are to be left alone. The error is a TooLargeError if a value would not fit.
+// VM must stay. The error is a TooLargeError if a value would not fit.
 func Render(in Input) (map[string]string, error) {
 	if err := in.validate(); err != nil {
 		return nil, err

@@ -81,7 +81,7 @@ func renderMetadata(in Input) ([]byte, error) {
 	return data, nil
 }
 
-// networkFor returns nil if no NIC is to be configured: without the key, cloud-init asks for an address by DHCP
+// networkFor returns nil if no NIC needs a configuration: without the key, cloud-init asks for an address by DHCP
 // on the first NIC it sees.
 func networkFor(nics []NIC) *network {
 	ethernets := map[string]ethernet{}

@@ -2,12 +2,12 @@ package guestinfo
 
 import "strings"
 
-// redactedValue is what cloud-init writes over a key it was told to redact: an empty YAML document.
+// redactedValue is what cloud-init writes over a redacted key: an empty YAML document.
 const redactedValue = "---"
 
-// Redacted says whether extraConfig holds no bootstrap data any more: because the guest has read and removed
-// it, which cloud-init does on its first boot as told by the metadata, and Ignition on newer systems; or
-// because we did.
+// Redacted reports whether extraConfig holds no bootstrap data any more: the guest has read and removed it,
+// as cloud-init does on its first boot because of the metadata, and Ignition on newer systems, or the
+// controller has.
 func Redacted(extraConfig map[string]string) bool {
 	return blank(extraConfig[KeyUserdata]) && blank(extraConfig[KeyIgnition])
 }
@@ -25,8 +25,8 @@ func ClearUserdata() map[string]string {
 	}
 }
 
-// blank tells what cloud-init takes for no value. It strips white space, because a guest cannot set a key to
-// nothing and writes a space.
+// blank reports whether cloud-init treats a value as none. It strips white space, because a guest cannot set a
+// key to nothing and writes a space.
 func blank(value string) bool {
 	value = strings.TrimSpace(value)
 	return value == "" || value == redactedValue

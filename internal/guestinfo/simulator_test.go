@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/guest"
 )
 
-// The simulator's guest, which nobody here wrote, has to understand the same as the real cloud-init.
+// The simulator's guest, written independently, has to understand the same as the real cloud-init.
 func TestSimulatedGuestReadsWhatWeWrite(t *testing.T) {
 	g := NewWithT(t)
 	in := input()

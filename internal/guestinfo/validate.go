@@ -17,18 +17,19 @@ const (
 var (
 	hostnameLabel = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
-	// The kernel takes more; this is what people and kube-vip can cope with. Fifteen is IFNAMSIZ less one.
+	// The kernel allows more characters; kube-vip does not. Fifteen is IFNAMSIZ less one.
 	interfaceName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,14}$`)
 )
 
-// validateHostname wants a host name as RFC 1123 and Kubernetes want it: a kubelet registers its Node by it.
+// validateHostname checks a host name by RFC 1123 and Kubernetes' rules: the kubelet registers its Node by it.
 func validateHostname(name string) error {
 	if len(name) > maxHostname {
 		return fmt.Errorf("host name %q has %d characters, the limit is %d", name, len(name), maxHostname)
 	}
 	for label := range strings.SplitSeq(name, ".") {
 		if !hostnameLabel.MatchString(label) {
-			return fmt.Errorf("host name %q is not valid: it needs labels of lower-case letters, digits and inner hyphens, up to 63 characters each, separated by dots", name)
+			return fmt.Errorf("host name %q is not valid: it needs labels of lower-case letters, digits and inner hyphens, "+
+				"up to 63 characters each, separated by dots", name)
 		}
 	}
 	return nil
@@ -113,7 +114,7 @@ func (n NIC) validateDNS() error {
 	return nil
 }
 
-// validateAddress refuses what a guest would configure without complaint and not be reachable by.
+// validateAddress refuses what a guest would configure without being reachable.
 func (n NIC) validateAddress() error {
 	addr := n.Address.Addr()
 	switch {

@@ -37,7 +37,7 @@
 //	postKubeadmCommands:
 //	- /etc/kube-vip/cleanup.sh
 //
-// The manifest's path is not free: the scripts look for it there. With an endpoint port other than 6443,
+// The manifest's path is fixed: the scripts expect it. With an endpoint port other than 6443,
 // initConfiguration.localAPIEndpoint.bindPort and joinConfiguration.controlPlane.localAPIEndpoint.bindPort have
 // to be that port: ARP moves an address between nodes and translates no ports.
 //

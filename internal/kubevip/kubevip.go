@@ -104,11 +104,11 @@ func (c Config) apply(pod *corev1.Pod) {
 		setEnv(container, "vip_ddns", "true")
 	}
 
-	// Like the static pods of kubeadm: not the first to go when the node is short of something.
+	// Like the static pods of kubeadm: not evicted first under node pressure.
 	pod.Spec.PriorityClassName = "system-node-critical"
 	pod.Spec.HostAliases = nil
-	// A mount of what does not exist would make a folder of it, which kubeadm then stumbles over. Of type File,
-	// kubelet tries again until it is there.
+	// Without a type, mounting a missing file creates a folder, which kubeadm refuses. With type File, the kubelet
+	// retries until it exists.
 	file := corev1.HostPathFile
 	pod.Spec.Volumes = []corev1.Volume{
 		hostFile("kubeconfig", adminKubeconfig, &file),
@@ -121,7 +121,7 @@ func (c Config) apply(pod *corev1.Pod) {
 }
 
 // subnet is the length of the address's own prefix. For a DNS name kube-vip 0.9 puts the text behind each
-// address it finds, so it has to be one family; we say IPv4.
+// address it finds, so it has to be one family: IPv4.
 func (c Config) subnet() string {
 	if addr, err := netip.ParseAddr(c.Address); err == nil {
 		return strconv.Itoa(addr.BitLen())
@@ -152,8 +152,8 @@ var (
 	imageName     = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9._:/@-]*[a-zA-Z0-9])?$`)
 )
 
-// validate refuses what a node would only complain about in its log. It is strict about characters too: all of
-// this ends up in a file that goes through a template engine.
+// validate refuses what would only fail on the node. It is strict about characters too, because a template engine
+// processes the file.
 func (c Config) validate() error {
 	if err := ValidateAddress(c.Address); err != nil {
 		return err
@@ -173,7 +173,7 @@ func (c Config) validate() error {
 	return nil
 }
 
-// ValidateAddress says whether kube-vip can announce address, an IP address or a DNS name.
+// ValidateAddress checks that kube-vip can announce address, an IP address or a DNS name.
 func ValidateAddress(address string) error {
 	if addr, err := netip.ParseAddr(address); err == nil {
 		return validateIP(addr)

@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/wirelog"
 )
 
-// Validate says everything that is wrong with the flags, by name and with what would be right.
+// Validate reports everything that is wrong with the flags, by name and with the remedy.
 func (o *Options) Validate() error {
 	_, _, tls := flags.GetManagerOptions(o.Manager)
 	return errors.Join(
@@ -37,7 +37,7 @@ func (o *Options) Validate() error {
 	)
 }
 
-// wrong says of which flag something is said.
+// wrong adds the name of the flag to an error.
 func wrong(flag string, err error) error {
 	if err != nil {
 		return fmt.Errorf("--%s: %w", flag, err)
@@ -86,7 +86,7 @@ func (o *Options) phases() error {
 	return nil
 }
 
-// leases holds the times of leader election against each other, as the election does when it is too late to say it well.
+// leases compares the times of leader election, as the election itself does later, with less clear errors.
 func (o *Options) leases() error {
 	switch {
 	case o.RetryPeriod <= 0:
@@ -100,7 +100,7 @@ func (o *Options) leases() error {
 	return nil
 }
 
-// tag is what Kubernetes and registries take for one.
+// tag matches tags of images.
 var tag = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
 
 func (o *Options) image() error {
@@ -120,7 +120,7 @@ func (o *Options) port() error {
 	return nil
 }
 
-// address checks [host]:port; nothing and 0 turn a server off.
+// address checks [host]:port; the empty string and 0 disable a server.
 func address(flag, value string) error {
 	if value == "" || value == "0" {
 		return nil

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/google/uuid"
 )
 
 const (
@@ -42,22 +44,5 @@ func Parse(id string) (vmURN string, err error) {
 	return vmURN, nil
 }
 
-// isUUID accepts only the form with hyphens, 8-4-4-4-12, which is the one VCD writes.
-func isUUID(s string) bool {
-	if len(s) != 36 {
-		return false
-	}
-	for i, c := range []byte(s) {
-		switch i {
-		case 8, 13, 18, 23:
-			if c != '-' {
-				return false
-			}
-		default:
-			if !strings.ContainsRune("0123456789abcdefABCDEF", rune(c)) {
-				return false
-			}
-		}
-	}
-	return true
-}
+// isUUID accepts only the form with hyphens, 8-4-4-4-12, which VCD writes.
+func isUUID(s string) bool { return len(s) == 36 && uuid.Validate(s) == nil }

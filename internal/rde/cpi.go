@@ -2,6 +2,7 @@ package rde
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -24,13 +25,13 @@ const (
 	ApplicationPortProfile = "app-port-profile"
 )
 
-// ErrOtherType means that an entity is of a type that has no place for what we know.
-var ErrOtherType = fmt.Errorf("the entity is neither a capvcdCluster nor a nativeCluster")
+// ErrOtherType means that entities of this type have no section for load balancers.
+var ErrOtherType = errors.New("the entity is neither a capvcdCluster nor a nativeCluster")
 
 // A Resource is an object in VCD that belongs to the cluster.
 type Resource struct {
 	Type, ID, Name string
-	VirtualIP      string // of virtual services; empty: not told
+	VirtualIP      string // of virtual services; empty: unknown
 }
 
 // An Entry is an error or an event.
@@ -54,8 +55,9 @@ type Change struct {
 	Healed  []string // names of resources whose errors are over
 }
 
-// Merge returns the content of an entity of a type with a change. What nobody here knows, also in the section itself, stays as
-// it is; if nothing is different, so does everything. It fails with [ErrOtherType] for types without a place for it.
+// Merge returns the content of an entity of a type with a change. Unknown members, also in the section itself, stay
+// byte for byte, and so does everything if nothing differs. It fails with [ErrOtherType] for types without a section
+// for it.
 func Merge(entityType string, content json.RawMessage, change Change) (json.RawMessage, error) {
 	switch {
 	case len(content) > 0 && !json.Valid(content):
@@ -154,7 +156,7 @@ func resources(c Change) func(json.RawMessage) (json.RawMessage, error) {
 	})
 }
 
-// replaced returns an element as it is, if it says what it should.
+// replaced returns the element itself if it has the wanted values.
 func replaced(element json.RawMessage, have, want wireResource) (json.RawMessage, error) {
 	if have.Details == nil {
 		have.Details = map[string]any{}

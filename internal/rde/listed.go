@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Listed returns the load balancer objects and the addresses that the section of the cloud controller manager lists. What is not of the types above
-// is somebody else's, and so is everything in an entity without such a section.
+// Listed returns the load balancer objects and the addresses that the section of the cloud controller manager lists.
+// Resources of other types, and entities without such a section, belong to others.
 func Listed(entityType string, content json.RawMessage) ([]Resource, []string) {
 	var entity struct {
 		Status struct {

@@ -1,6 +1,5 @@
-// Package rde writes sections of the runtime defined entity of a cluster: pure functions from what VCD has and what is to be
-// told to what is to be written. Whatever they do not know stays as it is, byte for byte. The package knows neither VCD nor
-// Kubernetes.
+// Package rde writes sections of the runtime defined entity of a cluster: pure functions from the entity and a change
+// to the new entity. Unknown members stay as they are, byte for byte. The package knows neither VCD nor Kubernetes.
 package rde
 
 import (
@@ -10,11 +9,11 @@ import (
 	"fmt"
 )
 
-// errNoObject is what is wrong with a value that is to have members.
+// errNoObject means that a value that needs members is no object.
 var errNoObject = errors.New("is no JSON object")
 
-// edit returns an object with the value of one member changed: change gets the old one, nil if there is none. Everything else
-// stays as it is written, and so does the member, if change returns it as it came.
+// edit returns an object with the value of one member changed: change gets the old one, nil if there is none.
+// Everything else stays as it is written, and so does the member, if change returns it as it came.
 func edit(object []byte, name string, change func(old json.RawMessage) (json.RawMessage, error)) ([]byte, error) {
 	if trimmed := bytes.TrimSpace(object); len(trimmed) == 0 || bytes.Equal(trimmed, []byte("null")) {
 		object = []byte("{}")
@@ -43,8 +42,8 @@ func edit(object []byte, name string, change func(old json.RawMessage) (json.Raw
 	return insert(object, at, name, value)
 }
 
-// insert adds a member at a place.
-func insert(object []byte, at place, name string, value json.RawMessage) ([]byte, error) {
+// insert adds a member.
+func insert(object []byte, at position, name string, value json.RawMessage) ([]byte, error) {
 	key, err := json.Marshal(name)
 	if err != nil {
 		return nil, fmt.Errorf("member %s: %w", name, err)
@@ -63,31 +62,31 @@ func splice(in []byte, from, to int, insert []byte) []byte {
 	return append(out, in[to:]...)
 }
 
-// A place is where a member's value is in an object, or where a new member goes.
-type place struct {
+// A position is where a member's value is in an object, or where a new member goes.
+type position struct {
 	from, to     int
 	found, empty bool
 }
 
-func find(object []byte, name string) (place, error) {
+func find(object []byte, name string) (position, error) {
 	d := json.NewDecoder(bytes.NewReader(object))
 	start, err := d.Token()
 	if err != nil {
-		return place{}, fmt.Errorf("reading JSON: %w", err)
+		return position{}, fmt.Errorf("reading JSON: %w", err)
 	}
 	if start != json.Delim('{') {
-		return place{}, errNoObject
+		return position{}, errNoObject
 	}
-	at := place{empty: true}
+	at := position{empty: true}
 	at.from = int(d.InputOffset())
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
-			return place{}, fmt.Errorf("reading JSON: %w", err)
+			return position{}, fmt.Errorf("reading JSON: %w", err)
 		}
 		var value json.RawMessage
 		if err := d.Decode(&value); err != nil {
-			return place{}, fmt.Errorf("reading JSON: %w", err)
+			return position{}, fmt.Errorf("reading JSON: %w", err)
 		}
 		at.empty, at.from = false, int(d.InputOffset())
 		if key == name {

@@ -1,5 +1,5 @@
-// Package vmname computes the names of VMs, which are host names and names of Nodes too. It is pure: the same machine always gets
-// the same name. It knows neither Kubernetes' API nor VCD's.
+// Package vmname computes the names of VMs, which are host names and names of Nodes too. It is pure: the same machine
+// always gets the same name. It knows neither Kubernetes' API nor VCD's.
 package vmname
 
 import (
@@ -24,18 +24,18 @@ const (
 	maxOutput = 512
 	// randomLength is the length of .random, as Cluster API's.
 	randomLength = 5
-	// randomLetters leave out what looks alike or makes words.
+	// randomLetters omit vowels and similar characters.
 	randomLetters = "bcdfghjklmnpqrstvwxz2456789"
 )
 
-// functions are those of Sprig that work on short strings: none of them sees a clock, an environment or chance, nor makes much
-// out of little.
+// functions are those of Sprig that work on short strings: none reads a clock, the environment or randomness, or
+// repeats its input.
 var functions = []string{
 	"abbrev", "adler32sum", "camelcase", "cat", "coalesce", "contains", "default", "empty", "hasPrefix", "hasSuffix", "kebabcase", "lower", "nospace",
 	"regexReplaceAll", "regexReplaceAllLiteral", "replace", "sha1sum", "sha256sum", "substr", "ternary", "trim", "trimAll", "trimPrefix", "trimSuffix", "trunc", "upper",
 }
 
-// errTooLong says that a template writes more than a name can be.
+// errTooLong means that a template writes more than a name can hold.
 var errTooLong = fmt.Errorf("gives more than %d characters", maxOutput)
 
 // An Object is what templates see of a Kubernetes object.
@@ -44,8 +44,8 @@ type Object struct {
 	Labels, Annotations  map[string]string
 }
 
-// fields returns what templates see, in the words of manifests (.metadata.name), of Cluster API's naming strategies (.name) and of
-// Go (.Name), which templates of CAPVCD use.
+// fields returns what templates see, in the words of manifests (.metadata.name), of Cluster API's naming strategies
+// (.name) and of Go (.Name), which templates of CAPVCD use.
 func (o Object) fields() map[string]any {
 	labels, annotations := o.Labels, o.Annotations
 	if labels == nil {
@@ -93,8 +93,8 @@ func random(seed string) string {
 	return string(letters)
 }
 
-// Render returns the name that a template gives, or the Machine's own for the empty template. It fails if the template cannot be
-// used, or its answer cannot be the name of a VM and a host.
+// Render returns the name that a template gives, or the Machine's own for the empty template. It fails if the template
+// cannot be used, or its answer cannot be the name of a VM and a host.
 func Render(text string, in Input) (string, error) {
 	name := in.Machine.Name
 	if text != "" {
@@ -165,7 +165,7 @@ func (l *limited) Write(p []byte) (int, error) {
 	return l.Buffer.Write(p)
 }
 
-// check says why name cannot be that of a VM, a host and a Node.
+// check returns why name cannot be that of a VM, a host and a Node.
 func check(name string) error {
 	switch problems := validation.IsDNS1123Subdomain(name); {
 	case len(name) > MaxLength:
@@ -184,7 +184,7 @@ func ComputerName(name string) string {
 	return first
 }
 
-// Validate says whether a template can be used for many machines, by what it gives for two examples.
+// Validate checks that a template can be used for many machines, by the names of two examples.
 func Validate(text string) error {
 	one, err := Render(text, example("demo-md-0-x7k2p-4sgzc", "0f7b2c7e-6b0c-4a51-8e06-5a3ff9e3b1a1"))
 	if err != nil {

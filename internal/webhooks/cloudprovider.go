@@ -6,11 +6,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 )
 
-// cloudProviderErrors looks at what the cloud controller manager is given.
+// cloudProviderErrors checks the configuration of the cloud controller manager.
 func cloudProviderErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if ref := spec.CloudProvider.IdentityRef; ref != nil && ref.Kind == infrav1.ClusterIdentity {
@@ -34,11 +34,11 @@ func balancerErrors(spec *infrav1.LoadBalancerSpec, path *field.Path) field.Erro
 	return errs
 }
 
-// gatewayErrors looks at what every edge gateway is given.
+// gatewayErrors checks what all edge gateways have in common.
 func gatewayErrors(arm *infrav1.OneArmSpec, vipSubnet string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if arm != nil {
-		if _, err := addons.ParseOneArm(arm.InternalRange); err != nil {
+		if _, err := vcdconfig.ParseRange(arm.InternalRange); err != nil {
 			errs = append(errs, field.Invalid(path.Child("oneArm", "internalRange"), arm.InternalRange, err.Error()))
 		}
 	}

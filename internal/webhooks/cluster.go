@@ -91,7 +91,7 @@ func kubeVIPErrors(vip *infrav1.KubeVIPEndpoint, path *field.Path) field.ErrorLi
 	return errs
 }
 
-// vAppNameErrors looks at the name that the cluster lends its vApp.
+// vAppNameErrors checks the name of the cluster, which is the default name of its vApp.
 func vAppNameErrors(c *infrav1.VCDCluster) field.ErrorList {
 	if c.Spec.VApp.Name != "" || len(c.Name) <= maxVAppName {
 		return nil

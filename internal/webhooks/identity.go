@@ -95,10 +95,10 @@ func identityWarnings(spec *infrav1.VCDIdentitySpec) admission.Warnings {
 	if spec.TLS.InsecureSkipVerify == nil || !*spec.TLS.InsecureSkipVerify {
 		return nil
 	}
-	return admission.Warnings{"spec.tls.insecureSkipVerify: whoever answers in the site's place gets the credentials; use tls.caBundle"}
+	return admission.Warnings{"spec.tls.insecureSkipVerify: the certificate of the site is not checked: an attacker can read the credentials; use tls.caBundle"}
 }
 
-// isCABundle says whether text is one or more certificates and nothing else that is encoded as PEM.
+// isCABundle reports whether text is one or more certificates and nothing else that is encoded as PEM.
 func isCABundle(text string) bool {
 	rest, count := []byte(text), 0
 	for {

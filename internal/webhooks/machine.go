@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vmname"
 )
 
-// minDiskSize catches sizes without a unit: nobody boots a node from a disk of 40 bytes.
+// minDiskSize catches sizes without a unit, such as 40 bytes.
 var minDiskSize = resource.MustParse("1Gi")
 
 func machineValidator() *validator[*infrav1.VCDMachine] {
@@ -97,7 +97,7 @@ func networkErrors(nic *infrav1.NetworkSpec, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// vmNameErrors looks at the name that the machine lends its VM and host.
+// vmNameErrors checks the name of the machine, which is the default name of its VM and host.
 func vmNameErrors(m *infrav1.VCDMachine) field.ErrorList {
 	if m.Spec.VMNamingTemplate != "" || len(m.Name) <= vmname.MaxLength {
 		return nil

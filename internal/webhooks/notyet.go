@@ -7,11 +7,11 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// feature is something that the API has words for and that this release does not do yet. Implementing it means to delete its row below.
+// feature is a part of the API that this release does not implement yet. Implementing it means to delete its row below.
 type feature[S any] struct {
 	// path of the field that asks for the feature, below the spec.
 	path []string
-	// asked says whether a spec asks for it.
+	// asked reports whether a spec asks for it.
 	asked func(spec *S) bool
 	// what is not implemented yet, and what to do instead.
 	what, instead string

@@ -14,7 +14,7 @@ const notYetPage = "../../docs/reference/not-yet.md"
 
 var update = flag.Bool("update", false, "write docs/reference/not-yet.md")
 
-// TestNotYetPage holds the page for people against the table.
+// TestNotYetPage compares the page of the documentation with the table.
 func TestNotYetPage(t *testing.T) {
 	g := NewWithT(t)
 	var page strings.Builder

@@ -1,8 +1,10 @@
-// Package webhooks validates the objects of the API at admission: what neither the schema nor a CEL rule of the CRDs can say.
+// Package webhooks validates the objects of the API at admission: what neither the schema nor a CEL rule of the CRDs
+// can say.
 //
-// Defaults are the schema's, and so is what is immutable in objects; what is immutable in templates is looked after here, because the
-// topology controller's dry runs must pass. The package knows nothing of VMware Cloud Director: what only VCD can tell is a
-// condition of the controllers. Nothing here blocks a deletion, a status or an object whose spec stays as it is.
+// Defaults are the schema's, and so is what is immutable in objects; what is immutable in templates is checked here,
+// because the topology controller's dry runs must pass. The package knows nothing of VMware Cloud Director: what only
+// VCD knows is a condition of the controllers. Nothing here blocks a deletion, a status or an object whose spec stays
+// as it is.
 package webhooks
 
 import (

@@ -16,10 +16,10 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// validator is the policy that all kinds share; a kind adds its rules.
+// validator is the policy of all kinds; a kind adds its rules.
 type validator[T client.Object] struct {
 	kind string
-	// spec returns what validation looks at: an update that leaves it alone is always admitted.
+	// spec returns what is validated: an update that does not change it is always admitted.
 	spec func(obj T) any
 	// rules returns what is wrong with an object.
 	rules func(obj T) field.ErrorList
@@ -36,8 +36,8 @@ func (v *validator[T]) ValidateCreate(_ context.Context, obj T) (admission.Warni
 	return v.warn(obj), v.invalid(obj, v.rules(obj))
 }
 
-// ValidateUpdate implements admission.Validator. What was wrong before may stay: the rules of a newer release must not stop the
-// controllers from writing an object that an older one admitted.
+// ValidateUpdate implements admission.Validator. What was wrong before may stay: the rules of a newer release must not
+// stop the controllers from writing an object that an older one admitted.
 func (v *validator[T]) ValidateUpdate(ctx context.Context, oldObj, newObj T) (admission.Warnings, error) {
 	if !newObj.GetDeletionTimestamp().IsZero() || equality.Semantic.DeepEqual(v.spec(oldObj), v.spec(newObj)) {
 		return nil, nil
@@ -54,7 +54,8 @@ func (v *validator[T]) ValidateUpdate(ctx context.Context, oldObj, newObj T) (ad
 	return v.warn(newObj), v.invalid(newObj, errs)
 }
 
-// ValidateDelete implements admission.Validator. Deletions are always admitted; the webhooks are not registered for them.
+// ValidateDelete implements admission.Validator. Deletions are always admitted; the webhooks are not registered for
+// them.
 func (v *validator[T]) ValidateDelete(context.Context, T) (admission.Warnings, error) {
 	return nil, nil
 }
@@ -88,7 +89,8 @@ func without(errs, before field.ErrorList) field.ErrorList {
 	return fresh
 }
 
-// templateUnchanged refuses any change of a template, but for the topology controller's dry runs, which ask what a change would be.
+// templateUnchanged refuses any change of a template, but for the topology controller's dry runs, which ask what a
+// change would be.
 func templateUnchanged(ctx context.Context, obj client.Object, remedy string) (field.ErrorList, error) {
 	request, err := admission.RequestFromContext(ctx)
 	if err != nil {

@@ -51,7 +51,7 @@ func poolErrors(pool *infrav1.IPPoolReference, path *field.Path) field.ErrorList
 // interfaceErrors returns why value is not the name of a network interface that can announce an address.
 func interfaceErrors(value string, path *field.Path) field.ErrorList {
 	if value == "lo" {
-		return invalid(path, value, "must not be the loopback interface: nobody would hear it")
+		return invalid(path, value, "must not be the loopback interface: the address must be announced on a network")
 	}
 	if value == "." || value == ".." || strings.ContainsFunc(value, func(r rune) bool {
 		return r == '/' || r == ':' || unicode.IsSpace(r) || !unicode.IsPrint(r)
@@ -76,7 +76,8 @@ func imageErrors(value string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// filterMeta are the characters that VCD's queries have no way to carry in a name: a vApp that has one could not be found again.
+// filterMeta are the characters that VCD's queries have no way to carry in a name: a vApp that has one could not be
+// found again.
 const filterMeta = ";,()*=!<>\"'\\"
 
 // vcdNameErrors returns why value cannot be the name of a vApp.

@@ -16,7 +16,8 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// rejection is an object with one thing changed and the fields and words with which it must be refused; none means admitted.
+// rejection is an object with one thing changed and the fields and words with which it must be refused; none means
+// admitted.
 type rejection[T client.Object] struct {
 	name   string
 	change func(obj T)
@@ -152,7 +153,7 @@ func TestTemplatesAreImmutable(t *testing.T) {
 		{"a change is refused", false, nil, []string{"spec.template"}},
 		{"the topology controller may ask what a change would be", true, dryRunAnnotation, nil},
 		{"the annotation alone allows nothing", false, dryRunAnnotation, []string{"spec.template"}},
-		{"another dry run is told that it would be refused", true, nil, []string{"spec.template"}},
+		{"another dry run is refused", true, nil, []string{"spec.template"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

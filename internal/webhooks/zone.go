@@ -30,7 +30,7 @@ func deploymentZoneValidator() *validator[*infrav1.VCDDeploymentZone] {
 	}
 }
 
-// labelValueErrors looks at what becomes a label of Nodes.
+// labelValueErrors checks what becomes a label of Nodes.
 func labelValueErrors(value string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, msg := range validation.IsValidLabelValue(value) {

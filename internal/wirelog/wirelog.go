@@ -1,5 +1,5 @@
-// Package wirelog shows calls to VMware Cloud Director in the log, without secrets and bodies, while somebody wants to see them:
-// the manager and the cloud controller manager switch it alike.
+// Package wirelog logs calls to VMware Cloud Director, without secrets and bodies, while it is switched on, by a signal
+// or by HTTP. The manager and the cloud controller manager use it.
 package wirelog
 
 import (
@@ -24,12 +24,12 @@ const (
 	level = 7
 	// Path is where the log is switched by HTTP, beside the metrics and protected like them.
 	Path = "/debug/vcd-wire-log"
-	// Max is the longest that it can be switched on for: nobody shall forget to end it.
+	// Max is the longest time for which it can be switched on.
 	Max = time.Hour
 )
 
-// A Log logs calls to VCD, without secrets and bodies: always when the verbosity is high enough, otherwise for a while
-// when it is switched on, so that nobody has to restart a manager to see what it does.
+// A Log logs calls to VCD, without secrets and bodies: always when the verbosity is high enough, otherwise while it is
+// switched on, without a restart.
 type Log struct {
 	log    logr.Logger
 	set    func(func(vcd.Exchange))
@@ -41,7 +41,8 @@ type Log struct {
 	timer clock.Timer
 }
 
-// New returns a log that is switched off, unless the verbosity of log is high enough. It sets what is called with each call.
+// New returns a log that is switched off, unless the verbosity of log is high enough. It sets what is called with each
+// call.
 func New(log logr.Logger, set func(func(vcd.Exchange)), c clock.WithDelayedExecution) *Log {
 	w := &Log{log: log, set: set, clock: c, always: log.V(level).Enabled()}
 	if w.always {
@@ -118,7 +119,7 @@ func (w *Log) stopTimer() {
 	}
 }
 
-// left says for how long calls will be logged; 0 if they are not, or always.
+// left returns how long calls will be logged; 0 if they are not, or always.
 func (w *Log) left() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
