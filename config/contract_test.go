@@ -130,7 +130,7 @@ func TestConditionsAndReasonsAreDocumented(t *testing.T) {
 	reasons := documentedConstants(t, "Reason")
 
 	for name, comment := range conditions {
-		g.Expect(comment).To(HavePrefix(name+" says whether "), "positive polarity, in words")
+		g.Expect(comment).To(MatchRegexp("^" + name + " is (True|False) (when|while) "))
 	}
 	g.Expect(len(conditions)).To(BeNumerically(">=", 11))
 	g.Expect(len(reasons)).To(BeNumerically(">=", 20))

@@ -230,8 +230,8 @@ has which reasons is on the page of [its kind](../guides/kinds/); what to do whe
 	for _, title := range titles {
 		page += "\n## " + title + "\n\n| condition | meaning |\n|---|---|\n"
 		for _, d := range members[title] {
-			meaning, ok := strings.CutPrefix(d.comment, d.name+" ")
-			g.Expect(ok).To(BeTrue(), "the comment of %s begins with its name", d.name)
+			meaning, ok := strings.CutPrefix(d.comment, d.name+" is ")
+			g.Expect(ok).To(BeTrue(), "the comment of %s begins with its name and when it is True or False", d.name)
 			page += fmt.Sprintf("| `%s` | %s |\n", d.value, meaning)
 		}
 	}

@@ -1,6 +1,6 @@
 package v1beta4
 
-// CloudProviderMode is who runs the cloud controller manager.
+// CloudProviderMode is whether this provider installs the cloud controller manager.
 // +kubebuilder:validation:Enum=Managed;External;None
 type CloudProviderMode string
 
@@ -14,30 +14,28 @@ const (
 	CloudProviderNone CloudProviderMode = "None"
 )
 
-// CloudProviderSpec says who runs the cloud controller manager of the workload cluster.
+// CloudProviderSpec configures the cloud controller manager of the workload cluster.
 // +kubebuilder:validation:XValidation:rule="!has(self.identityRef) || (has(self.mode) && self.mode == 'Managed')",fieldPath=".identityRef",message="may only be set when mode is Managed"
 // +kubebuilder:validation:XValidation:rule="!has(self.nodes) || (has(self.mode) && self.mode == 'Managed')",fieldPath=".nodes",message="may only be set when mode is Managed"
 type CloudProviderSpec struct {
-	// mode is Managed, which is the default, External or None. Managed installs the bundled one and keeps it; External leaves what runs to the user; None removes
-	// what Managed installed.
+	// mode is Managed, which is the default, External or None. Managed installs the bundled one and keeps it up to date; External leaves it to the user; None removes what Managed installed.
 	// +optional
 	// +kubebuilder:default=Managed
 	Mode CloudProviderMode `json:"mode,omitempty"`
 
-	// identityRef is the identity of the cloud controller manager, if not the cluster's own. Either is a VCDIdentity, and says
-	// shareWithClusters: its credentials are put into the workload cluster.
+	// identityRef is the identity of the cloud controller manager; the cluster's own if empty. It must be a VCDIdentity with shareWithClusters: its credentials are copied into the workload cluster.
 	// +optional
 	IdentityRef *IdentityReference `json:"identityRef,omitempty"`
 
-	// nodes says what the cloud controller manager tells of Nodes.
+	// nodes configures addresses, zones and regions of Nodes.
 	// +optional
 	Nodes CloudProviderNodes `json:"nodes,omitempty,omitzero"`
 }
 
-// CloudProviderNodes says what the cloud controller manager tells of Nodes.
+// CloudProviderNodes configures addresses, zones and regions of Nodes.
 // +kubebuilder:validation:MinProperties=1
 type CloudProviderNodes struct {
-	// region of Nodes that no zone says another of: the value of label topology.kubernetes.io/region.
+	// region of Nodes whose zone has none: the value of label topology.kubernetes.io/region.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -51,7 +49,7 @@ type CloudProviderNodes struct {
 	// +kubebuilder:validation:MaxItems=64
 	Zones []CloudProviderZone `json:"zones,omitempty"`
 
-	// addresses chooses the addresses that are told of Nodes.
+	// addresses selects the addresses of Nodes.
 	// +optional
 	Addresses CloudProviderAddresses `json:"addresses,omitempty,omitzero"`
 }
@@ -72,7 +70,7 @@ type CloudProviderZone struct {
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]+([._-]+[A-Za-z0-9]+)*$`
 	Region string `json:"region,omitempty"`
 
-	// placementPolicy is the name or URN of the VM placement policy of the zone's Nodes; all Nodes that no other zone is for if empty.
+	// placementPolicy is the name or URN of the VM placement policy of the zone's Nodes; if empty, the zone of all Nodes without another one.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -83,29 +81,29 @@ type CloudProviderZone struct {
 // +kubebuilder:validation:Enum=IPv4;IPv6
 type AddressFamily string
 
-// CloudProviderAddresses chooses the addresses that are told of Nodes.
+// CloudProviderAddresses selects the addresses of Nodes.
 // +kubebuilder:validation:MinProperties=1
 type CloudProviderAddresses struct {
-	// families of addresses, in the order they are told in; IPv4, then IPv6 if empty.
+	// families of addresses, in the order of a Node's addresses; IPv4, then IPv6 if empty.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=2
 	Families []AddressFamily `json:"families,omitempty"`
 
-	// internal chooses what is told as InternalIP; the addresses of the primary NIC if empty.
+	// internal selects the addresses of type InternalIP; those of the primary NIC if empty.
 	// +optional
 	Internal AddressSelection `json:"internal,omitempty,omitzero"`
 
-	// external chooses what is told as ExternalIP; nothing if empty.
+	// external selects the addresses of type ExternalIP; none if empty.
 	// +optional
 	External AddressSelection `json:"external,omitempty,omitzero"`
 }
 
-// AddressSelection chooses addresses of a VM.
+// AddressSelection selects addresses of a VM.
 // +kubebuilder:validation:MinProperties=1
 type AddressSelection struct {
-	// nics are the indexes of the NICs whose addresses are told.
+	// nics are the indexes of the NICs to take addresses from.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -114,7 +112,7 @@ type AddressSelection struct {
 	// +kubebuilder:validation:items:Maximum=9
 	NICs []int32 `json:"nics,omitempty"`
 
-	// cidrs are the networks that addresses are told of; all if empty.
+	// cidrs are the networks to take addresses from; all if empty.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -123,7 +121,7 @@ type AddressSelection struct {
 	// +kubebuilder:validation:items:MaxLength=49
 	CIDRs []string `json:"cidrs,omitempty"`
 
-	// exclude are networks that no addresses are told of.
+	// exclude are networks to take no addresses from.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1

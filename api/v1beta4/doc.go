@@ -4,8 +4,8 @@
 // written by the controller; its comment says which. Words are those of VMware Cloud Director and of CAPVCD,
 // VMware's archived provider, where they mean the same thing.
 //
-// Rules that compare a value with its former one stand at the field spec of an object, not at the type of the spec: templates share
-// that type, and there the topology controller's dry runs must pass.
+// Rules that compare a value with its former one are on the field spec of an object, not at the type of the spec:
+// templates share that type, and there the topology controller's dry runs must pass.
 //
 // +kubebuilder:object:generate=true
 // +groupName=infrastructure.cluster.x-k8s.io

@@ -1,6 +1,6 @@
 package v1beta4
 
-// EndpointType is who serves the control-plane endpoint.
+// EndpointType is what serves the control-plane endpoint.
 // +kubebuilder:validation:Enum=KubeVIP;EdgeGateway;External
 type EndpointType string
 
@@ -10,7 +10,7 @@ const (
 	EndpointKubeVIP EndpointType = "KubeVIP"
 	// EndpointEdgeGateway is an NSX ALB virtual service on the network's edge gateway.
 	EndpointEdgeGateway EndpointType = "EdgeGateway"
-	// EndpointExternal is a load balancer that somebody else runs.
+	// EndpointExternal is a load balancer that the user provides.
 	EndpointExternal EndpointType = "External"
 )
 
@@ -39,11 +39,10 @@ type EndpointSpec struct {
 	EdgeGateway *EdgeGatewayEndpoint `json:"edgeGateway,omitempty"`
 }
 
-// KubeVIPEndpoint configures kube-vip. One of address, poolRef and dnsName says where the endpoint is, unless
-// controlPlaneEndpoint does.
+// KubeVIPEndpoint configures kube-vip. Set one of address, poolRef and dnsName, unless controlPlaneEndpoint is set.
 // +kubebuilder:validation:XValidation:rule="[has(self.address), has(self.poolRef), has(self.dnsName)].filter(x, x).size() <= 1",message="only one of address, poolRef and dnsName may be set"
 type KubeVIPEndpoint struct {
-	// address is the virtual IP. It must lie in the nodes' network, outside its static pool and its DHCP ranges.
+	// address is the virtual IP. It must be in the nodes' network, outside its static pool and its DHCP ranges.
 	// +optional
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=45
@@ -65,8 +64,8 @@ type KubeVIPEndpoint struct {
 	// +kubebuilder:validation:MaxLength=15
 	Interface string `json:"interface,omitempty"`
 
-	// image is the whole reference of kube-vip's image, with registry and tag or digest. Set it where the default registry cannot
-	// be reached. Mutable in place; takes effect on new control-plane nodes.
+	// image is the reference of kube-vip's image, with registry and tag or digest. Set it if nodes cannot reach the
+	// default registry. Mutable in place; takes effect on new control-plane nodes.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`
@@ -74,7 +73,7 @@ type KubeVIPEndpoint struct {
 
 // EdgeGatewayEndpoint configures a virtual service of NSX Advanced Load Balancer.
 type EdgeGatewayEndpoint struct {
-	// address is the wished virtual IP; a free one is taken if empty.
+	// address is the virtual IP to use; a free one if empty.
 	// +optional
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=45

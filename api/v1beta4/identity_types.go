@@ -10,15 +10,15 @@ const (
 	SecretUsername = "username"
 	// SecretPassword is the password of the user.
 	SecretPassword = "password"
-	// SecretAPIToken is an API token; it wins over user name and password.
+	// SecretAPIToken is an API token; it takes precedence over user name and password.
 	SecretAPIToken = "apiToken"
-	// SecretRefreshToken is CAPVCD's word for the API token; read if apiToken is not there.
+	// SecretRefreshToken is CAPVCD's key of the API token; used without apiToken.
 	SecretRefreshToken = "refreshToken"
 	// SecretCABundle is the certificate authority of the site, PEM.
 	SecretCABundle = "ca.crt"
 )
 
-// CredentialType says how the credentials are used.
+// CredentialType is the kind of credentials.
 // +kubebuilder:validation:Enum=User;ServiceAccount
 type CredentialType string
 
@@ -26,22 +26,22 @@ type CredentialType string
 const (
 	// CredentialUser is a user's password or API token.
 	CredentialUser CredentialType = "User"
-	// CredentialServiceAccount is a service account, whose token changes with each use. apiToken of the Secret is the token for the next
-	// login; who logs in, the manager or one cloud controller manager, writes the one after it.
+	// CredentialServiceAccount is a service account, whose token changes with each use. apiToken in the Secret is the
+	// token for the next login; the manager or the one cloud controller manager that logs in stores its successor.
 	CredentialServiceAccount CredentialType = "ServiceAccount"
 )
 
-// IdentityTLS says how the site's certificate is verified.
+// IdentityTLS configures how the site's certificate is verified.
 // +kubebuilder:validation:XValidation:rule="!has(self.caBundle) || !has(self.insecureSkipVerify) || !self.insecureSkipVerify",message="caBundle and insecureSkipVerify exclude each other: a bundle that is not looked at protects nothing"
 type IdentityTLS struct {
-	// caBundle is the PEM bundle of certificate authorities to trust, instead of the system's. The Secret's key ca.crt is another
-	// place for it; both together are trusted if both are set.
+	// caBundle is the PEM bundle of certificate authorities to trust, instead of the system's. If the Secret has the
+	// key ca.crt, too, both bundles are trusted.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=262144
 	CABundle string `json:"caBundle,omitempty"`
 
-	// insecureSkipVerify accepts any certificate. Never use it where credentials matter.
+	// insecureSkipVerify accepts any certificate. Never use it with credentials that matter.
 	// +optional
 	InsecureSkipVerify *bool `json:"insecureSkipVerify,omitempty"`
 }
@@ -49,10 +49,10 @@ type IdentityTLS struct {
 // AnyOrg in the list of organisations of a VCDClusterIdentity allows all.
 const AnyOrg = "*"
 
-// VCDIdentitySpec says what to log in with, and where.
+// VCDIdentitySpec is a site and the credentials for it.
 type VCDIdentitySpec struct {
-	// site is the URL of the VMware Cloud Director that the credentials are for, such as https://vcd.example.com. They are sent
-	// nowhere else: a VCDCluster with another site is refused. Mutable in place.
+	// site is the URL of the VMware Cloud Director that the credentials are for, such as https://vcd.example.com.
+	// They are sent nowhere else: a VCDCluster with another site cannot use them. Mutable in place.
 	// +required
 	// +kubebuilder:validation:MinLength=9
 	// +kubebuilder:validation:MaxLength=512
@@ -60,8 +60,9 @@ type VCDIdentitySpec struct {
 	// +kubebuilder:validation:XValidation:rule="!isURL(self) || (url(self).getEscapedPath() == '' && url(self).getQuery().size() == 0 && !self.contains('@') && !self.contains('#') && !self.endsWith('?'))",message="must end after host and port: no slash, path, query, fragment or user"
 	Site string `json:"site,omitempty"`
 
-	// secretRef is the Secret with the credentials: username and password, or apiToken. Mutable in place. The identity owns the Secret.
-	// Of type ServiceAccount, no other identity may have the same Secret for another purpose.
+	// secretRef is the Secret with the credentials: username and password, or apiToken. Mutable in place. The
+	// identity owns the Secret. With type ServiceAccount, no other identity may use the same Secret for another
+	// purpose.
 	// +required
 	SecretRef LocalSecretReference `json:"secretRef,omitempty,omitzero"`
 
@@ -70,19 +71,19 @@ type VCDIdentitySpec struct {
 	// +kubebuilder:default=User
 	Type CredentialType `json:"type,omitempty"`
 
-	// tls says how the site's certificate is verified. Mutable in place.
+	// tls configures how the site's certificate is verified. Mutable in place.
 	// +optional
 	TLS IdentityTLS `json:"tls,omitempty,omitzero"`
 
-	// shareWithClusters allows that these credentials are given to the cloud controller manager of workload clusters, whose
-	// administrators can read them; they are not if empty. Those of a VCDClusterIdentity, and of a system administrator, never are. Mutable in
-	// place.
+	// shareWithClusters allows copying these credentials into workload clusters, for their cloud controller manager;
+	// the administrators of those clusters can read them. False if empty. Credentials of a VCDClusterIdentity or of a
+	// system administrator are never copied. Mutable in place.
 	// +optional
 	ShareWithClusters *bool `json:"shareWithClusters,omitempty"`
 }
 
-// VCDIdentityStatus is the state of an identity. It says nothing about logging in, which is done for clusters only:
-// IdentityReady of a VCDCluster tells.
+// VCDIdentityStatus is the observed state of an identity. Whether VCD accepts the credentials is in the condition
+// IdentityReady of each VCDCluster.
 // +kubebuilder:validation:MinProperties=1
 type VCDIdentityStatus struct {
 	// conditions are the state of the identity, with Ready as their summary.
@@ -98,8 +99,8 @@ type VCDIdentityStatus struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=vcdidentities,scope=Namespaced,categories=cluster-api
 // +kubebuilder:printcolumn:name="Secret",type="string",JSONPath=`.spec.secretRef.name`,description="Secret with the credentials"
-// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether its Secret is complete; VCDClusters tell whether it logs in"
-// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it cannot"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether its Secret is complete"
+// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it is not"
 // +kubebuilder:printcolumn:name="Site",type="string",JSONPath=`.spec.site`,description="VMware Cloud Director",priority=10
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=`.metadata.creationTimestamp`,description="Time since creation"
 
@@ -110,11 +111,11 @@ type VCDIdentity struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what is wished.
+	// spec is the desired state.
 	// +required
 	Spec VCDIdentitySpec `json:"spec,omitempty,omitzero"`
 
-	// status is what was found.
+	// status is the observed state.
 	// +optional
 	Status VCDIdentityStatus `json:"status,omitempty,omitzero"`
 }
@@ -137,7 +138,8 @@ type VCDIdentityList struct {
 	Items []VCDIdentity `json:"items"`
 }
 
-// VCDClusterIdentitySpec is an identity, who may use it, and for which organisations. Its Secret is in the manager's namespace.
+// VCDClusterIdentitySpec is an identity, with the namespaces and organisations that may use it. Its Secret is in the
+// manager's namespace.
 type VCDClusterIdentitySpec struct {
 	VCDIdentitySpec `json:",inline"`
 
@@ -150,12 +152,12 @@ type VCDClusterIdentitySpec struct {
 	// +kubebuilder:validation:items:MaxLength=128
 	Orgs []string `json:"orgs,omitempty"`
 
-	// allowedNamespaces chooses the namespaces whose clusters may use the identity: none if empty. Mutable in place.
+	// allowedNamespaces selects the namespaces whose clusters may use the identity: none if empty. Mutable in place.
 	// +optional
 	AllowedNamespaces *AllowedNamespaces `json:"allowedNamespaces,omitempty"`
 }
 
-// AllowedNamespaces chooses namespaces: those listed and those selected.
+// AllowedNamespaces are the namespaces that are listed or selected.
 type AllowedNamespaces struct {
 	// list of namespaces.
 	// +optional
@@ -165,7 +167,7 @@ type AllowedNamespaces struct {
 	// +kubebuilder:validation:items:MaxLength=63
 	List []string `json:"list,omitempty"`
 
-	// selector of namespaces by label; an empty selector chooses all.
+	// selector of namespaces by label; an empty selector selects all.
 	// +optional
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 }
@@ -175,8 +177,8 @@ type AllowedNamespaces struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=vcdclusteridentities,scope=Cluster,categories=cluster-api
 // +kubebuilder:printcolumn:name="Secret",type="string",JSONPath=`.spec.secretRef.name`,description="Secret with the credentials"
-// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether its Secret is complete; VCDClusters tell whether it logs in"
-// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it cannot"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether its Secret is complete"
+// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it is not"
 // +kubebuilder:printcolumn:name="Site",type="string",JSONPath=`.spec.site`,description="VMware Cloud Director",priority=10
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=`.metadata.creationTimestamp`,description="Time since creation"
 
@@ -187,11 +189,11 @@ type VCDClusterIdentity struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what is wished.
+	// spec is the desired state.
 	// +required
 	Spec VCDClusterIdentitySpec `json:"spec,omitempty,omitzero"`
 
-	// status is what was found.
+	// status is the observed state.
 	// +optional
 	Status VCDIdentityStatus `json:"status,omitempty,omitzero"`
 }

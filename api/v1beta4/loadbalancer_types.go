@@ -1,6 +1,6 @@
 package v1beta4
 
-// LoadBalancerMode says whether Services of type LoadBalancer are served.
+// LoadBalancerMode is whether Services of type LoadBalancer get a load balancer.
 // +kubebuilder:validation:Enum=Enabled;Disabled
 type LoadBalancerMode string
 
@@ -8,11 +8,11 @@ type LoadBalancerMode string
 const (
 	// LoadBalancerEnabled makes load balancers for Services.
 	LoadBalancerEnabled LoadBalancerMode = "Enabled"
-	// LoadBalancerDisabled looks after Nodes only.
+	// LoadBalancerDisabled leaves Services alone: the cloud controller manager manages Nodes only.
 	LoadBalancerDisabled LoadBalancerMode = "Disabled"
 )
 
-// SourceRangesPolicy says what happens to Services with spec.loadBalancerSourceRanges.
+// SourceRangesPolicy is what happens to Services with spec.loadBalancerSourceRanges.
 // +kubebuilder:validation:Enum=Refuse;Firewall
 type SourceRangesPolicy string
 
@@ -24,7 +24,7 @@ const (
 	SourceRangesFirewall SourceRangesPolicy = "Firewall"
 )
 
-// LoadBalancerMembers says which nodes get the traffic of Services.
+// LoadBalancerMembers selects the nodes that get the traffic of Services.
 // +kubebuilder:validation:Enum=Workers;AllNodes
 type LoadBalancerMembers string
 
@@ -36,23 +36,23 @@ const (
 	LoadBalancerAllNodes LoadBalancerMembers = "AllNodes"
 )
 
-// UnclassifiedServices says what happens to Services without spec.loadBalancerClass.
+// UnclassifiedServices is what happens to Services without spec.loadBalancerClass.
 // +kubebuilder:validation:Enum=Serve;Ignore
 type UnclassifiedServices string
 
 // What happens to Services without a class.
 const (
-	// UnclassifiedServe serves them, too.
+	// UnclassifiedServe gives them a load balancer, too.
 	UnclassifiedServe UnclassifiedServices = "Serve"
-	// UnclassifiedIgnore leaves them to others.
+	// UnclassifiedIgnore leaves them to other controllers.
 	UnclassifiedIgnore UnclassifiedServices = "Ignore"
 )
 
-// LoadBalancerAlgorithm is how a pool chooses a member, in VCD's words.
+// LoadBalancerAlgorithm is how a pool selects a member.
 // +kubebuilder:validation:Enum=ROUND_ROBIN;LEAST_CONNECTIONS;LEAST_LOAD;FASTEST_RESPONSE;FEWEST_SERVERS;FEWEST_TASKS;RANDOM;CONSISTENT_HASH;CORE_AFFINITY
 type LoadBalancerAlgorithm string
 
-// LoadBalancerSpec is the default of load balancers for Services. Annotations of a Service go before it.
+// LoadBalancerSpec has defaults for load balancers of Services. Annotations of a Service override them.
 type LoadBalancerSpec struct {
 	// mode is Enabled or Disabled; Enabled if empty. Disabled needs no NSX. Services that have load balancers keep them, and cannot be
 	// deleted, until it is Enabled again.
@@ -81,7 +81,7 @@ type LoadBalancerSpec struct {
 	// +kubebuilder:validation:MaxLength=256
 	ServiceEngineGroup string `json:"serviceEngineGroup,omitempty"`
 
-	// algorithm is how pools choose a member; ROUND_ROBIN if empty.
+	// algorithm is how pools select a member; ROUND_ROBIN if empty.
 	// +optional
 	Algorithm LoadBalancerAlgorithm `json:"algorithm,omitempty"`
 
@@ -91,8 +91,8 @@ type LoadBalancerSpec struct {
 	// +kubebuilder:validation:MaxLength=256
 	CertificateAlias string `json:"certificateAlias,omitempty"`
 
-	// sourceRanges says what happens to Services with spec.loadBalancerSourceRanges: Refuse, which is the default, or Firewall. Firewall takes
-	// VCD 10.5.1 and the right to configure the firewall of the gateway.
+	// sourceRanges is what happens to Services with spec.loadBalancerSourceRanges: Refuse, which is the default, or
+	// Firewall. Firewall needs VCD 10.5.1 and the right to configure the firewall of the gateway.
 	// +optional
 	SourceRanges SourceRangesPolicy `json:"sourceRanges,omitempty"`
 
@@ -100,11 +100,12 @@ type LoadBalancerSpec struct {
 	// +optional
 	Members LoadBalancerMembers `json:"members,omitempty"`
 
-	// class says which Services are ours; those without a class if empty.
+	// class selects the Services that get a load balancer; those without a class if empty.
 	// +optional
 	Class *LoadBalancerClassSpec `json:"class,omitempty"`
 
-	// gateways are further edge gateways, which Services choose by name. Load balancers on them go with the cluster, too.
+	// gateways are further edge gateways, to which Services refer by name. Load balancers on them are deleted with
+	// the cluster, too.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -112,22 +113,22 @@ type LoadBalancerSpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	Gateways []LoadBalancerGateway `json:"gateways,omitempty"`
 
-	// driftIntervalSeconds is how often load balancers are held against what they should be; 60 if empty.
+	// driftIntervalSeconds is how often load balancers are compared with their Services; 60 if empty.
 	// +optional
 	// +kubebuilder:validation:Minimum=10
 	// +kubebuilder:validation:Maximum=86400
 	DriftIntervalSeconds *int32 `json:"driftIntervalSeconds,omitempty"`
 }
 
-// LoadBalancerClassSpec says which Services are ours.
+// LoadBalancerClassSpec selects the Services that get a load balancer.
 type LoadBalancerClassSpec struct {
-	// name is the spec.loadBalancerClass that is ours, such as example.com/vcd.
+	// name is a spec.loadBalancerClass, such as example.com/vcd.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
 	Name string `json:"name,omitempty"`
 
-	// unclassifiedServices says what happens to Services without a class: Serve, which is the default, or Ignore.
+	// unclassifiedServices is what happens to Services without a class: Serve, which is the default, or Ignore.
 	// +optional
 	UnclassifiedServices UnclassifiedServices `json:"unclassifiedServices,omitempty"`
 }
@@ -135,7 +136,7 @@ type LoadBalancerClassSpec struct {
 // LoadBalancerGateway is a further edge gateway for load balancers.
 // +kubebuilder:validation:XValidation:rule="has(self.edgeGateway) != has(self.network)",fieldPath=".edgeGateway",message="must be set, or network, and not both"
 type LoadBalancerGateway struct {
-	// name is what Services choose the gateway by.
+	// name is how Services refer to the gateway.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63

@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// VCDMachineTemplateSpec is what machines are made from.
+// VCDMachineTemplateSpec is the desired state of a VCDMachineTemplate.
 type VCDMachineTemplateSpec struct {
 	// template of the machines. Immutable: make a new VCDMachineTemplate to change machines.
 	// +required
@@ -25,7 +25,7 @@ type VCDMachineTemplateResource struct {
 	Spec VCDMachineSpec `json:"spec,omitempty,omitzero"`
 }
 
-// VCDMachineTemplateStatus tells an autoscaler what a machine will be.
+// VCDMachineTemplateStatus is the capacity of a machine, for autoscalers.
 // +kubebuilder:validation:MinProperties=1
 type VCDMachineTemplateStatus struct {
 	// conditions are the state of the template.
@@ -44,7 +44,7 @@ type VCDMachineTemplateStatus struct {
 	NodeInfo NodeInfo `json:"nodeInfo,omitempty,omitzero"`
 }
 
-// NodeInfo is what kind of node a machine will be.
+// NodeInfo is the platform of a machine's Node.
 // +kubebuilder:validation:MinProperties=1
 type NodeInfo struct {
 	// architecture of the node.
@@ -69,18 +69,18 @@ type NodeInfo struct {
 // +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=`.status.conditions[?(@.type=="CapacityKnown")].reason`,description="Why the capacity is not known",priority=10
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=`.metadata.creationTimestamp`,description="Time since creation"
 
-// VCDMachineTemplate is what VCDMachines are made from.
+// VCDMachineTemplate is a template of VCDMachines.
 type VCDMachineTemplate struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object's metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what is wished.
+	// spec is the desired state.
 	// +required
 	Spec VCDMachineTemplateSpec `json:"spec,omitempty,omitzero"`
 
-	// status is what was found.
+	// status is the observed state.
 	// +optional
 	Status VCDMachineTemplateStatus `json:"status,omitempty,omitzero"`
 }
@@ -105,7 +105,7 @@ type VCDMachineTemplateList struct {
 	Items []VCDMachineTemplate `json:"items"`
 }
 
-// VCDClusterTemplateSpec is what clusters of a ClusterClass are made from.
+// VCDClusterTemplateSpec is the desired state of a VCDClusterTemplate.
 type VCDClusterTemplateSpec struct {
 	// template of the clusters. Immutable.
 	// +required
@@ -129,14 +129,14 @@ type VCDClusterTemplateResource struct {
 // +kubebuilder:resource:path=vcdclustertemplates,scope=Namespaced,categories=cluster-api
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=`.metadata.creationTimestamp`,description="Time since creation"
 
-// VCDClusterTemplate is what VCDClusters of a ClusterClass are made from.
+// VCDClusterTemplate is a template of VCDClusters, for a ClusterClass.
 type VCDClusterTemplate struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object's metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what is wished.
+	// spec is the desired state.
 	// +required
 	Spec VCDClusterTemplateSpec `json:"spec,omitempty,omitzero"`
 }

@@ -5,18 +5,18 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// VCDClusterSpec says where a cluster lives in VCD and how it is reached.
+// VCDClusterSpec is the desired state of a VCDCluster.
 type VCDClusterSpec struct {
-	// infraID identifies the cluster in VCD: it is written on every object the cluster owns there and survives
-	// `clusterctl move`. Written by the controller; immutable once set. Clusters of CAPVCD keep theirs.
+	// infraID identifies the cluster in VCD: every object of the cluster there is marked with it, and `clusterctl
+	// move` keeps it. Written by the controller; immutable once set. Clusters of CAPVCD keep theirs.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9:._-]*$`
 	InfraID string `json:"infraID,omitempty"`
 
-	// controlPlaneEndpoint is the address of the cluster's API server. Written by the controller once it is known, or given by the
-	// user (needed for endpoint type External); immutable once the cluster is provisioned.
+	// controlPlaneEndpoint is the address of the cluster's API server. Written by the controller once it is known, or
+	// set by the user (required for endpoint type External); immutable once the cluster is provisioned.
 	// +optional
 	ControlPlaneEndpoint clusterv1.APIEndpoint `json:"controlPlaneEndpoint,omitempty,omitzero"`
 
@@ -35,14 +35,14 @@ type VCDClusterSpec struct {
 	Org string `json:"org,omitempty"`
 
 	// ovdc is the name or URN of the organisation VDC. Immutable once the cluster is provisioned. Not needed when
-	// failureDomainSelector chooses zones.
+	// failureDomainSelector selects zones.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	OVDC string `json:"ovdc,omitempty"`
 
-	// ovdcNetwork is the name or URN of the organisation VDC network of the nodes' first NIC. Immutable once the cluster is
-	// provisioned. Not needed when failureDomainSelector chooses zones.
+	// ovdcNetwork is the name or URN of the organisation VDC network of the nodes' first NIC. Immutable once the
+	// cluster is provisioned. Not needed when failureDomainSelector selects zones.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -52,23 +52,23 @@ type VCDClusterSpec struct {
 	// +required
 	IdentityRef IdentityReference `json:"identityRef,omitempty,omitzero"`
 
-	// endpoint says who serves the control-plane endpoint. Immutable once the cluster is provisioned, but for kube-vip's image
-	// and interface.
+	// endpoint configures what serves the control-plane endpoint. Immutable once the cluster is provisioned, except
+	// kube-vip's image and interface.
 	// +optional
 	// +kubebuilder:default={type: KubeVIP}
 	Endpoint EndpointSpec `json:"endpoint,omitempty,omitzero"`
 
-	// vApp says how the cluster's VMs are grouped. Immutable once the cluster is provisioned.
+	// vApp configures how the cluster's VMs are grouped. Immutable once the cluster is provisioned.
 	// +optional
 	// +kubebuilder:default={layout: PerFailureDomain}
 	VApp VAppSpec `json:"vApp,omitempty,omitzero"`
 
-	// failureDomainSelector chooses the VCDDeploymentZones of this namespace that the cluster may use; an empty selector chooses
-	// all of them. Mutable in place.
+	// failureDomainSelector selects the VCDDeploymentZones of this namespace that the cluster may use; an empty
+	// selector selects all of them. Mutable in place.
 	// +optional
 	FailureDomainSelector *metav1.LabelSelector `json:"failureDomainSelector,omitempty"`
 
-	// cloudProvider says who runs the cloud controller manager of the workload cluster. Mutable in place.
+	// cloudProvider configures the cloud controller manager of the workload cluster. Mutable in place.
 	// +optional
 	// +kubebuilder:default={mode: Managed}
 	CloudProvider CloudProviderSpec `json:"cloudProvider,omitempty,omitzero"`
@@ -77,14 +77,14 @@ type VCDClusterSpec struct {
 	// +optional
 	Proxy ProxySpec `json:"proxy,omitempty,omitzero"`
 
-	// loadBalancer says how Services of type LoadBalancer are published by the cloud controller manager that mode Managed installs. Mutable in
-	// place; load balancers that stand keep their addresses.
+	// loadBalancer configures how the cloud controller manager that mode Managed installs publishes Services of type
+	// LoadBalancer. Mutable in place; existing load balancers keep their addresses.
 	// +optional
 	LoadBalancer LoadBalancerSpec `json:"loadBalancer,omitempty,omitzero"`
 
-	// orphanedDiskPolicy says what happens to this cluster's named (independent) disks when the cluster is deleted: Retain, which is the default,
-	// keeps them and lists them in an event; Delete removes those that no VM has and whose description says that they are this cluster's, by our marker
-	// or by nothing but the infraID. Mutable in place.
+	// orphanedDiskPolicy is what happens to this cluster's named (independent) disks when the cluster is deleted:
+	// Retain, which is the default, keeps them and lists them in an event; Delete deletes those that are attached to
+	// no VM and whose description has this cluster's marker, or nothing but the infraID. Mutable in place.
 	// +optional
 	// +kubebuilder:default=Retain
 	OrphanedDiskPolicy OrphanedDiskPolicy `json:"orphanedDiskPolicy,omitempty"`
@@ -101,10 +101,10 @@ type VAppLayout string
 
 // vApp layouts.
 const (
-	// VAppPerFailureDomain is one vApp in each failure domain (in all, if there are none).
+	// VAppPerFailureDomain is one vApp in each failure domain, or one vApp without failure domains.
 	VAppPerFailureDomain VAppLayout = "PerFailureDomain"
-	// VAppPerMachine is one vApp for each machine, of the VM's name: VCD creates them in parallel. VMware's CSI driver up to 1.6 and cloud
-	// provider up to 1.6.1 do not find nodes in them.
+	// VAppPerMachine is one vApp for each machine, with the VM's name: VCD creates them in parallel. VMware's CSI
+	// driver up to 1.6 and cloud provider up to 1.6.1 do not find nodes in them.
 	VAppPerMachine VAppLayout = "PerMachine"
 	// VAppPerCluster is one vApp for the cluster.
 	VAppPerCluster VAppLayout = "PerCluster"
@@ -118,7 +118,8 @@ type VAppSpec struct {
 	// +kubebuilder:default=PerFailureDomain
 	Layout VAppLayout `json:"layout,omitempty"`
 
-	// name of the vApp; the cluster's name if empty. Not with layout PerMachine. A vApp of this name that is not this cluster's is never touched.
+	// name of the vApp; the cluster's name if empty. Not with layout PerMachine. A vApp of this name that belongs to
+	// something else is never touched.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
@@ -139,7 +140,8 @@ type ProxySpec struct {
 	// +kubebuilder:validation:MaxLength=512
 	HTTPSProxy string `json:"httpsProxy,omitempty"`
 
-	// noProxy lists what is reached without the proxy; the cluster's own networks and endpoint are added.
+	// noProxy lists hosts and networks that are reached without the proxy; the cluster's own networks and endpoint
+	// are added.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=100
@@ -148,7 +150,7 @@ type ProxySpec struct {
 	NoProxy []string `json:"noProxy,omitempty"`
 }
 
-// OrphanedDiskPolicy says what happens to named disks when their cluster is deleted.
+// OrphanedDiskPolicy is what happens to named disks when their cluster is deleted.
 // +kubebuilder:validation:Enum=Retain;Delete
 type OrphanedDiskPolicy string
 
@@ -160,13 +162,13 @@ const (
 	OrphanedDiskDelete OrphanedDiskPolicy = "Delete"
 )
 
-// RDEMode says whether a runtime defined entity is kept.
+// RDEMode is whether the cluster has a runtime defined entity.
 // +kubebuilder:validation:Enum=None;Project
 type RDEMode string
 
 // RDE modes.
 const (
-	// RDENone keeps no runtime defined entity.
+	// RDENone has no runtime defined entity.
 	RDENone RDEMode = "None"
 	// RDEProject keeps one up to date, as a view of the Kubernetes objects.
 	RDEProject RDEMode = "Project"
@@ -200,7 +202,7 @@ type RDESpec struct {
 	IncludeKubeconfig *bool `json:"includeKubeconfig,omitempty"`
 }
 
-// VCDClusterStatus is what is known of the cluster in VCD.
+// VCDClusterStatus is the observed state of a VCDCluster.
 // +kubebuilder:validation:MinProperties=1
 type VCDClusterStatus struct {
 	// conditions are the state of the cluster, with Ready as their summary.
@@ -222,11 +224,11 @@ type VCDClusterStatus struct {
 	// +kubebuilder:validation:MaxItems=100
 	FailureDomains []clusterv1.FailureDomain `json:"failureDomains,omitempty"`
 
-	// ovdc is the organisation VDC as it was found.
+	// ovdc is the organisation VDC in VCD.
 	// +optional
 	OVDC *ResourceReference `json:"ovdc,omitempty"`
 
-	// ovdcNetwork is the network as it was found.
+	// ovdcNetwork is the network in VCD.
 	// +optional
 	OVDCNetwork *ResourceReference `json:"ovdcNetwork,omitempty"`
 }
@@ -236,7 +238,7 @@ type VCDClusterStatus struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=vcdclusters,scope=Namespaced,categories=cluster-api
 // +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=`.metadata.labels.cluster\.x-k8s\.io/cluster-name`,description="Cluster"
-// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether everything is as it should be"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the object is ready"
 // +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it is not"
 // +kubebuilder:printcolumn:name="Endpoint",type="string",JSONPath=`.spec.controlPlaneEndpoint.host`,description="Host of the API server"
 // +kubebuilder:printcolumn:name="Site",type="string",JSONPath=`.spec.site`,description="VMware Cloud Director",priority=10
@@ -259,7 +261,7 @@ type VCDCluster struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what is wished.
+	// spec is the desired state.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || (has(self.infraID) && self.infraID == oldSelf.infraID)",fieldPath=".infraID",message="is immutable once set: objects in VCD are found by it"
 	// +kubebuilder:validation:XValidation:rule="has(self.ovdc) || has(self.failureDomainSelector)",fieldPath=".ovdc",reason=FieldValueRequired,message="must name an organisation VDC, unless failureDomainSelector chooses zones"
@@ -268,7 +270,7 @@ type VCDCluster struct {
 	// +kubebuilder:validation:XValidation:rule="!has(self.controlPlaneEndpoint) || !has(self.endpoint.kubeVIP) || !has(self.endpoint.kubeVIP.address) || self.controlPlaneEndpoint.host == self.endpoint.kubeVIP.address",fieldPath=".controlPlaneEndpoint",message="must have endpoint.kubeVIP.address as its host: leave one of the two out"
 	Spec VCDClusterSpec `json:"spec,omitempty,omitzero"`
 
-	// status is what was found.
+	// status is the observed state.
 	// +optional
 	Status VCDClusterStatus `json:"status,omitempty,omitzero"`
 }

@@ -6,7 +6,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// VCDMachineSpec says what VM a machine is.
+// VCDMachineSpec is the desired state of a VCDMachine.
 type VCDMachineSpec struct {
 	// providerID is vmware-cloud-director://<URN of the VM>. Written by the controller as soon as the VM exists; immutable once set.
 	// +optional
@@ -59,21 +59,22 @@ type VCDMachineSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.filter(n, !has(n.name)).size() == (has(self[0].name) ? 0 : 1)",message="only the first NIC may leave out its name, for the ovdcNetwork of the cluster"
 	Networks []NetworkSpec `json:"networks,omitempty"`
 
-	// vmNamingTemplate is a Go template for the name of the VM, which is also its host name, such as {{ .cluster.name }}-{{ .random }}. It
-	// sees .cluster, .machine, .vcdMachine, .machineDeployment, .machineSet, .kubeadmControlPlane and .random, which is the machine's own for
-	// life. At most 63 characters. The machine's name if empty. Immutable once the VM exists.
+	// vmNamingTemplate is a Go template for the name of the VM, which is also its host name, such as {{ .cluster.name
+	// }}-{{ .random }}. It can use .cluster, .machine, .vcdMachine, .machineDeployment, .machineSet,
+	// .kubeadmControlPlane and .random, which never changes for a machine. At most 63 characters. The machine's name
+	// if empty. Immutable once the VM exists.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	VMNamingTemplate string `json:"vmNamingTemplate,omitempty"`
 
-	// bootstrap says how the bootstrap data gets into the VM. Immutable once the VM exists.
+	// bootstrap configures how the bootstrap data gets into the VM. Immutable once the VM exists.
 	// +optional
 	// +kubebuilder:default={transport: GuestInfo, templateMode: Standard}
 	Bootstrap BootstrapSpec `json:"bootstrap,omitempty,omitzero"`
 
-	// powerState says what to do when the VM is found powered off: Report, which is the default, tells it in Ready; PowerOn powers it on
-	// again. Mutable in place.
+	// powerState is what to do when the VM is powered off: Report, which is the default, sets Ready to False; PowerOn
+	// powers it on again. Mutable in place.
 	// +optional
 	// +kubebuilder:default=Report
 	PowerState PowerStatePolicy `json:"powerState,omitempty"`
@@ -86,7 +87,7 @@ type VCDMachineSpec struct {
 	// +kubebuilder:validation:Maximum=3600
 	ShutdownTimeoutSeconds *int32 `json:"shutdownTimeoutSeconds,omitempty"`
 
-	// metadata is written on the VM in VCD, for people and billing. Mutable in place.
+	// metadata of the VM in VCD, for example for billing. Mutable in place.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	Metadata map[string]string `json:"metadata,omitempty"`
@@ -102,7 +103,7 @@ const (
 	AddressPool AddressSource = "Pool"
 	// AddressDHCP is a DHCP server.
 	AddressDHCP AddressSource = "DHCP"
-	// AddressManual is an address given by the user; never in a template.
+	// AddressManual is an address set by the user; not in templates.
 	AddressManual AddressSource = "Manual"
 	// AddressIPAM is a pool of the Cluster API IPAM contract.
 	AddressIPAM AddressSource = "IPAM"
@@ -120,7 +121,7 @@ const (
 	AdapterE1000E NetworkAdapter = "E1000E"
 )
 
-// NetworkSpec is a NIC. addressSource says which of addresses and poolRefs must be set.
+// NetworkSpec is a NIC. addressSource determines which of addresses and poolRefs must be set.
 // +kubebuilder:validation:XValidation:rule="(self.addressSource == 'Manual') == (has(self.addresses) && self.addresses.size() > 0)",fieldPath=".addresses",message="must be set when addressSource is Manual, and only then"
 // +kubebuilder:validation:XValidation:rule="(self.addressSource == 'IPAM') == (has(self.poolRefs) && self.poolRefs.size() > 0)",fieldPath=".poolRefs",message="must be set when addressSource is IPAM, and only then"
 type NetworkSpec struct {
@@ -189,7 +190,7 @@ const (
 	TransportOVFProperties BootstrapTransport = "OVFProperties"
 )
 
-// TemplateMode is what the image expects.
+// TemplateMode is how the image is configured.
 // +kubebuilder:validation:Enum=Standard;Legacy
 type TemplateMode string
 
@@ -201,20 +202,20 @@ const (
 	TemplateLegacy TemplateMode = "Legacy"
 )
 
-// BootstrapSpec says how the bootstrap data gets into the VM.
+// BootstrapSpec configures how the bootstrap data gets into the VM.
 type BootstrapSpec struct {
 	// transport of the data: GuestInfo, which is the default, or OVFProperties.
 	// +optional
 	// +kubebuilder:default=GuestInfo
 	Transport BootstrapTransport `json:"transport,omitempty"`
 
-	// templateMode is what the image expects: Standard, which is the default, or Legacy.
+	// templateMode is how the image is configured: Standard, which is the default, or Legacy.
 	// +optional
 	// +kubebuilder:default=Standard
 	TemplateMode TemplateMode `json:"templateMode,omitempty"`
 }
 
-// PowerStatePolicy says what to do when the VM is found powered off.
+// PowerStatePolicy is what to do when the VM is powered off.
 // +kubebuilder:validation:Enum=Report;PowerOn
 type PowerStatePolicy string
 
@@ -226,7 +227,7 @@ const (
 	PowerStatePowerOn PowerStatePolicy = "PowerOn"
 )
 
-// VCDMachineStatus is what is known of the VM.
+// VCDMachineStatus is the observed state of a VCDMachine.
 // +kubebuilder:validation:MinProperties=1
 type VCDMachineStatus struct {
 	// conditions are the state of the machine, with Ready as their summary.
@@ -246,13 +247,13 @@ type VCDMachineStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`
 
-	// failureDomain is the zone that the VM is really in.
+	// failureDomain is the zone that the VM is in.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	FailureDomain string `json:"failureDomain,omitempty"`
 
-	// vm is the VM as it was found.
+	// vm is the VM in VCD.
 	// +optional
 	VM *ResourceReference `json:"vm,omitempty"`
 
@@ -291,7 +292,7 @@ type NICStatus struct {
 // +kubebuilder:resource:path=vcdmachines,scope=Namespaced,categories=cluster-api
 // +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=`.metadata.labels.cluster\.x-k8s\.io/cluster-name`,description="Cluster"
 // +kubebuilder:printcolumn:name="Machine",type="string",JSONPath=`.metadata.ownerReferences[?(@.kind=="Machine")].name`,description="Machine"
-// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether everything is as it should be"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the object is ready"
 // +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it is not"
 // +kubebuilder:printcolumn:name="Address",type="string",JSONPath=`.status.nics[0].address`,description="Address of the first NIC"
 // +kubebuilder:printcolumn:name="Template",type="string",JSONPath=`.spec.template`,description="vApp template",priority=10
@@ -305,7 +306,7 @@ type VCDMachine struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what is wished.
+	// spec is the desired state.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.providerID) && self.providerID == oldSelf.providerID)",fieldPath=".providerID",message="is immutable once set: the Node carries the same"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.catalog) ? has(oldSelf.catalog) && self.catalog == oldSelf.catalog : !has(oldSelf.catalog))",fieldPath=".catalog",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
@@ -318,7 +319,7 @@ type VCDMachine struct {
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.bootstrap) ? has(oldSelf.bootstrap) && self.bootstrap == oldSelf.bootstrap : !has(oldSelf.bootstrap))",fieldPath=".bootstrap",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
 	Spec VCDMachineSpec `json:"spec,omitempty,omitzero"`
 
-	// status is what was found.
+	// status is the observed state.
 	// +optional
 	Status VCDMachineStatus `json:"status,omitempty,omitzero"`
 }

@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// VCDFailureDomainSpec says what a region and a zone are in VCD.
+// VCDFailureDomainSpec is the desired state of a VCDFailureDomain.
 type VCDFailureDomainSpec struct {
 	// region is the value of topology.kubernetes.io/region. Immutable.
 	// +required
@@ -24,7 +24,8 @@ type VCDFailureDomainSpec struct {
 	// +kubebuilder:validation:MaxLength=256
 	OVDC string `json:"ovdc,omitempty"`
 
-	// placementPolicy is the name or URN of the VM placement policy that makes the zone, where a zone is less than a VDC. Immutable.
+	// placementPolicy is the name or URN of the VM placement policy of the zone, if the zone is a part of the VDC.
+	// Immutable.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -41,7 +42,7 @@ type ZoneStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// ovdc is the organisation VDC as it was found.
+	// ovdc is the organisation VDC in VCD.
 	// +optional
 	OVDC *ResourceReference `json:"ovdc,omitempty"`
 }
@@ -55,14 +56,14 @@ type ZoneStatus struct {
 // +kubebuilder:printcolumn:name="OVDC",type="string",JSONPath=`.spec.ovdc`,description="Organisation VDC"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=`.metadata.creationTimestamp`,description="Time since creation"
 
-// VCDFailureDomain says what a region and a zone are in VCD.
+// VCDFailureDomain is a region and a zone in VCD.
 type VCDFailureDomain struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object's metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what is wished.
+	// spec is the desired state.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self.region == oldSelf.region",fieldPath=".region",message="is immutable: make another one"
 	// +kubebuilder:validation:XValidation:rule="self.zone == oldSelf.zone",fieldPath=".zone",message="is immutable: make another one"
@@ -70,7 +71,7 @@ type VCDFailureDomain struct {
 	// +kubebuilder:validation:XValidation:rule="has(self.placementPolicy) ? has(oldSelf.placementPolicy) && self.placementPolicy == oldSelf.placementPolicy : !has(oldSelf.placementPolicy)",fieldPath=".placementPolicy",message="is immutable: make another one"
 	Spec VCDFailureDomainSpec `json:"spec,omitempty,omitzero"`
 
-	// status is what was found.
+	// status is the observed state.
 	// +optional
 	Status ZoneStatus `json:"status,omitempty,omitzero"`
 }
@@ -95,7 +96,7 @@ type VCDFailureDomainList struct {
 	Items []VCDFailureDomain `json:"items"`
 }
 
-// VCDDeploymentZoneSpec says how a failure domain is used: with which constraints and as whom.
+// VCDDeploymentZoneSpec is the desired state of a VCDDeploymentZone.
 type VCDDeploymentZoneSpec struct {
 	// failureDomain is the name of the VCDFailureDomain. Immutable.
 	// +required
@@ -121,17 +122,17 @@ type VCDDeploymentZoneSpec struct {
 	// +required
 	IdentityRef IdentityReference `json:"identityRef,omitempty,omitzero"`
 
-	// controlPlane says whether control planes may be placed in the zone; true if empty. Mutable in place.
+	// controlPlane allows control planes in the zone; true if empty. Mutable in place.
 	// +optional
 	// +kubebuilder:default=true
 	ControlPlane *bool `json:"controlPlane,omitempty"`
 
-	// placementConstraint is what machines in the zone use unless they say otherwise. Mutable in place; takes effect on new machines.
+	// placementConstraint has defaults for machines in the zone. Mutable in place; takes effect on new machines.
 	// +optional
 	PlacementConstraint PlacementConstraint `json:"placementConstraint,omitempty,omitzero"`
 }
 
-// PlacementConstraint is what machines in a zone use.
+// PlacementConstraint has defaults for machines in a zone.
 type PlacementConstraint struct {
 	// networks are the names or URNs of the organisation VDC networks in the order of the NICs.
 	// +optional
@@ -176,14 +177,14 @@ type VCDDeploymentZone struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what is wished.
+	// spec is the desired state.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self.failureDomain == oldSelf.failureDomain",fieldPath=".failureDomain",message="is immutable: make another one"
 	// +kubebuilder:validation:XValidation:rule="self.site == oldSelf.site",fieldPath=".site",message="is immutable: make another one"
 	// +kubebuilder:validation:XValidation:rule="self.org == oldSelf.org",fieldPath=".org",message="is immutable: make another one"
 	Spec VCDDeploymentZoneSpec `json:"spec,omitempty,omitzero"`
 
-	// status is what was found.
+	// status is the observed state.
 	// +optional
 	Status ZoneStatus `json:"status,omitempty,omitzero"`
 }
