@@ -57,6 +57,7 @@ func crash(t *testing.T, w *world, way, fatal string) {
 	k := chaos.New(t, chaos.Options{Victim: w.controller, Flow: fatal, Numbered: true})
 	w.vcd().SetGate(k.Gate)
 	defer w.vcd().SetGate(nil)
+	defer w.patientWithCrashes()()
 	var s *service
 	for _, f := range flows() {
 		k.During(f.name, func() {

@@ -14,13 +14,15 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A tale is a life of a Service, in a world of its own, in which the controller dies before and after each write of its fatal part.
+// A tale is a life of a Service, in a world of its own, in which the controller dies before and after each write of its
+// fatal part.
 type tale struct {
 	name  string
 	world worldOption
 	// tell begins the life, and returns what happens then.
 	tell func(*testing.T, *world) (s *service, fatal, quiet []flow)
-	// untold says whether what load balancers are made of, besides objects with a description, is as in the beginning; nil: there is nothing.
+	// untold says whether what load balancers are made of, besides objects with a description, is as in the beginning;
+	// nil: there is nothing.
 	untold func(*world) []string
 }
 
@@ -43,8 +45,8 @@ func tales() []tale {
 	}
 }
 
-// TestCrashesInOtherLives is the crash matrix of what does not happen in each Service's life: certificates from Secrets, source ranges, moves
-// between gateways and between load balancer classes.
+// TestCrashesInOtherLives is the crash matrix of what does not happen in each Service's life: certificates from
+// Secrets, source ranges, moves between gateways and between load balancer classes.
 func TestCrashesInOtherLives(t *testing.T) {
 	t.Parallel()
 	for _, tale := range tales() {
@@ -79,6 +81,7 @@ func deaths(t *testing.T, w *world, do func()) {
 	k := chaos.New(t, chaos.Options{Victim: w.controller, Flow: flow, Numbered: true})
 	w.vcd().SetGate(k.Gate)
 	defer w.vcd().SetGate(nil)
+	defer w.patientWithCrashes()()
 	before := w.vcd().written()
 
 	k.During(flow, do)
@@ -106,7 +109,8 @@ func (v *vcd) written() int {
 	return n
 }
 
-// tellCertificate has a certificate put into the library from a Secret, another take its place, and both go, the Secret before its Service.
+// tellCertificate has a certificate put into the library from a Secret, another take its place, and both go, the Secret
+// before its Service.
 func tellCertificate(t *testing.T, w *world) (*service, []flow, []flow) {
 	t.Helper()
 	g := NewWithT(t)
@@ -136,8 +140,8 @@ func tellCertificate(t *testing.T, w *world) (*service, []flow, []flow) {
 		{"rotate", func(s *service) {
 			secret.Data = newCertificate(t, "two")
 			g.Expect(w.client.Update(t.Context(), secret)).To(Succeed())
-			g.Eventually(imported, patience, poll).Should(And(HaveLen(1), Not(Equal(first))))
-			g.Eventually(func() map[string]int { return kinds(s.cloud.left(s.uid)) }, patience, poll).Should(HaveKeyWithValue("certificate", 1))
+			g.Eventually(imported, w.patience, poll).Should(And(HaveLen(1), Not(Equal(first))))
+			g.Eventually(func() map[string]int { return kinds(s.cloud.left(s.uid)) }, w.patience, poll).Should(HaveKeyWithValue("certificate", 1))
 			s.served()
 		}},
 		{"delete", func(s *service) {
@@ -154,7 +158,7 @@ func tellRanges(t *testing.T, w *world) (*service, []flow, []flow) {
 	s := &service{}
 	guarded := func(s *service, sources string) {
 		address := s.served()[0].String()
-		s.g.Eventually(s.vcd().firewall, patience, poll).Should(Equal([]string{"ALLOW " + sources + " to " + address, "DROP everybody to " + address, "theirs"}))
+		s.g.Eventually(s.vcd().firewall, s.patience, poll).Should(Equal([]string{"ALLOW " + sources + " to " + address, "DROP everybody to " + address, "theirs"}))
 		s.served()
 	}
 	return s, []flow{
@@ -180,7 +184,7 @@ func tellMove(from, to string) func(*testing.T, *world) (*service, []flow, []flo
 		ours := slices.DeleteFunc(w.cloud.mark(""), func(one string) bool { return slices.Contains(theirs, one) })
 		return s, []flow{{"move", func(s *service) {
 			s.change(by(to))
-			s.g.Eventually(func() []string { return w.cloud.mark("") }, patience, poll).ShouldNot(ContainElement(BeElementOf(ours)), "what was on the other gateway goes")
+			s.g.Eventually(func() []string { return w.cloud.mark("") }, w.patience, poll).ShouldNot(ContainElement(BeElementOf(ours)), "what was on the other gateway goes")
 			s.served()
 		}}}, []flow{{"delete", (*service).delete}}
 	}
@@ -198,7 +202,7 @@ func tellClass(t *testing.T, w *world) (*service, []flow, []flow) {
 		s.g.Eventually(func() ([]string, error) {
 			svc, err := s.get()
 			return append(svc.Finalizers, s.cloud.left("")...), err
-		}, patience, poll).Should(BeEmpty())
+		}, s.patience, poll).Should(BeEmpty())
 		s.change(func(svc *corev1.Service) {
 			svc.Spec.Type, svc.Spec.LoadBalancerClass = corev1.ServiceTypeLoadBalancer, &class
 		})
@@ -212,8 +216,8 @@ func tellClass(t *testing.T, w *world) (*service, []flow, []flow) {
 	}, []flow{{"delete", (*service).delete}}
 }
 
-// TestServicesThatAreDeletedWhileNobodyLooks kills the controller after each write of a creation in turn, and deletes the Service before another
-// one starts: what had been made until then goes all the same.
+// TestServicesThatAreDeletedWhileNobodyLooks kills the controller after each write of a creation in turn, and deletes
+// the Service before another one starts: what had been made until then goes all the same.
 func TestServicesThatAreDeletedWhileNobodyLooks(t *testing.T) {
 	t.Parallel()
 	for _, way := range ways() {
@@ -230,7 +234,8 @@ func TestServicesThatAreDeletedWhileNobodyLooks(t *testing.T) {
 	}
 }
 
-// deserts makes a Service that is deleted while the controller is dead, which dies after so many writes; false means that there are fewer.
+// deserts makes a Service that is deleted while the controller is dead, which dies after so many writes; false means
+// that there are fewer.
 func (w *world) deserts(t *testing.T, after int64) bool {
 	t.Helper()
 	g := NewWithT(t)
@@ -272,8 +277,8 @@ func (w *world) deserts(t *testing.T, after int64) bool {
 	return died
 }
 
-// crashesWhileNodesComeAndGo kills the controllers of two worlds at each write that follows a node. Nodes are members of one IP set, or of each
-// pool where there is no right to make IP sets.
+// crashesWhileNodesComeAndGo kills the controllers of two worlds at each write that follows a node. Nodes are members
+// of one IP set, or of each pool where there is no right to make IP sets.
 func crashesWhileNodesComeAndGo(t *testing.T, h *house) {
 	t.Helper()
 	sets := newWorld(t, "crash-node", worldOption{house: h, settings: only(twoArm)})

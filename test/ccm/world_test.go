@@ -15,7 +15,10 @@ import (
 const (
 	// patience is how long anything may take on a busy machine.
 	patience = 2 * time.Minute
-	poll     = 100 * time.Millisecond
+	// crashPatience is how long a flow may take in which the controller is killed and started again at each write, up
+	// to 40 times.
+	crashPatience = 5 * patience
+	poll          = 100 * time.Millisecond
 	// pause is how long nothing may happen, where nothing should.
 	pause = 3 * time.Second
 )
@@ -102,6 +105,13 @@ func (w *world) end() error {
 		return err
 	}
 	return w.cloud.close()
+}
+
+// patientWithCrashes lets flows take crashPatience until restore is called.
+func (w *world) patientWithCrashes() (restore func()) {
+	usual := w.patience
+	w.patience = max(usual, crashPatience)
+	return func() { w.patience = usual }
 }
 
 // vcd is the cloud of tests that are about VMware Cloud Director.

@@ -107,7 +107,7 @@ func TestCrashMatrix(t *testing.T) {
 func live(l *life, fatal string, flows ...flow) *chaos.Killer {
 	l.t.Helper()
 	seen := &witness{marked: map[string]map[string]bool{}}
-	k := chaos.New(l.t, chaos.Options{Victim: l.crew, Flow: fatal, Look: func() { seen.look(l.State()) }})
+	k := chaos.New(l.t, chaos.Options{Victim: l.crew, Flow: fatal, Observe: func() { seen.look(l.State()) }})
 	l.SetGate(k.Gate)
 	for _, f := range flows {
 		if f.name == "delete" {

@@ -1,5 +1,5 @@
-// Package killer kills a program before and after each of its writes to a simulated VMware Cloud Director, and starts it again: what is
-// left of the program's work must be enough to go on.
+// Package chaos kills a program before and after each of its writes to a simulated VMware Cloud Director, and starts it
+// again: the program must be able to continue with the state that it left.
 package chaos
 
 import (
@@ -19,41 +19,42 @@ type Victim interface {
 	Start(ctx context.Context) error
 }
 
-// A Write is a request that changes something in VCD: the same operation on the same thing is the same write.
+// A Write is a request that changes something in VCD: the same operation on the same path is the same write.
 type Write struct {
 	Operation, Path string
-	// Number is how many writes were done before in the flow, where that tells writes apart.
+	// Number is how many writes of the flow were done before, with Options.Numbered.
 	Number int
 }
 
-// Options say whom to kill, and when.
+// Options of a Killer.
 type Options struct {
 	Victim Victim
-	// Flow in which it is killed. Empty kills nobody, and only takes notes.
+	// Flow in which the victim is killed. Empty: it is never killed, its writes are only recorded.
 	Flow string
-	// Numbered tells apart what is created by equal requests, by how much was done before. It is for programs that write one
-	// thing at a time: then there is no write that they are not killed before and after.
+	// Numbered distinguishes equal requests by the number of writes before them. It is for programs that write one
+	// object at a time: they are killed before and after each write.
 	Numbered bool
-	// Look, if set, is called with every request first.
-	Look func()
+	// Observe, if set, is called at every request.
+	Observe func()
 }
 
-// A Killer kills a program at each write of one flow: when the write arrives for the first time, so that VCD never does it; and
-// when it was done for the first time, so that nobody learns of it.
+// A Killer kills a program at each write of one flow: when the write arrives for the first time, so that VCD does not
+// do it; and when VCD has done it for the first time, so that the program does not get the answer.
 type Killer struct {
 	tb    testing.TB
 	o     Options
-	found chan struct{} // somebody is held
+	found chan struct{} // a write is held
 
 	mu      sync.Mutex
-	now     string             // the flow at hand
-	writes  map[string][]Write // that were done, by flow
+	flow    string             // current; empty between flows
+	began   time.Time          // start of the flow
+	writes  map[string][]Write // done, by flow
 	held    []string
-	release chan struct{} // closed when the program that those who are held talk to is dead
+	release chan struct{} // closed when the program whose writes are held is dead
 	killed  map[vcdsim.Moment]map[Write]bool
 }
 
-// New returns a killer. Its Gate must be given to the simulator.
+// New returns a Killer. Its Gate must be set in the simulator.
 func New(tb testing.TB, o Options) *Killer {
 	tb.Helper()
 	return &Killer{
@@ -62,15 +63,15 @@ func New(tb testing.TB, o Options) *Killer {
 	}
 }
 
-// Gate holds the writes that are to be somebody's last. It is a vcdsim.Gate.
+// Gate holds a write until the program that sent it is dead. It is a vcdsim.Gate.
 func (k *Killer) Gate(_ context.Context, m vcdsim.Moment, r vcdsim.Request) bool {
-	if k.o.Look != nil {
-		k.o.Look()
+	if k.o.Observe != nil {
+		k.o.Observe()
 	}
 	if !r.Changes() {
 		return true
 	}
-	release := k.holds(m, r)
+	release := k.hold(m, r)
 	if release == nil {
 		return true
 	}
@@ -82,16 +83,16 @@ func (k *Killer) Gate(_ context.Context, m vcdsim.Moment, r vcdsim.Request) bool
 	return false
 }
 
-// holds returns nil if a request may pass, else what to wait for.
-func (k *Killer) holds(m vcdsim.Moment, r vcdsim.Request) chan struct{} {
+// hold returns nil if a request may pass, else a channel to wait for.
+func (k *Killer) hold(m vcdsim.Moment, r vcdsim.Request) chan struct{} {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	w, accepted := Write{Operation: r.Operation, Path: r.Path}, m == vcdsim.Worked && r.Status < http.StatusMultipleChoices
 	if k.o.Numbered {
-		w.Number = len(k.writes[k.now])
+		w.Number = len(k.writes[k.flow])
 	}
-	if accepted && k.now != "" {
-		k.writes[k.now] = append(k.writes[k.now], w)
+	if accepted && k.flow != "" {
+		k.writes[k.flow] = append(k.writes[k.flow], w)
 	}
 	due := m == vcdsim.Arrived || accepted && k.killed[vcdsim.Arrived][w]
 	if !k.fatal() || !due || k.killed[m][w] {
@@ -102,12 +103,13 @@ func (k *Killer) holds(m vcdsim.Moment, r vcdsim.Request) chan struct{} {
 	return k.release
 }
 
-// fatal says whether the flow at hand is the one in which the program is killed.
-func (k *Killer) fatal() bool { return k.now != "" && k.now == k.o.Flow }
+// fatal reports whether the program is killed in the current flow.
+func (k *Killer) fatal() bool { return k.flow != "" && k.flow == k.o.Flow }
 
 var moments = map[vcdsim.Moment]string{vcdsim.Arrived: "before", vcdsim.Worked: "after"}
 
-// During does what makes up a flow. What is written to VCD meanwhile is noted and, if it is the killer's flow, fatal.
+// During runs a flow. Writes to VCD meanwhile are recorded and, if it is the killer's flow, the program is killed at
+// them.
 func (k *Killer) During(flow string, do func()) {
 	k.tb.Helper()
 	k.set(flow)
@@ -115,7 +117,7 @@ func (k *Killer) During(flow string, do func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		k.lurk(ctx)
+		k.run(ctx)
 	}()
 	defer func() {
 		k.set("")
@@ -125,14 +127,14 @@ func (k *Killer) During(flow string, do func()) {
 	do()
 }
 
-// Writes are those that were done in a flow, in their order.
+// Writes are the writes that VCD did in a flow, in order.
 func (k *Killer) Writes(flow string) []Write {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.writes[flow]
 }
 
-// Killed says whether the program was killed before (Arrived) or after (Worked) a write.
+// Killed reports whether the program was killed before (Arrived) or after (Worked) a write.
 func (k *Killer) Killed(m vcdsim.Moment, w Write) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -155,19 +157,22 @@ func (k *Killer) Kills(m vcdsim.Moment, operation string) int {
 func (k *Killer) set(flow string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.now = flow
+	k.flow = flow
+	if flow != "" {
+		k.began = time.Now()
+	}
 }
 
-// lurk kills the program whenever a write is held, until ctx ends.
-func (k *Killer) lurk(ctx context.Context) {
+// run kills the program whenever a write is held, until ctx ends.
+func (k *Killer) run(ctx context.Context) {
 	for {
 		select {
 		case <-k.found:
-			k.strike(ctx)
+			k.restart(ctx)
 		case <-ctx.Done():
 			select {
-			case <-k.found: // held in the last moment of the flow
-				k.strike(ctx)
+			case <-k.found: // held at the end of the flow
+				k.restart(ctx)
 			default:
 			}
 			return
@@ -175,14 +180,14 @@ func (k *Killer) lurk(ctx context.Context) {
 	}
 }
 
-// strike kills the program, drops what it waits for and starts another.
-func (k *Killer) strike(ctx context.Context) {
-	<-time.After(50 * time.Millisecond) // What is asked for at the same time dies at the same time.
+// restart kills the program, drops its held writes and starts it again.
+func (k *Killer) restart(ctx context.Context) {
+	<-time.After(50 * time.Millisecond) // Writes that arrive at the same time are dropped together.
 	if err := k.o.Victim.Kill(); err != nil {
 		k.tb.Errorf("killing the program: %s", err)
 	}
 	k.mu.Lock()
-	k.tb.Logf("%s: killed %s", k.o.Flow, strings.Join(k.held, " and "))
+	k.tb.Logf("%s: killed %s, after %s", k.o.Flow, strings.Join(k.held, " and "), time.Since(k.began).Round(time.Millisecond))
 	k.held = nil
 	close(k.release)
 	k.release = make(chan struct{})
