@@ -70,7 +70,6 @@ type CloudProviderReconciler struct {
 func (r *CloudProviderReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	log := ctrl.LoggerFrom(ctx).WithValues("controller", "cloudprovider")
 	scheme := mgr.GetScheme()
-	mapping := &VCDClusterReconciler{Client: r.Client}
 	changed := predicates.ResourceIsChanged(scheme, log)
 	b := ctrl.NewControllerManagedBy(mgr).Named("cloudprovider").
 		For(&infrav1.VCDCluster{}, builder.WithPredicates(
@@ -78,8 +77,8 @@ func (r *CloudProviderReconciler) SetupWithManager(ctx context.Context, mgr ctrl
 		)).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ClusterToVCDCluster), builder.WithPredicates(changed)).
 		Owns(&addonsv1.ClusterResourceSet{}, builder.WithPredicates(deletions())).
-		Watches(&infrav1.VCDIdentity{}, handler.EnqueueRequestsFromMapFunc(mapping.identityToClusters), builder.WithPredicates(changed)).
-		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(mapping.secretToClusters), builder.OnlyMetadata, builder.WithPredicates(changed)).
+		Watches(&infrav1.VCDIdentity{}, handler.EnqueueRequestsFromMapFunc(identityToClusters(r.Client)), builder.WithPredicates(changed)).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(secretToClusters(r.Client)), builder.OnlyMetadata, builder.WithPredicates(changed)).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestForOwner(scheme, mgr.GetRESTMapper(), &infrav1.VCDCluster{}, handler.OnlyControllerOwner()),
 			builder.OnlyMetadata, builder.WithPredicates(deletions()))
 	if r.Connected != nil {

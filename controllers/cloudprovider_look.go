@@ -22,6 +22,13 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
+const (
+	// inspectTimeout bounds one inspection of a workload cluster.
+	inspectTimeout = 5 * time.Second
+	// inspectPage is how many objects of a workload cluster are held at once.
+	inspectPage = 200
+)
+
 // look looks at the workload cluster, if it is time.
 func (s *cloudProviderScope) look(ctx context.Context) (outcome, error) {
 	uid, hash := s.vcdCluster.UID, s.hash()
@@ -32,7 +39,7 @@ func (s *cloudProviderScope) look(ctx context.Context) (outcome, error) {
 	if out != done {
 		return out, nil
 	}
-	limited, cancel := context.WithTimeout(ctx, workloadTimeout)
+	limited, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
 	out, err := s.inspect(limited, workload)
 	if err != nil {
@@ -166,7 +173,7 @@ func (s *cloudProviderScope) foreign(ctx context.Context, workload client.Client
 	var found []string
 	for _, list := range []client.ObjectList{&appsv1.DeploymentList{}, &appsv1.DaemonSetList{}} {
 		for more := true; more; more = list.GetContinue() != "" {
-			if err := workload.List(ctx, list, client.Limit(workloadPage), client.Continue(list.GetContinue())); err != nil {
+			if err := workload.List(ctx, list, client.Limit(inspectPage), client.Continue(list.GetContinue())); err != nil {
 				return done, &workloadError{err}
 			}
 			found = append(found, s.foreignIn(list)...)
@@ -313,7 +320,7 @@ func (s *cloudProviderScope) removeAll(ctx context.Context) (outcome, error) {
 	if out != done {
 		return out, nil
 	}
-	limited, cancel := context.WithTimeout(ctx, workloadTimeout)
+	limited, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
 	items := slices.Concat(readItems(s.written(infrav1.CloudProviderInventoryAnnotation)), readItems(s.written(infrav1.CloudProviderDroppedAnnotation)),
 		[]item{{APIVersion: "v1", Kind: "Secret", Namespace: addons.Namespace, Name: addons.ServiceAccountName}})

@@ -21,8 +21,6 @@ const (
 	proofInterval = 61 * time.Second
 	// askedSiblings is how many other VMs of a cluster are asked for until one is seen.
 	askedSiblings = 3
-
-	annotationTrue = "true"
 )
 
 // missing is what is not seen.

@@ -80,7 +80,7 @@ func missingOf(m *infrav1.VCDMachine, cluster string) (gone.Missing, bool) {
 		return found, false
 	}
 	found.Gone, _ = time.Parse(time.RFC3339, m.Annotations[infrav1.VMNotFoundSinceAnnotation]) // the zero time if it was not
-	return found, m.Annotations[infrav1.VMGoneAnnotation] != annotationTrue
+	return found, m.Annotations[infrav1.VMGoneAnnotation] != "true"
 }
 
 // brake holds back a VM that is proved to be gone while so many others are, too, that VCD itself may be what is wrong. What
@@ -171,7 +171,7 @@ func tellStop(c *infrav1.VCDCluster) {
 func (s *machineScope) acknowledge(ctx context.Context) (time.Time, error) {
 	c := s.vcdCluster
 	said := c.Annotations[infrav1.GoneAcknowledgedAnnotation]
-	if said != annotationTrue {
+	if said != "true" {
 		at, _ := time.Parse(time.RFC3339, said) // the zero time if nobody did
 		return at, nil
 	}

@@ -81,14 +81,23 @@ func watchCredentials(b *ctrl.Builder, changed predicate.Predicate, identity, se
 }
 
 // identityToClusters finds the VCDClusters that use an identity.
-func (r *VCDClusterReconciler) identityToClusters(ctx context.Context, identity client.Object) []ctrl.Request {
-	return requestsFor(clustersOfIdentity(ctx, r.Client, identity))
+func identityToClusters(c client.Reader) handler.MapFunc {
+	return func(ctx context.Context, identity client.Object) []ctrl.Request {
+		return requestsFor(clustersOfIdentity(ctx, c, identity))
+	}
+}
+
+// secretToClusters finds the VCDClusters whose identity has its credentials in a Secret.
+func secretToClusters(c client.Reader) handler.MapFunc {
+	return func(ctx context.Context, secret client.Object) []ctrl.Request {
+		return requestsFor(clustersOfSecret(ctx, c, secret))
+	}
 }
 
 // secretToClusters finds the VCDClusters whose identity has its credentials in a Secret, which are tried at once, or
 // whose kube-vip Secret it is.
 func (r *VCDClusterReconciler) secretToClusters(ctx context.Context, secret client.Object) []ctrl.Request {
-	return append(r.kubeVIPSecretToClusters(ctx, secret), requestsFor(clustersOfSecret(ctx, r.Client, secret))...)
+	return append(r.kubeVIPSecretToClusters(ctx, secret), secretToClusters(r.Client)(ctx, secret)...)
 }
 
 // identityToMachines finds the VCDMachines that are deleted with the help of an identity.

@@ -60,5 +60,5 @@ func reconcileVAppLayout(ctx context.Context, s *clusterScope) (outcome, error) 
 
 // keepsVApp says whether a person wants a vApp to stay that holds what is not ours.
 func keepsVApp(obj client.Object) bool {
-	return obj.GetAnnotations()[infrav1.KeepVAppAnnotation] == annotationTrue
+	return obj.GetAnnotations()[infrav1.KeepVAppAnnotation] == "true"
 }

@@ -43,7 +43,7 @@ func deleteClusterBalancers(ctx context.Context, s *clusterScope) (outcome, erro
 	if neverUsed(c) {
 		return done, nil
 	}
-	if c.Annotations[infrav1.KeepLoadBalancersAnnotation] == annotationTrue {
+	if c.Annotations[infrav1.KeepLoadBalancersAnnotation] == "true" {
 		s.teardowns.leave(s, "annotation "+infrav1.KeepLoadBalancersAnnotation+" says so")
 		return done, nil
 	}

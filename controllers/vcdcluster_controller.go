@@ -65,7 +65,7 @@ func (r *VCDClusterReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Ma
 		Watches(&infrav1.VCDMachine{}, handler.EnqueueRequestsFromMapFunc(r.machineToCluster), builder.WithPredicates(deletions())).
 		WatchesRawSource(r.wakeUps.source()).
 		WithOptions(options)
-	return watchCredentials(b, predicates.ResourceIsChanged(scheme, log), r.identityToClusters, r.secretToClusters).
+	return watchCredentials(b, predicates.ResourceIsChanged(scheme, log), identityToClusters(r.Client), r.secretToClusters).
 		Complete(reconcile.AsReconciler(r.Client, r))
 }
 

@@ -221,7 +221,7 @@ func (s *clusterScope) foreignVMs(ctx context.Context, vApp vcd.VApp) ([]string,
 			return nil, out, err
 		}
 		marker, ok := vcd.ParseMarker(vm.Description)
-		if !ok || marker.Cluster != s.vcdCluster.Spec.InfraID || len(independentDisks(vm)) > 0 || lives(vm.Status) {
+		if !ok || marker.Cluster != s.vcdCluster.Spec.InfraID || len(vm.IndependentDisks()) > 0 || lives(vm.Status) {
 			foreign = append(foreign, ref.Name)
 		}
 	}
@@ -299,17 +299,6 @@ func clusterName(c *infrav1.VCDCluster, cluster *clusterv1.Cluster) string {
 		}
 	}
 	return ""
-}
-
-// independentDisks returns the disks of vm that outlive it.
-func independentDisks(vm vcd.VM) []vcd.Ref {
-	var disks []vcd.Ref
-	for _, d := range vm.Disks {
-		if d.Independent != nil {
-			disks = append(disks, *d.Independent)
-		}
-	}
-	return disks
 }
 
 // few lists at most ten names.

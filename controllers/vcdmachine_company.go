@@ -29,7 +29,7 @@ func (s *machineScope) line() string {
 // not seeing a VM that there never was one.
 func (s *machineScope) company(ctx context.Context, suits func(creation) bool) ([]creation, error) {
 	if !perMachine(s.vcdCluster) {
-		if err := s.noteOnCluster(ctx, infrav1.VAppCreatedAnnotation, annotationTrue); err != nil {
+		if err := s.noteOnCluster(ctx, infrav1.VAppCreatedAnnotation, "true"); err != nil {
 			return nil, err
 		}
 	}

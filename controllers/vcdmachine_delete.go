@@ -21,7 +21,7 @@ func deleteVM(ctx context.Context, s *machineScope) (outcome, error) {
 		return done, nil // Nothing is created before the id is stored.
 	case s.vcdCluster != nil && !s.creations.leave(s.line(), s.key()):
 		return wait(busyPoll, infrav1.EntityBusyReason, "Waiting for the creation of the VM to start or fail"), nil
-	case m.Annotations[infrav1.VMGoneAnnotation] == annotationTrue:
+	case m.Annotations[infrav1.VMGoneAnnotation] == "true":
 		return done, nil
 	case s.vcdCluster == nil:
 		return stop(infrav1.ClusterNotFoundReason,
@@ -240,7 +240,7 @@ func (s *machineScope) takeDown(ctx context.Context, vm *vcd.VM) (outcome, error
 		task, err := s.session.PowerOff(ctx, vm.ID)
 		return s.started(stepPowerOff, task, err, "Powering off the VM")
 	}
-	if disks := independentDisks(*vm); len(disks) > 0 {
+	if disks := vm.IndependentDisks(); len(disks) > 0 {
 		return s.detach(ctx, vm, disks[0])
 	}
 	log.Info("Deleting VM", "vm", vm.ID)

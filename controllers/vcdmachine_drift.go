@@ -36,7 +36,7 @@ func asidePhases(m *infrav1.VCDMachine) []phase[*machineScope] {
 
 // driftInReady says whether a machine counts as not ready when its VM was changed.
 func driftInReady(m *infrav1.VCDMachine) bool {
-	return m.Annotations[infrav1.DriftInReadyAnnotation] == annotationTrue
+	return m.Annotations[infrav1.DriftInReadyAnnotation] == "true"
 }
 
 // soonest returns the result that comes first.

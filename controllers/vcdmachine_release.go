@@ -118,7 +118,7 @@ func (s *machineScope) removeVApp(ctx context.Context, vApp vcd.VApp) (outcome, 
 			"vApp %s holds VMs that are not this machine's: move or delete %s, or annotate the VCDMachine with %s=true to leave the vApp as it is",
 			vApp.Name, few(others), infrav1.KeepVAppAnnotation), nil
 	}
-	if err := s.noteOnce(ctx, infrav1.VMGoneAnnotation, annotationTrue); err != nil {
+	if err := s.noteOnce(ctx, infrav1.VMGoneAnnotation, "true"); err != nil {
 		return done, err
 	}
 	task, err := s.session.DeleteVApp(ctx, vApp.ID)
@@ -141,7 +141,7 @@ func releaseMachine(ctx context.Context, s *machineScope) (outcome, error) {
 
 // noteVApp remembers that there was a vApp, and which, for the day when its cluster is deleted.
 func (s *machineScope) noteVApp(ctx context.Context) error {
-	if err := s.noteOnCluster(ctx, infrav1.VAppCreatedAnnotation, annotationTrue); err != nil {
+	if err := s.noteOnCluster(ctx, infrav1.VAppCreatedAnnotation, "true"); err != nil {
 		return err
 	}
 	known, id := knownVApps(s.vcdCluster), s.madeIn()

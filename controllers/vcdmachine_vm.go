@@ -37,7 +37,7 @@ func reconcileVM(ctx context.Context, s *machineScope) (outcome, error) {
 func (s *machineScope) reportVM(ctx context.Context) (outcome, error) {
 	m := s.vcdMachine
 	switch {
-	case m.Annotations[infrav1.VMGoneAnnotation] == annotationTrue:
+	case m.Annotations[infrav1.VMGoneAnnotation] == "true":
 		return saidGone(), nil
 	case s.record != nil:
 		if m.Annotations[infrav1.VMNotFoundSinceAnnotation] != "" {

@@ -188,6 +188,17 @@ type VM struct {
 	StorageProfile    Ref
 }
 
+// IndependentDisks returns the disks that outlive the VM.
+func (v VM) IndependentDisks() []Ref {
+	var disks []Ref
+	for _, d := range v.Disks {
+		if d.Independent != nil {
+			disks = append(disks, *d.Independent)
+		}
+	}
+	return disks
+}
+
 // AddressMode is how a NIC gets its address, in VCD's words.
 type AddressMode string
 
