@@ -18,7 +18,7 @@ type creation struct {
 	alone   bool // failed in company: others must not suffer from it
 	first   bool // VCD was never asked for it before; set by company
 
-	follow func(step, vcd.Task) // called when the request that creates the VM was accepted
+	follow func(step string, t vcd.Task) // called when the request that creates the VM was accepted
 	wake   func()
 }
 

@@ -98,19 +98,19 @@ func (r *VCDClusterReconciler) Reconcile(ctx context.Context, c *infrav1.VCDClus
 	}
 	ctx = vcd.As(ctx, caller(c))
 	tellStop(c)
-	phases := clusterPhases(c)
+	table := clusterPhases(c)
 	defer func() {
-		rerr = errors.Join(rerr, s.markProvisioned(ctx, phases))
-		setReady(c, phases)
-		rerr = errors.Join(rerr, ignoreGone(c, s.patcher.Patch(ctx, c, owned(phases))))
+		rerr = errors.Join(rerr, s.markProvisioned(ctx, table))
+		setReady(c, table)
+		rerr = errors.Join(rerr, ignoreGone(c, s.patcher.Patch(ctx, c, owned(table))))
 	}()
-	return runPhases(ctx, c, s, phases, r.Recorder)
+	return runPhases(ctx, c, s, table, r.Recorder)
 }
 
 // markProvisioned stores that the cluster was complete once, before Ready says so: who sees Ready shall find the rest too.
-func (s *clusterScope) markProvisioned(ctx context.Context, phases []phase[*clusterScope]) error {
+func (s *clusterScope) markProvisioned(ctx context.Context, table []phase[*clusterScope]) error {
 	c := s.vcdCluster
-	if !c.DeletionTimestamp.IsZero() || ptr.Deref(c.Status.Initialization.Provisioned, false) || !complete(c, phases) {
+	if !c.DeletionTimestamp.IsZero() || ptr.Deref(c.Status.Initialization.Provisioned, false) || !complete(c, table) {
 		return nil
 	}
 	c.Status.Initialization.Provisioned = ptr.To(true)
@@ -129,24 +129,24 @@ func (s *clusterScope) save(ctx context.Context) error {
 
 func clusterPhases(c *infrav1.VCDCluster) []phase[*clusterScope] {
 	if !c.DeletionTimestamp.IsZero() {
-		phases := []phase[*clusterScope]{
+		table := []phase[*clusterScope]{
 			{infrav1.LoadBalancersDeletedCondition, sparing(deleteClusterBalancers, nothingOwn)},
 			{infrav1.VAppDeletedCondition, sparing(deleteClusterVApp, ownVApp)},
 		}
 		if c.Spec.OrphanedDiskPolicy == infrav1.OrphanedDiskDelete {
-			phases = append(phases, phase[*clusterScope]{infrav1.DisksDeletedCondition, sparing(deleteClusterDisks, nothingOwn)})
+			table = append(table, phase[*clusterScope]{infrav1.DisksDeletedCondition, sparing(deleteClusterDisks, nothingOwn)})
 		}
-		return append(phases, phase[*clusterScope]{infrav1.ReleasedCondition, releaseCluster})
+		return append(table, phase[*clusterScope]{infrav1.ReleasedCondition, releaseCluster})
 	}
-	phases := []phase[*clusterScope]{
+	table := []phase[*clusterScope]{
 		{infrav1.IdentityReadyCondition, reconcileIdentityReady},
 		{infrav1.NetworkReadyCondition, reconcileNetwork},
 		{infrav1.EndpointReadyCondition, reconcileEndpoint},
 	}
 	if perMachine(c) {
-		phases = append(phases, phase[*clusterScope]{infrav1.VAppLayoutReadyCondition, reconcileVAppLayout})
+		table = append(table, phase[*clusterScope]{infrav1.VAppLayoutReadyCondition, reconcileVAppLayout})
 	}
-	return phases
+	return table
 }
 
 // newScope returns nil while c has no owner yet, which one that is deleted does not need, and if somebody else looks

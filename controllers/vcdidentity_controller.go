@@ -111,15 +111,15 @@ func reconcileIdentity(ctx context.Context, c client.Client, s *identityScope) (
 	if helper == nil || err != nil {
 		return ctrl.Result{}, err
 	}
-	phases := []phase[*identityScope]{{infrav1.SecretReadyCondition, reconcileSecret}}
+	table := []phase[*identityScope]{{infrav1.SecretReadyCondition, reconcileSecret}}
 	if !s.obj.GetDeletionTimestamp().IsZero() {
-		phases = []phase[*identityScope]{{infrav1.SecretReadyCondition, releaseSecret}}
+		table = []phase[*identityScope]{{infrav1.SecretReadyCondition, releaseSecret}}
 	}
 	defer func() {
-		setReady(s.obj, phases)
-		rerr = errors.Join(rerr, ignoreGone(s.obj, helper.Patch(ctx, s.obj, owned(phases))))
+		setReady(s.obj, table)
+		rerr = errors.Join(rerr, ignoreGone(s.obj, helper.Patch(ctx, s.obj, owned(table))))
 	}()
-	return runPhases(ctx, s.obj, s, phases, s.recorder)
+	return runPhases(ctx, s.obj, s, table, s.recorder)
 }
 
 // reconcileSecret makes sure that the Secret is complete and stays.

@@ -114,21 +114,21 @@ func (r *VCDMachineReconciler) Reconcile(ctx context.Context, m *infrav1.VCDMach
 		return ctrl.Result{}, err
 	}
 	ctx = vcd.As(ctx, caller(m))
-	phases, aside := machinePhases(m), asidePhases(m)
+	table, extra := machinePhases(m), extraPhases(m)
 	defer func() {
 		s.endTurn()
-		rerr = errors.Join(rerr, s.markProvisioned(ctx, phases))
-		setReady(m, phases)
-		rerr = errors.Join(rerr, ignoreGone(m, s.patcher.Patch(ctx, m, owned(slices.Concat(phases, aside)))))
+		rerr = errors.Join(rerr, s.markProvisioned(ctx, table))
+		setReady(m, table)
+		rerr = errors.Join(rerr, ignoreGone(m, s.patcher.Patch(ctx, m, owned(slices.Concat(table, extra)))))
 	}()
-	res, err := runPhases(ctx, m, s, phases, r.Recorder)
-	if err == nil && complete(m, phases) {
+	res, err := runPhases(ctx, m, s, table, r.Recorder)
+	if err == nil && complete(m, table) {
 		var more ctrl.Result
-		more, err = runPhases(ctx, m, s, aside, r.Recorder)
+		more, err = runPhases(ctx, m, s, extra, r.Recorder)
 		res = soonest(res, more)
 	}
 	s.memory.unanswered = s.unanswered
-	s.memory.well = err == nil && complete(m, slices.Concat(phases, aside))
+	s.memory.well = err == nil && complete(m, slices.Concat(table, extra))
 	if err == nil {
 		res = soonest(res, ctrl.Result{RequeueAfter: s.again})
 	}
@@ -143,8 +143,8 @@ func (s *machineScope) lookWithin(d time.Duration) {
 }
 
 // markProvisioned stores that the machine was complete once, before Ready says so: who sees Ready shall find the rest too.
-func (s *machineScope) markProvisioned(ctx context.Context, phases []phase[*machineScope]) error {
-	if !s.vcdMachine.DeletionTimestamp.IsZero() || s.provisioned() || !complete(s.vcdMachine, phases) {
+func (s *machineScope) markProvisioned(ctx context.Context, table []phase[*machineScope]) error {
+	if !s.vcdMachine.DeletionTimestamp.IsZero() || s.provisioned() || !complete(s.vcdMachine, table) {
 		return nil
 	}
 	s.vcdMachine.Status.Initialization.Provisioned = ptr.To(true)
@@ -160,7 +160,7 @@ func machinePhases(m *infrav1.VCDMachine) []phase[*machineScope] {
 			{infrav1.ReleasedCondition, releaseMachine},
 		}
 	}
-	phases := []phase[*machineScope]{
+	table := []phase[*machineScope]{
 		{infrav1.BootstrapReadyCondition, reconcileBootstrapReady},
 		{infrav1.PlacementReadyCondition, reconcilePlacement},
 		{infrav1.VAppReadyCondition, reconcileVApp},
@@ -170,9 +170,9 @@ func machinePhases(m *infrav1.VCDMachine) []phase[*machineScope] {
 		{infrav1.AddressesReadyCondition, reconcileAddresses},
 	}
 	if driftInReady(m) {
-		phases = append(phases, asSpecified)
+		table = append(table, asSpecified)
 	}
-	return phases
+	return table
 }
 
 // newScope returns nil while m has no owner yet. One that is deleted does not need it: it takes what is still there.

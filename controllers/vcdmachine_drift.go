@@ -26,8 +26,8 @@ const (
 // asSpecified is the phase that compares the VM with what it was made like.
 var asSpecified = phase[*machineScope]{infrav1.VMAsSpecifiedCondition, reconcileAsSpecified}
 
-// asidePhases are those whose conditions are no part of Ready. They run when all others are complete.
-func asidePhases(m *infrav1.VCDMachine) []phase[*machineScope] {
+// extraPhases are those whose conditions are no part of Ready. They run when all others are complete.
+func extraPhases(m *infrav1.VCDMachine) []phase[*machineScope] {
 	if !m.DeletionTimestamp.IsZero() || driftInReady(m) {
 		return nil
 	}

@@ -160,7 +160,7 @@ func (s *machineScope) creation() creation {
 		machine: client.ObjectKeyFromObject(s.vcdMachine),
 		spec:    s.vmSpec(),
 		alone:   s.memory.failure.step == stepAdd || s.memory.failure.step == stepCompose,
-		follow:  s.follow,
+		follow:  func(what string, t vcd.Task) { s.follow(step(what), t) },
 		wake:    s.wakeUps.forObject(s.vcdMachine),
 	}
 }
@@ -228,7 +228,7 @@ func (s *machineScope) sameNetworks(c creation) bool {
 func (s *machineScope) followAll(what step, t vcd.Task, machines []creation) {
 	for _, c := range machines {
 		if c.key != s.key() {
-			c.follow(what, t)
+			c.follow(string(what), t)
 		}
 	}
 	key, line, wake := s.key()+"/"+string(what), s.line(), s.wakeUps.forObject(s.vcdMachine)

@@ -35,21 +35,21 @@ func reconcileCapacity(ctx context.Context, s *templateScope) (outcome, error) {
 }
 
 // readCapacity asks VCD for what makes up the capacity. All of it is remembered by the session, as for machines.
-func (s *templateScope) readCapacity(ctx context.Context, session *session) (outcome, error) {
+func (s *templateScope) readCapacity(ctx context.Context, opened *session) (outcome, error) {
 	c, spec := s.vcdCluster, s.template.Spec.Template.Spec
-	vdc, err := session.FindVDC(ctx, recorded(c, c.Status.OVDC, c.Spec.OVDC))
+	vdc, err := opened.FindVDC(ctx, recorded(c, c.Status.OVDC, c.Spec.OVDC))
 	if err != nil {
 		return lookupProblem(err, infrav1.VDCNotFoundReason, "correct spec.ovdc of VCDCluster "+c.Name+", or give its user access to the VDC")
 	}
-	image, err := session.FindTemplate(ctx, spec.Catalog, spec.Template)
+	image, err := opened.FindTemplate(ctx, spec.Catalog, spec.Template)
 	if err != nil {
 		return templateProblem(err, spec)
 	}
 	var sizing vcd.Policy
 	if spec.SizingPolicy != "" {
-		sizing, err = session.FindSizingPolicy(ctx, vdc, spec.SizingPolicy)
+		sizing, err = opened.FindSizingPolicy(ctx, vdc, spec.SizingPolicy)
 	} else {
-		sizing, err = session.FindDefaultSizing(ctx, vdc)
+		sizing, err = opened.FindDefaultSizing(ctx, vdc)
 	}
 	if err != nil {
 		return lookupProblem(err, infrav1.SizingPolicyNotFoundReason, "correct spec.sizingPolicy, or assign the policy to the VDC")

@@ -117,12 +117,12 @@ func (r *VCDMachineTemplateReconciler) Reconcile(ctx context.Context, t *infrav1
 	if err != nil {
 		return ctrl.Result{}, err //nolint:wrapcheck // says it all
 	}
-	phases := []phase[*templateScope]{{infrav1.CapacityKnownCondition, reconcileCapacity}}
+	table := []phase[*templateScope]{{infrav1.CapacityKnownCondition, reconcileCapacity}}
 	defer func() {
-		setReady(t, phases)
-		rerr = errors.Join(rerr, ignoreGone(t, helper.Patch(ctx, t, owned(phases))))
+		setReady(t, table)
+		rerr = errors.Join(rerr, ignoreGone(t, helper.Patch(ctx, t, owned(table))))
 	}()
-	res, err := runPhases(ctx, t, s, phases, r.Recorder)
+	res, err := runPhases(ctx, t, s, table, r.Recorder)
 	if err == nil && res.RequeueAfter == 0 {
 		res.RequeueAfter = max(r.known.left(t, r.now()), clusterRetry)
 	}
