@@ -10,13 +10,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/cloudprovider"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/options"
 )
 
 // setUpCloudProvider registers the controller that installs the cloud controller manager in workload clusters, and the
 // cache of clients of those clusters that have one.
-func setUpCloudProvider(ctx context.Context, mgr manager.Manager, o *options.Options, r *controllers.CloudProviderReconciler) error {
+func setUpCloudProvider(ctx context.Context, mgr manager.Manager, o *options.Options, r *cloudprovider.Reconciler) error {
 	clusters, err := clustercache.SetupWithManager(ctx, mgr, clustercache.Options{
 		SecretClient: mgr.GetClient(), WatchFilterValue: o.WatchFilter,
 		ClusterFilter: func(c *clusterv1.Cluster) bool { return c.Labels[infrav1.CloudProviderLabel] != "" },
@@ -28,7 +28,7 @@ func setUpCloudProvider(ctx context.Context, mgr manager.Manager, o *options.Opt
 	r.Workload = func(ctx context.Context, cluster client.ObjectKey) (client.Client, error) {
 		return clusters.GetUncachedClient(ctx, cluster)
 	}
-	r.Connected = clusters.GetClusterSource("cloudprovider", controllers.ClusterToVCDCluster)
+	r.Connected = clusters.GetClusterSource("cloudprovider", cloudprovider.ClusterToVCDCluster)
 	r.Image, r.LookEvery = o.CloudProviderImage(), o.CloudProviderLook
 	return r.SetupWithManager(ctx, mgr, options.Concurrency(o.ClusterConcurrency))
 }

@@ -115,25 +115,11 @@ func newScheme() *runtime.Scheme {
 
 // setUp registers everything that the manager runs.
 func setUp(ctx context.Context, mgr manager.Manager, o *options.Options, pool *vcd.Pool) error {
-	c, live, recorder := mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("capvcd-controller-manager")
-	identities := controllers.Identities{Client: c, Live: live, Namespace: o.ManagerNamespace, Accounts: &controllers.Accounts{}}
-	sessions := controllers.SessionsOf(pool)
-	identity := &controllers.VCDIdentityReconciler{
-		Client: c, Identities: identities, Logout: pool.Logout, Recorder: recorder, WatchFilterValue: o.WatchFilter,
-	}
-	clusterIdentity := &controllers.VCDClusterIdentityReconciler{
-		Client: c, Identities: identities, Logout: pool.Logout, Recorder: recorder, WatchFilterValue: o.WatchFilter,
-	}
-	drivers := controllers.NewDrivers(controllers.WorkloadsOf(c))
-	cluster := &controllers.VCDClusterReconciler{
-		Client: c, Live: live, Identities: identities, Sessions: sessions, Recorder: recorder, WatchFilterValue: o.WatchFilter, Drivers: drivers,
-	}
-	machine := &controllers.VCDMachineReconciler{
-		Client: c, Live: live, Identities: identities, Sessions: sessions, Recorder: recorder, WatchFilterValue: o.WatchFilter, Drivers: drivers,
-	}
-	template := &controllers.VCDMachineTemplateReconciler{
-		Client: c, Identities: identities, Sessions: sessions, Recorder: recorder, WatchFilterValue: o.WatchFilter,
-	}
+	c, live := mgr.GetClient(), mgr.GetAPIReader()
+	r := controllers.New(controllers.Options{
+		Client: c, Live: live, Recorder: mgr.GetEventRecorder("capvcd-controller-manager"), Pool: pool,
+		Namespace: o.ManagerNamespace, WatchFilterValue: o.WatchFilter,
+	})
 	var skip []crdmigrator.Phase
 	for _, phase := range o.SkipCRDMigrationPhases {
 		skip = append(skip, crdmigrator.Phase(phase))
@@ -146,14 +132,12 @@ func setUp(ctx context.Context, mgr manager.Manager, o *options.Options, pool *v
 		&infrav1.VCDClusterTemplate{}: {}, &infrav1.VCDMachineTemplate{}: {}, &infrav1.VCDFailureDomain{}: {}, &infrav1.VCDDeploymentZone{}: {},
 	}}
 	return errors.Join(
-		identity.SetupWithManager(ctx, mgr, options.Concurrency(o.IdentityConcurrency)),
-		clusterIdentity.SetupWithManager(ctx, mgr, options.Concurrency(o.IdentityConcurrency)),
-		cluster.SetupWithManager(ctx, mgr, options.Concurrency(o.ClusterConcurrency)),
-		machine.SetupWithManager(ctx, mgr, options.Concurrency(o.MachineConcurrency)),
-		template.SetupWithManager(ctx, mgr, options.Concurrency(templateConcurrency)),
-		setUpCloudProvider(ctx, mgr, o, &controllers.CloudProviderReconciler{
-			Client: c, Live: live, Identities: identities, Sessions: sessions, Recorder: recorder, WatchFilterValue: o.WatchFilter,
-		}),
+		r.Identity.SetupWithManager(ctx, mgr, options.Concurrency(o.IdentityConcurrency)),
+		r.ClusterIdentity.SetupWithManager(ctx, mgr, options.Concurrency(o.IdentityConcurrency)),
+		r.Cluster.SetupWithManager(ctx, mgr, options.Concurrency(o.ClusterConcurrency)),
+		r.Machine.SetupWithManager(ctx, mgr, options.Concurrency(o.MachineConcurrency)),
+		r.MachineTemplate.SetupWithManager(ctx, mgr, options.Concurrency(templateConcurrency)),
+		setUpCloudProvider(ctx, mgr, o, r.CloudProvider),
 		migrator.SetupWithManager(ctx, mgr, options.Concurrency(1)),
 		webhooks.Setup(mgr),
 		mgr.AddHealthzCheck("webhook", mgr.GetWebhookServer().StartedChecker()),

@@ -1,28 +1,9 @@
-package controllers
+package controllers_test
 
 import (
-	"flag"
-	"fmt"
-	"os"
 	"testing"
 
-	"github.com/go-logr/logr"
-	ctrl "sigs.k8s.io/controller-runtime"
-
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testtime"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
 )
 
-const patience = testtime.Patience
-
-// worlds is how many tests run at a time. Mostly they wait for a clock.
-const worlds = "12"
-
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if err := flag.Set("test.parallel", worlds); err != nil {
-		fmt.Fprintln(os.Stderr, "Error:", err)
-		os.Exit(1)
-	}
-	ctrl.SetLogger(logr.Discard())
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { controllertest.Main(m) }

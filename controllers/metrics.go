@@ -15,55 +15,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-)
-
-// What a pass over an object can end in, as metrics name it.
-const (
-	passComplete = "complete"
-	passWaiting  = "waiting"
-	passProblem  = "problem"
-	passUnknown  = "unknown"
-	passError    = "error"
-)
-
-var (
-	passes = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: "capvcd", Name: "passes_total",
-		Help: "Passes of a reconciler over its phases, by the condition of the phase that ended them, or Ready.",
-	}, []string{"kind", "condition", "outcome"})
-	provisioning = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Namespace: "capvcd", Name: "provisioning_duration_seconds",
-		Help:    "Time from the creation of a VCDCluster or VCDMachine to its being provisioned.",
-		Buckets: []float64{5, 15, 30, 60, 120, 180, 300, 450, 600, 900, 1800, 3600},
-	}, []string{"kind"})
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
 // Collectors are the metrics of all controllers of the process. Objects are counted in what the reader has.
 func Collectors(reader client.Reader) []prometheus.Collector {
-	return []prometheus.Collector{passes, provisioning, newObjectCounts(reader)}
-}
-
-// kindOf is the kind of an object, which readers do not tell.
-func kindOf(obj client.Object) string { return reflect.TypeOf(obj).Elem().Name() }
-
-// passed counts a pass that the phase with the condition ended.
-func passed(obj client.Object, condition, outcome string) {
-	passes.WithLabelValues(kindOf(obj), condition, outcome).Inc()
-}
-
-func (o outcome) pass() string {
-	switch {
-	case o.unknown:
-		return passUnknown
-	case o.problem:
-		return passProblem
-	}
-	return passWaiting
-}
-
-// provisionedAfter counts how long an object took.
-func provisionedAfter(obj client.Object, now time.Time) {
-	provisioning.WithLabelValues(kindOf(obj)).Observe(now.Sub(obj.GetCreationTimestamp().Time).Seconds())
+	return []prometheus.Collector{phases.Passes, phases.Provisioning, newObjectCounts(reader)}
 }
 
 // collectTimeout bounds how long metrics wait for the cache.

@@ -13,7 +13,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -94,30 +93,4 @@ func TestKindsThatCannotBeListedAreNotCounted(t *testing.T) {
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(families).To(BeEmpty(), "no number is better than a wrong one")
-}
-
-func TestPassesAreCountedByWhatEndedThem(t *testing.T) {
-	outcomes := []struct {
-		name string
-		out  outcome
-		err  error
-		want string
-	}{
-		{"a phase that waits", wait(time.Second, "R", "m"), nil, "waiting"},
-		{"a phase that somebody has to help", stop("R", "m"), nil, "problem"},
-		{"a phase that could not find out", unsure(time.Second, "R", "m"), nil, "unknown"},
-		{"a phase that fails", done, errors.New("no"), "error"},
-	}
-	for _, tt := range outcomes {
-		t.Run(tt.name, func(t *testing.T) {
-			g := NewWithT(t)
-			counter := passes.WithLabelValues("VCDMachine", "Counted", tt.want)
-			before := testutil.ToFloat64(counter)
-			phases := []phase[int]{{"Counted", func(context.Context, int) (outcome, error) { return tt.out, tt.err }}}
-
-			_, _ = runPhases(t.Context(), &infrav1.VCDMachine{}, 0, phases, events.NewFakeRecorder(9))
-
-			g.Expect(testutil.ToFloat64(counter)).To(Equal(before + 1))
-		})
-	}
 }

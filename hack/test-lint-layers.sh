@@ -36,6 +36,15 @@ controllers          github.com/vmware/go-vcloud-director/v2/govcd govcd
 .                    github.com/vmware/go-vcloud-director/v2/govcd govcd
 controllers          $module/cpi                                 controllers
 controllers/x        $module/cpi                                 controllers
+internal/phases      $module/controllers                         phases
+controllers/internal/session $module/controllers/internal/vapp   shared
+controllers/internal/vapp $module/controllers/machine            kinds
+controllers/internal/vapp $module/controllers/internal/session   -
+controllers/machine  $module/controllers/cluster                 kinds
+controllers/machine  $module/controllers/internal/session        -
+controllers          $module/controllers/machine                 -
+controllers/internal/controllertest $module/controllers/machine  -
+controllers/internal/controllertest $module/vcdsim               -
 cpi                  $module/controllers                         cpi
 cpi/x                $module/controllers                         cpi
 cpi/x                sigs.k8s.io/cluster-api/util                cpi

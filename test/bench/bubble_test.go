@@ -97,13 +97,13 @@ func (b *bubble) startManager(api *apiServer, pool *vcd.Pool) <-chan error {
 		Logger:     logr.Discard(),
 	})
 	b.Expect(err).NotTo(HaveOccurred())
-	recorder := &events.FakeRecorder{}
-	identities := controllers.Identities{Client: mgr.GetClient(), Live: api, Namespace: "capvcd-system", Accounts: &controllers.Accounts{}}
-	sessions := controllers.SessionsOf(pool)
+	r := controllers.New(controllers.Options{
+		Client: mgr.GetClient(), Live: api, Recorder: &events.FakeRecorder{}, Pool: pool, Namespace: "capvcd-system",
+	})
 	b.Expect(errors.Join(
-		(&controllers.VCDIdentityReconciler{Client: mgr.GetClient(), Identities: identities, Recorder: recorder}).SetupWithManager(b.ctx, mgr, controller.Options{MaxConcurrentReconciles: 2}),
-		(&controllers.VCDClusterReconciler{Client: mgr.GetClient(), Live: api, Identities: identities, Sessions: sessions, Recorder: recorder}).SetupWithManager(b.ctx, mgr, controller.Options{MaxConcurrentReconciles: 10}),
-		(&controllers.VCDMachineReconciler{Client: mgr.GetClient(), Live: api, Identities: identities, Sessions: sessions, Recorder: recorder}).SetupWithManager(b.ctx, mgr, controller.Options{MaxConcurrentReconciles: 20}),
+		r.Identity.SetupWithManager(b.ctx, mgr, controller.Options{MaxConcurrentReconciles: 2}),
+		r.Cluster.SetupWithManager(b.ctx, mgr, controller.Options{MaxConcurrentReconciles: 10}),
+		r.Machine.SetupWithManager(b.ctx, mgr, controller.Options{MaxConcurrentReconciles: 20}),
 		core(mgr, api),
 	)).To(Succeed())
 	ended := make(chan error, 1)

@@ -21,6 +21,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/cloudprovider"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/cluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/identity"
 	cpivcd "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -33,24 +36,18 @@ func newPool() *vcd.Pool {
 // A manager is what main makes of the provider's manager, as far as it logs in.
 type manager struct {
 	house    *house
-	identity *controllers.VCDIdentityReconciler
-	cluster  *controllers.VCDClusterReconciler
-	provider *controllers.CloudProviderReconciler
+	identity *identity.Reconciler
+	cluster  *cluster.Reconciler
+	provider *cloudprovider.Reconciler
 }
 
 // newManager starts one that remembers nothing.
 func (h *house) newManager() *manager {
-	identities := controllers.Identities{Client: h.client, Live: h.client, Namespace: "capvcd-system", Accounts: &controllers.Accounts{}}
-	sessions, recorder := controllers.SessionsOf(newPool()), &events.FakeRecorder{}
-	return &manager{
-		house:    h,
-		identity: &controllers.VCDIdentityReconciler{Client: h.client, Identities: identities, Recorder: recorder},
-		cluster:  &controllers.VCDClusterReconciler{Client: h.client, Live: h.client, Identities: identities, Sessions: sessions, Recorder: recorder},
-		provider: &controllers.CloudProviderReconciler{
-			Client: h.client, Live: h.client, Identities: identities, Sessions: sessions, Recorder: recorder,
-			Workload: empty, Image: "registry.example.com/ccm:v1", LookEvery: time.Minute,
-		},
-	}
+	r := controllers.New(controllers.Options{
+		Client: h.client, Live: h.client, Recorder: &events.FakeRecorder{}, Pool: newPool(), Namespace: "capvcd-system",
+	})
+	r.CloudProvider.Workload, r.CloudProvider.Image, r.CloudProvider.LookEvery = empty, "registry.example.com/ccm:v1", time.Minute
+	return &manager{house: h, identity: r.Identity, cluster: r.Cluster, provider: r.CloudProvider}
 }
 
 // empty is a workload cluster with nothing in it.

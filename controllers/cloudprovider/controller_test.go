@@ -1,0 +1,386 @@
+package cloudprovider
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+)
+
+func TestTheCloudProviderArrives(t *testing.T) {
+	w := newCCMEnv(t)
+	w.changeCAPICluster(func(c *clusterv1.Cluster) { c.Status.Initialization.ControlPlaneInitialized = nil })
+
+	w.Expect(w.pass()).To(And(HaveField("Reason", infrav1.WaitingForControlPlaneReason), HaveField("Status", metav1.ConditionFalse)))
+	w.Expect(w.capiCluster().Labels).To(HaveKeyWithValue(infrav1.CloudProviderLabel, controllertest.ClusterName))
+	w.Expect(w.set("-cloud-provider")).To(BeNil(), "nobody has looked into the workload cluster yet")
+
+	w.changeCAPICluster(func(c *clusterv1.Cluster) {
+		c.Status.Initialization.ControlPlaneInitialized = ptr.To(true)
+		c.Status.ControlPlane = &clusterv1.ClusterControlPlaneStatus{DesiredReplicas: ptr.To[int32](3)}
+	})
+	w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason))
+	set, crs := w.set("-cloud-provider"), &addonsv1.ClusterResourceSet{}
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(set), crs)).To(Succeed())
+	w.Expect(set.Type).To(Equal(addonsv1.ClusterResourceSetSecretType))
+	w.Expect(crs.Spec).To(Equal(addonsv1.ClusterResourceSetSpec{
+		ClusterSelector: metav1.LabelSelector{MatchLabels: map[string]string{infrav1.CloudProviderLabel: controllertest.ClusterName}},
+		Resources:       []addonsv1.ResourceRef{{Kind: "Secret", Name: controllertest.ClusterName + "-cloud-provider"}}, Strategy: "Reconcile",
+	}))
+	w.Expect(metav1.IsControlledBy(set, w.vcdClusterNow())).To(BeTrue())
+	w.Expect(metav1.IsControlledBy(crs, w.vcdClusterNow())).To(BeTrue())
+
+	w.apply()
+	w.Expect(w.pass()).To(And(HaveField("Reason", infrav1.CloudProviderUnavailableReason), HaveField("Message", ContainSubstring("kube-system/vmware-cloud-director-ccm"))))
+	w.Expect(w.deployment().Spec.Replicas).To(HaveValue(BeEquivalentTo(2)))
+	w.Expect(w.deployment().Spec.Template.Spec.Containers[0].Image).To(Equal(ccmImage))
+
+	w.runs()
+	w.ahead += startPoll
+	w.Expect(w.pass()).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", infrav1.ReadyReason)))
+
+	before := w.set("-cloud-provider").ResourceVersion
+	w.ahead += time.Hour
+	w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue))
+	w.Expect(w.set("-cloud-provider").ResourceVersion).To(Equal(before), "what is as it should be is left alone")
+	w.reconciler = w.newReconciler()
+	w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue))
+	w.Expect(w.set("-cloud-provider").ResourceVersion).To(Equal(before), "also by a manager that just started")
+}
+
+func TestPodsOfFormerVersionsDoNotMakeTheCloudProviderReady(t *testing.T) {
+	late := appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Message: "it has timed out."}
+	tests := []struct {
+		name   string
+		status appsv1.DeploymentStatus
+		want   string
+		ready  metav1.ConditionStatus
+	}{
+		{"no new pod yet", appsv1.DeploymentStatus{Replicas: 2, AvailableReplicas: 2}, "0 of 2 pods are as it says, 2 available, 2 still as it said before", metav1.ConditionFalse},
+		{"one new pod that does not start", appsv1.DeploymentStatus{Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 1}, "1 of 2 pods are as it says", metav1.ConditionFalse},
+		{"a new pod that never starts", appsv1.DeploymentStatus{
+			Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 1, Conditions: []appsv1.DeploymentCondition{late},
+		}, "does not come up (1 of 2 pods are as it says, 1 available, 1 still as it said before): it has timed out", metav1.ConditionFalse},
+		{"new pods of which one works", appsv1.DeploymentStatus{Replicas: 2, UpdatedReplicas: 2, AvailableReplicas: 1}, "", metav1.ConditionTrue},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newCCMEnv(t)
+			w.changeCAPICluster(func(c *clusterv1.Cluster) {
+				c.Status.ControlPlane = &clusterv1.ClusterControlPlaneStatus{DesiredReplicas: ptr.To[int32](3)}
+			})
+			w.pass()
+			w.apply()
+			w.rolls(tt.status)
+
+			got := w.pass()
+
+			w.Expect(got.Status).To(Equal(tt.ready), got.Message)
+			w.Expect(got.Message).To(ContainSubstring(tt.want))
+		})
+	}
+}
+
+func TestTheCloudProviderIsConfiguredForItsCluster(t *testing.T) {
+	w := newCCMEnv(t)
+	w.changeCluster(func(c *infrav1.VCDCluster) {
+		c.Spec.LoadBalancer = infrav1.LoadBalancerSpec{OneArm: &infrav1.OneArmSpec{InternalRange: "10.9.0.1-10.9.0.9"}, VIPSubnet: "10.0.0.0/24", ServiceEngineGroup: "seg"}
+	})
+
+	w.installed()
+
+	config := &corev1.ConfigMap{}
+	w.Expect(w.Workload.Get(w.Ctx, client.ObjectKey{Namespace: "kube-system", Name: "vcloud-ccm-configmap"}, config)).To(Succeed())
+	for _, line := range []string{
+		"clusterid: infra-1", "host: " + w.Sim.URL(), "org: acme", "vdc: " + vdcURN(w.Env), "network: nodes", "engineGroup: seg",
+		"vipSubnet: 10.0.0.0/24", "startIP: 10.9.0.1", "endIP: 10.9.0.9", "vAppName: " + controllertest.ClusterName, "BEGIN CERTIFICATE",
+	} {
+		w.Expect(config.Data["vcloud-ccm-config.yaml"]).To(ContainSubstring(line))
+	}
+	credentials := &corev1.Secret{}
+	w.Expect(w.Workload.Get(w.Ctx, client.ObjectKey{Namespace: "kube-system", Name: "vcloud-basic-auth"}, credentials)).To(Succeed())
+	w.Expect(credentials.Data).To(Equal(map[string][]byte{"username": []byte("capvcd"), "password": []byte("password")}))
+	id := &corev1.Secret{}
+	w.Expect(w.Workload.Get(w.Ctx, client.ObjectKey{Namespace: "kube-system", Name: "vcloud-clusterid-secret"}, id)).To(Succeed())
+	w.Expect(string(id.Data["clusterid"])).To(Equal("infra-1"))
+	hash := w.deployment().Spec.Template.Annotations
+
+	w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.VIPSubnet = "10.0.1.0/24" })
+	w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason))
+	w.apply()
+	w.Expect(w.deployment().Spec.Template.Annotations).NotTo(Equal(hash), "another configuration needs new pods")
+}
+
+func TestForbiddenCredentialsReachNoWorkloadCluster(t *testing.T) {
+	tests := []struct {
+		name, reason string
+		change       func(*ccmEnv)
+	}{
+		{"an identity that does not say so is not shared", infrav1.IdentityNotSharedReason, func(w *ccmEnv) {
+			w.changeIdentity(func(i *infrav1.VCDIdentity) { i.Spec.ShareWithClusters = nil })
+		}},
+		{"nor one that is named for the cloud controller manager only", infrav1.IdentityNotSharedReason, func(w *ccmEnv) {
+			w.changeIdentity(func(i *infrav1.VCDIdentity) { i.Spec.ShareWithClusters = ptr.To(false) })
+			w.changeCluster(func(c *infrav1.VCDCluster) {
+				c.Spec.CloudProvider.IdentityRef = &infrav1.IdentityReference{Name: "tenant"}
+			})
+		}},
+		{"a cluster-scoped identity is nobody's", infrav1.IdentityNotShareableReason, func(w *ccmEnv) {
+			wide := &infrav1.VCDClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: "wide"}}
+			wide.Spec.Site, wide.Spec.SecretRef.Name, wide.Spec.Orgs = w.Sim.URL(), "wide", []string{"*"}
+			wide.Spec.ShareWithClusters = ptr.To(true)
+			wide.Spec.AllowedNamespaces = &infrav1.AllowedNamespaces{List: []string{controllertest.Namespace}}
+			w.Expect(w.Client.Create(w.Ctx, wide)).To(Succeed())
+			w.changeCluster(func(c *infrav1.VCDCluster) {
+				c.Spec.IdentityRef = infrav1.IdentityReference{Kind: infrav1.ClusterIdentity, Name: "wide"}
+			})
+		}},
+		{"a system administrator is none", infrav1.IdentityNotShareableReason, func(w *ccmEnv) { w.changeSecret("username", "System/administrator") }},
+		{"however it is written", infrav1.IdentityNotShareableReason, func(w *ccmEnv) { w.changeSecret("username", "sYSTEM/administrator") }},
+		{"also with a token", infrav1.IdentityNotShareableReason, func(w *ccmEnv) {
+			w.changeSecret("apiToken", "secret-token")
+			w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.Org = "System" })
+		}},
+		{"a service account of the cluster has one user", infrav1.IdentityNotShareableReason, func(w *ccmEnv) {
+			w.changeIdentity(func(i *infrav1.VCDIdentity) { i.Spec.Type = infrav1.CredentialServiceAccount })
+		}},
+		{"what VCD refuses is not handed on", infrav1.CredentialsRefusedReason, func(w *ccmEnv) { w.changeSecret("password", "wrong") }},
+		{"another site's credentials stay there", infrav1.SiteNotAllowedReason, func(w *ccmEnv) {
+			w.changeIdentity(func(i *infrav1.VCDIdentity) { i.Spec.Site = "https://other.example.com" })
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newCCMEnv(t)
+			tt.change(w)
+
+			w.Expect(w.pass()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", tt.reason)))
+
+			w.Expect(w.set("-cloud-provider")).To(BeNil())
+			w.Expect(w.set("-cloud-provider-seed")).To(BeNil())
+		})
+	}
+}
+
+func TestNewCredentialsFlowOut(t *testing.T) {
+	w := newCCMEnv(t)
+	w.installed()
+	pods := w.deployment().Spec.Template
+
+	w.changeSecret("password", "wrong")
+	w.Expect(w.pass().Reason).To(Equal(infrav1.CredentialsRefusedReason))
+	w.Expect(string(w.set("-cloud-provider").Data["manifests.yaml"])).To(ContainSubstring("password: cGFzc3dvcmQ="), "what works is not replaced by what does not")
+
+	w.changeSecret("username", "admin")
+	w.changeSecret("password", "password")
+	w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason))
+	w.apply()
+	w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue))
+	credentials := &corev1.Secret{}
+	w.Expect(w.Workload.Get(w.Ctx, client.ObjectKey{Namespace: "kube-system", Name: "vcloud-basic-auth"}, credentials)).To(Succeed())
+	w.Expect(string(credentials.Data["username"])).To(Equal("admin"))
+	w.Expect(w.deployment().Spec.Template).To(Equal(pods), "files are read again: no pod is replaced")
+}
+
+func TestAnUpgradeFlowsOutAndTakesAwayWhatItDropped(t *testing.T) {
+	w := newCCMEnv(t)
+	w.installed()
+	old := func(name, owner string) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name, Annotations: map[string]string{infrav1.CloudProviderOfAnnotation: owner}}}
+	}
+	w.Expect(w.Workload.Create(w.Ctx, old("of-an-old-release", "infra-1"))).To(Succeed())
+	w.Expect(w.Workload.Create(w.Ctx, old("of-somebody-else", "infra-2"))).To(Succeed())
+	set := w.set("-cloud-provider")
+	items := append(readItems(set.Annotations[infrav1.CloudProviderInventoryAnnotation]),
+		item{"v1", "ConfigMap", "kube-system", "of-an-old-release"}, item{"v1", "ConfigMap", "kube-system", "of-somebody-else"})
+	text, err := writeItems(items)
+	w.Expect(err).NotTo(HaveOccurred())
+	set.Annotations[infrav1.CloudProviderInventoryAnnotation] = text
+	w.Expect(w.Client.Update(w.Ctx, set)).To(Succeed())
+
+	w.reconciler = w.newReconciler()
+	w.reconciler.Image = "registry.example.com/cloud-provider-for-cloud-director:v2.1.0"
+	w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason))
+	w.apply()
+	w.pass()
+
+	w.Expect(w.deployment().Spec.Template.Spec.Containers[0].Image).To(HaveSuffix(":v2.1.0"))
+	w.Expect(apierrors.IsNotFound(w.Workload.Get(w.Ctx, client.ObjectKeyFromObject(old("of-an-old-release", "")), &corev1.ConfigMap{}))).To(BeTrue())
+	w.Expect(w.Workload.Get(w.Ctx, client.ObjectKeyFromObject(old("of-somebody-else", "")), &corev1.ConfigMap{})).To(Succeed())
+	w.Expect(w.set("-cloud-provider").Annotations).NotTo(HaveKey(infrav1.CloudProviderDroppedAnnotation))
+	w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue))
+}
+
+func TestWhatSomebodyDeletesOrChangesComesBack(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(*ccmEnv)
+	}{
+		{"a Deployment that is deleted", func(w *ccmEnv) { w.Expect(w.Workload.Delete(w.Ctx, w.deployment())).To(Succeed()) }},
+		{"a Deployment that is scaled to nothing", func(w *ccmEnv) {
+			d := w.deployment()
+			d.Spec.Replicas = ptr.To[int32](0)
+			w.Expect(w.Workload.Update(w.Ctx, d)).To(Succeed())
+		}},
+		{"rights that are taken away", func(w *ccmEnv) {
+			role := &unstructured.Unstructured{}
+			role.SetAPIVersion("rbac.authorization.k8s.io/v1")
+			role.SetKind("ClusterRole")
+			role.SetName("system:cloud-controller-manager")
+			w.Expect(w.Workload.Delete(w.Ctx, role)).To(Succeed())
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newCCMEnv(t)
+			w.installed()
+			before := w.set("-cloud-provider").Data["manifests.yaml"]
+			tt.change(w)
+
+			w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue), "it is not looked at all the time")
+			w.ahead += 6 * time.Minute
+			w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason))
+			w.Expect(w.set("-cloud-provider").Data["manifests.yaml"]).NotTo(Equal(before), "Cluster API applies what is another set")
+
+			w.apply()
+			w.runs()
+			w.ahead += applyPoll
+			w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue))
+			w.Expect(w.deployment().Spec.Replicas).To(HaveValue(BeEquivalentTo(1)))
+		})
+	}
+}
+
+func TestNoSecondCloudProviderIsPutBesideAnother(t *testing.T) {
+	workload := func(kind client.Object, namespace, name string, c corev1.Container) client.Object {
+		meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
+		c.Name = "c"
+		switch o := kind.(type) {
+		case *appsv1.Deployment:
+			o.ObjectMeta, o.Spec.Template.Spec.Containers = meta, []corev1.Container{c}
+		case *appsv1.DaemonSet:
+			o.ObjectMeta, o.Spec.Template.Spec.Containers = meta, []corev1.Container{c}
+		}
+		return kind
+	}
+	tests := []struct {
+		name   string
+		object client.Object
+		names  string // what is to be removed; nothing if it is no obstacle
+	}{
+		{"CPI 1.6.1", workload(&appsv1.Deployment{}, "kube-system", "vmware-cloud-director-ccm", corev1.Container{Image: "projects.registry.vmware.com/vmware-cloud-director/cloud-provider-for-cloud-director:1.6.1"}), "Deployment kube-system/vmware-cloud-director-ccm"},
+		{"that of another cloud", workload(&appsv1.DaemonSet{}, "cloud", "ccm", corev1.Container{Image: "registry.k8s.io/provider-os/openstack-cloud-controller-manager:v1.36.0"}), "DaemonSet cloud/ccm"},
+		{"one by its flags", workload(&appsv1.Deployment{}, "cloud", "mine", corev1.Container{Image: "mine:1", Args: []string{"--cloud-provider", "vsphere"}}), "Deployment cloud/mine"},
+		{"what CPI left and nobody can change", &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "vcloud-ccm-configmap"}, Immutable: ptr.To(true)}, "ConfigMap kube-system/vcloud-ccm-configmap"},
+		{"a controller manager that leaves clouds to others", workload(&appsv1.Deployment{}, "kube-system", "kcm", corev1.Container{Image: "registry.k8s.io/kube-controller-manager:v1.36.3", Args: []string{"--cloud-provider=external"}}), ""},
+		{"anything else", workload(&appsv1.Deployment{}, "shop", "web", corev1.Container{Image: "nginx"}), ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newCCMEnv(t)
+			w.Expect(w.Workload.Create(w.Ctx, tt.object)).To(Succeed())
+
+			got := w.pass()
+
+			if tt.names == "" {
+				w.Expect(got.Reason).To(Equal(infrav1.CloudProviderApplyingReason))
+				return
+			}
+			w.Expect(got).To(And(HaveField("Reason", infrav1.ForeignCloudProviderReason), HaveField("Message", ContainSubstring(tt.names))))
+			w.Expect(w.set("-cloud-provider")).To(BeNil())
+			w.Expect(w.Workload.Delete(w.Ctx, tt.object)).To(Succeed())
+			w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason), "once it is removed, ours comes")
+		})
+	}
+}
+
+func TestAWorkloadClusterThatDoesNotAnswerIsUnknown(t *testing.T) {
+	w := newCCMEnv(t)
+	answers := w.Workload
+	w.Workload = nil
+	w.Expect(w.pass()).To(And(HaveField("Status", metav1.ConditionUnknown), HaveField("Reason", infrav1.WorkloadClusterUnreachableReason)))
+	w.Expect(w.set("-cloud-provider")).To(BeNil())
+
+	w.Workload = answers
+	w.installed()
+}
+
+func TestTheCloudProviderGoesOrStaysAsItIsWished(t *testing.T) {
+	for mode, stays := range map[infrav1.CloudProviderMode]bool{infrav1.CloudProviderExternal: true, infrav1.CloudProviderNone: false} {
+		t.Run(string(mode), func(t *testing.T) {
+			w := newCCMEnv(t)
+			w.installed()
+			foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "other"}}
+			w.Expect(w.Workload.Create(w.Ctx, foreign)).To(Succeed())
+			w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.CloudProvider.Mode = mode })
+
+			w.Expect(w.pass()).To(Equal(metav1.Condition{}), "there is nothing to be ready")
+
+			list := &addonsv1.ClusterResourceSetList{}
+			w.Expect(w.Client.List(w.Ctx, list)).To(Succeed())
+			w.Expect(list.Items).To(BeEmpty())
+			w.Expect(w.set("-cloud-provider")).To(BeNil())
+			w.Expect(w.capiCluster().Labels).NotTo(HaveKey(infrav1.CloudProviderLabel))
+			deployments, all := &appsv1.DeploymentList{}, &corev1.ConfigMapList{}
+			w.Expect(w.Workload.List(w.Ctx, deployments)).To(Succeed())
+			w.Expect(w.Workload.List(w.Ctx, all)).To(Succeed())
+			w.Expect(deployments.Items).To(HaveLen(map[bool]int{true: 1}[stays]))
+			w.Expect(all.Items).To(ContainElement(HaveField("Name", "other")))
+		})
+	}
+}
+
+func TestTheTokenOfAServiceAccountIsSeededOnce(t *testing.T) {
+	ccm := &infrav1.VCDIdentity{ObjectMeta: controllertest.Meta("ccm")}
+	ccm.Spec.SecretRef.Name, ccm.Spec.Type, ccm.Spec.ShareWithClusters = "ccm-token", infrav1.CredentialServiceAccount, ptr.To(true)
+	token := &corev1.Secret{ObjectMeta: controllertest.Meta("ccm-token"), Data: map[string][]byte{"apiToken": []byte("first-token")}}
+	w := newCCMEnv(t, token)
+	ccm.Spec.Site = w.Sim.URL()
+	w.Expect(w.Client.Create(w.Ctx, ccm)).To(Succeed())
+	w.changeCluster(func(c *infrav1.VCDCluster) {
+		c.Spec.CloudProvider.IdentityRef = &infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: "ccm"}
+	})
+	logins := func() int {
+		n := 0
+		for _, r := range w.Sim.Requests() {
+			if strings.Contains(r.Path, "/oauth/") {
+				n++
+			}
+		}
+		return n
+	}
+
+	w.installed()
+
+	w.Expect(logins()).To(BeZero(), "each use of the token makes it another: only the cloud controller manager uses it")
+	seed, crs := w.set("-cloud-provider-seed"), &addonsv1.ClusterResourceSet{}
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(seed), crs)).To(Succeed())
+	w.Expect(crs.Spec.Strategy).To(Equal("ApplyOnce"))
+	w.Expect(string(seed.Data["manifests.yaml"])).To(And(ContainSubstring("name: vcloud-service-account"), ContainSubstring("Zmlyc3QtdG9rZW4=")))
+	reconciled := string(w.set("-cloud-provider").Data["manifests.yaml"])
+	w.Expect(reconciled).NotTo(ContainSubstring("Zmlyc3QtdG9rZW4="), "what the cloud controller manager writes is in no set that is reconciled")
+	w.Expect(reconciled).To(ContainSubstring("serviceAccountSecret: vcloud-service-account"))
+}
+
+func TestAPausedClusterIsLeftAlone(t *testing.T) {
+	w := newCCMEnv(t)
+	w.changeCAPICluster(func(c *clusterv1.Cluster) { c.Spec.Paused = ptr.To(true) })
+
+	w.pass()
+
+	w.Expect(w.set("-cloud-provider")).To(BeNil())
+	w.Expect(w.capiCluster().Labels).NotTo(HaveKey(infrav1.CloudProviderLabel))
+}

@@ -1,0 +1,23 @@
+package cloudprovider
+
+import (
+	"k8s.io/client-go/tools/events"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+)
+
+// installing records that the cloud controller manager is on its way into the workload cluster of c.
+func installing(r events.EventRecorder, c *infrav1.VCDCluster, image string) {
+	phases.Happened(r, c, "CloudProviderAdded", "Putting the cloud controller manager "+image+" into the workload cluster")
+}
+
+// repaired records that somebody changed or deleted what belongs to the cloud controller manager of c, and that it is applied anew.
+func repaired(r events.EventRecorder, c *infrav1.VCDCluster, what []string) {
+	phases.Happened(r, c, "CloudProviderMended", "Changed or missing in the workload cluster, and applied anew: "+phases.Few(what))
+}
+
+// uninstalled records what was removed from the workload cluster of c.
+func uninstalled(r events.EventRecorder, c *infrav1.VCDCluster, what []string) {
+	phases.Happened(r, c, "CloudProviderRemoved", "Removed from the workload cluster: "+phases.Few(what))
+}

@@ -1,0 +1,75 @@
+package cloudprovider
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+const gatewayRemedy = "correct spec.loadBalancer.gateways of the VCDCluster, or give its user access"
+
+// findGateways finds the further edge gateways that the VCDCluster names. They are written down before the cloud controller manager is told of
+// them: what it makes there is to be found when the cluster is deleted, whatever they are named by then.
+func (s *scope) findGateways(ctx context.Context) (phases.Outcome, error) {
+	c := s.vcdCluster
+	if len(c.Spec.LoadBalancer.Gateways) == 0 {
+		return phases.Done, nil
+	}
+	opened, out, err := s.Identities.Open(ctx, s.Sessions, c)
+	if err != nil || out != phases.Done {
+		return out, err
+	}
+	s.gateways = map[string]string{}
+	noted := notes.URNs(c.Annotations[infrav1.LoadBalancerGatewaysAnnotation])
+	known := len(noted)
+	for _, g := range c.Spec.LoadBalancer.Gateways {
+		id, out, err := s.findGateway(ctx, opened, g)
+		if err != nil || out != phases.Done {
+			return out, err
+		}
+		s.gateways[g.Name] = id
+		if !slices.Contains(noted, id) {
+			noted = append(noted, id)
+		}
+	}
+	if len(noted) == known {
+		return phases.Done, nil
+	}
+	notes.Set(c, infrav1.LoadBalancerGatewaysAnnotation, strings.Join(noted, ","))
+	s.patcher, err = phases.Store(ctx, s.Client, c, s.patcher)
+	return phases.Done, err
+}
+
+// findGateway returns the URN of an edge gateway, or says why it has none.
+func (s *scope) findGateway(ctx context.Context, opened *session.Session, g infrav1.LoadBalancerGateway) (string, phases.Outcome, error) {
+	if g.Network == "" {
+		found, err := opened.FindGateway(ctx, g.EdgeGateway)
+		out, err := gatewayProblem(err)
+		return found.ID, out, err
+	}
+	vdc := vcd.VDC{Ref: vcd.Ref{ID: s.vcdCluster.Status.OVDC.ID, Name: s.vcdCluster.Status.OVDC.Name}}
+	network, err := opened.FindNetwork(ctx, vdc, g.Network)
+	if err == nil && network.EdgeGateway.ID == "" {
+		return "", phases.Fail(session.RemedyPoll, infrav1.LoadBalancerInvalidReason,
+			"Network %s has no edge gateway: name a routed one in spec.loadBalancer.gateways of the VCDCluster, or an edge gateway", network.Name), nil
+	}
+	out, err := gatewayProblem(err)
+	return network.EdgeGateway.ID, out, err
+}
+
+func gatewayProblem(err error) (phases.Outcome, error) {
+	switch {
+	case err == nil:
+		return phases.Done, nil
+	case errors.Is(err, vcd.ErrUnavailable), errors.Is(err, vcd.ErrThrottled), errors.Is(err, vcd.ErrBusy):
+		return session.AskProblem(err)
+	}
+	return session.LookupProblem(err, infrav1.LoadBalancerInvalidReason, gatewayRemedy)
+}

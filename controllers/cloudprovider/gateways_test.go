@@ -1,0 +1,98 @@
+package cloudprovider
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// twoGateways is a tenant with a second edge gateway, named dmz.
+func twoGateways() vcdsim.Model {
+	model := vcdsim.K8sTenant()
+	vdc := &model.Orgs[1].VDCs[0]
+	second := vdc.EdgeGateways[0]
+	second.Name, second.Uplinks = "dmz", []vcdsim.Uplink{{Network: "internet", Subnets: []vcdsim.UplinkSubnet{{
+		Gateway: netip.MustParsePrefix("203.0.113.1/24"), Primary: netip.MustParseAddr("203.0.113.200"),
+		Addresses: []vcdsim.Range{{From: netip.MustParseAddr("203.0.113.200"), To: netip.MustParseAddr("203.0.113.210")}},
+	}}}}
+	vdc.EdgeGateways = append(slices.Clone(vdc.EdgeGateways), second)
+	return model
+}
+
+func TestTheCloudProviderIsToldOfFurtherGateways(t *testing.T) {
+	w := newCCMEnvOn(t, twoGateways())
+	first, second := gatewayURN(w.Env, 0), gatewayURN(w.Env, 1)
+	w.changeCluster(func(c *infrav1.VCDCluster) {
+		c.Spec.LoadBalancer.Gateways = []infrav1.LoadBalancerGateway{
+			{Name: "dmz", EdgeGateway: "dmz", VIPSubnet: "203.0.113.0/24", OneArm: &infrav1.OneArmSpec{}}, {Name: "own", Network: "nodes"},
+		}
+	})
+
+	w.pass()
+
+	arm := addons.DefaultOneArm()
+	w.Expect(w.configured().LoadBalancer.Gateways).To(Equal([]addons.GatewayConfig{
+		{Name: "dmz", EdgeGateway: second, VIPSubnet: "203.0.113.0/24", OneArm: &arm}, {Name: "own", EdgeGateway: first},
+	}))
+	w.Expect(w.vcdClusterNow().Annotations).To(HaveKeyWithValue(infrav1.LoadBalancerGatewaysAnnotation, second+","+first))
+
+	w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.Gateways = c.Spec.LoadBalancer.Gateways[1:] })
+	w.pass()
+
+	w.Expect(w.configured().LoadBalancer.Gateways).To(HaveLen(1))
+	w.Expect(w.vcdClusterNow().Annotations).To(HaveKeyWithValue(infrav1.LoadBalancerGatewaysAnnotation, second+","+first), "something may be there still")
+}
+
+func TestAFurtherGatewayThatCannotBeUsedIsSaid(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name    string
+		gateway infrav1.LoadBalancerGateway
+		want    string
+	}{
+		{"an edge gateway that is not there", infrav1.LoadBalancerGateway{Name: "dmz", EdgeGateway: "dmz"}, "dmz"},
+		{"a network that is not there", infrav1.LoadBalancerGateway{Name: "dmz", Network: "outside"}, "outside"},
+		{"a network without an edge gateway", infrav1.LoadBalancerGateway{Name: "dmz", Network: "storage"}, "Network storage has no edge gateway"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			model := vcdsim.K8sTenant()
+			model.Orgs[1].VDCs[0].Networks[1].Type = vcdsim.Isolated
+			w := newCCMEnvOn(t, model)
+			w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.Gateways = []infrav1.LoadBalancerGateway{tt.gateway} })
+
+			got := w.pass()
+
+			w.Expect(got.Status).To(Equal(metav1.ConditionFalse))
+			w.Expect(got.Reason).To(Equal(infrav1.LoadBalancerInvalidReason))
+			w.Expect(got.Message).To(And(ContainSubstring(tt.want), ContainSubstring("spec.loadBalancer.gateways")))
+			w.Expect(w.set("-cloud-provider")).To(BeNil())
+		})
+	}
+}
+
+func TestLoadBalancersGoFromFurtherGatewaysToo(t *testing.T) {
+	w := controllertest.NewBalancedOn(t, twoGateways())
+	id, first := w.VCDCluster().Spec.InfraID, w.Gateway
+	w.Balance(id, "web", nil)
+	w.Gateway = vcdsim.URN("gateway", w.Sim.State().Model.Orgs[1].VDCs[0].EdgeGateways[1].ID)
+	w.Balance(id, "api", nil)
+	c := w.VCDCluster()
+	metav1.SetMetaDataAnnotation(&c.ObjectMeta, infrav1.LoadBalancerGatewaysAnnotation, w.Gateway)
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+	w.Hurry()
+
+	w.DeleteCluster()
+
+	w.Expect(w.Owners(id)).To(BeEmpty())
+	w.Gateway = first
+	w.Expect(w.Owners(id)).To(BeEmpty())
+}

@@ -1,0 +1,166 @@
+package cloudprovider
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+)
+
+const (
+	// availableControlPlane is how many control-plane nodes make it worth to have a second cloud controller manager wait.
+	availableControlPlane = 3
+	// hashLength is how much of a hash is enough to tell two configurations apart.
+	hashLength = 16
+)
+
+// render returns what the workload cluster is to have, all of it marked as this cluster's. Applied is when it was last applied anew.
+func (s *scope) render(applied string) ([]unstructured.Unstructured, error) {
+	settings, err := s.config()
+	if err != nil {
+		return nil, err
+	}
+	config, err := settings.YAML()
+	if err != nil {
+		return nil, err //nolint:wrapcheck // It says what it did.
+	}
+	sum := sha256.Sum256(config)
+	ccm := addons.CCM{Image: s.Image, Replicas: replicas(s.cluster), ConfigHash: hex.EncodeToString(sum[:])[:hashLength]}
+	objects, err := ccm.Objects()
+	if err != nil {
+		return nil, err //nolint:wrapcheck // It says what it did.
+	}
+	parts, err := s.data(config)
+	if err != nil {
+		return nil, err
+	}
+	objects = append(objects, parts...)
+	s.mark(objects)
+	if applied != "" {
+		addons.Annotate(objects, map[string]string{infrav1.CloudProviderAppliedAnnotation: applied})
+	}
+	return objects, nil
+}
+
+// data returns what the cloud controller manager reads. The token of a service account is not in it: that is seeded, and then written by the
+// cloud controller manager alone.
+func (s *scope) data(config []byte) ([]unstructured.Unstructured, error) {
+	settings, err := addons.ConfigMap(config)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // It says what it did.
+	}
+	id, err := addons.ClusterID(s.vcdCluster.Spec.InfraID)
+	if err != nil || s.shared.ServiceAccount {
+		return []unstructured.Unstructured{settings, id}, err //nolint:wrapcheck // It says what it did.
+	}
+	credentials, err := addons.Credentials(credentialFiles(s.shared))
+	return []unstructured.Unstructured{settings, id, credentials}, err //nolint:wrapcheck // It says what it did.
+}
+
+// mark says of objects whose they are.
+func (s *scope) mark(objects []unstructured.Unstructured) {
+	addons.Annotate(objects, map[string]string{infrav1.CloudProviderOfAnnotation: s.vcdCluster.Spec.InfraID})
+}
+
+// credentialFiles are the keys of the Secret that the cloud controller manager reads.
+func credentialFiles(s session.Shared) map[string][]byte {
+	if s.Config.Credentials.APIToken != "" {
+		return map[string][]byte{addons.RefreshTokenKey: []byte(s.Config.Credentials.APIToken)}
+	}
+	return map[string][]byte{
+		infrav1.SecretUsername: []byte(s.Config.Credentials.Username), infrav1.SecretPassword: []byte(s.Config.Credentials.Password),
+	}
+}
+
+// replicas is how many cloud controller managers run: a second one where the control plane survives the loss of a node, too.
+func replicas(cluster *clusterv1.Cluster) int32 {
+	if status := cluster.Status.ControlPlane; status != nil && ptr.Deref(status.DesiredReplicas, 0) >= availableControlPlane {
+		return 2
+	}
+	return 1
+}
+
+// An item is an object in a workload cluster, by name.
+type item struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
+}
+
+func itemOf(u unstructured.Unstructured) item {
+	return item{APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName()}
+}
+
+func (i item) object() *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(schema.FromAPIVersionAndKind(i.APIVersion, i.Kind))
+	u.SetNamespace(i.Namespace)
+	u.SetName(i.Name)
+	return u
+}
+
+// String names the object as people do.
+func (i item) String() string {
+	return strings.TrimSpace(i.Kind + " " + strings.TrimPrefix(i.Namespace+"/"+i.Name, "/"))
+}
+
+func itemsOf(objects []unstructured.Unstructured) []item {
+	items := make([]item, 0, len(objects))
+	for _, u := range objects {
+		items = append(items, itemOf(u))
+	}
+	return items
+}
+
+// itemNames are those of items, sorted.
+func itemNames(items []item) []string {
+	all := make([]string, 0, len(items))
+	for _, i := range items {
+		all = append(all, i.String())
+	}
+	slices.Sort(all)
+	return all
+}
+
+// without returns the items that are not among others, each once.
+func without(items, others []item) []item {
+	var left []item
+	for _, i := range items {
+		if !slices.Contains(others, i) && !slices.Contains(left, i) {
+			left = append(left, i)
+		}
+	}
+	return left
+}
+
+// readItems reads a list of items from an annotation. One that a person spoiled is none.
+func readItems(annotation string) []item {
+	var items []item
+	if json.Unmarshal([]byte(annotation), &items) != nil {
+		return nil
+	}
+	return items
+}
+
+func writeItems(items []item) (string, error) {
+	if len(items) == 0 {
+		return "", nil
+	}
+	raw, err := json.Marshal(items)
+	if err != nil {
+		return "", fmt.Errorf("writing a list of objects: %w", err)
+	}
+	return string(raw), nil
+}

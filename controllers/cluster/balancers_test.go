@@ -1,0 +1,290 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/cluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+func newBalanced(t *testing.T) *controllertest.Balanced {
+	t.Helper()
+	return controllertest.NewBalancedOn(t, vcdsim.K8sTenant())
+}
+
+func TestLoadBalancersGoWithTheirCluster(t *testing.T) {
+	w := newBalanced(t)
+	id := w.VCDCluster().Spec.InfraID
+	w.Balance(id, "web", nil)
+	w.Balance(id, "api", &lb.Range{First: netip.MustParseAddr("192.168.8.2"), Last: netip.MustParseAddr("192.168.8.100")})
+	w.Balance("somebody-else", "web", nil)
+	w.Expect(w.Owners(id)).NotTo(BeEmpty())
+	w.Hurry()
+
+	w.DeleteCluster()
+
+	w.Expect(w.Owners(id)).To(BeEmpty())
+	w.Expect(w.Owners("somebody-else")).NotTo(BeEmpty(), "another cluster's stay")
+	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("LoadBalancersDeleted")))
+}
+
+func TestLoadBalancersGoThoughTheClusterJustMovedHere(t *testing.T) {
+	w := newBalanced(t)
+	id := w.VCDCluster().Spec.InfraID
+	w.Balance(id, "web", nil)
+	c := w.VCDCluster()
+	c.Status = infrav1.VCDClusterStatus{} // A move takes none along.
+	w.Expect(w.Client.Status().Update(w.Ctx, c)).To(Succeed())
+	w.Hurry()
+
+	w.DeleteCluster()
+
+	w.Expect(w.Owners(id)).To(BeEmpty())
+}
+
+func TestLoadBalancersGoThoughTheirNetworkIsGone(t *testing.T) {
+	w := newBalanced(t)
+	id := w.VCDCluster().Spec.InfraID
+	w.Balance(id, "web", nil)
+	w.LoseNetworks()
+	w.Hurry()
+
+	w.DeleteCluster()
+
+	w.Expect(w.Owners(id)).To(BeEmpty())
+}
+
+func TestAClusterWhoseGatewayNobodyKnowsSaysThatLoadBalancersMayBeLeft(t *testing.T) {
+	w := newBalanced(t)
+	w.Balance(w.VCDCluster().Spec.InfraID, "web", nil)
+	c := w.VCDCluster()
+	delete(c.Annotations, infrav1.EdgeGatewaysAnnotation) // As former versions left it.
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+	w.LoseNetworks()
+	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
+
+	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersRemainReason)
+
+	w.Cluster.Now = func() time.Time { return time.Now().Add(cluster.RefusedPatience) }
+	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
+	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("LoadBalancersRemain"), ContainSubstring("network nodes"))))
+}
+
+func TestLoadBalancersGoFromAFormerGatewayToo(t *testing.T) {
+	w := newBalanced(t)
+	id := w.VCDCluster().Spec.InfraID
+	w.Balance(id, "web", nil)
+	former := w.VCDCluster().Annotations[infrav1.EdgeGatewaysAnnotation]
+	w.Expect(former).To(Equal(w.Gateway))
+	c := w.VCDCluster()
+	c.Annotations[infrav1.EdgeGatewaysAnnotation] = "urn:vcloud:gateway:00000000-0000-4000-8000-000000000000"
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+	_, err := w.ReconcileCluster()
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(w.VCDCluster().Annotations[infrav1.EdgeGatewaysAnnotation]).To(HaveSuffix(",%s", w.Gateway), "the former one stays")
+	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("EdgeGatewayChanged")))
+	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
+
+	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersRemainReason)
+
+	w.Expect(w.Owners(id)).To(BeEmpty(), "a gateway that is gone keeps nothing on the other one")
+}
+
+func TestLoadBalancersGoThoughTheManagerIsKilled(t *testing.T) {
+	w := newBalanced(t)
+	id := w.VCDCluster().Spec.InfraID
+	w.Balance(id, "web", nil)
+	w.Sim.Faults().Add(vcdsim.Fault{Operation: "DELETE /cloudapi/1.0.0/loadBalancer/pools*", Status: http.StatusInternalServerError, Count: 1})
+	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
+	w.Eventually(func() (metav1.ConditionStatus, error) {
+		_, err := w.ReconcileCluster()
+		c := conditions.Get(w.VCDCluster(), infrav1.LoadBalancersDeletedCondition)
+		if c == nil {
+			return "", err
+		}
+		return c.Status, err
+	}, controllertest.Patience, "5ms").Should(Equal(metav1.ConditionUnknown), "nobody knows what VCD did")
+
+	w.Cluster.ForgetTeardown(w.VCDCluster().UID) // What a new manager knows.
+	w.Hurry()
+
+	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
+	w.Expect(w.Owners(id)).To(BeEmpty())
+}
+
+func TestWhatACloudControllerManagerMakesAgainBeforeItDiesGoesToo(t *testing.T) {
+	w := newBalanced(t)
+	id := w.VCDCluster().Spec.InfraID
+	w.Balance(id, "web", nil)
+	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
+	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LastLookReason)
+	w.Expect(w.Owners(id)).To(BeEmpty())
+
+	w.Balance(id, "web", nil)
+	w.Later(cluster.Afterlife)
+	w.Eventually(func() []lb.Owner { _ = w.IsClusterGone(); return w.Owners(id) }, controllertest.Patience, "5ms").Should(BeEmpty())
+	w.Expect(w.IsClusterGone()).To(BeFalse(), "it may do so once more")
+	w.Expect(conditions.GetReason(w.VCDCluster(), infrav1.LoadBalancersDeletedCondition)).To(Equal(infrav1.LastLookReason))
+
+	w.Later(3 * cluster.Afterlife)
+	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
+	w.Expect(w.Owners(id)).To(BeEmpty())
+}
+
+func TestAManagerThatDiesBeforeTheLastLookLeavesItToTheNextOne(t *testing.T) {
+	tests := []struct {
+		name  string
+		spoil func(*infrav1.VCDCluster)
+	}{
+		{"after as long as the former manager would have", nil},
+		{"after as long as if it just happened, where a person spoiled the note", func(c *infrav1.VCDCluster) {
+			c.Annotations[infrav1.LoadBalancersRemovedAnnotation] = "yesterday"
+		}},
+		{"after as long as if it just happened, where the former manager's clock was far ahead", func(c *infrav1.VCDCluster) {
+			c.Annotations[infrav1.LoadBalancersRemovedAnnotation] = time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newBalanced(t)
+			id := w.VCDCluster().Spec.InfraID
+			w.Balance(id, "web", nil)
+			w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
+			w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LastLookReason)
+			w.Expect(w.Owners(id)).To(BeEmpty())
+			if c := w.VCDCluster(); tt.spoil != nil {
+				tt.spoil(c)
+				w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+			}
+
+			w.Cluster.ForgetTeardown(w.VCDCluster().UID) // What a new manager knows.
+			w.Expect(w.IsClusterGone()).To(BeFalse())
+			w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LastLookReason)
+			w.Balance(id, "web", nil) // The cloud controller manager still works.
+			w.Later(2 * cluster.Afterlife)
+
+			w.Eventually(func() []lb.Owner { _ = w.IsClusterGone(); return w.Owners(id) }, controllertest.Patience, "5ms").Should(BeEmpty())
+			w.Expect(w.IsClusterGone()).To(BeFalse(), "it may do so once more")
+			w.Later(4 * cluster.Afterlife)
+			w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
+		})
+	}
+}
+
+func TestNothingIsRemovedBeforeThatIsNoted(t *testing.T) {
+	w := newBalanced(t)
+	id := w.VCDCluster().Spec.InfraID
+	w.Balance(id, "web", nil)
+	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
+	sound := w.Client
+	w.Cluster.Client = interceptor.NewClient(sound.(client.WithWatch), interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			data, err := patch.Data(obj)
+			if err == nil && strings.Contains(string(data), infrav1.LoadBalancersRemovedAnnotation) {
+				return errors.New("etcd is away")
+			}
+			return c.Patch(ctx, obj, patch, opts...) //nolint:wrapcheck // a pretended API server
+		},
+	})
+
+	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersRemainReason)
+	w.Expect(w.Owners(id)).NotTo(BeEmpty())
+
+	w.Cluster.Client = sound
+	w.Hurry()
+	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
+	w.Expect(w.Owners(id)).To(BeEmpty())
+}
+
+// TestARuleThatMayNotBeSeenIsNotForgotten deletes by hand what would tell of the DNAT rules of a cluster, from a manager that may not see them.
+func TestARuleThatMayNotBeSeenIsNotForgotten(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		kinds []lb.Kind
+		lists []string
+	}{
+		{"though the virtual services are gone", []lb.Kind{lb.KindService}, []string{"edgeGateways/nat/rules"}},
+		{"though nothing else is seen", []lb.Kind{lb.KindService, lb.KindPool, lb.KindSet}, []string{"edgeGateways/nat/rules", "applicationPortProfiles"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newBalanced(t)
+			id := w.VCDCluster().Spec.InfraID
+			w.Balance(id, "web", &lb.Range{First: netip.MustParseAddr("192.168.8.2"), Last: netip.MustParseAddr("192.168.8.100")})
+			c := w.VCDCluster()
+			c.Spec.LoadBalancer.OneArm = &infrav1.OneArmSpec{}
+			w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+			w.ByHand(id, tt.kinds...)
+			for _, list := range tt.lists {
+				w.Sim.Faults().Add(vcdsim.Fault{Operation: "GET /cloudapi/1.0.0/" + list + "*", User: "capvcd", Status: http.StatusForbidden})
+			}
+			w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
+
+			w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersRemainReason)
+			w.Expect(conditions.GetMessage(w.VCDCluster(), infrav1.LoadBalancersDeletedCondition)).To(ContainSubstring("Organization vDC Gateway: View NAT"))
+
+			w.Sim.Faults().Clear()
+			w.Cluster.Now = func() time.Time { return time.Now().Add(cluster.RefusedPatience / 2) } // It is tried again, and not yet given up.
+			w.Eventually(func(g Gomega) {
+				_, err := w.ReconcileCluster()
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(w.Owners(id)).To(BeEmpty())
+			}, controllertest.Patience, "5ms").Should(Succeed())
+			w.Hurry()
+			w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
+			w.Expect(w.Owners(id)).To(BeEmpty())
+		})
+	}
+}
+
+func TestAGatewayThatCannotBeSeenKeepsNoClusterForEver(t *testing.T) {
+	t.Parallel()
+	hidden := vcdsim.Fault{Operation: "GET /cloudapi/1.0.0/edgeGateways*", Status: http.StatusForbidden}
+	tests := []struct {
+		name string
+		mode infrav1.CloudProviderMode
+		help func(*controllertest.Balanced) // what ends the waiting
+	}{
+		{"a while is waited for somebody to grant the right", infrav1.CloudProviderManaged, func(w *controllertest.Balanced) {
+			w.Cluster.Now = func() time.Time { return time.Now().Add(cluster.RefusedPatience) }
+		}},
+		{"a person ends it", infrav1.CloudProviderManaged, func(w *controllertest.Balanced) {
+			c := w.VCDCluster()
+			metav1.SetMetaDataAnnotation(&c.ObjectMeta, infrav1.KeepLoadBalancersAnnotation, "true")
+			w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+		}},
+		{"without a cloud controller manager nothing is waited for", infrav1.CloudProviderNone, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newBalanced(t)
+			c := w.VCDCluster()
+			c.Spec.CloudProvider.Mode = tt.mode
+			w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+			w.Sim.Faults().Add(hidden)
+			w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
+
+			if tt.help != nil {
+				w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersRemainReason)
+				tt.help(w)
+			}
+
+			w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
+			w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("Warning"), ContainSubstring("LoadBalancersRemain"), ContainSubstring("may be left"))))
+		})
+	}
+}

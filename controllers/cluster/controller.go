@@ -1,0 +1,253 @@
+// Package cluster makes VCDClusters ready for machines.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/cluster-api/util/patch"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// tellStop tells of a stop on the VCDCluster, too, which those look at who do not look at each machine.
+func tellStop(c *infrav1.VCDCluster) {
+	if c.Annotations[infrav1.GoneStoppedAnnotation] == "" {
+		conditions.Delete(c, infrav1.GoneTrustedCondition)
+		return
+	}
+	phases.Set(c, infrav1.GoneTrustedCondition, metav1.ConditionFalse, infrav1.GoneStoppedReason, fmt.Sprintf(
+		"VMs of several clusters of the site went missing together, so none counts as gone: look at VCD. If those of this cluster that are missing now are gone, or all are back, annotate the VCDCluster with %s=true",
+		infrav1.GoneAcknowledgedAnnotation))
+}
+
+// reconcileVAppLayout tells when what runs in the workload cluster does not get along with the layout. A cluster that
+// cannot be asked is no less ready for it; its machines wait.
+func reconcileVAppLayout(ctx context.Context, s *scope) (phases.Outcome, error) {
+	if found, _ := s.Drivers.In(ctx, s.cluster, s.now()); len(found) > 0 {
+		return phases.Fail(vapp.DriversRetry, infrav1.LegacyDriverInstalledReason, vapp.LegacyDrivers, phases.Few(found)), nil
+	}
+	return phases.Done, nil
+}
+
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdclusters,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdclusters/status,verbs=patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdclusters/finalizers,verbs=update
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=list;watch
+// +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddressclaims,verbs=list;watch;create;delete
+// +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddresses,verbs=list;watch
+
+// Reconciler makes VCDClusters ready for machines.
+type Reconciler struct {
+	Client           client.Client
+	Live             client.Reader // for Secrets, which no cache holds
+	Identities       session.Identities
+	Sessions         session.Opener
+	Recorder         events.EventRecorder
+	WatchFilterValue string
+	Drivers          *vapp.Drivers
+	Now              func() time.Time // nil: time.Now
+
+	wakeUps   session.WakeUps
+	looks     looks
+	teardowns teardowns
+}
+
+// SetupWithManager registers the reconciler.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	log := ctrl.LoggerFrom(ctx).WithValues("controller", "vcdcluster")
+	scheme := mgr.GetScheme()
+	owner := util.ClusterToInfrastructureMapFunc(ctx, infrav1.GroupVersion.WithKind("VCDCluster"), r.Client, &infrav1.VCDCluster{})
+	b := ctrl.NewControllerManagedBy(mgr).
+		For(&infrav1.VCDCluster{}, builder.WithPredicates(
+			predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue),
+			predicates.ResourceIsNotExternallyManaged(scheme, log),
+		)).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(owner),
+			builder.WithPredicates(predicates.ResourceIsChanged(scheme, log), predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue))).
+		Owns(&ipamv1.IPAddressClaim{}, builder.WithPredicates(predicates.ResourceIsChanged(scheme, log)), builder.MatchEveryOwner).
+		Watches(&infrav1.VCDMachine{}, handler.EnqueueRequestsFromMapFunc(r.machineToCluster), builder.WithPredicates(session.Deletions())).
+		WatchesRawSource(r.wakeUps.Source()).
+		WithOptions(options)
+	return session.WatchCredentials(b, predicates.ResourceIsChanged(scheme, log), session.IdentityToClusters(r.Client), r.secretToClusters).
+		Complete(reconcile.AsReconciler(r.Client, r))
+}
+
+// scope holds what one reconcile of a VCDCluster reads and finds out.
+type scope struct {
+	*Reconciler
+
+	vcdCluster *infrav1.VCDCluster
+	cluster    *clusterv1.Cluster // nil: not there any more
+	patcher    *patch.Helper
+
+	session *session.Session // set by reconcileIdentityReady
+	vdc     vcd.VDC          // set by reconcileNetwork
+	network vcd.Network      // set by reconcileNetwork
+	gone    bool             // the vApp is proved gone, or never was; set by deleteClusterVApp
+	ended   bool             // our own task deleted the vApp; set by deleteClusterVApp
+}
+
+// Reconcile makes c ready for machines.
+func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (_ ctrl.Result, rerr error) {
+	s, err := r.newScope(ctx, c)
+	if s == nil || err != nil {
+		return ctrl.Result{}, err
+	}
+	if s.patcher, err = phases.Admit(ctx, r.Client, s.cluster, c, infrav1.ClusterFinalizer); s.patcher == nil || err != nil {
+		return ctrl.Result{}, err
+	}
+	if identified, err := r.identify(ctx, c); identified || err != nil {
+		return ctrl.Result{}, err
+	}
+	ctx = vcd.As(ctx, session.Caller(c))
+	tellStop(c)
+	table := phasesOf(c)
+	defer func() {
+		rerr = errors.Join(rerr, s.markProvisioned(ctx, table))
+		phases.SetReady(c, table)
+		rerr = errors.Join(rerr, phases.IgnoreGone(c, s.patcher.Patch(ctx, c, phases.Owned(table))))
+	}()
+	return phases.Run(ctx, c, s, table, r.Recorder)
+}
+
+// markProvisioned stores that the cluster was complete once, before Ready says so: who sees Ready shall find the rest too.
+func (s *scope) markProvisioned(ctx context.Context, table []phases.Phase[*scope]) error {
+	c := s.vcdCluster
+	if !c.DeletionTimestamp.IsZero() || ptr.Deref(c.Status.Initialization.Provisioned, false) || !phases.Complete(c, table) {
+		return nil
+	}
+	c.Status.Initialization.Provisioned = ptr.To(true)
+	phases.ProvisionedAfter(c, s.now())
+	return s.save(ctx)
+}
+
+// save stores what phases changed in the object, now rather than at the end.
+func (s *scope) save(ctx context.Context) error {
+	helper, err := phases.Store(ctx, s.Client, s.vcdCluster, s.patcher)
+	if err == nil {
+		s.patcher = helper
+	}
+	return err
+}
+
+func phasesOf(c *infrav1.VCDCluster) []phases.Phase[*scope] {
+	if !c.DeletionTimestamp.IsZero() {
+		table := []phases.Phase[*scope]{
+			{Condition: infrav1.LoadBalancersDeletedCondition, Run: sparing(deleteClusterBalancers, nothingOwn)},
+			{Condition: infrav1.VAppDeletedCondition, Run: sparing(deleteClusterVApp, ownVApp)},
+		}
+		if c.Spec.OrphanedDiskPolicy == infrav1.OrphanedDiskDelete {
+			table = append(table, phases.Phase[*scope]{Condition: infrav1.DisksDeletedCondition, Run: sparing(deleteClusterDisks, nothingOwn)})
+		}
+		return append(table, phases.Phase[*scope]{Condition: infrav1.ReleasedCondition, Run: releaseCluster})
+	}
+	table := []phases.Phase[*scope]{
+		{Condition: infrav1.IdentityReadyCondition, Run: reconcileIdentityReady},
+		{Condition: infrav1.NetworkReadyCondition, Run: reconcileNetwork},
+		{Condition: infrav1.EndpointReadyCondition, Run: reconcileEndpoint},
+	}
+	if vapp.PerMachine(c) {
+		table = append(table, phases.Phase[*scope]{Condition: infrav1.VAppLayoutReadyCondition, Run: reconcileVAppLayout})
+	}
+	return table
+}
+
+// newScope returns nil while c has no owner yet, which one that is deleted does not need, and if somebody else looks
+// after c.
+func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scope, error) {
+	if session.ExternallyManaged(c) || !session.Watched(c, r.WatchFilterValue) {
+		return nil, nil //nolint:nilnil // Not ours.
+	}
+	cluster, err := util.GetOwnerCluster(ctx, r.Client, c.ObjectMeta)
+	if err := client.IgnoreNotFound(err); err != nil {
+		return nil, fmt.Errorf("getting the Cluster of VCDCluster %s: %w", klog.KObj(c), err)
+	}
+	if cluster == nil && c.DeletionTimestamp.IsZero() {
+		return nil, nil //nolint:nilnil // Not ours yet: the owner reference wakes us.
+	}
+	return &scope{Reconciler: r, vcdCluster: c, cluster: cluster}, nil
+}
+
+// identify gives c the id that marks its objects in VCD. It is stored before the first of them is created, and a
+// pass that saw an old c cannot replace it.
+func (r *Reconciler) identify(ctx context.Context, c *infrav1.VCDCluster) (bool, error) {
+	if c.Spec.InfraID != "" || !c.DeletionTimestamp.IsZero() {
+		return false, nil
+	}
+	before := c.DeepCopy()
+	c.Spec.InfraID = string(c.UID)
+	err := r.Client.Patch(ctx, c, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	switch {
+	case apierrors.IsConflict(err): // Somebody changed c just now, which wakes us.
+	case err != nil:
+		return false, fmt.Errorf("storing the id of VCDCluster %s: %w", klog.KObj(c), err)
+	}
+	return true, nil
+}
+
+// reconcileIdentityReady logs in.
+func reconcileIdentityReady(ctx context.Context, s *scope) (phases.Outcome, error) {
+	if out, err := s.namesakeProblem(ctx); err != nil || out != phases.Done {
+		return out, err
+	}
+	opened, out, err := s.Identities.Open(ctx, s.Sessions, s.vcdCluster)
+	if err != nil || out != phases.Done {
+		return out, err
+	}
+	s.session = opened
+	if c := s.vcdCluster; c.Annotations[infrav1.CredentialsAcceptedAnnotation] != opened.Version {
+		notes.Set(c, infrav1.CredentialsAcceptedAnnotation, opened.Version)
+	}
+	return phases.Done, nil
+}
+
+// reconcileNetwork finds the VDC and the network.
+func reconcileNetwork(ctx context.Context, s *scope) (phases.Outcome, error) {
+	c := s.vcdCluster
+	if c.Spec.OVDC == "" || c.Spec.OVDCNetwork == "" {
+		return phases.Stop(infrav1.NotSupportedReason, "Failure domains are not supported yet: set spec.ovdc and spec.ovdcNetwork"), nil
+	}
+	if seen, ok := s.looks.of(c, s.session, s.now()); ok {
+		s.vdc, s.network = seen.vdc, seen.network
+		s.rememberGateway()
+		return phases.Done, nil
+	}
+	vdc, err := s.session.FindVDC(ctx, session.Recorded(c, c.Status.OVDC, c.Spec.OVDC))
+	if err != nil {
+		return session.LookupProblem(err, infrav1.VDCNotFoundReason, "correct spec.ovdc of the VCDCluster, or give its user access to the VDC")
+	}
+	network, err := s.session.FindNetwork(ctx, vdc, session.Recorded(c, c.Status.OVDCNetwork, c.Spec.OVDCNetwork))
+	if err != nil {
+		return session.LookupProblem(err, infrav1.NetworkNotFoundReason, "correct spec.ovdcNetwork of the VCDCluster, or connect the network to the VDC")
+	}
+	s.vdc, s.network = vdc, network
+	s.rememberGateway()
+	c.Status.OVDC = &infrav1.ResourceReference{Name: vdc.Name, ID: vdc.ID}
+	c.Status.OVDCNetwork = &infrav1.ResourceReference{Name: network.Name, ID: network.ID}
+	s.looks.keep(c, look{session: s.session.Placements, vdc: vdc, network: network}, s.now())
+	return phases.Done, nil
+}

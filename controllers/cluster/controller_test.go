@@ -1,0 +1,290 @@
+package cluster_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+func TestClusterBecomesReady(t *testing.T) {
+	w := controllertest.New(t)
+
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+
+	c := w.VCDCluster()
+	w.Expect(c.Spec.InfraID).To(Equal("uid-of-vc1"))
+	w.Expect(c.Spec.ControlPlaneEndpoint).To(Equal(clusterv1.APIEndpoint{Host: controllertest.VIP, Port: 6443}))
+	w.Expect(ptr.Deref(c.Status.Initialization.Provisioned, false)).To(BeTrue())
+	w.Expect(c.Status.OVDC.ID).To(HavePrefix("urn:vcloud:vdc:"))
+	w.Expect(c.Status.OVDCNetwork.Name).To(Equal("nodes"))
+	secret := &corev1.Secret{}
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "c1-kube-vip"}, secret)).To(Succeed())
+	w.Expect(secret.Labels).To(HaveKeyWithValue(clusterv1.ClusterNameLabel, controllertest.ClusterName))
+	w.Expect(metav1.IsControlledBy(secret, c)).To(BeTrue())
+
+	_, err := w.ReconcileCluster()
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(w.VCDCluster().ResourceVersion).To(Equal(c.ResourceVersion))
+	w.Expect(w.Writes()).To(BeZero())
+
+	w.DeleteCluster()
+}
+
+func TestClusterSaysWhatIsWrongAndHeals(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name      string
+		change    func(*infrav1.VCDCluster)
+		condition string
+		reason    string
+		field     string
+	}{
+		{"an unknown VDC", func(c *infrav1.VCDCluster) { c.Spec.OVDC = "nope" }, infrav1.NetworkReadyCondition, infrav1.VDCNotFoundReason, "spec.ovdc"},
+		{"an unknown network", func(c *infrav1.VCDCluster) { c.Spec.OVDCNetwork = "nope" }, infrav1.NetworkReadyCondition, infrav1.NetworkNotFoundReason, "spec.ovdcNetwork"},
+		{"an unknown organisation", func(c *infrav1.VCDCluster) { c.Spec.Org = "nope" }, infrav1.IdentityReadyCondition, infrav1.CredentialsRefusedReason, "spec.org"},
+		{"a site that is not the identity's", func(c *infrav1.VCDCluster) { c.Spec.Site = "https://127.0.0.1:1" }, infrav1.IdentityReadyCondition, infrav1.SiteNotAllowedReason, "spec.site"},
+		{"an unknown identity", func(c *infrav1.VCDCluster) { c.Spec.IdentityRef.Name = "nope" }, infrav1.IdentityReadyCondition, infrav1.IdentityNotFoundReason, "spec.identityRef"},
+		{"a VIP in the static pool", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Address = "192.168.100.20" }, infrav1.EndpointReadyCondition, infrav1.VIPInStaticPoolReason, "spec.endpoint.kubeVIP.address"},
+		{"a VIP in the DHCP range", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Address = "192.168.100.150" }, infrav1.EndpointReadyCondition, infrav1.VIPInDHCPRangeReason, "spec.endpoint.kubeVIP"},
+		{"a VIP outside the network", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Address = "10.0.0.1" }, infrav1.EndpointReadyCondition, infrav1.VIPOutsideNetworkReason, "spec.endpoint.kubeVIP"},
+		{"the gateway as VIP", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Address = "192.168.100.1" }, infrav1.EndpointReadyCondition, infrav1.VIPInvalidReason, "spec.endpoint.kubeVIP"},
+		{"no VIP at all", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Address = "" }, infrav1.EndpointReadyCondition, infrav1.EndpointMissingReason, "spec.endpoint.kubeVIP"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := controllertest.New(t)
+			c := w.VCDCluster()
+			right := c.Spec.DeepCopy()
+			tt.change(c)
+			w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+
+			w.EventuallyCluster(tt.condition, tt.reason)
+			c = w.VCDCluster()
+			w.Expect(conditions.GetMessage(c, tt.condition)).To(ContainSubstring(tt.field))
+			w.Expect(w.EventTexts()).To(ContainElement(And(HavePrefix("Warning "+tt.reason), ContainSubstring(tt.field))))
+			w.Expect(ptr.Deref(c.Status.Initialization.Provisioned, false)).To(BeFalse())
+			w.Expect(c.Spec.ControlPlaneEndpoint.IsZero()).To(BeTrue())
+
+			right.InfraID = c.Spec.InfraID
+			c.Spec = *right
+			w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+			w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+		})
+	}
+}
+
+func TestClusterHealsWhenItsSecretIsCorrected(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		wrong  map[string]string
+		reason string
+	}{
+		{"a wrong password", map[string]string{"password": "wrong-canary"}, infrav1.CredentialsRefusedReason},
+		{"a certificate nobody vouches for", map[string]string{"ca.crt": ""}, infrav1.CertificateNotTrustedReason},
+		{"no password", map[string]string{"password": ""}, infrav1.SecretIncompleteReason},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := controllertest.New(t)
+			secret := controllertest.NewSecret(w.Sim)
+			for key, value := range tt.wrong {
+				secret.Data[key] = []byte(value)
+			}
+			w.Expect(w.Client.Update(w.Ctx, secret)).To(Succeed())
+
+			w.EventuallyCluster(infrav1.IdentityReadyCondition, tt.reason)
+			message := conditions.GetMessage(w.VCDCluster(), infrav1.IdentityReadyCondition)
+			w.Expect(message).To(ContainSubstring("Secret"))
+			w.Expect(message).NotTo(ContainSubstring("canary"))
+
+			w.Expect(w.Client.Update(w.Ctx, controllertest.NewSecret(w.Sim))).To(Succeed())
+			w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+		})
+	}
+}
+
+func TestClusterClaimsItsAddress(t *testing.T) {
+	w := controllertest.New(t)
+	c := w.VCDCluster()
+	c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{PoolRef: &infrav1.IPPoolReference{Name: "vips", Kind: "InClusterIPPool", APIGroup: "ipam.cluster.x-k8s.io"}}
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.AddressClaimedReason)
+
+	claim := &ipamv1.IPAddressClaim{}
+	key := client.ObjectKey{Namespace: controllertest.Namespace, Name: "c1-vip"}
+	w.Expect(w.Client.Get(w.Ctx, key, claim)).To(Succeed())
+	w.Expect(claim.Spec.ClusterName).To(Equal(controllertest.ClusterName))
+	address := &ipamv1.IPAddress{ObjectMeta: controllertest.Meta("c1-vip")}
+	address.Spec.Address = "192.168.100.210"
+	w.Expect(w.Client.Create(w.Ctx, address)).To(Succeed())
+	claim.Status.AddressRef.Name = "c1-vip"
+	w.Expect(w.Client.Status().Update(w.Ctx, claim)).To(Succeed())
+
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Host).To(Equal("192.168.100.210"))
+
+	w.DeleteCluster()
+	w.Expect(client.IgnoreNotFound(w.Client.Get(w.Ctx, key, claim))).To(Succeed())
+	w.Expect(w.Client.Get(w.Ctx, key, claim)).NotTo(Succeed())
+}
+
+func TestClusterWaitsForAnExternalEndpoint(t *testing.T) {
+	w := controllertest.New(t)
+	c := w.VCDCluster()
+	c.Spec.Endpoint = infrav1.EndpointSpec{Type: infrav1.EndpointExternal}
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.WaitingForEndpointReason)
+
+	c = w.VCDCluster()
+	c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: "api.example.com", Port: 443}
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Port).To(Equal(int32(443)))
+}
+
+func TestClusterOfSomebodyElseIsNotTouched(t *testing.T) {
+	w := controllertest.New(t)
+	c := w.VCDCluster()
+	c.Annotations = map[string]string{clusterv1.ManagedByAnnotation: "terraform"}
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+	before := w.VCDCluster().ResourceVersion
+
+	_, err := w.ReconcileCluster()
+
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(w.VCDCluster().ResourceVersion).To(Equal(before))
+}
+
+func TestClusterWaitsForItsMachinesAndSparesForeignVApps(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
+	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.MachinesRemainReason)
+
+	w.DeleteMachine("cp-0")
+	w.Sim.Edit(func(e *vcdsim.Editor) { e.VApp(controllertest.ClusterName).Description = "somebody else's" })
+	w.Eventually(func() error {
+		_, err := w.ReconcileCluster()
+		w.Expect(err).NotTo(HaveOccurred())
+		return w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "vc1"}, &infrav1.VCDCluster{})
+	}, controllertest.Patience, "5ms").ShouldNot(Succeed())
+
+	w.Expect(w.Sim.State().VApps).To(HaveLen(1))
+	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("left alone")))
+}
+
+func TestClusterThatLivesElsewhereIsNotStopped(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
+	m := w.VCDMachine("cp-0") // As clusterctl move does, and as a person who cleans up after it.
+	m.Finalizers = nil
+	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+	w.Expect(w.Client.Delete(w.Ctx, m)).To(Succeed())
+	before := w.Writes()
+
+	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
+	w.EventuallyCluster(infrav1.VAppDeletedCondition, infrav1.VAppNotEmptyReason)
+
+	w.Expect(w.Writes()).To(Equal(before))
+	w.Expect(w.Sim.State().VMs[0].PoweredOn).To(BeTrue())
+}
+
+func TestPausedClusterIsLeftAlone(t *testing.T) {
+	w := controllertest.New(t)
+	c := w.VCDCluster()
+	c.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+
+	for range 3 {
+		_, err := w.ReconcileCluster()
+		w.Expect(err).NotTo(HaveOccurred())
+	}
+
+	w.Expect(conditions.IsTrue(w.VCDCluster(), clusterv1.PausedCondition)).To(BeTrue())
+	w.Expect(w.VCDCluster().Spec.InfraID).To(BeEmpty())
+}
+
+func TestIdentityKeepsItsSecretWhileItIsUsed(t *testing.T) {
+	w := controllertest.New(t)
+	key := client.ObjectKey{Namespace: controllertest.Namespace, Name: "tenant"}
+	pass := func() {
+		_, err := reconcile.AsReconciler(w.Client, w.Identity).Reconcile(w.Ctx, reconcile.Request{NamespacedName: key})
+		w.Expect(err).NotTo(HaveOccurred())
+	}
+	for range 4 {
+		pass()
+	}
+	i, secret := &infrav1.VCDIdentity{}, &corev1.Secret{}
+	w.Expect(w.Client.Get(w.Ctx, key, i)).To(Succeed())
+	w.Expect(conditions.IsTrue(i, clusterv1.ReadyCondition)).To(BeTrue())
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "tenant-credentials"}, secret)).To(Succeed())
+	w.Expect(secret.Finalizers).To(ContainElement(infrav1.SecretFinalizer))
+	w.Expect(secret.OwnerReferences).To(HaveLen(1))
+
+	w.Expect(w.Client.Delete(w.Ctx, i)).To(Succeed())
+	pass()
+	w.Expect(w.Client.Get(w.Ctx, key, i)).To(Succeed())
+	w.Expect(conditions.GetReason(i, clusterv1.ReadyCondition)).To(Equal(infrav1.InUseReason))
+
+	w.DeleteCluster()
+	w.Expect(w.Client.Delete(w.Ctx, controllertest.NewSecret(w.Sim))).To(Succeed())
+	pass()
+	w.Expect(w.Client.Get(w.Ctx, key, i)).NotTo(Succeed())
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(secret), secret)).NotTo(Succeed())
+}
+
+func TestAPassOnAVCDClusterThatIsGoneAlreadyIsNoError(t *testing.T) {
+	w := controllertest.New(t)
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
+	stale := w.VCDCluster()
+	eventuallyGone(w, stale)
+
+	_, err := w.Cluster.Reconcile(w.Ctx, stale)
+
+	w.Expect(err).NotTo(HaveOccurred())
+}
+
+func TestMachinesOfAClusterThatSomebodyElseManages(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
+	c := w.VCDCluster()
+	c.Annotations = map[string]string{clusterv1.ManagedByAnnotation: "terraform"}
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+
+	w.EventuallyMachine("cp-0", infrav1.PlacementReadyCondition, infrav1.WaitingForClusterReason)
+	w.Expect(conditions.GetMessage(w.VCDMachine("cp-0"), infrav1.PlacementReadyCondition)).To(ContainSubstring("set spec.infraID"))
+
+	c = w.VCDCluster()
+	c.Spec.InfraID = "made-by-terraform"
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.Expect(w.VCDCluster().Finalizers).To(BeEmpty())
+	w.Expect(w.VCDCluster().Status).To(BeZero())
+
+	w.DeleteMachine("cp-0")
+	w.Expect(w.Sim.State().VMs).To(BeEmpty())
+}
+
+func eventuallyGone(w *controllertest.Env, c *infrav1.VCDCluster) {
+	w.Eventually(func(g Gomega) {
+		_, err := reconcile.AsReconciler(w.Client, w.Cluster).Reconcile(w.Ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(c)})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(apierrors.IsNotFound(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(c), &infrav1.VCDCluster{}))).To(BeTrue())
+	}, controllertest.Patience, "5ms").Should(Succeed())
+}

@@ -1,0 +1,120 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// uuid is in every id that the controller makes up.
+var uuid = regexp.MustCompile(`[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`)
+
+// ownsDisk says whether a disk is a cluster's: its description has our marker, or is the cluster's id and nothing else, which is what
+// VMware's CSI driver writes when it is given that id. An id that a person chose could be anybody's word.
+func ownsDisk(infraID string, disk vcd.NamedDisk) bool {
+	if marker, ok := vcd.ParseMarker(disk.Description); ok {
+		return infraID != "" && marker.Cluster == infraID
+	}
+	return strings.TrimSpace(disk.Description) == infraID && uuid.MatchString(infraID)
+}
+
+// ownDisks lists the disks of the cluster.
+func (s *scope) ownDisks(ctx context.Context) ([]vcd.NamedDisk, phases.Outcome, error) {
+	if s.session == nil {
+		opened, out, err := s.Identities.Open(ctx, s.Sessions, s.vcdCluster)
+		if err != nil || out != phases.Done {
+			return nil, out, err
+		}
+		s.session = opened
+	}
+	vdc, out, err := session.VDCOf(ctx, s.session, s.vcdCluster)
+	if err != nil || out != phases.Done {
+		return nil, out, err
+	}
+	disks, err := s.session.NamedDisks(ctx, vdc)
+	if err != nil {
+		out, err := session.Refusal(err, "Listing independent disks")
+		return nil, out, err
+	}
+	return slices.DeleteFunc(disks, func(d vcd.NamedDisk) bool { return !ownsDisk(s.vcdCluster.Spec.InfraID, d) }), phases.Done, nil
+}
+
+// deleteClusterDisks deletes the cluster's independent disks, one after the other. Those that are attached are in use by somebody
+// else, for the cluster has no VM any more: they stay.
+func deleteClusterDisks(ctx context.Context, s *scope) (phases.Outcome, error) {
+	c := s.vcdCluster
+	if c.Spec.InfraID == "" || !s.gone {
+		return phases.Done, nil // Where VMs may be left, somebody may need the disks: those that are detached just now, too.
+	}
+	disks, out, err := s.ownDisks(ctx)
+	if err != nil || out != phases.Done {
+		return out, err
+	}
+	key := string(c.UID) + "/disk"
+	if t, ok := s.session.Task(key); ok {
+		if t.State == vcd.TaskRunning {
+			return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Waiting for VCD to delete independent disks"), nil
+		}
+		s.session.Forget(key)
+		if t.State == vcd.TaskFailed {
+			return session.TaskFailure(t, "Deleting an independent disk"), nil
+		}
+	}
+	for _, disk := range disks {
+		if !disk.Attached {
+			return s.deleteDisk(ctx, key, disk)
+		}
+	}
+	return phases.Done, nil
+}
+
+func (s *scope) deleteDisk(ctx context.Context, key string, disk vcd.NamedDisk) (phases.Outcome, error) {
+	ctrl.LoggerFrom(ctx).Info("Deleting independent disk", "disk", disk.ID, "name", disk.Name)
+	task, err := s.session.DeleteNamedDisk(ctx, disk.ID)
+	switch {
+	case errors.Is(err, vcd.ErrNotFound):
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Independent disk %s went away meanwhile", disk.Name), nil
+	case err != nil:
+		return session.Refusal(err, "Deleting independent disk "+disk.Name+" (or set spec.orphanedDiskPolicy to Retain)")
+	}
+	diskDeleted(s.Recorder, s.vcdCluster, disk.Ref)
+	s.session.Follow(key, task, s.wakeUps.ForObject(s.vcdCluster))
+	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Waiting for VCD to delete independent disk %s", disk.Name), nil
+}
+
+// disksThatStay lists the independent disks that outlive the cluster, as far as anybody knows: those that are marked as the
+// cluster's, and those that were detached from its VMs. Who owns the latter may have deleted them since. Nobody waits for it.
+func (s *scope) disksThatStay(ctx context.Context) []string {
+	known := notes.DetachedDisks(s.vcdCluster)
+	if s.vcdCluster.Spec.InfraID == "" {
+		return known
+	}
+	marked, out, err := s.ownDisks(ctx)
+	if err != nil || out != phases.Done {
+		ctrl.LoggerFrom(ctx).Info("Cannot list the cluster's independent disks", "reason", out.Message, "error", errorText(err))
+	}
+	for _, disk := range marked {
+		if text := notes.DiskText(disk.Ref); !slices.Contains(known, text) {
+			known = append(known, text)
+		}
+	}
+	slices.Sort(known)
+	return known
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

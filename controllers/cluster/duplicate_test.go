@@ -1,0 +1,105 @@
+package cluster_test
+
+import (
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apitypes "k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+)
+
+// copied adds what somebody makes of an object by a copy of its manifest under the name of another cluster.
+func copied[T client.Object](w *controllertest.Env, from, to T, name string) T {
+	to.SetName(name)
+	to.SetNamespace(from.GetNamespace())
+	to.SetUID(apitypes.UID("uid-of-copy-" + name))
+	to.SetAnnotations(from.GetAnnotations())
+	to.SetFinalizers(from.GetFinalizers())
+	to.SetLabels(map[string]string{clusterv1.ClusterNameLabel: "copy"})
+	w.Expect(w.Client.Create(w.Ctx, to)).To(Succeed())
+	return to
+}
+
+// copyCluster copies the cluster with its machine, and a disk of its own is in VCD.
+func copyCluster(w *controllertest.Env) *infrav1.VCDCluster {
+	cluster := controllertest.NewCAPICluster()
+	cluster.Spec.InfrastructureRef.Name = "copy"
+	copied(w, controllertest.NewCAPICluster(), cluster, "copy")
+	c := &infrav1.VCDCluster{Spec: w.VCDCluster().Spec}
+	c.Spec.OrphanedDiskPolicy = infrav1.OrphanedDiskDelete
+	c.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: "copy", UID: cluster.UID}}
+	copied(w, w.VCDCluster(), c, "copy")
+	m := &infrav1.VCDMachine{Spec: w.VCDMachine("a").Spec}
+	copied(w, w.VCDMachine("a"), m, "copy-a")
+	return c
+}
+
+func TestCopyOfAClusterTakesNothingFromTheOriginal(t *testing.T) {
+	w := controllertest.New(t, controllertest.Machines("a")...)
+	c := w.VCDCluster()
+	c.UID, c.Spec.InfraID = infraUUID, infraUUID
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+	w.Ready("a")
+	vdc := w.Sim.State().VApps[0].VDCID
+	w.Person().Post("/api/vdc/"+vdc+"/disk", `<DiskCreateParams `+controllertest.VCloud+`><Disk name="data" sizeMb="1024"><Description>`+infraUUID+`</Description></Disk></DiskCreateParams>`)
+	twin := copyCluster(w)
+
+	w.Eventually(func(g Gomega) {
+		w.ReconcileNamed(g, twin)
+		g.Expect(conditions.GetReason(twin, infrav1.IdentityReadyCondition)).To(Equal(infrav1.InfraIDInUseReason))
+	}, controllertest.Patience, "5ms").Should(Succeed())
+	w.Expect(conditions.GetMessage(twin, clusterv1.ReadyCondition)).To(ContainSubstring("VCDCluster vc1"))
+	w.Expect(conditions.IsTrue(w.VCDCluster(), clusterv1.ReadyCondition)).To(BeTrue())
+	before := w.Writes()
+	w.DeleteMachine("copy-a")
+	w.Expect(w.Client.Delete(w.Ctx, twin)).To(Succeed())
+	eventuallyGone(w, twin)
+
+	w.Expect(w.Writes()).To(Equal(before))
+	w.Expect(w.Sim.State().Disks).To(HaveLen(1))
+	w.Expect(w.Sim.State().VMs[0].PoweredOn).To(BeTrue())
+	events := strings.Join(w.EventTexts(), "\n")
+	w.Expect(events).To(And(ContainSubstring("VMLeft"), ContainSubstring("LeftToNamesake")))
+
+	w.DeleteMachine("a")
+	w.DeleteCluster()
+	w.Expect(w.Sim.State().VApps).To(BeEmpty())
+}
+
+func TestMachineThatOnlyNamesAVMDoesNotKeepIt(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		edit func(*infrav1.VCDMachine)
+	}{
+		{"a copy that was never found to be the VM's own", func(*infrav1.VCDMachine) {}},
+		{"a machine at another site, which uses the same URN", func(m *infrav1.VCDMachine) {
+			m.Annotations = map[string]string{infrav1.InstanceIDAnnotation: "another"}
+			m.Status.Initialization.Provisioned = ptr.To(true)
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := controllertest.New(t, controllertest.Machines("a")...)
+			w.Ready("a")
+			m := copied(w, w.VCDMachine("a"), &infrav1.VCDMachine{Spec: w.VCDMachine("a").Spec}, "claims-a")
+			tt.edit(m)
+			status := m.Status
+			w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+			m.Status = status
+			w.Expect(w.Client.Status().Update(w.Ctx, m)).To(Succeed())
+
+			w.DeleteMachine("a")
+
+			w.Expect(w.Sim.State().VMs).To(BeEmpty())
+		})
+	}
+}

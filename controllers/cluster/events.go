@@ -1,0 +1,53 @@
+package cluster
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/events"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// endpointKnown records the control-plane endpoint of c.
+func endpointKnown(r events.EventRecorder, c *infrav1.VCDCluster) {
+	phases.Happened(r, c, "EndpointKnown", "The control-plane endpoint is "+c.Spec.ControlPlaneEndpoint.String())
+}
+
+// balancersDeleted records what of the load balancers of c was removed.
+func balancersDeleted(r events.EventRecorder, c *infrav1.VCDCluster, where string, what []string) {
+	phases.Happened(r, c, "LoadBalancersDeleted", "Removed from "+where+": "+phases.Few(what))
+}
+
+// balancersLeft records that load balancers of c may be left.
+func balancersLeft(r events.EventRecorder, c *infrav1.VCDCluster, why string) {
+	r.Eventf(c, nil, corev1.EventTypeWarning, infrav1.LoadBalancersRemainReason, infrav1.LoadBalancersRemainReason, "%s",
+		phases.Shorten("Load balancers of the cluster may be left in VCD, marked with its id "+c.Spec.InfraID+": "+why))
+}
+
+// gatewayChanged records that the network of c is on another edge gateway than before.
+func gatewayChanged(r events.EventRecorder, c *infrav1.VCDCluster, gateway vcd.Ref) {
+	phases.Happened(r, c, "EdgeGatewayChanged", "The network of the cluster is on edge gateway "+gateway.Name+" now: load balancers on the former one go with the cluster")
+}
+
+// vAppDeleted records that a vApp of c is gone.
+func vAppDeleted(r events.EventRecorder, c *infrav1.VCDCluster, name string) {
+	phases.Happened(r, c, "VAppDeleted", "vApp "+name+" is deleted")
+}
+
+// diskDeleted records that an independent disk of c is being deleted, as its policy wishes.
+func diskDeleted(r events.EventRecorder, c *infrav1.VCDCluster, disk vcd.Ref) {
+	phases.Happened(r, c, "DiskDeleted", "Deleting independent disk "+notes.DiskText(disk))
+}
+
+// disksLeft records which independent disks of c may still be there.
+func disksLeft(r events.EventRecorder, c *infrav1.VCDCluster, disks []string) {
+	phases.Happened(r, c, "DisksLeft", "Independent disks are kept. Known are those that are marked as the cluster's, and those that were detached from its VMs, "+
+		"if nobody deleted them since: "+phases.Few(disks))
+}
+
+// leftToNamesake records that what carries the id of c stays in VCD, because it may be another cluster's.
+func leftToNamesake(r events.EventRecorder, c *infrav1.VCDCluster) {
+	phases.Happened(r, c, "LeftToNamesake", "Another VCDCluster has spec.infraID "+c.Spec.InfraID+", too: what carries it in VCD is left alone")
+}

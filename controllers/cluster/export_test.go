@@ -1,0 +1,11 @@
+package cluster
+
+import "k8s.io/apimachinery/pkg/types"
+
+// What the tests of package cluster_test need. They are outside because controllertest imports this package.
+const (
+	Afterlife       = afterlife
+	RefusedPatience = refusedPatience
+)
+
+func (r *Reconciler) ForgetTeardown(uid types.UID) { r.teardowns.forget(uid) }

@@ -1,0 +1,67 @@
+// Package controllers wires the reconcilers of the manager: one package per kind, each of which opens with its table of phases.
+//
+// A phase observes, starts at most one task in VCD, and returns; it never waits. What the process knows beyond the objects
+// is held in memory only, and losing it costs a read, never a VM.
+package controllers
+
+import (
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/cloudprovider"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/cluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/identity"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machine"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machinetemplate"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// Options are what all reconcilers need.
+type Options struct {
+	Client           client.Client
+	Live             client.Reader // not cached
+	Recorder         events.EventRecorder
+	Pool             *vcd.Pool
+	Namespace        string // of the Secrets of VCDClusterIdentities
+	WatchFilterValue string
+}
+
+// Controllers are the reconcilers of the manager. CloudProvider lacks what is its own.
+type Controllers struct {
+	Identity        *identity.Reconciler
+	ClusterIdentity *identity.ClusterReconciler
+	Cluster         *cluster.Reconciler
+	Machine         *machine.Reconciler
+	MachineTemplate *machinetemplate.Reconciler
+	CloudProvider   *cloudprovider.Reconciler
+}
+
+// New returns reconcilers that share their sessions.
+func New(o Options) *Controllers {
+	identities := session.Identities{Client: o.Client, Live: o.Live, Namespace: o.Namespace, Accounts: &session.Accounts{}}
+	sessions, drivers := session.Of(o.Pool), vapp.NewDrivers(vapp.WorkloadsOf(o.Client))
+	return &Controllers{
+		Identity: &identity.Reconciler{
+			Client: o.Client, Identities: identities, Logout: o.Pool.Logout, Recorder: o.Recorder, WatchFilterValue: o.WatchFilterValue,
+		},
+		ClusterIdentity: &identity.ClusterReconciler{
+			Client: o.Client, Identities: identities, Logout: o.Pool.Logout, Recorder: o.Recorder, WatchFilterValue: o.WatchFilterValue,
+		},
+		Cluster: &cluster.Reconciler{
+			Client: o.Client, Live: o.Live, Identities: identities, Sessions: sessions, Recorder: o.Recorder,
+			WatchFilterValue: o.WatchFilterValue, Drivers: drivers,
+		},
+		Machine: &machine.Reconciler{
+			Client: o.Client, Live: o.Live, Identities: identities, Sessions: sessions, Recorder: o.Recorder,
+			WatchFilterValue: o.WatchFilterValue, Drivers: drivers,
+		},
+		MachineTemplate: &machinetemplate.Reconciler{
+			Client: o.Client, Identities: identities, Sessions: sessions, Recorder: o.Recorder, WatchFilterValue: o.WatchFilterValue,
+		},
+		CloudProvider: &cloudprovider.Reconciler{
+			Client: o.Client, Live: o.Live, Identities: identities, Sessions: sessions, Recorder: o.Recorder, WatchFilterValue: o.WatchFilterValue,
+		},
+	}
+}

@@ -1,0 +1,177 @@
+// Package identity keeps the Secrets of VCDIdentities and VCDClusterIdentities while they are used.
+package identity
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+)
+
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdidentities;vcdclusteridentities,verbs=list;watch;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdidentities/status;vcdclusteridentities/status,verbs=patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdidentities/finalizers;vcdclusteridentities/finalizers,verbs=update
+// To own a Secret takes the right to delete it, where the API server enforces rights on owner references.
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;create;patch;update;delete
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// Reconciler looks after the Secrets of VCDIdentities.
+type Reconciler struct {
+	Client           client.Client
+	Identities       session.Identities
+	Logout           session.Logout // nil: sessions end when nobody used them for a while
+	Recorder         events.EventRecorder
+	WatchFilterValue string
+
+	metadata client.Reader // of Secrets; set by SetupWithManager, else Client
+}
+
+// ClusterReconciler looks after the Secrets of VCDClusterIdentities.
+type ClusterReconciler struct {
+	Client           client.Client
+	Identities       session.Identities
+	Logout           session.Logout // nil: sessions end when nobody used them for a while
+	Recorder         events.EventRecorder
+	WatchFilterValue string
+}
+
+// SetupWithManager registers the reconciler.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	r.metadata = mgr.GetCache()
+	log := ctrl.LoggerFrom(ctx).WithValues("controller", "vcdidentity")
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&infrav1.VCDIdentity{}, builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilterValue))).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.secretToIdentities), builder.OnlyMetadata).
+		Watches(&infrav1.VCDCluster{}, handler.EnqueueRequestsFromMapFunc(clusterToIdentity(infrav1.NamespacedIdentity))).
+		WithOptions(options).
+		Complete(reconcile.AsReconciler(r.Client, r))
+}
+
+// SetupWithManager registers the reconciler.
+func (r *ClusterReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	log := ctrl.LoggerFrom(ctx).WithValues("controller", "vcdclusteridentity")
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&infrav1.VCDClusterIdentity{}, builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilterValue))).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.secretToIdentities), builder.OnlyMetadata).
+		Watches(&infrav1.VCDCluster{}, handler.EnqueueRequestsFromMapFunc(clusterToIdentity(infrav1.ClusterIdentity))).
+		WithOptions(options).
+		Complete(reconcile.AsReconciler(r.Client, r))
+}
+
+// Reconcile checks the Secret of i and keeps it while i is used.
+func (r *Reconciler) Reconcile(ctx context.Context, i *infrav1.VCDIdentity) (ctrl.Result, error) {
+	if !session.Watched(i, r.WatchFilterValue) {
+		return ctrl.Result{}, nil
+	}
+	return reconcileIdentity(ctx, r.Client, &scope{
+		obj: i, spec: i.Spec, namespace: i.Namespace, kind: infrav1.NamespacedIdentity,
+		client: r.Client, metadata: cmp.Or(r.metadata, client.Reader(r.Client)), identities: r.Identities, logout: r.Logout, recorder: r.Recorder,
+	})
+}
+
+// Reconcile checks the Secret of i and keeps it while i is used.
+func (r *ClusterReconciler) Reconcile(ctx context.Context, i *infrav1.VCDClusterIdentity) (ctrl.Result, error) {
+	if !session.Watched(i, r.WatchFilterValue) {
+		return ctrl.Result{}, nil
+	}
+	return reconcileIdentity(ctx, r.Client, &scope{
+		obj: i, spec: i.Spec.VCDIdentitySpec, namespace: r.Identities.Namespace, kind: infrav1.ClusterIdentity,
+		client: r.Client, metadata: r.Identities.Live, identities: r.Identities, logout: r.Logout, recorder: r.Recorder,
+	})
+}
+
+// scope holds what one reconcile of an identity of either kind reads and finds out.
+type scope struct {
+	obj        phases.Object
+	spec       infrav1.VCDIdentitySpec
+	namespace  string // of the Secret
+	kind       infrav1.IdentityKind
+	client     client.Client
+	metadata   client.Reader // of Secrets; the cache may lack the namespace of cluster-scoped identities' Secrets
+	identities session.Identities
+	logout     session.Logout
+	recorder   events.EventRecorder
+}
+
+func reconcileIdentity(ctx context.Context, c client.Client, s *scope) (_ ctrl.Result, rerr error) {
+	helper, err := phases.Admit(ctx, c, nil, s.obj, infrav1.IdentityFinalizer)
+	if helper == nil || err != nil {
+		return ctrl.Result{}, err
+	}
+	table := []phases.Phase[*scope]{{Condition: infrav1.SecretReadyCondition, Run: reconcileSecret}}
+	if !s.obj.GetDeletionTimestamp().IsZero() {
+		table = []phases.Phase[*scope]{{Condition: infrav1.SecretReadyCondition, Run: releaseSecret}}
+	}
+	defer func() {
+		phases.SetReady(s.obj, table)
+		rerr = errors.Join(rerr, phases.IgnoreGone(s.obj, helper.Patch(ctx, s.obj, phases.Owned(table))))
+	}()
+	return phases.Run(ctx, s.obj, s, table, s.recorder)
+}
+
+// reconcileSecret makes sure that the Secret is complete and stays.
+func reconcileSecret(ctx context.Context, s *scope) (phases.Outcome, error) {
+	if err := s.releaseOldSecrets(ctx); err != nil {
+		return phases.Done, err
+	}
+	key := client.ObjectKey{Namespace: s.namespace, Name: s.spec.SecretRef.Name}
+	secret, out, err := s.identities.Secret(ctx, key, "the identity")
+	if err != nil || out != phases.Done {
+		return out, err
+	}
+	if out := session.MissingKeys(s.spec, secret); out != phases.Done {
+		return out, nil
+	}
+	before := secret.DeepCopy()
+	controllerutil.AddFinalizer(secret, infrav1.SecretFinalizer)
+	if err := controllerutil.SetOwnerReference(s.obj, secret, s.client.Scheme()); err != nil {
+		return phases.Done, fmt.Errorf("owning Secret %s: %w", key, err)
+	}
+	if err := s.patchSecret(ctx, secret, before); err != nil {
+		return phases.Done, err
+	}
+	return phases.Done, s.holdMoves(ctx, secret)
+}
+
+// releaseSecret lets the identity and its Secret go once no VCDCluster refers to the identity: without it what is
+// in VCD could not be deleted any more.
+func releaseSecret(ctx context.Context, s *scope) (phases.Outcome, error) {
+	clusters := &infrav1.VCDClusterList{}
+	// The cache may hold one namespace only, where a VCDClusterIdentity is for many.
+	reader, in := s.identities.Live, []client.ListOption(nil)
+	if s.kind == infrav1.NamespacedIdentity {
+		reader, in = s.client, []client.ListOption{client.InNamespace(s.obj.GetNamespace())}
+	}
+	if err := reader.List(ctx, clusters, in...); err != nil {
+		return phases.Done, fmt.Errorf("listing VCDClusters: %w", err)
+	}
+	for _, c := range clusters.Items {
+		if session.RefersTo(&c, s.kind, s.obj.GetName()) {
+			return phases.Wait(session.TaskPoll, infrav1.InUseReason, "VCDCluster %s still uses the identity", client.ObjectKeyFromObject(&c)), nil
+		}
+	}
+	if err := s.releaseOldSecrets(ctx); err != nil {
+		return phases.Done, err
+	}
+	if err := s.releaseCurrentSecret(ctx); err != nil {
+		return phases.Done, fmt.Errorf("releasing Secret %s: %w", s.spec.SecretRef.Name, err)
+	}
+	controllerutil.RemoveFinalizer(s.obj, infrav1.IdentityFinalizer)
+	return phases.Done, nil
+}

@@ -1,0 +1,192 @@
+package identity
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+)
+
+func sameOwnersAndFinalizers(a, b client.Object) bool {
+	return equality.Semantic.DeepEqual(a.GetOwnerReferences(), b.GetOwnerReferences()) &&
+		equality.Semantic.DeepEqual(a.GetFinalizers(), b.GetFinalizers())
+}
+
+// releaseOldSecrets lets Secrets go that the identity owns and no longer refers to.
+func (s *scope) releaseOldSecrets(ctx context.Context) error {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+	if err := s.metadata.List(ctx, list, client.InNamespace(s.namespace)); err != nil {
+		return fmt.Errorf("listing Secrets: %w", err)
+	}
+	for i := range list.Items {
+		secret := &list.Items[i]
+		if secret.Name == s.spec.SecretRef.Name || !isOwner(s.obj, secret) {
+			continue
+		}
+		used, err := s.othersUse(ctx, secret)
+		if err != nil {
+			return err
+		}
+		before := secret.DeepCopy()
+		s.disown(secret)
+		if !used {
+			controllerutil.RemoveFinalizer(secret, infrav1.SecretFinalizer)
+		}
+		if err := client.IgnoreNotFound(s.patchSecret(ctx, secret, before)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// releaseCurrentSecret lets the Secret of an identity that is deleted go with it, unless others use it. The owner
+// reference says who does: of two identities that go at the same time the second finds that the first has gone.
+func (s *scope) releaseCurrentSecret(ctx context.Context) error {
+	key := client.ObjectKey{Namespace: s.namespace, Name: s.spec.SecretRef.Name}
+	secret := &corev1.Secret{}
+	if err := s.identities.Live.Get(ctx, key, secret); err != nil {
+		return client.IgnoreNotFound(err) //nolint:wrapcheck // It says which Secret.
+	}
+	used, err := s.othersUse(ctx, secret)
+	if err != nil {
+		return err
+	}
+	before := secret.DeepCopy()
+	if used {
+		s.disown(secret)
+	} else {
+		s.logOut(ctx, secret)
+		controllerutil.RemoveFinalizer(secret, infrav1.SecretFinalizer)
+	}
+	return client.IgnoreNotFound(s.patchSecret(ctx, secret, before))
+}
+
+// logOut ends the sessions of the identity, which nobody will use any more.
+func (s *scope) logOut(ctx context.Context, secret *corev1.Secret) {
+	if s.logout == nil {
+		return
+	}
+	config := s.identities.ConfigFor(s.spec, secret)
+	config.Site = s.spec.Site
+	s.logout(ctx, config)
+}
+
+// othersUse says whether another identity refers to the Secret. One that is deleted does as long as it owns the Secret.
+func (s *scope) othersUse(ctx context.Context, secret client.Object) (bool, error) {
+	others, err := s.identitiesOf(ctx, secret)
+	if err != nil {
+		return false, err
+	}
+	for _, other := range others {
+		if other.GetUID() != s.obj.GetUID() && (other.GetDeletionTimestamp().IsZero() || isOwner(other, secret)) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// identitiesOf lists the identities that refer to a Secret, as they are now.
+func (s *scope) identitiesOf(ctx context.Context, secret client.Object) ([]client.Object, error) {
+	var found []client.Object
+	namespaced := &infrav1.VCDIdentityList{}
+	if err := s.identities.Live.List(ctx, namespaced, client.InNamespace(secret.GetNamespace())); err != nil {
+		return nil, fmt.Errorf("listing VCDIdentities: %w", err)
+	}
+	for i := range namespaced.Items {
+		if namespaced.Items[i].Spec.SecretRef.Name == secret.GetName() {
+			found = append(found, &namespaced.Items[i])
+		}
+	}
+	if secret.GetNamespace() != s.identities.Namespace {
+		return found, nil
+	}
+	wide := &infrav1.VCDClusterIdentityList{}
+	if err := s.identities.Live.List(ctx, wide); err != nil {
+		return nil, fmt.Errorf("listing VCDClusterIdentities: %w", err)
+	}
+	for i := range wide.Items {
+		if wide.Items[i].Spec.SecretRef.Name == secret.GetName() {
+			found = append(found, &wide.Items[i])
+		}
+	}
+	return found, nil
+}
+
+// disown takes the identity out of the owners of a Secret.
+func (s *scope) disown(secret client.Object) {
+	var owners []metav1.OwnerReference
+	for _, owner := range secret.GetOwnerReferences() {
+		if owner.UID != s.obj.GetUID() {
+			owners = append(owners, owner)
+		}
+	}
+	secret.SetOwnerReferences(owners)
+}
+
+func isOwner(owner, obj client.Object) bool {
+	for _, ref := range obj.GetOwnerReferences() {
+		if ref.UID == owner.GetUID() {
+			return true
+		}
+	}
+	return false
+}
+
+// patchSecret writes the metadata of secret if it changed. The patch is bound to the version that was read: two
+// identities may share a Secret, and lists are replaced as a whole.
+func (s *scope) patchSecret(ctx context.Context, secret, before client.Object) error {
+	if sameOwnersAndFinalizers(secret, before) {
+		return nil
+	}
+	change := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := s.client.Patch(ctx, secret, change); err != nil {
+		return fmt.Errorf("patching Secret %s: %w", client.ObjectKeyFromObject(secret), err)
+	}
+	return nil
+}
+
+// holdMoves keeps clusterctl from copying the token of a service account while the manager may still log in, which would make the copy
+// worthless: not before all clusters that use it are paused, nobody logs in any more, and the last token is written down.
+func (s *scope) holdMoves(ctx context.Context, secret *corev1.Secret) error {
+	_, held := secret.Annotations[clusterctlv1.BlockMoveAnnotation]
+	hold, err := s.maySpend(ctx, secret)
+	if err != nil || hold == held {
+		return err
+	}
+	store := &session.TokenSecret{Identities: s.identities, Key: client.ObjectKeyFromObject(secret)}
+	if hold {
+		return store.Change(ctx, func(secret *corev1.Secret) error {
+			metav1.SetMetaDataAnnotation(&secret.ObjectMeta, clusterctlv1.BlockMoveAnnotation, "")
+			return nil
+		})
+	}
+	err = s.identities.Accounts.Of(s.identities, store.Key).Rest(ctx, func() error {
+		return store.Change(ctx, func(secret *corev1.Secret) error {
+			delete(secret.Annotations, clusterctlv1.BlockMoveAnnotation)
+			return nil
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("letting Secret %s move: %w", store.Key, err)
+	}
+	return nil
+}
+
+// maySpend says whether the manager may log in with the token in a Secret that moves with its identity, and so make it worthless.
+func (s *scope) maySpend(ctx context.Context, secret *corev1.Secret) (bool, error) {
+	chain, _ := session.ChainOf(secret)
+	if s.kind != infrav1.NamespacedIdentity || s.spec.Type != infrav1.CredentialServiceAccount || chain.Holder != session.ManagerHolds {
+		return false, nil
+	}
+	idle, err := s.identities.Idle(ctx, client.ObjectKeyFromObject(secret))
+	return !idle, err
+}

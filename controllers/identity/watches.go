@@ -1,0 +1,62 @@
+package identity
+
+import (
+	"context"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+)
+
+// secretToIdentities finds the VCDIdentities of a Secret, and those that own it and may refer to another now.
+func (r *Reconciler) secretToIdentities(ctx context.Context, secret client.Object) []ctrl.Request {
+	list := &infrav1.VCDIdentityList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(secret.GetNamespace())); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDIdentities")
+		return nil
+	}
+	var requests []ctrl.Request
+	for _, i := range list.Items {
+		if i.Spec.SecretRef.Name == secret.GetName() || isOwner(&i, secret) {
+			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&i)})
+		}
+	}
+	return requests
+}
+
+// secretToIdentities finds the VCDClusterIdentities of a Secret, and those that own it and may refer to another now.
+func (r *ClusterReconciler) secretToIdentities(ctx context.Context, secret client.Object) []ctrl.Request {
+	if secret.GetNamespace() != r.Identities.Namespace {
+		return nil
+	}
+	list := &infrav1.VCDClusterIdentityList{}
+	if err := r.Client.List(ctx, list); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusterIdentities")
+		return nil
+	}
+	var requests []ctrl.Request
+	for _, i := range list.Items {
+		if i.Spec.SecretRef.Name == secret.GetName() || isOwner(&i, secret) {
+			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&i)})
+		}
+	}
+	return requests
+}
+
+// clusterToIdentity finds the identity of a VCDCluster, if it is of kind: one that is deleted waits for its users.
+func clusterToIdentity(kind infrav1.IdentityKind) handler.MapFunc {
+	return func(_ context.Context, obj client.Object) []ctrl.Request {
+		c, ok := obj.(*infrav1.VCDCluster)
+		if !ok || !session.RefersTo(c, kind, c.Spec.IdentityRef.Name) {
+			return nil
+		}
+		key := client.ObjectKey{Name: c.Spec.IdentityRef.Name}
+		if kind == infrav1.NamespacedIdentity {
+			key.Namespace = c.Namespace
+		}
+		return []ctrl.Request{{NamespacedName: key}}
+	}
+}

@@ -1,0 +1,41 @@
+package controllertest
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/vcdsimtest"
+)
+
+const AccountLogin = "POST /oauth/tenant/token"
+
+// NewToken grants a service account, and returns its first token.
+func (w *Env) NewToken(t *testing.T, name string) string {
+	t.Helper()
+	return vcdsimtest.ServiceAccount(t, w.Sim, name, vcdsim.RoleClusterAuthor)
+}
+
+// UseAccount makes the identity that of a service account with a token.
+func (w *Env) UseAccount(token string) {
+	i := &infrav1.VCDIdentity{}
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: Namespace, Name: "tenant"}, i)).To(Succeed())
+	i.Spec.Type = infrav1.CredentialServiceAccount
+	w.Expect(w.Client.Update(w.Ctx, i)).To(Succeed())
+	w.WriteToken(token)
+}
+
+// WriteToken is what a person does who writes a token into the Secret: they leave alone what else is there.
+func (w *Env) WriteToken(token string) {
+	secret := w.Secret("tenant-credentials")
+	secret.Data = map[string][]byte{"apiToken": []byte(token), "ca.crt": w.Sim.CA()}
+	w.Expect(w.Client.Update(w.Ctx, secret)).To(Succeed())
+}
+
+func (w *Env) Token() string { return string(w.Secret("tenant-credentials").Data["apiToken"]) }
+
+// AccountLogins counts the logins as a service account, tried ones too.
+func (w *Env) AccountLogins() int { return w.Sim.Counters()[AccountLogin] }

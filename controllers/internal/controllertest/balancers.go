@@ -1,0 +1,98 @@
+package controllertest
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// A Balanced world is one with an edge gateway, on which a test does what cloud controller managers do.
+type Balanced struct {
+	*Env
+
+	Gateway string
+	driver  *edge.Driver
+}
+
+func NewBalancedOn(t *testing.T, model vcdsim.Model) *Balanced {
+	t.Helper()
+	w := &Balanced{Env: NewWith(t, vcdsim.Config{Profile: vcdsim.Instant, Model: model})}
+	w.Gateway = vcdsim.URN("gateway", w.Sim.State().Model.Orgs[1].VDCs[0].EdgeGateways[0].ID)
+	session := w.Admin(t)
+	w.driver = edge.New(func(context.Context) (*vcd.Session, error) { return session, nil }, edge.Options{})
+	w.Ready()
+	return w
+}
+
+// Balance makes a load balancer for a Service of a cluster.
+func (w *Balanced) Balance(cluster, name string, oneArm *lb.Range) {
+	d := lb.Desired{
+		Owner: lb.Owner{Cluster: cluster, Namespace: "shop", Name: name, UID: "uid-of-" + cluster + "-" + name}, Families: []lb.Family{lb.IPv4}, OneArm: oneArm,
+		Members: []netip.Addr{netip.MustParseAddr("192.168.100.11")},
+		Listeners: []lb.Listener{
+			{Name: "http", Protocol: lb.TCP, Application: lb.L4, Port: 80, NodePort: 30080}, {Name: "admin", Protocol: lb.TCP, Application: lb.L4, Port: 81, NodePort: 30081},
+		},
+	}
+	can, err := w.driver.Capabilities(w.Ctx, w.Gateway)
+	w.Expect(err).NotTo(HaveOccurred())
+	query := lb.Query{Owner: d.Owner, Fresh: true}
+	for range 20 {
+		seen, err := w.driver.Observe(w.Ctx, w.Gateway, query)
+		w.Expect(err).NotTo(HaveOccurred())
+		plan := lb.Make(d, seen, can)
+		w.Expect(plan.Refusals).To(BeEmpty())
+		if plan.Done() {
+			return
+		}
+		query.Facts |= plan.Needs
+		d.Intent = append(d.Intent, plan.Intent...)
+		for _, step := range plan.Steps {
+			w.Expect(w.driver.Run(w.Ctx, w.Gateway, step)).To(Succeed())
+		}
+	}
+	w.Expect(name).To(BeEmpty(), "a load balancer that is never done")
+}
+
+// Owners are those of a cluster who have something on the gateway.
+func (w *Balanced) Owners(cluster string) []lb.Owner {
+	found, err := w.driver.Owners(w.Ctx, w.Gateway, cluster)
+	w.Expect(err).NotTo(HaveOccurred())
+	return found
+}
+
+// ByHand deletes what a cluster has of some kinds.
+func (w *Balanced) ByHand(cluster string, kinds ...lb.Kind) {
+	can, err := w.driver.Capabilities(w.Ctx, w.Gateway)
+	w.Expect(err).NotTo(HaveOccurred())
+	for _, owner := range slices.Backward(w.Owners(cluster)) {
+		seen, err := w.driver.Observe(w.Ctx, w.Gateway, lb.Query{Owner: owner, Fresh: true, Facts: lb.Forwardings | lb.Certificates | lb.Firewall})
+		w.Expect(err).NotTo(HaveOccurred())
+		for _, step := range lb.Make(lb.Desired{Owner: owner, Absent: true}, seen, can).Steps {
+			if slices.Contains(kinds, step.Kind) {
+				w.Expect(w.driver.Run(w.Ctx, w.Gateway, step)).To(Succeed())
+			}
+		}
+	}
+}
+
+// Hurry lets the clock of the reconciler go so much faster that nobody waits long for the last look; but not so fast that an hour, after which
+// it gives up, may pass between two passes on a busy machine.
+func (w *Balanced) Hurry() {
+	began := time.Now()
+	w.Cluster.Now = func() time.Time { return began.Add(60 * time.Since(began)) }
+}
+
+// LoseNetworks deletes the networks of the cluster's VDC.
+func (w *Balanced) LoseNetworks() {
+	w.Sim.Edit(func(e *vcdsim.Editor) { e.Model.Orgs[1].VDCs[0].Networks = nil })
+	w.Expect(w.Owners(w.VCDCluster().Spec.InfraID)).NotTo(BeEmpty())
+}

@@ -1,0 +1,347 @@
+// Package controllertest provides what the tests of reconcilers run in: a simulated VCD, a fake API server, and the reconcilers
+// between them.
+package controllertest
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	apitypes "k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/cluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/identity"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machine"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machinetemplate"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testtime"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/record"
+)
+
+const Patience = testtime.Patience
+
+const (
+	Namespace   = "team-a"
+	ClusterName = "c1"
+	VIP         = "192.168.100.200"
+	Canary      = "canary-bootstrap-secret"
+)
+
+// A Env is a simulated VCD, a fake API server, and the reconcilers between them.
+type Env struct {
+	*WithT
+
+	Ctx    context.Context //nolint:containedctx // that of the test
+	Sim    *vcdsim.Simulator
+	Client client.Client
+	Events chan string
+	Clock  atomic.Int64  // how far the clock of sessions is ahead
+	Next   time.Duration // when the machine of the last passAt wants to be looked at again
+
+	Workload client.Client // the API server of the workload cluster; nil: it does not answer
+
+	Identity *identity.Reconciler
+	Cluster  *cluster.Reconciler
+	Machine  *machine.Reconciler
+	Template *machinetemplate.Reconciler
+}
+
+// New makes a world with an identity, a Cluster, and what more is given, in which nothing takes time.
+func New(t *testing.T, objects ...client.Object) *Env {
+	t.Helper()
+	return NewOn(t, vcdsim.Instant, objects...)
+}
+
+// NewOn makes a world with the latencies of a profile.
+func NewOn(t *testing.T, profile vcdsim.Profile, objects ...client.Object) *Env {
+	t.Helper()
+	return NewWith(t, vcdsim.Config{Profile: profile}, objects...)
+}
+
+// Hundredfold is how fast the clock of VCD goes where tasks take time, but nobody wants to wait for them.
+const Hundredfold = 100
+
+// NewStandingStill makes a world in which tasks take as long as real ones, by a clock that stands until it is moved.
+func NewStandingStill(t *testing.T, objects ...client.Object) (*Env, *vcdsim.SimClock) {
+	t.Helper()
+	clock := vcdsim.NewManualClock(time.Now())
+	return NewWith(t, vcdsim.Config{Profile: vcdsim.Recorded, Clock: clock}, objects...), clock
+}
+
+// NewWith makes a world with a simulator of a configuration. Nothing in it is shared with others, so the test runs beside
+// those of other worlds.
+func NewWith(t *testing.T, config vcdsim.Config, objects ...client.Object) *Env {
+	t.Helper()
+	t.Parallel()
+	w := &Env{WithT: NewWithT(t), Ctx: t.Context()}
+	observe, err := record.To(os.Getenv("VCDSIM_RECORD"))
+	w.Expect(err).NotTo(HaveOccurred())
+	if config.Model.Orgs == nil {
+		config.Model = vcdsim.K8sTenant()
+	}
+	config.Guest, config.Observe = PretendGuest{}, observe
+	sim, err := vcdsim.New(config)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(sim.Start()).To(Succeed())
+	t.Cleanup(func() { _ = sim.Close() })
+	w.Sim = sim
+	w.Client = NewClient(append([]client.Object{NewIdentity(sim.URL()), NewSecret(sim), NewCAPICluster(), NewVCDCluster(sim)}, objects...)...)
+	recorder := events.NewFakeRecorder(1000)
+	w.Events = recorder.Events
+	w.Restart(t, recorder)
+	return w
+}
+
+// Restart makes new reconcilers, which remember nothing.
+func (w *Env) Restart(t *testing.T, recorder events.EventRecorder) {
+	t.Helper()
+	pool := vcd.NewPool(vcd.PoolOptions{TaskPoll: 5 * time.Millisecond, LookupTTL: time.Millisecond, Clock: aheadClock{&w.Clock}})
+	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
+	identities := session.Identities{Client: w.Client, Live: w.Client, Namespace: "capvcd-system", Accounts: &session.Accounts{}}
+	sessions := session.Of(pool)
+	w.Identity = &identity.Reconciler{Client: w.Client, Identities: identities, Logout: pool.Logout, Recorder: recorder}
+	drivers := vapp.NewDrivers(func(context.Context, client.ObjectKey) (client.Reader, error) {
+		if w.Workload == nil {
+			return nil, errors.New("no route to host")
+		}
+		return w.Workload, nil
+	})
+	w.Cluster = &cluster.Reconciler{Drivers: drivers, Client: w.Client, Live: w.Client, Identities: identities, Sessions: sessions, Recorder: recorder}
+	w.Template = &machinetemplate.Reconciler{Client: w.Client, Identities: identities, Sessions: sessions, Recorder: recorder}
+	w.Machine = &machine.Reconciler{Drivers: drivers, Gather: 1, Client: w.Client, Live: w.Client, Identities: identities, Sessions: sessions, Recorder: recorder}
+}
+
+// aheadClock is the real one, some nanoseconds ahead.
+type aheadClock struct{ by *atomic.Int64 }
+
+func (c aheadClock) Now() time.Time { return time.Now().Add(time.Duration(c.by.Load())) }
+
+func (c aheadClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
+
+// Admin returns a session of another user of the organisation.
+func (w *Env) Admin(t *testing.T) *vcd.Session {
+	t.Helper()
+	pool := vcd.NewPool(vcd.PoolOptions{TaskPoll: 5 * time.Millisecond})
+	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
+	s, err := pool.Session(w.Ctx, vcd.Config{
+		Site: w.Sim.URL(), Org: "acme", CABundle: w.Sim.CA(), Credentials: vcd.Credentials{Username: "admin", Password: "password"},
+	})
+	w.Expect(err).NotTo(HaveOccurred())
+	return s
+}
+
+// Await waits for a task in VCD to end well.
+func (w *Env) Await(s *vcd.Session, task vcd.Task) {
+	s.Tasks.Follow("test", task, nil)
+	w.Eventually(func() vcd.TaskState {
+		t, _ := s.Tasks.Task("test")
+		return t.State
+	}, Patience, "5ms").Should(Equal(vcd.TaskSucceeded))
+}
+
+// PretendGuest comes up with the addresses that VCD offers it, and reads its bootstrap data.
+type PretendGuest struct{}
+
+func (PretendGuest) PowerOn(_ context.Context, vm vcdsim.GuestVM) (vcdsim.GuestReport, error) {
+	report := vcdsim.GuestReport{Addresses: map[string]string{}, Hostname: vm.Name, ExtraConfig: map[string]string{"guestinfo.userdata": "---"}}
+	for _, nic := range vm.NICs {
+		if nic.Address.IsValid() {
+			report.Addresses[nic.MAC] = nic.Address.String()
+		}
+	}
+	return report, nil
+}
+
+func (PretendGuest) PowerOff(context.Context, string) {}
+
+func (PretendGuest) Delete(context.Context, string) {}
+
+// NewClient knows only the kinds that are used: it looks through all of its scheme at each write.
+func NewClient(objects ...client.Object) client.Client {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, appsv1.AddToScheme, rbacv1.AddToScheme, clusterv1.AddToScheme, addonsv1.AddToScheme, ipamv1.AddToScheme, infrav1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			panic(err)
+		}
+	}
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+		WithStatusSubresource(&infrav1.VCDCluster{}, &infrav1.VCDMachine{}, &infrav1.VCDMachineTemplate{}, &infrav1.VCDIdentity{}, &infrav1.VCDClusterIdentity{}, &ipamv1.IPAddressClaim{}).Build()
+}
+
+func Meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: Namespace, Name: name, UID: apitypes.UID("uid-of-" + name), Labels: session.OfCluster(ClusterName)}
+}
+
+func NewIdentity(site string) *infrav1.VCDIdentity {
+	i := &infrav1.VCDIdentity{ObjectMeta: Meta("tenant")}
+	i.Spec.Site, i.Spec.SecretRef.Name = site, "tenant-credentials"
+	return i
+}
+
+func NewSecret(sim *vcdsim.Simulator) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: Meta("tenant-credentials"), Data: map[string][]byte{
+		"username": []byte("capvcd"), "password": []byte("password"), "ca.crt": sim.CA(),
+	}}
+}
+
+func NewCAPICluster() *clusterv1.Cluster {
+	c := &clusterv1.Cluster{ObjectMeta: Meta(ClusterName)}
+	c.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "VCDCluster", Name: "vc1"}
+	c.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
+	return c
+}
+
+func NewVCDCluster(sim *vcdsim.Simulator) *infrav1.VCDCluster {
+	c := &infrav1.VCDCluster{ObjectMeta: Meta("vc1")}
+	c.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: ClusterName, UID: "uid-of-" + ClusterName}}
+	c.Spec = infrav1.VCDClusterSpec{
+		Site: sim.URL(), Org: "acme", OVDC: "acme-vdc", OVDCNetwork: "nodes",
+		IdentityRef: infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: "tenant"},
+		Endpoint:    infrav1.EndpointSpec{Type: infrav1.EndpointKubeVIP, KubeVIP: &infrav1.KubeVIPEndpoint{Address: VIP}},
+	}
+	return c
+}
+
+// NewMachine returns the objects of a machine that is ready to be created.
+func NewMachine(name string, mods ...func(*infrav1.VCDMachine)) []client.Object {
+	m := &clusterv1.Machine{ObjectMeta: Meta(name)}
+	m.UID = apitypes.UID("uid-of-machine-" + name)
+	m.Spec.Bootstrap.DataSecretName = ptr.To(name + "-bootstrap")
+	v := &infrav1.VCDMachine{ObjectMeta: Meta(name)}
+	v.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: m.UID}}
+	v.Spec = infrav1.VCDMachineSpec{Catalog: "kubernetes", Template: "ubuntu-2404-kube-v1.36.3", SizingPolicy: "small"}
+	for _, mod := range mods {
+		mod(v)
+	}
+	secret := &corev1.Secret{ObjectMeta: Meta(name + "-bootstrap"), Data: map[string][]byte{
+		"value": []byte("## template: jinja\n#cloud-config\n# " + Canary + "\n"), "format": []byte("cloud-config"),
+	}}
+	return []client.Object{m, v, secret}
+}
+
+func (w *Env) VCDCluster() *infrav1.VCDCluster {
+	c := &infrav1.VCDCluster{}
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: Namespace, Name: "vc1"}, c)).To(Succeed())
+	return c
+}
+
+func (w *Env) VCDMachine(name string) *infrav1.VCDMachine {
+	m := &infrav1.VCDMachine{}
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: Namespace, Name: name}, m)).To(Succeed())
+	return m
+}
+
+func (w *Env) ReconcileCluster() (ctrl.Result, error) {
+	return reconcile.AsReconciler(w.Client, w.Cluster).Reconcile(w.Ctx, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: Namespace, Name: "vc1"}})
+}
+
+func (w *Env) ReconcileMachine(name string) (ctrl.Result, error) {
+	return reconcile.AsReconciler(w.Client, w.Machine).Reconcile(w.Ctx, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: Namespace, Name: name}})
+}
+
+// EventuallyCluster reconciles until the condition of the VCDCluster has the reason.
+func (w *Env) EventuallyCluster(condition, reason string) {
+	w.Eventually(func(g Gomega) {
+		_, err := w.ReconcileCluster()
+		g.Expect(err).NotTo(HaveOccurred())
+		c := conditions.Get(w.VCDCluster(), condition)
+		g.Expect(c).NotTo(BeNil())
+		g.Expect(c.Reason).To(Equal(reason), "%s", c.Message)
+	}, Patience, "5ms").Should(Succeed())
+}
+
+// EventuallyMachine reconciles until the condition of the VCDMachine has the reason.
+func (w *Env) EventuallyMachine(name, condition, reason string) {
+	w.Eventually(func(g Gomega) {
+		_, err := w.ReconcileMachine(name)
+		g.Expect(err).NotTo(HaveOccurred())
+		c := conditions.Get(w.VCDMachine(name), condition)
+		g.Expect(c).NotTo(BeNil())
+		g.Expect(c.Reason).To(Equal(reason), "%s", c.Message)
+	}, Patience, "5ms").Should(Succeed())
+}
+
+// DeleteMachine deletes the VCDMachine and reconciles until it is gone.
+func (w *Env) DeleteMachine(name string) {
+	w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine(name))).To(Succeed())
+	w.Eventually(func(g Gomega) {
+		_, err := w.ReconcileMachine(name)
+		g.Expect(err).NotTo(HaveOccurred())
+		m := &infrav1.VCDMachine{}
+		err = w.Client.Get(w.Ctx, client.ObjectKey{Namespace: Namespace, Name: name}, m)
+		g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", conditions.Get(m, clusterv1.ReadyCondition))
+	}, Patience, "5ms").Should(Succeed())
+}
+
+// DeleteCluster deletes the VCDCluster and reconciles until it is gone.
+func (w *Env) DeleteCluster() {
+	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
+	w.Eventually(func(g Gomega) {
+		_, err := w.ReconcileCluster()
+		g.Expect(err).NotTo(HaveOccurred())
+		c := &infrav1.VCDCluster{}
+		err = w.Client.Get(w.Ctx, client.ObjectKey{Namespace: Namespace, Name: "vc1"}, c)
+		g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", conditions.Get(c, clusterv1.ReadyCondition))
+	}, Patience, "5ms").Should(Succeed())
+}
+
+// Writes counts the requests to VCD that change something, logins apart.
+func (w *Env) Writes() int {
+	n := 0
+	for _, r := range w.Sim.Requests() {
+		if r.Changes() {
+			n++
+		}
+	}
+	return n
+}
+
+// ExpectSettled makes sure that another pass changes nothing, neither here nor in VCD.
+func (w *Env) ExpectSettled(name string) {
+	before, writes := w.VCDMachine(name).ResourceVersion, w.Writes()
+	for range 2 {
+		_, err := w.ReconcileMachine(name)
+		w.Expect(err).NotTo(HaveOccurred())
+	}
+	w.Expect(w.Writes()).To(Equal(writes))
+	w.Expect(w.VCDMachine(name).ResourceVersion).To(Equal(before))
+}
+
+// EventTexts returns the events so far.
+func (w *Env) EventTexts() []string {
+	var texts []string
+	for {
+		select {
+		case e := <-w.Events:
+			texts = append(texts, e)
+		default:
+			return texts
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package controllertest
+
+import (
+	"strings"
+
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// SetLayout changes the layout of the cluster, which has no machines yet.
+func (w *Env) SetLayout(layout infrav1.VAppLayout) {
+	c := w.VCDCluster()
+	c.Spec.VApp.Layout = layout
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+}
+
+func Machines(names ...string) []client.Object {
+	var objects []client.Object
+	for _, name := range names {
+		objects = append(objects, NewMachine(name)...)
+	}
+	return objects
+}
+
+// ComposeForeign makes a vApp by hand.
+func (w *Env) ComposeForeign(name string) {
+	vdc := w.VCDCluster().Status.OVDC.ID
+	w.Person().Post("/api/vdc/"+vdc[strings.LastIndex(vdc, ":")+1:]+"/action/composeVApp", `<ComposeVAppParams `+VCloud+` name="`+name+`"/>`)
+	w.Eventually(func() []vcdsim.VApp { return w.Sim.State().VApps }, Patience, "5ms").Should(ContainElement(HaveField("Name", name)))
+}
+
+// AddForeign adds a VM to a vApp by hand.
+func (w *Env) AddForeign(vApp, name string) {
+	var into, source string
+	for _, v := range w.Sim.State().VApps {
+		if v.Name == vApp {
+			into = v.ID
+		}
+	}
+	for _, org := range w.Sim.State().Model.Orgs {
+		for _, catalog := range org.Catalogs {
+			source = catalog.Templates[0].VMs[0].ID
+		}
+	}
+	w.Person().Post("/api/vApp/vapp-"+into+"/action/recomposeVApp", `<RecomposeVAppParams `+VCloud+`><SourcedItem><Source href="`+w.Sim.URL()+
+		`/api/vAppTemplate/vm-`+source+`"/><VmGeneralParams><Name>`+name+`</Name></VmGeneralParams></SourcedItem><AllEULAsAccepted>true</AllEULAsAccepted></RecomposeVAppParams>`)
+	w.Eventually(func() []vcdsim.VM { return w.Sim.State().VMs }, Patience, "5ms").Should(ContainElement(HaveField("Name", name)))
+}

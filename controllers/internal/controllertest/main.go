@@ -1,0 +1,25 @@
+package controllertest
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+// parallel is how many tests run at a time. Mostly they wait for a clock.
+const parallel = "12"
+
+// Main runs the tests of a package.
+func Main(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", parallel); err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		os.Exit(1)
+	}
+	ctrl.SetLogger(logr.Discard())
+	os.Exit(m.Run())
+}

@@ -1,0 +1,50 @@
+package controllertest
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"net/http"
+
+	. "github.com/onsi/gomega"
+)
+
+const VCloud = `xmlns="http://www.vmware.com/vcloud/v1.5"`
+
+// person works in VCD by hand.
+type person struct {
+	w     *Env
+	http  *http.Client
+	token string
+}
+
+func (w *Env) Person() *person {
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(w.Sim.CA())
+	p := &person{w: w, http: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}}
+	req, err := http.NewRequestWithContext(w.Ctx, http.MethodPost, w.Sim.URL()+"/cloudapi/1.0.0/sessions", nil)
+	w.Expect(err).NotTo(HaveOccurred())
+	req.SetBasicAuth("admin@acme", "password")
+	req.Header.Set("Accept", "application/json;version=39.0")
+	res, err := p.http.Do(req)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(res.Body.Close()).To(Succeed())
+	p.token = res.Header.Get("X-VMWARE-VCLOUD-ACCESS-TOKEN")
+	w.Expect(p.token).NotTo(BeEmpty())
+	return p
+}
+
+func (p *person) Post(path, body string) {
+	req, err := http.NewRequestWithContext(p.w.Ctx, http.MethodPost, p.w.Sim.URL()+path, bytes.NewBufferString(body))
+	p.w.Expect(err).NotTo(HaveOccurred())
+	req.Header.Set("Authorization", "Bearer "+p.token)
+	req.Header.Set("Accept", "application/*+xml;version=39.0")
+	req.Header.Set("Content-Type", "application/*+xml")
+	res, err := p.http.Do(req)
+	p.w.Expect(err).NotTo(HaveOccurred())
+	answer, err := io.ReadAll(res.Body)
+	p.w.Expect(err).NotTo(HaveOccurred())
+	p.w.Expect(res.Body.Close()).To(Succeed())
+	p.w.Expect(res.StatusCode).To(BeNumerically("<", 300), "%s", answer)
+}

@@ -1,0 +1,27 @@
+package controllertest
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// OtherCluster returns the objects of a second cluster that wants the same vApp, and a machine of it.
+func OtherCluster(sim *vcdsim.Simulator, machine string) []client.Object {
+	cluster := NewCAPICluster()
+	cluster.Name, cluster.UID, cluster.Labels = "c2", "uid-of-c2", session.OfCluster("c2")
+	cluster.Spec.InfrastructureRef.Name = "vc2"
+	infra := NewVCDCluster(sim)
+	infra.Name, infra.UID, infra.Labels = "vc2", "uid-of-vc2", session.OfCluster("c2")
+	infra.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: "c2", UID: "uid-of-c2"}}
+	infra.Spec.InfraID = "id-of-c2"
+	infra.Spec.VApp.Name = ClusterName
+	objects := append(NewMachine(machine), cluster, infra)
+	for _, o := range objects[:2] {
+		o.SetLabels(session.OfCluster("c2"))
+	}
+	return objects
+}

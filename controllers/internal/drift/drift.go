@@ -1,0 +1,181 @@
+// Package drift compares a VM with how it was made.
+package drift
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// A Made is what a VM was made like. It is stored on the VCDMachine, so that what a VM is compared with survives a restart,
+// and a move to another management cluster.
+type Made struct {
+	VApp            string    `json:"vApp,omitempty"` // URN, as all that follows up to the NICs
+	VDC             string    `json:"vdc,omitempty"`
+	SizingPolicy    string    `json:"sizingPolicy,omitempty"`
+	PlacementPolicy string    `json:"placementPolicy,omitempty"`
+	StorageProfile  string    `json:"storageProfile,omitempty"`
+	NICs            []madeNIC `json:"nics,omitempty"`
+	CPUs            int64     `json:"cpus,omitempty"`
+	MemoryMiB       int64     `json:"memoryMiB,omitempty"`
+	DiskMiB         int64     `json:"diskMiB,omitempty"` // of the first disk
+}
+
+// A madeNIC is a NIC of a VM as it was made. Its address is what the guest was told, empty where it asks a DHCP server.
+type madeNIC struct {
+	MAC     string `json:"mac"`
+	Network string `json:"network"`
+	Address string `json:"address,omitempty"`
+}
+
+// From returns what a VM is like, in a VDC.
+func From(vm vcd.VM, vdc string) Made {
+	made := Made{
+		VApp: vm.VApp.ID, VDC: vdc, SizingPolicy: vm.SizingPolicyID, PlacementPolicy: vm.PlacementPolicyID,
+		StorageProfile: vm.StorageProfile.ID, CPUs: vm.CPUs, MemoryMiB: vm.MemoryMiB, DiskMiB: FirstDisk(vm).SizeMiB,
+	}
+	for _, nic := range vm.NICs {
+		n := madeNIC{MAC: nic.MAC, Network: nic.Network}
+		if nic.Mode == vcd.ModePool || nic.Mode == vcd.ModeManual {
+			n.Address = nic.Address
+		}
+		made.NICs = append(made.NICs, n)
+	}
+	return made
+}
+
+// Parse reads what is stored; ok is false if nothing usable is.
+func Parse(stored string) (made Made, ok bool) {
+	err := json.Unmarshal([]byte(stored), &made)
+	return made, stored != "" && err == nil
+}
+
+// String writes what parseMade reads.
+func (m Made) String() string {
+	text, err := json.Marshal(m)
+	if err != nil {
+		return "" // strings and numbers only
+	}
+	return string(text)
+}
+
+// FirstDisk returns the disk that spec.diskSize speaks of: the first that is not an independent one.
+func FirstDisk(vm vcd.VM) vcd.Disk {
+	for _, disk := range vm.Disks {
+		if disk.Independent == nil {
+			return disk
+		}
+	}
+	return vcd.Disk{}
+}
+
+// A difference is something of a VM that is not as it was made.
+type difference struct{ reason, message string }
+
+// Unreachable returns how the NICs of a VM differ from how they were made, so far as its guest cannot work with it: it has what
+// it was told when it was made.
+func (m Made) Unreachable(nics []infrav1.NICStatus) []difference {
+	var found []difference
+	for i, was := range m.NICs {
+		at := slices.IndexFunc(nics, func(n infrav1.NICStatus) bool { return strings.EqualFold(n.MACAddress, was.MAC) })
+		if at < 0 {
+			found = append(found, difference{infrav1.NICsChangedReason, fmt.Sprintf("NIC %d (%s) on network %s is not there any more", i, was.MAC, was.Network)})
+			continue
+		}
+		is := nics[at]
+		if is.Network != was.Network {
+			found = append(found, difference{infrav1.NICsChangedReason, fmt.Sprintf("NIC %d (%s) is connected to network %s, was made for %s", i, was.MAC, orNone(is.Network), was.Network)})
+		} else if was.Address != "" && is.Address != "" && is.Address != was.Address {
+			found = append(found, difference{infrav1.AddressChangedReason, fmt.Sprintf("NIC %d (%s) has address %s in VCD, its guest was told %s", i, was.MAC, is.Address, was.Address)})
+		}
+	}
+	return found
+}
+
+// A Observed is what is known of a VM now.
+type Observed struct {
+	Name string // that it was made with
+	Row  vcd.VMRecord
+	VM   *vcd.VM // nil while it was not read
+	// wishedMiB is the wished size of its first disk, 0 if it may be as it was made.
+	WishedMiB int64
+}
+
+// Differences returns how a VM differs from how it was made, so far as its Node works all the same. The worst comes first.
+func (m Made) Differences(s Observed) []difference {
+	found := m.place(s)
+	if s.VM == nil {
+		return found
+	}
+	for _, p := range []struct{ what, was, is string }{
+		{"sizing policy", m.SizingPolicy, s.VM.SizingPolicyID},
+		{"placement policy", m.PlacementPolicy, s.VM.PlacementPolicyID},
+		{"storage profile", m.StorageProfile, s.VM.StorageProfile.ID},
+	} {
+		if p.was != p.is {
+			found = append(found, difference{infrav1.PolicyChangedReason, fmt.Sprintf("the %s is %s, was made with %s", p.what, orNone(p.is), orNone(p.was))})
+		}
+	}
+	if m.CPUs != s.VM.CPUs {
+		found = append(found, difference{infrav1.ComputeChangedReason, fmt.Sprintf("the VM has %d CPUs, was made with %d", s.VM.CPUs, m.CPUs)})
+	}
+	if m.MemoryMiB != s.VM.MemoryMiB {
+		found = append(found, difference{infrav1.ComputeChangedReason, fmt.Sprintf("the VM has %d MiB of memory, was made with %d", s.VM.MemoryMiB, m.MemoryMiB)})
+	}
+	for _, nic := range s.VM.NICs {
+		if !slices.ContainsFunc(m.NICs, func(was madeNIC) bool { return strings.EqualFold(was.MAC, nic.MAC) }) {
+			found = append(found, difference{infrav1.NICsChangedReason, fmt.Sprintf("NIC %s on network %s was added", nic.MAC, orNone(nic.Network))})
+		}
+	}
+	return append(found, m.disk(s)...)
+}
+
+// place returns what the inventory alone tells.
+func (m Made) place(s Observed) []difference {
+	var found []difference
+	if m.VDC != "" && s.Row.VDC.ID != "" && s.Row.VDC.ID != m.VDC {
+		found = append(found, difference{infrav1.VMMovedReason, fmt.Sprintf("the VM was moved to VDC %s", s.Row.VDC.Name)})
+	}
+	if m.VApp != "" && s.Row.VApp.ID != "" && s.Row.VApp.ID != m.VApp {
+		found = append(found, difference{infrav1.VMMovedReason, fmt.Sprintf("the VM was moved to vApp %s", s.Row.VApp.Name)})
+	}
+	if s.Name != "" && s.Row.Name != s.Name {
+		found = append(found, difference{infrav1.VMRenamedReason, fmt.Sprintf("the VM is named %s, was made as %s", s.Row.Name, s.Name)})
+	}
+	return found
+}
+
+// disk returns whether the first disk has another size than wished, or than it was made with.
+func (m Made) disk(s Observed) []difference {
+	is, expected := FirstDisk(*s.VM).SizeMiB, max(m.DiskMiB, s.WishedMiB)
+	switch {
+	case is != expected:
+		return []difference{{infrav1.DiskChangedReason, fmt.Sprintf("the first disk has %dMi, should have %dMi: set spec.diskSize to what it has", is, expected)}}
+	case s.WishedMiB > 0 && s.WishedMiB < is:
+		return []difference{{infrav1.DiskTooSmallReason, fmt.Sprintf("spec.diskSize is %dMi, the first disk has %dMi and cannot shrink: set spec.diskSize to that", s.WishedMiB, is)}}
+	}
+	return nil
+}
+
+// Suspicious says whether a row of the inventory shows something that only the VM itself tells in full.
+func (m Made) Suspicious(row vcd.VMRecord) bool {
+	other := func(was, is string) bool { return is != "" && was != is }
+	return row.CPUs != 0 && row.CPUs != m.CPUs || row.MemoryMiB != 0 && row.MemoryMiB != m.MemoryMiB ||
+		other(m.SizingPolicy, row.SizingPolicyID) || other(m.PlacementPolicy, row.PlacementPolicyID)
+}
+
+// Summary joins differences to a reason, that of the first, and a message.
+func Summary(found []difference) (reason, message string) {
+	texts := make([]string, 0, len(found))
+	for _, d := range found {
+		texts = append(texts, d.message)
+	}
+	return found[0].reason, strings.Join(texts, "; ")
+}
+
+func orNone(name string) string { return cmp.Or(name, "none") }

@@ -1,0 +1,43 @@
+// Package notes reads and writes what annotations of objects hold about VCD.
+package notes
+
+import (
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+func Set(obj client.Object, key, value string) {
+	annotations := obj.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[key] = value
+	obj.SetAnnotations(annotations)
+}
+
+// VApps are the URNs of the vApps that VMs of a cluster were made in.
+func VApps(c *infrav1.VCDCluster) []string {
+	return URNs(c.Annotations[infrav1.VAppsAnnotation])
+}
+
+// DetachedDisks lists the independent disks that were detached from VMs of c.
+func DetachedDisks(c *infrav1.VCDCluster) []string {
+	var disks []string
+	for key, name := range c.Annotations {
+		if id, ok := strings.CutPrefix(key, infrav1.DetachedDiskAnnotationPrefix); ok {
+			disks = append(disks, DiskText(vcd.Ref{ID: "urn:vcloud:disk:" + id, Name: name}))
+		}
+	}
+	return disks
+}
+
+func DiskText(disk vcd.Ref) string { return disk.Name + " (" + disk.ID + ")" }
+
+// URNs reads a list.
+func URNs(annotation string) []string {
+	return strings.FieldsFunc(annotation, func(r rune) bool { return r == ',' || r == ' ' })
+}

@@ -1,0 +1,21 @@
+package session
+
+import (
+	"context"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// What the tests of package session_test need. They are outside because controllertest imports this package.
+const LoginPoll = loginPoll
+
+type TokenChain = tokenChain
+
+var Fingerprint = fingerprint
+
+func (i Identities) Resolve(ctx context.Context, namespace string, spec infrav1.VCDClusterSpec) (vcd.Config, phases.Outcome, error) {
+	l, out, err := i.resolve(ctx, namespace, spec)
+	return l.config, out, err
+}

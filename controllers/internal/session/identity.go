@@ -1,0 +1,258 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// An Identities resolves references to identities.
+type Identities struct {
+	// Client reads identities, clusters and namespaces from the cache, and writes the tokens of service accounts.
+	Client client.Client
+	// Live reads Secrets, which no cache holds.
+	Live client.Reader
+	// Namespace is where the Secrets of VCDClusterIdentities are.
+	Namespace string
+	// Accounts are the service accounts that are logged in with. All Identities of a process share them.
+	Accounts *Accounts
+}
+
+// A login is an identity ready for use.
+type login struct {
+	config vcd.Config
+	name   string // kind and name of the identity, for messages
+}
+
+// A grant is what an identity gives to a namespace.
+type grant struct {
+	infrav1.VCDIdentitySpec
+
+	name            string   // kind and name of the identity, for messages
+	orgs            []string // for which it may be used
+	secretNamespace string
+}
+
+// resolve returns what to log in with for an object of namespace, or the problem that keeps it from being used.
+func (i Identities) resolve(ctx context.Context, namespace string, spec infrav1.VCDClusterSpec) (login, phases.Outcome, error) {
+	ref := spec.IdentityRef
+	if ref.Kind == "" {
+		ref.Kind = infrav1.NamespacedIdentity
+	}
+	l := login{name: string(ref.Kind) + " " + ref.Name}
+	identity, out, err := i.find(ctx, namespace, ref)
+	if err != nil || out != phases.Done {
+		return l, out, err
+	}
+	// Before the Secret is read: who may name a site must not learn what another site's password is.
+	if out := identity.covers(spec); out != phases.Done {
+		return l, out, nil
+	}
+	secret, out, err := i.Secret(ctx, types.NamespacedName{Namespace: identity.secretNamespace, Name: identity.SecretRef.Name}, l.name)
+	if err != nil || out != phases.Done {
+		return l, out, err
+	}
+	if out := credentialsProblem(identity.VCDIdentitySpec, secret, ManagerHolds); out != phases.Done {
+		return l, out, nil
+	}
+	l.config = i.ConfigFor(identity.VCDIdentitySpec, secret)
+	// The identity's word for the site: what it was compared with cannot mean something else to the client.
+	l.config.Site, l.config.Org = strings.TrimSuffix(identity.Site, "/"), spec.Org
+	return l, phases.Done, nil
+}
+
+// covers says whether the identity is for the site and organisation of a cluster.
+func (g grant) covers(spec infrav1.VCDClusterSpec) phases.Outcome {
+	if site := NormalSite(g.Site); site == "" || site != NormalSite(spec.Site) {
+		return phases.Stop(infrav1.SiteNotAllowedReason,
+			"spec.site of %s is %q, spec.site of the VCDCluster is %q: credentials go to no other site than their identity's; correct whichever is wrong",
+			g.name, g.Site, spec.Site)
+	}
+	if !slices.Contains(g.orgs, spec.Org) && !slices.Contains(g.orgs, infrav1.AnyOrg) {
+		return phases.Stop(infrav1.OrgNotAllowedReason,
+			"spec.orgs of %s does not list %q, which is spec.org of the VCDCluster: list it, or correct spec.org", g.name, spec.Org)
+	}
+	return phases.Done
+}
+
+// NormalSite returns the host and port of a site, by which sites are compared; nothing for what is no https URL.
+func NormalSite(site string) string {
+	u, err := url.Parse(strings.TrimSuffix(site, "/"))
+	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" {
+		return ""
+	}
+	return net.JoinHostPort(strings.ToLower(u.Hostname()), cmp.Or(u.Port(), "443"))
+}
+
+// find returns what an identity gives to namespace.
+func (i Identities) find(ctx context.Context, namespace string, ref infrav1.IdentityReference) (grant, phases.Outcome, error) {
+	g := grant{name: string(ref.Kind) + " " + ref.Name}
+	if ref.Kind == infrav1.ClusterIdentity {
+		identity := &infrav1.VCDClusterIdentity{}
+		if err := i.Client.Get(ctx, client.ObjectKey{Name: ref.Name}, identity); err != nil {
+			out, err := identityMissing(err, ref)
+			return g, out, err
+		}
+		allowed, err := i.allows(ctx, identity.Spec.AllowedNamespaces, namespace)
+		if err != nil {
+			return g, phases.Done, err
+		}
+		if !allowed {
+			return g, phases.Fail(RemedyPoll, infrav1.NamespaceNotAllowedReason, // No watch sees the labels of namespaces.
+				"VCDClusterIdentity %s does not allow namespace %s: list or select it in spec.allowedNamespaces of the identity", ref.Name, namespace), nil
+		}
+		g.VCDIdentitySpec, g.orgs, g.secretNamespace = identity.Spec.VCDIdentitySpec, identity.Spec.Orgs, i.Namespace
+		return g, phases.Done, nil
+	}
+	identity := &infrav1.VCDIdentity{}
+	if err := i.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, identity); err != nil {
+		out, err := identityMissing(err, ref)
+		return g, out, err
+	}
+	g.VCDIdentitySpec, g.orgs, g.secretNamespace = identity.Spec, []string{infrav1.AnyOrg}, namespace
+	return g, phases.Done, nil
+}
+
+func identityMissing(err error, ref infrav1.IdentityReference) (phases.Outcome, error) {
+	if apierrors.IsNotFound(err) {
+		return phases.Stop(infrav1.IdentityNotFoundReason, "%s %s does not exist: create it, or correct spec.identityRef", ref.Kind, ref.Name), nil
+	}
+	return phases.Done, fmt.Errorf("getting %s %s: %w", ref.Kind, ref.Name, err)
+}
+
+// allows says whether namespace is chosen. Nothing is unless it is said to be.
+func (i Identities) allows(ctx context.Context, allowed *infrav1.AllowedNamespaces, namespace string) (bool, error) {
+	if allowed == nil {
+		return false, nil
+	}
+	if slices.Contains(allowed.List, namespace) {
+		return true, nil
+	}
+	if allowed.Selector == nil {
+		return false, nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(allowed.Selector)
+	if err != nil {
+		return false, nil //nolint:nilerr // A selector that cannot be read selects nothing; the identity's own condition says so.
+	}
+	ns := &corev1.Namespace{}
+	if err := i.Client.Get(ctx, client.ObjectKey{Name: namespace}, ns); err != nil {
+		return false, fmt.Errorf("getting Namespace %s: %w", namespace, err)
+	}
+	return selector.Matches(labels.Set(ns.Labels)), nil
+}
+
+// Secret reads the Secret of an identity.
+func (i Identities) Secret(ctx context.Context, key types.NamespacedName, identity string) (*corev1.Secret, phases.Outcome, error) {
+	secret := &corev1.Secret{}
+	err := i.Live.Get(ctx, key, secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, phases.Stop(infrav1.SecretNotFoundReason, "Secret %s does not exist: create it, or correct spec.secretRef of %s", key, identity), nil
+	case err != nil:
+		return nil, phases.Done, fmt.Errorf("getting Secret %s: %w", key, err)
+	}
+	return secret, phases.Done, nil
+}
+
+// credentialsProblem says why holder cannot use the Secret of an identity.
+func credentialsProblem(identity infrav1.VCDIdentitySpec, secret *corev1.Secret, holder string) phases.Outcome {
+	if out := MissingKeys(identity, secret); out != phases.Done {
+		return out
+	}
+	return tokenProblem(identity.Type, secret, holder)
+}
+
+// MissingKeys says what is missing in the Secret of an identity.
+func MissingKeys(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) phases.Outcome {
+	if len(secret.Data[infrav1.SecretAPIToken]) > 0 || len(secret.Data[infrav1.SecretRefreshToken]) > 0 {
+		return phases.Done
+	}
+	if identity.Type == infrav1.CredentialServiceAccount {
+		return phases.Stop(infrav1.SecretIncompleteReason, "Secret %s has no %s: it needs the first API token of the service account",
+			client.ObjectKeyFromObject(secret), infrav1.SecretAPIToken)
+	}
+	var missing []string
+	for _, key := range []string{infrav1.SecretUsername, infrav1.SecretPassword} {
+		if len(secret.Data[key]) == 0 {
+			missing = append(missing, key)
+		}
+	}
+	if len(missing) == 0 {
+		return phases.Done
+	}
+	return phases.Stop(infrav1.SecretIncompleteReason, "Secret %s has no %s: it needs %s and %s, or %s", client.ObjectKeyFromObject(secret),
+		strings.Join(missing, " and no "), infrav1.SecretUsername, infrav1.SecretPassword, infrav1.SecretAPIToken)
+}
+
+// ConfigFor reads credentials for the manager itself. Those of a service account stay the same while it changes its token.
+func (i Identities) ConfigFor(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) vcd.Config {
+	config := configFor(identity, secret)
+	if identity.Type != infrav1.CredentialServiceAccount {
+		return config
+	}
+	chain, _ := ChainOf(secret)
+	config.Credentials = vcd.Credentials{Username: config.Credentials.Username}
+	config.ServiceAccount = i.Accounts.Of(i, client.ObjectKeyFromObject(secret))
+	config.Version = string(secret.UID) + "/" + chain.First
+	return config
+}
+
+// configFor reads credentials. White space around them comes from editors and is never part of them.
+func configFor(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) vcd.Config {
+	value := func(key string) string { return strings.TrimSpace(string(secret.Data[key])) }
+	token := value(infrav1.SecretAPIToken)
+	if token == "" {
+		token = value(infrav1.SecretRefreshToken)
+	}
+	var bundle []byte
+	for _, part := range []string{identity.TLS.CABundle, value(infrav1.SecretCABundle)} {
+		if part != "" {
+			bundle = append(bundle, strings.TrimSpace(part)+"\n"...)
+		}
+	}
+	return vcd.Config{
+		Credentials: vcd.Credentials{Username: value(infrav1.SecretUsername), Password: value(infrav1.SecretPassword), APIToken: token},
+		CABundle:    bundle,
+		Insecure:    ptr.Deref(identity.TLS.InsecureSkipVerify, false),
+		Version:     string(secret.UID) + "/" + secret.ResourceVersion,
+	}
+}
+
+// Open logs in for the cluster, or says why that cannot be done.
+func (i Identities) Open(ctx context.Context, sessions Opener, c *infrav1.VCDCluster) (*Session, phases.Outcome, error) {
+	l, out, err := i.resolve(ctx, c.Namespace, c.Spec)
+	if err != nil || out != phases.Done {
+		return nil, out, err
+	}
+	l.config.Accepted = c.Annotations[infrav1.CredentialsAcceptedAnnotation] == l.config.Version
+	s, err := sessions(ctx, l.config)
+	if err != nil {
+		out, err := LoginProblem(err, l.config.Site, l.name)
+		if l.config.ServiceAccount != nil && out.Reason == infrav1.CredentialsRefusedReason {
+			out.After = tokenPoll
+		}
+		if err != nil {
+			err = fmt.Errorf("logging in to %s: %w", l.config.Site, err)
+		}
+		return nil, out, err
+	}
+	s.Version = l.config.Version
+	return s, phases.Done, nil
+}

@@ -1,0 +1,21 @@
+package session
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+func TestABundleReplacesTheSystemsRoots(t *testing.T) {
+	g := NewWithT(t)
+	identity := infrav1.VCDIdentitySpec{TLS: infrav1.IdentityTLS{CABundle: "one\n", InsecureSkipVerify: ptr.To(false)}}
+
+	config := configFor(identity, &corev1.Secret{Data: map[string][]byte{infrav1.SecretCABundle: []byte("two")}})
+
+	g.Expect(string(config.CABundle)).To(Equal("one\ntwo\n"))
+	g.Expect(configFor(infrav1.VCDIdentitySpec{}, &corev1.Secret{}).CABundle).To(BeNil(), "no bundle is the system's")
+}

@@ -1,0 +1,233 @@
+package session_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// sharedIdentity is a VCDClusterIdentity that the tests' namespace may use, with its Secret.
+func sharedIdentity(site string, orgs ...string) []client.Object {
+	i := &infrav1.VCDClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: "shared"}}
+	i.Spec.Site, i.Spec.Orgs, i.Spec.SecretRef.Name = site, orgs, "s"
+	i.Spec.AllowedNamespaces = &infrav1.AllowedNamespaces{List: []string{controllertest.Namespace}}
+	return []client.Object{i, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "capvcd-system", Name: "s"}, Data: map[string][]byte{"apiToken": []byte("t")},
+	}}
+}
+
+func TestAnIdentityIsForItsSiteAlone(t *testing.T) {
+	tests := []struct {
+		name, identity, cluster, want string
+	}{
+		{"the same site", "https://vcd.example.com", "https://vcd.example.com", ""},
+		{"a slash at the end of either", "https://vcd.example.com", "https://vcd.example.com/", ""},
+		{"host names have no case", "https://VCD.example.com", "https://vcd.Example.com", ""},
+		{"the port of https may be said", "https://vcd.example.com", "https://vcd.example.com:443", ""},
+		{"another host", "https://vcd.example.com", "https://evil.example.com", infrav1.SiteNotAllowedReason},
+		{"a host that begins the same", "https://vcd.example.com", "https://vcd.example.com.evil.example", infrav1.SiteNotAllowedReason},
+		{"a host that ends the same", "https://vcd.example.com", "https://evilvcd.example.com", infrav1.SiteNotAllowedReason},
+		{"a host behind what looks like a user", "https://vcd.example.com", "https://vcd.example.com@evil.example", infrav1.SiteNotAllowedReason},
+		{"another port", "https://vcd.example.com", "https://vcd.example.com:8443", infrav1.SiteNotAllowedReason},
+		{"without TLS", "https://vcd.example.com", "http://vcd.example.com:443", infrav1.SiteNotAllowedReason},
+		{"what is no URL", "https://vcd.example.com", "https://vcd.example.com:%", infrav1.SiteNotAllowedReason},
+		{"an identity from before it had a site", "", "https://vcd.example.com", infrav1.SiteNotAllowedReason},
+		{"nothing is not the same as nothing", "", "", infrav1.SiteNotAllowedReason},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			c := controllertest.NewClient(sharedIdentity(tt.identity, "acme")...)
+
+			config, out, err := session.Identities{Client: c, Live: c, Namespace: "capvcd-system"}.Resolve(t.Context(), controllertest.Namespace, infrav1.VCDClusterSpec{
+				Site: tt.cluster, Org: "acme", IdentityRef: infrav1.IdentityReference{Kind: infrav1.ClusterIdentity, Name: "shared"},
+			})
+
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(out.Reason).To(Equal(tt.want))
+			if tt.want == "" {
+				g.Expect(config.Site).To(Equal(tt.identity), "credentials go where the identity says")
+				return
+			}
+			g.Expect(out.Message).To(And(ContainSubstring("spec.site of VCDClusterIdentity shared"), ContainSubstring("spec.site of the VCDCluster")))
+			g.Expect(config.Credentials).To(BeZero())
+		})
+	}
+}
+
+func TestAClusterIdentityIsForItsOrganisations(t *testing.T) {
+	const site = "https://vcd.example.com"
+	tests := []struct {
+		name string
+		orgs []string
+		want string
+	}{
+		{"the organisation", []string{"acme"}, ""},
+		{"one of several", []string{"other", "acme"}, ""},
+		{"any", []string{infrav1.AnyOrg}, ""},
+		{"another", []string{"other"}, infrav1.OrgNotAllowedReason},
+		{"no pattern but any", []string{"ac*"}, infrav1.OrgNotAllowedReason},
+		{"an identity from before it had organisations", nil, infrav1.OrgNotAllowedReason},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			c := controllertest.NewClient(sharedIdentity(site, tt.orgs...)...)
+
+			_, out, err := session.Identities{Client: c, Live: c, Namespace: "capvcd-system"}.Resolve(t.Context(), controllertest.Namespace, infrav1.VCDClusterSpec{
+				Site: site, Org: "acme", IdentityRef: infrav1.IdentityReference{Kind: infrav1.ClusterIdentity, Name: "shared"},
+			})
+
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(out.Reason).To(Equal(tt.want))
+			if tt.want != "" {
+				g.Expect(out.Message).To(And(ContainSubstring("spec.orgs of VCDClusterIdentity shared"), ContainSubstring("spec.org of the VCDCluster")))
+			}
+		})
+	}
+}
+
+func TestASecretIsNotReadForAForeignSite(t *testing.T) {
+	w := controllertest.New(t)
+	c := w.VCDCluster()
+	c.Spec.Site = "https://evil.example.com"
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+	w.Expect(w.Client.Delete(w.Ctx, controllertest.NewSecret(w.Sim))).To(Succeed())
+
+	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.SiteNotAllowedReason)
+
+	w.Expect(w.Sim.Requests()).To(BeEmpty())
+	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring(infrav1.SiteNotAllowedReason)))
+
+	c = w.VCDCluster()
+	c.Spec.Site = w.Sim.URL()
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.SecretNotFoundReason)
+}
+
+func TestASiteWhereNothingAnswers(t *testing.T) {
+	w := controllertest.New(t)
+	moveTo := func(site string) {
+		i, c := controllertest.NewIdentity(""), w.VCDCluster()
+		w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(i), i)).To(Succeed())
+		i.Spec.Site, c.Spec.Site = site, site
+		w.Expect(w.Client.Update(w.Ctx, i)).To(Succeed())
+		w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+	}
+	moveTo("https://127.0.0.1:1")
+
+	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.SiteUnreachableReason)
+
+	w.Expect(conditions.GetMessage(w.VCDCluster(), infrav1.IdentityReadyCondition)).To(ContainSubstring("spec.site"))
+	moveTo(w.Sim.URL())
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+}
+
+func TestAnIdentityThatIsNarrowedStopsItsMachines(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("m1")...)
+	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.ReadyReason)
+	i := controllertest.NewIdentity(w.Sim.URL())
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(i), i)).To(Succeed())
+	i.Spec.Site = "https://other.example.com"
+	w.Expect(w.Client.Update(w.Ctx, i)).To(Succeed())
+	before := len(w.Sim.Requests())
+
+	w.Eventually(func(g Gomega) {
+		_, err := w.ReconcileMachine("m1")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(conditions.GetReason(w.VCDMachine("m1"), infrav1.PlacementReadyCondition)).To(Equal(infrav1.SiteNotAllowedReason))
+	}, controllertest.Patience, "5ms").Should(Succeed())
+
+	w.Expect(w.Sim.Requests()).To(HaveLen(before))
+}
+
+func TestANamespaceThatIsNotAllowedIsLookedAtAgain(t *testing.T) {
+	g := NewWithT(t)
+	i := &infrav1.VCDClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: "shared"}}
+	i.Spec.AllowedNamespaces = &infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}}
+	c := controllertest.NewClient(i, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: controllertest.Namespace}})
+
+	_, out, err := session.Identities{Client: c, Live: c}.Resolve(t.Context(), controllertest.Namespace, infrav1.VCDClusterSpec{
+		IdentityRef: infrav1.IdentityReference{Kind: infrav1.ClusterIdentity, Name: "shared"},
+	})
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(out.Reason).To(Equal(infrav1.NamespaceNotAllowedReason))
+	g.Expect(out.After).To(Equal(session.RemedyPoll), "no watch sees the labels of a Namespace change")
+}
+
+func TestCredentialsThatWorkedBeforeARestartAreTriedAgain(t *testing.T) {
+	w := controllertest.New(t)
+	w.Ready()
+	password := func(password string) {
+		w.Sim.Edit(func(e *vcdsim.Editor) {
+			e.SetPassword("acme", "capvcd", password)
+			e.ExpireSessions()
+		})
+	}
+	password("the directory behind VCD is away")
+	w.Restart(t, events.NewFakeRecorder(100))
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.CredentialsRefusedReason)
+	password("password")
+	_, err := w.ReconcileCluster()
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(conditions.IsTrue(w.VCDCluster(), clusterv1.ReadyCondition)).To(BeFalse(), "it is too early")
+
+	w.Clock.Store(int64(11 * time.Minute))
+
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+}
+
+func TestClusterIdentityIsForTheNamespacesItNames(t *testing.T) {
+	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}
+	tests := []struct {
+		name    string
+		allowed *infrav1.AllowedNamespaces
+		want    string
+	}{
+		{"nobody is allowed by default", nil, infrav1.NamespaceNotAllowedReason},
+		{"an empty choice is nobody", &infrav1.AllowedNamespaces{}, infrav1.NamespaceNotAllowedReason},
+		{"another namespace is not this one", &infrav1.AllowedNamespaces{List: []string{"team-b"}}, infrav1.NamespaceNotAllowedReason},
+		{"a listed namespace", &infrav1.AllowedNamespaces{List: []string{controllertest.Namespace}}, ""},
+		{"a selected namespace", &infrav1.AllowedNamespaces{Selector: selector}, ""},
+		{"an empty selector is everybody", &infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{}}, ""},
+		{"a selector that cannot be read is nobody", &infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{
+			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Nonsense"}},
+		}}, infrav1.NamespaceNotAllowedReason},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			identity := &infrav1.VCDClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: "shared"}}
+			identity.Spec.Site, identity.Spec.Orgs, identity.Spec.SecretRef.Name = "https://vcd.example.com", []string{infrav1.AnyOrg}, "s"
+			identity.Spec.AllowedNamespaces = tt.allowed
+			c := controllertest.NewClient(identity,
+				&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: controllertest.Namespace, Labels: map[string]string{"team": "a"}}},
+				&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "capvcd-system", Name: "s"}, Data: map[string][]byte{"apiToken": []byte("t\n")}},
+			)
+
+			config, out, err := session.Identities{Client: c, Live: c, Namespace: "capvcd-system"}.Resolve(t.Context(), controllertest.Namespace, infrav1.VCDClusterSpec{
+				Site: "https://vcd.example.com/", IdentityRef: infrav1.IdentityReference{Kind: infrav1.ClusterIdentity, Name: "shared"},
+			})
+
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(out.Reason).To(Equal(tt.want))
+			if tt.want == "" {
+				g.Expect(config.Credentials.APIToken).To(Equal("t"))
+				g.Expect(config.Site).To(Equal("https://vcd.example.com"))
+			}
+		})
+	}
+}

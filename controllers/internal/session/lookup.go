@@ -1,0 +1,65 @@
+package session
+
+import (
+	"context"
+
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+func OfCluster(name string) client.MatchingLabels {
+	return client.MatchingLabels{clusterv1.ClusterNameLabel: name}
+}
+
+// Recorded returns the id found for name, so that a rename in VCD does no harm. Before the cluster was complete once
+// nothing depends on what was found, and the name is looked up afresh.
+func Recorded(c *infrav1.VCDCluster, found *infrav1.ResourceReference, name string) string {
+	if found != nil && ptr.Deref(c.Status.Initialization.Provisioned, false) {
+		return found.ID
+	}
+	return name
+}
+
+// VDCOf returns the VDC of a cluster, by the id found earlier if there is one.
+func VDCOf(ctx context.Context, p Placements, c *infrav1.VCDCluster) (vcd.VDC, phases.Outcome, error) {
+	if found := c.Status.OVDC; found != nil {
+		return vcd.VDC{Ref: vcd.Ref{ID: found.ID, Name: found.Name}}, phases.Done, nil
+	}
+	vdc, err := p.FindVDC(ctx, c.Spec.OVDC)
+	if err != nil {
+		out, err := LookupProblem(err, infrav1.VDCNotFoundReason, "nothing can be proved to be gone without it; correct spec.ovdc of the VCDCluster, or give its user access to the VDC")
+		return vcd.VDC{}, out, err
+	}
+	return vdc, phases.Done, nil
+}
+
+// ClusterName returns the name of the Cluster of c, also after it is gone.
+func ClusterName(c *infrav1.VCDCluster, cluster *clusterv1.Cluster) string {
+	if cluster != nil {
+		return cluster.Name
+	}
+	if name := c.Labels[clusterv1.ClusterNameLabel]; name != "" {
+		return name
+	}
+	for _, owner := range c.OwnerReferences {
+		if owner.Kind == "Cluster" {
+			return owner.Name
+		}
+	}
+	return ""
+}
+
+const Mebibyte = 1 << 20
+
+// DiskMiB returns the wished size of the first disk, rounded up; 0 leaves the template's.
+func DiskMiB(m *infrav1.VCDMachine) int64 {
+	if m.Spec.DiskSize == nil {
+		return 0
+	}
+	return (m.Spec.DiskSize.Value() + Mebibyte - 1) / Mebibyte
+}

@@ -1,0 +1,107 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// LoginProblem says why no session could be opened, and what to do about it. Errors that say nothing about the
+// credentials or the site come back.
+func LoginProblem(err error, site, identity string) (phases.Outcome, error) {
+	if problem, ok := errors.AsType[*storeError](err); ok {
+		return problem.out, problem.err
+	}
+	switch {
+	case errors.Is(err, vcd.ErrUnauthorized):
+		return phases.Fail(loginPoll, infrav1.CredentialsRefusedReason,
+			"%s refuses the credentials of %s (%v): correct username and password, or apiToken, in its Secret, or spec.org", site, identity, err), nil
+	case errors.Is(err, vcd.ErrTLS):
+		return phases.Fail(RemedyPoll, infrav1.CertificateNotTrustedReason,
+			"The certificate of %s is not trusted (%v): put its certificate authority in spec.tls.caBundle of %s, or in ca.crt of its Secret", site, err, identity), nil
+	case errors.Is(err, vcd.ErrForbidden):
+		return phases.Fail(RemedyPoll, infrav1.ForbiddenReason, "%s does not let %s in (%v): check spec.org and the rights of the user", site, identity, err), nil
+	case errors.Is(err, vcd.ErrInvalid), errors.Is(err, vcd.ErrNotFound):
+		return phases.Fail(RemedyPoll, infrav1.SiteInvalidReason, "%s cannot be used (%v): check spec.site and spec.org", site, err), nil
+	}
+	return AskProblem(err)
+}
+
+// AskProblem turns failures that say nothing about the request itself into outcomes: VCD is busy, asks for patience
+// or does not answer. Other errors come back.
+func AskProblem(err error) (phases.Outcome, error) {
+	switch {
+	case errors.Is(err, vcd.ErrBusy):
+		return phases.Wait(delay(err, BusyPoll), infrav1.EntityBusyReason, "Waiting for another task in VCD"), nil
+	case errors.Is(err, vcd.ErrThrottled):
+		return phases.Unsure(delay(err, TaskPoll), infrav1.ThrottledReason, "VCD asks for fewer requests"), nil
+	case errors.Is(err, vcd.ErrUnavailable):
+		return phases.Unsure(delay(err, UnreachablePoll), infrav1.SiteUnreachableReason, "VCD cannot be reached or does not answer: check spec.site, the network and VCD itself"), nil
+	case errors.Is(err, vcd.ErrTLS):
+		return phases.Fail(RemedyPoll, infrav1.CertificateNotTrustedReason, "The certificate of the site is not trusted: see the VCDCluster"), nil
+	case errors.Is(err, vcd.ErrUnauthorized):
+		return phases.Fail(loginPoll, infrav1.CredentialsRefusedReason, "VCD refuses the credentials: see the VCDCluster"), nil
+	}
+	return phases.Done, err
+}
+
+// Refusal turns the failure of a request to do something into an outcome. VCD will most likely refuse it again,
+// so the caller decides when to look again.
+func Refusal(err error, doing string) (phases.Outcome, error) {
+	if out, err := AskProblem(err); err == nil {
+		return out, nil
+	}
+	switch {
+	case errors.Is(err, vcd.ErrQuota):
+		return phases.Fail(RemedyPoll, infrav1.QuotaExceededReason, "%s: %v: free or add capacity in VCD", doing, err), nil
+	case errors.Is(err, vcd.ErrForbidden):
+		return phases.Fail(RemedyPoll, infrav1.ForbiddenReason, "%s: %v: grant the right to the user of the identity", doing, err), nil
+	case errors.Is(err, vcd.ErrConflict):
+		return phases.Fail(FirstRetry, infrav1.NameConflictReason, "%s: %v: it was made just now, or the user of the identity may not see it", doing, err), nil
+	case errors.Is(err, vcd.ErrInvalid):
+		return phases.Fail(RemedyPoll, infrav1.RequestRefusedReason, "%s: %v", doing, err), nil
+	}
+	return phases.Done, fmt.Errorf("%s: %w", doing, err)
+}
+
+// TaskFailure turns a failed task into an outcome.
+func TaskFailure(t vcd.Task, doing string) phases.Outcome {
+	if errors.Is(t.Err, vcd.ErrQuota) {
+		return phases.Fail(RemedyPoll, infrav1.QuotaExceededReason, "%s: %v: free or add capacity in VCD", doing, t.Err)
+	}
+	return phases.Fail(RemedyPoll, infrav1.TaskFailedReason, "%s: %v", doing, t.Err)
+}
+
+func delay(err error, least time.Duration) time.Duration {
+	return max(vcd.RetryAfter(err), least)
+}
+
+// LookupProblem says that something a person named cannot be used.
+func LookupProblem(err error, reason, remedy string) (phases.Outcome, error) {
+	if _, ok := errors.AsType[*vcd.LookupError](err); ok {
+		return phases.Fail(RemedyPoll, reason, "%v: %s", err, remedy), nil
+	}
+	switch {
+	case errors.Is(err, vcd.ErrNotFound), errors.Is(err, vcd.ErrInvalid), errors.Is(err, vcd.ErrForbidden):
+		return phases.Fail(RemedyPoll, reason, "%v: %s", err, remedy), nil
+	}
+	return AskProblem(err)
+}
+
+// TemplateProblem says why there is no image: no such catalog, no such template in it, or nothing usable in that.
+func TemplateProblem(err error, spec infrav1.VCDMachineSpec) (phases.Outcome, error) {
+	lookup, ok := errors.AsType[*vcd.LookupError](err)
+	switch {
+	case ok && lookup.Kind == "catalog":
+		return LookupProblem(err, infrav1.CatalogNotFoundReason, "correct spec.catalog, or share the catalog with the organisation")
+	case errors.Is(err, vcd.ErrAmbiguous):
+		return LookupProblem(err, infrav1.TemplateInvalidReason, "put the URN of the one you mean in spec.template")
+	case errors.Is(err, vcd.ErrInvalid):
+		return LookupProblem(err, infrav1.TemplateInvalidReason, "name a template with a VM in spec.template, or repair template "+spec.Template)
+	}
+	return LookupProblem(err, infrav1.TemplateNotFoundReason, "correct spec.template and spec.catalog, or put the template in the catalog")
+}

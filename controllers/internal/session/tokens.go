@@ -1,0 +1,220 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+const (
+	// tokenTimeout is how long the API server may take to answer: nobody can log in meanwhile.
+	tokenTimeout = 10 * time.Second
+	// tokenPoll is for tokens that VCD refused: the manager before us may just have used them, and write down the next. VCD is not
+	// asked for that.
+	tokenPoll = 35 * time.Second
+)
+
+// Accounts are the service accounts that this process logs in with, one for each Secret: all who use the Secret share it, so that
+// there is one login at a time. The zero value is usable.
+type Accounts struct {
+	mu       sync.Mutex
+	bySecret map[types.NamespacedName]*vcd.ServiceAccount
+}
+
+// Of returns the service account with its token in a Secret. It is kept for good: two for one Secret would lock each other out.
+func (a *Accounts) Of(i Identities, secret types.NamespacedName) *vcd.ServiceAccount {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.bySecret == nil {
+		a.bySecret = map[types.NamespacedName]*vcd.ServiceAccount{}
+	}
+	if a.bySecret[secret] == nil {
+		a.bySecret[secret] = vcd.NewServiceAccount(&TokenSecret{Identities: i, Key: secret})
+	}
+	return a.bySecret[secret]
+}
+
+// A TokenSecret keeps the token of a service account that the manager uses in the Secret of its identity.
+type TokenSecret struct {
+	Identities Identities
+	Key        types.NamespacedName
+}
+
+var _ vcd.TokenStore = (*TokenSecret)(nil)
+
+// A storeError is why there is no token to log in with: an outcome for who wants to log in, or an error.
+type storeError struct {
+	out phases.Outcome
+	err error
+}
+
+// Error implements error.
+func (p *storeError) Error() string {
+	if p.err != nil {
+		return p.err.Error()
+	}
+	return p.out.Message
+}
+
+// Load reads the token from the API server, and writes down there that it is the manager's and about to be traded: what cannot
+// be written now could not be written after the login either, when it is too late.
+func (t *TokenSecret) Load(ctx context.Context) (string, error) {
+	idle, err := t.Identities.Idle(ctx, t.Key)
+	switch {
+	case err != nil:
+		return "", &storeError{err: err}
+	case idle:
+		return "", &storeError{out: phases.Wait(TaskPoll, clusterv1.PausedReason, "All clusters that use Secret %s are paused", t.Key)}
+	}
+	var token string
+	err = t.Change(ctx, func(secret *corev1.Secret) error {
+		if out := tokenProblem(infrav1.CredentialServiceAccount, secret, ManagerHolds); out != phases.Done {
+			return &storeError{out: out}
+		}
+		token = tokenIn(secret)
+		if token == "" {
+			return nil
+		}
+		chain, _ := ChainOf(secret)
+		chain.Holder, chain.Trading = ManagerHolds, chain.Last
+		return chain.write(secret)
+	})
+	if err != nil {
+		return "", t.problem(err)
+	}
+	return token, nil
+}
+
+// Store writes the next token, unless somebody wrote another one.
+func (t *TokenSecret) Store(ctx context.Context, old, token string) error {
+	return t.Change(ctx, func(secret *corev1.Secret) error {
+		if tokenIn(secret) != old {
+			return fmt.Errorf("writing Secret %s: somebody else did: %w", t.Key, vcd.ErrConflict)
+		}
+		chain, _ := ChainOf(secret)
+		chain.Holder, chain.Last, chain.Trading = ManagerHolds, fingerprint(token), ""
+		secret.Data[tokenKey(secret)] = []byte(token)
+		return chain.write(secret)
+	})
+}
+
+// Change changes the Secret as it is at the API server. Somebody else's change in the same moment means to look again.
+func (t *TokenSecret) Change(ctx context.Context, change func(*corev1.Secret) error) error {
+	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
+	defer cancel()
+	for {
+		secret := &corev1.Secret{}
+		if err := t.Identities.Live.Get(ctx, t.Key, secret); err != nil {
+			return fmt.Errorf("getting Secret %s: %w", t.Key, err)
+		}
+		before := secret.DeepCopy()
+		if err := change(secret); err != nil || equality.Semantic.DeepEqual(before, secret) {
+			return err
+		}
+		err := t.Identities.Client.Update(ctx, secret)
+		switch {
+		case err == nil:
+			return nil
+		case !apierrors.IsConflict(err):
+			return fmt.Errorf("writing Secret %s: %w", t.Key, err)
+		}
+	}
+}
+
+// problem says what a person has to do about a Secret that cannot be written. Other errors are tried again.
+func (t *TokenSecret) problem(err error) error {
+	if problem, ok := errors.AsType[*storeError](err); ok {
+		return problem
+	}
+	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
+		return &storeError{out: phases.Fail(RemedyPoll, infrav1.TokenNotWritableReason,
+			"Nobody logs in, because the next token could not be written down (%v): allow the manager to update Secret %s", err, t.Key)}
+	}
+	return &storeError{err: err}
+}
+
+// Idle says whether nobody may log in with a Secret: all VCDClusters that use it are paused, such as while they move to another
+// management cluster, whose manager goes on with the token that went along.
+func (i Identities) Idle(ctx context.Context, secret types.NamespacedName) (bool, error) {
+	identities, err := i.namesOf(ctx, secret)
+	if err != nil {
+		return false, err
+	}
+	clusters := &infrav1.VCDClusterList{}
+	if err := i.Client.List(ctx, clusters); err != nil {
+		return false, fmt.Errorf("listing VCDClusters: %w", err)
+	}
+	for _, c := range clusters.Items {
+		if !usesOne(&c, identities) {
+			continue
+		}
+		paused, err := i.paused(ctx, &c)
+		if err != nil || !paused {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// namesOf finds the identities that have their credentials in a Secret; those of all namespaces have none.
+func (i Identities) namesOf(ctx context.Context, secret types.NamespacedName) (map[client.ObjectKey]bool, error) {
+	found := map[client.ObjectKey]bool{}
+	namespaced := &infrav1.VCDIdentityList{}
+	if err := i.Client.List(ctx, namespaced, client.InNamespace(secret.Namespace)); err != nil {
+		return nil, fmt.Errorf("listing VCDIdentities: %w", err)
+	}
+	for _, identity := range namespaced.Items {
+		if identity.Spec.SecretRef.Name == secret.Name {
+			found[client.ObjectKeyFromObject(&identity)] = true
+		}
+	}
+	if secret.Namespace != i.Namespace {
+		return found, nil
+	}
+	wide := &infrav1.VCDClusterIdentityList{}
+	if err := i.Client.List(ctx, wide); err != nil {
+		return nil, fmt.Errorf("listing VCDClusterIdentities: %w", err)
+	}
+	for _, identity := range wide.Items {
+		if identity.Spec.SecretRef.Name == secret.Name {
+			found[client.ObjectKeyFromObject(&identity)] = true
+		}
+	}
+	return found, nil
+}
+
+// usesOne says whether the manager logs in for c with one of some identities.
+func usesOne(c *infrav1.VCDCluster, identities map[client.ObjectKey]bool) bool {
+	key := client.ObjectKey{Namespace: c.Namespace, Name: c.Spec.IdentityRef.Name}
+	if c.Spec.IdentityRef.Kind == infrav1.ClusterIdentity {
+		key.Namespace = ""
+	}
+	return identities[key]
+}
+
+// paused says whether c is, or its Cluster.
+func (i Identities) paused(ctx context.Context, c *infrav1.VCDCluster) (bool, error) {
+	if annotations.HasPaused(c) {
+		return true, nil
+	}
+	cluster, err := util.GetOwnerCluster(ctx, i.Client, c.ObjectMeta)
+	if err := client.IgnoreNotFound(err); err != nil {
+		return false, fmt.Errorf("getting the Cluster of VCDCluster %s: %w", client.ObjectKeyFromObject(c), err)
+	}
+	return cluster != nil && annotations.IsPaused(cluster, c), nil
+}

@@ -1,0 +1,296 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// newAccountEnv makes a world whose cluster logs in as a service account.
+func newAccountEnv(t *testing.T, objects ...client.Object) *controllertest.Env {
+	t.Helper()
+	w := controllertest.New(t, objects...)
+	w.UseAccount(w.NewToken(t, "manager"))
+	return w
+}
+
+func expireSessions(w *controllertest.Env) { w.Sim.Edit(func(e *vcdsim.Editor) { e.ExpireSessions() }) }
+
+// afterAWhile is when sessions try again after what went wrong.
+func afterAWhile(w *controllertest.Env) { w.Clock.Add(int64(session.LoginPoll)) }
+
+func TestAClusterLogsInAsAServiceAccount(t *testing.T) {
+	w := newAccountEnv(t, controllertest.NewMachine("m1")...)
+	first := w.Token()
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.EventuallyMachine("m1", clusterv1.ReadyCondition, infrav1.ReadyReason)
+	version, before := w.VCDCluster().Annotations[infrav1.CredentialsAcceptedAnnotation], w.AccountLogins()
+
+	seen := map[string]bool{first: true, w.Token(): true}
+	for range 5 {
+		expireSessions(w)
+		w.EventuallyMachine("m1", clusterv1.ReadyCondition, infrav1.ReadyReason)
+		afterAWhile(w)
+		w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+		seen[w.Token()] = true
+	}
+
+	w.Expect(w.AccountLogins()).To(BeNumerically("~", before+5, 1), "our own change of the token is no reason to log in again")
+	w.Expect(len(seen)).To(BeNumerically(">=", 6), "each login gives another token")
+	w.Expect(w.VCDCluster().Annotations).To(HaveKeyWithValue(infrav1.CredentialsAcceptedAnnotation, version))
+	w.Restart(t, events.NewFakeRecorder(1000))
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	secret := w.Secret("tenant-credentials")
+	w.Expect(secret.Data).To(HaveKeyWithValue("ca.crt", w.Sim.CA()))
+	for token := range seen {
+		w.Expect(secret.Annotations[infrav1.TokenChainAnnotation]).NotTo(ContainSubstring(token))
+	}
+	chain, _ := session.ChainOf(secret)
+	w.Expect(chain).To(Equal(session.TokenChain{Holder: session.ManagerHolds, First: session.Fingerprint(first), Last: session.Fingerprint(w.Token())}))
+}
+
+func TestATokenThatAPersonReplacesIsUsedAtOnce(t *testing.T) {
+	w := newAccountEnv(t)
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	replaced, before := w.Token(), w.AccountLogins()
+
+	w.WriteToken("mistyped")
+	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.CredentialsRefusedReason)
+	for range 5 {
+		result, err := w.ReconcileCluster()
+		w.Expect(err).NotTo(HaveOccurred())
+		w.Expect(result.RequeueAfter).To(BeNumerically("<", time.Minute), "somebody else may write the next token down")
+	}
+	w.Expect(w.AccountLogins()).To(Equal(before+1), "a token that was refused is tried once")
+	w.Expect(conditions.GetMessage(w.VCDCluster(), infrav1.IdentityReadyCondition)).NotTo(ContainSubstring("mistyped"))
+
+	w.WriteToken(replaced)
+	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.ReadyReason)
+
+	another := w.NewToken(t, "another")
+	w.WriteToken(another)
+	before = w.AccountLogins()
+	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.ReadyReason)
+	w.Expect(w.AccountLogins()).To(Equal(before+1), "what a person writes is logged in with, although the session before still works")
+	w.Expect(w.Token()).NotTo(Equal(another))
+}
+
+func TestTheFirstTokenComesBack(t *testing.T) {
+	w := newAccountEnv(t)
+	first := w.Token()
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	last, before := w.Token(), w.AccountLogins()
+
+	w.WriteToken(first) // as a program does that holds the Secret against a repository
+	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.TokenOutdatedReason)
+	expireSessions(w)
+	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.TokenOutdatedReason)
+	w.Expect(w.AccountLogins()).To(Equal(before), "a token that VCD has replaced is never tried")
+
+	w.WriteToken(last)
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+}
+
+func TestTheAnswerToALoginIsLost(t *testing.T) {
+	w := newAccountEnv(t)
+	w.Sim.Faults().Add(vcdsim.Fault{Operation: controllertest.AccountLogin, DropAfter: true, Count: 1})
+
+	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.SiteUnreachableReason)
+	afterAWhile(w)
+	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.CredentialsRefusedReason)
+	w.Expect(conditions.GetMessage(w.VCDCluster(), infrav1.IdentityReadyCondition)).To(ContainSubstring("grant it anew"))
+
+	w.WriteToken(w.NewToken(t, "manager-again"))
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+}
+
+// refuseWrites makes writes of the credentials fail while refuse says why.
+func refuseWrites(w *controllertest.Env, t *testing.T, refuse func(*corev1.Secret) error) {
+	t.Helper()
+	watched, ok := w.Client.(client.WithWatch)
+	w.Expect(ok).To(BeTrue())
+	w.Client = interceptor.NewClient(watched, interceptor.Funcs{
+		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {
+			if secret, ok := obj.(*corev1.Secret); ok && obj.GetName() == "tenant-credentials" {
+				if err := refuse(secret); err != nil {
+					return err
+				}
+			}
+			return c.Update(ctx, obj, opts...)
+		},
+	})
+	w.Restart(t, events.NewFakeRecorder(1000))
+}
+
+func TestNobodyLogsInWhileTheNextTokenCannotBeWritten(t *testing.T) {
+	w := newAccountEnv(t)
+	first := w.Token()
+	refusal := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "tenant-credentials", errors.New("no right"))
+	refuseWrites(w, t, func(*corev1.Secret) error {
+		if refusal != nil {
+			return refusal
+		}
+		return nil
+	})
+
+	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.TokenNotWritableReason)
+	w.Expect(w.AccountLogins()).To(Equal(1), "but for the grant itself")
+
+	refusal = nil
+	afterAWhile(w)
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.Expect(w.Token()).NotTo(Equal(first))
+}
+
+func TestATokenIsWrittenAlthoughSomebodyElseWritesTheSecret(t *testing.T) {
+	w := newAccountEnv(t)
+	conflicts := 3
+	refuseWrites(w, t, func(*corev1.Secret) error {
+		if conflicts--; conflicts >= 0 {
+			return apierrors.NewConflict(schema.GroupResource{Resource: "secrets"}, "tenant-credentials", nil)
+		}
+		return nil
+	})
+
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	expireSessions(w)
+	w.Restart(t, events.NewFakeRecorder(1000))
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+}
+
+// pauseCluster pauses the Cluster, or goes on.
+func pauseCluster(w *controllertest.Env, paused bool) {
+	cluster := controllertest.NewCAPICluster()
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
+	cluster.Spec.Paused = ptr.To(paused)
+	w.Expect(w.Client.Update(w.Ctx, cluster)).To(Succeed())
+}
+
+func TestNobodyLogsInForPausedClusters(t *testing.T) {
+	w := newAccountEnv(t)
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	s, _, err := w.Cluster.Identities.Open(w.Ctx, w.Cluster.Sessions, w.VCDCluster())
+	w.Expect(err).NotTo(HaveOccurred())
+	token, before := w.Token(), w.AccountLogins()
+
+	pauseCluster(w, true)
+	expireSessions(w)
+	_, err = s.FindTemplate(w.Ctx, "kubernetes", "ubuntu-2404-kube-v1.36.3")
+
+	w.Expect(err).To(MatchError(ContainSubstring("are paused")), "what goes on in the background, too")
+	w.Expect(w.Token()).To(Equal(token), "what moves to another management cluster is the last token")
+	w.Expect(w.AccountLogins()).To(Equal(before))
+	pauseCluster(w, false)
+	afterAWhile(w)
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.Expect(w.AccountLogins()).To(Equal(before + 1))
+}
+
+func TestSeveralNamespacesUseAServiceAccount(t *testing.T) {
+	w := controllertest.New(t)
+	wide := &infrav1.VCDClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: "wide"}}
+	wide.Spec.Site, wide.Spec.SecretRef.Name, wide.Spec.Type, wide.Spec.Orgs = w.Sim.URL(), "wide", infrav1.CredentialServiceAccount, []string{"acme"}
+	wide.Spec.AllowedNamespaces = &infrav1.AllowedNamespaces{List: []string{controllertest.Namespace}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "capvcd-system", Name: "wide", UID: "uid-of-wide"}, Data: map[string][]byte{
+		"refreshToken": []byte(w.NewToken(t, "wide")), "ca.crt": w.Sim.CA(),
+	}}
+	w.Expect(w.Client.Create(w.Ctx, wide)).To(Succeed())
+	w.Expect(w.Client.Create(w.Ctx, secret)).To(Succeed())
+	c := w.VCDCluster()
+	c.Spec.IdentityRef = infrav1.IdentityReference{Kind: infrav1.ClusterIdentity, Name: "wide"}
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+	before := string(secret.Data["refreshToken"])
+
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(secret), secret)).To(Succeed())
+	w.Expect(string(secret.Data["refreshToken"])).NotTo(Equal(before), "the token is written where it was")
+	w.Expect(secret.Data).NotTo(HaveKey("apiToken"))
+}
+
+func TestTheSessionOfAServiceAccountEndsWithItsIdentity(t *testing.T) {
+	w := newAccountEnv(t)
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.Identify("tenant")
+	w.DeleteCluster()
+	i := controllertest.NewIdentity(w.Sim.URL())
+	w.Expect(w.Client.Delete(w.Ctx, i)).To(Succeed())
+
+	w.Identify("tenant")
+
+	w.Eventually(func() int { return w.Sim.Counters()["DELETE /api/session"] }, controllertest.Patience, "5ms").Should(Equal(1))
+}
+
+// held says whether clusterctl has to wait with the Secret.
+func held(w *controllertest.Env) bool {
+	_, held := w.Secret("tenant-credentials").Annotations[clusterctlv1.BlockMoveAnnotation]
+	return held
+}
+
+func TestATokenMovesWhenNobodyLogsInAnyMore(t *testing.T) {
+	w := newAccountEnv(t)
+	held := func() bool {
+		w.Identify("tenant")
+		return held(w)
+	}
+	w.Expect(held()).To(BeFalse(), "nobody has used the token")
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.Expect(held()).To(BeTrue())
+
+	pauseCluster(w, true)
+	w.Expect(held()).To(BeFalse())
+	pauseCluster(w, false)
+	w.Expect(held()).To(BeTrue())
+
+	i := controllertest.NewIdentity("")
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(i), i)).To(Succeed())
+	i.Spec.Type = infrav1.CredentialUser
+	w.Expect(w.Client.Update(w.Ctx, i)).To(Succeed())
+	w.Expect(held()).To(BeFalse(), "a user's token stays the same")
+}
+
+func TestATokenThatIsNotWrittenDownDoesNotMove(t *testing.T) {
+	w := newAccountEnv(t)
+	first, written := w.Token(), true
+	refuseWrites(w, t, func(secret *corev1.Secret) error {
+		if !written && string(secret.Data["apiToken"]) != first {
+			return errors.New("no API server")
+		}
+		return nil
+	})
+	written = false
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.Identify("tenant")
+	w.Expect(held(w)).To(BeTrue())
+	pauseCluster(w, true)
+
+	key := client.ObjectKey{Namespace: controllertest.Namespace, Name: "tenant"}
+	_, err := reconcile.AsReconciler(w.Client, w.Identity).Reconcile(w.Ctx, reconcile.Request{NamespacedName: key})
+	w.Expect(err).To(MatchError(ContainSubstring("no API server")))
+	w.Expect(held(w)).To(BeTrue())
+
+	written = true
+	w.Identify("tenant")
+	w.Expect(held(w)).To(BeFalse())
+	w.Expect(w.Token()).NotTo(Equal(first))
+}

@@ -1,0 +1,48 @@
+package session
+
+import (
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+// WakeUps lets the end of a task in VCD start a reconcile. The zero value is usable.
+type WakeUps struct {
+	once sync.Once
+	ch   chan event.GenericEvent
+}
+
+func (w *WakeUps) channel() chan event.GenericEvent {
+	w.once.Do(func() { w.ch = make(chan event.GenericEvent, 1024) })
+	return w.ch
+}
+
+func (w *WakeUps) Source() source.Source {
+	return source.Channel(w.channel(), &handler.EnqueueRequestForObject{})
+}
+
+// ForObject returns a function that starts a reconcile of obj. It never blocks: a wake-up that finds no room is
+// lost, and the poll that is due anyway takes its place.
+func (w *WakeUps) ForObject(obj client.Object) func() {
+	wake := event.GenericEvent{Object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: obj.GetNamespace(), Name: obj.GetName()}}}
+	return func() {
+		select {
+		case w.channel() <- wake:
+		default:
+		}
+	}
+}
+
+// Deletions lets only the end of an object through.
+func Deletions() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		UpdateFunc:  func(event.UpdateEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}

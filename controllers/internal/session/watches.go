@@ -1,0 +1,115 @@
+package session
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/labels"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+// WatchCredentials starts reconciles when an identity of either kind, or the Secret of one, is changed.
+func WatchCredentials(b *ctrl.Builder, changed predicate.Predicate, identity, secret handler.MapFunc) *ctrl.Builder {
+	return b.
+		Watches(&infrav1.VCDIdentity{}, handler.EnqueueRequestsFromMapFunc(identity), builder.WithPredicates(changed)).
+		Watches(&infrav1.VCDClusterIdentity{}, handler.EnqueueRequestsFromMapFunc(identity), builder.WithPredicates(changed)).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(secret), builder.OnlyMetadata, builder.WithPredicates(changed))
+}
+
+// IdentityToClusters finds the VCDClusters that use an identity.
+func IdentityToClusters(c client.Reader) handler.MapFunc {
+	return func(ctx context.Context, identity client.Object) []ctrl.Request {
+		return RequestsFor(ClustersOfIdentity(ctx, c, identity))
+	}
+}
+
+// SecretToClusters finds the VCDClusters whose identity has its credentials in a Secret.
+func SecretToClusters(c client.Reader) handler.MapFunc {
+	return func(ctx context.Context, secret client.Object) []ctrl.Request {
+		return RequestsFor(ClustersOfSecret(ctx, c, secret))
+	}
+}
+
+// ClustersOfIdentity lists the VCDClusters that use an identity.
+func ClustersOfIdentity(ctx context.Context, c client.Reader, identity client.Object) []infrav1.VCDCluster {
+	kind := infrav1.ClusterIdentity
+	if identity.GetNamespace() != "" {
+		kind = infrav1.NamespacedIdentity
+	}
+	return clustersOf(ctx, c, kind, identity.GetNamespace(), identity.GetName())
+}
+
+// ClustersOfSecret lists the VCDClusters whose identity owns a Secret.
+func ClustersOfSecret(ctx context.Context, c client.Reader, secret client.Object) []infrav1.VCDCluster {
+	var clusters []infrav1.VCDCluster
+	for _, owner := range secret.GetOwnerReferences() {
+		kind := infrav1.IdentityKind(owner.Kind)
+		namespace := secret.GetNamespace()
+		switch kind {
+		case infrav1.ClusterIdentity:
+			namespace = ""
+		case infrav1.NamespacedIdentity:
+		default:
+			continue
+		}
+		clusters = append(clusters, clustersOf(ctx, c, kind, namespace, owner.Name)...)
+	}
+	return clusters
+}
+
+func RequestsFor(clusters []infrav1.VCDCluster) []ctrl.Request {
+	requests := make([]ctrl.Request, 0, len(clusters))
+	for i := range clusters {
+		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&clusters[i])})
+	}
+	return requests
+}
+
+// clustersOf lists the VCDClusters that use an identity; an empty namespace is all.
+func clustersOf(ctx context.Context, c client.Reader, kind infrav1.IdentityKind, namespace, name string) []infrav1.VCDCluster {
+	list := &infrav1.VCDClusterList{}
+	if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusters")
+		return nil
+	}
+	return slices.DeleteFunc(list.Items, func(c infrav1.VCDCluster) bool { return !RefersTo(&c, kind, name) })
+}
+
+// RefersTo says whether c uses the identity of that kind and name.
+func RefersTo(c *infrav1.VCDCluster, kind infrav1.IdentityKind, name string) bool {
+	refs := []infrav1.IdentityReference{c.Spec.IdentityRef}
+	if other := c.Spec.CloudProvider.IdentityRef; other != nil {
+		refs = append(refs, *other)
+	}
+	for _, ref := range refs {
+		if ref.Kind == "" {
+			ref.Kind = infrav1.NamespacedIdentity
+		}
+		if ref.Kind == kind && ref.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// Watched says whether obj has the label of what this manager looks after. Not all that brings obj up is filtered by it: a
+// Secret, or an identity, may be used by the objects of several managers.
+func Watched(obj client.Object, filter string) bool {
+	return filter == "" || labels.HasWatchLabel(obj, filter)
+}
+
+// ExternallyManaged says whether somebody else looks after c. The contract's pages disagree on whether that is an
+// annotation or a label.
+func ExternallyManaged(c *infrav1.VCDCluster) bool {
+	_, labelled := c.Labels[clusterv1.ManagedByAnnotation]
+	return labelled || annotations.IsExternallyManaged(c)
+}

@@ -1,0 +1,234 @@
+package vapp
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/kubeconfig"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// driversAge is how long it is believed what runs in a workload cluster.
+	driversAge = 10 * time.Minute
+	// driversMemory is how long it is believed while the workload cluster cannot be asked.
+	driversMemory = time.Hour
+	// DriversRetry is how often a workload cluster is asked that did not answer, or that runs what it should not.
+	DriversRetry = time.Minute
+	// workloadTimeout bounds a look at a workload cluster.
+	workloadTimeout = 5 * time.Second
+	// workloadPage is how many objects of a workload cluster are held at once.
+	workloadPage = 200
+)
+
+// A release is a version of a driver, of which only the first numbers may be given.
+type release [3]int
+
+// vAppBound holds the last releases of the drivers that look for nodes in the one vApp that their configuration names, by
+// the last word of their image.
+var vAppBound = map[string]release{
+	"cloud-director-named-disk-csi-driver": {1, 6, 999},
+	"cloud-provider-for-cloud-director":    {1, 6, 1},
+}
+
+// Workloads opens a client of a workload cluster.
+type Workloads func(ctx context.Context, cluster client.ObjectKey) (client.Reader, error)
+
+// WorkloadsOf returns clients made from the kubeconfig Secrets that c reads.
+func WorkloadsOf(c client.Client) Workloads {
+	return func(ctx context.Context, cluster client.ObjectKey) (client.Reader, error) {
+		raw, err := kubeconfig.FromSecret(ctx, c, cluster)
+		if err != nil {
+			return nil, fmt.Errorf("getting the kubeconfig of Cluster %s: %w", cluster, err)
+		}
+		config, err := clientcmd.RESTConfigFromKubeConfig(raw)
+		if err != nil {
+			return nil, fmt.Errorf("reading the kubeconfig of Cluster %s: %w", cluster, err)
+		}
+		config.UserAgent, config.Timeout = "cluster-api-provider-vcd", workloadTimeout
+		return client.New(config, client.Options{Scheme: c.Scheme()}) //nolint:wrapcheck // says it all
+	}
+}
+
+// Drivers knows which drivers in workload clusters find nodes by their vApp. They are looked for seldom, and only for
+// those who ask.
+type Drivers struct {
+	open Workloads
+
+	mu        sync.Mutex
+	byCluster map[types.UID]*driverLook
+}
+
+// NewDrivers returns Drivers that look by clients which open opens.
+func NewDrivers(open Workloads) *Drivers { return &Drivers{open: open} }
+
+// A driverLook is what was seen in a workload cluster.
+type driverLook struct {
+	turn sync.Mutex // held by the one who looks
+
+	mu     sync.Mutex
+	tried  time.Time
+	seen   time.Time // zero: never
+	legacy []string
+}
+
+// In returns the drivers that need all nodes in one vApp, as image:tag. It reports false if nobody knows.
+func (d *Drivers) In(ctx context.Context, cluster *clusterv1.Cluster, now time.Time) ([]string, bool) {
+	if cluster == nil || !ptr.Deref(cluster.Status.Initialization.ControlPlaneInitialized, false) {
+		return nil, true
+	}
+	look := d.of(cluster.UID)
+	if look.due(now) && look.turn.TryLock() {
+		defer look.turn.Unlock()
+		d.look(ctx, look, client.ObjectKeyFromObject(cluster), now)
+	}
+	return look.answer(now)
+}
+
+func (d *Drivers) of(cluster types.UID) *driverLook {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.byCluster == nil {
+		d.byCluster = map[types.UID]*driverLook{}
+	}
+	if d.byCluster[cluster] == nil {
+		d.byCluster[cluster] = &driverLook{}
+	}
+	return d.byCluster[cluster]
+}
+
+// Forget drops what is known of a cluster that goes.
+func (d *Drivers) Forget(cluster *clusterv1.Cluster) {
+	if cluster == nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.byCluster, cluster.UID)
+}
+
+// due says whether it is time to look. What should not be there is looked at more often: somebody is removing it.
+func (l *driverLook) due(now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.seen.IsZero() || len(l.legacy) > 0 || l.seen.Before(l.tried) {
+		return l.tried.IsZero() || now.Sub(l.tried) >= DriversRetry
+	}
+	return now.Sub(l.seen) >= driversAge
+}
+
+func (l *driverLook) answer(now time.Time) ([]string, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.seen.IsZero() || now.Sub(l.seen) > driversMemory {
+		return nil, false
+	}
+	return l.legacy, true
+}
+
+func (d *Drivers) look(ctx context.Context, l *driverLook, cluster client.ObjectKey, now time.Time) {
+	limited, cancel := context.WithTimeout(ctx, workloadTimeout)
+	defer cancel()
+	images, err := d.images(limited, cluster)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tried = now
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Info("Cannot look at what runs in the workload cluster", "Cluster", cluster.String(), "reason", err.Error())
+		return
+	}
+	l.seen, l.legacy = now, nil
+	for _, image := range images {
+		if name, bound := boundToVApp(image); bound && !slices.Contains(l.legacy, name) {
+			l.legacy = append(l.legacy, name)
+		}
+	}
+	slices.Sort(l.legacy)
+}
+
+// images returns the images of what runs in a workload cluster for good, in any namespace.
+func (d *Drivers) images(ctx context.Context, cluster client.ObjectKey) ([]string, error) {
+	workload, err := d.open(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	var images []string
+	for _, list := range []client.ObjectList{&appsv1.DeploymentList{}, &appsv1.DaemonSetList{}, &appsv1.StatefulSetList{}} {
+		for more := true; more; more = list.GetContinue() != "" {
+			if err := workload.List(ctx, list, client.Limit(workloadPage), client.Continue(list.GetContinue())); err != nil {
+				return nil, fmt.Errorf("listing what runs in Cluster %s: %w", cluster, err)
+			}
+			for _, spec := range podSpecs(list) {
+				for _, c := range spec.Containers {
+					images = append(images, c.Image)
+				}
+			}
+		}
+	}
+	return images, nil
+}
+
+func podSpecs(list client.ObjectList) []corev1.PodSpec {
+	var specs []corev1.PodSpec
+	switch l := list.(type) {
+	case *appsv1.DeploymentList:
+		for i := range l.Items {
+			specs = append(specs, l.Items[i].Spec.Template.Spec)
+		}
+	case *appsv1.DaemonSetList:
+		for i := range l.Items {
+			specs = append(specs, l.Items[i].Spec.Template.Spec)
+		}
+	case *appsv1.StatefulSetList:
+		for i := range l.Items {
+			specs = append(specs, l.Items[i].Spec.Template.Spec)
+		}
+	}
+	return specs
+}
+
+// boundToVApp says whether an image is that of a driver which looks for nodes in one vApp. One whose version nobody can
+// tell is.
+func boundToVApp(image string) (string, bool) {
+	name := image[strings.LastIndex(image, "/")+1:]
+	name, _, _ = strings.Cut(name, "@")
+	repository, tag, _ := strings.Cut(name, ":")
+	last, known := vAppBound[repository]
+	if !known {
+		return "", false
+	}
+	version, ok := parseRelease(tag)
+	return name, !ok || slices.Compare(version[:], last[:]) <= 0
+}
+
+// parseRelease reads the numbers of a version, of which some may be missing; what follows "-" or "+" does not count.
+func parseRelease(tag string) (release, bool) {
+	var r release
+	if i := strings.IndexAny(tag, "-+"); i >= 0 {
+		tag = tag[:i]
+	}
+	parts := strings.Split(strings.TrimPrefix(tag, "v"), ".")
+	if len(parts) > len(r) {
+		return r, false
+	}
+	for i, part := range parts {
+		n, err := strconv.Atoi(part)
+		if err != nil {
+			return r, false
+		}
+		r[i] = n
+	}
+	return r, true
+}

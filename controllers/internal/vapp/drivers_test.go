@@ -1,0 +1,79 @@
+package vapp
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+)
+
+// countingReader counts lists, and refuses them while it is down.
+type countingReader struct {
+	client.Reader
+	lists int
+	down  error
+}
+
+func (r *countingReader) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	r.lists++
+	if r.down != nil {
+		return r.down
+	}
+	return r.Reader.List(ctx, list, opts...)
+}
+
+func TestWorkloadClustersAreLookedAtSeldom(t *testing.T) {
+	g := NewWithT(t)
+	workload := &countingReader{Reader: fake.NewFakeClient()}
+	drivers := NewDrivers(func(context.Context, client.ObjectKey) (client.Reader, error) { return workload, nil })
+	cluster := &clusterv1.Cluster{}
+	now := time.Now()
+
+	_, known := drivers.In(t.Context(), cluster, now)
+	g.Expect(known).To(BeTrue(), "nothing runs before the control plane does")
+	g.Expect(workload.lists).To(BeZero())
+
+	cluster.Status.Initialization.ControlPlaneInitialized = ptr.To(true)
+	for range 5 {
+		_, known = drivers.In(t.Context(), cluster, now.Add(driversAge-time.Second))
+	}
+	g.Expect(known).To(BeTrue())
+	g.Expect(workload.lists).To(Equal(3), "one look is three lists")
+
+	workload.down = context.DeadlineExceeded
+	_, known = drivers.In(t.Context(), cluster, now.Add(3*driversAge))
+	g.Expect(known).To(BeTrue(), "the last answer holds for a while")
+	_, known = drivers.In(t.Context(), cluster, now.Add(driversAge+driversMemory))
+	g.Expect(known).To(BeFalse())
+	g.Expect(workload.lists).To(Equal(5))
+}
+
+func TestImagesBoundToOneVApp(t *testing.T) {
+	const csi, ccm = "projects.registry.vmware.com/vmware-cloud-director/cloud-director-named-disk-csi-driver", "mirror:5000/x/cloud-provider-for-cloud-director"
+	tests := []struct {
+		name, image string
+		want        bool
+	}{
+		{"the last CSI driver of VMware", csi + ":1.6.0", true},
+		{"an older one", csi + ":1.3.2", true},
+		{"a build of it", csi + ":1.6.1-beta.3", true},
+		{"a successor", csi + ":1.7.0", false},
+		{"a digest says nothing", csi + "@sha256:0123", true},
+		{"a branch says nothing", csi + ":main", true},
+		{"the last cloud provider of VMware", ccm + ":1.6.1", true},
+		{"its successor", ccm + ":v1.6.2", false},
+		{"a later major version", ccm + ":v2", false},
+		{"something else", "registry.k8s.io/sig-storage/csi-attacher:v4.0.0", false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, got := boundToVApp(tt.image)
+			NewWithT(t).Expect(got).To(Equal(tt.want))
+		})
+	}
+}

@@ -1,0 +1,109 @@
+package machine
+
+import (
+	"cmp"
+	"context"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/drift"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// reconcileAddresses makes sure that the addresses of the machine are known, and later that they are what the guest was told.
+func reconcileAddresses(ctx context.Context, s *scope) (phases.Outcome, error) {
+	if s.record != nil && s.provisioned() {
+		return s.watchAddresses(ctx)
+	}
+	if s.vm == nil || !s.hasAddress() {
+		s.vm = nil
+		s.memory.forgetVM()
+		if out, err := s.readVM(ctx); err != nil || out != phases.Done {
+			return out, err
+		}
+	}
+	s.reportNICs()
+	if !s.hasAddress() {
+		return phases.Wait(session.TaskPoll, infrav1.WaitingForAddressReason, "Waiting for the guest to get an address by DHCP on network %s", s.vm.NICs[0].Network), nil
+	}
+	return s.addressProblem(), nil
+}
+
+// watchAddresses looks after the addresses of a machine that runs. Its VM is read when the inventory shows that something
+// changed, and now and then.
+func (s *scope) watchAddresses(ctx context.Context) (phases.Outcome, error) {
+	s.lookWithin(untilNextLook(s.now(), s.placement.vdc.ID, s.key()))
+	known := s.addressesKnown()
+	if !known || s.readDue() {
+		switch err := s.read(ctx); {
+		case err == nil:
+			s.reportNICs()
+		case !known:
+			return session.Refusal(err, "Reading VM "+s.record.Name)
+		default:
+			ctrl.LoggerFrom(ctx).V(1).Info("Reading the VM later", "vm", s.record.ID, "reason", err.Error())
+		}
+	}
+	if left := s.memory.readNext.Sub(s.now()); left > 0 {
+		s.lookWithin(left)
+	}
+	return s.addressProblem(), nil
+}
+
+// addressProblem says why the guest cannot be reached under what it was told.
+func (s *scope) addressProblem() phases.Outcome {
+	made, ok := s.made()
+	if !ok {
+		return phases.Done
+	}
+	found := made.Unreachable(s.vcdMachine.Status.NICs)
+	if len(found) == 0 {
+		return phases.Done
+	}
+	reason, message := drift.Summary(found)
+	return phases.Fail(lookEvery, reason, "%s. Set it back in VCD, or replace the machine", message)
+}
+
+// addressesKnown says whether what was read before still holds.
+func (s *scope) addressesKnown() bool {
+	if len(s.vcdMachine.Status.NICs) == 0 {
+		return false
+	}
+	return s.record.PrimaryAddress == "" || s.record.PrimaryAddress == s.vcdMachine.Status.NICs[0].Address
+}
+
+// hasAddress says whether the primary NIC has one.
+func (s *scope) hasAddress() bool {
+	for _, nic := range s.vm.NICs {
+		if nic.Primary {
+			return nic.Address != ""
+		}
+	}
+	return len(s.vm.NICs) == 0
+}
+
+// reportNICs writes what VCD says of the NICs to the status, the primary one first.
+func (s *scope) reportNICs() {
+	status := &s.vcdMachine.Status
+	status.Addresses = []clusterv1.MachineAddress{{Type: clusterv1.MachineHostName, Address: cmp.Or(s.vcdMachine.Annotations[infrav1.VMNameAnnotation], s.vm.Name)}}
+	status.NICs = nil
+	for _, primary := range []bool{true, false} {
+		for _, nic := range s.vm.NICs {
+			if nic.Primary == primary {
+				s.reportNIC(nic)
+			}
+		}
+	}
+}
+
+func (s *scope) reportNIC(nic vcd.NIC) {
+	status := &s.vcdMachine.Status
+	status.NICs = append(status.NICs, infrav1.NICStatus{Network: nic.Network, MACAddress: nic.MAC, Address: nic.Address})
+	if nic.Address != "" {
+		status.Addresses = append(status.Addresses, clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: nic.Address})
+	}
+}

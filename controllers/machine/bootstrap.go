@@ -1,0 +1,243 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/guestinfo"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// bootstrapData is what the bootstrap provider wants the guest to get.
+type bootstrapData struct {
+	value  []byte
+	format guestinfo.Format
+}
+
+// reconcileBootstrapReady waits for the bootstrap data and checks that it fits, before anything is created.
+func reconcileBootstrapReady(ctx context.Context, s *scope) (phases.Outcome, error) {
+	if s.cameUp() {
+		return phases.Done, nil
+	}
+	if !ptr.Deref(s.cluster.Status.Initialization.InfrastructureProvisioned, false) {
+		return phases.Wait(0, infrav1.WaitingForClusterReason, "Waiting for the infrastructure of the Cluster"), nil
+	}
+	name := ptr.Deref(s.machine.Spec.Bootstrap.DataSecretName, "")
+	if name == "" {
+		return phases.Wait(0, infrav1.WaitingForBootstrapDataReason, "Waiting for the bootstrap provider, or for the control plane to be initialized"), nil
+	}
+	secret := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: s.vcdMachine.Namespace, Name: name}
+	err := s.Live.Get(ctx, key, secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		return phases.Fail(session.RemedyPoll, infrav1.WaitingForBootstrapDataReason, "Secret %s, which spec.bootstrap.dataSecretName of the Machine names, does not exist", name), nil
+	case err != nil:
+		return phases.Done, fmt.Errorf("getting Secret %s: %w", key, err)
+	}
+	s.bootstrap = &bootstrapData{value: secret.Data["value"], format: guestinfo.Format(secret.Data["format"])}
+	return s.bootstrapProblem(name), nil
+}
+
+// bootstrapProblem says why bootstrap data cannot be used. It quotes nothing of it.
+func (s *scope) bootstrapProblem(secret string) phases.Outcome {
+	b := s.bootstrap
+	if len(b.value) == 0 {
+		return phases.Fail(session.RemedyPoll, infrav1.BootstrapDataInvalidReason, "Secret %s has no bootstrap data in key value", secret)
+	}
+	switch b.format {
+	case guestinfo.FormatCloudConfig, guestinfo.FormatIgnition, "":
+	default:
+		return phases.Fail(session.RemedyPoll, infrav1.BootstrapDataInvalidReason, "Secret %s has an unknown format: use cloud-config or ignition in spec.format of the bootstrap config", secret)
+	}
+	if s.vcdMachine.Spec.Bootstrap.Transport == infrav1.TransportOVFProperties || s.vcdMachine.Spec.Bootstrap.TemplateMode == infrav1.TemplateLegacy {
+		return phases.Stop(infrav1.NotSupportedReason, "OVF properties and legacy templates are not supported yet: use GuestInfo in spec.bootstrap.transport and Standard in spec.bootstrap.templateMode")
+	}
+	if err := guestinfo.CheckSize(b.value); err != nil {
+		return phases.Fail(session.RemedyPoll, infrav1.BootstrapDataTooLargeReason, "Bootstrap data in Secret %s (files and commands of the bootstrap config): %v", secret, err)
+	}
+	return phases.Done
+}
+
+// reconcileBootstrapInjected writes bootstrap data and network configuration to the VM, once, and makes sure that the
+// bootstrap data does not stay there.
+func reconcileBootstrapInjected(ctx context.Context, s *scope) (phases.Outcome, error) {
+	if s.cameUp() {
+		return phases.Done, s.removeBootstrapData(ctx)
+	}
+	const doing = "Writing bootstrap data"
+	out, ended := s.settle(stepInject, doing)
+	if out != phases.Done {
+		return out, nil
+	}
+	if ended && s.vm != nil {
+		s.injected()
+	}
+	if out, err := s.readVM(ctx); err != nil || out != phases.Done {
+		return out, err
+	}
+	if s.vm.ExtraConfig[guestinfo.KeyMetadata] != "" {
+		return phases.Done, nil
+	}
+	if s.vm.Status == vcd.StatusPoweredOn {
+		return phases.Fail(session.RemedyPoll, infrav1.PoweredOnEarlyReason, "VM %s was powered on before it had its bootstrap data: power it off in VCD", s.vm.Name), nil
+	}
+	return s.inject(ctx, doing)
+}
+
+// injected notes that VCD did all that was asked, or the task would have failed.
+func (s *scope) injected() {
+	if s.vm.ExtraConfig == nil {
+		s.vm.ExtraConfig = map[string]string{}
+	}
+	s.vm.ExtraConfig[guestinfo.KeyMetadata] = "written"
+	if len(s.vm.Disks) > 0 && s.memory.askedDiskMiB > 0 {
+		s.vm.Disks[0].SizeMiB = s.memory.askedDiskMiB
+	}
+}
+
+func (s *scope) inject(ctx context.Context, doing string) (phases.Outcome, error) {
+	guestNICs, out := s.guestNICs()
+	if out != phases.Done {
+		return out, nil
+	}
+	values, err := guestinfo.Render(guestinfo.Input{
+		InstanceID:    s.vcdMachine.Annotations[infrav1.InstanceIDAnnotation],
+		Hostname:      s.vcdMachine.Annotations[infrav1.VMNameAnnotation], // Somebody may have renamed the VM.
+		ProviderID:    s.vcdMachine.Spec.ProviderID,
+		Format:        s.bootstrap.format,
+		BootstrapData: s.bootstrap.value,
+		NICs:          guestNICs,
+	})
+	if err != nil {
+		reason := infrav1.BootstrapDataInvalidReason
+		if _, ok := errors.AsType[*guestinfo.TooLargeError](err); ok {
+			reason = infrav1.BootstrapDataTooLargeReason
+		}
+		return phases.Fail(session.RemedyPoll, reason, "The guest cannot be told what it needs: %v", err), nil
+	}
+	change := vcd.VMChange{ExtraConfig: values}
+	if wished := session.DiskMiB(s.vcdMachine); len(s.vm.Disks) > 0 && wished > s.vm.Disks[0].SizeMiB {
+		change.DiskMiB = wished
+	}
+	ctrl.LoggerFrom(ctx).Info("Writing bootstrap data", "vm", s.vm.ID, "diskMiB", change.DiskMiB)
+	task, err := s.session.ReconfigureVM(ctx, s.vm.ID, change)
+	if err != nil {
+		return s.refuse(stepInject, err, doing)
+	}
+	s.memory.askedDiskMiB = change.DiskMiB
+	return s.start(stepInject, task, doing), nil
+}
+
+// guestNICs returns the NICs as the guest shall see them.
+func (s *scope) guestNICs() ([]guestinfo.NIC, phases.Outcome) {
+	var result []guestinfo.NIC
+	for i, wished := range nics(s.vcdMachine) {
+		nic, ok := nicOf(s.vm, i)
+		if !ok || nic.MAC == "" {
+			s.memory.forgetVM()
+			return nil, phases.Wait(session.TaskPoll, infrav1.WaitingForAddressReason, "Waiting for VCD to show NIC %d of VM %s", i, s.vm.Name)
+		}
+		n := guestinfo.NIC{
+			MAC: nic.MAC, Mode: guestinfo.Mode(nic.Mode), MTU: int(wished.MTU), Primary: nic.Primary, SearchDomains: wished.SearchDomains,
+		}
+		for _, server := range wished.Nameservers {
+			if addr, err := netip.ParseAddr(server); err == nil {
+				n.DNS = append(n.DNS, addr)
+			}
+		}
+		if out := addressNIC(&n, nic, s.placement.networks[i]); out != phases.Done {
+			s.memory.forgetVM()
+			return nil, out
+		}
+		result = append(result, n)
+	}
+	return result, phases.Done
+}
+
+// addressNIC fills in what the network knows: prefix, gateway and name servers.
+func addressNIC(n *guestinfo.NIC, nic vcd.NIC, network vcd.Network) phases.Outcome {
+	if nic.Mode != vcd.ModePool && nic.Mode != vcd.ModeManual {
+		return phases.Done
+	}
+	addr, err := netip.ParseAddr(nic.Address)
+	if err != nil {
+		return phases.Wait(session.TaskPoll, infrav1.WaitingForAddressReason, "Waiting for VCD to assign an address of network %s", network.Name)
+	}
+	for _, subnet := range network.Subnets {
+		if !subnet.Prefix.Contains(addr) {
+			continue
+		}
+		n.Address = netip.PrefixFrom(addr, subnet.Prefix.Bits())
+		n.Gateway = subnet.Gateway
+		if len(n.DNS) == 0 {
+			n.DNS = subnet.DNS
+		}
+		if len(n.SearchDomains) == 0 && subnet.DNSSuffix != "" {
+			n.SearchDomains = []string{subnet.DNSSuffix}
+		}
+		return phases.Done
+	}
+	return phases.Fail(session.RemedyPoll, infrav1.AddressInvalidReason, "Address %s is in no subnet of network %s: correct spec.networks, or the network", addr, network.Name)
+}
+
+func nicOf(vm *vcd.VM, index int) (vcd.NIC, bool) {
+	for _, nic := range vm.NICs {
+		if nic.Index == index {
+			return nic, true
+		}
+	}
+	return vcd.NIC{}, false
+}
+
+// removeBootstrapData makes sure, once the guest has become a Node, that its bootstrap data is gone from the VM. The
+// guest removes it itself; if it could not, we do. A machine is no less ready for it.
+func (s *scope) removeBootstrapData(ctx context.Context) error {
+	if !s.mayHoldBootstrapData() {
+		return nil
+	}
+	if out, _ := s.settle(stepClear, "Removing bootstrap data"); out != phases.Done {
+		return nil
+	}
+	m := s.vcdMachine
+	vm, err := s.session.VM(ctx, s.record.ID)
+	if err != nil {
+		if _, err = session.AskProblem(err); err != nil {
+			err = fmt.Errorf("reading VM %s: %w", s.record.Name, err)
+		}
+		return err
+	}
+	if guestinfo.Redacted(vm.ExtraConfig) {
+		m.Annotations[infrav1.BootstrapDataRemovedAnnotation] = "true"
+		return nil
+	}
+	if len(vm.Tasks) > 0 {
+		return nil
+	}
+	ctrl.LoggerFrom(ctx).Info("Removing bootstrap data that the guest left", "vm", vm.ID)
+	task, err := s.session.ReconfigureVM(ctx, vm.ID, vcd.VMChange{ExtraConfig: guestinfo.ClearUserdata()})
+	if err != nil {
+		_, err = s.refuse(stepClear, err, "Removing bootstrap data")
+		return err
+	}
+	bootstrapDataRemoved(s.Recorder, m)
+	s.follow(stepClear, task)
+	return nil
+}
+
+// mayHoldBootstrapData says whether the guest has read its bootstrap data, and nobody has seen yet that it is gone.
+func (s *scope) mayHoldBootstrapData() bool {
+	return s.vcdMachine.Annotations[infrav1.BootstrapDataRemovedAnnotation] == "" && s.record != nil &&
+		s.machine != nil && s.machine.Status.NodeRef.IsDefined()
+}

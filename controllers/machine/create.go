@@ -1,0 +1,122 @@
+package machine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/batch"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// line names the line for the machine's vApp. Clusters never share one: each has an identity of its own, and what one
+// creates is not another's.
+func (s *scope) line() string {
+	if s.vcdCluster == nil {
+		return ""
+	}
+	return string(s.vcdCluster.UID) + "/" + s.vcdCluster.Spec.InfraID + "/" + s.vAppName()
+}
+
+// company returns whose VMs are created in one request: the machine's own and those that wait for the same vApp, if they
+// are of this cluster and suit. That the request is sent is stored on each before: from then on nobody may conclude from
+// not seeing a VM that there never was one.
+func (s *scope) company(ctx context.Context, suits func(batch.Member) bool) ([]batch.Member, error) {
+	if !vapp.PerMachine(s.vcdCluster) {
+		if err := s.noteOnCluster(ctx, infrav1.VAppCreatedAnnotation, "true"); err != nil {
+			return nil, err
+		}
+	}
+	at := s.now().UTC().Format(time.RFC3339)
+	var company []batch.Member
+	names := map[string]bool{s.vcdMachine.Annotations[infrav1.VMNameAnnotation]: true}
+	for _, c := range s.turn.VMs {
+		mine := c.Key == s.key()
+		// A naming template may give two machines one name: the second is told of the conflict in its own turn.
+		if !mine && (names[c.Spec.Name] || !s.ofSameCluster(c) || !suits(c)) {
+			continue
+		}
+		names[c.Spec.Name] = true
+		var err error
+		switch c.First, err = s.noteCreation(ctx, c, at); {
+		case err == nil:
+			company = append(company, c)
+		case mine:
+			return nil, err
+		default:
+			ctrl.LoggerFrom(ctx).Info("Leaving out a machine that waits for the same vApp", "reason", err.Error())
+		}
+	}
+	notes.Set(s.vcdMachine, infrav1.CreationRequestedAnnotation, at)
+	return company, nil
+}
+
+// ofSameCluster says whether c is a VM of the machine's cluster.
+func (s *scope) ofSameCluster(c batch.Member) bool {
+	marker, ok := vcd.ParseMarker(c.Spec.Description)
+	return ok && marker.Cluster == s.vcdCluster.Spec.InfraID
+}
+
+// noteCreation stores on the VCDMachine of c when VCD was asked to create its VM, and says whether that is for the first time.
+// It fails if the machine is being deleted, or if that is another object of the same name by now.
+func (s *scope) noteCreation(ctx context.Context, c batch.Member, at string) (first bool, err error) {
+	m := &infrav1.VCDMachine{}
+	if err := s.Live.Get(ctx, c.Machine, m); err != nil {
+		return false, fmt.Errorf("getting VCDMachine %s: %w", c.Machine, err)
+	}
+	if !m.DeletionTimestamp.IsZero() {
+		return false, fmt.Errorf("VCDMachine %s is being deleted", c.Machine)
+	}
+	return m.Annotations[infrav1.CreationRequestedAnnotation] == "", s.patchCreation(ctx, c, at)
+}
+
+// patchCreation stores when VCD was asked to create the VM of c; nil is never.
+func (s *scope) patchCreation(ctx context.Context, c batch.Member, at any) error {
+	note, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid":         c.Key,
+		"annotations": map[string]any{infrav1.CreationRequestedAnnotation: at},
+	}})
+	if err != nil {
+		return fmt.Errorf("noting a creation: %w", err)
+	}
+	m := &infrav1.VCDMachine{}
+	m.Namespace, m.Name = c.Machine.Namespace, c.Machine.Name
+	if err := s.Client.Patch(ctx, m, client.RawPatch(types.MergePatchType, note)); err != nil {
+		return fmt.Errorf("noting on VCDMachine %s that its VM is asked for: %w", c.Machine, err)
+	}
+	return nil
+}
+
+// withdraw takes back that VCD was asked to create VMs if it refused for sure: who deletes such a machine need not look twice
+// for what never was. What was asked for before may still come.
+func (s *scope) withdraw(ctx context.Context, company []batch.Member, err error) {
+	sure := errors.Is(err, vcd.ErrInvalid) || errors.Is(err, vcd.ErrQuota) || errors.Is(err, vcd.ErrForbidden) || errors.Is(err, vcd.ErrBusy)
+	for _, c := range company {
+		if !sure || !c.First {
+			continue
+		}
+		if err := s.patchCreation(ctx, c, nil); err != nil {
+			ctrl.LoggerFrom(ctx).Info("Keeping the note of a creation that VCD refused", "reason", err.Error())
+		} else if c.Key == s.key() {
+			delete(s.vcdMachine.Annotations, infrav1.CreationRequestedAnnotation)
+		}
+	}
+}
+
+// specs returns the VMs of machines.
+func specs(machines []batch.Member) []vcd.VMSpec {
+	result := make([]vcd.VMSpec, 0, len(machines))
+	for _, c := range machines {
+		result = append(result, c.Spec)
+	}
+	return result
+}

@@ -1,0 +1,162 @@
+package machine_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machine"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+func TestMachinesOfTwoClustersAreNotCreatedTogether(t *testing.T) {
+	w := controllertest.NewOn(t, vcdsim.Profile{Name: "test", Scale: 0.01}, controllertest.NewMachine("a")...)
+	for _, o := range controllertest.OtherCluster(w.Sim, "b") {
+		w.Expect(w.Client.Create(w.Ctx, o)).To(Succeed())
+	}
+	w.Machine.Gather = 2 * time.Second
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+
+	var group sync.WaitGroup
+	for range 2 {
+		for _, name := range []string{"a", "b"} {
+			group.Go(func() { _, _ = w.ReconcileMachine(name) })
+		}
+	}
+	group.Wait()
+	w.Eventually(func(g Gomega) {
+		reasons := map[string]bool{}
+		for _, name := range []string{"a", "b"} {
+			_, err := w.ReconcileMachine(name)
+			g.Expect(err).NotTo(HaveOccurred())
+			reasons[conditions.GetReason(w.VCDMachine(name), clusterv1.ReadyCondition)] = true
+		}
+		g.Expect(reasons).To(And(HaveKey(infrav1.ReadyReason), HaveKey(infrav1.NameConflictReason)))
+	}, controllertest.Patience, "5ms").Should(Succeed())
+
+	state := w.Sim.State()
+	w.Expect(state.VMs).To(HaveLen(1))
+	vApp, _ := vcd.ParseMarker(state.VApps[0].Description)
+	vm, _ := vcd.ParseMarker(state.VMs[0].Description)
+	w.Expect(vm.Cluster).To(Equal(vApp.Cluster))
+}
+
+func TestOnlyMachinesOfTheClusterShareARequest(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("a")...)
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	m := w.VCDMachine("a")
+	s := w.Machine.NewScope(m, w.VCDCluster())
+	m.Annotations = map[string]string{infrav1.InstanceIDAnnotation: "id-of-a", infrav1.VMNameAnnotation: "a"}
+	mine, other := s.Member(), s.Member()
+	other.Key, other.Spec.Description = "other", vcd.Marker{Cluster: "another", Machine: "x"}.String()
+
+	company, err := s.Company(w.Ctx, mine, other)
+
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(company).To(HaveLen(1))
+	w.Expect(company[0].Key).To(Equal(s.Key()))
+}
+
+func TestMachineThatIsBeingDeletedIsNotCreatedInCompany(t *testing.T) {
+	w := controllertest.New(t, append(controllertest.NewMachine("a"), controllertest.NewMachine("b", func(b *infrav1.VCDMachine) { b.Finalizers = []string{infrav1.MachineFinalizer} })...)...)
+	w.Ready()
+	m := w.VCDMachine("a")
+	s := w.Machine.NewScope(m, w.VCDCluster())
+	m.Annotations = map[string]string{infrav1.InstanceIDAnnotation: "id-of-a", infrav1.VMNameAnnotation: "a"}
+	mine, b := s.Member(), s.Member()
+	b.Key, b.Machine.Name, b.Spec.Name = string(w.VCDMachine("b").UID), "b", "b"
+	w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("b"))).To(Succeed())
+
+	company, err := s.Company(w.Ctx, mine, b)
+
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(machine.Specs(company)).To(HaveExactElements(HaveField("Name", "a")))
+	w.Expect(w.VCDMachine("b").Annotations).NotTo(HaveKey(infrav1.CreationRequestedAnnotation))
+}
+
+func TestMachinesOfOneNameDoNotShareARequest(t *testing.T) {
+	w := controllertest.New(t, append(controllertest.NewMachine("a"), append(controllertest.NewMachine("b"), controllertest.NewMachine("c")...)...)...)
+	w.Ready()
+	m := w.VCDMachine("a")
+	m.Annotations = map[string]string{infrav1.InstanceIDAnnotation: "id-of-a", infrav1.VMNameAnnotation: "same"}
+	s := w.Machine.NewScope(m, w.VCDCluster())
+	mine, b, c := s.Member(), s.Member(), s.Member()
+	b.Key, b.Machine.Name = string(w.VCDMachine("b").UID), "b"
+	c.Key, c.Machine.Name, c.Spec.Name = string(w.VCDMachine("c").UID), "c", "other"
+
+	company, err := s.Company(w.Ctx, b, c, mine)
+
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(machine.Specs(company)).To(HaveExactElements(HaveField("Name", "other"), HaveField("Name", "same")))
+	w.Expect(w.VCDMachine("b").Annotations).NotTo(HaveKey(infrav1.CreationRequestedAnnotation))
+}
+
+func TestMachineThatWentIsNotCreatedInCompany(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("a")...)
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	m := w.VCDMachine("a")
+	s := w.Machine.NewScope(m, w.VCDCluster())
+	m.Annotations = map[string]string{infrav1.InstanceIDAnnotation: "id-of-a", infrav1.VMNameAnnotation: "a"}
+	mine, gone := s.Member(), s.Member()
+	gone.Key, gone.Machine.Name = "gone", "gone"
+
+	company, err := s.Company(w.Ctx, gone, mine)
+
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(company).To(HaveLen(1))
+	w.Expect(company[0].Key).To(Equal(s.Key()))
+}
+
+func TestCreationIsNotedBeforeItIsRequested(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, operation string
+		existing        bool
+	}{
+		{"with a new vApp", "POST /api/vdc/action/composeVApp", false},
+		{"in a vApp that exists", "POST /api/vApp/vapp/action/recomposeVApp", true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			objects := append(controllertest.NewMachine("a"), controllertest.NewMachine("b")...)
+			w := controllertest.New(t, append(objects, controllertest.NewMachine("first")...)...)
+			w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+			if tt.existing {
+				w.EventuallyMachine("first", clusterv1.ReadyCondition, infrav1.ReadyReason)
+			}
+			w.Machine.Gather = 100 * time.Millisecond
+			w.Sim.Faults().Add(vcdsim.Fault{Operation: tt.operation, DropBefore: true})
+
+			w.EventuallyMachine("a", infrav1.PlacementReadyCondition, infrav1.ReadyReason)
+			w.EventuallyMachine("b", infrav1.PlacementReadyCondition, infrav1.ReadyReason)
+			w.Expect(w.VCDMachine("b").Annotations).NotTo(HaveKey(infrav1.CreationRequestedAnnotation))
+			w.EventuallyMachine("a", clusterv1.ReadyCondition, infrav1.SiteUnreachableReason)
+
+			for _, name := range []string{"a", "b"} {
+				at, err := time.Parse(time.RFC3339, w.VCDMachine(name).Annotations[infrav1.CreationRequestedAnnotation])
+				w.Expect(err).NotTo(HaveOccurred())
+				w.Expect(at).To(BeTemporally("~", time.Now(), time.Minute))
+			}
+		})
+	}
+}
+
+func TestMarkerThatCannotBeReadBackIsRefused(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("a")...)
+	c := w.VCDCluster()
+	c.Spec.InfraID = "my cluster"
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+
+	w.EventuallyMachine("a", infrav1.PlacementReadyCondition, infrav1.InfraIDInvalidReason)
+
+	w.Expect(conditions.GetMessage(w.VCDMachine("a"), infrav1.PlacementReadyCondition)).To(ContainSubstring("spec.infraID"))
+	w.Expect(w.Writes()).To(BeZero())
+}

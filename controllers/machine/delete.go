@@ -1,0 +1,306 @@
+package machine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// hasTwin says whether another VCDMachine, which stays, has the same VM. Naming it is not enough, as anybody can who may create one, and as
+// two sites may use one URN: the machine must have been found to be the VM's own, by the same mark.
+func (s *scope) hasTwin(ctx context.Context) (bool, error) {
+	if s.vcdMachine.Spec.ProviderID == "" {
+		return false, nil
+	}
+	list := &infrav1.VCDMachineList{}
+	if err := s.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return false, fmt.Errorf("listing VCDMachines: %w", err)
+	}
+	for i := range list.Items {
+		if isTwin(s.vcdMachine, &list.Items[i]) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func isTwin(m, other *infrav1.VCDMachine) bool {
+	return other.UID != m.UID && other.DeletionTimestamp.IsZero() && ptr.Deref(other.Status.Initialization.Provisioned, false) &&
+		other.Spec.ProviderID == m.Spec.ProviderID && other.Annotations[infrav1.InstanceIDAnnotation] == m.Annotations[infrav1.InstanceIDAnnotation]
+}
+
+// deleteVM makes sure that the VM is gone: shut down, power off, detach independent disks, delete.
+func deleteVM(ctx context.Context, s *scope) (phases.Outcome, error) {
+	m := s.vcdMachine
+	switch {
+	case m.Annotations[infrav1.InstanceIDAnnotation] == "" && m.Spec.ProviderID == "":
+		return phases.Done, nil // Nothing is created before the id is stored.
+	case s.vcdCluster != nil && !s.creations.Leave(s.line(), s.key()):
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for the creation of the VM to start or fail"), nil
+	case m.Annotations[infrav1.VMGoneAnnotation] == "true":
+		return phases.Done, nil
+	case s.vcdCluster == nil:
+		return phases.Stop(infrav1.ClusterNotFoundReason,
+			"The VCDCluster is gone, which says where VM %s is: delete the VM in VCD, then annotate the VCDMachine with %s=true",
+			m.Annotations[infrav1.VMNameAnnotation], infrav1.VMGoneAnnotation), nil
+	}
+	if out, err := s.openForDeletion(ctx); err != nil || out != phases.Done {
+		return s.unlessNeverAsked(ctx, out, err)
+	}
+	return s.deleteStep(ctx)
+}
+
+// unlessNeverAsked passes on why VCD cannot be asked about the VM, unless VCD was never asked to make it.
+func (s *scope) unlessNeverAsked(ctx context.Context, out phases.Outcome, err error) (phases.Outcome, error) {
+	if err != nil || s.vmID() != "" {
+		return out, err
+	}
+	asked, err := s.wasAsked(ctx)
+	if err != nil || asked {
+		return out, err
+	}
+	return phases.Done, nil
+}
+
+// deleteStep takes the next step, when VCD has ended the last one.
+func (s *scope) deleteStep(ctx context.Context) (phases.Outcome, error) {
+	if out, gone := s.settleDeletion(); out != phases.Done || gone {
+		return out, nil
+	}
+	vm, out, err := s.findForDeletion(ctx)
+	if err != nil || out != phases.Done || vm == nil {
+		return out, err
+	}
+	if shared, err := s.hasTwin(ctx); err != nil || shared {
+		if shared {
+			vmLeftToTwin(s.Recorder, s.vcdMachine, vm.ID)
+		}
+		return phases.Done, err
+	}
+	return s.takeDown(ctx, vm)
+}
+
+func (s *scope) openForDeletion(ctx context.Context) (phases.Outcome, error) {
+	opened, out, err := s.Identities.Open(ctx, s.Sessions, s.vcdCluster)
+	if err != nil || out != phases.Done {
+		return out, err
+	}
+	s.session = opened
+	s.placement.vdc, out, err = session.VDCOf(ctx, s.session, s.vcdCluster)
+	return out, err
+}
+
+// settleDeletion waits for what was started earlier, be it by a creation that the deletion overtook. gone says that
+// our own task deleted the VM.
+func (s *scope) settleDeletion() (out phases.Outcome, gone bool) {
+	for _, p := range []struct {
+		step  step
+		doing string
+	}{
+		{stepCompose, "Creating the vApp"},
+		{stepConnect, "Connecting networks"},
+		{stepAdd, addingVM},
+		{stepCleanUp, "Removing leftovers"},
+		{stepInject, "Writing bootstrap data"},
+		{stepPowerOn, "Powering on the VM"},
+		{stepGrow, growingDisk},
+		{stepClear, "Removing bootstrap data"},
+	} {
+		// Whether these succeeded does not matter: what is there is looked at afresh.
+		if out, _ := s.settle(p.step, p.doing); out.Reason == infrav1.TaskRunningReason {
+			return out, false
+		}
+	}
+	if out := s.settleShutdown(); out != phases.Done {
+		return out, false
+	}
+	for _, p := range []struct {
+		step  step
+		doing string
+	}{{stepPowerOff, "Powering off the VM"}, {stepDetach, "Detaching a disk"}} {
+		if out, _ := s.settle(p.step, p.doing); out != phases.Done {
+			return out, false
+		}
+	}
+	out, ended := s.settle(stepDelete, "Deleting the VM")
+	if ended {
+		vmDeleted(s.Recorder, s.vcdMachine, cmp.Or(s.vmID(), s.vcdMachine.Annotations[infrav1.VMNameAnnotation]))
+	}
+	return out, ended
+}
+
+// findForDeletion returns the VM, or nil if it is proved gone or was never created.
+func (s *scope) findForDeletion(ctx context.Context) (*vcd.VM, phases.Outcome, error) {
+	if id := s.vmID(); id != "" {
+		return s.findRecorded(ctx, id)
+	}
+	vApp, err := s.session.FindVApp(ctx, s.placement.vdc, s.vAppName())
+	switch {
+	case errors.Is(err, vcd.ErrNotFound):
+		out, err := s.neverCreated(ctx)
+		return nil, out, err
+	case err != nil:
+		out, err := session.Refusal(err, "Reading vApp "+s.vAppName())
+		return nil, out, err
+	case !s.isOurs(vApp):
+		out, err := s.neverCreated(ctx) // Nothing of ours is in it.
+		return nil, out, err
+	case len(vApp.Tasks) > 0:
+		return nil, phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on vApp %s, which may create the VM", vApp.Name), nil
+	}
+	return s.findByName(ctx, vApp)
+}
+
+// findByName returns the VM in vApp that has the machine's name and marker, else one of its marker.
+func (s *scope) findByName(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phases.Outcome, error) {
+	name := s.vcdMachine.Annotations[infrav1.VMNameAnnotation]
+	for _, ref := range vApp.VMs {
+		if ref.Name != name {
+			continue
+		}
+		vm, err := s.session.VM(ctx, ref.ID)
+		if err != nil {
+			out, err := session.Refusal(err, "Reading VM "+name)
+			return nil, out, err
+		}
+		if marker, ok := vcd.ParseMarker(vm.Description); ok && marker == s.marker() {
+			absence.Seen(s.vcdMachine)
+			return &vm, phases.Done, nil
+		}
+		vmLeft(s.Recorder, s.vcdMachine, name)
+	}
+	return s.findByMark(ctx, vApp)
+}
+
+// findByMark returns the VM in vApp that has the machine's marker under another name, if VCD was ever asked to make it.
+func (s *scope) findByMark(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phases.Outcome, error) {
+	if asked, err := s.wasAsked(ctx); err != nil || !asked {
+		return nil, phases.Done, err
+	}
+	vm, out, err := s.findRenamed(ctx, vApp)
+	if err != nil || out != phases.Done || vm != nil {
+		return vm, out, err
+	}
+	out, err = s.proveGone(ctx, "")
+	return nil, out, err
+}
+
+// findRecorded returns the recorded VM. That it is gone needs more than one answer: VCD says "forbidden" of what was
+// deleted as of what may not be seen.
+func (s *scope) findRecorded(ctx context.Context, id string) (*vcd.VM, phases.Outcome, error) {
+	vm, err := s.session.VM(ctx, id)
+	switch {
+	case err == nil:
+		absence.Seen(s.vcdMachine)
+		return &vm, s.ownershipProblem(vm), nil
+	case !errors.Is(err, vcd.ErrNotFound) && !errors.Is(err, vcd.ErrForbidden):
+		out, err := session.Refusal(err, "Reading VM "+id)
+		return nil, out, err
+	}
+	listed, out, err := s.isListed(ctx, id)
+	switch {
+	case err != nil || out != phases.Done:
+		return nil, out, err
+	case listed:
+		absence.Seen(s.vcdMachine)
+		return nil, phases.Unsure(session.RemedyPoll, infrav1.VMUnverifiedReason, "VCD lists VM %s and does not show it: grant its user access to it", id), nil
+	}
+	out, err = s.proveGone(ctx, id)
+	if err == nil && out == phases.Done {
+		vmDeleted(s.Recorder, s.vcdMachine, id)
+	}
+	return nil, out, err
+}
+
+// isListed says whether VCD lists the VM, in its vApp or anywhere else.
+func (s *scope) isListed(ctx context.Context, id string) (bool, phases.Outcome, error) {
+	s.session.Invalidate(s.placement.vdc)
+	records, err := s.session.VMs(ctx, s.placement.vdc, s.vAppName(), 0)
+	if err != nil {
+		out, err := session.Refusal(err, "Listing VMs")
+		return false, out, err
+	}
+	if slices.ContainsFunc(records, func(r vcd.VMRecord) bool { return r.ID == id }) {
+		return true, phases.Done, nil
+	}
+	_, err = s.session.QueryVM(ctx, id)
+	if err != nil && !errors.Is(err, vcd.ErrNotFound) {
+		out, err := session.Refusal(err, "Looking for VM "+id)
+		return false, out, err
+	}
+	return err == nil, phases.Done, nil
+}
+
+// ownershipProblem keeps hands off a VM that does not say it is this machine's.
+func (s *scope) ownershipProblem(vm vcd.VM) phases.Outcome {
+	if marker, ok := vcd.ParseMarker(vm.Description); ok && marker == s.marker() {
+		return phases.Done
+	}
+	return phases.Fail(session.RemedyPoll, infrav1.NotOursReason,
+		"VM %s does not say that it is this machine's: put %q in its description if it is, else remove finalizer %s", vm.Name, s.marker(), infrav1.MachineFinalizer)
+}
+
+// takeDown takes the next step of deleting a VM.
+func (s *scope) takeDown(ctx context.Context, vm *vcd.VM) (phases.Outcome, error) {
+	if len(vm.Tasks) > 0 {
+		return s.waitForVM(ctx, vm)
+	}
+	if vm.Status == vcd.StatusPoweredOn {
+		if out, err := s.shutDown(ctx, vm); err != nil || out != phases.Done {
+			return out, err
+		}
+	}
+	log := ctrl.LoggerFrom(ctx)
+	if vm.Deployed || vm.Status == vcd.StatusPoweredOn || vm.Status == vcd.StatusSuspended {
+		log.Info("Powering off VM", "vm", vm.ID)
+		task, err := s.session.PowerOff(ctx, vm.ID)
+		return s.started(stepPowerOff, task, err, "Powering off the VM")
+	}
+	if disks := vm.IndependentDisks(); len(disks) > 0 {
+		return s.detach(ctx, vm, disks[0])
+	}
+	log.Info("Deleting VM", "vm", vm.ID)
+	if err := s.noteOnce(ctx, infrav1.DeleteRequestedAnnotation, s.now().UTC().Format(time.RFC3339)); err != nil {
+		return phases.Done, err
+	}
+	task, err := s.session.DeleteVM(ctx, vm.ID)
+	return s.started(stepDelete, task, err, "Deleting the VM")
+}
+
+// detach takes an independent disk out of a VM that is to be deleted.
+func (s *scope) detach(ctx context.Context, vm *vcd.VM, disk vcd.Ref) (phases.Outcome, error) {
+	ctrl.LoggerFrom(ctx).Info("Detaching disk", "vm", vm.ID, "disk", disk.ID)
+	if err := s.noteDisk(ctx, disk); err != nil {
+		return phases.Done, err
+	}
+	task, err := s.session.DetachDisk(ctx, vm.ID, disk.ID)
+	if err == nil {
+		diskDetached(s.Recorder, s.vcdMachine, disk)
+	}
+	return s.started(stepDetach, task, err, "Detaching independent disk "+disk.Name)
+}
+
+// started follows what was asked for. What went away meanwhile is looked for afresh.
+func (s *scope) started(what step, t vcd.Task, err error, doing string) (phases.Outcome, error) {
+	switch {
+	case errors.Is(err, vcd.ErrNotFound):
+		s.session.Invalidate(s.placement.vdc)
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "%s: it went away meanwhile", doing), nil
+	case err != nil:
+		return s.refuse(what, err, doing)
+	}
+	return s.start(what, t, doing), nil
+}

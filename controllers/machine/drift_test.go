@@ -1,0 +1,341 @@
+package machine_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machine"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/guestinfo"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+const readVMCall = "GET /api/vApp/vm"
+
+// twoNICs gives a machine a second NIC.
+func twoNICs(m *infrav1.VCDMachine) {
+	m.Spec.Networks = []infrav1.NetworkSpec{{AddressSource: infrav1.AddressPool}, {Name: "storage", AddressSource: infrav1.AddressPool}}
+}
+
+// passAt reconciles a machine d from now, by all clocks, and returns it as it is then.
+func passAt(w *controllertest.Env, d time.Duration, name string) *infrav1.VCDMachine {
+	w.Later(d)
+	w.Clock.Store(int64(d))
+	res, err := w.ReconcileMachine(name)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Next = res.RequeueAfter
+	return w.VCDMachine(name)
+}
+
+func TestDriftOfALiveMachine(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name      string
+		change    func(*vcdsim.Editor, *vcdsim.VM)
+		undo      func(*vcdsim.Editor, *vcdsim.VM)
+		condition string
+		reason    string
+		ready     bool
+		words     string
+	}{
+		{
+			"suspended", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.Status = vcdsim.Suspended }, func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.Status = vcdsim.PoweredOn },
+			infrav1.PoweredOnCondition, infrav1.VMSuspendedReason, false, "resume",
+		},
+		{
+			"powered off", func(e *vcdsim.Editor, vm *vcdsim.VM) { e.PowerOff(vm) }, func(e *vcdsim.Editor, vm *vcdsim.VM) { e.PowerOn(vm) },
+			infrav1.PoweredOnCondition, infrav1.VMPoweredOffReason, false, "spec.powerState",
+		},
+		{
+			"primary address changed", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.NICs[0].Address = "192.168.100.66" }, func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.NICs[0].Address = "192.168.100.10" },
+			infrav1.AddressesReadyCondition, infrav1.AddressChangedReason, false, "192.168.100.66",
+		},
+		{
+			"renamed", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.Name = "mine" }, func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.Name = "cp-0" },
+			infrav1.VMAsSpecifiedCondition, infrav1.VMRenamedReason, true, "mine",
+		},
+		{
+			"CPUs added", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.CPUs = 8 }, func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.CPUs = 2 },
+			infrav1.VMAsSpecifiedCondition, infrav1.ComputeChangedReason, true, "8 CPUs",
+		},
+		{
+			"disk grown", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.Disks[0].SizeMiB = 30720 }, func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.Disks[0].SizeMiB = 20480 },
+			infrav1.VMAsSpecifiedCondition, infrav1.DiskChangedReason, true, "30720Mi",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
+			w.Ready("cp-0")
+			w.ExpectSettled("cp-0")
+			writes := w.Writes()
+			id := w.Sim.State().VMs[0].ID
+
+			w.Edit("cp-0", tt.change)
+			m := passAt(w, machine.LookEvery, "cp-0")
+
+			c := conditions.Get(m, tt.condition)
+			w.Expect(c.Status).To(Equal(metav1.ConditionFalse))
+			w.Expect(c.Reason).To(Equal(tt.reason))
+			w.Expect(c.Message).To(ContainSubstring(tt.words))
+			w.Expect(conditions.IsTrue(m, clusterv1.ReadyCondition)).To(Equal(tt.ready))
+			w.Expect(w.EventTexts()).To(ContainElement(HavePrefix("Warning " + tt.reason)))
+			w.Restart(t, events.NewFakeRecorder(100))
+			m = passAt(w, machine.LookEvery, "cp-0")
+			w.Expect(conditions.GetReason(m, tt.condition)).To(Equal(tt.reason), "a restart forgets nothing")
+			w.ExpectSettled("cp-0")
+
+			w.Edit(id, tt.undo)
+			m = passAt(w, 3*machine.LookEvery, "cp-0")
+			w.Expect(conditions.IsTrue(m, tt.condition)).To(BeTrue(), conditions.GetMessage(m, tt.condition))
+			w.Expect(conditions.IsTrue(m, clusterv1.ReadyCondition)).To(BeTrue())
+			w.Expect(w.Writes()).To(Equal(writes), "what somebody changed in VCD is not changed back")
+		})
+	}
+}
+
+func TestVMMovedToAnotherVAppIsFoundThere(t *testing.T) {
+	w := controllertest.New(t, append(controllertest.NewMachine("a"), controllertest.NewMachine("b")...)...)
+	w.Ready("a", "b")
+	admin := w.Admin(t)
+	vdc, err := admin.VDCs.FindVDC(w.Ctx, "acme-vdc")
+	w.Expect(err).NotTo(HaveOccurred())
+	_, task, err := admin.VApps.ComposeVApp(w.Ctx, vdc, vcd.VAppSpec{Name: "attic"})
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Await(admin, task)
+
+	w.Sim.Edit(func(e *vcdsim.Editor) { e.MoveVM(e.VM("a"), e.VApp("attic")) })
+	m := passAt(w, machine.LookEvery, "a")
+
+	w.Expect(conditions.GetReason(m, infrav1.VMAsSpecifiedCondition)).To(Equal(infrav1.VMMovedReason))
+	w.Expect(conditions.IsTrue(m, clusterv1.ReadyCondition)).To(BeTrue())
+}
+
+func TestSecondNICIsSeenWithinTenMinutes(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("cp-0", twoNICs)...)
+	w.Ready("cp-0")
+	w.ExpectSettled("cp-0")
+	w.Edit("cp-0", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.NICs[1].Address = "10.20.0.66" })
+	w.Sim.ResetCounters()
+
+	var m *infrav1.VCDMachine
+	for at := time.Duration(0); at < 10*time.Minute; at += w.Next {
+		m = passAt(w, at, "cp-0")
+		w.Expect(w.Next).To(BeNumerically(">", 0))
+	}
+
+	w.Expect(conditions.GetReason(m, clusterv1.ReadyCondition)).To(Equal(infrav1.AddressChangedReason))
+	w.Expect(conditions.GetMessage(m, clusterv1.ReadyCondition)).To(ContainSubstring("10.20.0.66"))
+	w.Expect(m.Status.NICs[1].Address).To(Equal("10.20.0.66"))
+	w.Expect(w.Sim.Counters()[readVMCall]).To(Equal(1), "%v", w.Sim.Counters())
+}
+
+func TestMachineAtRestCostsOneQuery(t *testing.T) {
+	w := controllertest.New(t, append(controllertest.NewMachine("a"), controllertest.NewMachine("b")...)...)
+	w.Ready("a", "b")
+	w.ExpectSettled("a")
+	w.ExpectSettled("b")
+	w.Sim.ResetCounters()
+
+	passAt(w, machine.LookEvery, "a")
+	passAt(w, machine.LookEvery, "b")
+
+	w.Expect(w.Sim.Counters()).To(Equal(map[string]int{"GET /api/query type=vm": 1}))
+}
+
+func TestMachineMadeBeforeVMsWereRecorded(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
+	w.Ready("cp-0")
+	m := w.VCDMachine("cp-0")
+	recorded := m.Annotations[infrav1.VMRecordedAnnotation]
+	w.Expect(recorded).To(ContainSubstring("192.168.100.10"))
+	delete(m.Annotations, infrav1.VMRecordedAnnotation)
+	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+	w.Restart(t, events.NewFakeRecorder(100))
+
+	m = passAt(w, 0, "cp-0")
+
+	w.Expect(m.Annotations[infrav1.VMRecordedAnnotation]).To(Equal(recorded))
+	w.ExpectSettled("cp-0")
+}
+
+func TestPersonTakesAVMAsItIs(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
+	w.Ready("cp-0")
+	w.Edit("cp-0", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.MemoryMiB = 8192 })
+	m := passAt(w, machine.LookEvery, "cp-0")
+	w.Expect(conditions.GetReason(m, infrav1.VMAsSpecifiedCondition)).To(Equal(infrav1.ComputeChangedReason))
+	w.Expect(conditions.GetMessage(m, infrav1.VMAsSpecifiedCondition)).To(ContainSubstring(infrav1.VMRecordedAnnotation))
+
+	delete(m.Annotations, infrav1.VMRecordedAnnotation)
+	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+
+	w.Expect(conditions.IsTrue(passAt(w, machine.LookEvery, "cp-0"), infrav1.VMAsSpecifiedCondition)).To(BeTrue())
+}
+
+func TestDriftIsInReadyWhereThatIsWished(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("cp-0", func(m *infrav1.VCDMachine) {
+		m.Annotations = map[string]string{infrav1.DriftInReadyAnnotation: "true"}
+	})...)
+	w.Ready("cp-0")
+	w.Edit("cp-0", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.CPUs = 8 })
+
+	m := passAt(w, machine.LookEvery, "cp-0")
+
+	w.Expect(conditions.GetReason(m, clusterv1.ReadyCondition)).To(Equal(infrav1.ComputeChangedReason))
+}
+
+// leftInPeace makes a machine ready and waits until its guest has removed its bootstrap data, which is a task as well, and VCD has
+// nothing more to do for it.
+func leftInPeace(w *controllertest.Env, name string) {
+	w.Ready(name)
+	w.Eventually(func(g Gomega) {
+		_, err := w.ReconcileMachine(name)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(w.Sim.State().VMs).To(ContainElement(And(HaveField("Name", name), HaveField("ExtraConfig", HaveKeyWithValue(guestinfo.KeyUserdata, "---")))))
+		g.Expect(w.Sim.State().Tasks).NotTo(ContainElement(HaveField("Status", vcdsim.TaskRunning)))
+	}, controllertest.Patience, "5ms").Should(Succeed())
+}
+
+func TestDiskGrowsInPlace(t *testing.T) {
+	w, clock := controllertest.NewStandingStill(t, controllertest.NewMachine("cp-0")...)
+	clock.SetRate(controllertest.Hundredfold)
+	leftInPeace(w, "cp-0")
+	clock.SetRate(0)
+	w.Edit("cp-0", func(_ *vcdsim.Editor, vm *vcdsim.VM) {
+		vm.ExtraConfig["foreign"] = "kept"
+		vm.Disks = append(vm.Disks, vcdsim.VMDisk{ID: "2001", SizeMiB: 512, Unit: 1, StorageProfileID: vm.StorageProfileID})
+	})
+	writes := w.Writes()
+	m := w.VCDMachine("cp-0")
+	m.Spec.DiskSize = ptr.To(resource.MustParse("40Gi"))
+	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+
+	w.EventuallyMachine("cp-0", infrav1.VMAsSpecifiedCondition, infrav1.TaskRunningReason)
+	w.Expect(conditions.IsTrue(w.VCDMachine("cp-0"), clusterv1.ReadyCondition)).To(BeTrue(), "a Node works while its disk grows")
+	clock.SetRate(controllertest.Hundredfold)
+	w.EventuallyMachine("cp-0", infrav1.VMAsSpecifiedCondition, infrav1.ReadyReason)
+
+	vm := w.Sim.State().VMs[0]
+	w.Expect(vm.Disks[0].SizeMiB).To(Equal(int64(40960)))
+	w.Expect(vm.Disks[1].SizeMiB).To(Equal(int64(512)))
+	w.Expect(vm.ExtraConfig).To(HaveKeyWithValue("foreign", "kept"))
+	w.Expect(vm.PoweredOn).To(BeTrue())
+	w.Expect(w.Writes()).To(Equal(writes+1), "one task")
+	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("DiskGrown")))
+	w.ExpectSettled("cp-0")
+}
+
+func TestDiskThatVCDDoesNotGrow(t *testing.T) {
+	w := controllertest.NewOn(t, vcdsim.Profile{Name: "test", Scale: 0.01}, controllertest.NewMachine("cp-0")...)
+	leftInPeace(w, "cp-0")
+	w.Sim.Faults().Add(vcdsim.Fault{FailTask: true, Operation: "vappUpdateVm", User: "capvcd", Message: "datastore full", Count: 1})
+	m := w.VCDMachine("cp-0")
+	m.Spec.DiskSize = ptr.To(resource.MustParse("40Gi"))
+	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+
+	w.EventuallyMachine("cp-0", infrav1.VMAsSpecifiedCondition, infrav1.TaskFailedReason)
+
+	m = w.VCDMachine("cp-0")
+	w.Expect(conditions.GetMessage(m, infrav1.VMAsSpecifiedCondition)).To(ContainSubstring("datastore full"))
+	w.Expect(conditions.IsTrue(m, clusterv1.ReadyCondition)).To(BeTrue())
+	skipAhead(w)
+	w.EventuallyMachine("cp-0", infrav1.VMAsSpecifiedCondition, infrav1.ReadyReason)
+	w.Expect(w.Sim.State().VMs[0].Disks[0].SizeMiB).To(Equal(int64(40960)))
+}
+
+func TestDiskThatIsToGrowIsNotTakenForGrownWhileItsVMIsBusy(t *testing.T) {
+	w, clock := controllertest.NewStandingStill(t, controllertest.NewMachine("cp-0")...)
+	clock.SetRate(controllertest.Hundredfold)
+	leftInPeace(w, "cp-0")
+	clock.SetRate(0)
+	m := w.VCDMachine("cp-0")
+	m.Spec.DiskSize = ptr.To(resource.MustParse("40Gi"))
+	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+	_, err := w.Admin(t).VMs.ReconfigureVM(w.Ctx, "urn:vcloud:vm:"+w.Sim.State().VMs[0].ID, vcd.VMChange{DiskMiB: 30 << 10})
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Restart(t, events.NewFakeRecorder(100)) // What it read of the VM is forgotten, and a VM that is busy is not read.
+
+	w.EventuallyMachine("cp-0", infrav1.VMAsSpecifiedCondition, infrav1.EntityBusyReason)
+
+	clock.SetRate(controllertest.Hundredfold)
+	w.EventuallyMachine("cp-0", infrav1.VMAsSpecifiedCondition, infrav1.ReadyReason)
+	w.Expect(w.Sim.State().VMs[0].Disks[0].SizeMiB).To(Equal(int64(40960)))
+}
+
+func powersOn(m *infrav1.VCDMachine) { m.Spec.PowerState = infrav1.PowerStatePowerOn }
+
+func TestVMIsPoweredOnAgainWithinBounds(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("cp-0", powersOn)...)
+	w.Ready("cp-0")
+	off := func(e *vcdsim.Editor, vm *vcdsim.VM) { e.PowerOff(vm) }
+	w.Sim.ResetCounters()
+
+	// A guest that powers itself off whenever it is on, for an hour.
+	for at := machine.LookEvery; at < machine.LookEvery+time.Hour; at += time.Minute {
+		w.Edit("cp-0", off)
+		// The clock of this test leaps. It waits for tasks, which are asked after less often the older they look.
+		w.Eventually(func() string {
+			return conditions.GetReason(passAt(w, at, "cp-0"), infrav1.PoweredOnCondition)
+		}, controllertest.Patience, "5ms").ShouldNot(Equal(infrav1.TaskRunningReason))
+	}
+
+	w.Expect(w.Sim.Counters()[powerOnCall]).To(Equal(machine.MaxRevivals))
+	w.Edit("cp-0", off)
+	m := passAt(w, machine.LookEvery+time.Hour-time.Minute, "cp-0")
+	w.Expect(conditions.GetReason(m, clusterv1.ReadyCondition)).To(Equal(infrav1.VMPoweredOffReason))
+	w.Expect(conditions.GetMessage(m, clusterv1.ReadyCondition)).To(ContainSubstring("does not stay on"))
+	w.Restart(t, events.NewFakeRecorder(100))
+	passAt(w, machine.LookEvery+time.Hour-time.Minute, "cp-0")
+	w.Expect(w.Sim.Counters()[powerOnCall]).To(Equal(machine.MaxRevivals), "a restart forgets nothing")
+	w.Expect(strings.Join(w.EventTexts(), "\n")).To(ContainSubstring("PoweringOnAgain"))
+}
+
+const powerOnCall = "POST /api/vApp/vm/power/action/powerOn"
+
+func TestVMOfAMachineThatEndsIsLeftOff(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		end  func(*controllertest.Env)
+	}{
+		{"the Machine is being drained", func(w *controllertest.Env) {
+			machine := &clusterv1.Machine{}
+			w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "cp-0"}, machine)).To(Succeed())
+			machine.Finalizers = []string{clusterv1.MachineFinalizer}
+			w.Expect(w.Client.Update(w.Ctx, machine)).To(Succeed())
+			w.Expect(w.Client.Delete(w.Ctx, machine)).To(Succeed())
+		}},
+		{"we asked its guest to shut down", func(w *controllertest.Env) {
+			m := w.VCDMachine("cp-0")
+			m.Annotations[infrav1.ShutdownRequestedAnnotation] = "2026-08-01T12:00:00Z"
+			w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := controllertest.New(t, controllertest.NewMachine("cp-0", powersOn)...)
+			w.Ready("cp-0")
+			tt.end(w)
+			w.Edit("cp-0", func(e *vcdsim.Editor, vm *vcdsim.VM) { e.PowerOff(vm) })
+			writes := w.Writes()
+
+			m := passAt(w, machine.LookEvery, "cp-0")
+
+			w.Expect(conditions.GetReason(m, clusterv1.ReadyCondition)).To(Equal(infrav1.VMPoweredOffReason))
+			w.Expect(w.Writes()).To(Equal(writes))
+		})
+	}
+}

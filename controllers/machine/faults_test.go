@@ -1,0 +1,238 @@
+package machine_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machine"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// skipAhead makes every failure old enough to be tried again.
+func skipAhead(w *controllertest.Env) {
+	w.Machine.Now = func() time.Time { return time.Now().Add(24 * time.Hour) }
+}
+
+func TestMachineForgottenAfterEveryPassIsCreatedOnce(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+
+	w.Eventually(func(g Gomega) {
+		w.Restart(t, events.NewFakeRecorder(100))
+		w.Machine.Gather = -1
+		_, err := w.ReconcileMachine("cp-0")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(len(w.Sim.State().VMs)).To(BeNumerically("<=", 1))
+		g.Expect(conditions.GetReason(w.VCDMachine("cp-0"), clusterv1.ReadyCondition)).To(Equal(infrav1.ReadyReason))
+	}, controllertest.Patience, "5ms").Should(Succeed())
+
+	w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("cp-0"))).To(Succeed())
+	w.Eventually(func(g Gomega) {
+		w.Restart(t, events.NewFakeRecorder(100))
+		_, err := w.ReconcileMachine("cp-0")
+		g.Expect(err).NotTo(HaveOccurred())
+		err = w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "cp-0"}, &infrav1.VCDMachine{})
+		g.Expect(apierrors.IsNotFound(err)).To(BeTrue())
+	}, controllertest.Patience, "5ms").Should(Succeed())
+	w.Expect(w.Sim.State().VMs).To(BeEmpty())
+}
+
+func TestMachineSurvivesFailures(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name      string
+		fault     vcdsim.Fault
+		condition string
+		reason    string
+	}{
+		{"the task that creates the vApp fails", vcdsim.Fault{FailTask: true, Operation: "vdc*Vapp", Message: "no hosts"}, infrav1.VAppReadyCondition, infrav1.TaskFailedReason},
+		{"the task that writes bootstrap data fails", vcdsim.Fault{FailTask: true, Operation: "vappUpdateVm", Message: "disk full"}, infrav1.BootstrapInjectedCondition, infrav1.TaskFailedReason},
+		{"the task that powers on fails", vcdsim.Fault{FailTask: true, Operation: "vappDeploy", Message: "no memory"}, infrav1.PoweredOnCondition, infrav1.TaskFailedReason},
+		{
+			"a quota refuses the vApp",
+			vcdsim.Fault{Operation: "POST /api/vdc/action/composeVApp", Status: http.StatusBadRequest, Code: "QUOTA_EXCEEDED", Message: "too many VMs"},
+			infrav1.VAppReadyCondition, infrav1.QuotaExceededReason,
+		},
+		{
+			"a right is missing",
+			vcdsim.Fault{Operation: "POST /api/vApp/vm/action/reconfigureVm", Status: http.StatusForbidden, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN", Message: "no"},
+			infrav1.BootstrapInjectedCondition, infrav1.ForbiddenReason,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := controllertest.NewOn(t, vcdsim.Profile{Name: "test", Scale: 0.01}, controllertest.NewMachine("cp-0")...)
+			w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+			tt.fault.Count = 1
+			w.Sim.Faults().Add(tt.fault)
+
+			w.EventuallyMachine("cp-0", tt.condition, tt.reason)
+			w.Expect(w.EventTexts()).To(ContainElement(HavePrefix("Warning " + tt.reason)))
+			writes := w.Writes()
+			_, err := w.ReconcileMachine("cp-0")
+			w.Expect(err).NotTo(HaveOccurred())
+			w.Expect(w.Writes()).To(Equal(writes), "it is too early to try again")
+
+			skipAhead(w)
+			w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
+			w.Expect(w.Sim.State().VMs).To(HaveLen(1))
+		})
+	}
+}
+
+func TestMachineWhoseCreationWasAcceptedWithoutAnAnswer(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.Sim.Faults().Add(vcdsim.Fault{Operation: "POST /api/vdc/action/composeVApp", DropAfter: true, Count: 1})
+
+	w.Eventually(func(g Gomega) {
+		_, err := w.ReconcileMachine("cp-0")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(conditions.IsTrue(w.VCDMachine("cp-0"), clusterv1.ReadyCondition)).To(BeTrue())
+	}, controllertest.Patience, "5ms").Should(Succeed())
+
+	w.Expect(w.Sim.State().VMs).To(HaveLen(1))
+}
+
+func TestMachineLeavesAloneWhatIsNotItsOwn(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.Sim.Edit(func(e *vcdsim.Editor) { e.VM("cp-0").Description = "mine" })
+
+	w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("cp-0"))).To(Succeed())
+	w.EventuallyMachine("cp-0", infrav1.VMDeletedCondition, infrav1.NotOursReason)
+
+	w.Expect(w.Sim.State().VMs).To(HaveLen(1))
+	w.Expect(w.Sim.State().VMs[0].PoweredOn).To(BeTrue())
+}
+
+func TestVAppOfAnotherIsANameConflict(t *testing.T) {
+	w := controllertest.New(t, append(controllertest.NewMachine("a"), controllertest.NewMachine("b")...)...)
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.EventuallyMachine("a", clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.Sim.Edit(func(e *vcdsim.Editor) { e.VApp(controllertest.ClusterName).Description = "somebody else's" })
+
+	w.EventuallyMachine("b", infrav1.VAppReadyCondition, infrav1.NameConflictReason)
+
+	w.Expect(w.Sim.State().VMs).To(HaveLen(1))
+}
+
+func TestMachineReportsItsVM(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
+
+	w.Sim.Edit(func(e *vcdsim.Editor) { e.PowerOff(e.VM("cp-0")) })
+	w.Restart(t, events.NewFakeRecorder(100)) // The inventory may be old otherwise.
+	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.VMPoweredOffReason)
+
+	m := w.VCDMachine("cp-0")
+	m.Spec.PowerState = infrav1.PowerStatePowerOn
+	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
+
+	w.Sim.Edit(func(e *vcdsim.Editor) { e.DeleteVM(e.VM("cp-0")) })
+	w.Restart(t, events.NewFakeRecorder(100))
+	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.VMUnverifiedReason)
+	w.Expect(conditions.IsUnknown(w.VCDMachine("cp-0"), clusterv1.ReadyCondition)).To(BeTrue())
+	w.Expect(ptr.Deref(w.VCDMachine("cp-0").Status.Initialization.Provisioned, false)).To(BeTrue())
+	w.Expect(w.Sim.State().VMs).To(BeEmpty(), "nothing is made anew")
+
+	w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("cp-0"))).To(Succeed())
+	w.EventuallyMachine("cp-0", infrav1.VMDeletedCondition, infrav1.VMUnverifiedReason)
+	w.Later(62 * time.Second)
+	w.Expect(isGone(w, "cp-0")).To(BeTrue())
+}
+
+func TestBootstrapDataThatTheGuestLeftIsRemoved(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.Sim.Edit(func(e *vcdsim.Editor) { e.VM("cp-0").ExtraConfig["guestinfo.userdata"] = "left" })
+	machine := &clusterv1.Machine{}
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "cp-0"}, machine)).To(Succeed())
+	machine.Status.NodeRef = clusterv1.MachineNodeReference{Name: "cp-0"}
+	w.Expect(w.Client.Update(w.Ctx, machine)).To(Succeed())
+
+	w.Eventually(func(g Gomega) {
+		_, err := w.ReconcileMachine("cp-0")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(w.VCDMachine("cp-0").Annotations).To(HaveKey(infrav1.BootstrapDataRemovedAnnotation))
+	}, controllertest.Patience, "5ms").Should(Succeed())
+
+	w.Expect(w.Sim.State().VMs[0].ExtraConfig["guestinfo.userdata"]).To(Equal("---"))
+	w.Expect(conditions.IsTrue(w.VCDMachine("cp-0"), clusterv1.ReadyCondition)).To(BeTrue())
+	w.ExpectSettled("cp-0")
+}
+
+func TestMachineDeletedBeforeItWasCreated(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("cp-0", func(m *infrav1.VCDMachine) { m.Spec.Template = "nope" })...)
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.EventuallyMachine("cp-0", infrav1.PlacementReadyCondition, infrav1.TemplateNotFoundReason)
+
+	w.DeleteMachine("cp-0")
+
+	w.Expect(w.Writes()).To(BeZero())
+}
+
+func TestMachineDeletedWhileItIsCreated(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	for w.Writes() == 0 {
+		_, err := w.ReconcileMachine("cp-0")
+		w.Expect(err).NotTo(HaveOccurred())
+	}
+
+	w.DeleteMachine("cp-0")
+
+	w.Expect(w.Sim.State().VMs).To(BeEmpty())
+}
+
+func TestOneUnansweredCallDoesNotMakeAMachineUnknown(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
+	w.Ready("cp-0")
+	w.EventTexts()
+	before := conditions.Get(w.VCDMachine("cp-0"), clusterv1.ReadyCondition)
+	w.Sim.Faults().Add(vcdsim.Fault{Status: http.StatusServiceUnavailable, Count: 1})
+
+	m := passAt(w, machine.LookEvery, "cp-0")
+
+	w.Expect(conditions.Get(m, clusterv1.ReadyCondition)).To(Equal(before))
+	w.Expect(w.EventTexts()).To(BeEmpty())
+	w.Expect(w.Next).To(BeNumerically("<=", phases.UnansweredRetry*6/5))
+	w.Sim.Faults().Add(vcdsim.Fault{Status: http.StatusServiceUnavailable, Count: 1})
+	m = passAt(w, machine.LookEvery+phases.UnansweredRetry, "cp-0")
+	expectReady(w, m, metav1.ConditionUnknown, infrav1.SiteUnreachableReason)
+	expectReady(w, passAt(w, machine.LookEvery+3*phases.UnansweredRetry, "cp-0"), metav1.ConditionTrue, infrav1.ReadyReason)
+	w.Sim.Faults().Add(vcdsim.Fault{Status: http.StatusServiceUnavailable, Count: 1})
+	expectReady(w, passAt(w, 2*machine.LookEvery, "cp-0"), metav1.ConditionTrue, infrav1.ReadyReason)
+}
+
+func TestUnreachableVCDIsUnknown(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.Sim.Faults().Add(vcdsim.Fault{Status: http.StatusServiceUnavailable})
+	w.Restart(t, events.NewFakeRecorder(100))
+
+	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.SiteUnreachableReason)
+
+	w.Expect(conditions.IsUnknown(w.VCDMachine("cp-0"), clusterv1.ReadyCondition)).To(BeTrue())
+	w.Sim.Faults().Clear()
+	w.Restart(t, events.NewFakeRecorder(100))
+	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
+}

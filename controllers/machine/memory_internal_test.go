@@ -1,0 +1,31 @@
+package machine
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+)
+
+func TestFailuresAreRetriedLessAndLessOften(t *testing.T) {
+	g := NewWithT(t)
+	now := time.Now()
+	m := &memory{}
+	out := phases.Fail(0, "TaskFailed", "no")
+
+	g.Expect(m.failed(stepAdd, out, now, 1).After).To(Equal(session.FirstRetry))
+	g.Expect(m.failing(stepAdd, now.Add(session.FirstRetry/2), 1).After).To(Equal(session.FirstRetry - session.FirstRetry/2))
+	g.Expect(m.failing(stepAdd, now.Add(session.FirstRetry), 1)).To(Equal(phases.Done))
+	g.Expect(m.failed(stepAdd, out, now, 1).After).To(Equal(2 * session.FirstRetry))
+	g.Expect(m.failing(stepAdd, now, 2)).To(Equal(phases.Done), "a change of the spec is a reason to try again")
+	for range 20 {
+		m.failed(stepAdd, out, now, 1)
+	}
+	g.Expect(m.failing(stepAdd, now, 1).After).To(Equal(lastRetry))
+
+	m.succeeded(stepAdd)
+	g.Expect(m.failing(stepAdd, now, 1)).To(Equal(phases.Done))
+}

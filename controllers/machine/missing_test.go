@@ -1,0 +1,353 @@
+package machine_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machine"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// vanish removes VMs without a trace.
+func vanish(w *controllertest.Env, names ...string) {
+	w.Sim.Edit(func(e *vcdsim.Editor) {
+		for _, name := range names {
+			e.DeleteVM(e.VM(name))
+		}
+	})
+}
+
+// expectReady makes sure what Ready of a machine says.
+func expectReady(w *controllertest.Env, m *infrav1.VCDMachine, status metav1.ConditionStatus, reason string) {
+	c := conditions.Get(m, clusterv1.ReadyCondition)
+	w.Expect([]string{string(c.Status), c.Reason}).To(Equal([]string{string(status), reason}), "%s: %s", m.Name, c.Message)
+}
+
+// expectNobodyGone looks at machines for two days, across restarts, and makes sure that none is declared gone.
+func expectNobodyGone(w *controllertest.Env, t *testing.T, names ...string) {
+	t.Helper()
+	for _, at := range []time.Duration{machine.LookEvery, machine.LookEvery + 62*time.Second, machine.LookEvery + 12*time.Minute, time.Hour, 23 * time.Hour} {
+		w.Restart(t, events.NewFakeRecorder(100))
+		for _, name := range names {
+			m := passAt(w, at, name)
+			w.Expect(conditions.IsFalse(m, clusterv1.ReadyCondition)).To(BeFalse(), "%s: %s", name, conditions.GetMessage(m, clusterv1.ReadyCondition))
+			w.Expect(m.Annotations).NotTo(HaveKey(infrav1.VMNotFoundSinceAnnotation))
+		}
+	}
+}
+
+func TestLiveVMThatSomebodyDeletedIsGoneAtTheSecondLook(t *testing.T) {
+	w := controllertest.New(t, controllertest.Machines("a", "b", "c")...)
+	w.Ready("a", "b", "c")
+	vanish(w, "a")
+
+	expectReady(w, passAt(w, machine.LookEvery, "a"), metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
+	w.Expect(w.VCDMachine("a").Annotations).To(HaveKey(infrav1.MissingSinceAnnotation))
+	expectReady(w, passAt(w, machine.LookEvery+30*time.Second, "a"), metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
+	recorder := events.NewFakeRecorder(100)
+	w.Restart(t, recorder)
+	w.Events = recorder.Events
+	expectReady(w, passAt(w, machine.LookEvery+62*time.Second, "a"), metav1.ConditionFalse, infrav1.VMNotFoundReason)
+
+	w.Expect(w.EventTexts()).To(ContainElement(HavePrefix("Warning " + infrav1.VMNotFoundReason)))
+	expectReady(w, passAt(w, machine.LookEvery+62*time.Second, "b"), metav1.ConditionTrue, infrav1.ReadyReason)
+	w.ExpectSettled("a")
+	w.Expect(w.Sim.State().VMs).To(HaveLen(2), "nothing is made anew")
+	w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("a"))).To(Succeed())
+	w.Expect(isGone(w, "a")).To(BeTrue(), "what was proved need not be proved again")
+}
+
+func TestVMIsNotGoneBecauseTheClockWasPutForward(t *testing.T) {
+	w := controllertest.New(t, controllertest.Machines("a", "b")...)
+	w.Ready("a", "b")
+	vanish(w, "a")
+	m := passAt(w, machine.LookEvery, "a")
+	expectReady(w, m, metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
+	m.Annotations[infrav1.MissingSinceAnnotation] = time.Now().Add(-time.Hour).UTC().Format(time.RFC3339) // as the clock has it that was put forward
+	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+
+	expectReady(w, passAt(w, machine.LookEvery+2*time.Second, "a"), metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
+
+	expectReady(w, passAt(w, machine.LookEvery+65*time.Second, "a"), metav1.ConditionFalse, infrav1.VMNotFoundReason)
+}
+
+func TestLiveVMThatIsSeenAgainIsBack(t *testing.T) {
+	w := controllertest.New(t, controllertest.Machines("a", "b")...)
+	w.Ready("a", "b")
+	var dump bytes.Buffer
+	w.Expect(w.Sim.Dump(&dump)).To(Succeed())
+	vanish(w, "a")
+	passAt(w, machine.LookEvery, "a")
+	expectReady(w, passAt(w, machine.LookEvery+62*time.Second, "a"), metav1.ConditionFalse, infrav1.VMNotFoundReason)
+
+	w.Expect(w.Sim.Restore(&dump)).To(Succeed())
+	w.Restart(t, events.NewFakeRecorder(100))
+
+	m := passAt(w, 2*machine.LookEvery, "a")
+	expectReady(w, m, metav1.ConditionTrue, infrav1.ReadyReason)
+	w.Expect(m.Annotations).NotTo(Or(HaveKey(infrav1.MissingSinceAnnotation), HaveKey(infrav1.VMNotFoundSinceAnnotation)))
+}
+
+func TestLiveVMIsGoneOnceAPersonSaysSo(t *testing.T) {
+	w := controllertest.New(t, controllertest.Machines("a")...)
+	w.Ready("a")
+	hide(w, controllertest.ClusterName, true)
+	m := w.VCDMachine("a")
+	m.Annotations[infrav1.VMGoneAnnotation] = "true"
+	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+
+	expectReady(w, passAt(w, 0, "a"), metav1.ConditionFalse, infrav1.VMNotFoundReason)
+}
+
+func TestNobodyIsGoneBecauseVCDShowsNothing(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name        string
+		spoil, mend func(*controllertest.Env)
+		stays       bool // a machine that is deleted, until all is seen again
+	}{
+		{
+			"the query for VMs answers 200 with nothing",
+			func(w *controllertest.Env) {
+				w.Sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query type=vm", Status: http.StatusOK, Body: vcdsim.BodyNothing})
+			},
+			func(w *controllertest.Env) { w.Sim.Faults().Clear() }, false,
+		},
+		{
+			"every query answers 200 with nothing, and VMs are forbidden",
+			func(w *controllertest.Env) {
+				w.Sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query*", Status: http.StatusOK, Body: vcdsim.BodyNothing})
+				w.Sim.Faults().Add(vcdsim.Fault{Operation: readVMCall, Status: http.StatusForbidden})
+			},
+			func(w *controllertest.Env) { w.Sim.Faults().Clear() }, true,
+		},
+		{
+			"the right to see the vApp is withdrawn",
+			func(w *controllertest.Env) { hide(w, controllertest.ClusterName, true) }, func(w *controllertest.Env) { hide(w, controllertest.ClusterName, false) }, true,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := controllertest.New(t, controllertest.Machines("a", "b")...)
+			w.Ready("a", "b")
+			tt.spoil(w)
+
+			expectNobodyGone(w, t, "a", "b")
+
+			expectReady(w, w.VCDMachine("a"), metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
+			w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("b"))).To(Succeed())
+			expectNobodyGone(w, t, "a")
+			if tt.stays {
+				expectNobodyGone(w, t, "b")
+			}
+			tt.mend(w)
+			w.Restart(t, events.NewFakeRecorder(100))
+			expectReady(w, passAt(w, 24*time.Hour, "a"), metav1.ConditionTrue, infrav1.ReadyReason)
+			w.Eventually(func() bool { return isGone(w, "b") }, controllertest.Patience, "5ms").Should(BeTrue())
+			w.Expect(w.Sim.State().VMs).To(HaveLen(1), "nothing is leaked")
+		})
+	}
+}
+
+// lossy is an inventory whose pages shift while they are read, so that rows are missing.
+type lossy struct {
+	session.Inventory
+
+	lost []string
+}
+
+func (l lossy) VMs(ctx context.Context, vdc vcd.VDC, vApp string, maxAge time.Duration) ([]vcd.VMRecord, error) {
+	rows, err := l.Inventory.VMs(ctx, vdc, vApp, maxAge)
+	return slices.DeleteFunc(rows, func(r vcd.VMRecord) bool { return slices.Contains(l.lost, r.Name) }), err
+}
+
+func TestRowLostBetweenPagesIsAskedForByItself(t *testing.T) {
+	w := controllertest.New(t, controllertest.Machines("a", "b")...)
+	w.Ready("a", "b")
+	sessions := w.Machine.Sessions
+	w.Machine.Sessions = func(ctx context.Context, config vcd.Config) (*session.Session, error) {
+		s, err := sessions(ctx, config)
+		if err != nil {
+			return nil, err
+		}
+		with := *s
+		with.Inventory = lossy{s.Inventory, []string{"a"}}
+		return &with, nil
+	}
+
+	for _, at := range []time.Duration{machine.LookEvery, machine.LookEvery + 62*time.Second, time.Hour} {
+		m := passAt(w, at, "a")
+		expectReady(w, m, metav1.ConditionTrue, infrav1.ReadyReason)
+		w.Expect(m.Annotations).NotTo(HaveKey(infrav1.MissingSinceAnnotation))
+	}
+}
+
+func TestNobodyIsGoneBecauseVCDWasSetBack(t *testing.T) {
+	w := controllertest.New(t, controllertest.Machines("a", "b")...)
+	w.Ready("a")
+	var dump bytes.Buffer
+	w.Expect(w.Sim.Dump(&dump)).To(Succeed())
+	w.Ready("b")
+
+	w.Expect(w.Sim.Restore(&dump)).To(Succeed())
+
+	expectNobodyGone(w, t, "a", "b")
+	expectReady(w, w.VCDMachine("a"), metav1.ConditionTrue, infrav1.ReadyReason)
+	m := w.VCDMachine("b")
+	expectReady(w, m, metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
+	w.Expect(conditions.GetMessage(m, clusterv1.ReadyCondition)).To(And(ContainSubstring("set back"), ContainSubstring(infrav1.VMGoneAnnotation+"=true")))
+	w.Expect(w.Client.Delete(w.Ctx, m)).To(Succeed())
+	expectNobodyGone(w, t, "b")
+	m = w.VCDMachine("b")
+	m.Annotations[infrav1.VMGoneAnnotation] = "true"
+	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+	w.Expect(isGone(w, "b")).To(BeTrue(), "a person knows better")
+}
+
+func TestManyMissingMachinesAreReleasedOneByOne(t *testing.T) {
+	w := controllertest.New(t, controllertest.Machines("a", "b", "c", "d")...)
+	w.Ready("a", "b", "c", "d")
+	vanish(w, "a", "b", "c")
+	missing := []string{"a", "b", "c"}
+	declared := func(at time.Duration) int {
+		n := 0
+		for _, name := range missing {
+			if conditions.GetReason(passAt(w, at, name), clusterv1.ReadyCondition) == infrav1.VMNotFoundReason {
+				n++
+			}
+		}
+		return n
+	}
+
+	w.Expect(declared(machine.LookEvery)).To(BeZero())
+	w.Expect(declared(machine.LookEvery + 2*time.Minute)).To(BeZero())
+	expectReady(w, w.VCDMachine("b"), metav1.ConditionUnknown, infrav1.GoneHeldBackReason)
+	w.Restart(t, events.NewFakeRecorder(100))
+	w.Expect(declared(machine.LookEvery + 9*time.Minute)).To(BeZero())
+	w.Expect(declared(machine.LookEvery + 11*time.Minute)).To(Equal(1))
+	w.Expect(declared(machine.LookEvery + 11*time.Minute + 30*time.Second)).To(Equal(1))
+	w.Expect(declared(machine.LookEvery + 13*time.Minute)).To(Equal(2))
+	w.Expect(declared(machine.LookEvery + 15*time.Minute)).To(Equal(3))
+	expectReady(w, passAt(w, machine.LookEvery+15*time.Minute, "d"), metav1.ConditionTrue, infrav1.ReadyReason)
+}
+
+func TestVAppDeletedByHand(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		delete func(*testing.T, *controllertest.Env)
+		reason string
+	}{
+		{"is proved by VCD's log of tasks", func(t *testing.T, w *controllertest.Env) {
+			t.Helper()
+			admin := w.Admin(t)
+			vApp := "urn:vcloud:vapp:" + w.Sim.State().VApps[0].ID
+			for _, vm := range w.Sim.State().VMs {
+				task, err := admin.VMs.PowerOff(w.Ctx, "urn:vcloud:vm:"+vm.ID)
+				w.Expect(err).NotTo(HaveOccurred())
+				w.Await(admin, task)
+			}
+			for len(w.Sim.State().VApps) > 0 { // It is undeployed first.
+				task, err := admin.VApps.DeleteVApp(w.Ctx, vApp)
+				w.Expect(err).NotTo(HaveOccurred())
+				w.Await(admin, task)
+			}
+		}, infrav1.GoneHeldBackReason},
+		{"without a trace is not proved", func(_ *testing.T, w *controllertest.Env) {
+			w.Sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp(controllertest.ClusterName)) })
+		}, infrav1.VMUnverifiedReason},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := controllertest.New(t, controllertest.Machines("a", "b")...)
+			w.Ready("a", "b")
+
+			tt.delete(t, w)
+
+			for _, at := range []time.Duration{machine.LookEvery, machine.LookEvery + 62*time.Second} {
+				passAt(w, at, "a")
+				passAt(w, at, "b")
+			}
+			expectReady(w, passAt(w, machine.LookEvery+65*time.Second, "a"), metav1.ConditionUnknown, tt.reason)
+		})
+	}
+}
+
+// addCluster adds another cluster with one machine of the same name, and waits until that is ready.
+func addCluster(w *controllertest.Env, n int) string {
+	name := fmt.Sprintf("c%d", n)
+	labels := map[string]string{clusterv1.ClusterNameLabel: name}
+	cluster := controllertest.NewCAPICluster()
+	cluster.ObjectMeta = controllertest.Meta(name)
+	cluster.Labels, cluster.Spec.InfrastructureRef.Name = labels, name
+	vcdCluster := controllertest.NewVCDCluster(w.Sim)
+	vcdCluster.ObjectMeta = controllertest.Meta(name)
+	vcdCluster.UID = "uid-of-vcd-" + vcdCluster.UID
+	vcdCluster.Labels = labels
+	vcdCluster.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: name, UID: cluster.UID}}
+	vcdCluster.Spec.Endpoint.KubeVIP.Address = fmt.Sprintf("192.168.100.%d", 200+n)
+	objects := append(controllertest.NewMachine(name+"-cp"), cluster, vcdCluster)
+	for _, o := range objects {
+		o.SetLabels(labels)
+		w.Expect(w.Client.Create(w.Ctx, o)).To(Succeed())
+	}
+	w.Eventually(func(g Gomega) {
+		w.ReconcileNamed(g, vcdCluster)
+		g.Expect(conditions.IsTrue(vcdCluster, clusterv1.ReadyCondition)).To(BeTrue())
+	}, controllertest.Patience, "5ms").Should(Succeed())
+	w.EventuallyMachine(name+"-cp", clusterv1.ReadyCondition, infrav1.ReadyReason)
+	return name + "-cp"
+}
+
+func TestMachinesMissingInThreeClustersStopASite(t *testing.T) {
+	w := controllertest.New(t)
+	all := []string{addCluster(w, 2), addCluster(w, 3), addCluster(w, 4)}
+	vanish(w, all...)
+	passes := func(at time.Duration) {
+		for _, name := range all {
+			passAt(w, at, name)
+		}
+	}
+
+	passes(machine.LookEvery)
+	passes(machine.LookEvery + 62*time.Second)
+	passes(machine.LookEvery + 80*time.Second)
+	expectNobodyGone(w, t, all...)
+
+	m := w.VCDMachine(all[0])
+	expectReady(w, m, metav1.ConditionUnknown, infrav1.GoneStoppedReason)
+	w.Expect(conditions.GetMessage(m, clusterv1.ReadyCondition)).To(ContainSubstring("annotate VCDCluster c2 with " + infrav1.GoneAcknowledgedAnnotation + "=true"))
+	c := &infrav1.VCDCluster{}
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "c2"}, c)).To(Succeed())
+	w.Expect(c.Annotations).To(HaveKey(infrav1.GoneStoppedAnnotation))
+	w.ReconcileNamed(w, c)
+	w.Expect(conditions.GetReason(c, infrav1.GoneTrustedCondition)).To(Equal(infrav1.GoneStoppedReason))
+	w.Expect(conditions.IsTrue(c, clusterv1.ReadyCondition)).To(BeTrue(), "the cluster itself works")
+	c.Annotations[infrav1.GoneAcknowledgedAnnotation] = "true"
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+
+	passes(23*time.Hour + time.Minute)
+	passes(23*time.Hour + 2*time.Minute)
+	expectReady(w, w.VCDMachine(all[0]), metav1.ConditionFalse, infrav1.VMNotFoundReason)
+	expectReady(w, w.VCDMachine(all[1]), metav1.ConditionUnknown, infrav1.GoneStoppedReason)
+	w.ReconcileNamed(w, c)
+	w.Expect(c.Annotations).NotTo(HaveKey(infrav1.GoneStoppedAnnotation))
+	w.Expect(conditions.Has(c, infrav1.GoneTrustedCondition)).To(BeFalse())
+	w.Expect(c.Annotations[infrav1.GoneAcknowledgedAnnotation]).NotTo(Equal("true"), "the word of a person holds for what was missing then")
+}

@@ -1,0 +1,270 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vmname"
+)
+
+// vAppName returns the name of the machine's vApp.
+func (s *scope) vAppName() string {
+	if vapp.PerMachine(s.vcdCluster) {
+		return s.vcdMachine.Annotations[infrav1.VMNameAnnotation]
+	}
+	return vapp.Name(s.vcdCluster, session.ClusterName(s.vcdCluster, s.cluster))
+}
+
+// layoutProblem says why the machine must not get a vApp of its own: drivers that look for nodes in one vApp run in the
+// cluster, or nobody knows whether they do. Before the control plane is initialized there is nothing that could run them.
+func (s *scope) layoutProblem(ctx context.Context) phases.Outcome {
+	if !vapp.PerMachine(s.vcdCluster) {
+		return phases.Done
+	}
+	found, known := s.Drivers.In(ctx, s.cluster, s.now())
+	switch {
+	case !known:
+		return phases.Unsure(vapp.DriversRetry, infrav1.WorkloadClusterUnreachableReason,
+			"Layout PerMachine needs a look at what runs in the workload cluster, and its API server cannot be asked: see the Cluster")
+	case len(found) > 0:
+		return phases.Fail(vapp.DriversRetry, infrav1.LegacyDriverInstalledReason, vapp.LegacyDrivers, phases.Few(found))
+	}
+	return phases.Done
+}
+
+// A placement is what a machine is made of and where, as VCD knows it.
+type placement struct {
+	vdc      vcd.VDC
+	networks []vcd.Network // of each NIC
+
+	// Only until the VM exists.
+	template vcd.Template
+	sizing   *vcd.Policy
+	policy   *vcd.Policy
+	storage  *vcd.StorageProfile
+}
+
+// reconcilePlacement finds what the machine is made of. What is not needed any more is not looked up: a template that
+// was deleted since does not make a running machine less ready.
+func reconcilePlacement(ctx context.Context, s *scope) (phases.Outcome, error) {
+	switch {
+	case s.vcdCluster == nil:
+		return phases.Wait(0, infrav1.WaitingForClusterReason, "Waiting for the VCDCluster that spec.infrastructureRef of the Cluster names"), nil
+	case s.vcdCluster.Spec.InfraID == "" && session.ExternallyManaged(s.vcdCluster):
+		return phases.Stop(infrav1.WaitingForClusterReason,
+			"VCDCluster %s has no id, and somebody else manages it (%s): set spec.infraID to what shall mark the cluster's VMs", s.vcdCluster.Name, clusterv1.ManagedByAnnotation), nil
+	case s.vcdCluster.Spec.InfraID == "":
+		return phases.Wait(0, infrav1.WaitingForClusterReason, "Waiting for the VCDCluster to get its id"), nil
+	}
+	if domain := s.machine.Spec.FailureDomain; domain != "" && !s.cameUp() {
+		return phases.Stop(infrav1.NotSupportedReason, "Failure domain %s: failure domains are not supported yet: leave out spec.failureDomain of the Machine and of what it is made from", domain), nil
+	}
+	opened, out, err := s.Identities.Open(ctx, s.Sessions, s.vcdCluster)
+	if err != nil || out != phases.Done {
+		return out, err
+	}
+	s.session = opened
+	if s.cameUp() {
+		s.placement.vdc, out, err = session.VDCOf(ctx, s.session, s.vcdCluster)
+		return out, err
+	}
+	return s.place(ctx)
+}
+
+// place finds what the machine still needs to come to life.
+func (s *scope) place(ctx context.Context) (phases.Outcome, error) {
+	vdc, err := s.session.FindVDC(ctx, session.Recorded(s.vcdCluster, s.vcdCluster.Status.OVDC, s.vcdCluster.Spec.OVDC))
+	if err != nil {
+		return session.LookupProblem(err, infrav1.VDCNotFoundReason, "correct spec.ovdc of the VCDCluster, or give its user access to the VDC")
+	}
+	s.placement.vdc = vdc
+	if out, err := s.name(ctx); err != nil || out != phases.Done {
+		return out, err
+	}
+	if out, err := s.findNetworks(ctx); err != nil || out != phases.Done {
+		return out, err
+	}
+	if s.vmID() != "" {
+		return phases.Done, nil
+	}
+	if marker, ok := vcd.ParseMarker(s.marker().String()); !ok || marker != s.marker() {
+		return phases.Stop(infrav1.InfraIDInvalidReason, "VMs marked %q would not be recognised again: make the cluster anew with a spec.infraID of the VCDCluster without blanks", s.marker()), nil
+	}
+	return s.findImage(ctx)
+}
+
+// name gives the machine the name of its VM and the id that marks it, for life. Both are stored before anything is
+// created in VCD, by a patch that a pass which saw an old object cannot make.
+func (s *scope) name(ctx context.Context) (phases.Outcome, error) {
+	m := s.vcdMachine
+	if m.Annotations[infrav1.InstanceIDAnnotation] != "" && m.Annotations[infrav1.VMNameAnnotation] != "" {
+		return phases.Done, nil
+	}
+	name, err := s.vmName()
+	if err != nil {
+		return phases.Stop(infrav1.VMNameInvalidReason, "%v: correct spec.vmNamingTemplate in the VCDMachineTemplate", err), nil
+	}
+	before := m.DeepCopy()
+	if m.Annotations == nil {
+		m.Annotations = map[string]string{}
+	}
+	m.Annotations[infrav1.VMNameAnnotation] = name
+	if m.Annotations[infrav1.InstanceIDAnnotation] == "" {
+		m.Annotations[infrav1.InstanceIDAnnotation] = string(m.UID)
+	}
+	status, version := m.Status.DeepCopy(), m.ResourceVersion
+	if err := s.Client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return phases.Done, fmt.Errorf("storing the name of VM %s: %w", name, err)
+	}
+	m.Status, m.ResourceVersion = *status, version // The patch at the end starts from what was read.
+	return phases.Done, nil
+}
+
+// vmName computes the name of the VM, which is its host name too: the same machine always gets the same name.
+func (s *scope) vmName() (string, error) {
+	return vmname.Render(s.vcdMachine.Spec.VMNamingTemplate, vmname.Input{ //nolint:wrapcheck // says it all
+		Cluster: s.cluster.Name, Machine: named(s.machine), VCDMachine: named(s.vcdMachine),
+	})
+}
+
+func named(obj client.Object) vmname.Object {
+	return vmname.Object{
+		Name: obj.GetName(), Namespace: obj.GetNamespace(), UID: string(obj.GetUID()), Labels: obj.GetLabels(), Annotations: obj.GetAnnotations(),
+	}
+}
+
+// findNetworks finds the network of each NIC.
+func (s *scope) findNetworks(ctx context.Context) (phases.Outcome, error) {
+	for i, nic := range nics(s.vcdMachine) {
+		field, name := fmt.Sprintf("spec.networks[%d].name", i), nic.Name
+		if name == "" {
+			field, name = "spec.ovdcNetwork of the VCDCluster", session.Recorded(s.vcdCluster, s.vcdCluster.Status.OVDCNetwork, s.vcdCluster.Spec.OVDCNetwork)
+		}
+		if nic.AddressSource == infrav1.AddressIPAM {
+			return phases.Stop(infrav1.NotSupportedReason, "Addresses from IPAM pools are not supported yet: set spec.networks[%d].addressSource to Pool, DHCP or Manual", i), nil
+		}
+		network, err := s.session.FindNetwork(ctx, s.placement.vdc, name)
+		if err != nil {
+			return session.LookupProblem(err, infrav1.NetworkNotFoundReason, "correct "+field+", or connect the network to the VDC")
+		}
+		s.placement.networks = append(s.placement.networks, network)
+	}
+	return phases.Done, nil
+}
+
+// findImage finds the template, the policies and the storage profile.
+func (s *scope) findImage(ctx context.Context) (phases.Outcome, error) {
+	spec, p := s.vcdMachine.Spec, &s.placement
+	var err error
+	if p.template, err = s.session.FindTemplate(ctx, spec.Catalog, spec.Template); err != nil {
+		return session.TemplateProblem(err, spec)
+	}
+	if out := s.diskProblem(); out != phases.Done {
+		return out, nil
+	}
+	if spec.SizingPolicy != "" {
+		policy, err := s.session.FindSizingPolicy(ctx, p.vdc, spec.SizingPolicy)
+		if err != nil {
+			return session.LookupProblem(err, infrav1.SizingPolicyNotFoundReason, "correct spec.sizingPolicy, or assign the policy to the VDC")
+		}
+		p.sizing = &policy
+	}
+	if spec.PlacementPolicy != "" {
+		policy, err := s.session.FindPlacementPolicy(ctx, p.vdc, spec.PlacementPolicy)
+		if err != nil {
+			return session.LookupProblem(err, infrav1.PlacementPolicyNotFoundReason, "correct spec.placementPolicy, or assign the policy to the VDC")
+		}
+		p.policy = &policy
+	}
+	if spec.StorageProfile != "" {
+		profile, err := s.session.FindStorageProfile(ctx, p.vdc, spec.StorageProfile)
+		if err != nil {
+			return session.LookupProblem(err, infrav1.StorageProfileNotFoundReason, "correct spec.storageProfile, or give the VDC the profile")
+		}
+		p.storage = &profile
+	}
+	return phases.Done, nil
+}
+
+// diskProblem says why the disk cannot have the wished size.
+func (s *scope) diskProblem() phases.Outcome {
+	wished, has := session.DiskMiB(s.vcdMachine), s.placement.template.DiskMiB
+	if wished == 0 || wished >= has {
+		return phases.Done
+	}
+	return phases.Fail(session.RemedyPoll, infrav1.DiskTooSmallReason,
+		"spec.diskSize is %s, the disk of template %s has %dMi and cannot shrink: set a size of at least that", s.vcdMachine.Spec.DiskSize, s.placement.template.Name, has)
+}
+
+// nics returns the wished NICs.
+func nics(m *infrav1.VCDMachine) []infrav1.NetworkSpec {
+	if len(m.Spec.Networks) > 0 {
+		return m.Spec.Networks
+	}
+	return []infrav1.NetworkSpec{{AddressSource: infrav1.AddressPool}}
+}
+
+// vmSpec is the VM that we ask for.
+func (s *scope) vmSpec() vcd.VMSpec {
+	name := s.vcdMachine.Annotations[infrav1.VMNameAnnotation]
+	p := s.placement
+	return vcd.VMSpec{
+		Name:            name,
+		Description:     s.marker().String(),
+		Template:        p.template,
+		NICs:            s.vcdNICs(),
+		SizingPolicy:    p.sizing,
+		PlacementPolicy: p.policy,
+		StorageProfile:  p.storage,
+		ComputerName:    vmname.ComputerName(name),
+	}
+}
+
+func (s *scope) vcdNICs() []vcd.NIC {
+	wished := nics(s.vcdMachine)
+	result := make([]vcd.NIC, 0, len(wished))
+	for i, nic := range wished {
+		n := vcd.NIC{Index: i, Network: s.placement.networks[i].Name, Mode: modeOf(nic), Primary: i == 0, Adapter: string(nic.Adapter)}
+		if n.Adapter == "" {
+			n.Adapter = string(infrav1.AdapterVMXNET3)
+		}
+		if n.Mode == vcd.ModeManual && len(nic.Addresses) > 0 {
+			n.Address, _, _ = strings.Cut(nic.Addresses[0], "/")
+		}
+		result = append(result, n)
+	}
+	return result
+}
+
+func modeOf(nic infrav1.NetworkSpec) vcd.AddressMode {
+	switch nic.AddressSource {
+	case infrav1.AddressDHCP:
+		return vcd.ModeDHCP
+	case infrav1.AddressManual, infrav1.AddressIPAM:
+		return vcd.ModeManual
+	case infrav1.AddressPool:
+	}
+	return vcd.ModePool
+}
+
+// networkRefs returns the networks of the machine, each once.
+func (s *scope) networkRefs() []vcd.Ref {
+	var refs []vcd.Ref
+	seen := map[string]bool{}
+	for _, n := range s.placement.networks {
+		if !seen[n.ID] {
+			refs = append(refs, n.Ref)
+		}
+		seen[n.ID] = true
+	}
+	return refs
+}

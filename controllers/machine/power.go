@@ -1,0 +1,255 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+const poweringOn = "Powering on the VM"
+
+// reconcilePower makes sure that the VM runs: for the first time always, later if that is wished.
+func reconcilePower(ctx context.Context, s *scope) (phases.Outcome, error) {
+	out, ended := s.settle(stepPowerOn, poweringOn)
+	if out != phases.Done {
+		return out, nil
+	}
+	if ended {
+		vmPoweredOn(s.Recorder, s.vcdMachine)
+		s.poweredOn()
+	}
+	status := s.powerStatus()
+	switch {
+	case status == vcd.StatusPoweredOn:
+		// Stored before anything else is built on it.
+		return phases.Done, s.noteOnce(ctx, infrav1.PoweredOnAnnotation, s.now().UTC().Format(time.RFC3339))
+	case s.record != nil && s.record.Busy:
+		s.session.Invalidate(s.placement.vdc) // The next look shall see the end of it.
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s", s.record.Name), nil
+	case !s.cameUp():
+		return s.powerOn(ctx)
+	case status == vcd.StatusPoweredOff && s.vcdMachine.Spec.PowerState == infrav1.PowerStatePowerOn && !s.endsSoon():
+		return s.powerOnAgain(ctx)
+	}
+	return powerProblem(status), nil
+}
+
+func (s *scope) powerOn(ctx context.Context) (phases.Outcome, error) {
+	ctrl.LoggerFrom(ctx).Info("Powering on VM", "vm", s.vmID())
+	task, err := s.session.PowerOn(ctx, s.vmID())
+	if err != nil {
+		return s.refuse(stepPowerOn, err, poweringOn)
+	}
+	return s.start(stepPowerOn, task, poweringOn), nil
+}
+
+// endsSoon says whether the machine is about to be deleted: its VM may well be off, and stays so.
+func (s *scope) endsSoon() bool {
+	return s.machine != nil && !s.machine.DeletionTimestamp.IsZero() || s.cluster != nil && !s.cluster.DeletionTimestamp.IsZero() ||
+		s.vcdMachine.Annotations[infrav1.ShutdownRequestedAnnotation] != ""
+}
+
+// powerOnAgain powers on a VM that ran before and that somebody, or its guest, powered off. How often is stored before VCD is
+// asked, so that neither a restart nor a lost answer makes it more.
+func (s *scope) powerOnAgain(ctx context.Context) (phases.Outcome, error) {
+	now := s.now()
+	past := parseRevivals(s.vcdMachine.Annotations[infrav1.PoweredOnAgainAnnotation])
+	if left := past.wait(now); left > 0 {
+		out := phases.Fail(min(left, session.RemedyPoll), infrav1.VMPoweredOffReason,
+			"The VM does not stay on: it was powered on again %d times in a row, and will be later, too; look at its guest and at VCD's tasks, or set spec.powerState to Report", past.count)
+		return out, nil
+	}
+	next := past.next(now)
+	notes.Set(s.vcdMachine, infrav1.PoweredOnAgainAnnotation, next.String())
+	if err := s.save(ctx); err != nil {
+		return phases.Done, err
+	}
+	vmPoweredOnAgain(s.Recorder, s.vcdMachine, next.count)
+	return s.powerOn(ctx)
+}
+
+const (
+	firstRevival = time.Minute
+	// maxRevivals in a row are followed by a pause of revivalMemory. A VM that stayed on for so long begins anew.
+	maxRevivals   = 5
+	revivalMemory = time.Hour
+)
+
+// revivals is how often in a row a VM was powered on again, and when last.
+type revivals struct {
+	count int
+	last  time.Time
+}
+
+// parseRevivals reads what [revivals.String] writes; nothing usable is none.
+func parseRevivals(stored string) revivals {
+	count, at, _ := strings.Cut(stored, " ")
+	n, err := strconv.Atoi(count)
+	last, errLast := time.Parse(time.RFC3339, at)
+	if err != nil || errLast != nil || n < 0 {
+		return revivals{}
+	}
+	return revivals{n, last}
+}
+
+// String implements fmt.Stringer.
+func (r revivals) String() string {
+	return fmt.Sprintf("%d %s", r.count, r.last.UTC().Format(time.RFC3339))
+}
+
+// wait returns how long a VM is left off before it is powered on once more.
+func (r revivals) wait(now time.Time) time.Duration {
+	pause := revivalMemory
+	switch {
+	case r.count == 0 || r.last.After(now):
+		return 0
+	case r.count < maxRevivals:
+		pause = firstRevival << (r.count - 1)
+	}
+	return max(0, r.last.Add(pause).Sub(now))
+}
+
+// next counts one more. What is long ago does not count.
+func (r revivals) next(now time.Time) revivals {
+	if now.Sub(r.last) >= revivalMemory {
+		r.count = 0
+	}
+	return revivals{r.count + 1, now}
+}
+
+// poweredOn notes what a successful task says about the VM.
+func (s *scope) poweredOn() {
+	if s.vm != nil {
+		s.vm.Status = vcd.StatusPoweredOn
+	}
+	if s.record != nil {
+		s.record.Status = vcd.StatusPoweredOn
+	}
+}
+
+func (s *scope) powerStatus() vcd.Status {
+	if s.record != nil {
+		return s.record.Status
+	}
+	return s.vm.Status
+}
+
+// powerProblem says that the VM of a machine that ran before does not run.
+func powerProblem(status vcd.Status) phases.Outcome {
+	switch status {
+	case vcd.StatusPoweredOff:
+		return phases.Fail(session.RemedyPoll, infrav1.VMPoweredOffReason, "The VM is powered off: power it on in VCD, or set spec.powerState to PowerOn")
+	case vcd.StatusSuspended, vcd.StatusPartiallySuspended:
+		return phases.Fail(session.RemedyPoll, infrav1.VMSuspendedReason, "The VM is suspended: resume it in VCD")
+	default:
+		return phases.Fail(session.RemedyPoll, infrav1.VMInconsistentReason, "VCD reports state %d for the VM: look at it in VCD", status)
+	}
+}
+
+const (
+	defaultShutdownTimeout = 60 * time.Second
+	// cancelRetry is how often VCD is asked to give up a shutdown that took too long.
+	cancelRetry = 30 * time.Second
+)
+
+// shutdownLeft returns how long the guest may still take to shut down. It reports false if it was not asked to. The time is counted
+// from a note on the object, so that a restart does not start it again.
+func (s *scope) shutdownLeft() (time.Duration, bool) {
+	asked, err := time.Parse(time.RFC3339, s.vcdMachine.Annotations[infrav1.ShutdownRequestedAnnotation])
+	if err != nil {
+		return 0, false
+	}
+	if now := s.now(); asked.After(now.Add(time.Second)) { // The clock was put back.
+		asked = now
+		notes.Set(s.vcdMachine, infrav1.ShutdownRequestedAnnotation, now.UTC().Format(time.RFC3339))
+	}
+	return asked.Add(s.shutdownTimeout()).Sub(s.now()), true
+}
+
+func (s *scope) shutdownTimeout() time.Duration {
+	if seconds := s.vcdMachine.Spec.ShutdownTimeoutSeconds; seconds != nil {
+		return time.Duration(ptr.Deref(seconds, 0)) * time.Second
+	}
+	return defaultShutdownTimeout
+}
+
+// shutDown asks the guest to shut down, once, and waits for it until the time is up.
+func (s *scope) shutDown(ctx context.Context, vm *vcd.VM) (phases.Outcome, error) {
+	m := s.vcdMachine
+	if s.shutdownTimeout() == 0 {
+		return phases.Done, nil
+	}
+	if left, asked := s.shutdownLeft(); asked {
+		if left <= 0 || s.memory.failing(stepShutdown, s.now(), m.Generation) != phases.Done {
+			return phases.Done, nil
+		}
+		return phases.Wait(min(left, session.BusyPoll), infrav1.ShuttingDownReason, "Waiting for the guest to shut down"), nil
+	}
+	ctrl.LoggerFrom(ctx).Info("Shutting down guest", "vm", vm.ID)
+	task, err := s.session.Shutdown(ctx, vm.ID)
+	switch {
+	case errors.Is(err, vcd.ErrInvalid), errors.Is(err, vcd.ErrForbidden):
+		return phases.Done, nil // No VMware Tools run in the guest, or the right is missing: power it off.
+	case err != nil:
+		return s.refuse(stepShutdown, err, "Shutting down the guest")
+	}
+	notes.Set(m, infrav1.ShutdownRequestedAnnotation, s.now().UTC().Format(time.RFC3339))
+	return s.start(stepShutdown, task, "Shutting down the guest"), nil
+}
+
+// settleShutdown waits for the task of the shutdown while the guest may take its time.
+func (s *scope) settleShutdown() phases.Outcome {
+	out, _ := s.settle(stepShutdown, "Shutting down the guest")
+	left, _ := s.shutdownLeft()
+	if out.Reason != infrav1.TaskRunningReason || left <= 0 {
+		return phases.Done // What is there is looked at afresh.
+	}
+	out.After = min(out.After, left)
+	return out
+}
+
+// waitForVM waits for what holds a VM that is to be deleted. A shutdown that takes too long is given up: until it has ended, VCD
+// lets nobody power the VM off.
+func (s *scope) waitForVM(ctx context.Context, vm *vcd.VM) (phases.Outcome, error) {
+	left, asked := s.shutdownLeft()
+	for _, t := range vm.Tasks {
+		switch {
+		case !t.ShutsDown():
+		case !asked: // It was asked for, and the answer got lost.
+			notes.Set(s.vcdMachine, infrav1.ShutdownRequestedAnnotation, s.now().UTC().Format(time.RFC3339))
+		case left <= 0:
+			return s.giveUpShutdown(ctx, vm, t)
+		}
+	}
+	return phases.Wait(session.BusyPoll, infrav1.TaskRunningReason, "Waiting for another task on VM %s", vm.Name), nil
+}
+
+func (s *scope) giveUpShutdown(ctx context.Context, vm *vcd.VM, t vcd.Task) (phases.Outcome, error) {
+	if s.now().Sub(s.memory.cancelled) >= cancelRetry {
+		s.memory.cancelled, s.memory.cancelRefused = s.now(), false
+		ctrl.LoggerFrom(ctx).Info("Cancelling the shutdown of the guest, which takes too long", "vm", vm.ID, "task", t.ID)
+		err := s.session.CancelTask(ctx, t.ID)
+		switch {
+		case errors.Is(err, vcd.ErrForbidden), errors.Is(err, vcd.ErrInvalid), errors.Is(err, vcd.ErrNotFound):
+			s.memory.cancelRefused = true // It may have ended just now.
+		case err != nil:
+			return session.Refusal(err, "Cancelling the shutdown of the guest")
+		}
+	}
+	if s.memory.cancelRefused {
+		return phases.Fail(session.BusyPoll, infrav1.ShuttingDownReason, "The guest of VM %s did not shut down in time, and VCD does not cancel the task that waits for it: cancel it in VCD", vm.Name), nil
+	}
+	return phases.Wait(session.BusyPoll, infrav1.ShuttingDownReason, "The guest did not shut down in time: waiting for VCD to give it up"), nil
+}

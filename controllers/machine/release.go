@@ -1,0 +1,202 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// deleteMachineVApp removes the vApp of a machine that had one of its own. A vApp that machines share goes with the
+// cluster.
+func deleteMachineVApp(ctx context.Context, s *scope) (phases.Outcome, error) {
+	if s.vcdCluster == nil || !vapp.PerMachine(s.vcdCluster) || !s.mayHaveVM() {
+		return phases.Done, nil
+	}
+	if shared, err := s.hasTwin(ctx); err != nil || shared {
+		return phases.Done, err
+	}
+	if s.session == nil {
+		if out, err := s.openForDeletion(ctx); err != nil || out != phases.Done {
+			return out, err
+		}
+	}
+	out, ended := s.settle(stepCleanUp, deletingVApp)
+	if out != phases.Done {
+		return out, nil
+	}
+	return s.findMachineVApp(ctx, ended)
+}
+
+// findMachineVApp deletes the vApp that is the machine's alone if it is there; ended says that our own task deleted it.
+func (s *scope) findMachineVApp(ctx context.Context, ended bool) (phases.Outcome, error) {
+	name := s.vAppName()
+	vApp, err := s.session.FindVApp(ctx, s.placement.vdc, name)
+	if err == nil && s.ownsVApp(vApp) {
+		return s.removeVApp(ctx, vApp)
+	}
+	if err != nil && !errors.Is(err, vcd.ErrNotFound) {
+		return session.Refusal(err, "Reading vApp "+name)
+	}
+	renamed, found, errRenamed := s.renamedVApp(ctx)
+	switch {
+	case errRenamed != nil:
+		return session.Refusal(errRenamed, "Reading the vApp that was "+name)
+	case found:
+		return s.removeVApp(ctx, renamed)
+	case err == nil:
+		vapp.Left(s.Recorder, s.vcdMachine, vApp.Name)
+		return phases.Done, nil
+	case ended:
+		return phases.Done, nil
+	}
+	return absence.VAppMissed(ctx, s.session, s.placement.vdc, s.vcdMachine, absence.Subject{What: "vApp " + name, Finalizer: infrav1.MachineFinalizer, Now: s.now()})
+}
+
+// ownsVApp says whether a vApp is the machine's alone.
+func (s *scope) ownsVApp(vApp vcd.VApp) bool {
+	marker, ok := vcd.ParseMarker(vApp.Description)
+	return ok && marker == s.marker()
+}
+
+// renamedVApp finds the vApp that was made for the machine and that somebody renamed.
+func (s *scope) renamedVApp(ctx context.Context) (vApp vcd.VApp, found bool, err error) {
+	id := s.madeIn()
+	if id == "" {
+		return vcd.VApp{}, false, nil
+	}
+	vApp, err = s.session.VApp(ctx, id)
+	if absence.Invisible(err) {
+		return vcd.VApp{}, false, nil
+	}
+	return vApp, err == nil && s.ownsVApp(vApp), err //nolint:wrapcheck // refusal looks into it.
+}
+
+// madeIn is the URN of the vApp that the machine's VM was made in; empty if nobody knows.
+func (s *scope) madeIn() string {
+	if made, ok := s.made(); ok && made.VApp != "" {
+		return made.VApp
+	}
+	if vApp := s.vcdMachine.Status.VApp; vApp != nil {
+		return vApp.ID
+	}
+	return ""
+}
+
+// names returns the sorted names of refs.
+func names(refs []vcd.Ref) []string {
+	result := make([]string, 0, len(refs))
+	for _, ref := range refs {
+		result = append(result, ref.Name)
+	}
+	slices.Sort(result)
+	return result
+}
+
+const deletingVApp = "Deleting the machine's vApp"
+
+// removeVApp takes the next step of deleting a vApp that is the machine's alone. It took the proof that the VM is gone
+// with it, which is stored first.
+func (s *scope) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Outcome, error) {
+	if len(vApp.Tasks) > 0 {
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on vApp %s", vApp.Name), nil
+	}
+	if others := names(vApp.VMs); len(others) > 0 {
+		if vapp.IsKept(s.vcdMachine) {
+			vapp.Kept(s.Recorder, s.vcdMachine, vApp.Name, others)
+			return phases.Done, nil
+		}
+		return phases.Fail(session.RemedyPoll, infrav1.VAppNotEmptyReason,
+			"vApp %s holds VMs that are not this machine's: move or delete %s, or annotate the VCDMachine with %s=true to leave the vApp as it is",
+			vApp.Name, phases.Few(others), infrav1.KeepVAppAnnotation), nil
+	}
+	if err := s.noteOnce(ctx, infrav1.VMGoneAnnotation, "true"); err != nil {
+		return phases.Done, err
+	}
+	task, err := s.session.DeleteVApp(ctx, vApp.ID)
+	return s.started(stepCleanUp, task, err, deletingVApp)
+}
+
+// releaseMachine lets the API server delete the VCDMachine.
+func releaseMachine(ctx context.Context, s *scope) (phases.Outcome, error) {
+	if s.vcdCluster != nil && !vapp.PerMachine(s.vcdCluster) && s.mayHaveVM() {
+		switch err := s.noteVApp(ctx); {
+		case apierrors.IsConflict(err):
+			return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting to write down on the VCDCluster which vApp the VM was in, while others write there"), nil
+		case err != nil:
+			return phases.Done, err
+		}
+	}
+	controllerutil.RemoveFinalizer(s.vcdMachine, infrav1.MachineFinalizer)
+	return phases.Done, nil
+}
+
+// noteVApp remembers that there was a vApp, and which, for the day when its cluster is deleted.
+func (s *scope) noteVApp(ctx context.Context) error {
+	if err := s.noteOnCluster(ctx, infrav1.VAppCreatedAnnotation, "true"); err != nil {
+		return err
+	}
+	known, id := notes.VApps(s.vcdCluster), s.madeIn()
+	if id == "" || slices.Contains(known, id) {
+		return nil
+	}
+	// A machine of another vApp, which is released at the same time, must not lose what it wrote down.
+	change := client.MergeFromWithOptions(s.vcdCluster, client.MergeFromWithOptimisticLock{})
+	return s.patchCluster(ctx, infrav1.VAppsAnnotation, strings.Join(append(known, id), ","), change)
+}
+
+// mayHaveVM says whether VCD was asked for a VM.
+func (s *scope) mayHaveVM() bool {
+	return s.vcdMachine.Spec.ProviderID != "" || s.vcdMachine.Annotations[infrav1.CreationRequestedAnnotation] != ""
+}
+
+// noteOnce stores an annotation now, if there is none.
+func (s *scope) noteOnce(ctx context.Context, key, value string) error {
+	if s.vcdMachine.Annotations[key] != "" {
+		return nil
+	}
+	notes.Set(s.vcdMachine, key, value)
+	return s.save(ctx)
+}
+
+// maxNotedDisks bounds how many disks a cluster remembers: Kubernetes refuses objects with too many annotations, and with that the
+// deletion of the machine.
+const maxNotedDisks = 400
+
+// noteDisk remembers that a disk outlives its VM, for the day when its cluster is deleted.
+func (s *scope) noteDisk(ctx context.Context, disk vcd.Ref) error {
+	if len(notes.DetachedDisks(s.vcdCluster)) >= maxNotedDisks {
+		return nil
+	}
+	return s.noteOnCluster(ctx, infrav1.DetachedDiskAnnotationPrefix+disk.ID[strings.LastIndex(disk.ID, ":")+1:], disk.Name)
+}
+
+// noteOnCluster stores an annotation on the VCDCluster, which outlives the machine.
+func (s *scope) noteOnCluster(ctx context.Context, key, value string) error {
+	if s.vcdCluster.Annotations[key] == value {
+		return nil
+	}
+	return s.patchCluster(ctx, key, value, client.MergeFrom(s.vcdCluster))
+}
+
+func (s *scope) patchCluster(ctx context.Context, key, value string, change client.Patch) error {
+	c := s.vcdCluster.DeepCopy()
+	notes.Set(c, key, value)
+	if err := s.Client.Patch(ctx, c, change); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("noting %s on VCDCluster %s: %w", key, c.Name, err)
+	}
+	return nil
+}

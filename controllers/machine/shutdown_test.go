@@ -1,0 +1,118 @@
+package machine_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/tools/events"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machine"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+const (
+	shutdownCall = "POST /api/vApp/vm/power/action/shutdown"
+	cancelCall   = "POST /api/task/action/cancel"
+)
+
+// hangingShutdown is a clock on which shutdowns never end.
+type hangingShutdown struct{ vcdsim.Clock }
+
+func (c hangingShutdown) AfterFunc(d time.Duration, f func()) func() {
+	if d > 135*time.Millisecond && d < 300*time.Millisecond { // 20 s, more or less, by the scale of the profile
+		return func() {}
+	}
+	return c.Clock.AfterFunc(d, f)
+}
+
+// newHangingEnv makes a world with a ready machine whose guest never shuts down, and deletes the machine.
+func newHangingEnv(t *testing.T) *controllertest.Env {
+	t.Helper()
+	w := controllertest.NewWith(t, vcdsim.Config{Profile: vcdsim.Profile{Name: "test", Scale: 0.01}, Clock: hangingShutdown{vcdsim.NewClock(1)}}, controllertest.NewMachine("cp-0")...)
+	w.Ready("cp-0")
+	w.Eventually(func() bool { return w.Sim.State().VMs[0].Boot.Up }, controllertest.Patience, "5ms").Should(BeTrue())
+	w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("cp-0"))).To(Succeed())
+	return w
+}
+
+// eventuallyShutsDown reconciles until the guest is asked to shut down.
+func eventuallyShutsDown(w *controllertest.Env, name string) {
+	w.Eventually(func(g Gomega) {
+		_, err := w.ReconcileMachine(name)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(w.VCDMachine(name).Annotations).To(HaveKey(infrav1.ShutdownRequestedAnnotation))
+	}, controllertest.Patience, "5ms").Should(Succeed())
+}
+
+func TestShutdownThatHangsIsGivenUp(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name    string
+		between func(*testing.T, *controllertest.Env)
+		fault   vcdsim.Fault
+	}{
+		{"by the manager that asked for it", func(*testing.T, *controllertest.Env) {}, vcdsim.Fault{Operation: "none"}},
+		{"by one that was started since", func(t *testing.T, w *controllertest.Env) {
+			t.Helper()
+			w.Restart(t, events.NewFakeRecorder(100))
+		}, vcdsim.Fault{Operation: "none"}},
+		{"by one whose request was answered in vain", func(*testing.T, *controllertest.Env) {}, vcdsim.Fault{Operation: shutdownCall, DropAfter: true, Count: 1}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newHangingEnv(t)
+			w.Sim.Faults().Add(tt.fault)
+			eventuallyShutsDown(w, "cp-0")
+			tt.between(t, w)
+			w.Later(machine.DefaultShutdownTimeout / 2)
+			isGone(w, "cp-0")
+			w.Expect(w.Sim.State().VMs).To(ConsistOf(HaveField("PoweredOn", true)))
+			w.Expect(w.Sim.Counters()).NotTo(HaveKey(cancelCall))
+
+			w.Later(machine.DefaultShutdownTimeout + time.Second)
+			w.Eventually(func() bool { return isGone(w, "cp-0") }, controllertest.Patience, "5ms").Should(BeTrue())
+
+			w.Expect(w.Sim.State().VMs).To(BeEmpty())
+			w.Expect(w.Sim.Counters()).To(And(HaveKeyWithValue(shutdownCall, 1), HaveKeyWithValue(cancelCall, 1)))
+			for _, r := range w.Sim.Requests() {
+				w.Expect(r.Status).NotTo(Equal(http.StatusBadRequest), "no request to a busy entity: %s", r.Path)
+			}
+		})
+	}
+}
+
+func TestShutdownThatNobodyMayCancelIsReported(t *testing.T) {
+	w := newHangingEnv(t)
+	w.Sim.Faults().Add(vcdsim.Fault{Operation: cancelCall, Status: http.StatusForbidden, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN", Message: "no right", Count: 1})
+	eventuallyShutsDown(w, "cp-0")
+	w.Later(machine.DefaultShutdownTimeout + time.Second)
+	w.EventuallyMachine("cp-0", infrav1.VMDeletedCondition, infrav1.ShuttingDownReason)
+	w.Expect(conditions.GetMessage(w.VCDMachine("cp-0"), infrav1.VMDeletedCondition)).To(ContainSubstring("cancel it in VCD"))
+	isGone(w, "cp-0")
+	w.Expect(w.Sim.Counters()).To(HaveKeyWithValue(cancelCall, 1), "it is not asked all the time")
+	w.Expect(w.Sim.State().VMs).To(ConsistOf(HaveField("PoweredOn", true)))
+
+	w.Later(machine.DefaultShutdownTimeout + 2*machine.CancelRetry)
+	w.Eventually(func() bool { return isGone(w, "cp-0") }, controllertest.Patience, "5ms").Should(BeTrue())
+	w.Expect(conditions.IsTrue(w.VCDCluster(), clusterv1.ReadyCondition)).To(BeTrue())
+}
+
+func TestShutdownTimesOutThoughTheClockWasPutBack(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
+	w.Ready("cp-0")
+	m := w.VCDMachine("cp-0")
+	m.Annotations[infrav1.ShutdownRequestedAnnotation] = time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
+	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+	w.Expect(w.Client.Delete(w.Ctx, m)).To(Succeed())
+	w.EventuallyMachine("cp-0", infrav1.VMDeletedCondition, infrav1.ShuttingDownReason)
+
+	w.Later(machine.DefaultShutdownTimeout + 2*time.Second)
+
+	w.Eventually(func() bool { return isGone(w, "cp-0") }, controllertest.Patience, "5ms").Should(BeTrue())
+}

@@ -1,0 +1,111 @@
+package machine_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// share gives another organisation a catalog of that name, which acme may read if shared, and returns the URN of its template.
+func share(w *controllertest.Env, catalog string, shared bool) string {
+	w.Sim.Edit(func(e *vcdsim.Editor) {
+		theirs := vcdsim.Catalog{Name: catalog, Templates: slices.Clone(e.Model.Orgs[1].Catalogs[0].Templates[:1])}
+		theirs.Templates[0].ID, theirs.Templates[0].ItemID = "", ""
+		theirs.Templates[0].VMs = slices.Clone(theirs.Templates[0].VMs)
+		theirs.Templates[0].VMs[0].ID = ""
+		if shared {
+			theirs.SharedWith = []string{"acme"}
+		}
+		e.Model.Orgs = append(e.Model.Orgs, vcdsim.Org{
+			Name: "images", VDCs: []vcdsim.VDC{{Name: "images-vdc", StorageProfiles: []vcdsim.StorageProfile{{Name: "standard", Default: true}}}},
+			Catalogs: []vcdsim.Catalog{theirs},
+		})
+	})
+	orgs := w.Sim.State().Model.Orgs
+	return vcdsim.URN("vapptemplate", orgs[len(orgs)-1].Catalogs[0].Templates[0].ID)
+}
+
+func TestTemplatesOfOtherOrganisations(t *testing.T) {
+	t.Parallel()
+	const template = "ubuntu-2404-kube-v1.36.3"
+	tests := []struct {
+		name            string
+		catalog         string // theirs
+		shared          bool
+		wish            infrav1.VCDMachineSpec
+		byURN           bool
+		reason, message string // empty: the machine comes up
+	}{
+		{name: "by name, from a shared catalog", catalog: "golden", shared: true, wish: infrav1.VCDMachineSpec{Catalog: "golden", Template: template}},
+		{name: "by URN, from a shared catalog", catalog: "golden", shared: true, byURN: true},
+		{
+			name: "by name, from a catalog that is not shared", catalog: "golden", wish: infrav1.VCDMachineSpec{Catalog: "golden", Template: template},
+			reason: infrav1.CatalogNotFoundReason, message: "golden",
+		},
+		{name: "by URN, from a catalog that is not shared", catalog: "golden", byURN: true, reason: infrav1.TemplateNotFoundReason, message: "spec.template"},
+		{
+			name: "by a name that two catalogs of the same name have", catalog: "kubernetes", shared: true,
+			wish:   infrav1.VCDMachineSpec{Catalog: "kubernetes", Template: template},
+			reason: infrav1.TemplateInvalidReason, message: "URN",
+		},
+		{name: "by URN, where the name is not unique", catalog: "kubernetes", shared: true, byURN: true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := controllertest.New(t)
+			urn := share(w, tt.catalog, tt.shared)
+			for _, object := range controllertest.NewMachine("cp-0", func(m *infrav1.VCDMachine) {
+				m.Spec = tt.wish
+				if tt.byURN {
+					m.Spec = infrav1.VCDMachineSpec{Template: urn}
+				}
+			}) {
+				w.Expect(w.Client.Create(w.Ctx, object)).To(Succeed())
+			}
+			w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+
+			if tt.reason != "" {
+				w.EventuallyMachine("cp-0", infrav1.PlacementReadyCondition, tt.reason)
+				w.Expect(conditions.GetMessage(w.VCDMachine("cp-0"), infrav1.PlacementReadyCondition)).To(ContainSubstring(tt.message))
+				w.Expect(w.Sim.State().VMs).To(BeEmpty())
+				return
+			}
+			w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
+			w.Expect(w.Sim.State().VMs).To(HaveLen(1))
+		})
+	}
+}
+
+func TestTemplateThatWasReplacedIsLookedUpAgain(t *testing.T) {
+	w := controllertest.New(t, controllertest.Machines("a", "b")...)
+	pool := vcd.NewPool(vcd.PoolOptions{TaskPoll: 5 * time.Millisecond, LookupTTL: time.Hour})
+	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
+	w.Machine.Sessions = session.Of(pool)
+	w.Ready("a")
+	w.Sim.Edit(func(e *vcdsim.Editor) {
+		template := &e.Model.Orgs[1].Catalogs[0].Templates[0]
+		template.ID = "0a000000-0000-4000-8000-000000000001"
+		template.VMs = slices.Clone(template.VMs)
+		template.VMs[0].ID = "0a000000-0000-4000-8000-000000000002"
+	})
+
+	ahead := time.Duration(0)
+	w.Eventually(func() bool {
+		ahead += 2 * time.Second
+		w.Later(ahead)
+		_, err := w.ReconcileMachine("b")
+		w.Expect(err).NotTo(HaveOccurred())
+		return conditions.IsTrue(w.VCDMachine("b"), clusterv1.ReadyCondition)
+	}, controllertest.Patience, "5ms").Should(BeTrue())
+}

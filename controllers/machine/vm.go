@@ -1,0 +1,162 @@
+package machine
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/batch"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/providerid"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+const addingVM = "Creating the VM"
+
+// reconcileVM makes sure that the VM exists and is known by its URN.
+func reconcileVM(ctx context.Context, s *scope) (phases.Outcome, error) {
+	if s.vmID() != "" {
+		s.watchLease(ctx)
+		return s.reportVM(ctx)
+	}
+	if s.adding != phases.Done {
+		return s.adding, nil
+	}
+	switch len(s.found) {
+	case 0:
+		return s.addVM(ctx)
+	case 1:
+		return s.recordVM(ctx, s.found[0])
+	}
+	return phases.Fail(session.RemedyPoll, infrav1.DuplicateMarkerReason, "There are %d VMs of the name %s in vApp %s: delete or rename all but this machine's in VCD",
+		len(s.found), s.found[0].Name, s.vAppName()), nil
+}
+
+// reportVM tells of the recorded VM.
+func (s *scope) reportVM(ctx context.Context) (phases.Outcome, error) {
+	m := s.vcdMachine
+	switch {
+	case m.Annotations[infrav1.VMGoneAnnotation] == "true":
+		return saidGone(), nil
+	case s.record != nil:
+		if m.Annotations[infrav1.VMNotFoundSinceAnnotation] != "" {
+			vmBack(s.Recorder, m, s.record.Ref)
+		}
+		absence.Seen(m)
+		s.memory.announced = time.Time{}
+		m.Status.VM = &infrav1.ResourceReference{Name: s.record.Name, ID: s.record.ID}
+		m.Status.VApp = &infrav1.ResourceReference{Name: s.record.VApp.Name, ID: s.record.VApp.ID}
+	case s.vm == nil:
+		return s.lookForMissing(ctx)
+	}
+	return phases.Done, nil
+}
+
+// addVM asks for the VM, and for those of the other machines that wait for this vApp.
+func (s *scope) addVM(ctx context.Context) (phases.Outcome, error) {
+	if s.vApp == nil {
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for vApp %s", s.vAppName()), nil
+	}
+	ours, err := s.company(ctx, func(c batch.Member) bool {
+		exists := slices.ContainsFunc(s.vApp.VMs, func(vm vcd.Ref) bool { return vm.Name == c.Spec.Name })
+		connected := !slices.ContainsFunc(c.Spec.NICs, func(nic vcd.NIC) bool { return !slices.Contains(s.vApp.Networks, nic.Network) })
+		return !exists && connected
+	})
+	if err != nil {
+		return phases.Done, err
+	}
+	ctrl.LoggerFrom(ctx).Info("Creating VMs", "vApp", s.vApp.Name, "vms", len(ours))
+	task, err := s.session.AddVMs(ctx, s.vApp.ID, specs(ours))
+	if err != nil {
+		s.withdraw(ctx, ours, err)
+		return s.refuse(stepAdd, err, addingVM)
+	}
+	s.followAll(stepAdd, task, ours)
+	return running(addingVM), nil
+}
+
+// recordVM reads the VM of the machine's name and, if it is the machine's, stores its URN: from then on only that VM
+// is the machine's. It is stored before the VM is powered on.
+func (s *scope) recordVM(ctx context.Context, ref vcd.Ref) (phases.Outcome, error) {
+	vm, err := s.session.VM(ctx, ref.ID)
+	if err != nil {
+		s.session.Invalidate(s.placement.vdc)
+		return session.Refusal(err, "Reading VM "+ref.Name)
+	}
+	if marker, ok := vcd.ParseMarker(vm.Description); !ok || marker != s.marker() {
+		return phases.Fail(session.RemedyPoll, infrav1.NameConflictReason,
+			"VM %s exists in vApp %s and is not this machine's: rename or delete it in VCD", ref.Name, s.vAppName()), nil
+	}
+	if len(vm.Tasks) > 0 {
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s", vm.Name), nil
+	}
+	if failedCreation(vm.Status) {
+		return s.cleanUpVM(ctx, vm)
+	}
+	m := s.vcdMachine
+	m.Spec.ProviderID = providerid.Format(vm.ID)
+	m.Status.VM = &infrav1.ResourceReference{Name: vm.Name, ID: vm.ID}
+	if vm.VApp.ID != "" {
+		m.Status.VApp = &infrav1.ResourceReference{Name: s.vAppName(), ID: vm.VApp.ID}
+	}
+	if err := s.save(ctx); err != nil {
+		return phases.Done, err
+	}
+	vmCreated(s.Recorder, m, vm.Ref)
+	s.memory.waitsSince = time.Time{}
+	s.remember(vm)
+	return phases.Done, nil
+}
+
+// cleanUpVM removes a VM of ours whose creation failed half-way. One that is still being created looks the same, but
+// for the task that holds its vApp.
+func (s *scope) cleanUpVM(ctx context.Context, vm vcd.VM) (phases.Outcome, error) {
+	vApp, err := s.session.FindVApp(ctx, s.placement.vdc, s.vAppName())
+	if err != nil {
+		return session.Refusal(err, "Reading vApp "+s.vAppName())
+	}
+	if out := s.vAppProblem(vApp); out != phases.Done {
+		return out, nil
+	}
+	// The task may have ended well since the VM was read.
+	now, err := s.session.VM(ctx, vm.ID)
+	if err != nil {
+		return session.Refusal(err, "Reading VM "+vm.Name)
+	}
+	if len(now.Tasks) > 0 || !failedCreation(now.Status) {
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "VM %s was created just now", vm.Name), nil
+	}
+	task, err := s.session.DeleteVM(ctx, vm.ID)
+	if err != nil {
+		return s.refuse(stepCleanUp, err, "Removing VM "+vm.Name+", whose creation failed")
+	}
+	leftoverRemoved(s.Recorder, s.vcdMachine, vm.Ref)
+	s.failedEarlier()
+	return s.start(stepCleanUp, task, "Removing what a failed creation left behind"), nil
+}
+
+// readVM makes sure that the VM is known in full.
+func (s *scope) readVM(ctx context.Context) (phases.Outcome, error) {
+	if s.vm != nil {
+		return phases.Done, nil
+	}
+	vm, err := s.session.VM(ctx, s.vmID())
+	if err != nil {
+		return session.Refusal(err, "Reading VM "+s.vmID())
+	}
+	// A recorded id may come from a person. Once the VM came up it was ours, and people may write in descriptions.
+	if marker, ok := vcd.ParseMarker(vm.Description); !s.cameUp() && (!ok || marker != s.marker()) {
+		return phases.Fail(session.RemedyPoll, infrav1.NotOursReason,
+			"VM %s, which spec.providerID names, does not say that it is this machine's: put %q in its description if it is, else delete the Machine", vm.Name, s.marker()), nil
+	}
+	if len(vm.Tasks) > 0 {
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s", vm.Name), nil
+	}
+	s.remember(vm)
+	return phases.Done, nil
+}

@@ -1,0 +1,199 @@
+// Package machinetemplate publishes the capacity of the machines of VCDMachineTemplates.
+package machinetemplate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/patch"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+)
+
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdmachinetemplates,verbs=list;watch;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdmachinetemplates/status,verbs=patch
+
+const (
+	// capacityAge is how long a capacity is believed. Templates do not change, what they name in VCD may.
+	capacityAge = time.Hour
+	// capacityRetry is how often VCD is asked for one that is not known: no machine waits for it.
+	capacityRetry = 5 * time.Minute
+	// clusterRetry is how often a template looks for its cluster, here.
+	clusterRetry = time.Minute
+)
+
+// Reconciler tells an autoscaler what machines of VCDMachineTemplates will have.
+type Reconciler struct {
+	Client           client.Client
+	Identities       session.Identities
+	Sessions         session.Opener
+	Recorder         events.EventRecorder
+	WatchFilterValue string
+	Now              func() time.Time // nil: time.Now
+
+	known knownCapacities
+}
+
+// knownCapacities holds when the capacity of each template was last found. The zero value is usable.
+type knownCapacities struct {
+	mu    sync.Mutex
+	byUID map[types.UID]knownCapacity
+}
+
+type knownCapacity struct {
+	at         time.Time
+	generation int64
+}
+
+func (k *knownCapacities) note(t *infrav1.VCDMachineTemplate, now time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.byUID == nil {
+		k.byUID = map[types.UID]knownCapacity{}
+	}
+	for uid, last := range k.byUID {
+		if now.Sub(last.at) > 2*capacityAge { // It was deleted.
+			delete(k.byUID, uid)
+		}
+	}
+	k.byUID[t.UID] = knownCapacity{now, t.Generation}
+}
+
+// left returns how long what is known of a template still holds.
+func (k *knownCapacities) left(t *infrav1.VCDMachineTemplate, now time.Time) time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	last, ok := k.byUID[t.UID]
+	if !ok || last.generation != t.Generation || len(t.Status.Capacity) == 0 {
+		return 0
+	}
+	return last.at.Add(phases.Jitter(capacityAge, string(t.UID))).Sub(now)
+}
+
+// SetupWithManager registers the reconciler.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	log := ctrl.LoggerFrom(ctx).WithValues("controller", "vcdmachinetemplate")
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&infrav1.VCDMachineTemplate{}, builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilterValue))).
+		WithOptions(options).
+		Complete(reconcile.AsReconciler(r.Client, r))
+}
+
+// scope holds what one reconcile of a VCDMachineTemplate reads and finds out.
+type scope struct {
+	*Reconciler
+
+	template   *infrav1.VCDMachineTemplate
+	vcdCluster *infrav1.VCDCluster // nil: nobody knows which
+	ambiguous  bool                // several VCDClusters could be meant, which are in different places
+}
+
+// Reconcile finds out what machines of t will have.
+func (r *Reconciler) Reconcile(ctx context.Context, t *infrav1.VCDMachineTemplate) (_ ctrl.Result, rerr error) {
+	if !t.DeletionTimestamp.IsZero() || annotations.HasPaused(t) {
+		return ctrl.Result{}, nil
+	}
+	if left := r.known.left(t, r.now()); left > 0 {
+		return ctrl.Result{RequeueAfter: left}, nil
+	}
+	s := &scope{Reconciler: r, template: t}
+	isPaused, err := s.findCluster(ctx)
+	if isPaused || err != nil {
+		return ctrl.Result{RequeueAfter: clusterRetry}, err
+	}
+	helper, err := patch.NewHelper(t, r.Client)
+	if err != nil {
+		return ctrl.Result{}, err //nolint:wrapcheck // says it all
+	}
+	table := []phases.Phase[*scope]{{Condition: infrav1.CapacityKnownCondition, Run: reconcileCapacity}}
+	defer func() {
+		phases.SetReady(t, table)
+		rerr = errors.Join(rerr, phases.IgnoreGone(t, helper.Patch(ctx, t, phases.Owned(table))))
+	}()
+	res, err := phases.Run(ctx, t, s, table, r.Recorder)
+	if err == nil && res.RequeueAfter == 0 {
+		res.RequeueAfter = max(r.known.left(t, r.now()), clusterRetry)
+	}
+	return res, err
+}
+
+func (r *Reconciler) now() time.Time {
+	if r.Now != nil {
+		return r.Now()
+	}
+	return time.Now()
+}
+
+// findCluster finds the VCDCluster whose VCD the template is for: that of the cluster that its label or an owner names, else the
+// only place that the VCDClusters of the namespace name. It says whether that is paused, as while it is moved.
+func (s *scope) findCluster(ctx context.Context) (isPaused bool, err error) {
+	for _, name := range clustersOfTemplate(s.template) {
+		cluster := &clusterv1.Cluster{}
+		if err := s.Client.Get(ctx, client.ObjectKey{Namespace: s.template.Namespace, Name: name}, cluster); err != nil {
+			if client.IgnoreNotFound(err) == nil {
+				continue
+			}
+			return false, fmt.Errorf("getting Cluster %s of VCDMachineTemplate %s: %w", name, s.template.Name, err)
+		}
+		c := &infrav1.VCDCluster{}
+		if err := s.Client.Get(ctx, client.ObjectKey{Namespace: s.template.Namespace, Name: cluster.Spec.InfrastructureRef.Name}, c); err != nil {
+			if client.IgnoreNotFound(err) == nil {
+				continue
+			}
+			return false, fmt.Errorf("getting the VCDCluster of Cluster %s: %w", name, err)
+		}
+		s.vcdCluster = c
+		return annotations.IsPaused(cluster, c), nil
+	}
+	return false, s.findPlace(ctx)
+}
+
+// clustersOfTemplate returns the names of the clusters that a template says it is for.
+func clustersOfTemplate(t *infrav1.VCDMachineTemplate) []string {
+	var names []string
+	if name := t.Labels[clusterv1.ClusterNameLabel]; name != "" {
+		names = append(names, name)
+	}
+	for _, owner := range t.OwnerReferences {
+		if owner.Kind == "Cluster" {
+			names = append(names, owner.Name)
+		}
+	}
+	return names
+}
+
+// findPlace finds any VCDCluster of the namespace, if all of them are in one place.
+func (s *scope) findPlace(ctx context.Context) error {
+	list := &infrav1.VCDClusterList{}
+	if err := s.Client.List(ctx, list, client.InNamespace(s.template.Namespace)); err != nil {
+		return fmt.Errorf("listing VCDClusters: %w", err)
+	}
+	for i := range list.Items {
+		c := &list.Items[i]
+		if s.vcdCluster != nil && !samePlace(s.vcdCluster, c) {
+			s.vcdCluster, s.ambiguous = nil, true
+			return nil
+		}
+		s.vcdCluster = c
+	}
+	return nil
+}
+
+func samePlace(a, b *infrav1.VCDCluster) bool {
+	return session.NormalSite(a.Spec.Site) == session.NormalSite(b.Spec.Site) && a.Spec.Org == b.Spec.Org && a.Spec.OVDC == b.Spec.OVDC && a.Spec.IdentityRef == b.Spec.IdentityRef
+}

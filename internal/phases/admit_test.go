@@ -1,0 +1,45 @@
+package phases
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	gomegatypes "github.com/onsi/gomega/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/patch"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+func TestWritingToWhatIsGoneIsNoErrorWhileDeleting(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		deleted bool
+		want    gomegatypes.GomegaMatcher
+	}{
+		{"an object that was deleted may be gone already", true, Succeed()},
+		{"an object that was not deleted must be there", false, Not(Succeed())},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			scheme := runtime.NewScheme()
+			g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
+			m := &infrav1.VCDMachine{ObjectMeta: metav1.ObjectMeta{Name: "m", Namespace: "default", Finalizers: []string{infrav1.MachineFinalizer}}}
+			if tt.deleted {
+				now := metav1.Now()
+				m.DeletionTimestamp = &now
+			}
+			helper, err := patch.NewHelper(m, fake.NewClientBuilder().WithScheme(scheme).Build())
+			g.Expect(err).NotTo(HaveOccurred())
+			m.Finalizers = nil
+			Set(m, clusterv1.ReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason, "")
+
+			err = IgnoreGone(m, helper.Patch(t.Context(), m))
+
+			g.Expect(err).To(tt.want)
+		})
+	}
+}

@@ -1,0 +1,40 @@
+package phases
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/client-go/tools/events"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+func TestPassesAreCountedByWhatEndedThem(t *testing.T) {
+	outcomes := []struct {
+		name string
+		out  Outcome
+		err  error
+		want string
+	}{
+		{"a phase that waits", Wait(time.Second, "R", "m"), nil, "waiting"},
+		{"a phase that somebody has to help", Stop("R", "m"), nil, "problem"},
+		{"a phase that could not find out", Unsure(time.Second, "R", "m"), nil, "unknown"},
+		{"a phase that fails", Done, errors.New("no"), "error"},
+	}
+	for _, tt := range outcomes {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			counter := Passes.WithLabelValues("VCDMachine", "Counted", tt.want)
+			before := testutil.ToFloat64(counter)
+			phases := []Phase[int]{{"Counted", func(context.Context, int) (Outcome, error) { return tt.out, tt.err }}}
+
+			_, _ = Run(t.Context(), &infrav1.VCDMachine{}, 0, phases, events.NewFakeRecorder(9))
+
+			g.Expect(testutil.ToFloat64(counter)).To(Equal(before + 1))
+		})
+	}
+}

@@ -1,0 +1,66 @@
+package phases
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+func (o Outcome) pass() string {
+	switch {
+	case o.Unknown:
+		return passUnknown
+	case o.Problem:
+		return passProblem
+	}
+	return passWaiting
+}
+
+// An Outcome says why a phase is not complete yet. The zero value means it is.
+type Outcome struct {
+	Reason, Message string
+	After           time.Duration // when to look again; zero if a watch wakes us
+	Problem         bool          // worth a warning: somebody may have to act
+	Unknown         bool          // VCD could not be asked: nothing is said about the object itself
+}
+
+// Done is the outcome of a complete phase.
+var Done Outcome
+
+// Wait is the outcome of a phase that makes progress and must look again.
+func Wait(after time.Duration, reason, format string, args ...any) Outcome {
+	return Outcome{Reason: reason, Message: fmt.Sprintf(format, args...), After: after}
+}
+
+// Fail is the outcome of a phase that somebody may have to help. It looks again all the same: most remedies are
+// applied in VCD, where no watch sees them.
+func Fail(after time.Duration, reason, format string, args ...any) Outcome {
+	return Outcome{Reason: reason, Message: fmt.Sprintf(format, args...), After: after, Problem: true}
+}
+
+// Stop is the outcome of a phase that only a change to some Kubernetes object can help.
+func Stop(reason, format string, args ...any) Outcome {
+	return Fail(0, reason, format, args...)
+}
+
+// Unsure is the outcome of a phase that could not find out.
+func Unsure(after time.Duration, reason, format string, args ...any) Outcome {
+	out := Fail(after, reason, format, args...)
+	out.Unknown = true
+	return out
+}
+
+func (o Outcome) Status() metav1.ConditionStatus {
+	if o.Unknown {
+		return metav1.ConditionUnknown
+	}
+	return metav1.ConditionFalse
+}
+
+// unanswered says whether an outcome is that VCD could not be asked.
+func (o Outcome) unanswered() bool {
+	return o.Unknown && (o.Reason == infrav1.SiteUnreachableReason || o.Reason == infrav1.ThrottledReason)
+}

@@ -1,0 +1,162 @@
+// Package phases runs the phases of a reconcile and reports them as conditions, events and metrics.
+//
+// A phase owns one condition. It returns an outcome: done, or why it is not and when to run again. Only this package writes
+// conditions.
+package phases
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/cluster-api/util/patch"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// Object is what phases report on.
+type Object interface {
+	client.Object
+	conditions.Setter
+}
+
+// A Phase is one step towards a ready object. It owns one condition.
+type Phase[S any] struct {
+	Condition string
+	Run       func(context.Context, S) (Outcome, error)
+}
+
+// Run runs phases in order up to the first that is not complete, and reports all of them as conditions
+// of obj. An error keeps the last known condition of its phase: conditions do not flap when VCD hiccups. A problem
+// that was not reported yet is also reported as an event.
+func Run[S any](ctx context.Context, obj Object, scope S, phases []Phase[S], recorder events.EventRecorder) (ctrl.Result, error) {
+	for i, p := range phases {
+		out, err := p.Run(ctx, scope)
+		if err == nil && out == Done {
+			Set(obj, p.Condition, metav1.ConditionTrue, infrav1.ReadyReason, "")
+			continue
+		}
+		for _, later := range phases[i+1:] {
+			setIfMissing(obj, later.Condition, infrav1.WaitingForEarlierPhaseReason, "Waiting for "+p.Condition)
+		}
+		if err != nil {
+			return Failed(obj, p.Condition, err)
+		}
+		if t, ok := any(scope).(tolerant); ok && out.unanswered() && conditions.IsTrue(obj, p.Condition) && t.Tolerate() {
+			passed(obj, p.Condition, out.pass())
+			return ctrl.Result{RequeueAfter: Jitter(min(out.After, UnansweredRetry), string(obj.GetUID()))}, nil
+		}
+		return Settle(obj, p.Condition, out, recorder), nil
+	}
+	passed(obj, clusterv1.ReadyCondition, passComplete)
+	return ctrl.Result{}, nil
+}
+
+// UnansweredRetry is when it is asked again what VCD did not answer for the first time.
+const UnansweredRetry = 10 * time.Second
+
+// A tolerant scope is of an object that stays as it was said to be when VCD gives no answer for once: a cell is restarted, a
+// connection is lost, and nothing has become of the object.
+type tolerant interface {
+	// hiccup notes that VCD gave no answer in this pass, and says whether it did in the one before.
+	Tolerate() bool
+}
+
+// Settle ends a pass in which the phase of a condition is not complete.
+func Settle(obj Object, condition string, out Outcome, recorder events.EventRecorder) ctrl.Result {
+	if out.Problem && !Reported(obj, condition, out) {
+		ProblemFound(recorder, obj, condition, out)
+	}
+	passed(obj, condition, out.pass())
+	Set(obj, condition, out.Status(), out.Reason, out.Message)
+	if out.Unknown {
+		out.After = Jitter(out.After, string(obj.GetUID()))
+	}
+	return ctrl.Result{RequeueAfter: out.After}
+}
+
+// Failed ends a pass in which the phase of a condition failed. That others come first is no failure.
+func Failed(obj Object, condition string, err error) (ctrl.Result, error) {
+	if errors.Is(err, vcd.ErrLater) {
+		passed(obj, condition, passWaiting)
+		setIfMissing(obj, condition, infrav1.ThrottledReason, "Waiting for a turn to call VCD")
+		return ctrl.Result{RequeueAfter: vcd.RetryAfter(err)}, nil
+	}
+	passed(obj, condition, passError)
+	setIfMissing(obj, condition, infrav1.InternalErrorReason, "Please check controller logs for errors")
+	return ctrl.Result{}, fmt.Errorf("reconciling %s: %w", condition, err)
+}
+
+// Reported says whether the condition holds the outcome already.
+func Reported(obj Object, condition string, out Outcome) bool {
+	was := conditions.Get(obj, condition)
+	return was != nil && was.Status == out.Status() && was.Reason == out.Reason && was.Message == out.Message
+}
+
+// SetReady sums up the conditions of phases: the first that is not true says why the object is not ready.
+func SetReady[S any](obj Object, phases []Phase[S]) {
+	for _, p := range phases {
+		c := conditions.Get(obj, p.Condition)
+		if c == nil {
+			Set(obj, clusterv1.ReadyCondition, metav1.ConditionUnknown, infrav1.WaitingForEarlierPhaseReason, p.Condition+" is not known yet")
+			return
+		}
+		if c.Status != metav1.ConditionTrue {
+			message := strings.TrimSuffix(p.Condition+": "+c.Message, ": ")
+			Set(obj, clusterv1.ReadyCondition, c.Status, c.Reason, message)
+			return
+		}
+	}
+	Set(obj, clusterv1.ReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason, "")
+}
+
+// Complete says whether all phases are.
+func Complete[S any](obj Object, phases []Phase[S]) bool {
+	for _, p := range phases {
+		if !conditions.IsTrue(obj, p.Condition) {
+			return false
+		}
+	}
+	return true
+}
+
+// Owned says which conditions the patch helper may overwrite.
+func Owned[S any](phases []Phase[S]) patch.Option {
+	return patch.WithOwnedConditions{Conditions: append(Conditions(phases), clusterv1.ReadyCondition, clusterv1.PausedCondition)}
+}
+
+func Conditions[S any](phases []Phase[S]) []string {
+	var ts []string
+	for _, p := range phases {
+		ts = append(ts, p.Condition)
+	}
+	return ts
+}
+
+func Set(obj conditions.Setter, condition string, status metav1.ConditionStatus, reason, message string) {
+	conditions.Set(obj, metav1.Condition{Type: condition, Status: status, Reason: reason, Message: message})
+}
+
+func setIfMissing(obj conditions.Setter, condition, reason, message string) {
+	if !conditions.Has(obj, condition) {
+		Set(obj, condition, metav1.ConditionUnknown, reason, message)
+	}
+}
+
+// Jitter spreads d over a fifth more, so that what was woken together does not stay together.
+func Jitter(d time.Duration, seed string) time.Duration {
+	var sum uint32
+	for _, b := range []byte(seed) {
+		sum = sum*31 + uint32(b)
+	}
+	return d + d/5*time.Duration(sum%100)/100
+}

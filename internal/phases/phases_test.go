@@ -1,0 +1,109 @@
+package phases
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+var errBoom = errors.New("boom")
+
+func TestRunPhases(t *testing.T) {
+	ready := metav1.Condition{Status: metav1.ConditionTrue, Reason: infrav1.ReadyReason}
+	blocked := metav1.Condition{Status: metav1.ConditionUnknown, Reason: infrav1.WaitingForEarlierPhaseReason, Message: "Waiting for Network"}
+
+	tests := []struct {
+		name       string
+		network    Outcome
+		err        error
+		before     []metav1.Condition
+		wantAfter  time.Duration
+		wantErr    error
+		wantEvents int
+		want       map[string]metav1.Condition
+	}{
+		{
+			name: "all phases complete",
+			want: map[string]metav1.Condition{"Network": ready, "VM": ready, "Ready": ready},
+		},
+		{
+			name:      "a waiting phase blocks the later ones and is no news",
+			network:   Wait(10*time.Second, "TaskRunning", "Creating network %s", "n1"),
+			wantAfter: 10 * time.Second,
+			want: map[string]metav1.Condition{
+				"Network": {Status: metav1.ConditionFalse, Reason: "TaskRunning", Message: "Creating network n1"},
+				"VM":      blocked,
+				"Ready":   {Status: metav1.ConditionFalse, Reason: "TaskRunning", Message: "Network: Creating network n1"},
+			},
+		},
+		{
+			name:    "an error that a retry may cure keeps what was known",
+			err:     errBoom,
+			before:  []metav1.Condition{{Type: "Network", Status: metav1.ConditionTrue, Reason: infrav1.ReadyReason}},
+			wantErr: errBoom,
+			want:    map[string]metav1.Condition{"Network": ready, "VM": blocked},
+		},
+		{
+			name:    "a new object whose first call fails is unknown",
+			err:     errBoom,
+			wantErr: errBoom,
+			want: map[string]metav1.Condition{
+				"Network": {Status: metav1.ConditionUnknown, Reason: infrav1.InternalErrorReason, Message: "Please check controller logs for errors"},
+			},
+		},
+		{
+			name:       "a stopped phase is news and not retried",
+			network:    Stop("NetworkNotFound", "There is no network %s", "n1"),
+			wantEvents: 1,
+			want:       map[string]metav1.Condition{"Network": {Status: metav1.ConditionFalse, Reason: "NetworkNotFound", Message: "There is no network n1"}},
+		},
+		{
+			name:    "a problem that was reported is no news",
+			network: Stop("NetworkNotFound", "There is no network n1"),
+			before:  []metav1.Condition{{Type: "Network", Status: metav1.ConditionFalse, Reason: "NetworkNotFound", Message: "There is no network n1"}},
+			want:    map[string]metav1.Condition{"Network": {Status: metav1.ConditionFalse, Reason: "NetworkNotFound", Message: "There is no network n1"}},
+		},
+		{
+			name:       "a phase that could not find out says so",
+			network:    Unsure(0, "SiteUnreachable", "VCD does not answer"),
+			wantEvents: 1,
+			want: map[string]metav1.Condition{
+				"Network": {Status: metav1.ConditionUnknown, Reason: "SiteUnreachable", Message: "VCD does not answer"},
+				"Ready":   {Status: metav1.ConditionUnknown, Reason: "SiteUnreachable", Message: "Network: VCD does not answer"},
+			},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			obj := &infrav1.VCDCluster{}
+			obj.Status.Conditions = tt.before
+			recorder := events.NewFakeRecorder(10)
+			phases := []Phase[*infrav1.VCDCluster]{
+				{"Network", func(context.Context, *infrav1.VCDCluster) (Outcome, error) { return tt.network, tt.err }},
+				{"VM", func(context.Context, *infrav1.VCDCluster) (Outcome, error) { return Done, nil }},
+			}
+
+			res, err := Run(t.Context(), obj, obj, phases, recorder)
+			SetReady(obj, phases)
+
+			g.Expect(errors.Is(err, tt.wantErr)).To(BeTrue(), "%v", err)
+			g.Expect(res.RequeueAfter).To(Equal(tt.wantAfter))
+			g.Expect(recorder.Events).To(HaveLen(tt.wantEvents))
+			for condition, want := range tt.want {
+				want.Type = condition
+				g.Expect(conditions.Get(obj, condition)).To(HaveValue(conditions.MatchCondition(want, conditions.IgnoreLastTransitionTime(true))))
+			}
+			g.Expect(Complete(obj, phases)).To(Equal(conditions.IsTrue(obj, clusterv1.ReadyCondition)))
+		})
+	}
+}
