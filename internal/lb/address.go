@@ -6,16 +6,19 @@ import (
 	"slices"
 )
 
+// An addressPlanner decides on the address of each family that clients use.
+type addressPlanner struct{ *planner }
+
 // scope finds out whether the load balancer is on an address inside the organisation, because it shall be or because such an address is
 // requested by name.
-func (p *planner) scope() {
-	p.inward = p.d.Internal
+func (p addressPlanner) decideScope() {
+	p.internal = p.d.Internal
 	for _, a := range p.d.Requested {
-		if !p.inward && a.IsPrivate() {
-			p.inward = p.insideAddress(a)
+		if !p.internal && a.IsPrivate() {
+			p.internal = p.insideAddress(a)
 		}
 	}
-	if p.nat() || slices.ContainsFunc(p.all.services, func(vs held[VirtualService]) bool { return vs.old || vs.marker.Via == ViaNAT }) {
+	if p.nat() || slices.ContainsFunc(p.all.services, func(vs owned[VirtualService]) bool { return vs.old || vs.marker.Via == ViaNAT }) {
 		p.need(Forwardings)
 	}
 	if !p.c.SharedVIP && !p.nat() && len(p.d.Listeners) > 1 {
@@ -24,7 +27,7 @@ func (p *planner) scope() {
 }
 
 // insideAddress says whether a private address is not one of the gateway's, which may be private, too.
-func (p *planner) insideAddress(a netip.Addr) bool {
+func (p addressPlanner) insideAddress(a netip.Addr) bool {
 	for _, vs := range p.all.services {
 		if slices.Contains(vs.object.VIPs, a) && !vs.old {
 			return vs.marker.Via == ViaInside
@@ -39,7 +42,7 @@ func (p *planner) insideAddress(a netip.Addr) bool {
 }
 
 // onGateway says whether an address is one that the gateway has or could have. Takes Addresses.
-func (p *planner) onGateway(a netip.Addr) bool {
+func (p addressPlanner) onGateway(a netip.Addr) bool {
 	_, inSpace := p.spaceOf(a)
 	_, allocated := p.claimOf(a)
 	return inSpace || allocated || inRanges(p.o.Gateway.Ranges, a)
@@ -68,7 +71,7 @@ func (p *planner) claimOf(a netip.Addr) (Claim, bool) {
 
 // addresses finds the address of each family: the one requested, else the one the load balancer has, else the one it was meant to have,
 // else a free one.
-func (p *planner) addresses() {
+func (p addressPlanner) addresses() {
 	if p.needs.Has(Forwardings) {
 		return // what the load balancer has is not known yet
 	}
@@ -77,15 +80,15 @@ func (p *planner) addresses() {
 			p.requested(f, a)
 			return false
 		}
-		if a, ok := p.standing(f); ok {
+		if a, ok := p.current(f); ok {
 			p.external[f] = a
 			p.unclaimed(a)
 			return false
 		}
-		if !p.inward && !p.need(Addresses) {
+		if !p.internal && !p.need(Addresses) {
 			return false
 		}
-		if f != p.families[0] && !p.gives(f) {
+		if f != p.families[0] && !p.offers(f) {
 			p.notice(Unsupported, "the edge gateway has no %s addresses: the load balancer has an %s address only", f, p.families[0])
 			return true
 		}
@@ -95,9 +98,9 @@ func (p *planner) addresses() {
 }
 
 // gives says whether there are addresses of a family, used or not. Takes Addresses, except inside.
-func (p *planner) gives(f Family) bool {
+func (p addressPlanner) offers(f Family) bool {
 	of := func(r Range) bool { return FamilyOf(r.First) == f }
-	if p.inward {
+	if p.internal {
 		return slices.ContainsFunc(p.insideRanges(), of)
 	}
 	return slices.ContainsFunc(p.o.Gateway.Ranges, of) ||
@@ -113,16 +116,17 @@ func ofFamily(list []netip.Addr, f Family) (netip.Addr, bool) {
 }
 
 // requested takes the address that is asked for by name, or refuses it.
-func (p *planner) requested(f Family, a netip.Addr) {
+func (p addressPlanner) requested(f Family, a netip.Addr) {
 	p.external[f] = a
 	if p.count(a) > 0 {
 		p.unclaimed(a)
 		return
 	}
-	if !p.inward && !p.need(Addresses) {
+	if !p.internal && !p.need(Addresses) {
 		return
 	}
-	if problem := p.problem(a, true); problem != nil {
+	problem := candidates{p.planner}.problem(a, true)
+	if problem != nil {
 		p.plan.Refusals = append(p.plan.Refusals, *problem)
 		return
 	}
@@ -131,14 +135,14 @@ func (p *planner) requested(f Family, a netip.Addr) {
 
 // unclaimed asks for the IP Spaces if an address that the load balancer has is not allocated: if it is one of theirs, somebody has given it back,
 // and somebody else may get it.
-func (p *planner) unclaimed(a netip.Addr) {
-	if _, allocated := p.claimOf(a); !allocated && p.o.Gateway.UsesSpaces && !p.inward {
+func (p addressPlanner) unclaimed(a netip.Addr) {
+	if _, allocated := p.claimOf(a); !allocated && p.o.Gateway.UsesSpaces && !p.internal {
 		p.need(Addresses)
 	}
 }
 
 // count says how many objects of the owner put an address before clients.
-func (p *planner) count(a netip.Addr) int {
+func (p addressPlanner) count(a netip.Addr) int {
 	n := 0
 	for _, vs := range p.all.services {
 		if slices.Contains(vs.object.VIPs, a) && p.facing(vs) {
@@ -146,7 +150,7 @@ func (p *planner) count(a netip.Addr) int {
 		}
 	}
 	for _, r := range p.all.rules {
-		if !p.inward && r.object.External == a {
+		if !p.internal && r.object.External == a {
 			n++
 		}
 	}
@@ -154,27 +158,27 @@ func (p *planner) count(a netip.Addr) int {
 }
 
 // facing says whether clients reach a virtual service on its own address, from where they are now to be.
-func (p *planner) facing(vs held[VirtualService]) bool {
-	if p.inward {
+func (p addressPlanner) facing(vs owned[VirtualService]) bool {
+	if p.internal {
 		return vs.marker.Via == ViaInside || vs.old && !p.translated(vs)
 	}
 	return !p.translated(vs) && vs.marker.Via == ViaItself
 }
 
 // translated says whether a virtual service is reached through a DNAT rule.
-func (p *planner) translated(vs held[VirtualService]) bool {
+func (p addressPlanner) translated(vs owned[VirtualService]) bool {
 	if !vs.old {
 		return vs.marker.Via == ViaNAT
 	}
 	return slices.ContainsFunc(vs.object.VIPs, func(a netip.Addr) bool {
 		return p.d.OneArm != nil && p.d.OneArm.Contains(a) ||
-			slices.ContainsFunc(p.all.rules, func(r held[Rule]) bool { return r.object.Internal == a })
+			slices.ContainsFunc(p.all.rules, func(r owned[Rule]) bool { return r.object.Internal == a })
 	})
 }
 
 // standing returns the address of a family that the load balancer has: of several the published one, then the intended one, then the one
 // that most objects are on, then the lowest.
-func (p *planner) standing(f Family) (netip.Addr, bool) {
+func (p addressPlanner) current(f Family) (netip.Addr, bool) {
 	var found []netip.Addr
 	for _, vs := range p.all.services {
 		found = append(found, vs.object.VIPs...)
@@ -194,7 +198,7 @@ func (p *planner) standing(f Family) (netip.Addr, bool) {
 	}), true
 }
 
-func (p *planner) weight(a netip.Addr) int {
+func (p addressPlanner) weight(a netip.Addr) int {
 	w := p.count(a)
 	if slices.Contains(p.d.Intent, a) {
 		w += 1 << 20
@@ -206,35 +210,37 @@ func (p *planner) weight(a netip.Addr) int {
 }
 
 // choose takes an address for a load balancer that has none.
-func (p *planner) choose(f Family) {
-	for _, a := range p.preferred(f) {
-		if p.problem(a, false) == nil {
-			p.external[f], p.fresh[f] = a, true
-			return
-		}
+func (p addressPlanner) choose(f Family) {
+	usable := candidates{p.planner}
+	preferred := p.preferred(f)
+	i := slices.IndexFunc(preferred, func(a netip.Addr) bool { return usable.problem(a, false) == nil })
+	a, ok := netip.Addr{}, i >= 0
+	if ok {
+		a = preferred[i]
+	} else {
+		a, ok = usable.free(f)
 	}
-	if a, ok := p.free(f); ok {
+	switch {
+	case ok:
 		p.external[f], p.fresh[f] = a, true
-		return
-	}
-	if len(p.plan.Refusals) == 0 {
+	case len(p.plan.Refusals) == 0:
 		p.refuse(NoFreeAddress, "no %s address is free%s: ask the provider for more, or request an address by name", f, p.within())
 	}
 }
 
-func (p *planner) within() string {
+func (p addressPlanner) within() string {
 	out := ""
 	if p.d.Subnet.IsValid() {
 		out = " in " + p.d.Subnet.String()
 	}
-	if p.d.IPSpace != "" && !p.inward {
+	if p.d.IPSpace != "" && !p.internal {
 		out += fmt.Sprintf(" in the IP Space %q", p.d.IPSpace)
 	}
 	return out
 }
 
 // preferred are the addresses that are looked at before any free one: one to be shared, those written down, those claimed, those published.
-func (p *planner) preferred(f Family) []netip.Addr {
+func (p addressPlanner) preferred(f Family) []netip.Addr {
 	var out []netip.Addr
 	for _, u := range p.own.others {
 		if p.sharable(u) {
@@ -251,5 +257,5 @@ func (p *planner) preferred(f Family) []netip.Addr {
 
 // sharable says whether the owner of something on an address lets this load balancer use it, too.
 func (p *planner) sharable(u Use) bool {
-	return p.d.Share != "" && u.Marker.Share == p.d.Share && u.Marker.Owner.Cluster == p.d.Owner.Cluster && (p.inward == (u.Marker.Via == ViaInside))
+	return p.d.Share != "" && u.Marker.Share == p.d.Share && u.Marker.Owner.Cluster == p.d.Owner.Cluster && (p.internal == (u.Marker.Via == ViaInside))
 }

@@ -9,8 +9,7 @@ import (
 // of IP sets of the cluster. Of the wish, only the owner and the members count; all else stays as it stands, nothing is made and nothing is removed. It
 // is pure and total. The plan has needs or steps, and no status.
 func Follow(d Desired, o Observed, c Capabilities) Plan {
-	p := &planner{d: d, o: o, c: c, own: sortOut(d, o)}
-	p.all = p.own.clone()
+	p := follower{newPlanner(d, o, c)}
 	if d.Absent || len(p.all.pools) == 0 {
 		return Plan{}
 	}
@@ -24,9 +23,12 @@ func Follow(d Desired, o Observed, c Capabilities) Plan {
 	return Plan{Steps: slices.Concat(p.steps[:]...)}
 }
 
+// A follower updates members, and nothing else.
+type follower struct{ *planner }
+
 // followSets lets the IP sets that are there have the nodes of their families.
-func (p *planner) followSets() {
-	owner := Owner{Cluster: p.d.Owner.Cluster}
+func (p follower) followSets() {
+	owner, pools := Owner{Cluster: p.d.Owner.Cluster}, poolPlanner{p.planner}
 	for _, s := range p.o.Sets {
 		got, ok := ParseMarker(s.Description)
 		for _, f := range []Family{IPv4, IPv6} {
@@ -36,7 +38,7 @@ func (p *planner) followSets() {
 			}
 			m := Marker{Owner: owner, Listener: got.Listener, Wrote: short(words(members)...)}
 			spec := Set{Object: Object{Description: describe(s.Description, m)}, Members: members, Generation: p.d.Generation}
-			if p.setDiffers(s, spec, f) {
+			if pools.setDiffers(s, spec, f) {
 				p.step(phasePrepare, Step{Verb: Update, Kind: KindSet, Name: s.Name, ID: s.ID, Set: &spec})
 			}
 		}
@@ -44,12 +46,12 @@ func (p *planner) followSets() {
 }
 
 // followPool lets a pool that lists its members have the nodes of their family.
-func (p *planner) followPool(x held[Pool]) {
+func (p follower) followPool(x owned[Pool]) {
 	pool := x.object
 	if x.old || pool.Hints != nil && pool.Hints.ByGroup || !pool.Full && !p.need(FullPools) || pool.Group != (Ref{}) || len(pool.Members) == 0 {
 		return
 	}
-	members := p.someOf(membersOf(p.d.Members, FamilyOf(pool.Members[0])))
+	members := poolPlanner{p.planner}.someOf(membersOf(p.d.Members, FamilyOf(pool.Members[0])))
 	if len(members) == 0 {
 		return // that is no change of nodes that anybody wants to follow
 	}

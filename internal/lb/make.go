@@ -9,32 +9,36 @@ import (
 
 // Make plans what leads from what is there to what is wanted. It is pure and total: any input gives a plan.
 func Make(d Desired, o Observed, c Capabilities) Plan {
-	p := &planner{d: d, o: o, c: c, own: sortOut(d, o), external: map[Family]netip.Addr{}, fresh: map[Family]bool{}}
-	p.all = p.own.clone()
+	p := newPlanner(d, o, c)
 	if p.own.unread {
 		p.need(FullPools)
 	}
 	if d.Absent {
-		return p.absent()
+		return removal{p}.absent()
 	}
-	if p.validate(); p.stuck() {
+	validator{p}.validate()
+	if p.stuck() {
 		return p.result()
 	}
-	p.doubts()
-	if p.strays(); p.stuck() {
+	p.noteDoubtful()
+	if p.noteStrays(); p.stuck() {
 		return p.result()
 	}
-	for _, work := range []func(){p.scope, p.addresses, p.aim, p.openPorts, p.memberSet, p.certificates, p.engines, p.build, p.guard} {
-		if work(); len(p.plan.Refusals) > 0 || p.needs&(Addresses|Forwardings) != 0 {
+	for _, plan := range []func(){
+		addressPlanner{p}.decideScope, addressPlanner{p}.addresses, listenerPlanner{p}.match, listenerPlanner{p}.checkPorts,
+		poolPlanner{p}.memberSet, certificatePlanner{p}.certificates, (&enginePlanner{planner: p}).engines,
+		servicePlanner{p}.build, firewallPlanner{p}.rules,
+	} {
+		if plan(); len(p.plan.Refusals) > 0 || p.needs&(Addresses|Forwardings) != 0 {
 			return p.result() // without an address the rest would be guessed
 		}
 	}
 	if p.stuck() {
 		return p.result()
 	}
-	p.leftovers()
-	p.claims()
-	p.intent()
+	removal{p}.leftovers()
+	claimPlanner{p}.claims()
+	claimPlanner{p}.intent()
 	return p.result()
 }
 
@@ -42,31 +46,31 @@ func Make(d Desired, o Observed, c Capabilities) Plan {
 type phase int
 
 const (
-	phaseClaim   phase = iota // addresses are allocated and marked
-	phasePrepare              // certificates, IP sets
-	phasePool                 // pools are made, or follow what is wanted
-	phaseGuard                // the firewall keeps away who may not come before anything can be reached
-	phaseFree                 // what is in the way goes
-	phaseCreate               // virtual services
-	phaseSwitch               // virtual services follow
-	phaseFollow               // virtual services on what was freed by the switch
-	phaseForward              // port profiles and NAT rules
-	phaseRemove               // what is not wanted any more
-	phaseRelease              // addresses and IP sets that nothing uses
+	phaseClaim    phase = iota // addresses are allocated and marked
+	phasePrepare               // certificates, IP sets
+	phasePool                  // pools are made, or follow what is wanted
+	phaseFirewall              // the firewall keeps away who may not come before anything can be reached
+	phaseFree                  // what is in the way goes
+	phaseCreate                // virtual services
+	phaseSwitch                // virtual services follow
+	phaseFollow                // virtual services on what was freed by the switch
+	phaseForward               // port profiles and NAT rules
+	phaseRemove                // what is not wanted any more
+	phaseRelease               // addresses and IP sets that nothing uses
 	phases
 )
 
-// A planner makes one plan.
+// A planner holds what all parts of one plan share: the input, what is decided so far, and the steps.
 type planner struct {
 	d Desired
 	o Observed
 	c Capabilities
 	// own is what is the owner's and not yet taken by a listener; all is all of it.
-	own, all holdings
+	own, all inventory
 
 	families []Family
 	// inward says that the load balancer is on an address inside the organisation.
-	inward bool
+	internal bool
 	// external is the address of each family that clients use.
 	external map[Family]netip.Addr
 	targets  []*target
@@ -74,8 +78,6 @@ type planner struct {
 	group Ref
 	// set is that IP set, if it stands.
 	set Object
-	// rooms are how many virtual services the engine groups still take.
-	rooms map[string]int
 	// fresh says of an address that nothing of the owner is on it yet.
 	fresh map[Family]bool
 
@@ -84,14 +86,20 @@ type planner struct {
 	plan  Plan
 }
 
+func newPlanner(d Desired, o Observed, c Capabilities) *planner {
+	p := &planner{d: d, o: o, c: c, own: takeInventory(d, o), external: map[Family]netip.Addr{}, fresh: map[Family]bool{}}
+	p.all = p.own.clone()
+	return p
+}
+
 // A target is what should stand for a listener, and what stands.
 type target struct {
 	listener Listener
 	vips     []netip.Addr
-	service  held[VirtualService]
-	pool     held[Pool]
-	rule     held[Rule]
-	profile  held[Profile]
+	service  owned[VirtualService]
+	pool     owned[Pool]
+	rule     owned[Rule]
+	profile  owned[Profile]
 	// certificate and engine of the virtual service; anew says that it is made again rather than changed.
 	certificate, engine Ref
 	anew                bool
@@ -121,6 +129,20 @@ func (p *planner) notice(reason, format string, args ...any) {
 
 func (p *planner) step(ph phase, s Step) { p.steps[ph] = append(p.steps[ph], s) }
 
+func (p *planner) remove(ph phase, kind Kind, o Object) {
+	p.step(ph, Step{Verb: Delete, Kind: kind, Name: o.Name, ID: o.ID})
+}
+
+// update lets an object follow what is wanted.
+func (p *planner) update(ph phase, o Object, s Step) {
+	s.Verb, s.Name, s.ID, s.Repair = Update, o.Name, o.ID, o.State == Failed
+	p.step(ph, s)
+}
+
+func (p *planner) marker(t *target) Marker {
+	return Marker{Owner: p.d.Owner, Listener: t.listener.Key()}
+}
+
 // stuck says that there is no going on.
 func (p *planner) stuck() bool { return len(p.plan.Refusals) > 0 || p.needs != 0 }
 
@@ -137,14 +159,14 @@ func (p *planner) result() Plan {
 			p.plan.Steps = append(p.plan.Steps, steps...)
 		}
 	}
-	p.status()
+	statusPlanner{p}.status()
 	return p.plan
 }
 
 // nat says whether virtual services are reached through DNAT rules.
-func (p *planner) nat() bool { return p.d.OneArm != nil && !p.inward }
+func (p *planner) nat() bool { return p.d.OneArm != nil && !p.internal }
 
-func (h holdings) clone() holdings {
+func (h inventory) clone() inventory {
 	h.services, h.pools = slices.Clone(h.services), slices.Clone(h.pools)
 	h.rules, h.profiles = slices.Clone(h.rules), slices.Clone(h.profiles)
 	h.firewall, h.certificates = slices.Clone(h.firewall), slices.Clone(h.certificates)
@@ -152,7 +174,7 @@ func (h holdings) clone() holdings {
 }
 
 // doubts tells of objects that may be the owner's.
-func (p *planner) doubts() {
+func (p *planner) noteDoubtful() {
 	if len(p.own.doubtful) > 0 {
 		slices.Sort(p.own.doubtful)
 		p.notice(NotProvablyOurs, "objects that cloud provider interface 1.6.1 made for a Service of this name may belong to one in another namespace and are left alone: %s; "+
@@ -162,7 +184,7 @@ func (p *planner) doubts() {
 
 // strays tells of what the owner has under another id of its cluster. Who has nothing under this one gets nothing: a second load balancer would take
 // another address, and nobody would remove the first.
-func (p *planner) strays() {
+func (p *planner) noteStrays() {
 	if len(p.o.Strays) == 0 {
 		return
 	}

@@ -5,139 +5,37 @@ import (
 	"slices"
 )
 
-// leftovers removes what is the owner's and no listener's any more.
-func (p *planner) leftovers() {
-	early := phaseRemove
+// A removal plans the deletion of what is the owner's and not wanted.
+type removal struct{ *planner }
+
+// leftovers removes what no listener uses any more.
+func (p removal) leftovers() {
+	rules := phaseRemove
 	if !p.nat() {
-		early = phaseFree // as long as a virtual service says that it is behind NAT, its rules are looked for
+		rules = phaseFree // rules are observed only as long as a virtual service shows that it is behind NAT
 	}
-	removeEach(p, early, KindRule, p.own.rules)
-	removeEach(p, early, KindProfile, p.own.profiles)
-	removeEach(p, phaseRemove, KindService, p.own.services)
-	removeEach(p, phaseRemove, KindPool, p.own.pools)
-	for _, x := range p.own.certificates {
-		if !slices.ContainsFunc(p.targets, func(t *target) bool { return t.certificate.Name == x.base.Name }) {
-			p.remove(phaseRemove, KindCertificate, x.base)
-		}
-	}
+	removeEach(p.planner, rules, KindRule, p.own.rules)
+	removeEach(p.planner, rules, KindProfile, p.own.profiles)
+	removeEach(p.planner, phaseRemove, KindService, p.own.services)
+	removeEach(p.planner, phaseRemove, KindPool, p.own.pools)
+	removeEach(p.planner, phaseRemove, KindCertificate, slices.DeleteFunc(p.own.certificates, func(x owned[CertificateItem]) bool {
+		return slices.ContainsFunc(p.targets, func(t *target) bool { return t.certificate.Name == x.base.Name })
+	}))
 }
 
-// claims allocates and marks the addresses that need it, and releases those that nothing uses.
-func (p *planner) claims() {
-	for _, f := range p.families {
-		if a := p.external[f]; a.IsValid() && !p.inward {
-			p.claim(a)
-		}
-	}
-	p.release(func(a netip.Addr) bool { return !p.inward && p.external[FamilyOf(a)] == a })
-}
-
-// claim allocates and marks an address of an IP Space, as far as that is not done.
-func (p *planner) claim(a netip.Addr) {
-	c, allocated := p.claimOf(a)
-	space, inSpace := p.spaceOf(a)
-	switch {
-	case allocated && p.begun(c) && !p.mine(c):
-		p.mark(c, p.d.Owner)
-	case !allocated && inSpace && p.withheld(a):
-		p.notice(AddressTaken, "the address %s is not allocated any more, and cannot be had again, as another organization has it, or this one may have no more of the "+
-			"IP Space %q: clients may not reach it; request another address", a, space.Name)
-	case !allocated && inSpace && !p.sharedBy(a):
-		spec := Claim{Space: space, Value: a, Description: Marker{Owner: p.d.Owner}.String()}
-		p.step(phaseClaim, Step{Verb: Create, Kind: KindAddress, Name: a.String(), Address: &spec})
-		p.step(phaseClaim, Step{Verb: Mark, Kind: KindAddress, Name: a.String(), Address: &spec})
-	}
-}
-
-// withheld says whether it was found out that an address that the load balancer has cannot be allocated.
-func (p *planner) withheld(a netip.Addr) bool {
-	space, _ := p.spaceOf(a)
-	return slices.ContainsFunc(p.o.Taken, func(u Use) bool { return u.Address == a && u.Kind == KindAddress }) || p.problemOfSpace(a, space) != nil
-}
-
-func (p *planner) sharedBy(a netip.Addr) bool {
-	return slices.ContainsFunc(p.own.others, func(u Use) bool { return u.Address == a && p.sharable(u) })
-}
-
-func (p *planner) mark(c Claim, owner Owner) {
-	spec := Claim{Space: c.Space, Value: c.Value}
-	if owner != (Owner{}) {
-		spec.Description = Marker{Owner: owner}.String()
-	}
-	p.step(phaseClaim, Step{
-		Verb: Mark, Kind: KindAddress, Name: c.Value.String(), ID: c.ID, Address: &spec, FormerDescription: c.Description,
-	})
-}
-
-// release gives allocations back that are the owner's and not wanted any more. One that others use passes to them.
-func (p *planner) release(wanted func(netip.Addr) bool) {
-	for _, c := range p.o.Claims {
-		mine := p.mine(c)
-		if unmarked := p.begun(c) && !c.Used; wanted(c.Value) || !mine && !unmarked {
-			continue
-		}
-		if !p.need(Forwardings) {
-			return // others may be on it by rules
-		}
-		i := slices.IndexFunc(p.own.others, func(u Use) bool { return u.Address == c.Value })
-		switch {
-		case i < 0:
-			spec := Claim{Space: c.Space, Value: c.Value}
-			p.step(phaseRelease, Step{Verb: Delete, Kind: KindAddress, Name: c.Value.String(), ID: c.ID, Address: &spec})
-		case p.own.others[i].Marker.Owner.UID != "":
-			p.mark(c, p.own.others[i].Marker.Owner)
-		case mine:
-			p.notice(AddressShared, "the address %s stays allocated: %q uses it", c.Value, p.own.others[i].Name)
-			p.mark(c, Owner{})
-		}
-	}
-}
-
-// intent says which addresses are to be written down before the first step: those that are used for the first time and are not named by the
-// Service, those that are allocated for it, and those that were written down and are allocated but not marked.
-func (p *planner) intent() {
-	var out []netip.Addr
-	for _, f := range p.families {
-		if p.intended(f) {
-			out = append(out, p.external[f])
-		}
-	}
-	if !slices.ContainsFunc(out, func(a netip.Addr) bool { return !slices.Contains(p.d.Intent, a) }) {
-		return
-	}
-	for _, a := range p.d.Intent {
-		if c, ok := p.claimOf(a); ok && p.begun(c) && !slices.Contains(out, a) {
-			out = append(out, a)
-		}
-	}
-	p.plan.Intent = out
-}
-
-// intended says whether the address of a family must be written down.
-func (p *planner) intended(f Family) bool {
-	a := p.external[f]
-	if !a.IsValid() {
-		return false
-	}
-	_, allocated := p.claimOf(a)
-	_, inSpace := p.spaceOf(a)
-	return slices.Contains(p.d.Intent, a) || p.fresh[f] && !slices.Contains(p.d.Requested, a) || !allocated && inSpace && !p.inward
-}
-
-// removeEach removes what is listed, of one kind.
-func removeEach[T any](p *planner, ph phase, kind Kind, list []held[T]) {
+func removeEach[T any](p *planner, ph phase, kind Kind, list []owned[T]) {
 	for _, x := range list {
 		p.remove(ph, kind, x.base)
 	}
 }
 
 // absent removes everything of the owner: first what clients reach, last what nothing else of the cluster needs.
-func (p *planner) absent() Plan {
+func (p removal) absent() Plan {
 	if !p.need(Forwardings | Certificates | Firewall) {
 		return Plan{Needs: p.needs}
 	}
-	p.doubts()
-	p.strays()
+	p.noteDoubtful()
+	p.noteStrays()
 	if !p.d.Owner.WholeCluster() {
 		p.removeAll()
 	}
@@ -151,12 +49,12 @@ func (p *planner) absent() Plan {
 	return p.result()
 }
 
-func (p *planner) removeAll() {
-	removeEach(p, phaseRemove, KindRule, p.own.rules)
-	removeEach(p, phaseRemove, KindProfile, p.own.profiles)
-	removeEach(p, phaseRemove, KindService, p.own.services)
-	removeEach(p, phaseRemove, KindFirewall, p.own.firewall)
-	removeEach(p, phaseRemove, KindPool, p.own.pools)
-	removeEach(p, phaseRemove, KindCertificate, p.own.certificates)
-	p.release(func(netip.Addr) bool { return false })
+func (p removal) removeAll() {
+	removeEach(p.planner, phaseRemove, KindRule, p.own.rules)
+	removeEach(p.planner, phaseRemove, KindProfile, p.own.profiles)
+	removeEach(p.planner, phaseRemove, KindService, p.own.services)
+	removeEach(p.planner, phaseRemove, KindFirewall, p.own.firewall)
+	removeEach(p.planner, phaseRemove, KindPool, p.own.pools)
+	removeEach(p.planner, phaseRemove, KindCertificate, p.own.certificates)
+	claimPlanner{p.planner}.release(func(netip.Addr) bool { return false })
 }

@@ -6,8 +6,11 @@ import (
 	"slices"
 )
 
+// A statusPlanner fills the status of a plan.
+type statusPlanner struct{ *planner }
+
 // status says what clients can use of what is observed.
-func (p *planner) status() {
+func (p statusPlanner) status() {
 	s := &p.plan.Status
 	s.Objects = p.objects()
 	pending := 0
@@ -24,7 +27,7 @@ func (p *planner) status() {
 }
 
 // conclude says how far the load balancer is, when so many ports are not right yet.
-func (p *planner) conclude(pending int) {
+func (p statusPlanner) conclude(pending int) {
 	s := &p.plan.Status
 	for _, f := range p.families {
 		if a := p.external[f]; a.IsValid() && !slices.ContainsFunc(p.targets, func(t *target) bool { return !t.reachable(a, p.nat()) }) {
@@ -33,7 +36,7 @@ func (p *planner) conclude(pending int) {
 	}
 	switch {
 	case len(p.plan.Steps) > 0:
-	case p.stuckOn():
+	case p.noteStuck():
 	case pending > 0:
 		p.plan.Wait = fmt.Sprintf("virtual services are being realized (%d of %d ready)", len(p.targets)-pending, len(p.targets))
 	}
@@ -49,7 +52,7 @@ const (
 	problemFailed  = "RealizationFailed"
 )
 
-func (p *planner) problemOf(t *target) string {
+func (p statusPlanner) problemOf(t *target) string {
 	var states []State
 	for _, x := range p.parts(t) {
 		states = append(states, x.State)
@@ -70,21 +73,21 @@ func (p *planner) problemOf(t *target) string {
 }
 
 // A kindred is an object with its kind.
-type kindred struct {
+type stateOf struct {
 	Object
 
 	kind Kind
 }
 
 // parts are what stands for a listener; of what does not stand, the zero value.
-func (p *planner) parts(t *target) []kindred {
-	return []kindred{
+func (p statusPlanner) parts(t *target) []stateOf {
+	return []stateOf{
 		{p.set, KindSet}, {t.pool.base, KindPool}, {t.service.base, KindService}, {t.profile.base, KindProfile}, {t.rule.base, KindRule},
 	}
 }
 
 // stuckOn notes what VCD does not make.
-func (p *planner) stuckOn() bool {
+func (p statusPlanner) noteStuck() bool {
 	for _, t := range p.targets {
 		for _, x := range p.parts(t) {
 			f := Finding{RealizationFailed, fmt.Sprintf("VCD could not realize the %s %q, and neither when it was written again: "+
@@ -109,7 +112,7 @@ func (t *target) reachable(a netip.Addr, nat bool) bool {
 }
 
 // objects are all that the owner has.
-func (p *planner) objects() []ObjectStatus {
+func (p statusPlanner) objects() []ObjectStatus {
 	var out []ObjectStatus
 	add := func(kind Kind, o Object, a netip.Addr) {
 		_, _, old := oldName(p.d.Owner.Cluster, kind, o.Name)

@@ -237,7 +237,7 @@ func TestProbes(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
 
-			g.Expect((&planner{c: tt.caps}).probes(tt.listener)).To(Equal(tt.want))
+			g.Expect(poolPlanner{&planner{c: tt.caps}}.probes(tt.listener)).To(Equal(tt.want))
 		})
 	}
 }

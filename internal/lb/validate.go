@@ -14,8 +14,11 @@ var algorithms = []string{
 // Algorithms returns the names of the algorithms that pools can have, sorted.
 func Algorithms() []string { return slices.Sorted(slices.Values(algorithms)) }
 
+// A validator refuses what cannot be, whatever is observed.
+type validator struct{ *planner }
+
 // validate refuses what cannot be, before anything is looked at.
-func (p *planner) validate() {
+func (p validator) validate() {
 	p.validateFamilies()
 	p.validateListeners()
 	p.validateRequested()
@@ -29,7 +32,7 @@ func (p *planner) validate() {
 }
 
 // validateFamilies finds out which families the load balancer can have. The first one is needed; a second one is left out where it cannot be.
-func (p *planner) validateFamilies() {
+func (p validator) validateFamilies() {
 	if len(p.d.Families) == 0 {
 		p.refuse(BadFamilies, "the load balancer needs a family of addresses: IPv4 or IPv6")
 		return
@@ -51,7 +54,7 @@ func (p *planner) validateFamilies() {
 }
 
 // lacking says why the load balancer cannot have a family.
-func (p *planner) lacking(f Family) string {
+func (p validator) lacking(f Family) string {
 	switch {
 	case f == IPv6 && !p.c.IPv6:
 		return "the edge gateway has no load balancing on IPv6"
@@ -61,7 +64,7 @@ func (p *planner) lacking(f Family) string {
 	return ""
 }
 
-func (p *planner) validateListeners() {
+func (p validator) validateListeners() {
 	if len(p.d.Listeners) == 0 {
 		p.refuse(NoPorts, "the Service has no ports")
 	}
@@ -75,7 +78,7 @@ func (p *planner) validateListeners() {
 	}
 }
 
-func (p *planner) validateListener(l Listener) {
+func (p validator) validateListener(l Listener) {
 	switch {
 	case !isPort(l.Port):
 		p.refuse(BadPort, "port %d is invalid", l.Port)
@@ -95,7 +98,7 @@ func (p *planner) validateListener(l Listener) {
 
 func isPort(n int) bool { return n >= 1 && n <= 65535 }
 
-func (p *planner) validateTLS(l Listener) {
+func (p validator) validateTLS(l Listener) {
 	switch {
 	case l.Certificate == (Certificate{}):
 		p.refuse(CertificateMissing, "port %d ends TLS and has no certificate: name one by annotation, or switch TLS off for this port", l.Port)
@@ -104,7 +107,7 @@ func (p *planner) validateTLS(l Listener) {
 	}
 }
 
-func (p *planner) validateRequested() {
+func (p validator) validateRequested() {
 	seen := map[Family]bool{}
 	for _, a := range p.d.Requested {
 		f := FamilyOf(a)
@@ -119,7 +122,7 @@ func (p *planner) validateRequested() {
 }
 
 // validateWishes refuses what the gateway cannot do.
-func (p *planner) validateWishes() {
+func (p validator) validateWishes() {
 	if len(p.d.SourceRanges) > 0 && !p.c.SourceRanges {
 		p.refuse(Unsupported, "loadBalancerSourceRanges need rules of the edge gateway's firewall, which are not switched on or cannot be created one by one here: "+
 			"switch them on (VCD 10.5.1 and later), or remove the ranges and filter in the cluster")

@@ -8,15 +8,18 @@ import (
 )
 
 // mostLooked is how many addresses of a range are looked at for a free one.
-const mostLooked = 1 << 16
+const maxScanned = 1 << 16
+
+// candidates checks and finds addresses that nothing of the owner is on.
+type candidates struct{ *planner }
 
 // problem says why an address on which nothing of the owner is cannot be used; nil if it can. Takes Addresses, except inside.
-func (p *planner) problem(a netip.Addr, asked bool) *Finding {
+func (p candidates) problem(a netip.Addr, asked bool) *Finding {
 	if i := slices.IndexFunc(p.own.others, func(u Use) bool { return u.Address == a && !p.sharable(u) }); i >= 0 {
 		u := p.own.others[i]
 		return &Finding{AddressTaken, fmt.Sprintf("the address %s is used by the %s %q: request another one, or share it by annotation on both Services", a, u.Kind, u.Name)}
 	}
-	if p.inward {
+	if p.internal {
 		return p.problemInside(a, asked)
 	}
 	shared := p.sharedBy(a)
@@ -33,7 +36,7 @@ func (p *planner) problem(a netip.Addr, asked bool) *Finding {
 }
 
 // problemOfUse says why an address of the gateway's ranges cannot be used because the gateway uses it.
-func (p *planner) problemOfUse(a netip.Addr, asked, shared bool) *Finding {
+func (p candidates) problemOfUse(a netip.Addr, asked, shared bool) *Finding {
 	for _, u := range p.o.Gateway.Used {
 		translatable := asked && p.nat() && (u.Category == "SNAT" || u.Category == "PRIMARY_IP")
 		if u.Address == a && !shared && !translatable {
@@ -54,7 +57,7 @@ func (p *planner) problemOfSpace(a netip.Addr, space Ref) *Finding {
 	return nil
 }
 
-func (p *planner) problemInside(a netip.Addr, asked bool) *Finding {
+func (p candidates) problemInside(a netip.Addr, asked bool) *Finding {
 	if asked && a.IsPrivate() || slices.ContainsFunc(p.insideRanges(), func(r Range) bool { return r.Contains(a) }) {
 		return nil
 	}
@@ -63,7 +66,7 @@ func (p *planner) problemInside(a netip.Addr, asked bool) *Finding {
 
 // problemOfClaim says why an address that the organisation has allocated cannot be used. What a person allocated and nothing uses may be
 // requested; else only what is marked, or what was written down before it was allocated.
-func (p *planner) problemOfClaim(c Claim, asked, shared bool) *Finding {
+func (p candidates) problemOfClaim(c Claim, asked, shared bool) *Finding {
 	switch {
 	case shared || p.ours(c):
 		return nil
@@ -92,8 +95,8 @@ func claimed(c Claim) bool {
 }
 
 // free finds an address that nobody uses.
-func (p *planner) free(f Family) (netip.Addr, bool) {
-	if p.inward {
+func (p candidates) free(f Family) (netip.Addr, bool) {
+	if p.internal {
 		ranges := p.insideRanges()
 		if len(ranges) == 0 {
 			p.refuse(BadRange, "an internal load balancer needs a subnet or a one-arm range to take an address from: name one by annotation or in the configuration")
@@ -112,7 +115,7 @@ func (p *planner) free(f Family) (netip.Addr, bool) {
 	return p.firstFree(p.o.Gateway.Ranges, f)
 }
 
-func (p *planner) allocatable(a netip.Addr) bool {
+func (p candidates) allocatable(a netip.Addr) bool {
 	_, allocated := p.claimOf(a)
 	return !allocated && p.allowed(a) && p.problem(a, false) == nil
 }
@@ -128,14 +131,14 @@ func (p *planner) insideRanges() []Range {
 	return nil
 }
 
-func (p *planner) firstFree(ranges []Range, f Family) (netip.Addr, bool) {
-	looked := 0
+func (p candidates) firstFree(ranges []Range, f Family) (netip.Addr, bool) {
+	scanned := 0
 	for _, r := range ranges {
 		if p.d.Subnet.IsValid() {
-			r = meet(r, hosts(p.d.Subnet))
+			r = intersect(r, hosts(p.d.Subnet))
 		}
-		for a := r.First; r.Contains(a) && FamilyOf(a) == f && looked < mostLooked; a = a.Next() {
-			if looked++; p.problem(a, false) == nil {
+		for a := r.First; r.Contains(a) && FamilyOf(a) == f && scanned < maxScanned; a = a.Next() {
+			if scanned++; p.problem(a, false) == nil {
 				return a, true
 			}
 		}
@@ -143,7 +146,9 @@ func (p *planner) firstFree(ranges []Range, f Family) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-func (p *planner) allowed(a netip.Addr) bool { return !p.d.Subnet.IsValid() || p.d.Subnet.Contains(a) }
+func (p candidates) allowed(a netip.Addr) bool {
+	return !p.d.Subnet.IsValid() || p.d.Subnet.Contains(a)
+}
 
 // hosts are the addresses of a subnet that hosts may have.
 func hosts(n netip.Prefix) Range {
@@ -160,7 +165,7 @@ func hosts(n netip.Prefix) Range {
 }
 
 // meet is what two ranges have in common.
-func meet(a, b Range) Range {
+func intersect(a, b Range) Range {
 	if a.First.Is4() != b.First.Is4() {
 		return Range{}
 	}

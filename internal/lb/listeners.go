@@ -5,8 +5,11 @@ import (
 	"slices"
 )
 
+// A listenerPlanner finds what stands for each listener, and the addresses of its virtual service.
+type listenerPlanner struct{ *planner }
+
 // aim finds what stands for each listener, and the addresses of its virtual service.
-func (p *planner) aim() {
+func (p listenerPlanner) match() {
 	for _, l := range slices.SortedFunc(slices.Values(p.d.Listeners), Listener.Compare) {
 		t := &target{listener: l}
 		t.service, _ = take(&p.own.services, l.Key())
@@ -30,7 +33,7 @@ func (p *planner) aim() {
 
 // armAddresses gives virtual services addresses of the one-arm range: those they have, else one for all, where virtual services may have
 // an address together, else one for each.
-func (p *planner) armAddresses() {
+func (p listenerPlanner) armAddresses() {
 	common, used := p.keepArmAddresses()
 	for _, t := range p.targets {
 		if len(t.vips) > 0 {
@@ -49,7 +52,7 @@ func (p *planner) armAddresses() {
 }
 
 // keepArmAddresses leaves virtual services where they are. It returns the lowest of these addresses, and all of them.
-func (p *planner) keepArmAddresses() (common netip.Addr, used map[netip.Addr]bool) {
+func (p listenerPlanner) keepArmAddresses() (common netip.Addr, used map[netip.Addr]bool) {
 	used = map[netip.Addr]bool{}
 	for _, t := range p.targets {
 		a := p.armAddressOf(t)
@@ -65,7 +68,7 @@ func (p *planner) keepArmAddresses() (common netip.Addr, used map[netip.Addr]boo
 }
 
 // armAddressOf is the address behind NAT that a listener has already.
-func (p *planner) armAddressOf(t *target) netip.Addr {
+func (p listenerPlanner) armAddressOf(t *target) netip.Addr {
 	for _, a := range t.service.object.VIPs {
 		if a != p.external[IPv4] && (p.d.OneArm.Contains(a) || t.hasRule() && t.rule.object.Internal == a) {
 			return a
@@ -78,8 +81,8 @@ func (p *planner) armAddressOf(t *target) netip.Addr {
 }
 
 // freeArm is the first address of the one-arm range that nobody uses.
-func (p *planner) freeArm(used map[netip.Addr]bool) netip.Addr {
-	for i, a := 0, p.d.OneArm.First; p.d.OneArm.Contains(a) && i < mostLooked; i, a = i+1, a.Next() {
+func (p listenerPlanner) freeArm(used map[netip.Addr]bool) netip.Addr {
+	for i, a := 0, p.d.OneArm.First; p.d.OneArm.Contains(a) && i < maxScanned; i, a = i+1, a.Next() {
 		if !used[a] && !slices.ContainsFunc(p.own.others, func(u Use) bool { return u.Address == a }) {
 			return a
 		}
@@ -98,11 +101,11 @@ func (p *planner) portTaken(a netip.Addr, l Listener) string {
 }
 
 // openPorts refuses ports that others have on the address.
-func (p *planner) openPorts() {
+func (p listenerPlanner) checkPorts() {
 	for _, t := range p.targets {
 		for _, f := range p.families {
 			a := p.external[f]
-			if !a.IsValid() || t.stands(a) {
+			if !a.IsValid() || t.occupies(a) {
 				continue
 			}
 			if name := p.portTaken(a, t.listener); name != "" {
@@ -113,7 +116,7 @@ func (p *planner) openPorts() {
 }
 
 // stands says whether the listener has something on an address already.
-func (t *target) stands(a netip.Addr) bool {
+func (t *target) occupies(a netip.Addr) bool {
 	vs := t.service.object
 	return t.hasService() && slices.Contains(vs.VIPs, a) && vs.Port == t.listener.Port || t.hasRule() && t.rule.object.External == a
 }

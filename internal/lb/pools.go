@@ -8,8 +8,11 @@ import (
 	"strings"
 )
 
+// A poolPlanner plans pools and the IP set of their members.
+type poolPlanner struct{ *planner }
+
 // memberSet sees to the IP set of the cluster's nodes, where pools can have one: then a node more or less is one write for all pools.
-func (p *planner) memberSet() {
+func (p poolPlanner) memberSet() {
 	if !p.c.MemberSets {
 		return
 	}
@@ -36,7 +39,7 @@ func (p *planner) memberSet() {
 }
 
 // setDiffers says whether an IP set is not as wanted. One that seems to have been changed by somebody is to be read first.
-func (p *planner) setDiffers(s Set, spec Set, f Family) bool {
+func (p poolPlanner) setDiffers(s Set, spec Set, f Family) bool {
 	switch {
 	case s.Generation > spec.Generation:
 		return false // somebody with a newer list of nodes has written it
@@ -51,8 +54,8 @@ func (p *planner) setDiffers(s Set, spec Set, f Family) bool {
 }
 
 // otherCount says whether a pool of the owner has another number of members than its group should have, as far as lists tell.
-func (p *planner) otherCount(n int) bool {
-	return slices.ContainsFunc(p.all.pools, func(x held[Pool]) bool {
+func (p poolPlanner) otherCount(n int) bool {
+	return slices.ContainsFunc(p.all.pools, func(x owned[Pool]) bool {
 		h := x.object.Hints
 		return h != nil && h.ByGroup && h.Members >= 0 && h.Members != n && x.base.State == Realized
 	})
@@ -68,7 +71,7 @@ func words(addresses []netip.Addr) []string {
 
 // poolMembers are the members that are listed in pools. Beyond what a pool takes they are a subset that stays the same as nodes come
 // and go, but for those that went.
-func (p *planner) poolMembers() []netip.Addr {
+func (p poolPlanner) poolMembers() []netip.Addr {
 	if p.group != (Ref{}) {
 		return nil
 	}
@@ -82,7 +85,7 @@ func (p *planner) poolMembers() []netip.Addr {
 }
 
 // someOf are as many of some members as a pool takes: the same for one load balancer as long as they are there. They are sorted.
-func (p *planner) someOf(members []netip.Addr) []netip.Addr {
+func (p poolPlanner) someOf(members []netip.Addr) []netip.Addr {
 	if p.c.MaxMembers == 0 || len(members) <= p.c.MaxMembers {
 		return members
 	}
@@ -100,7 +103,7 @@ func (p *planner) someOf(members []netip.Addr) []netip.Addr {
 }
 
 // poolSpec is what the pool of a listener should be; without the description.
-func (p *planner) poolSpec(l Listener, members []netip.Addr) Pool {
+func (p poolPlanner) poolSpec(l Listener, members []netip.Addr) Pool {
 	return Pool{
 		NodePort: l.NodePort, Group: p.group, Members: members, Probes: p.probes(l), Sticky: p.d.Sticky, Algorithm: p.d.Algorithm,
 	}
@@ -108,7 +111,7 @@ func (p *planner) poolSpec(l Listener, members []netip.Addr) Pool {
 
 // probes are the monitors of a pool: what is asked for, else what shows that the node port answers. Where VCD cannot probe the port that
 // says whether a node has endpoints of the Service, the node port says so for TCP: kube-proxy drops what comes to nodes without.
-func (p *planner) probes(l Listener) []Health {
+func (p poolPlanner) probes(l Listener) []Health {
 	h := l.Health
 	if !p.c.HealthPort {
 		if h.Port != 0 {
@@ -152,7 +155,7 @@ func (s Pool) sameMembers(x Pool) bool {
 
 // doubts says whether a pool that was not read in full cannot be as the specification wants it, as far as lists tell. How many members a
 // group has is the group's affair.
-func (s Pool) doubts(x Pool) bool {
+func (s Pool) noteDoubtful(x Pool) bool {
 	h := x.Hints
 	if x.Full || h == nil || x.State != Realized {
 		return false
@@ -183,7 +186,7 @@ func usualProbe(p Protocol) Monitor {
 
 // noteProbe puts the monitor of a pool into its marker, and returns the one that was ours before, if it is to go: of several monitors the
 // pool itself does not show which is ours.
-func noteProbe(want Pool, m *Marker, p Protocol, have held[Pool]) []Monitor {
+func noteProbe(want Pool, m *Marker, p Protocol, have owned[Pool]) []Monitor {
 	now, former := MonitorNone, usualProbe(p)
 	if len(want.Probes) > 0 {
 		now = want.Probes[0].Monitor

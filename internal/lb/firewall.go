@@ -7,11 +7,14 @@ import (
 	"strings"
 )
 
+// A firewallPlanner plans the rules of the firewall that admit only the source ranges.
+type firewallPlanner struct{ *planner }
+
 // guard sees to the rules of the firewall that let only the source ranges in. A new rule comes before all others, so the rule that keeps
 // away is made before the one that lets in, and when it has to be made again, so is the other.
-func (p *planner) guard() {
-	guarded := len(p.d.SourceRanges) > 0
-	if !guarded && !p.wasGuarded() {
+func (p firewallPlanner) rules() {
+	filtered := len(p.d.SourceRanges) > 0
+	if !filtered && !p.wasFiltered() {
 		return
 	}
 	if !p.need(Firewall) || p.needs != 0 {
@@ -19,9 +22,9 @@ func (p *planner) guard() {
 	}
 	stale := p.own.firewall
 	p.own.firewall = nil
-	if guarded {
-		for _, g := range p.gates() {
-			stale = p.gate(g, stale)
+	if filtered {
+		for _, g := range p.destinations() {
+			stale = p.destination(g, stale)
 		}
 	}
 	for _, x := range stale {
@@ -31,27 +34,27 @@ func (p *planner) guard() {
 
 // wasGuarded says whether there may be rules of the owner, as virtual services say. As long as there are none, whoever made rules first may
 // have died meanwhile.
-func (p *planner) wasGuarded() bool {
+func (p firewallPlanner) wasFiltered() bool {
 	return len(p.all.services) == 0 && p.c.SourceRanges || len(p.all.firewall) > 0 ||
-		slices.ContainsFunc(p.all.services, func(vs held[VirtualService]) bool { return vs.marker.Filtered })
+		slices.ContainsFunc(p.all.services, func(vs owned[VirtualService]) bool { return vs.marker.Filtered })
 }
 
 // A gate is what the firewall guards: ports of a protocol on an address.
-type gate struct {
+type destination struct {
 	address  netip.Addr
 	protocol Protocol
 	ports    []int
 }
 
 // gates are sorted, as listeners are.
-func (p *planner) gates() []gate {
-	var out []gate
+func (p firewallPlanner) destinations() []destination {
+	var out []destination
 	for _, t := range p.targets {
 		for _, a := range t.vips {
-			i := slices.IndexFunc(out, func(g gate) bool { return g.address == a && g.protocol == t.listener.Protocol })
+			i := slices.IndexFunc(out, func(g destination) bool { return g.address == a && g.protocol == t.listener.Protocol })
 			if i < 0 {
 				i = len(out)
-				out = append(out, gate{address: a, protocol: t.listener.Protocol})
+				out = append(out, destination{address: a, protocol: t.listener.Protocol})
 			}
 			out[i].ports = append(out[i].ports, t.listener.Port)
 		}
@@ -60,7 +63,7 @@ func (p *planner) gates() []gate {
 }
 
 // gate sees to the two rules of one gate, and returns what is left of those that are there.
-func (p *planner) gate(g gate, stale []held[FirewallRule]) []held[FirewallRule] {
+func (p firewallPlanner) destination(g destination, stale []owned[FirewallRule]) []owned[FirewallRule] {
 	var sources []netip.Prefix
 	for _, r := range p.d.SourceRanges {
 		if FamilyOf(r.Addr()) == FamilyOf(g.address) {
@@ -75,14 +78,14 @@ func (p *planner) gate(g gate, stale []held[FirewallRule]) []held[FirewallRule] 
 	oldDrop, dropped := take(&stale, drop.key())
 	oldAllow, allowed := take(&stale, allow.key())
 	if !dropped || oldDrop.base.State == Failed {
-		p.step(phaseGuard, drop)
+		p.step(phaseFirewall, drop)
 		if allowed {
-			p.remove(phaseGuard, KindFirewall, oldAllow.base)
+			p.remove(phaseFirewall, KindFirewall, oldAllow.base)
 			allowed = false
 		}
 	}
 	if len(sources) > 0 && !allowed {
-		p.step(phaseGuard, allow)
+		p.step(phaseFirewall, allow)
 	}
 	if len(sources) == 0 && allowed {
 		stale = append(stale, oldAllow)
@@ -93,7 +96,7 @@ func (p *planner) gate(g gate, stale []held[FirewallRule]) []held[FirewallRule] 
 // key is the word in the marker by which the rule is found: the name says all that the rule does.
 func (s Step) key() string { return s.Name[strings.LastIndex(s.Name, "-")+1:] }
 
-func (p *planner) firewallStep(what string, spec FirewallRule) Step {
+func (p firewallPlanner) firewallStep(what string, spec FirewallRule) Step {
 	w := []string{what, spec.Destination.String(), string(spec.Protocol)}
 	for _, port := range spec.Ports {
 		w = append(w, strconv.Itoa(port))

@@ -7,13 +7,13 @@ import (
 )
 
 // holdings are what is proved to be the owner's, each object with the key of the listener it is for.
-type holdings struct {
-	services     []held[VirtualService]
-	pools        []held[Pool]
-	rules        []held[Rule]
-	profiles     []held[Profile]
-	firewall     []held[FirewallRule]
-	certificates []held[CertificateItem]
+type inventory struct {
+	services     []owned[VirtualService]
+	pools        []owned[Pool]
+	rules        []owned[Rule]
+	profiles     []owned[Profile]
+	firewall     []owned[FirewallRule]
+	certificates []owned[CertificateItem]
 	claims       []Claim
 	// others is what others have on the gateway; also what has an old name and is not proved to be the owner's.
 	others []Use
@@ -23,7 +23,7 @@ type holdings struct {
 	unread bool
 }
 
-type held[T any] struct {
+type owned[T any] struct {
 	object T
 	base   Object
 	marker Marker
@@ -33,10 +33,10 @@ type held[T any] struct {
 }
 
 // sortOut finds out what is the owner's.
-func sortOut(d Desired, o Observed) holdings {
-	h := holdings{others: slices.Concat(o.Taken, d.Reserved)}
-	s := sorter{d: d, o: o, h: &h, proved: map[string]bool{}}
-	s.proveOldPorts()
+func takeInventory(d Desired, o Observed) inventory {
+	h := inventory{others: slices.Concat(o.Taken, d.Reserved)}
+	s := classifier{d: d, o: o, h: &h, proved: map[string]bool{}}
+	s.proveLegacyPorts()
 	for _, x := range o.Services {
 		keep(&s, &h.services, KindService, x, x.Object, func() string { return key(x.Protocol, x.Port) })
 	}
@@ -64,18 +64,18 @@ func sortOut(d Desired, o Observed) holdings {
 	return h
 }
 
-type sorter struct {
+type classifier struct {
 	d Desired
 	o Observed
-	h *holdings
+	h *inventory
 	// proved has the old names of ports whose objects are the owner's.
 	proved map[string]bool
 }
 
 // keep puts an object where it belongs.
-func keep[T any](s *sorter, list *[]held[T], kind Kind, object T, base Object, oldKey func() string) {
+func keep[T any](s *classifier, list *[]owned[T], kind Kind, object T, base Object, oldKey func() string) {
 	m, origin := OwnerOf(s.d.Owner.Cluster, kind, base.Name, base.Description)
-	x := held[T]{object: object, base: base, marker: m, key: m.Listener, old: origin == OldName}
+	x := owned[T]{object: object, base: base, marker: m, key: m.Listener, old: origin == OldName}
 	switch {
 	case origin == Marked && m.Owner.Is(s.d.Owner):
 	case origin == OldName && m.Owner.Name == s.d.Owner.Name && s.proved[m.Listener]:
@@ -102,7 +102,7 @@ func usesOf(object any, m Marker) []Use {
 }
 
 // oldKey is the key of an object without a marker: what the object says itself, else that of the listener which has the name of its port.
-func (s *sorter) oldKey(port string, itself func() string) string {
+func (s *classifier) oldKey(port string, itself func() string) string {
 	if itself != nil {
 		return itself()
 	}
@@ -113,26 +113,26 @@ func (s *sorter) oldKey(port string, itself func() string) string {
 }
 
 // A trace is what an object tells of whose old objects are.
-type trace struct {
+type evidence struct {
 	kind      Kind
 	base      Object
 	addresses []netip.Addr
 	pool      *Pool
 }
 
-func (s *sorter) traces() []trace {
-	var out []trace
+func (s *classifier) evidences() []evidence {
+	var out []evidence
 	for _, x := range s.o.Services {
-		out = append(out, trace{kind: KindService, base: x.Object, addresses: x.VIPs})
+		out = append(out, evidence{kind: KindService, base: x.Object, addresses: x.VIPs})
 	}
 	for _, x := range s.o.Pools {
-		out = append(out, trace{kind: KindPool, base: x.Object, pool: &x})
+		out = append(out, evidence{kind: KindPool, base: x.Object, pool: &x})
 	}
 	for _, x := range s.o.Rules {
-		out = append(out, trace{kind: KindRule, base: x.Object, addresses: []netip.Addr{x.External}})
+		out = append(out, evidence{kind: KindRule, base: x.Object, addresses: []netip.Addr{x.External}})
 	}
 	for _, x := range s.o.Profiles {
-		out = append(out, trace{kind: KindProfile, base: x.Object})
+		out = append(out, evidence{kind: KindProfile, base: x.Object})
 	}
 	return out
 }
@@ -141,8 +141,8 @@ func (s *sorter) traces() []trace {
 // so they are the Service's if no other has this name. If one has, they are if the pool's node port is one of the Service's, as a node
 // port belongs to one Service of the cluster at a time, or if they are on the address that is published for this Service alone, or if one of
 // them has the marker already.
-func (s *sorter) proveOldPorts() {
-	for _, t := range s.traces() {
+func (s *classifier) proveLegacyPorts() {
+	for _, t := range s.evidences() {
 		m, origin := OwnerOf(s.d.Owner.Cluster, t.kind, t.base.Name, t.base.Description)
 		switch {
 		case origin == Marked && m.Owner.Is(s.d.Owner):
@@ -155,7 +155,7 @@ func (s *sorter) proveOldPorts() {
 	}
 }
 
-func (s *sorter) proves(t trace) bool {
+func (s *classifier) proves(t evidence) bool {
 	switch {
 	case !s.d.Duplicate:
 		return true
@@ -171,7 +171,7 @@ func (s *sorter) proves(t trace) bool {
 }
 
 // claim says whether an allocation is the owner's.
-func (s *sorter) claim(c Claim) bool {
+func (s *classifier) claim(c Claim) bool {
 	m, origin := OwnerOf(s.d.Owner.Cluster, KindAddress, c.Value.String(), c.Description)
 	switch origin {
 	case Marked:
@@ -184,7 +184,7 @@ func (s *sorter) claim(c Claim) bool {
 }
 
 // keysOfOldPools gives old pools the key of the virtual service that sends to them.
-func (s *sorter) keysOfOldPools() {
+func (s *classifier) keysOfOldPools() {
 	for i, p := range s.h.pools {
 		for _, vs := range s.h.services {
 			if p.old && vs.object.Pool.ID == p.base.ID {
@@ -196,7 +196,7 @@ func (s *sorter) keysOfOldPools() {
 
 // take removes the object that stands for a listener from a list: of several the marked one, then the one VCD has had longer by its
 // id. What is left in the lists in the end is not wanted any more.
-func take[T any](list *[]held[T], key string) (held[T], bool) {
+func take[T any](list *[]owned[T], key string) (owned[T], bool) {
 	best := -1
 	for i, x := range *list {
 		if x.key == key && (best < 0 || before(x, (*list)[best])) {
@@ -204,14 +204,14 @@ func take[T any](list *[]held[T], key string) (held[T], bool) {
 		}
 	}
 	if best < 0 {
-		return held[T]{}, false
+		return owned[T]{}, false
 	}
 	x := (*list)[best]
 	*list = slices.Delete(*list, best, best+1)
 	return x, true
 }
 
-func before[T any](a, b held[T]) bool {
+func before[T any](a, b owned[T]) bool {
 	if a.old != b.old {
 		return !a.old
 	}
