@@ -5,115 +5,99 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/api"
+	servicehelpers "k8s.io/cloud-provider/service/helpers"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 )
 
 const (
-	// rounds is how often one call looks, plans and runs steps.
-	rounds = 3
-	// deletionRounds is how often deletion does: it cannot ask to be called again soon.
-	deletionRounds = 6
-	// patience is how long deletion waits for its turn at a place.
-	patience = 10 * time.Second
-	// atOnce is how many load balancers of one place are worked on at once, if nothing else is said: half of the usual workers.
-	atOnce = 5
-	// usualDrift is how often all load balancers are looked at, if nothing else is said.
-	usualDrift = time.Minute
+	// defaultAtOnce is half of the usual workers of the service controller.
+	defaultAtOnce = 5
+	// defaultDrift is the default of [LoadBalancerOptions.Drift].
+	defaultDrift = time.Minute
 )
 
 // LoadBalancerOptions are what load balancers of Services are made of.
 type LoadBalancerOptions struct {
 	Balancer Balancer
-	// Defaults have the places as their Gateways.
 	Defaults service.Defaults
-	// Client writes down intended addresses and reads Secrets with certificates.
+	// Client stores intended addresses and reads Secrets with certificates.
 	Client   kubernetes.Interface
 	Services corelisters.ServiceLister
 	Nodes    corelisters.NodeLister
-	// NodeInformer tells of changes of nodes; nil: they are found when Services are synced and by drift.
+	// NodeInformer announces changes of nodes; nil: they are found when Services are synced and by drift.
 	NodeInformer cache.SharedInformer
-	// Synced say that Services and Nodes is complete; nothing is repaired before.
+	// Synced report whether Services and Nodes are complete; nothing is repaired before.
 	Synced   []cache.InformerSynced
 	Recorder record.EventRecorder
-	// Self is where people look for us: it is told of load balancers without a Service; nil: the log only.
+	// Self is the object for events about load balancers without a Service; nil: the log only.
 	Self *corev1.ObjectReference
-	// AtOnce is how many load balancers of one place are worked on at once; 0: 5. The others are asked to come again, so that a slow place does
-	// not hold up the others.
+	// AtOnce is how many load balancers of one location are worked on at once; 0: 5. Others are retried, so that a slow location does not
+	// hold up the others.
 	AtOnce int
 	// Drift is how often all load balancers are compared with what is there; 0: 1 min.
 	Drift time.Duration
 	Clock clock.WithTicker
 }
 
-// LoadBalancers answer for Services of type LoadBalancer: look, plan, run the steps, again until the plan is empty. What is
-// owned is found by its markers; nothing is remembered but what caches may not tell yet.
+// LoadBalancers implement Services of type LoadBalancer: observe, plan, run the steps, again until the plan is empty. What is owned is found
+// by its markers; only what caches may not show yet is kept here.
 type LoadBalancers struct {
-	opts LoadBalancerOptions
-	// locks keeps a load balancer from being worked on twice at once; turns are those of places.
-	locks    keyed
-	turns    turns
-	teller   teller
-	memories memories
-	editions editions
-	found    places
-	// choosing keeps Services of one place from choosing an address at the same time.
-	choosing keyed
-	nudge    chan struct{} // nodes changed
+	opts      LoadBalancerOptions
+	locations *locations
+	// locks admits one worker per Service; queue some per location; choosing one per location while it chooses addresses.
+	locks, queue, choosing fairQueue
+
+	events eventDeduper
+	state  perService[serviceState]
+	nodes  nodeLists
 }
 
 var _ cloudprovider.LoadBalancer = (*LoadBalancers)(nil)
 
-// NewLoadBalancers returns what answers for Services.
+// NewLoadBalancers returns the load balancers of Services.
 func NewLoadBalancers(o LoadBalancerOptions) *LoadBalancers {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	if o.AtOnce == 0 {
-		o.AtOnce = atOnce
-	}
-	if o.Drift == 0 {
-		o.Drift = usualDrift
-	}
+	o.AtOnce, o.Drift = cmp.Or(o.AtOnce, defaultAtOnce), cmp.Or(o.Drift, defaultDrift)
 	return &LoadBalancers{
-		opts: o, turns: turns{most: o.AtOnce, clock: o.Clock}, teller: teller{recorder: o.Recorder}, nudge: make(chan struct{}, 1),
+		opts: o, locations: &locations{balancer: o.Balancer, defaults: o.Defaults}, queue: fairQueue{slots: o.AtOnce}, events: eventDeduper{recorder: o.Recorder},
 	}
 }
 
 // GetLoadBalancerName returns the name by which logs know a load balancer.
 func (l *LoadBalancers) GetLoadBalancerName(_ context.Context, _ string, s *corev1.Service) string {
-	return lb.LoadBalancerName(l.owner(s))
+	return l.opts.Balancer.NameOf(l.opts.Defaults.OwnerOf(s))
 }
 
-func (l *LoadBalancers) owner(s *corev1.Service) lb.Owner {
-	return service.OwnerOf(l.opts.Defaults.Cluster, s)
-}
-
-// GetLoadBalancer says whether anything of a Service is left anywhere. When it cannot be said, that is an error: Kubernetes forgets a
-// Service whose load balancer is said not to exist. So whoever works on it at the moment is waited for.
+// GetLoadBalancer reports whether anything of a Service is left anywhere. Where that is unknown it fails: Kubernetes forgets a Service without
+// a load balancer. So it waits for other work on the Service.
 func (l *LoadBalancers) GetLoadBalancer(ctx context.Context, _ string, s *corev1.Service) (*corev1.LoadBalancerStatus, bool, error) {
-	unlock, err := l.locks.lock(ctx, string(s.UID))
+	unlock, err := l.locks.wait(ctx, string(s.UID), nil)
 	if err != nil {
 		return nil, false, err
 	}
 	defer unlock()
 	all, lost := l.standing(ctx, s)
-	for _, place := range all {
-		switch nothing, err := l.nothing(ctx, s, place); {
+	for _, location := range all {
+		switch nothing, err := l.nothing(ctx, s, location); {
 		case err != nil:
 			return nil, false, err
 		case !nothing:
@@ -123,12 +107,14 @@ func (l *LoadBalancers) GetLoadBalancer(ctx context.Context, _ string, s *corev1
 	return nil, false, lost
 }
 
-// EnsureLoadBalancer brings the load balancer of a Service to what the Service asks for, or says what it waits for.
-func (l *LoadBalancers) EnsureLoadBalancer(ctx context.Context, _ string, s *corev1.Service, _ []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+// EnsureLoadBalancer brings the load balancer of a Service to what the Service asks for, or returns what it waits for.
+func (l *LoadBalancers) EnsureLoadBalancer(
+	ctx context.Context, _ string, s *corev1.Service, _ []*corev1.Node,
+) (*corev1.LoadBalancerStatus, error) {
 	if s.Spec.LoadBalancerClass != nil {
 		return nil, cloudprovider.ImplementedElsewhere
 	}
-	unlock, err := l.locks.lock(ctx, string(s.UID))
+	unlock, err := l.locks.wait(ctx, string(s.UID), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -136,151 +122,189 @@ func (l *LoadBalancers) EnsureLoadBalancer(ctx context.Context, _ string, s *cor
 	return l.ensure(ctx, s)
 }
 
-// UpdateLoadBalancer follows changes of nodes, as all other changes. What has to wait is no failure here: it is looked at again soon.
+// UpdateLoadBalancer follows changes of nodes, and all others. Waiting is no failure here: drift repair follows soon.
 func (l *LoadBalancers) UpdateLoadBalancer(ctx context.Context, cluster string, s *corev1.Service, nodes []*corev1.Node) error {
 	_, err := l.EnsureLoadBalancer(ctx, cluster, s, nodes)
 	var retry *api.RetryError
 	if errors.As(err, &retry) {
-		klog.FromContext(ctx).V(2).Info("A load balancer has to wait to follow the nodes", "service", klog.KObj(s), "why", err.Error())
+		klog.FromContext(ctx).V(2).Info("A load balancer has to wait to follow the nodes", "service", klog.KObj(s), "reason", err.Error())
 		return nil
 	}
 	return err
 }
 
-// EnsureLoadBalancerDeleted removes all that a Service has, wherever it is, and looks once more before it says so.
+// EnsureLoadBalancerDeleted removes all that a Service has, at all locations, and observes once more before it succeeds.
 func (l *LoadBalancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string, s *corev1.Service) error {
-	unlock, err := l.locks.lock(ctx, string(s.UID))
+	unlock, err := l.locks.wait(ctx, string(s.UID), nil)
 	if err != nil {
 		return err
 	}
 	defer unlock()
 	all, lost := l.standing(ctx, s)
-	if err := cmp.Or(l.removeFrom(ctx, s, all), lost); err != nil {
+	r := removal{l, s}
+	if err := cmp.Or(r.run(ctx, all), lost); err != nil {
 		return err
 	}
 	l.forget(s)
 	return nil
 }
 
-// forget forgets a Service of which nothing is left.
+// forget drops the state of a Service of which nothing is left.
 func (l *LoadBalancers) forget(s *corev1.Service) {
-	l.teller.forget(s.UID)
-	l.memories.forget(s.UID)
+	l.events.sent.forget(s.UID)
+	l.state.forget(s.UID)
 }
 
-// removeFrom removes all that a Service has at some places. Its lock is held.
-func (l *LoadBalancers) removeFrom(ctx context.Context, s *corev1.Service, places []string) error {
-	if err := l.uproot(ctx, s, places); err != nil {
-		return err
+// ensure runs one attempt. The lock of the Service is held.
+func (l *LoadBalancers) ensure(ctx context.Context, s *corev1.Service) (*corev1.LoadBalancerStatus, error) {
+	if l.obsolete(s) {
+		return s.Status.LoadBalancer.DeepCopy(), nil
 	}
-	for _, place := range places {
-		if err := l.remove(ctx, s, place); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// uproot removes what is on gateways, where there are several: what is seen from all of them can go only then.
-func (l *LoadBalancers) uproot(ctx context.Context, s *corev1.Service, places []string) error {
-	if len(places) < 2 {
-		return nil
-	}
-	for _, place := range places {
-		done, err := l.turns.wait(ctx, place, patience)
-		if err != nil {
-			return err
-		}
-		err = l.uprootAt(ctx, s, place)
-		done()
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (l *LoadBalancers) uprootAt(ctx context.Context, s *corev1.Service, place string) error {
-	want, err := l.absent(s, place)
+	in, err := l.input(ctx, s)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	plan, err := l.opts.Balancer.Plan(ctx, place, PlanRequest{Want: want})
-	if err != nil {
-		return err
+	a := &attempt{
+		LoadBalancers: l, service: s, wish: service.For(in), blank: len(s.Status.LoadBalancer.Ingress) == 0 && !l.state.get(s.UID).made,
 	}
-	steps := slices.DeleteFunc(plan.Steps, func(step lb.Step) bool { return !step.Kind.OnGateway() })
-	if n, err := l.run(ctx, s, place, steps); err != nil {
-		return fmt.Errorf("%d of %d steps done: %w", n, len(steps), err)
-	}
-	return nil
+	return a.run(ctx)
 }
 
-// remove carries out the plan for "absent" at one place. It waits for a busy place with its turn in hand, because the controller cannot
-// be asked to call deletion again soon: it would wait for twice as long each time, up to five minutes.
-func (l *LoadBalancers) remove(ctx context.Context, s *corev1.Service, place string) error {
-	done, err := l.turns.wait(ctx, place, patience)
+// obsolete reports whether a Service shall have no load balancer any more. The service controller also follows changes of nodes for Services
+// that are being deleted, as they were when it last worked on them: what deletion has removed must not be made again.
+func (l *LoadBalancers) obsolete(s *corev1.Service) bool {
+	now, err := l.opts.Services.Services(s.Namespace).Get(s.Name)
 	if err != nil {
-		return err
+		return apierrors.IsNotFound(err)
 	}
-	defer done()
-	fresh := false
-	for round := 1; ; round++ {
-		plan, err := l.removeMore(ctx, s, place, fresh)
+	return now.UID != s.UID || now.DeletionTimestamp != nil || now.Spec.Type != corev1.ServiceTypeLoadBalancer
+}
+
+// input gathers what the load balancer of a Service depends on.
+func (l *LoadBalancers) input(ctx context.Context, s *corev1.Service) (service.Input, error) {
+	in, err := l.identity(s)
+	if err != nil {
+		return in, err
+	}
+	if in.Nodes, in.Generation, err = l.nodes.next(l.opts.Nodes, in.Now); err != nil {
+		return in, fmt.Errorf("listing nodes: %w", err)
+	}
+	in.Secrets = map[string]*corev1.Secret{}
+	for _, name := range in.Dialect.SecretNames(s) {
+		secret, err := l.opts.Client.CoreV1().Secrets(s.Namespace).Get(ctx, name, metav1.GetOptions{})
 		switch {
-		case err == nil && plan.Done() && fresh:
-			return nil
-		case round == deletionRounds:
-			return cmp.Or(err, fmt.Errorf("what is left at %s does not go: %w", place, lb.ErrBusy))
 		case err == nil:
-			fresh = plan.Done()
-		case !errors.Is(err, lb.ErrBusy):
-			return err
-		default:
-			fresh = false
-			if err := l.pause(ctx); err != nil {
-				return err
-			}
+			in.Secrets[name] = secret
+		case apierrors.IsForbidden(err):
+			in.Hidden = append(in.Hidden, name)
+		case !apierrors.IsNotFound(err):
+			return in, fmt.Errorf("reading Secret %s: %w", name, err)
 		}
 	}
+	return in, nil
 }
 
-// removeMore carries out what can be removed at a place now, and returns what that was.
-func (l *LoadBalancers) removeMore(ctx context.Context, s *corev1.Service, place string, fresh bool) (lb.Plan, error) {
-	want, err := l.absent(s, place)
+// identity gathers what identifies a load balancer.
+func (l *LoadBalancers) identity(s *corev1.Service) (service.Input, error) {
+	in := service.Input{Service: s, Defaults: l.opts.Defaults, Now: l.opts.Clock.Now()}
+	all, err := l.opts.Services.List(labels.Everything())
 	if err != nil {
-		return lb.Plan{}, err
+		return in, fmt.Errorf("listing Services: %w", err)
 	}
-	plan, err := l.opts.Balancer.Plan(ctx, place, PlanRequest{Want: want, Fresh: fresh})
+	for _, other := range all {
+		balanced := other.Spec.Type == corev1.ServiceTypeLoadBalancer || servicehelpers.HasLBFinalizer(other)
+		if balanced && other.Name == s.Name && other.Namespace != s.Namespace {
+			in.Duplicates = append(in.Duplicates, other)
+		}
+	}
+	name, intent := in.Dialect.Names().Intent, l.state.get(s.UID).intent
+	if intent != "" && s.Annotations[name] != intent {
+		in.Service = s.DeepCopy() // the cache is older than what was written
+		metav1.SetMetaDataAnnotation(&in.Service.ObjectMeta, name, intent)
+	}
+	return in, nil
+}
+
+// absent returns the wish for nothing at a location.
+func (l *LoadBalancers) absent(s *corev1.Service, location string) (plan.Desired, error) {
+	in, err := l.identity(s)
 	if err != nil {
-		return lb.Plan{}, err
+		return plan.Desired{}, err
 	}
-	l.teller.notices(s, plan.Notices)
-	if plan.Wait != "" {
-		return plan, errors.New(plan.Wait)
-	}
-	if n, err := l.run(ctx, s, place, plan.Steps); err != nil {
-		return plan, fmt.Errorf("%d of %d steps done: %w", n, len(plan.Steps), err)
-	}
-	return plan, nil
+	d := service.Absent(in)
+	others, err := l.others(s, location)
+	d.Accompanied = len(others) > 0
+	return d, err
 }
 
-// pause waits until something busy may be free.
-func (l *LoadBalancers) pause(ctx context.Context) error {
-	select {
-	case <-l.opts.Clock.After(soon + rand.N(soon/2)): //nolint:gosec // jitter
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+// planAbsent plans for nothing at a location.
+func (l *LoadBalancers) planAbsent(ctx context.Context, s *corev1.Service, location string, request PlanRequest) (plan.Plan, error) {
+	want, err := l.absent(s, location)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	request.Want = want
+	return l.opts.Balancer.Plan(ctx, location, request)
+}
+
+// others returns the other Services that have, or are about to have, a load balancer at a location.
+func (l *LoadBalancers) others(s *corev1.Service, location string) ([]*corev1.Service, error) {
+	all, err := l.opts.Services.List(labels.Everything())
+	if err != nil {
+		return nil, fmt.Errorf("listing Services: %w", err)
+	}
+	var out []*corev1.Service
+	for _, other := range all {
+		if other.UID != s.UID && repairable(other) && l.locations.known(l.opts.Defaults.Asked(other).Location) == location {
+			out = append(out, other)
+		}
+	}
+	return out, nil
+}
+
+// standing returns the ids of the locations where something of a Service may be that is to be removed: the stored ones, else all. It fails if
+// one of them cannot be found.
+func (l *LoadBalancers) standing(ctx context.Context, s *corev1.Service) ([]string, error) {
+	ids, err := l.locations.resolve(ctx, l.stored(s))
+	if err != nil {
+		l.stays(s, err, fmt.Sprintf("it may have been on a %s of the configuration that cannot be found: correct it there, or remove it if it is gone "+
+			"from the cloud, and restart the cloud controller manager", l.locations.noun()))
+	}
+	return ids, err
+}
+
+// nothing reports whether nothing of a Service is left at a location. A cached observation only proves that something is: another process may
+// have made more since.
+func (l *LoadBalancers) nothing(ctx context.Context, s *corev1.Service, location string) (bool, error) {
+	for _, fresh := range []bool{false, true} {
+		p, err := l.planAbsent(ctx, s, location, PlanRequest{Fresh: fresh})
+		if err != nil {
+			l.stays(s, err, fmt.Sprintf("it cannot be seen what is left of it at %s: if the provider has deleted this %s, take it out of annotation %s",
+				location, l.locations.noun(), l.opts.Defaults.Dialect.Names().Standing))
+			return false, fmt.Errorf("looking for what is left of the load balancer: %w", err)
+		}
+		if !p.Done() {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// stays emits why a Service cannot go, with its remedy, if it takes a user's action.
+func (l *LoadBalancers) stays(s *corev1.Service, err error, remedy string) {
+	if errors.Is(err, plan.ErrRefused) {
+		reason := strings.ReplaceAll(err.Error(), "\n", "; ")
+		message := fmt.Sprintf("The load balancer cannot be removed: %s (%s)", remedy, reason)
+		l.events.notices(s, []plan.Finding{{Reason: reasonStays, Message: message}})
 	}
 }
 
-// run runs steps in their order, and returns how many were done.
-func (l *LoadBalancers) run(ctx context.Context, s *corev1.Service, place string, steps []lb.Step) (int, error) {
+// runSteps runs steps in their order, and returns how many were done.
+func (l *LoadBalancers) runSteps(ctx context.Context, s *corev1.Service, location string, steps []plan.Step) (int, error) {
 	log := klog.FromContext(ctx)
 	for i, step := range steps {
-		log.Info("Changing the load balancer", "service", klog.KObj(s), "place", place, "step", step.String())
-		if err := l.opts.Balancer.Run(ctx, place, step); err != nil {
+		log.Info("Changing the load balancer", "service", klog.KObj(s), "location", location, "step", step.String())
+		if err := l.opts.Balancer.Run(ctx, location, step); err != nil {
 			return i, fmt.Errorf("%s: %w", step, err)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 )
 
 func TestDeletionWaitsForABusyPlace(t *testing.T) {
@@ -21,19 +21,19 @@ func TestDeletionWaitsForABusyPlace(t *testing.T) {
 		tries int32
 		end   types.GomegaMatcher
 	}{
-		{"that stays busy", deletionRounds + 1, MatchError(lb.ErrBusy)},
+		{"that stays busy", removalRounds + 1, MatchError(plan.ErrBusy)},
 		{"that is free again soon", 3, BeNil()},
 	} {
 		var tried atomic.Int32
-		b.balancer.fail = func(lb.Step) error {
+		b.balancer.fail = func(fakeStep) error {
 			if tried.Add(1) < tt.tries {
-				return lb.ErrBusy
+				return plan.ErrBusy
 			}
 			return nil
 		}
 		deleted := make(chan error, 1)
 		go func() { deleted <- b.them.EnsureLoadBalancerDeleted(context.Background(), "", s) }()
-		for n := range min(tt.tries, deletionRounds) - 1 {
+		for n := range min(tt.tries, removalRounds) - 1 {
 			b.Eventually(tried.Load).Should(Equal(n+1), tt.name)
 			b.Eventually(b.clock.HasWaiters).Should(BeTrue(), tt.name)
 			b.clock.Step(2 * soon)

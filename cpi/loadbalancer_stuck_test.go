@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service/servicetest"
 )
 
 func TestWhatTheCloudDoesNotMakeIsToldAndPublished(t *testing.T) {
@@ -31,22 +31,22 @@ func TestWhatTheCloudDoesNotMakeIsToldAndPublished(t *testing.T) {
 		}
 		return out
 	}
-	b.them.repair(t.Context(), s)
+	(&resync{LoadBalancers: b.them}).repair(t.Context(), s)
 	b.Expect(problems()).To(Equal([]string{"203.0.113.10"}))
 	runs := len(b.balancer.runs)
-	b.balancer.stuck = []lb.Finding{{Reason: lb.RealizationFailed, Message: "the pool is not made"}}
+	b.balancer.stuck = []plan.Finding{{Reason: "RealizationFailed", Message: "the pool is not made"}}
 
 	for range 3 {
 		_, err := b.ensure(s)
 		b.mustRetry(err, "RealizationFailed")
-		b.them.repair(t.Context(), s)
+		(&resync{LoadBalancers: b.them}).repair(t.Context(), s)
 		b.Expect(problems()).To(Equal([]string{"203.0.113.10", "RealizationFailed"}), "clients keep the address")
 	}
 	b.Expect(b.told()).To(Equal([]string{"Warning RealizationFailed the pool is not made"}))
 	b.Expect(b.balancer.runs).To(HaveLen(runs))
 
 	b.balancer.stuck = nil
-	b.them.repair(t.Context(), s)
+	(&resync{LoadBalancers: b.them}).repair(t.Context(), s)
 	b.Expect(problems()).To(Equal([]string{"203.0.113.10"}))
 	b.Expect(b.told()).To(ConsistOf(HavePrefix("Normal LoadBalancerCorrected")))
 }
@@ -54,7 +54,7 @@ func TestWhatTheCloudDoesNotMakeIsToldAndPublished(t *testing.T) {
 func TestWhatTheCloudDoesNotMakeOfANewLoadBalancerStays(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
-	b.balancer.stuck = []lb.Finding{{Reason: lb.RealizationFailed, Message: "the pool is not made"}}
+	b.balancer.stuck = []plan.Finding{{Reason: "RealizationFailed", Message: "the pool is not made"}}
 
 	status, err := b.ensure(s)
 
@@ -64,7 +64,7 @@ func TestWhatTheCloudDoesNotMakeOfANewLoadBalancerStays(t *testing.T) {
 }
 
 func TestWhatKeepsAServiceFromGoingIsToldWithItsRemedy(t *testing.T) {
-	refused := func(text string) error { return fmt.Errorf("%w: %s", lb.ErrRefused, text) }
+	refused := func(text string) error { return fmt.Errorf("%w: %s", plan.ErrRefused, text) }
 	for _, tc := range []struct {
 		name string
 		s    *corev1.Service
@@ -78,10 +78,10 @@ func TestWhatKeepsAServiceFromGoingIsToldWithItsRemedy(t *testing.T) {
 		},
 		{
 			"a gateway that is gone, where the Service has been", balanced("web", standingAt("main")), func(f *fakeBalancer) { f.planErr = refused("no such gateway") },
-			[]string{"Warning LoadBalancerStays", "at main", "no such gateway", "vcloud-standing-at"},
+			[]string{"Warning LoadBalancerStays", "at main", "no such gateway", "test.example.com/standing"},
 		},
 		{
-			"an outage, which ends by itself", balanced("web"), func(f *fakeBalancer) { f.lost = map[string]error{"slow": lb.ErrUnknown} }, nil,
+			"an outage, which ends by itself", balanced("web"), func(f *fakeBalancer) { f.lost = map[string]error{"slow": plan.ErrUnknown} }, nil,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -103,20 +103,20 @@ func TestWhatKeepsAServiceFromGoingIsToldWithItsRemedy(t *testing.T) {
 }
 
 func standingAt(place string) func(*corev1.Service) {
-	return func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, service.PlacesAnnotation, place) }
+	return func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.Standing, place) }
 }
 
 func TestAPlaceThatCannotBeFoundYetIsLookedAtLater(t *testing.T) {
 	s := balanced("web", published) // by a predecessor, which has written nothing down
 	b := newBench(t, s)
-	b.balancer.lost = map[string]error{"slow": fmt.Errorf("%w: no network dmz", lb.ErrRefused)}
+	b.balancer.lost = map[string]error{"slow": fmt.Errorf("%w: no network dmz", plan.ErrRefused)}
 	b.balancer.at("slow", "web-uid")["tcp-80"] = "from before"
 	places := func() string {
 		now, err := b.client.CoreV1().Services("shop").Get(t.Context(), "web", metav1.GetOptions{})
 		b.Expect(err).NotTo(HaveOccurred())
 		b.services.add(now)
 		s = now
-		return now.Annotations[service.PlacesAnnotation]
+		return now.Annotations[servicetest.Standing]
 	}
 
 	for range 2 {
@@ -136,7 +136,7 @@ func TestAPlaceThatCannotBeFoundYetIsLookedAtLater(t *testing.T) {
 	b.Expect(err).To(MatchError(ContainSubstring("no network dmz")), "it is not said to be gone")
 
 	b.balancer.lost = nil
-	_, err = b.them.all(t.Context()) // as somebody does once an hour
+	_, err = b.them.locations.all(t.Context()) // as somebody does once an hour
 	b.Expect(err).NotTo(HaveOccurred())
 	_, err = b.ensure(s)
 	b.Expect(err).NotTo(HaveOccurred())
@@ -149,8 +149,8 @@ func TestWhatIsWrittenDownOfPlacesThatAreNotThereHidesNothing(t *testing.T) {
 	b := newBench(t, s)
 	_, err := b.ensure(s)
 	b.Expect(err).NotTo(HaveOccurred())
-	metav1.SetMetaDataAnnotation(&s.ObjectMeta, service.PlacesAnnotation, "?nowhere")
-	b.them.memories.forget(s.UID)
+	metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.Standing, "?nowhere")
+	b.them.state.forget(s.UID)
 
 	b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(Succeed())
 

@@ -2,7 +2,6 @@ package cpi
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,14 +10,11 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clienttesting "k8s.io/client-go/testing"
 	cloudprovider "k8s.io/cloud-provider"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service/servicetest"
 )
 
 func TestALoadBalancerIsMadeAndRemoved(t *testing.T) {
@@ -34,7 +30,7 @@ func TestALoadBalancerIsMadeAndRemoved(t *testing.T) {
 	}}))
 	stored, err := b.client.CoreV1().Services("shop").Get(context.Background(), "web", metav1.GetOptions{})
 	b.Expect(err).NotTo(HaveOccurred())
-	b.Expect(stored.Annotations).To(HaveKeyWithValue(service.IntentAnnotation, "203.0.113.10"))
+	b.Expect(stored.Annotations).To(HaveKeyWithValue(servicetest.Intent, "203.0.113.10"))
 	runs := len(b.balancer.runs)
 	_, err = b.ensure(s)
 	b.Expect(err).NotTo(HaveOccurred())
@@ -51,26 +47,15 @@ func TestALoadBalancerIsMadeAndRemoved(t *testing.T) {
 	b.Expect(b.balancer.left()).To(BeZero())
 }
 
-func TestTLSAtTheLoadBalancerIsProxyMode(t *testing.T) {
-	https := "https"
-	s := balanced("web", func(s *corev1.Service) { s.Spec.Ports[1].AppProtocol = &https })
-	b := newBench(t, s)
-
-	status, err := b.ensure(s)
-
-	b.Expect(err).NotTo(HaveOccurred())
-	b.Expect(*status.Ingress[0].IPMode).To(Equal(corev1.LoadBalancerIPModeProxy))
-}
-
 func TestWhatCannotBeSaidIsNotGone(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
-	b.balancer.planErr = lb.ErrUnknown
+	b.balancer.planErr = plan.ErrUnknown
 
 	_, _, err := b.them.GetLoadBalancer(context.Background(), "", s)
 
-	b.Expect(err).To(MatchError(lb.ErrUnknown))
-	b.Expect(b.them.EnsureLoadBalancerDeleted(context.Background(), "", s)).To(MatchError(lb.ErrUnknown))
+	b.Expect(err).To(MatchError(plan.ErrUnknown))
+	b.Expect(b.them.EnsureLoadBalancerDeleted(context.Background(), "", s)).To(MatchError(plan.ErrUnknown))
 }
 
 func TestWhatWasNotSeenEarlierIsNotGone(t *testing.T) {
@@ -122,8 +107,8 @@ func TestAnotherClassIsNotOurs(t *testing.T) {
 func TestARefusedWishIsToldOnceAndHeals(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
-	b.balancer.refuse = func(lb.Desired) []lb.Finding {
-		return []lb.Finding{{Reason: "CertificateUnknown", Message: "no certificate shop"}}
+	b.balancer.refuse = func(plan.Desired) []plan.Finding {
+		return []plan.Finding{{Reason: "CertificateUnknown", Message: "no certificate shop"}}
 	}
 
 	for range 3 {
@@ -137,8 +122,8 @@ func TestARefusedWishIsToldOnceAndHeals(t *testing.T) {
 	_, err := b.ensure(s)
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(b.told()).To(ConsistOf(HavePrefix("Normal LoadBalancerCorrected")))
-	b.balancer.refuse = func(lb.Desired) []lb.Finding {
-		return []lb.Finding{{Reason: "CertificateUnknown", Message: "no certificate shop"}}
+	b.balancer.refuse = func(plan.Desired) []plan.Finding {
+		return []plan.Finding{{Reason: "CertificateUnknown", Message: "no certificate shop"}}
 	}
 	_, err = b.ensure(s)
 	b.mustRetry(err, "CertificateUnknown")
@@ -148,7 +133,7 @@ func TestARefusedWishIsToldOnceAndHeals(t *testing.T) {
 
 func TestAWrongAnnotationIsToldAndNothingIsAsked(t *testing.T) {
 	s := balanced("web", func(s *corev1.Service) {
-		metav1.SetMetaDataAnnotation(&s.ObjectMeta, "service.beta.kubernetes.io/vcloud-internal", "perhaps")
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.DryRun, "perhaps")
 	})
 	b := newBench(t, s)
 
@@ -174,9 +159,9 @@ func TestAStepThatIsRefusedLeavesNothingHalfBuilt(t *testing.T) {
 			s := balanced("web", tt.mod)
 			b := newBench(t, s)
 			b.balancer.old = tt.old
-			b.balancer.fail = func(step lb.Step) error {
-				if step.Verb == lb.Create && step.Name == "tcp-80" {
-					return fmt.Errorf("%w: the right is missing", lb.ErrRefused)
+			b.balancer.fail = func(step fakeStep) error {
+				if step.verb == "create" && step.name == "tcp-80" {
+					return fmt.Errorf("%w: the right is missing", plan.ErrRefused)
 				}
 				return nil
 			}
@@ -193,9 +178,9 @@ func TestAStepThatIsRefusedLeavesNothingHalfBuilt(t *testing.T) {
 func TestWaitingTellsHowFarThingsAre(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
-	b.balancer.fail = func(step lb.Step) error {
-		if step.Name == "tcp-80" {
-			return lb.ErrBusy
+	b.balancer.fail = func(step fakeStep) error {
+		if step.name == "tcp-80" {
+			return plan.ErrBusy
 		}
 		return nil
 	}
@@ -240,7 +225,7 @@ func TestASlowPlaceDoesNotHoldUpAnother(t *testing.T) {
 		finished <- err
 	}()
 	b.Eventually(func() bool {
-		free, ok := b.them.turns.try("slow")
+		free, ok := b.them.queue.try("slow")
 		if ok {
 			free()
 		}
@@ -255,8 +240,8 @@ func TestASlowPlaceDoesNotHoldUpAnother(t *testing.T) {
 	deleted := make(chan error, 1)
 	go func() { deleted <- b.them.EnsureLoadBalancerDeleted(context.Background(), "", next) }()
 	b.Eventually(b.clock.HasWaiters).Should(BeTrue())
-	b.clock.Step(patience)
-	b.Eventually(deleted).Should(Receive(MatchError(lb.ErrBusy)), "deletion waits a while, as it cannot ask to be called soon")
+	b.clock.Step(removalPatience)
+	b.Eventually(deleted).Should(Receive(MatchError(plan.ErrBusy)), "deletion waits a while, as it cannot ask to be called soon")
 
 	close(b.balancer.hold)
 	b.Eventually(finished).Should(Receive(BeNil()))
@@ -282,7 +267,7 @@ func TestALoadBalancerIsMadeAtTheGatewayThatReplacesItsOwn(t *testing.T) {
 	b := newBench(t, s)
 	_, err := b.ensure(s)
 	b.Expect(err).NotTo(HaveOccurred())
-	b.balancer.gone = map[string]error{"main": fmt.Errorf("%w: no such gateway", lb.ErrRefused)}
+	b.balancer.gone = map[string]error{"main": fmt.Errorf("%w: no such gateway", plan.ErrRefused)}
 
 	_, err = b.ensure(s)
 	b.mustRetry(err, "LoadBalancerRefused")
@@ -298,7 +283,7 @@ func TestALoadBalancerIsMadeAtTheGatewayThatReplacesItsOwn(t *testing.T) {
 }
 
 func TestADryRunChangesNothing(t *testing.T) {
-	s := balanced("web", func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, service.DryRunAnnotation, "true") })
+	s := balanced("web", func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.DryRun, "true") })
 	b := newBench(t, s)
 
 	for range 2 {
@@ -307,40 +292,13 @@ func TestADryRunChangesNothing(t *testing.T) {
 	}
 
 	b.Expect(b.balancer.runs).To(BeEmpty())
-	b.Expect(b.told()).To(ConsistOf(And(HavePrefix("Normal LoadBalancerPlan"), ContainSubstring("create lb-pool tcp-80"))))
-}
-
-func TestTheCertificateOfASecretIsRead(t *testing.T) {
-	https := "https"
-	s := balanced("web", func(s *corev1.Service) {
-		s.Spec.Ports[1].AppProtocol = &https
-		metav1.SetMetaDataAnnotation(&s.ObjectMeta, "service.beta.kubernetes.io/vcloud-tls-secret", "shop-tls")
-	})
-	b := newBench(t, s)
-	forbid := true
-	b.client.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return forbid, nil, apierrors.NewForbidden(corev1.Resource("secrets"), "shop-tls", errors.New("no role"))
-	})
-	_, err := b.ensure(s)
-	b.mustRetry(err, "BadSecret")
-	b.Expect(b.told()).To(ConsistOf(ContainSubstring(
-		`kubectl create rolebinding ccm-tls-secrets --namespace=shop --clusterrole=system:cloud-controller-manager:tls-secrets --serviceaccount=kube-system:cloud-controller-manager`)))
-
-	forbid = false
-	_, err = b.ensure(s)
-	b.mustRetry(err, "BadSecret")
-	b.Expect(b.told()).To(ConsistOf(ContainSubstring(`"shop-tls" with the certificate is not there`)))
-
-	b.Expect(b.client.Tracker().Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "shop-tls"}, Data: map[string][]byte{corev1.TLSCertKey: []byte("x")}})).To(Succeed())
-	_, err = b.ensure(s)
-	b.mustRetry(err, "BadSecret")
-	b.Expect(b.told()).To(ConsistOf(ContainSubstring("no valid certificate")))
+	b.Expect(b.told()).To(ConsistOf(And(HavePrefix("Normal LoadBalancerPlan"), ContainSubstring("create tcp-80"))))
 }
 
 func TestWhatIsBeingMadeIsNotSaidToBeAbsent(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
-	unlock, err := b.them.locks.lock(t.Context(), string(s.UID)) // somebody repairs it
+	unlock, err := b.them.locks.wait(t.Context(), string(s.UID), nil) // somebody repairs it
 	b.Expect(err).NotTo(HaveOccurred())
 	asked := make(chan bool)
 	go func() {
@@ -361,10 +319,10 @@ func TestARefusedStepIsTriedLessAndLess(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	tries := 0
-	b.balancer.fail = func(step lb.Step) error {
-		if step.Verb == lb.Create && step.Name == "tcp-80" {
+	b.balancer.fail = func(step fakeStep) error {
+		if step.verb == "create" && step.name == "tcp-80" {
 			tries++
-			return fmt.Errorf("the quota is used up: %w", lb.ErrRefused)
+			return fmt.Errorf("the quota is used up: %w", plan.ErrRefused)
 		}
 		return nil
 	}
@@ -382,7 +340,7 @@ func TestARefusedStepIsTriedLessAndLess(t *testing.T) {
 	b.Expect(tries).To(Equal(before+1), "a change is tried at once")
 
 	b.balancer.fail = nil
-	b.clock.Step(longestRefusal)
+	b.clock.Step(maxRefusalBackoff)
 	_, err := b.ensure(s)
 	b.Expect(err).NotTo(HaveOccurred())
 }
@@ -402,15 +360,15 @@ func TestNodesAreFollowedWhileAWishIsRefused(t *testing.T) {
 	b := newBench(t, s)
 	_, err := b.ensure(s)
 	b.Expect(err).NotTo(HaveOccurred())
-	b.balancer.refuse = func(lb.Desired) []lb.Finding {
-		return []lb.Finding{{Reason: lb.CertificateUnknown, Message: "no such alias"}}
+	b.balancer.refuse = func(plan.Desired) []plan.Finding {
+		return []plan.Finding{{Reason: "CertificateUnknown", Message: "no such alias"}}
 	}
 	s.Spec.Ports[0].NodePort = 31111
 	b.nodes.add(worker("b", "10.0.0.2"))
 
 	_, err = b.ensure(s)
 
-	b.mustRetry(err, lb.CertificateUnknown)
+	b.mustRetry(err, "CertificateUnknown")
 	b.Expect(b.balancer.at("main", "web-uid")).To(And(HaveLen(2), HaveEach(HaveSuffix("[10.0.0.1 10.0.0.2]"))))
 	b.Expect(b.balancer.at("main", "web-uid")["tcp-80"]).To(HavePrefix("30080 "), "the rest is as it was")
 }

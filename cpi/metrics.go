@@ -2,7 +2,6 @@ package cpi
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"time"
 
@@ -12,34 +11,34 @@ import (
 	servicehelpers "k8s.io/cloud-provider/service/helpers"
 	"k8s.io/utils/clock"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 )
 
-// What load balancers of Services can be in, as metrics name it.
+// States of load balancers, as metrics name them.
 const (
 	stateReady   = "ready"   // it has an address, and every port is served
 	statePartly  = "partly"  // it has an address, and not every port is served
 	statePending = "pending" // it has no address yet
 	stateLeaving = "leaving" // it is being removed
 	stateRefused = "refused" // its Service asks for what it cannot have; what stood before stays
-	stateDryRun  = "dry_run" // its Service asks to be told only
+	stateDryRun  = "dry_run" // its Service asks for the plan only
 )
 
-// states are all of them.
+// states returns all of them.
 func states() []string {
 	return []string{stateReady, statePartly, statePending, stateLeaving, stateRefused, stateDryRun}
 }
 
-// stateOf is what the API server knows of the load balancer of a Service; empty if the Service has none, or another's.
-func stateOf(s *corev1.Service) string {
+// stateOf returns the state of the load balancer of a Service, as far as the API server knows it; empty if the Service has none, or another's.
+func stateOf(d service.Defaults, s *corev1.Service) string {
 	wanted, kept := s.Spec.Type == corev1.ServiceTypeLoadBalancer, servicehelpers.HasLBFinalizer(s)
 	switch {
 	case s.Spec.LoadBalancerClass != nil, !wanted && !kept, s.DeletionTimestamp != nil && !kept:
 		return ""
 	case !wanted, s.DeletionTimestamp != nil:
 		return stateLeaving
-	case s.Annotations[service.DryRunAnnotation] == "true":
+	case d.Dialect != nil && d.Asked(s).DryRun:
 		return stateDryRun
 	case len(s.Status.LoadBalancer.Ingress) == 0:
 		return statePending
@@ -54,7 +53,7 @@ func stateOf(s *corev1.Service) string {
 	return stateReady
 }
 
-// balancerMetrics count load balancers when they are asked for: what is gone is gone from them, too.
+// balancerMetrics count load balancers when they are scraped.
 type balancerMetrics struct {
 	balancers       *LoadBalancers
 	states, refused *prometheus.Desc
@@ -64,8 +63,8 @@ type balancerMetrics struct {
 func (l *LoadBalancers) Collector() prometheus.Collector {
 	return &balancerMetrics{
 		balancers: l,
-		states:    prometheus.NewDesc("capvcd_ccm_load_balancers", "Load balancers of Services, by what they are in.", []string{"state"}, nil),
-		refused:   prometheus.NewDesc("capvcd_ccm_refusals", "Services that ask for what they cannot have, by the reason that their events tell.", []string{"reason"}, nil),
+		states:    prometheus.NewDesc("capvcd_ccm_load_balancers", "Load balancers of Services, by state.", []string{"state"}, nil),
+		refused:   prometheus.NewDesc("capvcd_ccm_refusals", "Services that ask for what they cannot have, by the reason of their events.", []string{"reason"}, nil),
 	}
 }
 
@@ -83,9 +82,9 @@ func (m *balancerMetrics) Collect(to chan<- prometheus.Metric) {
 	}
 	byState, byReason := map[string]int{}, map[string]int{}
 	for _, s := range all {
-		state := stateOf(s)
+		state := stateOf(m.balancers.opts.Defaults, s)
 		if state == statePending || state == stateReady || state == statePartly {
-			refusals := m.balancers.teller.refusalsOf(s)
+			refusals := m.balancers.events.refusalReasons(s.UID)
 			for reason := range refusals {
 				byReason[reason]++
 			}
@@ -103,20 +102,7 @@ func (m *balancerMetrics) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// refusalsOf are the reasons for which a Service does not have what it asks for.
-func (t *teller) refusalsOf(s *corev1.Service) map[string]bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	reasons := map[string]bool{}
-	for text, refused := range t.told[s.UID] {
-		if reason, _, ok := strings.Cut(text, ": "); ok && refused {
-			reasons[reason] = true
-		}
-	}
-	return reasons
-}
-
-// A Watched is a balancer with a metric of when each place was last looked at.
+// A Watched is a balancer with a metric of when each location was last observed.
 type Watched struct {
 	Balancer
 
@@ -124,7 +110,7 @@ type Watched struct {
 	desc  *prometheus.Desc
 
 	mu   sync.Mutex
-	last map[string]time.Time // by place
+	last map[string]time.Time // by location
 }
 
 // Watch returns a balancer that works as b does; a nil clock is real time.
@@ -133,18 +119,18 @@ func Watch(b Balancer, c clock.PassiveClock) *Watched {
 		c = clock.RealClock{}
 	}
 	return &Watched{Balancer: b, clock: c, last: map[string]time.Time{}, desc: prometheus.NewDesc("capvcd_ccm_last_look_timestamp_seconds",
-		"When what load balancers have at a gateway was last looked at with success, since the epoch.", []string{"place"}, nil)}
+		"When the load balancers at a location were last observed with success, since the epoch.", []string{"place"}, nil)}
 }
 
 // Plan notes when there was a plan.
-func (w *Watched) Plan(ctx context.Context, place string, request PlanRequest) (lb.Plan, error) {
-	plan, err := w.Balancer.Plan(ctx, place, request)
+func (w *Watched) Plan(ctx context.Context, location string, request PlanRequest) (plan.Plan, error) {
+	p, err := w.Balancer.Plan(ctx, location, request)
 	if err == nil {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.last[place] = w.clock.Now()
+		w.last[location] = w.clock.Now()
 	}
-	return plan, err
+	return p, err
 }
 
 // Describe implements [prometheus.Collector].
@@ -154,7 +140,7 @@ func (w *Watched) Describe(descs chan<- *prometheus.Desc) { descs <- w.desc }
 func (w *Watched) Collect(to chan<- prometheus.Metric) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for place, at := range w.last {
-		to <- prometheus.MustNewConstMetric(w.desc, prometheus.GaugeValue, float64(at.UnixMilli())/1000, place)
+	for location, at := range w.last {
+		to <- prometheus.MustNewConstMetric(w.desc, prometheus.GaugeValue, float64(at.UnixMilli())/1000, location)
 	}
 }

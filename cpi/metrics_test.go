@@ -13,8 +13,9 @@ import (
 	servicehelpers "k8s.io/cloud-provider/service/helpers"
 	testclock "k8s.io/utils/clock/testing"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service/servicetest"
 )
 
 func TestStates(t *testing.T) {
@@ -35,12 +36,12 @@ func TestStates(t *testing.T) {
 		{"one of another type leaves", func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeClusterIP }, stateLeaving},
 		{"and is none any more", func(s *corev1.Service) { s.Spec.Type, s.Finalizers = corev1.ServiceTypeClusterIP, nil }, ""},
 		{"one of another class is none of ours", func(s *corev1.Service) { s.Spec.LoadBalancerClass = &class }, ""},
-		{"a dry run is no wish", func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, service.DryRunAnnotation, "true") }, stateDryRun},
+		{"a dry run is no wish", func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.DryRun, "true") }, stateDryRun},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := balanced("web", func(s *corev1.Service) { s.Finalizers = []string{servicehelpers.LoadBalancerCleanupFinalizer} }, tt.mod)
-			NewWithT(t).Expect(stateOf(s)).To(Equal(tt.state))
+			NewWithT(t).Expect(stateOf(service.Defaults{Dialect: servicetest.Dialect{}}, s)).To(Equal(tt.state))
 		})
 	}
 }
@@ -48,9 +49,9 @@ func TestStates(t *testing.T) {
 func TestLoadBalancersAndRefusalsAreCounted(t *testing.T) {
 	refused, waits := balanced("refused", published), balanced("waits")
 	b := newBench(t, refused, waits, balanced("works", published))
-	b.balancer.refuse = func(d lb.Desired) []lb.Finding {
+	b.balancer.refuse = func(d plan.Desired) []plan.Finding {
 		if d.Owner.Name == "refused" {
-			return []lb.Finding{{Reason: "CertificateUnknown", Message: "no certificate: shop"}}
+			return []plan.Finding{{Reason: "CertificateUnknown", Message: "no certificate: shop"}}
 		}
 		return nil
 	}
@@ -61,7 +62,7 @@ func TestLoadBalancersAndRefusalsAreCounted(t *testing.T) {
 	registry.MustRegister(b.them.Collector())
 
 	b.Expect(testutil.GatherAndCompare(registry, strings.NewReader(`
-# HELP capvcd_ccm_load_balancers Load balancers of Services, by what they are in.
+# HELP capvcd_ccm_load_balancers Load balancers of Services, by state.
 # TYPE capvcd_ccm_load_balancers gauge
 capvcd_ccm_load_balancers{state="dry_run"} 0
 capvcd_ccm_load_balancers{state="leaving"} 0
@@ -69,7 +70,7 @@ capvcd_ccm_load_balancers{state="partly"} 0
 capvcd_ccm_load_balancers{state="pending"} 1
 capvcd_ccm_load_balancers{state="ready"} 1
 capvcd_ccm_load_balancers{state="refused"} 1
-# HELP capvcd_ccm_refusals Services that ask for what they cannot have, by the reason that their events tell.
+# HELP capvcd_ccm_refusals Services that ask for what they cannot have, by the reason of their events.
 # TYPE capvcd_ccm_refusals gauge
 capvcd_ccm_refusals{reason="CertificateUnknown"} 1
 `))).To(Succeed())
@@ -89,7 +90,7 @@ func TestTheLastLookAtAPlaceIsToldIfItSucceeded(t *testing.T) {
 	_, _ = w.Plan(t.Context(), "dmz", PlanRequest{})
 
 	g.Expect(testutil.CollectAndCompare(w, strings.NewReader(`
-# HELP capvcd_ccm_last_look_timestamp_seconds When what load balancers have at a gateway was last looked at with success, since the epoch.
+# HELP capvcd_ccm_last_look_timestamp_seconds When the load balancers at a location were last observed with success, since the epoch.
 # TYPE capvcd_ccm_last_look_timestamp_seconds gauge
 capvcd_ccm_last_look_timestamp_seconds{place="dmz"} 1000
 `))).To(Succeed())

@@ -14,51 +14,54 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 )
 
 const (
-	// outageEvery is how often it is looked whether an outage is to be told.
+	// outageEvery is how often outages are checked.
 	outageEvery = 15 * time.Second
-	// outagePatience is how long the cloud may be away until people are told: most outages are over before.
+	// outagePatience is how long the cloud may be away before an event: most outages are shorter.
 	outagePatience = time.Minute
-	// outageReminder is how often they are told again: events are kept for an hour.
+	// outageReminder is how often the event is repeated: events are kept for an hour.
 	outageReminder = 30 * time.Minute
 	// reasonBack is for the end of an outage.
 	reasonBack = "CloudAnswers"
 )
 
-// A Trouble is why a cloud cannot be worked with, in words for people.
+// A Trouble is why a cloud cannot be used, in words for users.
 type Trouble struct {
 	Reason, Message string
-	// Stays says that it does not end by itself, as an outage does: somebody has to correct something.
+	// Stays means that it does not end by itself, as an outage does: a user has to correct something.
 	Stays bool
 }
 
-// OutageOptions say how outages are told.
+// OutageOptions are what [Outages] are made of.
 type OutageOptions struct {
-	// Explain says what an error of the cloud means; false if it does not mean that the cloud cannot be worked with.
+	// Explain returns what an error of the cloud means; false if the cloud can still be used.
 	Explain  func(error) (Trouble, bool)
 	Recorder record.EventRecorder
-	// Self is where people look for us: the pod.
+	// Self is the object for events: the pod.
 	Self     *corev1.ObjectReference
 	Services corelisters.ServiceLister
+	// Defaults of Services that wait; the zero value where the cloud has no load balancers.
+	Defaults service.Defaults
 	Clock    clock.Clock // nil: real time
 }
 
-// Outages tell people, by events, that the cloud cannot be worked with: on our own pod, again and again as long as it lasts, and once on each
-// Service whose load balancer waits for it. They learn it from what is asked anyhow, and ask nothing themselves.
+// Outages emit events while the cloud cannot be used: on our own pod, repeatedly, and once on each Service whose load balancer waits for it.
+// They learn of it from the calls that others make, and make none.
 type Outages struct {
 	opts OutageOptions
 
-	mu      sync.Mutex
-	trouble Trouble
-	since   time.Time // zero: there is no outage
-	told    time.Time // zero: nobody was told of this outage
-	waiting map[types.UID]bool
+	mu       sync.Mutex
+	trouble  Trouble
+	since    time.Time // zero: there is no outage
+	reported time.Time // zero: this outage was not reported
+	waiting  map[types.UID]bool
 }
 
-// NewOutages returns what tells of outages once it is started.
+// NewOutages returns outages that are reported once they are started.
 func NewOutages(o OutageOptions) *Outages {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -66,7 +69,7 @@ func NewOutages(o OutageOptions) *Outages {
 	return &Outages{opts: o, waiting: map[types.UID]bool{}}
 }
 
-// Start begins to tell, until ctx ends.
+// Start reports outages until ctx ends.
 func (o *Outages) Start(ctx context.Context) {
 	go func() {
 		for {
@@ -74,13 +77,13 @@ func (o *Outages) Start(ctx context.Context) {
 			case <-ctx.Done():
 				return
 			case <-o.opts.Clock.After(outageEvery):
-				o.tell(ctx)
+				o.report(ctx)
 			}
 		}
 	}()
 }
 
-// Note notes how a call of the cloud ended, and says whether that means an outage.
+// Note notes how a call of the cloud ended, and reports whether that means an outage.
 func (o *Outages) Note(err error) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -96,7 +99,7 @@ func (o *Outages) Note(err error) bool {
 		o.since = o.opts.Clock.Now()
 	}
 	if trouble.Reason != o.trouble.Reason {
-		o.told = time.Time{}
+		o.reported = time.Time{}
 	}
 	o.trouble = trouble
 	return true
@@ -104,37 +107,37 @@ func (o *Outages) Note(err error) bool {
 
 // end ends an outage. The lock is held.
 func (o *Outages) end() {
-	if !o.told.IsZero() {
-		o.opts.Recorder.Event(o.opts.Self, corev1.EventTypeNormal, reasonBack, "The cloud can be worked with again")
+	if !o.reported.IsZero() {
+		o.opts.Recorder.Event(o.opts.Self, corev1.EventTypeNormal, reasonBack, "The cloud can be used again")
 	}
-	o.since, o.told, o.trouble = time.Time{}, time.Time{}, Trouble{}
+	o.since, o.reported, o.trouble = time.Time{}, time.Time{}, Trouble{}
 	clear(o.waiting)
 }
 
-// tell tells of an outage, if there is one and it is time.
-func (o *Outages) tell(ctx context.Context) {
+// report emits an event of an outage, if there is one and it is time.
+func (o *Outages) report(ctx context.Context) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	now := o.opts.Clock.Now()
 	if o.since.IsZero() || !o.trouble.Stays && now.Sub(o.since) < outagePatience {
 		return
 	}
-	if o.told.IsZero() || now.Sub(o.told) >= outageReminder {
-		o.told = now
+	if o.reported.IsZero() || now.Sub(o.reported) >= outageReminder {
+		o.reported = now
 		o.opts.Recorder.Event(o.opts.Self, corev1.EventTypeWarning, o.trouble.Reason, cut(o.trouble.Message))
 	}
-	o.tellWaiting(ctx)
+	o.reportWaiting(ctx)
 }
 
-// tellWaiting tells Services that wait, each once. The lock is held.
-func (o *Outages) tellWaiting(ctx context.Context) {
+// reportWaiting emits an event for each Service that waits, once. The lock is held.
+func (o *Outages) reportWaiting(ctx context.Context) {
 	all, err := o.opts.Services.List(labels.Everything())
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Listing Services")
 		return
 	}
 	for _, s := range all {
-		if state := stateOf(s); (state == statePending || state == stateLeaving) && !o.waiting[s.UID] {
+		if state := stateOf(o.opts.Defaults, s); (state == statePending || state == stateLeaving) && !o.waiting[s.UID] {
 			o.waiting[s.UID] = true
 			o.opts.Recorder.Event(s, corev1.EventTypeWarning, o.trouble.Reason, cut("The load balancer waits: "+o.trouble.Message))
 		}
@@ -159,8 +162,8 @@ func (n *notedMachines) Snapshot(ctx context.Context, maxAge time.Duration) ([]M
 	return all, err
 }
 
-// Balancer returns a balancer whose failures are noted. Those of an outage are nobody's fault: they wrap [lb.ErrUnknown], whatever they were, so
-// that no Service is said to ask for what it cannot have.
+// Balancer returns a balancer whose failures are noted. Those of an outage wrap [plan.ErrUnknown], whatever they were: no Service is refused for
+// them.
 func (o *Outages) Balancer(b Balancer) Balancer { return &notedBalancer{b, o} }
 
 type notedBalancer struct {
@@ -169,26 +172,26 @@ type notedBalancer struct {
 	outages *Outages
 }
 
-// Place notes that it could not be found.
-func (n *notedBalancer) Place(ctx context.Context, name string) (string, error) {
-	id, err := n.Balancer.Place(ctx, name)
+// Locate notes that a location could not be found.
+func (n *notedBalancer) Locate(ctx context.Context, name string) (string, error) {
+	id, err := n.Balancer.Locate(ctx, name)
 	return id, n.noted(ctx, err)
 }
 
-// Plan notes that there was none. One may be made from what was seen earlier, which proves nothing.
-func (n *notedBalancer) Plan(ctx context.Context, place string, request PlanRequest) (lb.Plan, error) {
-	plan, err := n.Balancer.Plan(ctx, place, request)
-	return plan, n.noted(ctx, err)
+// Plan notes failures only: a plan may be made from a cached observation, which proves nothing.
+func (n *notedBalancer) Plan(ctx context.Context, location string, request PlanRequest) (plan.Plan, error) {
+	p, err := n.Balancer.Plan(ctx, location, request)
+	return p, n.noted(ctx, err)
 }
 
 // Run notes that a step failed.
-func (n *notedBalancer) Run(ctx context.Context, place string, step lb.Step) error {
-	return n.noted(ctx, n.Balancer.Run(ctx, place, step))
+func (n *notedBalancer) Run(ctx context.Context, location string, step plan.Step) error {
+	return n.noted(ctx, n.Balancer.Run(ctx, location, step))
 }
 
 func (n *notedBalancer) noted(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil || !n.outages.Note(err) {
 		return err
 	}
-	return fmt.Errorf("%w: %s", lb.ErrUnknown, err.Error())
+	return fmt.Errorf("%w: %s", plan.ErrUnknown, err.Error())
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	testclock "k8s.io/utils/clock/testing"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 )
 
 var (
@@ -47,7 +47,7 @@ func newOutage(t *testing.T, services ...*corev1.Service) *outage {
 // after lets time pass, and returns what is told then.
 func (o *outage) after(d time.Duration) []string {
 	o.clock.Step(d)
-	o.them.tell(context.Background())
+	o.them.report(context.Background())
 	var out []string
 	for len(o.events.Events) > 0 {
 		out = append(out, <-o.events.Events)
@@ -115,12 +115,12 @@ func TestOutagesAreHeardOf(t *testing.T) {
 	down.err = errPrivate
 	_, _ = balancer.Plan(t.Context(), "", PlanRequest{})
 	o.Expect(heardOf()).To(BeFalse())
-	down.err = fmt.Errorf("%w: %w", lb.ErrRefused, errAway)
-	o.Expect(balancer.Run(t.Context(), "", lb.Step{})).To(And(MatchError(lb.ErrUnknown), Not(MatchError(lb.ErrRefused))), "no Service asks for too much")
+	down.err = fmt.Errorf("%w: %w", plan.ErrRefused, errAway)
+	o.Expect(balancer.Run(t.Context(), "", fakeStep{})).To(And(MatchError(plan.ErrUnknown), Not(MatchError(plan.ErrRefused))), "no Service asks for too much")
 	o.Expect(heardOf()).To(BeTrue())
 	o.them.Note(nil)
-	_, err = balancer.Place(t.Context(), "dmz")
-	o.Expect(err).To(And(MatchError(lb.ErrUnknown), Not(MatchError(lb.ErrRefused))))
+	_, err = balancer.Locate(t.Context(), "dmz")
+	o.Expect(err).To(And(MatchError(plan.ErrUnknown), Not(MatchError(plan.ErrRefused))))
 	o.Expect(heardOf()).To(BeTrue())
 	o.them.Note(nil)
 	over, cancel := context.WithCancel(t.Context())
@@ -139,8 +139,10 @@ type heard struct {
 }
 
 func (h *heard) Snapshot(context.Context, time.Duration) ([]Machine, error) { return nil, h.err }
-func (h *heard) Plan(context.Context, string, PlanRequest) (lb.Plan, error) { return lb.Plan{}, h.err }
+func (h *heard) Plan(context.Context, string, PlanRequest) (plan.Plan, error) {
+	return plan.Plan{}, h.err
+}
 
-func (h *heard) Run(context.Context, string, lb.Step) error { return h.err }
+func (h *heard) Run(context.Context, string, plan.Step) error { return h.err }
 
-func (h *heard) Place(context.Context, string) (string, error) { return "", h.err }
+func (h *heard) Locate(context.Context, string) (string, error) { return "", h.err }

@@ -21,15 +21,16 @@ func (p *program) loadBalancers(c *cloudconfig.CompletedConfig, sessions *cpivcd
 	if b.Disabled() {
 		return nil, nil
 	}
-	backend := cpivcd.NewBalancer(cpivcd.BalancerOptions{
-		Session: sessions.Session, Driver: edge.New(sessions.Session, edge.Options{SourceRanges: b.SourceRanges}),
-		ClusterID: p.config.ClusterID, VDCs: p.config.VCD.VDCs, Places: b.AllGateways(),
-	})
-	watched := cpi.Watch(backend, nil)
-	balancer, parts := outages.Balancer(watched), []cpi.Starter(nil)
 	if id := p.config.RDE.ID; id != "" {
-		p.ledger = cpivcd.NewLedger(cpivcd.LedgerOptions{Session: sessions.Session, ID: id, Version: version.String(), Standing: backend.Standing})
-		balancer, parts = cpi.Recorded(balancer, p.ledger), append(parts, p.ledger)
+		p.reporter = cpivcd.NewReporter(cpivcd.ReporterOptions{Session: sessions.Session, ID: id, Version: version.String()})
+	}
+	watched := cpi.Watch(cpivcd.NewBalancer(cpivcd.BalancerOptions{
+		Session: sessions.Session, Driver: edge.New(sessions.Session, edge.Options{SourceRanges: b.SourceRanges}),
+		ClusterID: p.config.ClusterID, VDCs: p.config.VCD.VDCs, Gateways: gateways(b), Reporter: p.reporter,
+	}), nil)
+	balancer, parts := outages.Balancer(watched), []cpi.Starter(nil)
+	if p.reporter != nil {
+		parts = append(parts, p.reporter)
 	}
 	nodes, services := c.SharedInformers.Core().V1().Nodes(), c.SharedInformers.Core().V1().Services()
 	balancers := cpi.NewLoadBalancers(cpi.LoadBalancerOptions{
@@ -41,18 +42,21 @@ func (p *program) loadBalancers(c *cloudconfig.CompletedConfig, sessions *cpivcd
 	return balancers, parts
 }
 
+// gateways returns all gateways of the configuration, the default first.
+func gateways(b vcdconfig.LoadBalancer) []cpivcd.Gateway {
+	var out []cpivcd.Gateway
+	for _, g := range b.AllGateways() {
+		gateway := cpivcd.Gateway{Name: g.Name, Edge: g.ID, Network: g.Network, Subnet: g.VIPSubnet, IPSpace: g.IPSpace}
+		if g.OneArm != nil {
+			gateway.OneArm = &lb.Range{First: g.OneArm.StartIP, Last: g.OneArm.EndIP}
+		}
+		out = append(out, gateway)
+	}
+	return out
+}
+
 func serviceDefaults(c vcdconfig.Config) service.Defaults {
 	b := c.LoadBalancer
-	d := service.Defaults{
-		Cluster: c.ClusterID, Certificate: b.CertAlias, EngineGroup: b.EngineGroup, Algorithm: b.Algorithm,
-		SourceRanges: b.SourceRanges, IncludeControlPlane: b.IncludeControlPlane,
-	}
-	for _, place := range b.AllGateways() {
-		g := service.Gateway{Name: place.Name, Subnet: place.VIPSubnet, IPSpace: place.IPSpace}
-		if place.OneArm != nil {
-			g.OneArm = &lb.Range{First: place.OneArm.StartIP, Last: place.OneArm.EndIP}
-		}
-		d.Gateways = append(d.Gateways, g)
-	}
-	return d
+	dialect := &cpivcd.Dialect{Certificate: b.CertAlias, EngineGroup: b.EngineGroup, Algorithm: b.Algorithm, Gateways: gateways(b)}
+	return dialect.Defaults(c.ClusterID, b.SourceRanges, b.IncludeControlPlane)
 }

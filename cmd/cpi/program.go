@@ -43,9 +43,9 @@ type program struct {
 	warnings    []string
 	credentials *ccmconfig.Files[vcd.Credentials]
 
-	closing sync.Once
-	pool    *vcd.Pool
-	ledger  *cpivcd.Ledger // nil: none
+	closing  sync.Once
+	pool     *vcd.Pool
+	reporter *cpivcd.Reporter // nil: none
 }
 
 // load reads the configuration: what is wrong with it does not heal while we run.
@@ -109,6 +109,7 @@ func (p *program) cloud(c *cloudconfig.CompletedConfig, stop <-chan struct{}) (c
 	}
 	outages := cpi.NewOutages(cpi.OutageOptions{
 		Explain: cpivcd.Explain(v.Host), Recorder: c.EventRecorder, Self: p.flags.self(), Services: c.SharedInformers.Core().V1().Services().Lister(),
+		Defaults: serviceDefaults(p.config),
 	})
 	machines := outages.Machines(cpivcd.NewMachines(machineOptions(p.config, sessions, nodes)))
 	b := p.config.LoadBalancer
@@ -146,7 +147,7 @@ func (p *program) close() (err error) {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), logoutTimeout)
 		defer cancel()
-		if p.ledger != nil {
+		if p.reporter != nil {
 			p.flush(ctx)
 		}
 		err = p.pool.Close(ctx)
@@ -161,8 +162,8 @@ func (p *program) close() (err error) {
 func (p *program) flush(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, logoutTimeout/2)
 	defer cancel()
-	if err := p.ledger.Flush(limited); err != nil {
-		klog.V(2).InfoS("Not written down in the runtime defined entity", "reason", err.Error())
+	if err := p.reporter.Flush(limited); err != nil {
+		klog.V(2).InfoS("Not written to the runtime defined entity", "reason", err.Error())
 	}
 }
 

@@ -73,6 +73,8 @@ type Port struct {
 	// Name of the Service's port; it may be empty and may change.
 	Name     string
 	Protocol Protocol
+	// AppProtocol as the Service has it; empty if it has none.
+	AppProtocol string
 	// Number that clients use, and that of the nodes.
 	Number, NodePort int
 	// HealthPort to probe by HTTP at HealthPath instead of the node port; 0: the node port.

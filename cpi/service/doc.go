@@ -1,3 +1,3 @@
-// Package service says what load balancer a Service asks for: the Service, its annotations and the Nodes make what package lb calls
-// desired. It is pure: it talks to nobody.
+// Package service computes what the load balancer of a Service should be, from the Service, the Nodes and the annotations that a cloud
+// understands. It is pure and knows no cloud.
 package service

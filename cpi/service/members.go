@@ -9,10 +9,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 )
 
-// patience is how long a node may be without an address before that is said.
+// patience is how long a node may be without an address before a notice.
 const patience = 5 * time.Minute
 
 // toBeDeleted is the taint of nodes that the cluster autoscaler is about to remove.
@@ -21,8 +21,8 @@ const toBeDeleted = "ToBeDeletedByClusterAutoscaler"
 // Labels of control plane nodes.
 var controlPlaneLabels = []string{"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"}
 
-// Eligible are the nodes that may be members of load balancers, sorted by name: those that Kubernetes does not exclude, without control
-// planes unless all are. Whether they are ready is for health monitors to find out.
+// Eligible returns the nodes that may be members of load balancers, sorted by name: those that Kubernetes does not exclude, without control
+// planes unless all are. Ready or not does not matter: health monitors of the cloud find out.
 func Eligible(nodes []*corev1.Node, controlPlanes bool) []*corev1.Node {
 	var workers, others []*corev1.Node
 	for _, n := range nodes {
@@ -51,41 +51,42 @@ func tainted(n *corev1.Node, key string) bool {
 	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
 }
 
-// InternalIPs are the addresses of a node by which load balancers reach it, the first of each family.
+// InternalIPs returns the addresses of a node by which load balancers reach it, the first of each family.
 func InternalIPs(n *corev1.Node) []netip.Addr {
 	var out []netip.Addr
-	seen := map[lb.Family]bool{}
+	seen := map[plan.Family]bool{}
 	for _, address := range n.Status.Addresses {
 		a, err := netip.ParseAddr(address.Address)
-		if address.Type != corev1.NodeInternalIP || err != nil || seen[lb.FamilyOf(a)] {
+		if address.Type != corev1.NodeInternalIP || err != nil || seen[plan.FamilyOf(a)] {
 			continue
 		}
-		seen[lb.FamilyOf(a)] = true
+		seen[plan.FamilyOf(a)] = true
 		out = append(out, a.Unmap())
 	}
 	return out
 }
 
-// Joining says whether a node has joined so recently that its addresses may still be on their way.
+// Joining reports whether a node has joined so recently that its addresses may still be missing.
 func Joining(n *corev1.Node, now time.Time) bool { return now.Sub(n.CreationTimestamp.Time) < patience }
 
-// members says which nodes the load balancer sends to. It does not wait for the address of one that has just joined, and that nobody sends to yet: it
-// becomes a member when it has one. Only while no node has an address it waits: pools are not emptied because all nodes join again.
+// members sets which nodes the load balancer sends to. A node that has just joined becomes a member when it has an address. Only while no node
+// has one, the wish waits: pools are not emptied because all nodes join again.
 func (b *builder) members() {
-	family, joining := b.wish.Desired.Families[0], ""
-	b.wish.Desired.Generation = b.Edition
-	for _, n := range Eligible(b.Nodes, b.Defaults.IncludeControlPlane) {
+	d, joining := &b.wish.Desired, ""
+	d.Generation = b.Generation
+	family := d.Families[0]
+	for _, n := range Eligible(b.Nodes, b.IncludeControlPlane) {
 		ips := InternalIPs(n)
 		switch {
-		case slices.ContainsFunc(ips, func(a netip.Addr) bool { return lb.FamilyOf(a) == family }):
-			b.wish.Desired.Members = append(b.wish.Desired.Members, ips...)
+		case slices.ContainsFunc(ips, func(a netip.Addr) bool { return plan.FamilyOf(a) == family }):
+			d.Members = append(d.Members, plan.Member{Node: n.Name, ProviderID: n.Spec.ProviderID, Addresses: ips})
 		case Joining(n, b.Now):
 			joining = n.Name
 		default:
-			b.notice(NodeLeftOut, "node %s has no %s address and is no member of the load balancer: look at what keeps it from getting one", n.Name, family)
+			b.wish.Notice(NodeLeftOut, "node %s has no %s address and is no member of the load balancer: check why it does not get one", n.Name, family)
 		}
 	}
-	if len(b.wish.Desired.Members) == 0 && joining != "" {
+	if len(d.Members) == 0 && joining != "" {
 		b.wish.Wait = fmt.Sprintf("node %s has no %s address yet", joining, family)
 	}
 }

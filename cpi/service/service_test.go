@@ -1,12 +1,6 @@
-package service
+package service_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
-	"math/big"
 	"net/netip"
 	"testing"
 	"time"
@@ -14,9 +8,10 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service/servicetest"
 )
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -44,7 +39,7 @@ func label(name string) func(*corev1.Node) {
 func young(n *corev1.Node) { n.CreationTimestamp = metav1.NewTime(now.Add(-time.Minute)) }
 
 // web is a Service with two ports, after the mods.
-func web(mods ...func(*corev1.Service)) Input {
+func web(mods ...func(*corev1.Service)) service.Input {
 	s := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u1", Annotations: map[string]string{}},
 		Spec: corev1.ServiceSpec{
@@ -57,9 +52,9 @@ func web(mods ...func(*corev1.Service)) Input {
 	for _, mod := range mods {
 		mod(s)
 	}
-	return Input{
+	return service.Input{
 		Service: s, Nodes: []*corev1.Node{node("a", ips("10.0.0.11")), node("b", ips("10.0.0.12"))}, Now: now,
-		Defaults: Defaults{Cluster: "c1", Gateways: []Gateway{{OneArm: &lb.Range{First: ip("192.168.8.2"), Last: ip("192.168.8.9")}}, {Name: "dmz", IPSpace: "public"}}},
+		Defaults: service.Defaults{Cluster: "c1", Dialect: servicetest.Dialect{Noun: "site"}, Locations: []string{"", "dmz"}},
 	}
 }
 
@@ -68,118 +63,9 @@ func ip(s string) netip.Addr { return netip.MustParseAddr(s) }
 func annotated(pairs ...string) func(*corev1.Service) {
 	return func(s *corev1.Service) {
 		for i := 0; i < len(pairs); i += 2 {
-			s.Annotations[prefix+pairs[i]] = pairs[i+1]
+			s.Annotations[pairs[i]] = pairs[i+1]
 		}
 	}
-}
-
-func protocol(i int, name string) func(*corev1.Service) {
-	return func(s *corev1.Service) { s.Spec.Ports[i].AppProtocol = &name }
-}
-
-func TestApplications(t *testing.T) {
-	tests := []struct {
-		name string
-		mods []func(*corev1.Service)
-		want []lb.Application
-	}{
-		{"plain TCP", nil, []lb.Application{lb.L4, lb.L4}},
-		{"as appProtocol says, in any spelling", []func(*corev1.Service){protocol(0, "HTTP"), protocol(1, "https")}, []lb.Application{lb.HTTP, lb.HTTPS}},
-		{"an appProtocol that the load balancer does not know", []func(*corev1.Service){protocol(0, "kubernetes.io/h2c")}, []lb.Application{lb.L4, lb.L4}},
-		{"TLS on layer 4 for a port that is named", []func(*corev1.Service){annotated("avi-ssl-ports", " 443 ")}, []lb.Application{lb.L4, lb.L4TLS}},
-		{"spaces in the list do not matter", []func(*corev1.Service){annotated("avi-ssl-ports", "80, 443")}, []lb.Application{lb.L4TLS, lb.L4TLS}},
-		{"HTTPS for a port that is named and is https", []func(*corev1.Service){annotated("avi-ssl-ports", "443"), protocol(1, "https")}, []lb.Application{lb.L4, lb.HTTPS}},
-		{"nothing of it, if TLS passes through", []func(*corev1.Service){annotated("avi-ssl-ports", "443", "avi-ssl-no-termination", "True"), protocol(0, "http"), protocol(1, "https")}, []lb.Application{lb.L4, lb.L4}},
-		{"what is said of a port goes before all that", []func(*corev1.Service){annotated("port-profiles", "80=http, 443=L4", "avi-ssl-ports", "443")}, []lb.Application{lb.HTTP, lb.L4}},
-		{"HTTP over UDP is UDP", []func(*corev1.Service){protocol(1, "https"), func(s *corev1.Service) { s.Spec.Ports[1].Protocol = corev1.ProtocolUDP }}, []lb.Application{lb.L4, lb.L4}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			g := NewWithT(t)
-
-			wish := For(web(tt.mods...))
-
-			g.Expect(wish.Refusals).To(BeEmpty())
-			var got []lb.Application
-			for _, l := range wish.Desired.Listeners {
-				got = append(got, l.Application)
-			}
-			g.Expect(got).To(Equal(tt.want))
-		})
-	}
-}
-
-func TestCertificates(t *testing.T) {
-	chain, key := certificate(t)
-	secret := &corev1.Secret{Data: map[string][]byte{corev1.TLSCertKey: []byte(chain), corev1.TLSPrivateKeyKey: []byte(key)}}
-	together := &corev1.Secret{Data: map[string][]byte{corev1.TLSCertKey: []byte("for the shop\n" + key + chain), corev1.TLSPrivateKeyKey: []byte(key)}}
-	broken := &corev1.Secret{Data: map[string][]byte{corev1.TLSCertKey: []byte(chain)}}
-	tests := []struct {
-		name     string
-		mod      func(*corev1.Service)
-		defaults string
-		secrets  map[string]*corev1.Secret
-		want     lb.Certificate
-		reason   string
-	}{
-		{name: "that of the cluster, if none is named", mod: annotated(), want: lb.Certificate{Alias: "c1-cert"}},
-		{name: "that of the configuration", mod: annotated(), defaults: "web", want: lb.Certificate{Alias: "web"}},
-		{name: "that of the annotation", mod: annotated("avi-ssl-cert-alias", " shop "), defaults: "web", want: lb.Certificate{Alias: "shop"}},
-		{name: "that of the port", mod: annotated("avi-ssl-cert-alias", "shop", "port-certificates", "443=admin"), want: lb.Certificate{Alias: "admin"}},
-		{
-			name: "that of a Secret", mod: annotated("avi-ssl-cert-alias", "shop", "tls-secret", "shop-tls"), secrets: map[string]*corev1.Secret{"shop-tls": secret},
-			want: lb.Certificate{Chain: chain, Key: key, Source: "Secret shop-tls"},
-		},
-		{
-			name: "that of a Secret for the port", mod: annotated("tls-secret", "80=other, 443=shop-tls"), secrets: map[string]*corev1.Secret{"shop-tls": secret},
-			want: lb.Certificate{Chain: chain, Key: key, Source: "Secret shop-tls"},
-		},
-		{
-			name: "that of a Secret, without the key that somebody has put beside it", mod: annotated("tls-secret", "shop-tls"), secrets: map[string]*corev1.Secret{"shop-tls": together},
-			want: lb.Certificate{Chain: chain, Key: key, Source: "Secret shop-tls"},
-		},
-		{name: "none of a Secret that is not there", mod: annotated("tls-secret", "shop-tls"), reason: BadSecret},
-		{name: "none of a Secret without a key", mod: annotated("tls-secret", "shop-tls"), secrets: map[string]*corev1.Secret{"shop-tls": broken}, reason: BadSecret},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			g := NewWithT(t)
-			in := web(protocol(1, "https"), tt.mod)
-			in.Secrets, in.Defaults.Certificate = tt.secrets, tt.defaults
-
-			wish := For(in)
-
-			g.Expect(wish.Terminates).To(BeTrue())
-			if tt.reason != "" {
-				g.Expect(wish.Refusals).To(ConsistOf(HaveField("Reason", tt.reason)))
-				return
-			}
-			g.Expect(wish.Refusals).To(BeEmpty())
-			g.Expect(wish.Desired.Listeners[1].Certificate).To(Equal(tt.want))
-			g.Expect(wish.Desired.Listeners[0].Certificate).To(Equal(lb.Certificate{}))
-		})
-	}
-}
-
-// certificate makes one and its key.
-func certificate(t *testing.T) (chain, key string) {
-	t.Helper()
-	g := NewWithT(t)
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	g.Expect(err).NotTo(HaveOccurred())
-	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(1)}, &x509.Certificate{SerialNumber: big.NewInt(1)}, &private.PublicKey, private)
-	g.Expect(err).NotTo(HaveOccurred())
-	bytes, err := x509.MarshalPKCS8PrivateKey(private)
-	g.Expect(err).NotTo(HaveOccurred())
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: bytes}))
-}
-
-func TestSecretNames(t *testing.T) {
-	g := NewWithT(t)
-
-	g.Expect(SecretNames(web(annotated("tls-secret", "443=b, 80=a, 8443=b")).Service)).To(Equal([]string{"a", "b"}))
-	g.Expect(SecretNames(web(annotated("tls-secret", "a")).Service)).To(Equal([]string{"a"}))
-	g.Expect(SecretNames(web().Service)).To(BeEmpty())
 }
 
 func TestMembers(t *testing.T) {
@@ -194,11 +80,11 @@ func TestMembers(t *testing.T) {
 		{name: "all nodes", nodes: []*corev1.Node{node("b", ips("10.0.0.2")), node("a", ips("10.0.0.1"))}, want: []string{"10.0.0.1", "10.0.0.2"}},
 		{
 			name:  "no control planes, as long as there are others",
-			nodes: []*corev1.Node{node("a", ips("10.0.0.1"), label(controlPlaneLabels[0])), node("b", ips("10.0.0.2"), label(controlPlaneLabels[1])), node("c", ips("10.0.0.3"))}, want: []string{"10.0.0.3"},
+			nodes: []*corev1.Node{node("a", ips("10.0.0.1"), label("node-role.kubernetes.io/control-plane")), node("b", ips("10.0.0.2"), label("node-role.kubernetes.io/master")), node("c", ips("10.0.0.3"))}, want: []string{"10.0.0.3"},
 		},
-		{name: "the only node, though it is a control plane", nodes: []*corev1.Node{node("a", ips("10.0.0.1"), label(controlPlaneLabels[0]))}, want: []string{"10.0.0.1"}},
+		{name: "the only node, though it is a control plane", nodes: []*corev1.Node{node("a", ips("10.0.0.1"), label("node-role.kubernetes.io/control-plane"))}, want: []string{"10.0.0.1"}},
 		{name: "no excluded node", nodes: []*corev1.Node{node("a", ips("10.0.0.1"), label(corev1.LabelNodeExcludeBalancers))}},
-		{name: "no node that the autoscaler removes", nodes: []*corev1.Node{node("a", ips("10.0.0.1"), func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: toBeDeleted}} })}},
+		{name: "no node that the autoscaler removes", nodes: []*corev1.Node{node("a", ips("10.0.0.1"), func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "ToBeDeletedByClusterAutoscaler"}} })}},
 		{name: "the first address of each family", nodes: []*corev1.Node{node("a", ips("10.0.0.1", "fd00::1", "10.0.0.9"))}, want: []string{"10.0.0.1", "fd00::1"}},
 		{name: "it does not wait for a node that has just joined", nodes: []*corev1.Node{node("a", ips("10.0.0.1")), node("b", young)}, want: []string{"10.0.0.1"}},
 		{name: "but while no node has an address yet", nodes: []*corev1.Node{node("b", young)}, wait: "node b has no IPv4 address yet"},
@@ -214,11 +100,13 @@ func TestMembers(t *testing.T) {
 				in.Service.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv6Protocol}
 			}
 
-			wish := For(in)
+			wish := service.For(in)
 
 			var got []string
-			for _, a := range wish.Desired.Members {
-				got = append(got, a.String())
+			for _, m := range wish.Desired.Members {
+				for _, a := range m.Addresses {
+					got = append(got, a.String())
+				}
 			}
 			g.Expect(got).To(Equal(tt.want))
 			g.Expect(wish.Wait).To(Equal(tt.wait))
@@ -227,126 +115,54 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-func TestWhatNothingComesOfIsTold(t *testing.T) {
-	for name, tt := range map[string]struct {
-		mod  func(*corev1.Service)
-		says string
-	}{
-		"a subnet for internal load balancers of one that is not internal": {annotated("internal-subnet", "192.168.9.0/24"), "does nothing without"},
-		"an own time for session affinity": {func(s *corev1.Service) {
-			s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
-			s.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: ptr.To[int32](60)}}
-		}, "sessionAffinityConfig"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-
-			wish := For(web(tt.mod))
-
-			g.Expect(wish.Notices).To(ConsistOf(HaveField("Message", ContainSubstring(tt.says))))
-			g.Expect(wish.Refusals).To(BeEmpty())
-		})
-	}
-}
-
-func TestTheRest(t *testing.T) {
-	g := NewWithT(t)
-	in := web(annotated("engine-group", "seg", "algorithm", "least_load", "share-ip", "dns", "preserve-client-ip", "true", "gateway", "dmz", "health-monitor", "ping",
-		"health-interval", "5s", "load-balancer-ip", "203.0.113.7, 2001:db8::7", "intended-addresses", "203.0.113.9", "internal", "true", "internal-subnet", "192.168.9.0/24"),
-		func(s *corev1.Service) {
-			s.Spec.LoadBalancerIP = "203.0.113.8"
-			s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
-			s.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}
-			s.Spec.LoadBalancerSourceRanges = []string{" 192.0.2.1/24", "0.0.0.0/0"}
-			s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "203.0.113.9"}, {IP: "203.0.113.10"}, {Hostname: "x"}}
-		})
-	in.Defaults.SourceRanges = true
-	namesake := in.Service.DeepCopy()
-	namesake.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "203.0.113.10"}}
-	in.Namesakes = []*corev1.Service{namesake}
-
-	wish := For(in)
-
-	g.Expect(wish.Refusals).To(BeEmpty())
-	g.Expect(wish.Gateway).To(Equal("dmz"))
-	d := wish.Desired
-	d.Listeners, d.Members = nil, nil
-	g.Expect(d).To(Equal(lb.Desired{
-		Owner: lb.Owner{Cluster: "c1", Namespace: "shop", Name: "web", UID: "u1"}, Families: []lb.Family{lb.IPv4, lb.IPv6},
-		Requested: []netip.Addr{ip("203.0.113.7"), ip("2001:db8::7")}, Intent: []netip.Addr{ip("203.0.113.9")}, Published: []netip.Addr{ip("203.0.113.9")}, Duplicate: true,
-		Share: "dns", Internal: true, Subnet: netip.MustParsePrefix("192.168.9.0/24"), IPSpace: "public", Sticky: true, PreserveClientIP: true,
-		SourceRanges: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("0.0.0.0/0")}, EngineGroup: "seg", Algorithm: "LEAST_LOAD",
-	}))
-	g.Expect(wish.Desired.Listeners[0].Health).To(Equal(lb.Health{Monitor: lb.MonitorPing, Interval: 5 * time.Second}))
-}
-
 func TestSourceRangesForEverybodyAreNone(t *testing.T) {
 	g := NewWithT(t)
 	in := web(func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"0.0.0.0/0"} })
 
-	wish := For(in)
+	wish := service.For(in)
 
 	g.Expect(wish.Refusals).To(BeEmpty())
 	g.Expect(wish.Desired.SourceRanges).To(BeEmpty())
 }
 
-func TestLocalTrafficPolicyIsProbedWhereNodesTell(t *testing.T) {
+func TestWhatEveryCloudUnderstands(t *testing.T) {
 	g := NewWithT(t)
-	in := web(func(s *corev1.Service) {
+	https := "https"
+	in := web(annotated(servicetest.Location, "dmz", servicetest.Addresses, "203.0.113.7", servicetest.Intent, "203.0.113.9"), func(s *corev1.Service) {
+		s.Spec.LoadBalancerIP = "203.0.113.8"
+		s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
+		s.Spec.LoadBalancerSourceRanges = []string{" 192.0.2.1/24"}
 		s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyLocal, 32000
+		s.Spec.Ports[1].AppProtocol = &https
+		s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "203.0.113.9"}}
 	})
+	in.SourceRanges, in.Generation = true, 7
+	in.Nodes[0].Spec.ProviderID = "test://a"
 
-	g.Expect(For(in).Desired.Listeners[0].Health).To(Equal(lb.Health{Port: 32000, Path: "/healthz"}))
+	wish := service.For(in)
+
+	g.Expect(wish.Refusals).To(BeEmpty())
+	g.Expect(wish.Location).To(Equal("dmz"))
+	g.Expect(wish.Desired).To(Equal(plan.Desired{
+		Owner: plan.Owner{Cluster: "c1", Namespace: "shop", Name: "web", UID: "u1"}, Families: []plan.Family{plan.IPv4}, Generation: 7, Sticky: true,
+		Requested: []netip.Addr{ip("203.0.113.7")}, Intent: []netip.Addr{ip("203.0.113.9")}, Published: []netip.Addr{ip("203.0.113.9")},
+		SourceRanges: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")},
+		Ports: []plan.Port{
+			{Name: "http", Protocol: plan.TCP, Number: 80, NodePort: 30080, HealthPort: 32000, HealthPath: "/healthz"},
+			{Name: "tls", Protocol: plan.TCP, Number: 443, NodePort: 30443, HealthPort: 32000, HealthPath: "/healthz", AppProtocol: "https"},
+		},
+		Members: []plan.Member{
+			{Node: "a", ProviderID: "test://a", Addresses: []netip.Addr{ip("10.0.0.11")}}, {Node: "b", Addresses: []netip.Addr{ip("10.0.0.12")}},
+		},
+	}))
 }
 
-func TestWhatIsWrong(t *testing.T) {
-	tests := []struct {
-		name    string
-		mods    []func(*corev1.Service)
-		reasons []string
-		says    string
-	}{
-		{"every wrong annotation is told", []func(*corev1.Service){annotated("avi-ssl-ports", "https", "internal", "perhaps")}, []string{BadAnnotation, BadAnnotation}, `such as "443, 8443"`},
-		{"a profile that there is not", []func(*corev1.Service){annotated("port-profiles", "443=quic")}, []string{BadAnnotation}, `"quic"`},
-		{"a gateway that there is not", []func(*corev1.Service){annotated("gateway", "typo")}, []string{BadAnnotation}, `"typo"`},
-		{"an algorithm that there is not", []func(*corev1.Service){annotated("algorithm", "best")}, []string{BadAnnotation}, `"BEST"`},
-		{"an address that is none", []func(*corev1.Service){func(s *corev1.Service) { s.Spec.LoadBalancerIP = "shop.example.com" }}, []string{lb.BadFamilies}, "loadBalancerIP"},
-		{"a source range that is none", []func(*corev1.Service){func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"everybody"} }}, []string{BadRanges}, "everybody"},
-		{"source ranges that are not switched on", []func(*corev1.Service){func(s *corev1.Service) { s.Annotations[sourceRangesAnnotation] = "192.0.2.0/24" }}, []string{BadRanges}, "switched on"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			g := NewWithT(t)
-
-			wish := For(web(tt.mods...))
-
-			var got []string
-			for _, f := range wish.Refusals {
-				got = append(got, f.Reason)
-			}
-			g.Expect(got).To(Equal(tt.reasons))
-			g.Expect(wish.Refusals[0].Message).To(ContainSubstring(tt.says))
-		})
-	}
-}
-
-func TestNotices(t *testing.T) {
+func TestALocationThatThereIsNot(t *testing.T) {
 	g := NewWithT(t)
-	in := web(annotated("ssl-ports", "443", "avi-ssl-ports", "80, 8443"), protocol(0, "http"))
 
-	g.Expect(For(in).Refusals).To(BeEmpty())
-	g.Expect(For(in).Notices).To(ConsistOf(HaveField("Message", ContainSubstring("ssl-ports is unknown")), HaveField("Message", ContainSubstring("8443")),
-		HaveField("Message", ContainSubstring("is plain"))))
-}
+	wish := service.For(web(annotated(servicetest.Location, "typo")))
 
-func TestAbsentNeedsNothingToBeRight(t *testing.T) {
-	g := NewWithT(t)
-	in := web(annotated("internal", "perhaps", "intended-addresses", "203.0.113.9"))
-	in.Nodes, in.Defaults.Gateways = nil, nil
-
-	d := Absent(in)
-
-	g.Expect(d.Absent).To(BeTrue())
-	g.Expect(d.Intent).To(Equal([]netip.Addr{ip("203.0.113.9")}))
-	g.Expect(d.Listeners).To(HaveLen(2))
+	g.Expect(wish.Refusals).To(ConsistOf(plan.Finding{
+		Reason: service.BadAnnotation, Message: `the configuration of the cloud controller manager has no site "typo": correct the annotation ` + servicetest.Location,
+	}))
 }

@@ -1,4 +1,4 @@
-package service
+package vcd
 
 import (
 	"flag"
@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 )
 
 const pagePath = "../../docs/reference/annotations.md"
@@ -23,18 +25,18 @@ func TestPage(t *testing.T) {
 What the cloud controller manager understands on Services of type LoadBalancer, besides their spec. All names begin with
 ` + "`" + prefix + "`" + `; those that go on with ` + "`avi`" + ` are VMware's and work as they did. Spaces around values and in lists do not matter. What
 cannot be done is told once, as an event of type Warning on the Service, and then nothing is built; what stands stays until it is corrected.
-This page is made from the table that reads the annotations: ` + "`go test ./cpi/service -run Page -update`" + ` writes it.
+This page is made from the table that reads the annotations: ` + "`go test ./cpi/vcd -run Page -update`" + ` writes it.
 
 | Annotation | Value | Example | Meaning |
 |---|---|---|---|
 `)
-	for _, a := range annotations {
-		fmt.Fprintf(&page, "| `%s` | %s | `%s` | %s |\n", a.name, a.value, a.example, a.says)
+	for _, a := range annotations.Table {
+		fmt.Fprintf(&page, "| `%s` | %s | `%s` | %s |\n", a.Name, a.Value, a.Example, a.Help)
 	}
 	page.WriteString(`
 Of the spec these count: ` + "`ports`" + ` with ` + "`appProtocol`" + ` (` + "`http`, `https`" + `; all else is plain TCP or UDP), ` + "`loadBalancerIP`, `loadBalancerClass`, `ipFamilies`, " +
 		"`externalTrafficPolicy`, `sessionAffinity`, `loadBalancerSourceRanges`" + ` (switched on in the configuration; also as the annotation
-` + "`" + sourceRangesAnnotation + "`" + `). Ports need node ports. SCTP cannot be balanced.
+` + "`" + service.RangesAnnotation + "`" + `). Ports need node ports. SCTP cannot be balanced.
 `)
 
 	if *update {
@@ -43,15 +45,15 @@ Of the spec these count: ` + "`ports`" + ` with ` + "`appProtocol`" + ` (` + "`h
 	written, err := os.ReadFile(pagePath)
 
 	g.Expect(err).ToNot(HaveOccurred())
-	g.Expect(string(written)).To(Equal(page.String()), "run: go test ./cpi/service -run Page -update")
+	g.Expect(string(written)).To(Equal(page.String()), "run: go test ./cpi/vcd -run Page -update")
 }
 
 func TestEveryExampleIsUnderstood(t *testing.T) {
-	for _, a := range annotations {
-		t.Run(a.name, func(t *testing.T) {
+	for _, a := range annotations.Table {
+		t.Run(a.Name, func(t *testing.T) {
 			g := NewWithT(t)
 
-			g.Expect(a.parse(&wishes{}, a.example)).To(Succeed())
+			g.Expect(a.Parse(&settings{}, a.Example)).To(Succeed())
 		})
 	}
 }

@@ -23,9 +23,17 @@ import (
 	servicehelpers "k8s.io/cloud-provider/service/helpers"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service/servicetest"
 )
+
+// A fakeStep writes or removes one port.
+type fakeStep struct{ verb, name, uid, text string }
+
+func (s fakeStep) String() string   { return s.verb + " " + s.name }
+func (s fakeStep) Uses() []plan.Use { return nil }
+func (s fakeStep) Deferrable() bool { return false }
 
 // A fakeBalancer is a cloud in memory: for each place and owner the ports that stand, and the members they send to.
 type fakeBalancer struct {
@@ -33,18 +41,18 @@ type fakeBalancer struct {
 	things  map[string]map[string]string // place/uid -> name -> what was written
 	runs    []string
 	looks   int // plans that were asked for
-	refuse  func(lb.Desired) []lb.Finding
-	fail    func(lb.Step) error
+	refuse  func(plan.Desired) []plan.Finding
+	fail    func(fakeStep) error
 	planErr error
 	pending bool
-	stuck   []lb.Finding  // as long as nothing else is to be done; then the first port has a problem
-	hold    chan struct{} // steps of the place "slow" wait for it
-	lagging bool          // what is written is not seen
-	stale   bool          // what was seen earlier shows nothing
+	stuck   []plan.Finding // as long as nothing else is to be done; then the first port has a problem
+	hold    chan struct{}  // steps of the place "slow" wait for it
+	lagging bool           // what is written is not seen
+	stale   bool           // what was seen earlier shows nothing
 	old     bool
 	lost    map[string]error // why places cannot be found, by name
 	gone    map[string]error // why nothing is seen at places, by id
-	owners  map[string][]lb.Owner
+	owners  map[string][]plan.Owner
 	same    map[string]string // ids of places, by name; else it is the name, or main
 }
 
@@ -59,7 +67,9 @@ func (f *fakeBalancer) at(place, uid string) map[string]string {
 	return f.things[k]
 }
 
-func (f *fakeBalancer) Place(_ context.Context, name string) (string, error) {
+func (f *fakeBalancer) NameOf(o plan.Owner) string { return o.String() }
+
+func (f *fakeBalancer) Locate(_ context.Context, name string) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.lost[name]; err != nil {
@@ -68,14 +78,14 @@ func (f *fakeBalancer) Place(_ context.Context, name string) (string, error) {
 	return cmp.Or(f.same[name], name, "main"), nil
 }
 
-func (f *fakeBalancer) Plan(_ context.Context, place string, r PlanRequest) (lb.Plan, error) {
+func (f *fakeBalancer) Plan(_ context.Context, location string, r PlanRequest) (plan.Plan, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.looks++
-	if err := cmp.Or(f.planErr, f.gone[place]); err != nil {
-		return lb.Plan{}, err
+	if err := cmp.Or(f.planErr, f.gone[location]); err != nil {
+		return plan.Plan{}, err
 	}
-	have, d := f.at(place, r.Want.Owner.UID), r.Want
+	have, d := f.at(location, r.Want.Owner.UID), r.Want
 	if f.stale && !r.Fresh {
 		have = nil
 	}
@@ -84,53 +94,59 @@ func (f *fakeBalancer) Plan(_ context.Context, place string, r PlanRequest) (lb.
 	}
 	if f.refuse != nil && !d.Absent {
 		if why := f.refuse(d); len(why) > 0 {
-			return lb.Plan{Refusals: why}, nil
+			return plan.Plan{Refusals: why}, nil
 		}
 	}
-	var plan lb.Plan
+	var p plan.Plan
 	wanted := map[string]string{}
 	if !d.Absent {
-		for _, l := range d.Listeners {
-			wanted[l.Key()] = fmt.Sprint(l.NodePort, " ", d.Members)
-			plan.Status.Ports = append(plan.Status.Ports, lb.PortStatus{Protocol: l.Protocol, Port: l.Port})
+		for _, l := range d.Ports {
+			wanted[fmt.Sprintf("tcp-%d", l.Number)] = fmt.Sprint(l.NodePort, " ", addresses(d))
+			p.Status.Ports = append(p.Status.Ports, plan.PortStatus{Protocol: l.Protocol, Port: l.Number})
 		}
 	}
 	for _, name := range sortedKeys(wanted) {
 		if have[name] != wanted[name] {
-			plan.Steps = append(plan.Steps, lb.Step{Verb: lb.Create, Kind: lb.KindPool, Name: name, ID: d.Owner.UID, Pool: &lb.Pool{Object: lb.Object{Description: wanted[name]}}})
+			p.Steps = append(p.Steps, fakeStep{"create", name, d.Owner.UID, wanted[name]})
 		}
 	}
 	for _, name := range sortedKeys(have) {
-		plan.Status.Objects = append(plan.Status.Objects, lb.ObjectStatus{Name: name, Old: f.old, Address: netip.MustParseAddr("203.0.113.10")})
+		p.Status.Objects = append(p.Status.Objects, plan.Object{Name: name, Inherited: f.old, Address: netip.MustParseAddr("203.0.113.10")})
 		if _, ok := wanted[name]; !ok {
-			plan.Steps = append(plan.Steps, lb.Step{Verb: lb.Delete, Kind: lb.KindPool, Name: name, ID: d.Owner.UID})
+			p.Steps = append(p.Steps, fakeStep{"delete", name, d.Owner.UID, ""})
 		}
 	}
 	if !d.Absent && len(d.Intent) == 0 {
-		plan.Intent = []netip.Addr{netip.MustParseAddr("203.0.113.10")}
+		p.Intent = []netip.Addr{netip.MustParseAddr("203.0.113.10")}
 	}
-	if len(plan.Steps) == 0 && !d.Absent && len(f.stuck) > 0 {
-		plan.Stuck, plan.Status.Ports[0].Problem = f.stuck, f.stuck[0].Reason
+	if len(p.Steps) == 0 && !d.Absent && len(f.stuck) > 0 {
+		p.Stuck, p.Status.Ports[0].Problem = f.stuck, f.stuck[0].Reason
 	}
-	if len(plan.Steps) == 0 && !d.Absent {
-		plan.Status.Addresses = d.Intent
+	if len(p.Steps) == 0 && !d.Absent {
+		p.Status.Addresses = d.Intent
 		if f.pending {
-			plan.Wait = "virtual services are being realized (0 of 1 ready)"
+			p.Wait = "virtual services are being realized (0 of 1 ready)"
 		}
 	}
-	return plan, nil
+	return p, nil
 }
 
 // follow plans that all ports that stand send to the members of a wish.
-func follow(have map[string]string, d lb.Desired) lb.Plan {
-	var plan lb.Plan
+func follow(have map[string]string, d plan.Desired) plan.Plan {
+	var p plan.Plan
 	for _, name := range sortedKeys(have) {
 		nodePort, _, _ := strings.Cut(have[name], " ")
-		plan.Steps = append(plan.Steps, lb.Step{
-			Verb: lb.Update, Kind: lb.KindPool, Name: name, ID: d.Owner.UID, Pool: &lb.Pool{Object: lb.Object{Description: fmt.Sprint(nodePort, " ", d.Members)}},
-		})
+		p.Steps = append(p.Steps, fakeStep{"update", name, d.Owner.UID, fmt.Sprint(nodePort, " ", addresses(d))})
 	}
-	return plan
+	return p
+}
+
+func addresses(d plan.Desired) []netip.Addr {
+	var out []netip.Addr
+	for _, m := range d.Members {
+		out = append(out, m.Addresses...)
+	}
+	return out
 }
 
 func sortedKeys(m map[string]string) []string {
@@ -142,7 +158,8 @@ func sortedKeys(m map[string]string) []string {
 	return out
 }
 
-func (f *fakeBalancer) Run(ctx context.Context, place string, s lb.Step) error {
+func (f *fakeBalancer) Run(ctx context.Context, place string, step plan.Step) error {
+	s := step.(fakeStep)
 	if f.hold != nil && place == "slow" {
 		select {
 		case <-f.hold:
@@ -157,18 +174,18 @@ func (f *fakeBalancer) Run(ctx context.Context, place string, s lb.Step) error {
 			return err
 		}
 	}
-	f.runs = append(f.runs, place+" "+string(s.Verb)+" "+s.Name)
+	f.runs = append(f.runs, place+" "+s.verb+" "+s.name)
 	switch {
 	case f.lagging:
-	case s.Verb == lb.Delete:
-		delete(f.at(place, s.ID), s.Name)
+	case s.verb == "delete":
+		delete(f.at(place, s.uid), s.name)
 	default:
-		f.at(place, s.ID)[s.Name] = s.Pool.Description
+		f.at(place, s.uid)[s.name] = s.text
 	}
 	return nil
 }
 
-func (f *fakeBalancer) Owners(_ context.Context, place string) ([]lb.Owner, error) {
+func (f *fakeBalancer) Owners(_ context.Context, place string) ([]plan.Owner, error) {
 	return f.owners[place], nil
 }
 
@@ -218,7 +235,7 @@ func newBench(t *testing.T, services ...*corev1.Service) *bench {
 	b.them = NewLoadBalancers(LoadBalancerOptions{
 		Balancer: b.balancer, Client: b.client, Services: b.informer.Core().V1().Services().Lister(), Nodes: b.informer.Core().V1().Nodes().Lister(),
 		Recorder: b.events, Clock: b.clock, AtOnce: 1,
-		Defaults: service.Defaults{Cluster: "c1", Gateways: []service.Gateway{{}, {Name: "slow"}}},
+		Defaults: service.Defaults{Cluster: "c1", Dialect: servicetest.Dialect{Noun: "gateway"}, Locations: []string{"", "slow"}},
 	})
 	return b
 }
@@ -241,7 +258,7 @@ func balanced(name string, mods ...func(*corev1.Service)) *corev1.Service {
 }
 
 func at(place string) func(*corev1.Service) {
-	return func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, service.GatewayAnnotation, place) }
+	return func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.Location, place) }
 }
 
 func published(s *corev1.Service) {

@@ -9,7 +9,7 @@ import (
 	servicehelpers "k8s.io/cloud-provider/service/helpers"
 	"k8s.io/utils/ptr"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service/servicetest"
 )
 
 func TestAServiceThatChangedItsClassWhileNobodyLookedIsGivenUp(t *testing.T) {
@@ -27,10 +27,10 @@ func TestAServiceThatChangedItsClassWhileNobodyLookedIsGivenUp(t *testing.T) {
 	theirs.Spec.LoadBalancerClass = ptr.To("example.com/theirs")
 	published(theirs)
 	b.services.add(theirs.DeepCopy())
-	b.them.memories.forget(s.UID)
+	b.them.state.forget(s.UID)
 
 	for range 2 {
-		b.them.relinquish(t.Context())
+		foreignClasses{b.them}.release(t.Context())
 	}
 
 	b.Expect(b.balancer.left()).To(Equal(2), "clients still go there")
@@ -38,10 +38,10 @@ func TestAServiceThatChangedItsClassWhileNobodyLookedIsGivenUp(t *testing.T) {
 
 	theirs.Status.LoadBalancer.Ingress[0].IP = "198.51.100.1"
 	b.services.add(theirs.DeepCopy())
-	b.them.relinquish(t.Context())
+	foreignClasses{b.them}.release(t.Context())
 
 	b.Expect(b.balancer.left()).To(BeZero())
-	b.Expect(stored().Annotations).NotTo(Or(HaveKey(service.PlacesAnnotation), HaveKey(service.IntentAnnotation)), "it is not looked for again")
+	b.Expect(stored().Annotations).NotTo(Or(HaveKey(servicetest.Standing), HaveKey(servicetest.Intent)), "it is not looked for again")
 	b.Expect(stored().Finalizers).To(ContainElement(servicehelpers.LoadBalancerCleanupFinalizer), "it may be theirs")
 }
 
@@ -53,7 +53,7 @@ func TestServicesThatWereNeverOursAreNotLookedFor(t *testing.T) {
 	b.Expect(err).NotTo(HaveOccurred())
 	looks := b.balancer.looks
 
-	b.them.relinquish(t.Context())
+	foreignClasses{b.them}.release(t.Context())
 
 	b.Expect(b.balancer.looks).To(Equal(looks))
 	b.Expect(b.balancer.left()).To(Equal(2))

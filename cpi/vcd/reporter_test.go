@@ -18,7 +18,6 @@ import (
 	. "github.com/onsi/gomega"
 	testingclock "k8s.io/utils/clock/testing"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
@@ -67,19 +66,19 @@ func (s *site) content(t *testing.T, id string) string {
 
 var owner = lb.Owner{Cluster: "c1", Namespace: "shop", Name: "web", UID: "u1"}
 
-func standing(ids ...string) cpi.Entry {
-	e := cpi.Entry{Owner: owner, Settled: true, Addresses: []netip.Addr{netip.MustParseAddr("203.0.113.7")}}
+func standing(ids ...string) observation {
+	o := observation{owner: owner, settled: true, addresses: []netip.Addr{netip.MustParseAddr("203.0.113.7")}}
 	for _, id := range ids {
-		e.Objects = append(e.Objects, lb.ObjectStatus{Kind: lb.KindService, ID: id, Name: "vs-" + id, Address: e.Addresses[0]})
+		o.objects = append(o.objects, lb.ObjectStatus{Kind: lb.KindService, ID: id, Name: "vs-" + id, Address: o.addresses[0]})
 	}
-	return e
+	return o
 }
 
-func TestLedger(t *testing.T) {
+func TestReporter(t *testing.T) {
 	s := newSite(t, 0, 0)
 	id := s.entity(t, "vmware:capvcdCluster:1.1.0", `{"kind":"CAPVCDCluster","status":{"csi":{"x":1}}}`)
 	clock := testingclock.NewFakeClock(time.Now())
-	l := NewLedger(LedgerOptions{Session: s.sessions.Session, ID: id, Version: "2.0.0", Clock: clock})
+	r := NewReporter(ReporterOptions{Session: s.sessions.Session, ID: id, Version: "2.0.0", Clock: clock})
 	writes := func() int {
 		n := 0
 		for call, times := range s.sim.Counters() {
@@ -90,92 +89,92 @@ func TestLedger(t *testing.T) {
 		return n
 	}
 
-	s.Expect(l.write(t.Context())).To(Succeed())
+	s.Expect(r.write(t.Context())).To(Succeed())
 	s.Expect(s.content(t, id)).To(MatchJSON(`{"kind":"CAPVCDCluster","status":{"csi":{"x":1},"cpi":{"name":"cloud-controller-manager","version":"2.0.0"}}}`))
-	s.Expect(l.write(t.Context())).To(Succeed())
+	s.Expect(r.write(t.Context())).To(Succeed())
 	s.Expect(writes()).To(Equal(1), "nothing new, nothing written")
 
-	l.Note(cpi.Entry{Owner: owner})
-	l.Note(standing("a", "b"))
-	l.Note(standing("a", "b"))
-	l.Note(cpi.Entry{Owner: owner, Place: "elsewhere", Absent: true, Settled: true})
-	l.Note(cpi.Entry{Owner: owner, Err: errors.New("no room")})
-	l.Note(cpi.Entry{Owner: owner, Err: errors.New("no room")})
-	s.Expect(l.write(t.Context())).To(Succeed())
+	r.note(observation{owner: owner})
+	r.note(standing("a", "b"))
+	r.note(standing("a", "b"))
+	r.note(observation{owner: owner, gateway: "elsewhere", absent: true, settled: true})
+	r.note(observation{owner: owner, err: errors.New("no room")})
+	r.note(observation{owner: owner, err: errors.New("no room")})
+	s.Expect(r.write(t.Context())).To(Succeed())
 	s.Expect(writes()).To(Equal(2))
 	content := s.content(t, id)
 	s.Expect(content).To(And(ContainSubstring(`"virtualIPs":["203.0.113.7"]`), ContainSubstring(`"id":"b"`)))
 	s.Expect(strings.Count(content, "CreatedLoadbalancer")).To(Equal(1))
 	s.Expect(strings.Count(content, "no room")).To(Equal(1))
 
-	l.Note(standing("a"))
-	s.Expect(l.write(t.Context())).To(Succeed())
+	r.note(standing("a"))
+	s.Expect(r.write(t.Context())).To(Succeed())
 	s.Expect(s.content(t, id)).To(And(Not(ContainSubstring(`"id":"b"`)), Not(ContainSubstring("no room")), ContainSubstring("203.0.113.7")))
 
-	l.Note(cpi.Entry{Owner: owner, Absent: true, Settled: true})
-	s.Expect(l.write(t.Context())).To(Succeed())
+	r.note(observation{owner: owner, absent: true, settled: true})
+	s.Expect(r.write(t.Context())).To(Succeed())
 	s.Expect(s.content(t, id)).To(And(ContainSubstring("DeletedLoadbalancer"), ContainSubstring(`"virtualIPs":[]`), ContainSubstring(`"vcdResourceSet":[]`)))
 }
 
-func TestTheLedgerWaitsForWhatCannotBeWritten(t *testing.T) {
+func TestTheReporterRetriesWhatCannotBeWritten(t *testing.T) {
 	s := newSite(t, 0, 0)
 	id := s.entity(t, "vmware:capvcdCluster:1.1.0", `{"kind":"CAPVCDCluster"}`)
 	clock := testingclock.NewFakeClock(time.Now())
-	l := NewLedger(LedgerOptions{Session: s.sessions.Session, ID: id, Version: "2.0.0", Clock: clock})
+	r := NewReporter(ReporterOptions{Session: s.sessions.Session, ID: id, Version: "2.0.0", Clock: clock})
 	s.sim.Faults().Add(vcdsim.Fault{Operation: "PUT /cloudapi/1.0.0/entities*", Status: 503, Count: 1})
-	l.Note(standing("a"))
-	s.Expect(l.write(t.Context())).NotTo(Succeed())
+	r.note(standing("a"))
+	s.Expect(r.write(t.Context())).NotTo(Succeed())
 
-	l.Note(standing("b"))
-	s.Expect(l.write(t.Context())).To(Succeed())
+	r.note(standing("b"))
+	s.Expect(r.write(t.Context())).To(Succeed())
 
 	s.Expect(s.content(t, id)).To(And(ContainSubstring(`"id":"b"`), Not(ContainSubstring(`"id":"a"`))))
 }
 
-func TestTheLedgerIsWrittenAtTheEnd(t *testing.T) {
+func TestTheReporterWritesAtTheEnd(t *testing.T) {
 	s := newSite(t, 0, 0)
 	id := s.entity(t, "vmware:capvcdCluster:1.1.0", `{"kind":"CAPVCDCluster"}`)
-	l := NewLedger(LedgerOptions{Session: s.sessions.Session, ID: id, Version: "2.0.0", Clock: testingclock.NewFakeClock(time.Now())})
-	s.Expect(l.Flush(t.Context())).To(Succeed())
+	r := NewReporter(ReporterOptions{Session: s.sessions.Session, ID: id, Version: "2.0.0", Clock: testingclock.NewFakeClock(time.Now())})
+	s.Expect(r.Flush(t.Context())).To(Succeed())
 	s.Expect(s.content(t, id)).NotTo(ContainSubstring("2.0.0"), "who never led has nothing to say")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	l.Start(ctx)
+	r.Start(ctx)
 	s.Eventually(func() string { return s.content(t, id) }).Should(ContainSubstring("2.0.0"))
 
-	l.Note(standing("a"))
+	r.note(standing("a"))
 	cancel()
-	s.Expect(l.Flush(t.Context())).To(Succeed())
+	s.Expect(r.Flush(t.Context())).To(Succeed())
 
 	s.Expect(s.content(t, id)).To(ContainSubstring(`"id":"a"`))
 }
 
-func TestTheLedgerTakesTurnsWithOthers(t *testing.T) {
+func TestTheReporterRetriesAfterConflicts(t *testing.T) {
 	s := newSite(t, 0, 0)
 	id := s.entity(t, "vmware:capvcdCluster:1.1.0", `{"kind":"CAPVCDCluster"}`)
 	s.sim.Faults().Add(vcdsim.Fault{Operation: "PUT /cloudapi/1.0.0/entities*", Status: 412, Count: 2})
-	l := NewLedger(LedgerOptions{Session: s.sessions.Session, ID: id, Version: "2.0.0"})
+	r := NewReporter(ReporterOptions{Session: s.sessions.Session, ID: id, Version: "2.0.0"})
 
-	s.Expect(l.write(t.Context())).To(Succeed())
+	s.Expect(r.write(t.Context())).To(Succeed())
 	s.Expect(s.content(t, id)).To(ContainSubstring("2.0.0"))
 }
 
-func TestWithoutAnEntityThereIsNoRecord(t *testing.T) {
+func TestWithoutAnEntityNothingIsReported(t *testing.T) {
 	s := newSite(t, 0, 0)
 	clock := testingclock.NewFakeClock(time.Now())
-	l := NewLedger(LedgerOptions{
+	r := NewReporter(ReporterOptions{
 		Session: s.sessions.Session, ID: "urn:vcloud:entity:vmware:capvcdCluster:00000000-0000-4000-8000-000000000000", Version: "2.0.0", Clock: clock,
 	})
-	s.Expect(l.write(t.Context())).To(MatchError(vcd.ErrForbidden))
+	s.Expect(r.write(t.Context())).To(MatchError(vcd.ErrForbidden))
 	s.sim.ResetCounters()
 
-	for i := range 2 * ledgerDrops {
-		l.Note(standing(fmt.Sprint(i)))
-		s.Expect(l.write(t.Context())).To(Succeed(), "it is not asked for again")
+	for i := range 2 * keptDrops {
+		r.note(standing(fmt.Sprint(i)))
+		s.Expect(r.write(t.Context())).To(Succeed(), "it is not asked for again")
 	}
-	s.Expect(l.change.Put).To(HaveLen(1))
-	s.Expect(l.change.Drop).To(HaveLen(ledgerDrops), "what cannot be written is not collected for ever")
+	s.Expect(r.change.Put).To(HaveLen(1))
+	s.Expect(r.change.Drop).To(HaveLen(keptDrops), "what cannot be written is not collected for ever")
 	s.Expect(s.sim.Counters()).To(BeEmpty())
-	clock.Step(ledgerOff)
-	s.Expect(l.write(t.Context())).NotTo(Succeed())
+	clock.Step(reportOff)
+	s.Expect(r.write(t.Context())).NotTo(Succeed())
 }

@@ -1,7 +1,14 @@
-package cpi_test
+package vcd_test
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"math/big"
 	"net/netip"
 	"strings"
 	"testing"
@@ -9,23 +16,33 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/cloud-provider/api"
 	servicehelpers "k8s.io/cloud-provider/service/helpers"
+	"k8s.io/utils/ptr"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 	cpivcd "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vcd"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/vcdsimtest"
+)
+
+// Annotations, as users and VMware's CPI know them.
+const (
+	prefix             = "service.beta.kubernetes.io/vcloud-"
+	gatewayAnnotation  = prefix + "gateway"
+	intentAnnotation   = prefix + "intended-addresses"
+	standingAnnotation = prefix + "standing-at"
 )
 
 // A cluster is Services and Nodes in memory, and load balancers on a simulated VCD.
@@ -40,22 +57,16 @@ type cluster struct {
 	them     *cpi.LoadBalancers
 }
 
-func newCluster(t *testing.T, model vcdsim.Model, gateway service.Gateway) *cluster {
-	t.Helper()
-	return newClusterAt(t, model, []vcdconfig.Gateway{onNetwork("", "nodes")}, gateway)
-}
-
-// newClusterAt makes load balancers at several places.
-func newClusterAt(t *testing.T, model vcdsim.Model, places []vcdconfig.Gateway, gateways ...service.Gateway) *cluster {
+func newCluster(t *testing.T, model vcdsim.Model, gateways ...cpivcd.Gateway) *cluster {
 	t.Helper()
 	c := &cluster{WithT: NewWithT(t), sim: vcdsimtest.Start(t, vcdsim.Config{Model: model}), client: fake.NewClientset(), events: record.NewFakeRecorder(100)}
-	c.configure(t, places, gateways...)
+	c.configure(t, gateways...)
 	c.node("a", "192.168.100.11")
 	return c
 }
 
 // configure starts the load balancers, anew if they were there before; what was in caches is lost then.
-func (c *cluster) configure(t *testing.T, places []vcdconfig.Gateway, gateways ...service.Gateway) {
+func (c *cluster) configure(t *testing.T, gateways ...cpivcd.Gateway) {
 	t.Helper()
 	pool := vcd.NewPool(vcd.PoolOptions{TaskPoll: 2 * time.Millisecond, RequestsPerSecond: 10000, Burst: 10000})
 	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
@@ -63,14 +74,14 @@ func (c *cluster) configure(t *testing.T, places []vcdconfig.Gateway, gateways .
 		return vcd.Credentials{Username: "ccm", Password: "password"}, "1", nil
 	})
 	balancer := cpivcd.NewBalancer(cpivcd.BalancerOptions{
-		Session: sessions.Session, Driver: edge.New(sessions.Session, edge.Options{}), ClusterID: "c1", VDCs: []string{"acme-vdc"}, Places: places,
+		Session: sessions.Session, Driver: edge.New(sessions.Session, edge.Options{}), ClusterID: "c1", VDCs: []string{"acme-vdc"}, Gateways: gateways,
 	})
 	factory := informers.NewSharedInformerFactory(c.client, 0)
 	services, nodes := factory.Core().V1().Services(), factory.Core().V1().Nodes()
 	c.services, c.nodes = services.Informer().GetStore(), nodes.Informer().GetStore()
 	c.them = cpi.NewLoadBalancers(cpi.LoadBalancerOptions{
 		Balancer: balancer, Client: c.client, Services: services.Lister(), Nodes: nodes.Lister(), Recorder: c.events,
-		Defaults: service.Defaults{Cluster: "c1", Gateways: gateways},
+		Defaults: (&cpivcd.Dialect{Gateways: gateways}).Defaults("c1", false, false),
 	})
 }
 
@@ -88,8 +99,8 @@ func newClusterAtTwo(t *testing.T) *cluster {
 	vdc.EdgeGateways = append(vdc.EdgeGateways, second)
 	vdc.Networks = append(vdc.Networks, vcdsim.Network{Name: "dmz", Type: vcdsim.Routed, Edge: "second", Gateway: netip.MustParsePrefix("192.168.101.1/24")})
 	arm := oneArm()
-	arm.Name = "dmz"
-	return newClusterAt(t, model, []vcdconfig.Gateway{onNetwork("", "nodes"), onNetwork("dmz", "dmz")}, service.Gateway{}, arm)
+	arm.Name, arm.Network = "dmz", "dmz"
+	return newCluster(t, model, cpivcd.Gateway{Network: "nodes"}, arm)
 }
 
 // sets are the ids of all IP sets.
@@ -137,7 +148,7 @@ func (c *cluster) ensured(t *testing.T, s *corev1.Service) string {
 	s.Status.LoadBalancer = *status
 	now, err := c.client.CoreV1().Services(s.Namespace).Get(t.Context(), s.Name, metav1.GetOptions{})
 	c.Expect(err).NotTo(HaveOccurred())
-	for _, written := range []string{service.IntentAnnotation, service.PlacesAnnotation} {
+	for _, written := range []string{intentAnnotation, standingAnnotation} {
 		metav1.SetMetaDataAnnotation(&s.ObjectMeta, written, now.Annotations[written])
 	}
 	c.Expect(c.services.Update(s.DeepCopy())).To(Succeed())
@@ -157,19 +168,19 @@ func (c *cluster) writes() int {
 	return n
 }
 
-func oneArm() service.Gateway {
-	return service.Gateway{OneArm: &lb.Range{First: netip.MustParseAddr("192.168.8.2"), Last: netip.MustParseAddr("192.168.8.100")}}
+func oneArm() cpivcd.Gateway {
+	return cpivcd.Gateway{Network: "nodes", OneArm: &lb.Range{First: netip.MustParseAddr("192.168.8.2"), Last: netip.MustParseAddr("192.168.8.100")}}
 }
 
 func TestTheLifeOfALoadBalancer(t *testing.T) {
 	tests := []struct {
 		name    string
 		model   vcdsim.Model
-		gateway service.Gateway
+		gateway cpivcd.Gateway
 		writes  int
 	}{
-		{"on a shared address", vcdsim.K8sTenant(), service.Gateway{}, 2*2 + 1},
-		{"on a floating IP", vcdsim.IPSpaces(), service.Gateway{}, 2*2 + 2 + 1},
+		{"on a shared address", vcdsim.K8sTenant(), cpivcd.Gateway{Network: "nodes"}, 2*2 + 1},
+		{"on a floating IP", vcdsim.IPSpaces(), cpivcd.Gateway{Network: "nodes"}, 2*2 + 2 + 1},
 		{"in one-arm mode", vcdsim.K8sTenant(), oneArm(), 4*2 + 1},
 	}
 	for _, tt := range tests {
@@ -204,7 +215,7 @@ func TestTheLifeOfALoadBalancer(t *testing.T) {
 }
 
 func TestWhatVCDCannotGiveIsRefusedAndHealsWhenCorrected(t *testing.T) {
-	c := newCluster(t, vcdsim.K8sTenant(), service.Gateway{})
+	c := newCluster(t, vcdsim.K8sTenant(), cpivcd.Gateway{Network: "nodes"})
 	s := c.service("shop", func(s *corev1.Service) { s.Spec.LoadBalancerIP = "9.9.9.9" })
 
 	_, err := c.them.EnsureLoadBalancer(t.Context(), "", s, nil)
@@ -218,7 +229,7 @@ func TestWhatVCDCannotGiveIsRefusedAndHealsWhenCorrected(t *testing.T) {
 }
 
 func TestAServiceThatGoesIsNotMadeAgain(t *testing.T) {
-	c := newCluster(t, vcdsim.K8sTenant(), service.Gateway{})
+	c := newCluster(t, vcdsim.K8sTenant(), cpivcd.Gateway{Network: "nodes"})
 	s := c.service("shop")
 	c.ensured(t, s)
 	going := s.DeepCopy()
@@ -237,7 +248,7 @@ func TestAServiceThatGoesIsNotMadeAgain(t *testing.T) {
 }
 
 func TestTheSetOfNodesIsFollowedThoughNoServiceCanHaveWhatItAsksFor(t *testing.T) {
-	c := newCluster(t, vcdsim.K8sTenant(), service.Gateway{})
+	c := newCluster(t, vcdsim.K8sTenant(), cpivcd.Gateway{Network: "nodes"})
 	s := c.service("shop")
 	c.ensured(t, s)
 	s.Spec.LoadBalancerIP = "9.9.9.9"
@@ -251,4 +262,62 @@ func TestTheSetOfNodesIsFollowedThoughNoServiceCanHaveWhatItAsksFor(t *testing.T
 	c.Expect(err).To(BeAssignableToTypeOf(retry))
 	c.Expect(c.events.Events).To(Receive(ContainSubstring("9.9.9.9")))
 	c.Expect(c.writes()).To(Equal(writes+1), "the new node is a member")
+}
+
+func TestTLSAtTheLoadBalancerIsProxyMode(t *testing.T) {
+	c := newCluster(t, vcdsim.K8sTenant(), cpivcd.Gateway{Network: "nodes"})
+	s := c.service("shop", func(s *corev1.Service) {
+		s.Spec.Ports = s.Spec.Ports[:1]
+		s.Spec.Ports[0].AppProtocol = ptr.To("https")
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, prefix+"tls-secret", "shop-tls")
+	})
+	chain, key := certificate(t)
+	c.Expect(c.client.Tracker().Add(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "shop-tls"}, Data: map[string][]byte{corev1.TLSCertKey: chain, corev1.TLSPrivateKeyKey: key},
+	})).To(Succeed())
+
+	c.ensured(t, s)
+
+	c.Expect(*s.Status.LoadBalancer.Ingress[0].IPMode).To(Equal(corev1.LoadBalancerIPModeProxy))
+}
+
+func TestTheCertificateOfASecretIsRead(t *testing.T) {
+	c := newCluster(t, vcdsim.K8sTenant(), cpivcd.Gateway{Network: "nodes"})
+	s := c.service("shop", func(s *corev1.Service) {
+		s.Spec.Ports[0].AppProtocol = ptr.To("https")
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, prefix+"tls-secret", "shop-tls")
+	})
+	forbid := true
+	c.client.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return forbid, nil, apierrors.NewForbidden(corev1.Resource("secrets"), "shop-tls", errors.New("no role"))
+	})
+	refused := func(text string) {
+		t.Helper()
+		_, err := c.them.EnsureLoadBalancer(t.Context(), "", s, nil)
+		c.Expect(err).To(And(BeAssignableToTypeOf(&api.RetryError{}), MatchError(ContainSubstring("BadSecret"))))
+		c.Expect(c.events.Events).To(Receive(ContainSubstring(text)))
+		c.Expect(c.events.Events).To(BeEmpty())
+	}
+	refused(`kubectl create rolebinding ccm-tls-secrets --namespace=shop --clusterrole=system:cloud-controller-manager:tls-secrets --serviceaccount=kube-system:cloud-controller-manager`)
+
+	forbid = false
+	refused(`"shop-tls" with the certificate is not there`)
+
+	c.Expect(c.client.Tracker().Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "shop-tls"}, Data: map[string][]byte{corev1.TLSCertKey: []byte("x")}})).To(Succeed())
+	refused("no valid certificate")
+}
+
+// certificate makes one and its key.
+func certificate(t *testing.T) (chain, key []byte) {
+	t.Helper()
+	g := NewWithT(t)
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	g.Expect(err).NotTo(HaveOccurred())
+	now := time.Now()
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour), DNSNames: []string{"shop.example.com"}}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	g.Expect(err).NotTo(HaveOccurred())
+	bytes, err := x509.MarshalPKCS8PrivateKey(private)
+	g.Expect(err).NotTo(HaveOccurred())
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: bytes})
 }

@@ -1,4 +1,4 @@
-package cpi_test
+package vcd_test
 
 import (
 	"testing"
@@ -7,12 +7,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	cpivcd "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
 func TestAnAddressThatAServiceHasLeftIsNoLongerWrittenDown(t *testing.T) {
-	c := newCluster(t, vcdsim.K8sTenant(), service.Gateway{})
+	c := newCluster(t, vcdsim.K8sTenant(), cpivcd.Gateway{Network: "nodes"})
 	s := c.service("shop")
 	stored := func() *corev1.Service {
 		now, err := c.client.CoreV1().Services(s.Namespace).Get(t.Context(), s.Name, metav1.GetOptions{})
@@ -20,12 +20,12 @@ func TestAnAddressThatAServiceHasLeftIsNoLongerWrittenDown(t *testing.T) {
 		return now
 	}
 	first := c.ensured(t, s)
-	c.Expect(stored().Annotations).To(HaveKeyWithValue(service.IntentAnnotation, first))
+	c.Expect(stored().Annotations).To(HaveKeyWithValue(intentAnnotation, first))
 	s = stored()
 	s.Spec.LoadBalancerIP = "203.0.113.33"
 	c.Expect(c.services.Update(s)).To(Succeed())
 
 	c.Expect(c.ensured(t, s)).To(Equal("203.0.113.33"))
 
-	c.Expect(stored().Annotations).NotTo(HaveKey(service.IntentAnnotation), "who asks for an address by name needs nothing written down")
+	c.Expect(stored().Annotations).NotTo(HaveKey(intentAnnotation), "who asks for an address by name needs nothing written down")
 }

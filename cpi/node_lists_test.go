@@ -18,9 +18,9 @@ func TestANodeThatJoinsAgainKeepsItsAddresses(t *testing.T) {
 	g := NewWithT(t)
 	now := time.Now()
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
-	var e editions
+	var lists nodeLists
 	told := func(at time.Time) []string {
-		nodes, _, err := e.nodes(corelisters.NewNodeLister(indexer), at)
+		nodes, _, err := lists.next(corelisters.NewNodeLister(indexer), at)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(nodes).To(HaveLen(1))
 		var all []string

@@ -1,4 +1,4 @@
-package cpi_test
+package vcd_test
 
 import (
 	"context"
@@ -12,12 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	cpivcd "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
 func TestServicesThatComeTogetherGetAnAddressEach(t *testing.T) {
-	c := newCluster(t, vcdsim.K8sTenant(), service.Gateway{})
+	c := newCluster(t, vcdsim.K8sTenant(), cpivcd.Gateway{Network: "nodes"})
 	var all []*corev1.Service
 	for i := range 8 {
 		all = append(all, c.service(fmt.Sprintf("shop-%d", i), func(s *corev1.Service) { s.UID = types.UID(fmt.Sprintf("uid-%d", i)) }))
@@ -37,7 +37,7 @@ func TestServicesThatComeTogetherGetAnAddressEach(t *testing.T) {
 }
 
 func TestAServiceMayAskForAnAddressThatNobodyElseIsGiven(t *testing.T) {
-	c := newCluster(t, vcdsim.K8sTenant(), service.Gateway{})
+	c := newCluster(t, vcdsim.K8sTenant(), cpivcd.Gateway{Network: "nodes"})
 	probe := c.service("probe")
 	address := c.ensured(t, probe)
 	c.Expect(c.them.EnsureLoadBalancerDeleted(t.Context(), "", probe)).To(Succeed())
@@ -51,7 +51,7 @@ func TestAServiceMayAskForAnAddressThatNobodyElseIsGiven(t *testing.T) {
 }
 
 func TestWhatIsBeingMadeForAServiceThatGoesIsNotGivenToAnother(t *testing.T) {
-	c := newCluster(t, vcdsim.K8sTenant(), service.Gateway{})
+	c := newCluster(t, vcdsim.K8sTenant(), cpivcd.Gateway{Network: "nodes"})
 	going, coming := c.service("shop"), c.service("blog", func(s *corev1.Service) { s.UID = "uid-2" })
 	arrived, release := make(chan struct{}), make(chan struct{})
 	var once sync.Once
@@ -75,7 +75,7 @@ func TestWhatIsBeingMadeForAServiceThatGoesIsNotGivenToAnother(t *testing.T) {
 	c.Eventually(func() (map[string]string, error) {
 		s, err := c.client.CoreV1().Services("blog").Get(t.Context(), coming.Name, metav1.GetOptions{})
 		return s.Annotations, err
-	}).Should(HaveKey(service.IntentAnnotation))
+	}).Should(HaveKey(intentAnnotation))
 	close(release)
 	wait.Wait()
 
@@ -84,21 +84,21 @@ func TestWhatIsBeingMadeForAServiceThatGoesIsNotGivenToAnother(t *testing.T) {
 }
 
 func TestAnAddressThatIsPublishedIsNotKeptAwayByAnIntent(t *testing.T) {
-	c := newCluster(t, vcdsim.K8sTenant(), service.Gateway{})
+	c := newCluster(t, vcdsim.K8sTenant(), cpivcd.Gateway{Network: "nodes"})
 	loser := c.service("shop")
 	address := c.ensured(t, loser)
 	c.Expect(c.them.EnsureLoadBalancerDeleted(t.Context(), "", loser)).To(Succeed())
 
 	c.service("blog", func(s *corev1.Service) {
 		s.UID = "uid-2"
-		metav1.SetMetaDataAnnotation(&s.ObjectMeta, service.IntentAnnotation, address) // and it has never come to it
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, intentAnnotation, address) // and it has never come to it
 	})
 
 	c.Expect(c.ensured(t, loser)).To(Equal(address))
 }
 
 func TestAPublishedAddressIsKeptForItsServiceWhenVCDHasLostIt(t *testing.T) {
-	c := newCluster(t, vcdsim.K8sTenant(), service.Gateway{})
+	c := newCluster(t, vcdsim.K8sTenant(), cpivcd.Gateway{Network: "nodes"})
 	loser := c.service("shop")
 	address := c.ensured(t, loser)
 	c.Expect(c.them.EnsureLoadBalancerDeleted(t.Context(), "", loser)).To(Succeed()) // as a person might, or a restored backup

@@ -1,4 +1,4 @@
-package cpi_test
+package vcd_test
 
 import (
 	"testing"
@@ -7,13 +7,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
+	cpivcd "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
 func TestServicesOfOneNameInTwoNamespacesAreTwoLoadBalancers(t *testing.T) {
-	c := newCluster(t, vcdsim.K8sTenant(), service.Gateway{})
+	c := newCluster(t, vcdsim.K8sTenant(), cpivcd.Gateway{Network: "nodes"})
 	one := c.service("shop")
 	two := c.service("blog", func(s *corev1.Service) { s.UID = "uid-2" })
 
@@ -27,7 +26,7 @@ func TestServicesOfOneNameInTwoNamespacesAreTwoLoadBalancers(t *testing.T) {
 func TestTwoNamesOfOneGatewayAreOnePlace(t *testing.T) {
 	arm := oneArm()
 	arm.Name = "inside"
-	c := newClusterAt(t, vcdsim.K8sTenant(), []vcdconfig.Gateway{onNetwork("", "nodes"), onNetwork("inside", "nodes")}, service.Gateway{}, arm)
+	c := newCluster(t, vcdsim.K8sTenant(), cpivcd.Gateway{Network: "nodes"}, arm)
 	s := c.service("shop")
 
 	address := c.ensured(t, s)
@@ -35,14 +34,14 @@ func TestTwoNamesOfOneGatewayAreOnePlace(t *testing.T) {
 	c.Expect(c.ensured(t, s)).To(Equal(address))
 	c.Expect(c.writes()).To(Equal(writes), "what stands is not left behind")
 
-	metav1.SetMetaDataAnnotation(&s.ObjectMeta, service.GatewayAnnotation, "inside")
+	metav1.SetMetaDataAnnotation(&s.ObjectMeta, gatewayAnnotation, "inside")
 	c.Expect(c.ensured(t, s)).To(Equal(address), "it is the same gateway")
 	c.Expect(c.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(Succeed())
 	c.Expect(c.sets()).To(BeEmpty())
 }
 
 func TestAGatewayThatCannotBeFoundDoesNotConcernOthers(t *testing.T) {
-	c := newClusterAt(t, vcdsim.K8sTenant(), []vcdconfig.Gateway{onNetwork("", "nodes"), onNetwork("dmz", "typo")}, service.Gateway{}, service.Gateway{Name: "dmz"})
+	c := newCluster(t, vcdsim.K8sTenant(), cpivcd.Gateway{Network: "nodes"}, cpivcd.Gateway{Name: "dmz", Network: "typo"})
 	s := c.service("shop")
 
 	c.ensured(t, s)
@@ -56,10 +55,10 @@ func TestAGatewayThatCannotBeFoundDoesNotConcernOthers(t *testing.T) {
 
 func TestWhatIsAtAGatewayThatTheConfigurationForgotIsRemoved(t *testing.T) {
 	c := newClusterAtTwo(t)
-	s := c.service("shop", func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, service.GatewayAnnotation, "dmz") })
+	s := c.service("shop", func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, gatewayAnnotation, "dmz") })
 	c.ensured(t, s)
 
-	c.configure(t, []vcdconfig.Gateway{onNetwork("", "nodes")}, service.Gateway{}) // and begin anew
+	c.configure(t, cpivcd.Gateway{Network: "nodes"}) // and begin anew
 
 	_, exists, err := c.them.GetLoadBalancer(t.Context(), "", s)
 	c.Expect(err).NotTo(HaveOccurred())
@@ -70,7 +69,7 @@ func TestWhatIsAtAGatewayThatTheConfigurationForgotIsRemoved(t *testing.T) {
 
 func TestWhatIsSeenFromAllGatewaysIsLeftToTheOneThatUsesIt(t *testing.T) {
 	c := newClusterAtTwo(t)
-	s := c.service("shop", func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, service.GatewayAnnotation, "dmz") })
+	s := c.service("shop", func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, gatewayAnnotation, "dmz") })
 
 	c.Expect(c.ensured(t, s)).To(HavePrefix("203.0.113.2"))
 	writes := c.writes()
@@ -92,7 +91,7 @@ func TestWhoMovesLeavesNothingThatOnlyItNeeded(t *testing.T) {
 	before := c.sets()
 
 	for _, s := range all { // before either is looked at
-		metav1.SetMetaDataAnnotation(&s.ObjectMeta, service.GatewayAnnotation, "dmz")
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, gatewayAnnotation, "dmz")
 		c.Expect(c.services.Update(s.DeepCopy())).To(Succeed())
 	}
 	for _, s := range all {
@@ -102,9 +101,4 @@ func TestWhoMovesLeavesNothingThatOnlyItNeeded(t *testing.T) {
 	c.Expect(before).To(HaveLen(1))
 	c.Expect(c.sets()).To(HaveLen(1))
 	c.Expect(c.sets()).NotTo(Equal(before))
-}
-
-// onNetwork returns the edge gateway of a network.
-func onNetwork(name, network string) vcdconfig.Gateway {
-	return vcdconfig.Gateway{Name: name, EdgeGateway: vcdconfig.EdgeGateway{Network: network}}
 }

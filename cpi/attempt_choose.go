@@ -1,0 +1,45 @@
+package cpi
+
+import (
+	"context"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+)
+
+// choose plans. What a plan is about to use is reserved at once, not only when it stands: else two Services that come at the same time would
+// be given the same address.
+func (a *attempt) choose(ctx context.Context) (plan.Plan, error) {
+	unlock, err := a.choosing.wait(ctx, a.location, nil)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	defer unlock()
+	want := a.wish.Desired
+	if want.Reserved, err = a.reserved(); err != nil {
+		return plan.Plan{}, err
+	}
+	p, err := a.opts.Balancer.Plan(ctx, a.location, PlanRequest{Want: want})
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	var uses []plan.Use
+	for _, step := range p.Steps {
+		uses = append(uses, step.Uses()...)
+	}
+	a.state.change(a.service.UID, func(s *serviceState) { s.location, s.uses = a.location, uses })
+	return p, nil
+}
+
+// reserved returns what others have, or are about to have: what is being made, also for Services that are being deleted, and what those that
+// stay were promised.
+func (a *attempt) reserved() ([]plan.Use, error) {
+	others, err := a.others(a.service, a.location)
+	if err != nil {
+		return nil, err
+	}
+	out := a.usesOfOthers(a.location, a.service.UID)
+	for _, other := range others {
+		out = append(out, a.opts.Defaults.Promised(other, a.service)...)
+	}
+	return out, nil
+}

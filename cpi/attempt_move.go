@@ -1,0 +1,90 @@
+package cpi
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+)
+
+// leaveOthers removes what the Service has at locations where it is not any more. What cannot be removed yet is left for the next time: the
+// load balancer is of use all the same.
+func (a *attempt) leaveOthers(ctx context.Context, status *corev1.LoadBalancerStatus) error {
+	stored := a.stored(a.service)
+	candidates, stays := a.locations.resolveKnown(stored), []string{a.location}
+	if len(stored) == 0 {
+		candidates = a.everywhere(ctx)
+	}
+	for _, id := range candidates {
+		if _, ok := unfoundName(id); ok {
+			stays = append(stays, id)
+			continue
+		}
+		if id == a.location {
+			continue
+		}
+		if err := a.leave(ctx, id, status); err != nil {
+			klog.FromContext(ctx).Error(err, "Leaving a location", "service", klog.KObj(a.service), "location", id)
+			a.events.notices(a.service, []plan.Finding{{
+				Reason: reasonLeft, Message: fmt.Sprintf("what the load balancer had at %s cannot be removed yet; it is tried again, the log has details", id),
+			}})
+			stays = append(stays, id)
+		}
+	}
+	var n note
+	if !slices.Equal(stays, stored) {
+		n.locations = stays
+	}
+	if len(stays) == 1 && len(a.unused) > 0 {
+		n.addresses = slices.DeleteFunc(append([]netip.Addr{}, a.wish.Desired.Intent...), func(x netip.Addr) bool { return slices.Contains(a.unused, x) })
+	}
+	return a.write(ctx, n)
+}
+
+// everywhere returns all locations: where none is stored, the Service may have been at any. Those that cannot be found are stored by name,
+// unless the load balancer is new.
+func (a *attempt) everywhere(ctx context.Context) []string {
+	ids, err := a.locations.all(ctx)
+	if err == nil {
+		return ids
+	}
+	klog.FromContext(ctx).Error(err, "Some locations of the configuration cannot be found: what the load balancer may have there is searched for later",
+		"service", klog.KObj(a.service))
+	if !a.blank {
+		ids = append(ids, a.locations.unfound()...)
+	}
+	return ids
+}
+
+// leave removes what the Service has at another location.
+func (a *attempt) leave(ctx context.Context, id string, status *corev1.LoadBalancerStatus) error {
+	moved := &Moved{Desired: a.wish.Desired}
+	for _, ingress := range status.Ingress {
+		if address, err := netip.ParseAddr(ingress.IP); err == nil {
+			moved.Addresses = append(moved.Addresses, address)
+		}
+	}
+	var before []string
+	for {
+		p, err := a.planAbsent(ctx, a.service, id, PlanRequest{Moved: moved})
+		if err != nil {
+			return err
+		}
+		steps := texts(p.Steps)
+		switch {
+		case len(steps) == 0:
+			return nil
+		case slices.Equal(steps, before):
+			return fmt.Errorf("%s: %w", steps[0], plan.ErrBusy)
+		}
+		before = steps
+		if _, err := a.runSteps(ctx, a.service, id, p.Steps); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package cpi
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+)
+
+// maxRefusalBackoff is the longest pause before a step that was refused is tried again.
+const maxRefusalBackoff = 10 * time.Minute
+
+// A refusal is of a step: each try may build something, and remove it again. As long as the wish is the same, tries back off.
+type refusal struct {
+	wish  [sha256.Size]byte
+	until time.Time
+	pause time.Duration
+}
+
+// refused emits why a wish cannot be met, and removes what is there of a load balancer that never was of use. What works stays.
+func (a *attempt) refused(ctx context.Context, reasons []plan.Finding) error {
+	wait, err := a.awaitUser(reasons), a.clear(ctx)
+	if err == nil {
+		err = a.follow(ctx)
+	}
+	switch {
+	case errors.Is(err, plan.ErrBusy):
+		return retry(soon, "%s is busy", a.where())
+	case err != nil && !errors.Is(err, plan.ErrRefused):
+		return err
+	}
+	return wait
+}
+
+// awaitUser emits what a user has to correct, and waits for it.
+func (a *attempt) awaitUser(findings []plan.Finding) error {
+	a.events.refusals(a.service, findings)
+	reasons := make([]string, 0, len(findings))
+	for _, f := range findings {
+		reasons = append(reasons, f.Reason)
+	}
+	return retry(later, "the Service cannot have what it asks for until something is corrected, see its events: %s",
+		strings.Join(slices.Compact(reasons), ", "))
+}
+
+// follow keeps the members of what stands in step with the nodes, though what is desired now cannot be.
+func (a *attempt) follow(ctx context.Context) error {
+	if a.blank || a.wish.DryRun || a.wish.Wait != "" || !a.locations.has(a.wish.Location) {
+		return nil
+	}
+	if err := a.locate(ctx); err != nil {
+		return nil //nolint:nilerr // why the location is not found was emitted already
+	}
+	p, err := a.opts.Balancer.Plan(ctx, a.location, PlanRequest{Want: a.wish.Desired, Follow: true})
+	if err != nil {
+		return err
+	}
+	_, err = a.runSteps(ctx, a.service, a.location, p.Steps)
+	return err
+}
+
+// clear removes a half-built load balancer.
+func (a *attempt) clear(ctx context.Context) error {
+	if !a.blank || a.wish.DryRun || !a.locations.has(a.wish.Location) {
+		return nil
+	}
+	if err := a.locate(ctx); err != nil {
+		return err
+	}
+	p, err := a.planAbsent(ctx, a.service, a.location, PlanRequest{})
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(p.Status.Objects, func(o plan.Object) bool { return o.Inherited }) {
+		return nil // it was of use before
+	}
+	_, err = a.runSteps(ctx, a.service, a.location, p.Steps)
+	return err
+}
+
+// noteRefusal notes that a step was refused.
+func (a *attempt) noteRefusal() {
+	wish := a.fingerprint()
+	a.state.change(a.service.UID, func(s *serviceState) {
+		if s.refusal.wish != wish {
+			s.refusal = refusal{wish: wish}
+		}
+		s.refusal.pause = min(max(2*s.refusal.pause, later), maxRefusalBackoff)
+		s.refusal.until = a.opts.Clock.Now().Add(s.refusal.pause)
+	})
+}
+
+// backOff fails if it is too early to try again what was refused.
+func (a *attempt) backOff() error {
+	r := a.state.get(a.service.UID).refusal
+	if left := r.until.Sub(a.opts.Clock.Now()); left > 0 && r.wish == a.fingerprint() && !a.wish.DryRun {
+		return retry(left, "the cloud has refused a step, see the events of the Service: it is tried again when the Service changes, else after %s", r.pause)
+	}
+	return nil
+}
+
+// fingerprint identifies the wish, without what the core stores itself.
+func (a *attempt) fingerprint() [sha256.Size]byte {
+	d := a.wish.Desired
+	d.Intent, d.Published, d.Reserved, d.Generation = nil, nil, nil, 0
+	text, err := json.Marshal(struct {
+		Location string
+		Desired  plan.Desired
+	}{a.location, d})
+	if err != nil {
+		return [sha256.Size]byte{} // every try counts as the same
+	}
+	return sha256.Sum256(text)
+}

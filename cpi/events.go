@@ -1,0 +1,122 @@
+package cpi
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/klog/v2"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+)
+
+const (
+	// reasonRefused is for steps that the cloud refused.
+	reasonRefused = "LoadBalancerRefused"
+	// reasonLeft is for what cannot be removed where a load balancer was before.
+	reasonLeft = "LoadBalancerLeftBehind"
+	// reasonStays is for what cannot be removed with its Service until a user acts.
+	reasonStays = "LoadBalancerStays"
+	// reasonOrphans is for load balancers that no Service owns.
+	reasonOrphans = "LoadBalancersWithoutService"
+	// reasonPlan is for plans of dry runs.
+	reasonPlan = "LoadBalancerPlan"
+	// reasonHealed is for wishes that can be met again.
+	reasonHealed = "LoadBalancerCorrected"
+	// maxMessage is the length of the longest message of an event, in bytes.
+	maxMessage = 1000
+)
+
+// An eventDeduper emits each event of a Service once as long as it holds.
+type eventDeduper struct {
+	recorder record.EventRecorder
+	sent     perService[map[string]bool] // reason: message; true for refusals
+}
+
+// refusals are emitted once, until the Service has what it asks for.
+func (e *eventDeduper) refusals(s *corev1.Service, findings []plan.Finding) {
+	e.warn(s, findings, true)
+}
+
+// notices are emitted once.
+func (e *eventDeduper) notices(s *corev1.Service, findings []plan.Finding) {
+	e.warn(s, findings, false)
+}
+
+func (e *eventDeduper) warn(s *corev1.Service, findings []plan.Finding, refused bool) {
+	for _, f := range findings {
+		if e.first(s.UID, f.Reason+": "+f.Message, refused) {
+			e.recorder.Event(s, corev1.EventTypeWarning, f.Reason, cut(f.Message))
+		}
+	}
+}
+
+// first reports whether a text is new, and stores it.
+func (e *eventDeduper) first(uid types.UID, text string, refused bool) (first bool) {
+	e.sent.change(uid, func(texts *map[string]bool) {
+		if *texts == nil {
+			*texts = map[string]bool{}
+		}
+		if _, sent := (*texts)[text]; !sent {
+			(*texts)[text], first = refused, true
+		}
+	})
+	return first
+}
+
+// healed forgets refusals, and emits an event if there were any.
+func (e *eventDeduper) healed(s *corev1.Service) {
+	n := 0
+	e.sent.change(s.UID, func(texts *map[string]bool) {
+		for text, refused := range *texts {
+			if refused {
+				delete(*texts, text)
+				n++
+			}
+		}
+	})
+	if n > 0 {
+		e.recorder.Event(s, corev1.EventTypeNormal, reasonHealed, "The load balancer is what the Service asks for")
+	}
+}
+
+// refusalReasons returns why a Service does not have what it asks for.
+func (e *eventDeduper) refusalReasons(uid types.UID) map[string]bool {
+	reasons := map[string]bool{}
+	e.sent.view(uid, func(texts map[string]bool) {
+		for text, refused := range texts {
+			if reason, _, ok := strings.Cut(text, ": "); ok && refused {
+				reasons[reason] = true
+			}
+		}
+	})
+	return reasons
+}
+
+// dryRun emits what would be done.
+func (e *eventDeduper) dryRun(s *corev1.Service, p plan.Plan) {
+	var lines []string
+	for _, f := range p.Refusals {
+		lines = append(lines, "refused, "+f.Reason+": "+f.Message)
+	}
+	for _, f := range p.Stuck {
+		lines = append(lines, "stuck, "+f.Reason+": "+f.Message)
+	}
+	lines = append(lines, texts(p.Steps)...)
+	if len(lines) == 0 {
+		lines = []string{"nothing to do"}
+	}
+	text := "Dry run, nothing is changed; it would be done: " + strings.Join(lines, "; ")
+	if e.first(s.UID, text, true) {
+		klog.InfoS("Dry run of a load balancer", "service", klog.KObj(s), "plan", lines)
+		e.recorder.Event(s, corev1.EventTypeNormal, reasonPlan, cut(text))
+	}
+}
+
+func cut(s string) string {
+	if len(s) <= maxMessage {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxMessage], "") + " …"
+}

@@ -1,0 +1,77 @@
+package cpi
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+)
+
+// A fairQueue lets a limited number of callers work on each key at once; others wait in their order. The zero value lets one.
+type fairQueue struct {
+	slots int // per key
+
+	mu   sync.Mutex
+	keys map[string]*slots
+}
+
+// slots are those of one key.
+type slots struct {
+	taken chan struct{}
+	users int // that hold a slot or wait for one
+}
+
+func (q *fairQueue) join(key string) *slots {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.keys == nil {
+		q.keys = map[string]*slots{}
+	}
+	if q.keys[key] == nil {
+		q.keys[key] = &slots{taken: make(chan struct{}, max(q.slots, 1))}
+	}
+	q.keys[key].users++
+	return q.keys[key]
+}
+
+func (q *fairQueue) leave(key string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.keys[key].users--; q.keys[key].users == 0 {
+		delete(q.keys, key)
+	}
+}
+
+// wait waits for a slot until ctx ends, or until a deadline ([plan.ErrBusy]); a nil deadline is none. The returned function frees the slot.
+func (q *fairQueue) wait(ctx context.Context, key string, deadline <-chan time.Time) (func(), error) {
+	s := q.join(key)
+	free := func() {
+		<-s.taken
+		q.leave(key)
+	}
+	select {
+	case s.taken <- struct{}{}:
+		return free, nil
+	default:
+	}
+	select {
+	case s.taken <- struct{}{}:
+		return free, nil
+	case <-deadline:
+		q.leave(key)
+		return nil, fmt.Errorf("waiting for other load balancers at %s: %w", key, plan.ErrBusy)
+	case <-ctx.Done():
+		q.leave(key)
+		return nil, ctx.Err()
+	}
+}
+
+// try returns a function that frees the slot, or false if there is no slot now.
+func (q *fairQueue) try(key string) (func(), bool) {
+	now := make(chan time.Time)
+	close(now)
+	free, err := q.wait(context.Background(), key, now)
+	return free, err == nil
+}

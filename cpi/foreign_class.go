@@ -1,0 +1,85 @@
+package cpi
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/klog/v2"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+)
+
+// foreignClasses releases what Services have here whose class is another implementation's now. Kubernetes' service controller does not report
+// a Service whose class changed while we did not run: it ignores Services with a class until they are deleted.
+type foreignClasses struct{ *LoadBalancers }
+
+func (f foreignClasses) release(ctx context.Context) {
+	log := klog.FromContext(ctx)
+	all, err := f.opts.Services.List(labels.Everything())
+	if err != nil {
+		log.Error(err, "Listing Services")
+		return
+	}
+	for _, s := range all {
+		if ctx.Err() != nil || !f.wasOurs(s) {
+			continue
+		}
+		if err := f.releaseOne(ctx, s); err != nil {
+			log.Error(err, "Releasing the load balancer of a Service that has another class now", "service", klog.KObj(s))
+		}
+	}
+}
+
+// wasOurs reports whether a Service is another implementation's and was ours before, as what is stored on it shows.
+func (f foreignClasses) wasOurs(s *corev1.Service) bool {
+	return s.Spec.Type == corev1.ServiceTypeLoadBalancer && s.Spec.LoadBalancerClass != nil && s.DeletionTimestamp == nil &&
+		s.Annotations[f.opts.Defaults.Dialect.Names().Standing] != ""
+}
+
+// releaseOne removes what a Service has here, unless an address of it is still published: until then no other implementation serves it. Another
+// process with the same cluster id may serve that class.
+func (f foreignClasses) releaseOne(ctx context.Context, s *corev1.Service) error {
+	unlock, ok := f.locks.try(string(s.UID))
+	if !ok {
+		return nil
+	}
+	defer unlock()
+	locations, err := f.standing(ctx, s)
+	if err != nil {
+		return err
+	}
+	for _, location := range locations {
+		switch address, err := f.publishedAt(ctx, s, location); {
+		case err != nil:
+			return err
+		case address.IsValid():
+			f.events.notices(s, []plan.Finding{{Reason: reasonLeft, Message: fmt.Sprintf("the Service has another class now, and its status still has "+
+				"the address %s from before: what stands there is removed when the implementation of that class has published another one", address)}})
+			return nil
+		}
+	}
+	if err := (removal{f.LoadBalancers, s}).run(ctx, locations); err != nil {
+		return err
+	}
+	defer f.forget(s)
+	return f.store(ctx, s, note{addresses: []netip.Addr{}, locations: []string{}})
+}
+
+// publishedAt returns a published address that a Service has at a location; the zero value if there is none.
+func (f foreignClasses) publishedAt(ctx context.Context, s *corev1.Service, location string) (netip.Addr, error) {
+	p, err := f.planAbsent(ctx, s, location, PlanRequest{})
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	for _, o := range p.Status.Objects {
+		for _, ingress := range s.Status.LoadBalancer.Ingress {
+			if o.Address.IsValid() && ingress.IP == o.Address.String() {
+				return o.Address, nil
+			}
+		}
+	}
+	return netip.Addr{}, nil
+}

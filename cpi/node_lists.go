@@ -1,0 +1,57 @@
+package cpi
+
+import (
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	corelisters "k8s.io/client-go/listers/core/v1"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+)
+
+// nodeLists number lists of nodes: Services are worked on at the same time, and an older list may be used later than a newer one.
+type nodeLists struct {
+	mu         sync.Mutex
+	generation uint64
+	known      map[string]knownNode // of the last list, by name
+}
+
+// A knownNode is what a Node had when it last had addresses.
+type knownNode struct {
+	uid       types.UID
+	addresses []corev1.NodeAddress
+}
+
+// next lists all nodes; a later list has a higher generation. A node that joins again, as another object, keeps its addresses until it has
+// new ones: it is the same machine, and stays a member of load balancers.
+func (n *nodeLists) next(lister corelisters.NodeLister, now time.Time) (all []*corev1.Node, generation uint64, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	listed, err := lister.List(labels.Everything())
+	if err != nil {
+		return nil, 0, err
+	}
+	n.generation++
+	all, known := make([]*corev1.Node, len(listed)), make(map[string]knownNode, len(listed))
+	for i, node := range listed {
+		before, found := n.known[node.Name]
+		switch {
+		case len(service.InternalIPs(node)) > 0:
+			before, found = knownNode{node.UID, node.Status.Addresses}, true
+		case found && before.uid != node.UID && service.Joining(node, now):
+			node = node.DeepCopy()
+			node.Status.Addresses = before.addresses
+		default:
+			found = false
+		}
+		if found {
+			known[node.Name] = before
+		}
+		all[i] = node
+	}
+	n.known = known
+	return all, n.generation, nil
+}

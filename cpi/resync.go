@@ -1,0 +1,234 @@
+package cpi
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	servicehelpers "k8s.io/cloud-provider/service/helpers"
+	"k8s.io/klog/v2"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+)
+
+const (
+	// orphanRounds is how many drift intervals are between two searches for what no Service owns.
+	orphanRounds = 60
+	// settleNodes is how long changes of nodes are collected.
+	settleNodes = 2 * time.Second
+)
+
+// A resync repairs what changed outside Kubernetes, which asks for a load balancer only when its Service or the set of nodes changes.
+type resync struct {
+	*LoadBalancers
+
+	queue   workqueue.TypedDelayingInterface[string] // names of tasks
+	tasks   map[string]resyncTask
+	members string // addresses of nodes when they were last compared
+}
+
+// A resyncTask runs when its name is in the queue, and, if every is set, again so much later.
+type resyncTask struct {
+	run   func(context.Context)
+	every time.Duration
+}
+
+// Start begins to compare all load balancers with what is there: from time to time, and when addresses of nodes change. It ends with ctx.
+func (l *LoadBalancers) Start(ctx context.Context) {
+	r := &resync{LoadBalancers: l, queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Clock: l.opts.Clock})}
+	r.tasks = map[string]resyncTask{
+		"nodes":   {run: r.compareNodes},
+		"classes": {foreignClasses{l}.release, l.opts.Drift},
+		"orphans": {r.searchOrphans, orphanRounds * l.opts.Drift},
+	}
+	for _, name := range l.opts.Defaults.Locations {
+		r.tasks[taskOf(name)] = resyncTask{func(ctx context.Context) { r.repairAll(ctx, name) }, l.opts.Drift}
+	}
+	r.watchNodes(ctx)
+	go r.run(ctx)
+}
+
+func taskOf(location string) string { return "location/" + location }
+
+// run works on each task by itself: a location that hangs does not hold up the others.
+func (r *resync) run(ctx context.Context) {
+	defer r.queue.ShutDown()
+	if !cache.WaitForCacheSync(ctx.Done(), r.opts.Synced...) {
+		return
+	}
+	for name, task := range r.tasks {
+		r.schedule(name, min(task.every, r.opts.Drift))
+		go r.work(ctx)
+	}
+	<-ctx.Done()
+}
+
+// schedule queues a task in about that time; 0: not at all.
+func (r *resync) schedule(name string, in time.Duration) {
+	if in > 0 {
+		r.queue.AddAfter(name, wait.Jitter(in*9/10, 0.2))
+	}
+}
+
+func (r *resync) work(ctx context.Context) {
+	for {
+		name, shutdown := r.queue.Get()
+		if shutdown {
+			return
+		}
+		task := r.tasks[name]
+		task.run(ctx)
+		r.schedule(name, task.every)
+		r.queue.Done(name)
+	}
+}
+
+// repairAll brings the load balancers of one location to what their Services ask for.
+func (r *resync) repairAll(ctx context.Context, location string) {
+	all, err := r.opts.Services.List(labels.Everything())
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Listing Services")
+	}
+	for _, s := range all {
+		if ctx.Err() == nil && repairable(s) && r.opts.Defaults.Asked(s).Location == location {
+			r.repair(ctx, s)
+		}
+	}
+}
+
+// repairable reports whether Kubernetes has handed a Service to us: before its finalizer is there, nothing may be made.
+func repairable(s *corev1.Service) bool {
+	return s.Spec.Type == corev1.ServiceTypeLoadBalancer && s.Spec.LoadBalancerClass == nil && s.DeletionTimestamp == nil &&
+		servicehelpers.HasLBFinalizer(s)
+}
+
+// repair attempts one load balancer, unless it is worked on already. What it waits for, the next round finds.
+func (r *resync) repair(ctx context.Context, s *corev1.Service) {
+	unlock, ok := r.locks.try(string(s.UID))
+	if !ok {
+		return
+	}
+	defer unlock()
+	status, err := r.ensure(ctx, s)
+	log := klog.FromContext(ctx)
+	switch {
+	case err != nil && !waits(err):
+		log.Error(err, "Repairing a load balancer", "service", klog.KObj(s))
+		return
+	case status == nil || servicehelpers.LoadBalancerStatusEqual(&s.Status.LoadBalancer, status):
+		return
+	}
+	updated := s.DeepCopy()
+	updated.Status.LoadBalancer = *status
+	if _, err := servicehelpers.PatchService(r.opts.Client.CoreV1(), s, updated); err != nil {
+		log.Error(err, "Publishing the status of a load balancer", "service", klog.KObj(s))
+	}
+}
+
+// watchNodes compares nodes soon after one changed, as Kubernetes does not report changed addresses to providers.
+func (r *resync) watchNodes(ctx context.Context) {
+	if r.opts.NodeInformer == nil {
+		return
+	}
+	compare := func() { r.queue.AddAfter("nodes", settleNodes) }
+	_, err := r.opts.NodeInformer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { compare() }, DeleteFunc: func(any) { compare() },
+		UpdateFunc: func(from, to any) {
+			a, ok := from.(*corev1.Node)
+			b, ok2 := to.(*corev1.Node)
+			if ok && ok2 && r.membersOf([]*corev1.Node{a}) != r.membersOf([]*corev1.Node{b}) {
+				compare()
+			}
+		},
+	})
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Watching nodes")
+	}
+}
+
+// compareNodes queues all locations if the members of load balancers changed.
+func (r *resync) compareNodes(context.Context) {
+	nodes, err := r.opts.Nodes.List(labels.Everything())
+	if err != nil {
+		return
+	}
+	now := r.membersOf(nodes)
+	if now == r.members {
+		return
+	}
+	r.members = now
+	for _, name := range r.opts.Defaults.Locations {
+		r.queue.Add(taskOf(name))
+	}
+}
+
+// membersOf returns the addresses that nodes bring to load balancers. One without any, as it has just joined, brings nothing.
+func (r *resync) membersOf(nodes []*corev1.Node) string {
+	var out strings.Builder
+	for _, n := range service.Eligible(nodes, r.opts.Defaults.IncludeControlPlane) {
+		if ips := service.InternalIPs(n); len(ips) > 0 {
+			fmt.Fprintln(&out, n.Name, ips)
+		}
+	}
+	return out.String()
+}
+
+// searchOrphans reports load balancers that no Service owns, such as after a finalizer was removed by force, and drops the state of Services
+// that are gone. The load balancers are not removed: another cluster that was given our id by mistake would lose its own.
+func (r *resync) searchOrphans(ctx context.Context) {
+	log := klog.FromContext(ctx)
+	all, err := r.locations.all(ctx)
+	if err != nil {
+		log.Error(err, "Searching for load balancers without a Service")
+	}
+	for _, location := range all {
+		owners, err := r.opts.Balancer.Owners(ctx, location)
+		if err != nil {
+			log.Error(err, "Searching for load balancers without a Service", "location", location)
+			continue
+		}
+		if live, ok := r.live(); ok { // listed after what they own
+			r.reportOrphans(ctx, location, slices.DeleteFunc(slices.Clone(owners), func(o plan.Owner) bool { return live[types.UID(o.UID)] }))
+		}
+	}
+	if live, ok := r.live(); ok {
+		r.state.keep(live)
+		r.events.sent.keep(live)
+	}
+}
+
+// live returns the UIDs of all Services.
+func (r *resync) live() (map[types.UID]bool, bool) {
+	all, err := r.opts.Services.List(labels.Everything())
+	live := map[types.UID]bool{}
+	for _, s := range all {
+		live[s.UID] = true
+	}
+	return live, err == nil
+}
+
+// reportOrphans logs and emits load balancers that no Service owns, as often as they are found.
+func (r *resync) reportOrphans(ctx context.Context, location string, orphans []plan.Owner) {
+	var names []string
+	for _, o := range orphans {
+		klog.FromContext(ctx).Info("A load balancer has no Service: remove its objects in the cloud if no other cluster has this cluster's id",
+			"location", location, "owner", o.String(), "uid", o.UID, "name", r.opts.Balancer.NameOf(o))
+		names = append(names, fmt.Sprintf("%s (uid %s)", o, o.UID))
+	}
+	if len(names) == 0 || r.opts.Self == nil {
+		return
+	}
+	slices.Sort(names)
+	r.opts.Recorder.Event(r.opts.Self, corev1.EventTypeWarning, reasonOrphans, cut(fmt.Sprintf("%d load balancers at %s have the id of this cluster "+
+		"and no Service: remove what their descriptions name there, unless another cluster was given the same id by mistake: %s",
+		len(names), location, strings.Join(names, ", "))))
+}

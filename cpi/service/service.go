@@ -1,0 +1,257 @@
+package service
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+)
+
+// Reasons of findings.
+const (
+	// BadAnnotation means that an annotation is wrong or unknown.
+	BadAnnotation = "BadAnnotation"
+	// BadFamilies means that the requested addresses do not fit their families.
+	BadFamilies = "BadFamilies"
+	// BadRanges means that the source ranges cannot be parsed or are not enabled.
+	BadRanges = "BadSourceRanges"
+	// NodeLeftOut means that a node cannot be a member.
+	NodeLeftOut = "NodeLeftOut"
+)
+
+// healthPath is where kube-proxy reports whether a node has endpoints of a Service.
+const healthPath = "/healthz"
+
+// RangesAnnotation is the annotation that Kubernetes had before spec.loadBalancerSourceRanges.
+const RangesAnnotation = "service.beta.kubernetes.io/load-balancer-source-ranges"
+
+// Defaults hold for all Services.
+type Defaults struct {
+	// Cluster is the id of the cluster.
+	Cluster string
+	Dialect Dialect
+	// SourceRanges lets Services have source ranges.
+	SourceRanges bool
+	// IncludeControlPlane makes control plane nodes members, too.
+	IncludeControlPlane bool
+	// Locations that Services choose from, by name; the first is the default.
+	Locations []string
+}
+
+// An Input is all that the load balancer of a Service depends on.
+type Input struct {
+	Defaults
+
+	Service *corev1.Service
+	// Nodes of the cluster, all of them, and the generation of their list ([plan.Desired.Generation]).
+	Nodes      []*corev1.Node
+	Generation uint64
+	// Secrets by name, of those that [Dialect.SecretNames] returns; missing ones are left out.
+	Secrets map[string]*corev1.Secret
+	// Hidden are the names of Secrets that may not be read.
+	Hidden []string
+	// Duplicates are the other Services of the same name that have, or had, a load balancer.
+	Duplicates []*corev1.Service
+	Now        time.Time
+}
+
+// A Wish is what a Service asks for.
+type Wish struct {
+	Desired plan.Desired
+	// Location is the name of the location.
+	Location string
+	// Refusals explain what is wrong with the Service; then nothing may be built.
+	Refusals []plan.Finding
+	// Notices explain what is done otherwise than asked.
+	Notices []plan.Finding
+	// Wait names what is missing; empty if nothing is.
+	Wait string
+	// Terminates means that connections end at the load balancer, as TLS does: clients in the cluster must go there, too.
+	Terminates bool
+	// DryRun asks for nothing to be changed.
+	DryRun bool
+}
+
+// Refuse adds a refusal.
+func (w *Wish) Refuse(reason, format string, args ...any) {
+	w.Refusals = append(w.Refusals, finding(reason, format, args...))
+}
+
+// Notice adds a notice.
+func (w *Wish) Notice(reason, format string, args ...any) {
+	w.Notices = append(w.Notices, finding(reason, format, args...))
+}
+
+// Asked returns what the annotations of a Service ask for, as far as they can be parsed.
+func (d Defaults) Asked(s *corev1.Service) Asked {
+	asked, _ := d.Dialect.Read(s)
+	return asked
+}
+
+// OwnerOf returns the owner of a Service's load balancer.
+func (d Defaults) OwnerOf(s *corev1.Service) plan.Owner {
+	return plan.Owner{Cluster: d.Cluster, Namespace: s.Namespace, Name: s.Name, UID: string(s.UID)}
+}
+
+// Promised returns the addresses and ports that a Service keeps from another one, whether or not anything stands there: published ones, and
+// those that it requests or that were stored before their first use, unless they are published or requested by the other one.
+func (d Defaults) Promised(s, other *corev1.Service) []plan.Use {
+	asked, theirs := d.Asked(s), d.Asked(other)
+	wanted, _ := requested(theirs, other)
+	mine, _ := requested(asked, s)
+	addresses, before := published(s), append(published(other), wanted...)
+	for _, a := range append(mine, asked.Intent...) {
+		if !slices.Contains(before, a) {
+			addresses = append(addresses, a)
+		}
+	}
+	var out []plan.Use
+	for _, a := range addresses {
+		for _, p := range s.Spec.Ports {
+			out = append(out, plan.Use{
+				Address: a, Protocol: plan.Protocol(p.Protocol), Port: int(p.Port), Kind: "Service", Name: s.Namespace + "/" + s.Name,
+				Owner: d.OwnerOf(s), Share: asked.Share,
+			})
+		}
+	}
+	return out
+}
+
+// Absent returns the wish for no load balancer at all. What is wrong with the Service does not matter.
+func Absent(in Input) plan.Desired {
+	d := in.identity(in.Asked(in.Service))
+	d.Absent = true
+	for _, p := range in.Service.Spec.Ports {
+		d.Ports = append(d.Ports, portOf(p))
+	}
+	return d
+}
+
+func portOf(p corev1.ServicePort) plan.Port {
+	return plan.Port{
+		Name: p.Name, Protocol: plan.Protocol(p.Protocol), AppProtocol: ptr.Deref(p.AppProtocol, ""), Number: int(p.Port), NodePort: int(p.NodePort),
+	}
+}
+
+// identity returns what identifies the load balancer.
+func (in Input) identity(asked Asked) plan.Desired {
+	d := plan.Desired{Owner: in.OwnerOf(in.Service), Intent: asked.Intent, Duplicate: len(in.Duplicates) > 0}
+	for _, a := range published(in.Service) {
+		if !slices.ContainsFunc(in.Duplicates, func(s *corev1.Service) bool { return slices.Contains(published(s), a) }) {
+			d.Published = append(d.Published, a)
+		}
+	}
+	return d
+}
+
+func published(s *corev1.Service) []netip.Addr {
+	var out []netip.Addr
+	for _, ingress := range s.Status.LoadBalancer.Ingress {
+		if a, err := netip.ParseAddr(ingress.IP); err == nil {
+			out = append(out, a.Unmap())
+		}
+	}
+	return out
+}
+
+// For returns what a Service asks for.
+func For(in Input) Wish {
+	asked, wrong := in.Dialect.Read(in.Service)
+	b := builder{Input: in, wish: Wish{Desired: in.identity(asked), Refusals: wrong, DryRun: asked.DryRun}}
+	b.location(asked)
+	b.frontend(asked)
+	b.ports()
+	b.sources()
+	b.members()
+	in.Dialect.Extend(in, &b.wish)
+	return b.wish
+}
+
+// A builder makes one wish.
+type builder struct {
+	Input
+
+	wish Wish
+}
+
+func (b *builder) location(asked Asked) {
+	for i, name := range b.Locations {
+		if name == asked.Location || asked.Location == "" && i == 0 {
+			b.wish.Location = name
+			return
+		}
+	}
+	names := b.Dialect.Names()
+	b.wish.Refuse(BadAnnotation, "the configuration of the cloud controller manager has no %s %q: correct the annotation %s",
+		names.Noun, asked.Location, names.Location)
+}
+
+// frontend sets what clients see.
+func (b *builder) frontend(asked Asked) {
+	d, s := &b.wish.Desired, b.Service.Spec
+	for _, f := range s.IPFamilies {
+		d.Families = append(d.Families, plan.Family(f))
+	}
+	if len(d.Families) == 0 {
+		d.Families = []plan.Family{plan.IPv4}
+	}
+	var err error
+	if d.Requested, err = requested(asked, b.Service); err != nil {
+		b.wish.Refuse(BadFamilies, "spec.loadBalancerIP is wrong: %v", err)
+	}
+	d.Share = asked.Share
+	d.Sticky = s.SessionAffinity == corev1.ServiceAffinityClientIP
+}
+
+// requested returns the addresses that a Service names.
+func requested(asked Asked, s *corev1.Service) ([]netip.Addr, error) {
+	if len(asked.Addresses) > 0 {
+		return asked.Addresses, nil
+	}
+	return Addresses(s.Spec.LoadBalancerIP)
+}
+
+func (b *builder) ports() {
+	for _, p := range b.Service.Spec.Ports {
+		port := portOf(p)
+		port.Protocol = cmp.Or(port.Protocol, plan.TCP)
+		if s := b.Service.Spec; s.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal {
+			port.HealthPort, port.HealthPath = int(s.HealthCheckNodePort), healthPath
+		}
+		b.wish.Desired.Ports = append(b.wish.Desired.Ports, port)
+	}
+}
+
+// sources sets which clients may connect.
+func (b *builder) sources() {
+	ranges := b.Service.Spec.LoadBalancerSourceRanges
+	if len(ranges) == 0 {
+		ranges = List(b.Service.Annotations[RangesAnnotation])
+	}
+	d := &b.wish.Desired
+	open := map[plan.Family]bool{}
+	for _, text := range ranges {
+		p, err := netip.ParsePrefix(strings.TrimSpace(text))
+		if err != nil {
+			b.wish.Refuse(BadRanges, "the source range %q is no CIDR: write one such as 192.0.2.0/24", text)
+			continue
+		}
+		if p.Bits() == 0 {
+			open[plan.FamilyOf(p.Addr())] = true
+		}
+		d.SourceRanges = append(d.SourceRanges, p.Masked())
+	}
+	if !slices.ContainsFunc(d.Families, func(f plan.Family) bool { return !open[f] }) {
+		d.SourceRanges = nil
+	}
+	if len(d.SourceRanges) > 0 && !b.SourceRanges {
+		b.wish.Refuse(BadRanges, "source ranges are not switched on: set loadbalancer.sourceRanges in the configuration of the cloud controller "+
+			"manager, or remove them from the Service")
+	}
+}

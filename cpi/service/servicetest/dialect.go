@@ -1,0 +1,53 @@
+// Package servicetest has the dialect of a cloud that understands only what the core does, for tests.
+package servicetest
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+)
+
+// Prefix of all annotations.
+const Prefix = "test.example.com/"
+
+// Names of the annotations.
+const (
+	Addresses = Prefix + "addresses"
+	Location  = Prefix + "location"
+	DryRun    = Prefix + "dry-run"
+	Intent    = Prefix + "intent"
+	Standing  = Prefix + "standing"
+)
+
+var annotations = service.Annotations[service.Asked]{Prefix: Prefix, Table: []service.Annotation[service.Asked]{
+	{Name: "addresses", Parse: func(a *service.Asked, v string) (err error) { a.Addresses, err = service.Addresses(v); return err }},
+	{Name: "location", Parse: func(a *service.Asked, v string) error { a.Location = v; return nil }},
+	{Name: "share", Parse: func(a *service.Asked, v string) error { a.Share = v; return nil }},
+	{Name: "dry-run", Parse: func(a *service.Asked, v string) (err error) { a.DryRun, err = service.Bool(v); return err }},
+	{Name: "intent", Parse: func(a *service.Asked, v string) (err error) { a.Intent, err = service.Addresses(v); return err }},
+	{Name: "standing", Parse: func(a *service.Asked, v string) error { a.Standing = service.List(v); return nil }},
+}}
+
+// A Dialect understands the annotations above, and no Secrets.
+type Dialect struct{ Noun string }
+
+var _ service.Dialect = Dialect{}
+
+// Names implements [service.Dialect].
+func (d Dialect) Names() service.Names {
+	return service.Names{Intent: Intent, Standing: Standing, Location: Location, Noun: d.Noun}
+}
+
+// Read implements [service.Dialect].
+func (Dialect) Read(s *corev1.Service) (service.Asked, []plan.Finding) {
+	return annotations.Read(s.Annotations)
+}
+
+// SecretNames implements [service.Dialect].
+func (Dialect) SecretNames(*corev1.Service) []string { return nil }
+
+// Extend implements [service.Dialect].
+func (Dialect) Extend(in service.Input, wish *service.Wish) {
+	wish.Notices = append(wish.Notices, annotations.Unknown(in.Service.Annotations)...)
+}

@@ -1,0 +1,141 @@
+package cpi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+)
+
+// perService keeps a value for each Service.
+type perService[T any] struct {
+	mu  sync.Mutex
+	all map[types.UID]T
+}
+
+func (p *perService[T]) view(uid types.UID, f func(T)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f(p.all[uid])
+}
+
+func (p *perService[T]) get(uid types.UID) (value T) {
+	p.view(uid, func(v T) { value = v })
+	return value
+}
+
+func (p *perService[T]) change(uid types.UID, f func(*T)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.all == nil {
+		p.all = map[types.UID]T{}
+	}
+	value := p.all[uid]
+	f(&value)
+	p.all[uid] = value
+}
+
+// keep drops the values of all Services but those.
+func (p *perService[T]) keep(those map[types.UID]bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.all, func(uid types.UID, _ T) bool { return !those[uid] })
+}
+
+func (p *perService[T]) forget(uid types.UID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.all, uid)
+}
+
+// A serviceState is what caches may not show yet of a Service.
+type serviceState struct {
+	intent   string     // addresses as stored last
+	standing []string   // locations as stored last, until the cache shows them
+	made     bool       // its load balancer was as desired
+	location string     // of the last plan
+	uses     []plan.Use // of the last plan, as far as they do not stand yet
+	refusal  refusal    // of a step
+}
+
+// usesOfOthers returns what is about to be used at a location by all Services but one.
+func (l *LoadBalancers) usesOfOthers(location string, but types.UID) []plan.Use {
+	l.state.mu.Lock()
+	defer l.state.mu.Unlock()
+	var out []plan.Use
+	for uid, x := range l.state.all {
+		if uid != but && x.location == location {
+			out = append(out, x.uses...)
+		}
+	}
+	return out
+}
+
+// A note is what is stored on a Service. What is nil is not written; where nothing is left, the annotation is removed.
+type note struct {
+	addresses []netip.Addr
+	locations []string
+}
+
+// store writes a note.
+func (l *LoadBalancers) store(ctx context.Context, s *corev1.Service, n note) error {
+	if n.addresses == nil && n.locations == nil {
+		return nil
+	}
+	names, annotations := l.opts.Defaults.Dialect.Names(), map[string]any{}
+	set := func(name, value string) {
+		if annotations[name] = value; value == "" {
+			annotations[name] = nil
+		}
+	}
+	if n.addresses != nil {
+		set(names.Intent, joined(n.addresses))
+	}
+	if n.locations != nil {
+		set(names.Standing, strings.Join(n.locations, ","))
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": s.UID, "annotations": annotations}})
+	if err == nil {
+		_, err = l.opts.Client.CoreV1().Services(s.Namespace).Patch(ctx, s.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	}
+	if err != nil {
+		return fmt.Errorf("writing down what is intended: %w", err)
+	}
+	l.state.change(s.UID, func(state *serviceState) {
+		if n.addresses != nil {
+			state.intent = joined(n.addresses)
+		}
+		if n.locations != nil {
+			state.standing = n.locations
+		}
+	})
+	return nil
+}
+
+func joined(addresses []netip.Addr) string {
+	words := make([]string, 0, len(addresses))
+	for _, a := range addresses {
+		words = append(words, a.String())
+	}
+	return strings.Join(words, ",")
+}
+
+// stored returns the ids of locations stored on a Service.
+func (l *LoadBalancers) stored(s *corev1.Service) []string {
+	ids := l.opts.Defaults.Asked(s).Standing
+	if state := l.state.get(s.UID); len(state.standing) > 0 && !slices.Equal(state.standing, ids) {
+		return state.standing // the cache is older than what was written
+	}
+	l.state.change(s.UID, func(state *serviceState) { state.standing = nil })
+	return ids
+}

@@ -1,0 +1,69 @@
+package vcd
+
+import (
+	"cmp"
+	"crypto/tls"
+	"encoding/pem"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+)
+
+// The account that reads Secrets and the role for it, as the manifests name them: users bind the role only where they want it.
+const (
+	readerRole = "system:cloud-controller-manager:tls-secrets"
+	account    = "kube-system:cloud-controller-manager"
+)
+
+// SecretNames returns the names of the Secrets with the certificates of a Service, sorted.
+func (d *Dialect) SecretNames(s *corev1.Service) []string {
+	asked, _ := annotations.Read(s.Annotations)
+	out := slices.Collect(maps.Values(asked.secrets))
+	if asked.secret != "" {
+		out = append(out, asked.secret)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// certificate returns that of a port: from a Secret, else by alias, the port's own first.
+func (e *extension) certificate(port int) lb.Certificate {
+	if name := cmp.Or(e.secrets[port], e.secret); name != "" && e.aliases[port] == "" {
+		return e.imported(name)
+	}
+	return lb.Certificate{Alias: cmp.Or(e.aliases[port], e.alias, e.Certificate, e.Cluster+"-cert")}
+}
+
+// imported reads a certificate from a Secret.
+func (e *extension) imported(name string) lb.Certificate {
+	secret := e.Secrets[name]
+	switch {
+	case slices.Contains(e.Hidden, name):
+		e.wish.Refuse(BadSecret, "the Secret %q with the certificate may not be read: kubectl create rolebinding ccm-tls-secrets --namespace=%s "+
+			"--clusterrole=%s --serviceaccount=%s", name, e.Service.Namespace, readerRole, account)
+		return lb.Certificate{Alias: "?"}
+	case secret == nil:
+		e.wish.Refuse(BadSecret, "the Secret %q with the certificate is not there: create it in the namespace of the Service", name)
+		return lb.Certificate{Alias: "?"}
+	}
+	chain, key := secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey]
+	if _, err := tls.X509KeyPair(chain, key); err != nil {
+		e.wish.Refuse(BadSecret, "the Secret %q holds no valid certificate with its key: put a PEM chain in %s and its key in %s",
+			name, corev1.TLSCertKey, corev1.TLSPrivateKeyKey)
+	}
+	return lb.Certificate{Chain: string(certificatesOf(chain)), Key: string(key), Source: "Secret " + name}
+}
+
+// certificatesOf returns only the certificates of a PEM bundle: some contain the key, which all readers of the library would see.
+func certificatesOf(bundle []byte) []byte {
+	var out []byte
+	for block, rest := pem.Decode(bundle); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type == "CERTIFICATE" {
+			out = append(out, pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes})...)
+		}
+	}
+	return out
+}

@@ -1,0 +1,95 @@
+package vcd
+
+import (
+	"net/netip"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+)
+
+// desired adds VCD's part of a wish to that of the core.
+func desired(d plan.Desired) lb.Desired {
+	out, _ := d.Extra.(lb.Desired)
+	out.Owner, out.Absent, out.Duplicate, out.Accompanied = lb.Owner(d.Owner), d.Absent, d.Duplicate, d.Accompanied
+	out.Requested, out.Intent, out.Published, out.Share = d.Requested, d.Intent, d.Published, d.Share
+	out.Generation, out.Sticky, out.SourceRanges = d.Generation, d.Sticky, d.SourceRanges
+	for _, f := range d.Families {
+		out.Families = append(out.Families, lb.Family(f))
+	}
+	for _, u := range d.Reserved {
+		out.Reserved = append(out.Reserved, lb.Use{
+			Address: u.Address, Protocol: lb.Protocol(u.Protocol), Port: u.Port, Kind: lb.Kind(u.Kind), Name: u.Name,
+			Marker: lb.Marker{Owner: lb.Owner(u.Owner), Share: u.Share},
+		})
+	}
+	for _, m := range d.Members {
+		out.Members = append(out.Members, m.Addresses...)
+	}
+	extra := out.Listeners
+	out.Listeners = nil
+	for i, p := range d.Ports {
+		var l lb.Listener
+		if i < len(extra) {
+			l = extra[i]
+		}
+		l.Name, l.Protocol, l.Port, l.NodePort = p.Name, lb.Protocol(p.Protocol), p.Number, p.NodePort
+		out.Listeners = append(out.Listeners, l)
+	}
+	return out
+}
+
+// planOf returns a plan as the core knows it.
+func planOf(want lb.Desired, p lb.Plan) plan.Plan {
+	out := plan.Plan{
+		Refusals: findings(p.Refusals), Notices: findings(p.Notices), Stuck: findings(p.Stuck), Intent: p.Intent, Unused: p.Unused, Wait: p.Wait,
+		Status: plan.Status{Addresses: p.Status.Addresses},
+	}
+	for _, s := range p.Steps {
+		out.Steps = append(out.Steps, step{s, want.Owner, want.Share})
+	}
+	for _, s := range p.Status.Ports {
+		out.Status.Ports = append(out.Status.Ports, plan.PortStatus{Protocol: plan.Protocol(s.Protocol), Port: s.Port, Problem: s.Problem})
+	}
+	for _, o := range p.Status.Objects {
+		out.Status.Objects = append(out.Status.Objects, plan.Object{Kind: string(o.Kind), ID: o.ID, Name: o.Name, Address: o.Address, Inherited: o.Old})
+	}
+	return out
+}
+
+func findings(all []lb.Finding) []plan.Finding {
+	var out []plan.Finding
+	for _, f := range all {
+		out = append(out, plan.Finding(f))
+	}
+	return out
+}
+
+// A step is one of package lb, with the owner that it is for.
+type step struct {
+	lb.Step
+
+	owner lb.Owner
+	share string
+}
+
+// Deferrable implements [plan.Step]: what is the organisation's is seen from all gateways.
+func (s step) Deferrable() bool { return !s.Kind.OnGateway() }
+
+// Uses implements [plan.Step].
+func (s step) Uses() []plan.Use {
+	use := func(a netip.Addr, protocol lb.Protocol, port int) plan.Use {
+		return plan.Use{
+			Address: a, Protocol: plan.Protocol(protocol), Port: port, Kind: string(s.Kind), Name: s.Name, Owner: plan.Owner(s.owner), Share: s.share,
+		}
+	}
+	var out []plan.Use
+	switch {
+	case s.Service != nil:
+		for _, a := range s.Service.VIPs {
+			out = append(out, use(a, s.Service.Protocol, s.Service.Port))
+		}
+	case s.Rule != nil:
+		out = append(out, use(s.Rule.External, "", s.Rule.ExternalPort))
+	}
+	return out
+}

@@ -1,0 +1,159 @@
+package vcd
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+)
+
+// BadSecret is the reason of findings about a Secret with a certificate that is missing or wrong.
+const BadSecret = "BadSecret"
+
+// A Gateway is an edge gateway of the configuration, found by its own name or that of a network.
+type Gateway struct {
+	Name          string // that Services choose it by; that of the default one is empty
+	Edge, Network string
+	OneArm        *lb.Range
+	Subnet        netip.Prefix
+	IPSpace       string
+}
+
+// A Dialect is what VCD understands of a Service, with the defaults for Services that ask for nothing else.
+type Dialect struct {
+	// Certificate is the alias for ports that end TLS and name none; empty: <cluster id>-cert.
+	Certificate            string
+	EngineGroup, Algorithm string
+	// Gateways that Services choose from; the first is the default.
+	Gateways []Gateway
+}
+
+var _ service.Dialect = (*Dialect)(nil)
+
+// Names implements [service.Dialect].
+func (*Dialect) Names() service.Names {
+	return service.Names{Intent: prefix + "intended-addresses", Standing: prefix + "standing-at", Location: prefix + "gateway", Noun: "gateway"}
+}
+
+// Read implements [service.Dialect].
+func (*Dialect) Read(s *corev1.Service) (service.Asked, []plan.Finding) {
+	asked, wrong := annotations.Read(s.Annotations)
+	return asked.Asked, wrong
+}
+
+// An extension adds VCD's part to one wish.
+type extension struct {
+	*Dialect
+	service.Input
+	settings
+
+	wish *service.Wish
+}
+
+// Extend implements [service.Dialect].
+func (d *Dialect) Extend(in service.Input, wish *service.Wish) {
+	asked, _ := annotations.Read(in.Service.Annotations)
+	e := extension{d, in, asked, wish}
+	wish.Notices = append(wish.Notices, annotations.Unknown(in.Service.Annotations)...)
+	out := lb.Desired{
+		Internal: e.internal, PreserveClientIP: e.preserve,
+		EngineGroup: cmp.Or(e.engineGroup, d.EngineGroup), Algorithm: cmp.Or(e.algorithm, d.Algorithm),
+	}
+	if i := slices.IndexFunc(d.Gateways, func(g Gateway) bool { return g.Name == wish.Location }); i >= 0 {
+		g := d.Gateways[i]
+		out.OneArm, out.Subnet, out.IPSpace = g.OneArm, g.Subnet, cmp.Or(e.ipSpace, g.IPSpace)
+	}
+	if e.internal {
+		out.Subnet = e.subnet
+	}
+	for _, p := range wish.Desired.Ports {
+		out.Listeners = append(out.Listeners, e.listener(p))
+	}
+	e.ignored()
+	wish.Desired.Extra = out
+}
+
+// listener returns VCD's part of a port.
+func (e *extension) listener(p plan.Port) lb.Listener {
+	l := lb.Listener{Application: e.application(p), Health: lb.Health{Monitor: e.monitor, Interval: e.interval}}
+	if l.Health.Monitor == "" {
+		l.Health.Port, l.Health.Path = p.HealthPort, p.HealthPath
+	}
+	if l.Application.TLS() {
+		l.Certificate = e.certificate(p.Number)
+		e.wish.Terminates = true
+	}
+	return l
+}
+
+// application returns what the load balancer understands of a port: the profile of an annotation, else nothing where TLS passes through, else
+// the appProtocol.
+func (e *extension) application(p plan.Port) lb.Application {
+	if a, ok := e.profiles[p.Number]; ok {
+		return a
+	}
+	if e.noTermination || p.Protocol == plan.UDP {
+		return lb.L4
+	}
+	ssl := slices.Contains(e.sslPorts, p.Number)
+	switch {
+	case strings.EqualFold(p.AppProtocol, "https"):
+		return lb.HTTPS
+	case strings.EqualFold(p.AppProtocol, "http"):
+		if ssl {
+			e.wish.Notice(service.BadAnnotation, "port %d has appProtocol http and is plain, though %s names it: set its appProtocol to https",
+				p.Number, prefix+"avi-ssl-ports")
+		}
+		return lb.HTTP
+	case ssl:
+		return lb.L4TLS
+	}
+	return lb.L4
+}
+
+// ignored adds notices of what has no effect.
+func (e *extension) ignored() {
+	for _, n := range e.namedPorts() {
+		if !slices.ContainsFunc(e.wish.Desired.Ports, func(p plan.Port) bool { return p.Number == n }) {
+			e.wish.Notice(service.BadAnnotation, "annotations name the port %d, which the Service has not: correct or remove it", n)
+		}
+	}
+	if e.subnet.IsValid() && !e.internal {
+		e.wish.Notice(service.BadAnnotation, "the annotation %s does nothing without %s: set that to true, or remove it",
+			prefix+"internal-subnet", prefix+"internal")
+	}
+	if c := e.Service.Spec.SessionAffinityConfig; c != nil && c.ClientIP != nil && c.ClientIP.TimeoutSeconds != nil &&
+		*c.ClientIP.TimeoutSeconds != corev1.DefaultClientIPServiceAffinitySeconds {
+		e.wish.Notice(lb.Unsupported, "VCD does not let the time of session affinity be set: sessionAffinityConfig is not followed")
+	}
+}
+
+// namedPorts returns the ports that annotations name, sorted.
+func (e *extension) namedPorts() []int {
+	out := slices.Clone(e.sslPorts)
+	for n := range e.profiles {
+		out = append(out, n)
+	}
+	for _, m := range []map[int]string{e.aliases, e.secrets} {
+		for n := range m {
+			out = append(out, n)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Defaults returns what holds for all Services of a cluster.
+func (d *Dialect) Defaults(cluster string, sourceRanges, includeControlPlane bool) service.Defaults {
+	out := service.Defaults{Cluster: cluster, Dialect: d, SourceRanges: sourceRanges, IncludeControlPlane: includeControlPlane}
+	for _, g := range d.Gateways {
+		out.Locations = append(out.Locations, g.Name)
+	}
+	return out
+}

@@ -1,0 +1,318 @@
+package vcd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/rde"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+const (
+	defaultReportInterval = 30 * time.Second
+	// reportOff is the pause after VCD showed that there is no such entity, or no right to it.
+	reportOff = time.Hour
+	// reportTries bounds how often an entity is read again when another client changes it at the same time.
+	reportTries = 5
+	// keptEntries bounds the errors and events that wait to be written.
+	keptEntries = 10
+)
+
+// ReporterOptions are what a [Reporter] is made of.
+type ReporterOptions struct {
+	Session func(context.Context) (*vcd.Session, error)
+	ID      string        // URN of the runtime defined entity
+	Version string        // of the controller
+	Every   time.Duration // between two writes; 0: 30 s
+	Clock   clock.Clock   // nil: real time
+}
+
+// A Reporter keeps section status.cpi of the cluster's runtime defined entity (RDE) up to date. What it cannot write is kept for later; without
+// an entity, the section or the right, nothing is reported. It never holds up a load balancer.
+type Reporter struct {
+	opts ReporterOptions
+	// standing returns all objects of kinds at the locations of load balancers, of all owners; nil: stale entries are not searched for.
+	standing func(context.Context, []lb.Kind) ([]lb.ObjectStatus, error)
+
+	mu      sync.Mutex
+	started bool
+	change  rde.Change
+	dirty   bool
+	off     time.Time // until when nothing is written
+	next    time.Time // of the search for stale entries
+	owners  map[string]reported
+}
+
+// An observation is of what stands for an owner on a gateway.
+type observation struct {
+	gateway string
+	owner   lb.Owner
+	// absent means that nothing is desired; settled that all is as desired.
+	absent, settled bool
+	objects         []lb.ObjectStatus
+	addresses       []netip.Addr
+	// err is why the wish cannot be met, or why nothing was observed; then nothing else is set.
+	err error
+}
+
+// reported is the last observation of one owner.
+type reported struct {
+	resources []rde.Resource
+	addresses []string
+	announced []rde.Resource // when the last event was
+	failure   string
+}
+
+func (o reported) same(other reported) bool {
+	return slices.Equal(o.resources, other.resources) && slices.Equal(o.addresses, other.addresses)
+}
+
+var _ cpi.Starter = (*Reporter)(nil)
+
+// NewReporter returns a reporter, which begins by writing the version of the controller.
+func NewReporter(opts ReporterOptions) *Reporter {
+	opts.Every = cmp.Or(opts.Every, defaultReportInterval)
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
+	}
+	return &Reporter{opts: opts, owners: map[string]reported{}, dirty: true, next: opts.Clock.Now().Add(firstStaleSearch)}
+}
+
+// Start writes observations from time to time.
+func (r *Reporter) Start(ctx context.Context) {
+	r.mu.Lock()
+	r.started = true
+	r.mu.Unlock()
+	go func() {
+		for {
+			if err := errors.Join(r.searchStale(ctx), r.write(ctx)); err != nil && ctx.Err() == nil {
+				klog.FromContext(ctx).V(2).Info("Not written to the runtime defined entity", "entity", r.opts.ID, "reason", err.Error())
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-r.opts.Clock.After(r.opts.Every):
+			}
+		}
+	}()
+}
+
+// observed notes the outcome of a plan.
+func (r *Reporter) observed(gateway string, want lb.Desired, p lb.Plan, err error) {
+	o := observation{gateway: gateway, owner: want.Owner, absent: want.Absent, settled: p.Done()}
+	switch {
+	case errors.Is(err, lb.ErrBusy):
+		return
+	case err != nil:
+		o.err = err
+	case len(p.Refusals) > 0:
+		o.err = errors.New(p.Refusals[0].Message)
+	default:
+		o.objects, o.addresses = p.Status.Objects, p.Status.Addresses
+	}
+	r.note(o)
+}
+
+func (r *Reporter) note(o observation) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := o.gateway + "/" + o.owner.UID + "/" + o.owner.String()
+	before, known := r.owners[key]
+	if o.err != nil {
+		r.failed(key, before, o)
+		return
+	}
+	now, next := r.compare(o, before, known)
+	r.owners[key] = now
+	if o.absent && o.settled {
+		delete(r.owners, key)
+	}
+	if len(next.Events)+len(next.Healed) == 0 && now.same(before) {
+		return
+	}
+	next.Drop = slices.DeleteFunc(slices.Clone(before.resources), func(r rde.Resource) bool { return contains(now.resources, r) })
+	next.DropIPs = slices.DeleteFunc(slices.Clone(before.addresses), r.inUse)
+	r.add(next)
+}
+
+// compare returns what is known of an owner now, and what is new about it.
+func (r *Reporter) compare(o observation, before reported, known bool) (reported, rde.Change) {
+	now := reported{resources: resourcesOf(o.objects), addresses: addressesOf(o.addresses), announced: before.announced}
+	next := rde.Change{Put: now.resources, AddIPs: now.addresses}
+	switch {
+	case !known:
+		now.announced = now.resources // what stood before is no event
+	case o.settled && !slices.Equal(now.resources, now.announced):
+		next.Events = []rde.Entry{r.entry(o, eventOf(o, now.announced)+"Loadbalancer", "")}
+		now.announced = now.resources
+	}
+	switch {
+	case before.failure != "" && o.settled:
+		next.Healed = []string{o.owner.String()}
+	default:
+		now.failure = before.failure
+	}
+	return now, next
+}
+
+// eventOf returns what was done to a load balancer of which those resources stood.
+func eventOf(o observation, stood []rde.Resource) string {
+	switch {
+	case o.absent:
+		return "Deleted"
+	case len(stood) == 0:
+		return "Created"
+	}
+	return "Updated"
+}
+
+// failed notes an error, once until another one.
+func (r *Reporter) failed(key string, before reported, o observation) {
+	if before.failure == o.err.Error() {
+		return
+	}
+	before.failure = o.err.Error()
+	r.owners[key] = before
+	name := "Update"
+	switch {
+	case o.absent:
+		name = "Delete"
+	case len(before.resources) == 0:
+		name = "Create"
+	}
+	r.add(rde.Change{Errors: []rde.Entry{r.entry(o, name+"LoadbalancerError", before.failure)}})
+}
+
+func (r *Reporter) entry(o observation, name, detail string) rde.Entry {
+	return rde.Entry{Name: name, OccurredAt: r.opts.Clock.Now(), ResourceName: o.owner.String(), Detail: detail}
+}
+
+func contains(all []rde.Resource, r rde.Resource) bool {
+	return slices.ContainsFunc(all, func(x rde.Resource) bool { return x.Type == r.Type && x.ID == r.ID })
+}
+
+func (r *Reporter) inUse(address string) bool {
+	for _, o := range r.owners {
+		if slices.Contains(o.addresses, address) {
+			return true
+		}
+	}
+	return false
+}
+
+// add adds to the next write: later changes replace earlier ones.
+func (r *Reporter) add(next rde.Change) {
+	c := &r.change
+	is := func(all []rde.Resource) func(rde.Resource) bool {
+		return func(r rde.Resource) bool { return contains(all, r) }
+	}
+	in := func(all []string) func(string) bool { return func(s string) bool { return slices.Contains(all, s) } }
+	c.Put = append(slices.DeleteFunc(c.Put, is(slices.Concat(next.Put, next.Drop))), next.Put...)
+	c.Drop = append(slices.DeleteFunc(c.Drop, is(slices.Concat(next.Put, next.Drop))), next.Drop...)
+	c.AddIPs = append(slices.DeleteFunc(c.AddIPs, in(slices.Concat(next.AddIPs, next.DropIPs))), next.AddIPs...)
+	c.DropIPs = append(slices.DeleteFunc(c.DropIPs, in(slices.Concat(next.AddIPs, next.DropIPs))), next.DropIPs...)
+	c.Healed = append(slices.DeleteFunc(c.Healed, in(next.Healed)), next.Healed...)
+	c.Errors = slices.DeleteFunc(c.Errors, func(e rde.Entry) bool { return slices.Contains(next.Healed, e.ResourceName) })
+	c.Errors, c.Events = last(append(c.Errors, next.Errors...), keptEntries), last(append(c.Events, next.Events...), keptEntries)
+	c.Drop, c.DropIPs, c.Healed = last(c.Drop, keptDrops), last(c.DropIPs, keptDrops), last(c.Healed, keptDrops)
+	r.dirty = true
+}
+
+func last[T any](list []T, n int) []T { return list[max(0, len(list)-n):] }
+
+// write writes what was noted since the last write, if there is anything.
+func (r *Reporter) write(ctx context.Context) error {
+	change, ok := r.take()
+	if !ok {
+		return nil
+	}
+	err := r.update(ctx, change)
+	if err == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if errors.Is(err, vcd.ErrNotFound) || errors.Is(err, vcd.ErrForbidden) || errors.Is(err, rde.ErrOtherType) {
+		r.off = r.opts.Clock.Now().Add(reportOff)
+	}
+	since := r.change // what was noted meanwhile comes after what could not be written
+	r.change = change
+	r.add(since)
+	return err
+}
+
+func (r *Reporter) take() (rde.Change, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.dirty || r.opts.Clock.Now().Before(r.off) {
+		return rde.Change{}, false
+	}
+	change := r.change
+	r.change, r.dirty = rde.Change{}, false
+	return change, true
+}
+
+// update changes the entity, unless it is up to date.
+func (r *Reporter) update(ctx context.Context, change rde.Change) error {
+	change.Version = r.opts.Version
+	for try := 1; ; try++ {
+		session, err := r.opts.Session(ctx)
+		if err != nil {
+			return err
+		}
+		entity, err := session.Entities.Get(ctx, r.opts.ID)
+		if err != nil {
+			return err
+		}
+		content, err := rde.Merge(entity.Type, entity.Content, change)
+		if err != nil {
+			return fmt.Errorf("changing entity %s: %w", r.opts.ID, err)
+		}
+		if string(content) == string(entity.Content) {
+			return nil
+		}
+		_, err = session.Entities.Update(ctx, entity, content)
+		if err == nil || !errors.Is(err, vcd.ErrChanged) || try == reportTries {
+			return err
+		}
+	}
+}
+
+var resourceTypes = map[lb.Kind]string{
+	lb.KindService: rde.VirtualService, lb.KindPool: rde.Pool, lb.KindRule: rde.NATRule, lb.KindProfile: rde.ApplicationPortProfile,
+}
+
+// resourcesOf returns the objects that VMware's CPI wrote, too: tools that clean up after a cluster search for these.
+func resourcesOf(objects []lb.ObjectStatus) []rde.Resource {
+	var out []rde.Resource
+	for _, o := range objects {
+		if resourceTypes[o.Kind] == "" {
+			continue
+		}
+		r := rde.Resource{Type: resourceTypes[o.Kind], ID: o.ID, Name: o.Name}
+		if o.Kind == lb.KindService && o.Address.IsValid() {
+			r.VirtualIP = o.Address.String()
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+func addressesOf(addresses []netip.Addr) []string {
+	var out []string
+	for _, a := range addresses {
+		out = append(out, a.String())
+	}
+	return out
+}
