@@ -181,7 +181,7 @@ func showAssignment(r *request, d *document, out map[string]any) {
 	engines := r.sim.store.documents.find(enginePath, id)
 	if org, vdc, g := r.sim.store.gateway(d.parent); g != nil {
 		owned := map[string]any{}
-		addEdgeOwner(r, org, vdc, g.Group, owned)
+		addEdgeOwner(org, vdc, g.Group, owned)
 		out["gatewayOwnerRef"], out["gatewayOrgRef"], out["gatewayRef"] = owned["ownerRef"], owned["orgRef"], jsonRef("gateway", g.ID, g.Name)
 	}
 	out["numDeployedVirtualServices"] = r.sim.store.documents.deployedServices(id, d.parent)

@@ -68,11 +68,11 @@ func assumptionComments(g *WithT) map[string]string {
 
 func TestConfigurationPageIsWhatTheCodeSays(t *testing.T) {
 	g := NewWithT(t)
-	var presets, releases, needed, assumed strings.Builder
-	for _, p := range Presets() {
-		fmt.Fprintf(&presets, "| `%s` | %s |\n", p.Name, p.Description)
+	var presetRows, releases, needed, assumed strings.Builder
+	for _, p := range presets() {
+		fmt.Fprintf(&presetRows, "| `%s` | %s |\n", p.Name, p.Description)
 	}
-	for _, v := range Versions() {
+	for _, v := range versions() {
 		fmt.Fprintf(&releases, "| `%s` | %s |\n", v, v.Release())
 	}
 	for _, n := range append(needs, networkNeeds...) {
@@ -89,7 +89,7 @@ func TestConfigurationPageIsWhatTheCodeSays(t *testing.T) {
 		fmt.Fprintf(&assumed, "| `%s` | `%v` | %s |\n", name, defaults.Field(i).Interface(), comments[name])
 	}
 	rights := "`" + strings.Join(RightsOfCloudProvider(), "`, `") + "`"
-	page := fmt.Sprintf(configurationPage, presets.String(), releases.String(), needed.String(), rights, assumed.String())
+	page := fmt.Sprintf(configurationPage, presetRows.String(), releases.String(), needed.String(), rights, assumed.String())
 	file := filepath.Join("..", "docs", "reference", "vcdsim-configuration.md")
 	if *update {
 		g.Expect(os.WriteFile(file, []byte(page), 0o600)).To(Succeed())

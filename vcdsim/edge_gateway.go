@@ -61,7 +61,7 @@ func gatewayScope(r *request, id string) (scope, error) {
 }
 
 // addEdgeOwner are the references to the VDC or VDC group that something is in.
-func addEdgeOwner(r *request, org *Org, vdc *VDC, group string, out map[string]any) {
+func addEdgeOwner(org *Org, vdc *VDC, group string, out map[string]any) {
 	ref := jsonRef("vdc", vdc.ID, vdc.Name)
 	out["orgRef"] = jsonRef("org", org.ID, org.Name)
 	out["orgVdc"], out["ownerRef"] = ref, ref
@@ -104,7 +104,7 @@ func edgeJSON(r *request, org *Org, vdc *VDC, g *EdgeGateway) map[string]any {
 			"networkProvider": jsonRef("nsxtmanager", s.ids.named("nsxtmanager", providerNetworks), providerNetworks),
 		},
 	})
-	addEdgeOwner(r, org, vdc, g.Group, out)
+	addEdgeOwner(org, vdc, g.Group, out)
 	r.newer("38.0", out, "usingIpSpace", "deploymentMode")
 	return out
 }

@@ -114,9 +114,6 @@ func (e *Editor) DeleteTemplate(name string) {
 // Assumptions returns the live assumptions.
 func (e *Editor) Assumptions() *Assumptions { return &e.sim.assume }
 
-// GuestWrites stores extra configuration as the guest of a VM would.
-func (e *Editor) GuestWrites(vm *VM, keys map[string]string) { e.sim.guests.writeExtraConfig(vm, keys) }
-
 // CopyVApp adds a copy of a vApp with its VMs, as another client might make it: under new names and ids, with no
 // description, no disks of its own and no address from a pool. Names of VMs start with that of the vApp.
 func (e *Editor) CopyVApp(v *VApp, name string) *VApp {

@@ -128,7 +128,7 @@ func networkJSON(r *request, org *Org, vdc *VDC, n *Network) map[string]any {
 		"crossVdcNetworkId": nil, "crossVdcNetworkLocationId": nil, "parentNetworkId": nil, "lastTaskFailureMessage": nil, "locationId": nil,
 		"directNetworkConfiguration": nil, "connection": nil,
 	})
-	addEdgeOwner(r, org, vdc, n.Group, out)
+	addEdgeOwner(org, vdc, n.Group, out)
 	if _, _, g := r.sim.store.gateway(n.Edge); g != nil && n.Type == Routed {
 		kind := "INTERNAL"
 		if k, ok := n.Fields["connectionType"].(string); ok {

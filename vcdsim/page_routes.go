@@ -6,7 +6,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/page"
 )
 
-func getPage(r *request) (*response, error) { return pageFile(page.Index) }
+func getPage(_ *request) (*response, error) { return pageFile(page.Index) }
 
 func getPageFile(r *request) (*response, error) { return pageFile(r.vars["file"]) }
 

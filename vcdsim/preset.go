@@ -4,16 +4,16 @@ import (
 	"net/netip"
 )
 
-// A Preset is a named model, for the command line.
-type Preset struct {
+// A preset is a named model, for the command line.
+type preset struct {
 	Name        string
 	Description string // what is in it, a sentence
 	Model       func() Model
 }
 
-// Presets are all of them, by name.
-func Presets() []Preset {
-	return []Preset{
+// presets are all of them, by name.
+func presets() []preset {
+	return []preset{
 		{
 			"cloud-provider", "The tenant of k8s-tenant with everything a cloud controller manager can use: dual stack, two service engine groups, certificates, " +
 				"clients' addresses preserved, and a second gateway whose addresses are an IP Space's.", CloudProvider,
@@ -33,7 +33,7 @@ func Presets() []Preset {
 // PresetNames are the names of the presets, sorted.
 func PresetNames() []string {
 	var out []string
-	for _, p := range Presets() {
+	for _, p := range presets() {
 		out = append(out, p.Name)
 	}
 	return out
@@ -41,7 +41,7 @@ func PresetNames() []string {
 
 // PresetByName returns a preset model.
 func PresetByName(name string) (Model, bool) {
-	for _, p := range Presets() {
+	for _, p := range presets() {
 		if p.Name == name {
 			return p.Model(), true
 		}
@@ -91,7 +91,7 @@ func K8sTenant() Model {
 				},
 			},
 			Roles: []Role{
-				{Name: RoleClusterAuthor, Description: "Makes Kubernetes clusters", Rights: RightsOfClusterAuthor()},
+				{Name: RoleClusterAuthor, Description: "Makes Kubernetes clusters", Rights: rightsOfClusterAuthor()},
 				{Name: RoleCloudProvider, Description: "Serves a Kubernetes cluster from inside", Rights: RightsOfCloudProvider()},
 			},
 			VDCs:     []VDC{k8sVDC()},

@@ -88,7 +88,7 @@ func readHardware(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
 	return readHardwareSection(r, vm, section, c)
 }
 
-func readHardwareSection(r *request, vm *VM, section *xmltree.Node, c *vmChange) error {
+func readHardwareSection(_ *request, vm *VM, section *xmltree.Node, c *vmChange) error {
 	for _, e := range section.All("ExtraConfig") {
 		if c.ExtraConfig == nil {
 			c.ExtraConfig = map[string]string{}
@@ -135,13 +135,13 @@ func readSpec(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
 		return err
 	}
 	if section := spec.At("DiskSection"); section != nil {
-		return readDisks(r, vm, section, c)
+		return readDisks(vm, section, c)
 	}
 	return nil
 }
 
 // readDisks reads a DiskSection, which is the list of all disks: one that is missing is removed, one without id is new.
-func readDisks(r *request, vm *VM, section *xmltree.Node, c *vmChange) error {
+func readDisks(vm *VM, section *xmltree.Node, c *vmChange) error {
 	var out []VMDisk
 	taken := slices.Clone(vm.Disks)
 	for _, s := range section.All("DiskSettings") {
@@ -282,7 +282,7 @@ func putItem(r *request) (*response, error) {
 }
 
 func putCustomization(r *request) (*response, error) {
-	return changeVM(r, func(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
+	return changeVM(r, func(_ *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
 		c.Custom = true
 		return readCustomization(tree, &vm.Customization)
 	})

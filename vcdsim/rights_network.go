@@ -64,9 +64,9 @@ func RightsOfCloudProvider() []string {
 	}
 }
 
-// RightsOfClusterAuthor are what Cluster API needs, and what it hands to the clusters it makes: those of the role vApp
+// rightsOfClusterAuthor are what Cluster API needs, and what it hands to the clusters it makes: those of the role vApp
 // Author, any extra configuration of VMs, and RightsOfCloudProvider.
-func RightsOfClusterAuthor() []string {
+func rightsOfClusterAuthor() []string {
 	out := append([]string{"vApp: Allow All Extra Config"}, roleRights["vApp Author"]...)
 	return append(out, RightsOfCloudProvider()...)
 }

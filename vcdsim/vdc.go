@@ -181,7 +181,7 @@ func (s *store) storageUsed(profileID string) int64 {
 	return sum
 }
 
-func vdcJSON(r *request, org *Org, v *VDC) map[string]any {
+func vdcJSON(org *Org, v *VDC) map[string]any {
 	return map[string]any{
 		"id": URN("vdc", v.ID), "name": v.Name, "description": v.Description, "org": jsonRef("org", org.ID, org.Name),
 		"allocationType": "FLEX", "maxComputePolicy": nil,
@@ -192,7 +192,7 @@ func listVDCs(r *request) (*response, error) {
 	var out []any
 	for _, o := range visibleOrgs(r) {
 		for v := range o.VDCs {
-			out = append(out, vdcJSON(r, o, &o.VDCs[v]))
+			out = append(out, vdcJSON(o, &o.VDCs[v]))
 		}
 	}
 	return r.page(out)
@@ -203,7 +203,7 @@ func getVDCJSON(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return jsonOK(vdcJSON(r, org, v)), nil
+	return jsonOK(vdcJSON(org, v)), nil
 }
 
 func getCapabilities(r *request) (*response, error) {

@@ -22,8 +22,8 @@ const (
 	Version106  Version = "39.0" // VCD 10.6
 )
 
-// Versions are the releases that are simulated, oldest first.
-func Versions() []Version {
+// versions are the releases that are simulated, oldest first.
+func versions() []Version {
 	return []Version{Version103, Version1042, Version104, Version105, Version106}
 }
 
@@ -43,7 +43,7 @@ func (v Version) list() ([]string, error) {
 	}
 	low, ok := oldest[v]
 	if !ok {
-		return nil, fmt.Errorf("API version %q is not one of %s", v, join(Versions(), ", "))
+		return nil, fmt.Errorf("API version %q is not one of %s", v, join(versions(), ", "))
 	}
 	return apiVersions[slices.Index(apiVersions, low) : slices.Index(apiVersions, string(v))+1], nil
 }

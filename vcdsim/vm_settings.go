@@ -108,7 +108,7 @@ func firmwareNode(r *request, vm *VM) *xmltree.Node {
 }
 
 // readBoot reads BootOptions; what they do not name stays.
-func readBoot(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
+func readBoot(_ *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
 	n := tree.At("BootOptions")
 	if n == nil {
 		return nil

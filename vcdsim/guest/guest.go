@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-// MaxGuestinfo is how many bytes all guestinfo keys and values of one VM may have together. It is the default of ESXi's
+// maxGuestinfo is how many bytes all guestinfo keys and values of one VM may have together. It is the default of ESXi's
 // tools.setInfo.sizeLimit.
-const MaxGuestinfo = 1 << 20
+const maxGuestinfo = 1 << 20
 
 // MaxValue is how many bytes one value may have: what the channel between a guest and its hypervisor carries in a message
 // (GUESTMSG_MAX_IN_SIZE of open-vm-tools).
@@ -134,8 +134,8 @@ func checkSize(extraConfig map[string]string) error {
 			}
 		}
 	}
-	if total > MaxGuestinfo {
-		return fmt.Errorf("guestinfo: %d bytes are more than the %d a guest can read", total, MaxGuestinfo)
+	if total > maxGuestinfo {
+		return fmt.Errorf("guestinfo: %d bytes are more than the %d a guest can read", total, maxGuestinfo)
 	}
 	return nil
 }
