@@ -63,11 +63,7 @@ func accessNode(r *request, a access) *xmltree.Node {
 }
 
 func setAccess(r *request) (*response, error) {
-	e, err := sharedEntity(r)
-	if err != nil {
-		return nil, err
-	}
-	tree, err := r.tree()
+	e, tree, err := withTree(r, sharedEntity)
 	if err != nil {
 		return nil, err
 	}

@@ -71,10 +71,7 @@ func createCatalog(r *request) (*response, error) {
 	}
 	org.Catalogs = append(org.Catalogs, c)
 	sh, _ := r.sim.store.catalog(c.ID)
-	return &response{
-		status: http.StatusCreated, xml: adminCatalogNode(r, sh),
-		header: map[string]string{"Location": r.base() + "/api/admin/catalog/" + c.ID},
-	}, nil
+	return xmlOK(adminCatalogNode(r, sh)).createdAt(r.base() + "/api/admin/catalog/" + c.ID), nil
 }
 
 func readCatalogProfiles(r *request, org *Org, tree *xmltree.Node) ([]string, error) {
@@ -101,11 +98,7 @@ func checkCatalogName(org *Org, name string) error {
 }
 
 func putCatalog(r *request) (*response, error) {
-	sh, err := ownCatalog(r)
-	if err != nil {
-		return nil, err
-	}
-	tree, err := r.tree()
+	sh, tree, err := withTree(r, ownCatalog)
 	if err != nil {
 		return nil, err
 	}

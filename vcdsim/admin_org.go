@@ -75,7 +75,7 @@ func (o *Org) readSettings(tree *xmltree.Node) {
 
 // done answers 202 with a task for what was done at once.
 func (r *request) done(e Entity) *response {
-	return r.accepted(r.sim.tasks.start(r, Work{Op: opDone}, e, nil))
+	return r.start(Work{Op: opDone}, e, nil)
 }
 
 // acceptedJSON answers 202 without a body, as cloudapi does, for what was done at once.
@@ -124,11 +124,7 @@ func ownOrg(r *request) (*Org, error) {
 }
 
 func putOrg(r *request) (*response, error) {
-	org, err := ownOrg(r)
-	if err != nil {
-		return nil, err
-	}
-	tree, err := r.tree()
+	org, tree, err := withTree(r, ownOrg)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +138,7 @@ func enableOrg(r *request, on bool) (*response, error) {
 		return nil, err
 	}
 	org.Disabled = !on
-	return &response{status: http.StatusNoContent}, nil
+	return noContent(), nil
 }
 
 // deleteOrg removes a disabled organisation; one that has VDCs only with recursive.

@@ -1,7 +1,6 @@
 package vcdsim
 
 import (
-	"net/http"
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
@@ -104,11 +103,7 @@ func hasRole(s *Simulator, org *Org, name string) bool {
 }
 
 func createUser(r *request) (*response, error) {
-	org, err := ownOrg(r)
-	if err != nil {
-		return nil, err
-	}
-	tree, err := r.tree()
+	org, tree, err := withTree(r, ownOrg)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +115,7 @@ func createUser(r *request) (*response, error) {
 		return nil, badRequest("A user needs a role and a password.")
 	}
 	org.Users = append(org.Users, u)
-	return &response{status: http.StatusCreated, xml: userNode(r, org, &u), header: map[string]string{"Location": r.base() + "/api/admin/user/" + u.ID}}, nil
+	return xmlOK(userNode(r, org, &u)).createdAt(r.base() + "/api/admin/user/" + u.ID), nil
 }
 
 func putUser(r *request) (*response, error) {
@@ -145,7 +140,7 @@ func deleteUser(r *request) (*response, error) {
 	}
 	id := u.ID
 	org.Users = slices.DeleteFunc(slices.Clone(org.Users), func(x User) bool { return x.ID == id })
-	return &response{status: http.StatusNoContent}, nil
+	return noContent(), nil
 }
 
 // takeOwnership makes what a user owns the caller's.
@@ -164,5 +159,5 @@ func takeOwnership(r *request) (*response, error) {
 			d.OwnerID = r.session.UserID
 		}
 	}
-	return &response{status: http.StatusNoContent}, nil
+	return noContent(), nil
 }

@@ -21,11 +21,7 @@ func createVDC(r *request) (*response, error) {
 	if err := r.byProvider("VDC_CREATE"); err != nil {
 		return nil, err
 	}
-	org, err := ownOrg(r)
-	if err != nil {
-		return nil, err
-	}
-	tree, err := r.tree()
+	org, tree, err := withTree(r, ownOrg)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +82,7 @@ func putVDC(r *request) (*response, error) {
 	v.Description = tree.Str("Description")
 	v.read(tree)
 	v.Disabled, v.Compute.NoOvercommit = !tree.Bool("IsEnabled"), !tree.Bool("OverCommitAllowed")
-	return r.accepted(r.sim.tasks.start(r, Work{Op: opDone}, v.entity(), []string{v.ID})), nil
+	return r.start(Work{Op: opDone}, v.entity(), []string{v.ID}), nil
 }
 
 // rename gives a VDC another name, also where it is known by it.
@@ -135,7 +131,7 @@ func deleteVDC(r *request) (*response, error) {
 			return nil, inUse("VDC", v.Name, by)
 		}
 	}
-	return r.accepted(r.sim.tasks.start(r, Work{Op: "delete vdc"}, v.entity(), []string{v.ID})), nil
+	return r.start(Work{Op: "delete vdc"}, v.entity(), []string{v.ID}), nil
 }
 
 // vdcHolds returns the name of something in a VDC, empty if there is nothing.

@@ -49,10 +49,7 @@ func affinityRule(r *request) (*AffinityRule, error) {
 }
 
 func affinityNode(r *request, a *AffinityRule, root bool) *xmltree.Node {
-	n := xmltree.New("VmAffinityRule")
-	if root {
-		n.Add(namespaces())
-	}
+	n := newElement("VmAffinityRule", root)
 	path := "/api/vmAffinityRule/" + a.ID
 	n.Add([]xmltree.Attr{
 		xmltree.A("id", URN("vmAffinityRule", a.ID)), xmltree.A("href", r.base()+path), xmltree.A("type", mime("vmaffinityrule")),
@@ -171,7 +168,7 @@ func createAffinityRule(r *request) (*response, error) {
 }
 
 func startAffinity(r *request, op string, a, spec *AffinityRule) *response {
-	return r.accepted(r.sim.tasks.start(r, Work{Op: op, Document: a.ID, Affinity: spec}, a.entity(), []string{a.ID}))
+	return r.start(Work{Op: op, Document: a.ID, Affinity: spec}, a.entity(), []string{a.ID})
 }
 
 func idleAffinity(r *request) (*AffinityRule, error) {

@@ -269,7 +269,7 @@ func logout(r *request) (*response, error) {
 		return nil, forbidden("SESSION_DELETE", id)
 	}
 	delete(r.sim.store.sessions, r.session.Token)
-	return &response{status: http.StatusNoContent}, nil
+	return noContent(), nil
 }
 
 // String hides the token when a session is printed.

@@ -1,7 +1,6 @@
 package vcdsim
 
 import (
-	"net/http"
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
@@ -114,13 +113,13 @@ func deleteCatalogItem(r *request) (*response, error) {
 			return nil, err
 		}
 		removeMedia(r.sim, m.ID)
-		return &response{status: http.StatusNoContent}, nil
+		return noContent(), nil
 	}
 	if err := r.sim.tasks.busyCheck(i.of.ID); err != nil {
 		return nil, err
 	}
 	removeTemplate(r.sim, i.of.ID)
-	return &response{status: http.StatusNoContent}, nil
+	return noContent(), nil
 }
 
 func getTemplate(r *request) (*response, error) {

@@ -7,8 +7,6 @@ import (
 	"time"
 )
 
-func noContent() *response { return &response{status: http.StatusNoContent} }
-
 func getDump(r *request) (*response, error) {
 	d, err := r.sim.freeze()
 	if err != nil {

@@ -133,7 +133,7 @@ func createDisk(r *request) (*response, error) {
 	}
 	r.sim.store.disks[d.ID] = d
 	r.sim.tasks.start(r, Work{Op: opCreateDisk, Disk: d.ID}, d.entity(), []string{d.ID})
-	return &response{status: http.StatusCreated, xml: diskNode(r, d), header: map[string]string{"Location": r.href("disk", d.ID)}}, nil
+	return xmlOK(diskNode(r, d)).createdAt(r.href("disk", d.ID)), nil
 }
 
 func getDisk(r *request) (*response, error) {
@@ -164,7 +164,7 @@ func putDisk(r *request) (*response, error) {
 	if err := readDisk(r, vdc, tree, &spec); err != nil {
 		return nil, err
 	}
-	return r.accepted(r.sim.tasks.start(r, Work{Op: opUpdateDisk, Disk: d.ID, DiskSpec: &spec}, d.entity(), []string{d.ID})), nil
+	return r.start(Work{Op: opUpdateDisk, Disk: d.ID, DiskSpec: &spec}, d.entity(), []string{d.ID}), nil
 }
 
 func deleteDisk(r *request) (*response, error) {
@@ -175,7 +175,7 @@ func deleteDisk(r *request) (*response, error) {
 	if len(d.AttachedTo) > 0 {
 		return nil, badRequest("The disk %q cannot be deleted: it is attached to VM %q.", d.Name, r.sim.vms.name(d.AttachedTo[0]))
 	}
-	return r.accepted(r.sim.tasks.start(r, Work{Op: opDeleteDisk, Disk: d.ID}, d.entity(), []string{d.ID})), nil
+	return r.start(Work{Op: opDeleteDisk, Disk: d.ID}, d.entity(), []string{d.ID}), nil
 }
 
 func (m *vms) name(id string) string {
@@ -200,11 +200,7 @@ func attachedVMs(r *request) (*response, error) {
 
 // diskParam reads which disk an attach or detach is about.
 func diskParam(r *request) (*VM, *Disk, error) {
-	vm, err := idleVM(r)
-	if err != nil {
-		return nil, nil, err
-	}
-	tree, err := r.tree()
+	vm, tree, err := withTree(r, idleVM)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -239,7 +235,7 @@ func detachDisk(r *request) (*response, error) {
 
 func moveDisk(r *request, op string, vm *VM, d *Disk) (*response, error) {
 	w := Work{Op: op, VM: vm.ID, VApp: vm.VAppID, Disk: d.ID}
-	return r.accepted(r.sim.tasks.start(r, w, vm.entity(), append(r.sim.vms.locks(vm), d.ID))), nil
+	return r.start(w, vm.entity(), append(r.sim.vms.locks(vm), d.ID)), nil
 }
 
 func commitAttach(s *Simulator, t *Task) error {

@@ -2,7 +2,6 @@ package vcdsim
 
 import (
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -191,7 +190,7 @@ func (c *collection) create(r *request) (*response, error) {
 		body["id"] = URN(c.kind, r.sim.ids.next(c.kind))
 	}
 	d := r.sim.store.documents.add(c.path, r.tenant(), body)
-	return &response{status: http.StatusCreated, json: c.shown(r, d), header: map[string]string{"Location": r.base() + "/cloudapi/" + c.path + "/" + d.id()}}, nil
+	return jsonOK(c.shown(r, d)).createdAt(r.base() + "/cloudapi/" + c.path + "/" + d.id()), nil
 }
 
 // documents are the documents of cloudapi by path, oldest first.
@@ -312,7 +311,7 @@ func (c *collection) remove(r *request) (*response, error) {
 		return c.removeByTask(r, d)
 	}
 	r.sim.store.documents.remove(c.path, d)
-	return &response{status: http.StatusNoContent}, nil
+	return noContent(), nil
 }
 
 func (ds documents) remove(path string, d *document) {

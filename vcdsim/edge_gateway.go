@@ -221,7 +221,7 @@ func createEdge(r *request) (*response, error) {
 	}
 	g.ID = r.sim.ids.next("gateway")
 	vdc.EdgeGateways = append(vdc.EdgeGateways, *g)
-	return r.accepted(r.sim.tasks.start(r, Work{Op: "create edgeGateway", Creates: true}, g.entity(), []string{g.ID})), nil
+	return r.start(Work{Op: "create edgeGateway", Creates: true}, g.entity(), []string{g.ID}), nil
 }
 
 func putEdge(r *request) (*response, error) {
@@ -245,7 +245,7 @@ func putEdge(r *request) (*response, error) {
 		to.EdgeGateways = append(to.EdgeGateways, moved)
 	}
 	r.sim.edges.moveNetworks(next.ID, next.Group)
-	return r.accepted(r.sim.tasks.start(r, Work{Op: "update edgeGateway"}, next.entity(), []string{next.ID})), nil
+	return r.start(Work{Op: "update edgeGateway"}, next.entity(), []string{next.ID}), nil
 }
 
 // moveNetworks takes the networks of a gateway along into a VDC group or out of it.
@@ -287,7 +287,7 @@ func deleteEdge(r *request) (*response, error) {
 			}
 		}
 	}
-	return r.accepted(r.sim.tasks.start(r, Work{Op: "delete edgeGateway"}, g.entity(), []string{g.ID})), nil
+	return r.start(Work{Op: "delete edgeGateway"}, g.entity(), []string{g.ID}), nil
 }
 
 // commitDeleteEdge removes a gateway and what was on it.

@@ -205,7 +205,7 @@ func createExternal(r *request) (*response, error) {
 	}
 	e.ID = r.sim.ids.next("network")
 	r.sim.store.model.ExternalNetworks = append(r.sim.store.model.ExternalNetworks, *e)
-	return r.accepted(r.sim.tasks.start(r, Work{Op: "create externalNetwork", Creates: true}, e.entity(), []string{e.ID})), nil
+	return r.start(Work{Op: "create externalNetwork", Creates: true}, e.entity(), []string{e.ID}), nil
 }
 
 func putExternal(r *request) (*response, error) {
@@ -221,7 +221,7 @@ func putExternal(r *request) (*response, error) {
 		return nil, err
 	}
 	*old = *e
-	return r.accepted(r.sim.tasks.start(r, Work{Op: "update externalNetwork"}, e.entity(), []string{e.ID})), nil
+	return r.start(Work{Op: "update externalNetwork"}, e.entity(), []string{e.ID}), nil
 }
 
 func deleteExternal(r *request) (*response, error) {
@@ -244,7 +244,7 @@ func deleteExternal(r *request) (*response, error) {
 	if spaces := r.sim.spaces.of(e.ID); len(spaces) > 0 {
 		return nil, inUse("external network", e.Name, "IP space "+spaces[0].Name)
 	}
-	return r.accepted(r.sim.tasks.start(r, Work{Op: "delete externalNetwork"}, e.entity(), []string{e.ID})), nil
+	return r.start(Work{Op: "delete externalNetwork"}, e.entity(), []string{e.ID}), nil
 }
 
 func commitDeleteExternal(s *Simulator, t *Task) error {

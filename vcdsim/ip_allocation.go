@@ -156,7 +156,7 @@ func allocateIP(r *request) (*response, error) {
 		return nil, err
 	}
 	body := map[string]any{"type": q.Type, "quantity": q.Quantity, "prefixLength": q.PrefixLength, "value": q.Value}
-	return r.accepted(r.sim.tasks.start(r, Work{Op: "allocate ipSpace", Name: orgID, Body: body}, p.entity(), nil)), nil
+	return r.start(Work{Op: "allocate ipSpace", Name: orgID, Body: body}, p.entity(), nil), nil
 }
 
 // commitAllocate assigns the values and writes them into the task's result.
@@ -299,7 +299,7 @@ func putAllocation(r *request) (*response, error) {
 		return nil, err
 	}
 	w := Work{Op: "update ipSpaceAllocation", Document: p.ID, Body: body}
-	return r.accepted(r.sim.tasks.start(r, w, a.entity(), []string{a.ID})), nil
+	return r.start(w, a.entity(), []string{a.ID}), nil
 }
 
 // usable refuses a usage state that a client cannot set.
@@ -340,7 +340,7 @@ func releaseIP(r *request) (*response, error) {
 	if state, _, _ := r.sim.spaces.usage(a); state == UsageUsed || state == UsageManual && r.sim.assume.ManualUseBlocksRelease {
 		return nil, refuse(http.StatusBadRequest, "VALIDATION_ERROR", "%s cannot be released because it is in use (%s).", a.Value, state)
 	}
-	return r.accepted(r.sim.tasks.start(r, Work{Op: "delete ipSpaceAllocation", Document: p.ID}, a.entity(), []string{a.ID})), nil
+	return r.start(Work{Op: "delete ipSpaceAllocation", Document: p.ID}, a.entity(), []string{a.ID}), nil
 }
 
 func commitRelease(s *Simulator, t *Task) error {

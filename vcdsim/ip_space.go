@@ -247,7 +247,7 @@ func createSpace(r *request) (*response, error) {
 	}
 	p.ID = r.sim.ids.next("ipSpace")
 	r.sim.store.model.IPSpaces = append(r.sim.store.model.IPSpaces, *p)
-	return r.accepted(r.sim.tasks.start(r, Work{Op: "create ipSpace", Creates: true}, p.entity(), []string{p.ID})), nil
+	return r.start(Work{Op: "create ipSpace", Creates: true}, p.entity(), []string{p.ID}), nil
 }
 
 // manageSpace finds the IP Space in the path if the caller may change it and it is not busy.
@@ -274,7 +274,7 @@ func putSpace(r *request) (*response, error) {
 		return nil, err
 	}
 	*old = *p
-	return r.accepted(r.sim.tasks.start(r, Work{Op: "update ipSpace"}, p.entity(), []string{p.ID})), nil
+	return r.start(Work{Op: "update ipSpace"}, p.entity(), []string{p.ID}), nil
 }
 
 func deleteSpace(r *request) (*response, error) {
@@ -288,7 +288,7 @@ func deleteSpace(r *request) (*response, error) {
 	if len(p.Uplinks) > 0 {
 		return nil, inUse("IP space", p.Name, "uplink "+p.Uplinks[0].Name)
 	}
-	return r.accepted(r.sim.tasks.start(r, Work{Op: "delete ipSpace"}, p.entity(), []string{p.ID})), nil
+	return r.start(Work{Op: "delete ipSpace"}, p.entity(), []string{p.ID}), nil
 }
 
 func commitDeleteSpace(s *Simulator, t *Task) error {

@@ -113,7 +113,7 @@ func createSpaceUplink(r *request) (*response, error) {
 	}
 	u := SpaceUplink{ID: r.sim.ids.next("ipSpaceUplink"), Name: body.Name, Description: body.Description, Network: e.ID, Fields: spaceInterfaces(r)}
 	p.Uplinks = append(p.Uplinks, u)
-	return r.accepted(r.sim.tasks.start(r, Work{Op: "create ipSpaceUplink", Creates: true}, u.entity(), []string{u.ID})), nil
+	return r.start(Work{Op: "create ipSpaceUplink", Creates: true}, u.entity(), []string{u.ID}), nil
 }
 
 func putSpaceUplink(r *request) (*response, error) {
@@ -129,7 +129,7 @@ func putSpaceUplink(r *request) (*response, error) {
 		return nil, err
 	}
 	u.Name, u.Description, u.Fields = body.Name, body.Description, spaceInterfaces(r)
-	return r.accepted(r.sim.tasks.start(r, Work{Op: "update ipSpaceUplink"}, u.entity(), []string{u.ID})), nil
+	return r.start(Work{Op: "update ipSpaceUplink"}, u.entity(), []string{u.ID}), nil
 }
 
 // deleteSpaceUplink takes a space away from an external network, unless a gateway uses an address of it there.
@@ -146,7 +146,7 @@ func deleteSpaceUplink(r *request) (*response, error) {
 			return nil, inUse("IP space uplink", u.Name, "allocation "+p.Allocations[i].Value)
 		}
 	}
-	return r.accepted(r.sim.tasks.start(r, Work{Op: "delete ipSpaceUplink", Document: p.ID}, u.entity(), []string{u.ID})), nil
+	return r.start(Work{Op: "delete ipSpaceUplink", Document: p.ID}, u.entity(), []string{u.ID}), nil
 }
 
 func commitDeleteSpaceUplink(s *Simulator, t *Task) error {

@@ -69,11 +69,7 @@ func (c *Catalog) freeItemName(name string) error {
 
 // uploadItem creates a catalog item, whose bytes the client then sends to the item's transfer links.
 func uploadItem(r *request) (*response, error) {
-	sh, err := ownCatalog(r)
-	if err != nil {
-		return nil, err
-	}
-	tree, err := r.tree()
+	sh, tree, err := withTree(r, ownCatalog)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +110,7 @@ func createdItem(r *request, id string) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &response{status: http.StatusCreated, xml: n, header: map[string]string{"Location": r.href("catalogitem", id)}}, nil
+	return xmlOK(n).createdAt(r.href("catalogitem", id)), nil
 }
 
 func getMedia(r *request) (*response, error) {
@@ -145,7 +141,7 @@ func deleteMedia(r *request) (*response, error) {
 	if err := removableMedia(r, m); err != nil {
 		return nil, err
 	}
-	return r.accepted(r.sim.tasks.start(r, Work{Op: opDeleteMedia, Document: m.ID}, m.entity(), []string{m.ID})), nil
+	return r.start(Work{Op: opDeleteMedia, Document: m.ID}, m.entity(), []string{m.ID}), nil
 }
 
 func removableMedia(r *request, m *Media) error {
@@ -190,11 +186,7 @@ func enableDownload(r *request) (*response, error) {
 
 // mediaParam reads which media an insert or eject is about.
 func mediaParam(r *request) (*VM, *Media, error) {
-	vm, err := idleVM(r)
-	if err != nil {
-		return nil, nil, err
-	}
-	tree, err := r.tree()
+	vm, tree, err := withTree(r, idleVM)
 	if err != nil {
 		return nil, nil, err
 	}

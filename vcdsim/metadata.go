@@ -272,7 +272,7 @@ func writeMetadata(r *request, w Work) (*response, error) {
 			return nil, badRequest("Metadata of the domain %s must be hidden or read-only, and only providers write it.", systemDomain)
 		}
 	}
-	return r.accepted(r.sim.tasks.start(r, w, e.entity, []string{e.entity.ID})), nil
+	return r.start(w, e.entity, []string{e.entity.ID}), nil
 }
 
 // commitMetadata is what the task does.

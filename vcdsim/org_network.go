@@ -211,7 +211,7 @@ func createOrgNetwork(r *request) (*response, error) {
 	}
 	n.ID = r.sim.ids.next("network")
 	vdc.Networks = append(vdc.Networks, *n)
-	return r.accepted(r.sim.tasks.start(r, Work{Op: "create orgVdcNetwork", Creates: true}, n.entity(), n.locks())), nil
+	return r.start(Work{Op: "create orgVdcNetwork", Creates: true}, n.entity(), n.locks()), nil
 }
 
 // freeNetwork finds the network in the path and refuses when it or its gateway is busy.
@@ -237,7 +237,7 @@ func putOrgNetwork(r *request) (*response, error) {
 		from.Networks = slices.DeleteFunc(from.Networks, func(x Network) bool { return x.ID == n.ID })
 		to.Networks = append(to.Networks, *n)
 	}
-	return r.accepted(r.sim.tasks.start(r, Work{Op: "update orgVdcNetwork"}, n.entity(), n.locks())), nil
+	return r.start(Work{Op: "update orgVdcNetwork"}, n.entity(), n.locks()), nil
 }
 
 func deleteOrgNetwork(r *request) (*response, error) {
@@ -255,7 +255,7 @@ func deleteOrgNetwork(r *request) (*response, error) {
 			return nil, inUse("network", n.Name, "firewall group "+text(d.body, "name"))
 		}
 	}
-	return r.accepted(r.sim.tasks.start(r, Work{Op: "delete orgVdcNetwork"}, n.entity(), n.locks())), nil
+	return r.start(Work{Op: "delete orgVdcNetwork"}, n.entity(), n.locks()), nil
 }
 
 func commitDeleteNetwork(s *Simulator, t *Task) error {
@@ -298,5 +298,5 @@ func putSegmentProfiles(r *request) (*response, error) {
 		n.Fields = map[string]any{}
 	}
 	n.Fields["segmentProfiles"] = body
-	return r.accepted(r.sim.tasks.start(r, Work{Op: "update orgVdcNetwork"}, n.entity(), n.locks())), nil
+	return r.start(Work{Op: "update orgVdcNetwork"}, n.entity(), n.locks()), nil
 }

@@ -75,7 +75,7 @@ func putDHCP(r *request) (*response, error) {
 		return nil, err
 	}
 	n.DHCP, n.DHCPPool = d, pools
-	return r.accepted(r.sim.tasks.start(r, Work{Op: "update orgVdcNetwork"}, n.entity(), n.locks())), nil
+	return r.start(Work{Op: "update orgVdcNetwork"}, n.entity(), n.locks()), nil
 }
 
 // readDHCPPools reads the pools, none of which overlaps another or the static one.
@@ -106,7 +106,7 @@ func deleteDHCP(r *request) (*response, error) {
 	n.DHCP, n.DHCPPool = nil, nil
 	id := n.ID
 	r.sim.store.documents[bindingPath] = slices.DeleteFunc(slices.Clone(r.sim.store.documents[bindingPath]), func(d *document) bool { return d.parent == id })
-	return r.accepted(r.sim.tasks.start(r, Work{Op: "update orgVdcNetwork"}, n.entity(), n.locks())), nil
+	return r.start(Work{Op: "update orgVdcNetwork"}, n.entity(), n.locks()), nil
 }
 
 // bindingCollection are the addresses that the DHCP server of a network keeps for a MAC address.

@@ -109,7 +109,7 @@ func deletePolicy(r *request) (*response, error) {
 	}
 	id := p.ID
 	r.sim.store.model.Policies = slices.DeleteFunc(slices.Clone(r.sim.store.model.Policies), func(x ComputePolicy) bool { return x.ID == id })
-	return &response{status: http.StatusNoContent}, nil
+	return noContent(), nil
 }
 
 // assignPolicies sets the policies a VDC offers. The default stays, and stays first.

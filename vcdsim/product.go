@@ -92,7 +92,7 @@ func getVAppProducts(r *request) (*response, error) {
 }
 
 func putVAppProducts(r *request) (*response, error) {
-	v, tree, err := vappToChange(r)
+	v, tree, err := withTree(r, idleVApp)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func putVAppProducts(r *request) (*response, error) {
 	if w.Properties, err = readProducts(tree); err != nil {
 		return nil, err
 	}
-	return r.accepted(r.sim.tasks.start(r, w, v.entity(), []string{v.ID})), nil
+	return r.start(w, v.entity(), []string{v.ID}), nil
 }
 
 func commitProducts(s *Simulator, t *Task) error {

@@ -202,5 +202,5 @@ func deleteEntity(r *request) (*response, error) {
 	}
 	r.sim.store.documents[entitiesPath] = slices.DeleteFunc(slices.Clone(r.sim.store.documents[entitiesPath]), func(x *document) bool { return x == d })
 	delete(r.sim.store.documents, entitiesPath+"/"+d.id()+"/accessControls")
-	return &response{status: http.StatusNoContent}, nil
+	return noContent(), nil
 }

@@ -113,5 +113,5 @@ func (g grants) remove(r *request) (*response, error) {
 		return nil, err
 	}
 	r.sim.store.documents[key] = slices.DeleteFunc(slices.Clone(r.sim.store.documents[key]), func(x *document) bool { return x == d })
-	return &response{status: http.StatusNoContent}, nil
+	return noContent(), nil
 }

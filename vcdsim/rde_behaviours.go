@@ -159,7 +159,7 @@ func (b behaviours) remove(r *request) (*response, error) {
 		return nil, refuse(http.StatusBadRequest, "RDE_INVALID_BEHAVIOR_SCOPE", "The behavior %s is an interface's.", d.id())
 	}
 	r.sim.store.documents.remove(b.key(r), d)
-	return &response{status: http.StatusNoContent}, nil
+	return noContent(), nil
 }
 
 // behaviourAccess is where the access levels are kept that a type's behaviours take. They are shown; who sees an entity may invoke.
@@ -235,7 +235,7 @@ func invokeBehaviour(r *request) (*response, error) {
 		"entityId": d.id(), "typeId": typ.id(), "behaviorId": r.vars["behavior"], "arguments": in["arguments"], "metadata": in["metadata"],
 	}}
 	id := strings.TrimPrefix(d.id(), "urn:vcloud:entity:")
-	return r.accepted(r.sim.tasks.start(r, w, Entity{Kind: "entity", ID: id, Name: text(d.body, "name")}, nil)), nil
+	return r.start(w, Entity{Kind: "entity", ID: id, Name: text(d.body, "name")}, nil), nil
 }
 
 func commitInvoke(s *Simulator, t *Task) error {

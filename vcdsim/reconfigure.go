@@ -24,11 +24,7 @@ type changeReader func(r *request, vm *VM, tree *xmltree.Node, c *vmChange) erro
 
 // changeVM starts a reconfiguration that edits a copy of the VM.
 func changeVM(r *request, edit changeReader) (*response, error) {
-	vm, err := idleVM(r)
-	if err != nil {
-		return nil, err
-	}
-	tree, err := r.tree()
+	vm, tree, err := withTree(r, idleVM)
 	if err != nil {
 		return nil, err
 	}

@@ -167,6 +167,32 @@ func (r *request) document(into any) error {
 	return nil
 }
 
+// withTree finds what a write is about and parses the body as XML.
+func withTree[T any](r *request, find func(*request) (T, error)) (found T, tree *xmltree.Node, err error) {
+	if found, err = find(r); err != nil {
+		return found, nil, err
+	}
+	tree, err = r.tree()
+	return found, tree, err
+}
+
+// newElement returns an element, with namespaces if it is the root of a document.
+func newElement(name string, root bool) *xmltree.Node {
+	n := xmltree.New(name)
+	if root {
+		n.Add(namespaces())
+	}
+	return n
+}
+
+func noContent() *response { return &response{status: http.StatusNoContent} }
+
+// createdAt makes an answer one for a new object at an address.
+func (res *response) createdAt(location string) *response {
+	res.status, res.header = http.StatusCreated, map[string]string{"Location": location}
+	return res
+}
+
 func xmlOK(n *xmltree.Node) *response { return &response{status: http.StatusOK, xml: n} }
 
 func jsonOK(v any) *response { return &response{status: http.StatusOK, json: v} }

@@ -94,7 +94,7 @@ func (x *setting) change(r *request, body map[string]any) (*response, error) {
 	}
 	owner := Entity{"gateway", p.parent, x.title}
 	w := Work{Op: "update " + x.path, Document: p.parent, Body: body, Name: p.orgID}
-	return r.accepted(r.sim.tasks.start(r, w, owner, p.locks)), nil
+	return r.start(w, owner, p.locks), nil
 }
 
 func (x *setting) commit(s *Simulator, t *Task) error {

@@ -39,10 +39,7 @@ func (s *Snapshot) clone() *Snapshot {
 }
 
 func snapshotSection(r *request, vm *VM, root bool) *xmltree.Node {
-	n := xmltree.New("SnapshotSection")
-	if root {
-		n.Add(namespaces())
-	}
+	n := newElement("SnapshotSection", root)
 	n.Add(section(r.href("vm", vm.ID)+"/snapshotSection", "snapshotSection"))
 	n.Add(xmltree.T("ovf:Info", "Snapshot information section"))
 	if s := vm.Snapshot; s != nil {
@@ -113,7 +110,7 @@ func snapshotVApp(r *request, op string) (*response, error) {
 		return nil, err
 	}
 	w.VApp = v.ID
-	return r.accepted(r.sim.tasks.start(r, w, v.entity(), r.sim.vapps.locks(v))), nil
+	return r.start(w, v.entity(), r.sim.vapps.locks(v)), nil
 }
 
 func commitSnapshot(s *Simulator, t *Task) error {

@@ -41,7 +41,7 @@ func createStandaloneVM(r *request, element string) (*response, error) {
 	}
 	r.sim.store.vapps[v.ID] = v
 	w := Work{Op: opComposeVMs, VApp: v.ID, VMs: addVMs(r, vms), PowerOn: tree.Attr("powerOn") == "true"}
-	return r.accepted(r.sim.tasks.start(r, w, v.entity(), r.sim.vapps.locks(v))), nil
+	return r.start(w, v.entity(), r.sim.vapps.locks(v)), nil
 }
 
 // standaloneVMs makes the only VM of v, and the networks of v as its NICs want them.

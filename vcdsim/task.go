@@ -218,10 +218,7 @@ const taskExpiry = 90 * 24 * time.Hour
 
 func taskNode(r *request, t *Task, root bool) *xmltree.Node {
 	A := xmltree.A
-	n := xmltree.New("Task")
-	if root {
-		n.Add(namespaces())
-	}
+	n := newElement("Task", root)
 	n.Add([]xmltree.Attr{
 		A("cancelRequested", false), A("expiryTime", t.Started.Add(taskExpiry)),
 		A("operation", t.Operation), A("operationName", t.OperationName), A("serviceNamespace", "com.vmware.vcloud"),
@@ -263,6 +260,11 @@ func (t *Task) details() string {
 		return ""
 	}
 	return "  " + t.Error.text(t.RequestID)
+}
+
+// start begins an operation on an entity and answers 202. The caller checked that nothing in locks is busy.
+func (r *request) start(w Work, owner Entity, locks []string) *response {
+	return r.accepted(r.sim.tasks.start(r, w, owner, locks))
 }
 
 // accepted answers 202 with a task; cloudapi only sends its location.

@@ -3,7 +3,6 @@ package vcdsim
 import (
 	"cmp"
 	"maps"
-	"net/http"
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
@@ -45,7 +44,7 @@ func cancelTask(r *request) (*response, error) {
 	}
 	failDocument(r.sim, t)
 	r.sim.tasks.end(t, TaskCanceled, nil)
-	return &response{status: http.StatusNoContent}, nil
+	return noContent(), nil
 }
 
 // recentTasks is how many finished tasks VCD shows beside those that run.

@@ -143,7 +143,7 @@ func deleteTemplate(r *request) (*response, error) {
 		return nil, err
 	}
 	w := Work{Op: opDeleteTemplate, Document: t.ID}
-	return r.accepted(r.sim.tasks.start(r, w, t.entity(), []string{t.ID})), nil
+	return r.start(w, t.entity(), []string{t.ID}), nil
 }
 
 func commitDeleteTemplate(s *Simulator, t *Task) error {
@@ -186,7 +186,7 @@ func captureVApp(r *request) (*response, error) {
 	}
 	sh.catalog.Templates = append(sh.catalog.Templates, t)
 	w.Document = t.ID
-	return r.accepted(r.sim.tasks.start(r, w, t.entity(), append(r.sim.vapps.locks(v), t.ID))), nil
+	return r.start(w, t.entity(), append(r.sim.vapps.locks(v), t.ID)), nil
 }
 
 // captureTarget is the template that a capture replaces, if any.

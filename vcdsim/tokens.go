@@ -3,7 +3,6 @@ package vcdsim
 import (
 	"cmp"
 	"maps"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -176,7 +175,7 @@ func deleteClient(r *request, service bool) (*response, error) {
 	if service {
 		return r.acceptedJSON(Entity{Kind: "serviceAccount", ID: c.id, Name: c.name}), nil
 	}
-	return &response{status: http.StatusNoContent}, nil
+	return noContent(), nil
 }
 
 // putServiceAccount changes a service account's name, role and description of its software.
@@ -220,7 +219,7 @@ func revokeClient(r *request) (*response, error) {
 	}
 	c.status, c.token, c.code, c.userCode = "CREATED", "", "", ""
 	maps.DeleteFunc(r.sim.store.sessions, func(_ string, x *Session) bool { return x.Client == c.id })
-	return &response{status: http.StatusNoContent}, nil
+	return noContent(), nil
 }
 
 // authorizeDevice starts the device authorization of a service account.
@@ -251,7 +250,7 @@ func grantDevice(r *request) (*response, error) {
 	for _, c := range apiClientsOf(r, true) {
 		if c.userCode == in.UserCode && c.status == "REQUESTED" {
 			c.status = "GRANTED"
-			return &response{status: http.StatusNoContent}, nil
+			return noContent(), nil
 		}
 	}
 	return nil, badRequest("The user code %q is invalid.", in.UserCode)

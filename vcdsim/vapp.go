@@ -49,16 +49,6 @@ func idleVApp(r *request) (*VApp, error) {
 	return v, r.sim.vapps.free(v)
 }
 
-// vappToChange finds the vApp in the path for a write and parses the body.
-func vappToChange(r *request) (*VApp, *xmltree.Node, error) {
-	v, err := idleVApp(r)
-	if err != nil {
-		return nil, nil, err
-	}
-	tree, err := r.tree()
-	return v, tree, err
-}
-
 func composeVApp(r *request) (*response, error) { return createVApp(r, opCompose) }
 
 func instantiateTemplate(r *request) (*response, error) { return createVApp(r, opInstantiate) }
@@ -99,7 +89,7 @@ func createVApp(r *request, op string) (*response, error) {
 }
 
 func createdVApp(r *request, v *VApp) *response {
-	return &response{status: http.StatusCreated, xml: vappNode(r, v), header: map[string]string{"Location": r.href("vapp", v.ID)}}
+	return xmlOK(vappNode(r, v)).createdAt(r.href("vapp", v.ID))
 }
 
 func addVMs(r *request, vms []*VM) []string {
@@ -121,7 +111,7 @@ func getVApp(r *request) (*response, error) {
 
 // putVApp changes name and description.
 func putVApp(r *request) (*response, error) {
-	v, tree, err := vappToChange(r)
+	v, tree, err := withTree(r, idleVApp)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +119,7 @@ func putVApp(r *request) (*response, error) {
 	if err := readVAppName(r, v, tree, &w); err != nil {
 		return nil, err
 	}
-	return r.accepted(r.sim.tasks.start(r, w, v.entity(), []string{v.ID})), nil
+	return r.start(w, v.entity(), []string{v.ID}), nil
 }
 
 // readVAppName reads a new name and description.
@@ -151,7 +141,7 @@ func readVAppName(r *request, v *VApp, tree *xmltree.Node, w *Work) error {
 
 // recomposeVApp adds and removes VMs and networks and changes name and description.
 func recomposeVApp(r *request) (*response, error) {
-	v, tree, err := vappToChange(r)
+	v, tree, err := withTree(r, idleVApp)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +171,7 @@ func recomposeVApp(r *request) (*response, error) {
 	if len(w.VMs) == 0 {
 		w.Op = opUpdateVApp
 	}
-	return r.accepted(r.sim.tasks.start(r, w, v.entity(), locks)), nil
+	return r.start(w, v.entity(), locks), nil
 }
 
 func readDeletes(r *request, v *VApp, tree *xmltree.Node) ([]string, error) {
@@ -215,7 +205,7 @@ func deleteVApp(r *request) (*response, error) {
 			return nil, err
 		}
 	}
-	return r.accepted(r.sim.tasks.start(r, Work{Op: opDeleteVApp, VApp: v.ID}, v.entity(), r.sim.vapps.locks(v))), nil
+	return r.start(Work{Op: opDeleteVApp, VApp: v.ID}, v.entity(), r.sim.vapps.locks(v)), nil
 }
 
 func getVAppNetworks(r *request) (*response, error) {
@@ -228,7 +218,7 @@ func getVAppNetworks(r *request) (*response, error) {
 
 // putVAppNetworks replaces the networks of a vApp.
 func putVAppNetworks(r *request) (*response, error) {
-	v, tree, err := vappToChange(r)
+	v, tree, err := withTree(r, idleVApp)
 	if err != nil {
 		return nil, err
 	}
@@ -246,7 +236,7 @@ func putVAppNetworks(r *request) (*response, error) {
 		return nil, err
 	}
 	w := Work{Op: opNetworks, VApp: v.ID, Networks: networks, Replace: true}
-	return r.accepted(r.sim.tasks.start(r, w, v.entity(), []string{v.ID})), nil
+	return r.start(w, v.entity(), []string{v.ID}), nil
 }
 
 // removableNetworks refuses to remove a network from a vApp that runs or, if that is assumed, that NICs use.
@@ -297,7 +287,7 @@ func putLease(r *request) (*response, error) {
 		return nil, err
 	}
 	lease := readLease(tree, v.Lease, r.sim.store.org(v.OrgID))
-	return r.accepted(r.sim.tasks.start(r, Work{Op: opLease, VApp: v.ID, Lease: &lease}, v.entity(), []string{v.ID})), nil
+	return r.start(Work{Op: opLease, VApp: v.ID, Lease: &lease}, v.entity(), []string{v.ID}), nil
 }
 
 func getVAppOwner(r *request) (*response, error) {
@@ -327,9 +317,13 @@ func powerVApp(r *request, action string) (*response, error) {
 		return nil, err
 	}
 	if action != "powerOn" && !r.sim.store.deployed(v) {
-		return nil, badRequest("The requested operation could not be executed since vApp %q is not running.", v.Name)
+		return nil, notRunning(v)
 	}
-	return r.accepted(r.sim.tasks.start(r, w, v.entity(), r.sim.vapps.locks(v))), nil
+	return r.start(w, v.entity(), r.sim.vapps.locks(v)), nil
+}
+
+func notRunning(v *VApp) error {
+	return badRequest("The requested operation could not be executed since vApp %q is not running.", v.Name)
 }
 
 func deployVApp(r *request) (*response, error) {
@@ -345,7 +339,7 @@ func deployVApp(r *request) (*response, error) {
 	if err := mayStart(r, v.VDCID, w); err != nil {
 		return nil, err
 	}
-	return r.accepted(r.sim.tasks.start(r, w, v.entity(), r.sim.vapps.locks(v))), nil
+	return r.start(w, v.entity(), r.sim.vapps.locks(v)), nil
 }
 
 func undeployVApp(r *request) (*response, error) {
@@ -358,8 +352,8 @@ func undeployVApp(r *request) (*response, error) {
 		return nil, err
 	}
 	if !r.sim.store.deployed(v) {
-		return nil, badRequest("The requested operation could not be executed since vApp %q is not running.", v.Name)
+		return nil, notRunning(v)
 	}
 	w.VApp, w.VMs = v.ID, r.sim.vapps.vmIDs(v)
-	return r.accepted(r.sim.tasks.start(r, w, v.entity(), r.sim.vapps.locks(v))), nil
+	return r.start(w, v.entity(), r.sim.vapps.locks(v)), nil
 }

@@ -152,7 +152,7 @@ func deleteVAppNetwork(r *request) (*response, error) {
 			return nil, err
 		}
 		w := Work{Op: opNetworks, VApp: v.ID, Networks: after.Networks, Replace: true}
-		return r.accepted(r.sim.tasks.start(r, w, v.entity(), []string{v.ID})), nil
+		return r.start(w, v.entity(), []string{v.ID}), nil
 	}
 	return nil, forbidden("VAPP_NETWORK_DELETE", id)
 }

@@ -70,10 +70,7 @@ func vappNode(r *request, v *VApp) *xmltree.Node {
 
 func leaseSection(r *request, v *VApp, root bool) *xmltree.Node {
 	href := r.href("vapp", v.ID) + "/leaseSettingsSection/"
-	n := xmltree.New("LeaseSettingsSection")
-	if root {
-		n.Add(namespaces())
-	}
+	n := newElement("LeaseSettingsSection", root)
 	n.Add(section(href, "leaseSettingsSection"))
 	n.Add([]*xmltree.Node{
 		xmltree.T("ovf:Info", "Lease settings section"),
@@ -118,10 +115,7 @@ func networkSection(r *request, v *VApp) *xmltree.Node {
 func networkConfigSection(r *request, v *VApp, root bool) *xmltree.Node {
 	A, T := xmltree.A, xmltree.T
 	href := r.href("vapp", v.ID) + "/networkConfigSection/"
-	n := xmltree.New("NetworkConfigSection")
-	if root {
-		n.Add(namespaces())
-	}
+	n := newElement("NetworkConfigSection", root)
 	n.Add(section(href, "networkConfigSection"))
 	n.Add([]*xmltree.Node{
 		T("ovf:Info", "The configuration parameters for logical networks"),

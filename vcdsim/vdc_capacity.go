@@ -225,7 +225,7 @@ func changeProfiles(r *request) (*response, error) {
 			return nil, err
 		}
 	}
-	return r.accepted(r.sim.tasks.start(r, Work{Op: opDone}, v.entity(), []string{v.ID})), nil
+	return r.start(Work{Op: opDone}, v.entity(), []string{v.ID}), nil
 }
 
 func addProfile(r *request, v *VDC, tree *xmltree.Node) error {

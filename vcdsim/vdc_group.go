@@ -188,7 +188,7 @@ func createVDCGroup(r *request) (*response, error) {
 	}
 	g.ID = r.sim.ids.next("vdcGroup")
 	org.VDCGroups = append(org.VDCGroups, *g)
-	return r.accepted(r.sim.tasks.start(r, Work{Op: "create vdcGroup", Creates: true}, g.entity(), []string{g.ID})), nil
+	return r.start(Work{Op: "create vdcGroup", Creates: true}, g.entity(), []string{g.ID}), nil
 }
 
 func putVDCGroup(r *request) (*response, error) {
@@ -205,7 +205,7 @@ func putVDCGroup(r *request) (*response, error) {
 	}
 	keepWithGroup(r.sim, org, g)
 	*old = *g
-	return r.accepted(r.sim.tasks.start(r, Work{Op: "update vdcGroup"}, g.entity(), []string{g.ID})), nil
+	return r.start(Work{Op: "update vdcGroup"}, g.entity(), []string{g.ID}), nil
 }
 
 // keepWithGroup moves what belongs to a group from VDCs that leave it to one that stays.
@@ -244,7 +244,7 @@ func deleteVDCGroup(r *request) (*response, error) {
 			return nil, inUse("data center group", g.Name, by)
 		}
 	}
-	return r.accepted(r.sim.tasks.start(r, Work{Op: "delete vdcGroup"}, g.entity(), []string{g.ID})), nil
+	return r.start(Work{Op: "delete vdcGroup"}, g.entity(), []string{g.ID}), nil
 }
 
 // groupHolds returns the name of something that belongs to a group, empty if nothing does.

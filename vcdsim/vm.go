@@ -68,7 +68,7 @@ func startVM(r *request, vm *VM, w Work) (*response, error) {
 	if err := mayStart(r, r.sim.store.vapps[vm.VAppID].VDCID, w); err != nil {
 		return nil, err
 	}
-	return r.accepted(r.sim.tasks.start(r, w, vm.entity(), r.sim.vms.locks(vm))), nil
+	return r.start(w, vm.entity(), r.sim.vms.locks(vm)), nil
 }
 
 func getVM(r *request) (*response, error) {

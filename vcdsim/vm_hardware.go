@@ -129,10 +129,7 @@ func memoryItem(r *request, element string, vm *VM) *xmltree.Node {
 func hardwareSection(r *request, vm *VM, root bool) *xmltree.Node {
 	A := xmltree.A
 	href := r.href("vm", vm.ID) + "/virtualHardwareSection/"
-	n := xmltree.New("ovf:VirtualHardwareSection")
-	if root {
-		n.Add(namespaces())
-	}
+	n := newElement("ovf:VirtualHardwareSection", root)
 	n.Add([]xmltree.Attr{
 		A("xmlns:vcloud", namespaces()[0].Value), A("ovf:transport", ""),
 		A(vcloudPrefix+"href", href), A(vcloudPrefix+"type", mime("virtualHardwareSection")),

@@ -72,10 +72,7 @@ func putCapabilities(r *request) (*response, error) {
 }
 
 func capabilitiesSection(r *request, vm *VM, root bool) *xmltree.Node {
-	n := xmltree.New("VmCapabilities")
-	if root {
-		n.Add(namespaces())
-	}
+	n := newElement("VmCapabilities", root)
 	path := "/api/vApp/vm-" + vm.ID + "/vmCapabilities/"
 	n.Add([]xmltree.Attr{xmltree.A("href", r.base()+path), xmltree.A("type", mime("vmCapabilitiesSection"))})
 	if root {

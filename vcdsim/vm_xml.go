@@ -97,10 +97,7 @@ func vmLinks(r *request, vm *VM) []*xmltree.Node {
 // vmNode is the whole document of a VM.
 func vmNode(r *request, vm *VM, root bool) *xmltree.Node {
 	A, T := xmltree.A, xmltree.T
-	n := xmltree.New("Vm")
-	if root {
-		n.Add(namespaces())
-	}
+	n := newElement("Vm", root)
 	n.Add([]xmltree.Attr{
 		A("needsCustomization", false), A("nestedHypervisorEnabled", vm.NestedHypervisor), A("deployed", vm.Deployed), A("status", int(vm.Status)),
 		A("name", vm.Name), A("id", URN("vm", vm.ID)), A("href", r.href("vm", vm.ID)), A("type", mime("vm")),
@@ -154,10 +151,7 @@ func runtimeSection(r *request, vm *VM) *xmltree.Node {
 func connectionSection(r *request, vm *VM, root bool) *xmltree.Node {
 	A, T := xmltree.A, xmltree.T
 	href := r.href("vm", vm.ID) + "/networkConnectionSection/"
-	n := xmltree.New("NetworkConnectionSection")
-	if root {
-		n.Add(namespaces())
-	}
+	n := newElement("NetworkConnectionSection", root)
 	n.Add(section(href, "networkConnectionSection"))
 	n.Add([]*xmltree.Node{T("ovf:Info", "Specifies the available VM network connections"), T("PrimaryNetworkConnectionIndex", vm.PrimaryNIC)})
 	for _, nic := range vm.NICs {
@@ -172,10 +166,7 @@ func connectionSection(r *request, vm *VM, root bool) *xmltree.Node {
 func customizationSection(r *request, vm *VM, root bool) *xmltree.Node {
 	A, T := xmltree.A, xmltree.T
 	href := r.href("vm", vm.ID) + "/guestCustomizationSection/"
-	n := xmltree.New("GuestCustomizationSection")
-	if root {
-		n.Add(namespaces())
-	}
+	n := newElement("GuestCustomizationSection", root)
 	n.Add(section(href, "guestCustomizationSection"))
 	n.Add([]*xmltree.Node{
 		T("ovf:Info", "Specifies Guest OS Customization Settings"), T("Enabled", vm.Customization.Enabled), T("ChangeSid", false),
