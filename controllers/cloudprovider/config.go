@@ -70,10 +70,10 @@ func balancerConfig(c *infrav1.VCDCluster, gateways map[string]string) (addons.L
 // oneArm is nil where virtual services are not behind DNAT rules.
 func oneArm(spec *infrav1.OneArmSpec) (*addons.OneArm, error) {
 	if spec == nil {
-		return nil, nil //nolint:nilnil // No range is none.
+		return nil, nil
 	}
 	arm, err := addons.ParseOneArm(spec.InternalRange)
-	return &arm, err //nolint:wrapcheck // Who asks says whose it is.
+	return &arm, err
 }
 
 // nodesConfig is what is told of Nodes, all of which are in one VDC; nil: nothing else than without asking.

@@ -87,7 +87,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	if r.Connected != nil {
 		b = b.WatchesRawSource(r.Connected)
 	}
-	return b.WithOptions(options).Complete(reconcile.AsReconciler(r.Client, r)) //nolint:wrapcheck // It says what it did.
+	return b.WithOptions(options).Complete(reconcile.AsReconciler(r.Client, r))
 }
 
 // ClusterToVCDCluster finds the VCDCluster of a Cluster.
@@ -149,17 +149,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (_ ct
 func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scope, error) {
 	if !c.DeletionTimestamp.IsZero() {
 		r.visits.forget(c.UID)
-		return nil, nil //nolint:nilnil // What we made goes with its owner.
+		return nil, nil // What was made here is garbage collected with its owner.
 	}
 	if session.ExternallyManaged(c) || !session.Watched(c, r.WatchFilterValue) {
-		return nil, nil //nolint:nilnil // Not ours.
+		return nil, nil // Not ours.
 	}
 	cluster, err := util.GetOwnerCluster(ctx, r.Client, c.ObjectMeta)
 	if err := client.IgnoreNotFound(err); err != nil {
 		return nil, fmt.Errorf("getting the Cluster of VCDCluster %s: %w", klog.KObj(c), err)
 	}
 	if cluster == nil || !cluster.DeletionTimestamp.IsZero() || annotations.IsPaused(cluster, c) {
-		return nil, nil //nolint:nilnil // Not ours yet, or not now: a watch wakes us.
+		return nil, nil // Not ours yet, or not now: a watch triggers the next reconcile.
 	}
 	return &scope{Reconciler: r, vcdCluster: c, cluster: cluster}, nil
 }

@@ -92,7 +92,7 @@ func (s *scope) inspect(ctx context.Context, workload client.Client) (phases.Out
 func (s *scope) compare(ctx context.Context, workload client.Client) (deployment *unstructured.Unstructured, wrong []item, err error) {
 	wished, err := addons.Parse(s.set.Data[manifestsKey])
 	if err != nil {
-		return nil, nil, err //nolint:wrapcheck // It says what it did.
+		return nil, nil, err
 	}
 	for _, w := range wished {
 		actual := itemOf(w).object()

@@ -33,13 +33,13 @@ func (s *scope) render(applied string) ([]unstructured.Unstructured, error) {
 	}
 	config, err := settings.YAML()
 	if err != nil {
-		return nil, err //nolint:wrapcheck // It says what it did.
+		return nil, err
 	}
 	sum := sha256.Sum256(config)
 	ccm := addons.CCM{Image: s.Image, Replicas: replicas(s.cluster), ConfigHash: hex.EncodeToString(sum[:])[:hashLength]}
 	objects, err := ccm.Objects()
 	if err != nil {
-		return nil, err //nolint:wrapcheck // It says what it did.
+		return nil, err
 	}
 	parts, err := s.data(config)
 	if err != nil {
@@ -58,14 +58,14 @@ func (s *scope) render(applied string) ([]unstructured.Unstructured, error) {
 func (s *scope) data(config []byte) ([]unstructured.Unstructured, error) {
 	settings, err := addons.ConfigMap(config)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // It says what it did.
+		return nil, err
 	}
 	id, err := addons.ClusterID(s.vcdCluster.Spec.InfraID)
 	if err != nil || s.shared.ServiceAccount {
-		return []unstructured.Unstructured{settings, id}, err //nolint:wrapcheck // It says what it did.
+		return []unstructured.Unstructured{settings, id}, err
 	}
 	credentials, err := addons.Credentials(credentialFiles(s.shared))
-	return []unstructured.Unstructured{settings, id, credentials}, err //nolint:wrapcheck // It says what it did.
+	return []unstructured.Unstructured{settings, id, credentials}, err
 }
 
 // mark says of objects whose they are.

@@ -133,7 +133,7 @@ func (s *scope) applying(missing []string) phases.Outcome {
 func (s *scope) writeSet(ctx context.Context, objects []unstructured.Unstructured) (bool, error) {
 	manifests, err := addons.Marshal(objects)
 	if err != nil {
-		return false, err //nolint:wrapcheck // It says what it did.
+		return false, err
 	}
 	before := s.set
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.cluster.Namespace, Name: s.key(cloudProviderSuffix).Name}}
@@ -214,7 +214,7 @@ func (s *scope) createCRS(ctx context.Context, suffix string, strategy addonsv1.
 	crs := &addonsv1.ClusterResourceSet{}
 	err := s.Client.Get(ctx, key, crs)
 	if !apierrors.IsNotFound(err) {
-		return client.IgnoreNotFound(err) //nolint:wrapcheck // It says which.
+		return client.IgnoreNotFound(err)
 	}
 	crs = &addonsv1.ClusterResourceSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
@@ -246,13 +246,13 @@ func (s *scope) seed(ctx context.Context) error {
 	}
 	token, err := addons.ServiceAccount([]byte(s.shared.Config.Credentials.APIToken))
 	if err != nil {
-		return err //nolint:wrapcheck // It says what it did.
+		return err
 	}
 	objects := []unstructured.Unstructured{token}
 	s.mark(objects)
 	manifests, err := addons.Marshal(objects)
 	if err != nil {
-		return err //nolint:wrapcheck // It says what it did.
+		return err
 	}
 	key := s.key(seedSuffix)
 	secret := &corev1.Secret{

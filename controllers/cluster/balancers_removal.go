@@ -44,7 +44,7 @@ func (r removal) clear(ctx context.Context) error {
 	for range removalRounds {
 		owners, err := r.driver.Owners(ctx, r.gateway, r.cluster)
 		if err != nil {
-			return err //nolint:wrapcheck // It says what was looked for.
+			return err
 		}
 		if len(owners) == 0 {
 			return r.unseen(ctx)
@@ -71,7 +71,7 @@ func (r removal) unseen(ctx context.Context) error {
 		return nil
 	}
 	_, err := r.driver.Observe(ctx, r.gateway, lb.Query{Owner: lb.Owner{Cluster: r.cluster}, Facts: lb.Forwardings, Translated: true})
-	return err //nolint:wrapcheck // It says what was looked for.
+	return err
 }
 
 // remove takes the steps that lead to nothing being left of an owner, and says how many there were.
@@ -89,7 +89,7 @@ func (r removal) remove(ctx context.Context, owner lb.Owner) (int, error) {
 			return 0, err
 		}
 		if err := r.driver.Run(ctx, r.gateway, step); err != nil {
-			return 0, err //nolint:wrapcheck // It says which step.
+			return 0, err
 		}
 	}
 	return len(plan.Steps), nil
@@ -99,13 +99,13 @@ func (r removal) remove(ctx context.Context, owner lb.Owner) (int, error) {
 func (r removal) plan(ctx context.Context, owner lb.Owner) (lb.Plan, error) {
 	can, err := r.driver.Capabilities(ctx, r.gateway)
 	if err != nil {
-		return lb.Plan{}, err //nolint:wrapcheck // It says what was looked for.
+		return lb.Plan{}, err
 	}
 	query, plan := lb.Query{Owner: owner, Fresh: true, Translated: r.translated}, lb.Plan{}
 	for range removalRounds {
 		seen, err := r.driver.Observe(ctx, r.gateway, query)
 		if err != nil {
-			return lb.Plan{}, err //nolint:wrapcheck // It says what was looked for.
+			return lb.Plan{}, err
 		}
 		if plan = lb.Make(lb.Desired{Owner: owner, Absent: true}, seen, can); plan.Needs == 0 {
 			return plan, nil

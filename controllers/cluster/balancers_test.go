@@ -198,7 +198,7 @@ func TestNothingIsRemovedBeforeThatIsNoted(t *testing.T) {
 			if err == nil && strings.Contains(string(data), infrav1.LoadBalancersRemovedAnnotation) {
 				return errors.New("etcd is away")
 			}
-			return c.Patch(ctx, obj, patch, opts...) //nolint:wrapcheck // a pretended API server
+			return c.Patch(ctx, obj, patch, opts...)
 		},
 	})
 

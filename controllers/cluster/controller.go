@@ -180,14 +180,14 @@ func phasesOf(c *infrav1.VCDCluster) []phases.Phase[*scope] {
 // after c.
 func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scope, error) {
 	if session.ExternallyManaged(c) || !session.Watched(c, r.WatchFilterValue) {
-		return nil, nil //nolint:nilnil // Not ours.
+		return nil, nil // Not ours.
 	}
 	cluster, err := util.GetOwnerCluster(ctx, r.Client, c.ObjectMeta)
 	if err := client.IgnoreNotFound(err); err != nil {
 		return nil, fmt.Errorf("getting the Cluster of VCDCluster %s: %w", klog.KObj(c), err)
 	}
 	if cluster == nil && c.DeletionTimestamp.IsZero() {
-		return nil, nil //nolint:nilnil // Not ours yet: the owner reference wakes us.
+		return nil, nil // Not ours yet: the owner reference triggers the next reconcile.
 	}
 	return &scope{Reconciler: r, vcdCluster: c, cluster: cluster}, nil
 }

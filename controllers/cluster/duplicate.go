@@ -18,7 +18,7 @@ import (
 func (s *scope) namesake(ctx context.Context) (*infrav1.VCDCluster, error) {
 	c := s.vcdCluster
 	if c.Spec.InfraID == "" {
-		return nil, nil //nolint:nilnil // There is none, which is no error.
+		return nil, nil
 	}
 	list := &infrav1.VCDClusterList{}
 	if err := s.Client.List(ctx, list); err != nil {
@@ -30,7 +30,7 @@ func (s *scope) namesake(ctx context.Context) (*infrav1.VCDCluster, error) {
 			return other, nil
 		}
 	}
-	return nil, nil //nolint:nilnil // There is none, which is no error.
+	return nil, nil
 }
 
 // sharesID says whether what carries the id of c in VCD may be the other's.

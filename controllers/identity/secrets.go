@@ -54,7 +54,7 @@ func (s *scope) releaseCurrentSecret(ctx context.Context) error {
 	key := client.ObjectKey{Namespace: s.namespace, Name: s.spec.SecretRef.Name}
 	secret := &corev1.Secret{}
 	if err := s.identities.Live.Get(ctx, key, secret); err != nil {
-		return client.IgnoreNotFound(err) //nolint:wrapcheck // It says which Secret.
+		return client.IgnoreNotFound(err)
 	}
 	used, err := s.othersUse(ctx, secret)
 	if err != nil {

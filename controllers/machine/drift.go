@@ -177,7 +177,7 @@ func (s *scope) read(ctx context.Context) error {
 	vm, err := s.session.VM(ctx, s.record.ID)
 	if err != nil {
 		m.readNext = s.now().Add(lookEvery)
-		return err //nolint:wrapcheck // refusal looks into it.
+		return err
 	}
 	s.vm = &vm
 	s.keepRead(vm)

@@ -143,7 +143,7 @@ func (s *scope) showsSibling(ctx context.Context) (bool, error) {
 			return true, nil
 		}
 		if !absence.Invisible(err) {
-			return false, err //nolint:wrapcheck // refusal looks into it.
+			return false, err
 		}
 	}
 	return known == 0 && s.vmID() == "", nil
@@ -220,5 +220,5 @@ func (s *scope) history(ctx context.Context, ids ...string) ([]vcd.Task, error) 
 	if errors.Is(err, vcd.ErrInvalid) || errors.Is(err, vcd.ErrForbidden) {
 		return nil, nil
 	}
-	return tasks, err //nolint:wrapcheck // refusal looks into it.
+	return tasks, err
 }

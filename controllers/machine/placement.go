@@ -131,7 +131,7 @@ func (s *scope) name(ctx context.Context) (phases.Outcome, error) {
 
 // vmName computes the name of the VM, which is its host name too: the same machine always gets the same name.
 func (s *scope) vmName() (string, error) {
-	return vmname.Render(s.vcdMachine.Spec.VMNamingTemplate, vmname.Input{ //nolint:wrapcheck // says it all
+	return vmname.Render(s.vcdMachine.Spec.VMNamingTemplate, vmname.Input{
 		Cluster: s.cluster.Name, Machine: named(s.machine), VCDMachine: named(s.vcdMachine),
 	})
 }

@@ -82,7 +82,7 @@ func (s *scope) renamedVApp(ctx context.Context) (vApp vcd.VApp, found bool, err
 	if absence.Invisible(err) {
 		return vcd.VApp{}, false, nil
 	}
-	return vApp, err == nil && s.ownsVApp(vApp), err //nolint:wrapcheck // refusal looks into it.
+	return vApp, err == nil && s.ownsVApp(vApp), err
 }
 
 // madeIn is the URN of the vApp that the machine's VM was made in; empty if nobody knows.

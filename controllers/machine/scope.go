@@ -73,7 +73,7 @@ func (s *scope) markProvisioned(ctx context.Context, table []phases.Phase[*scope
 // newScope returns nil while m has no owner yet. One that is deleted does not need it: it takes what is still there.
 func (r *Reconciler) newScope(ctx context.Context, m *infrav1.VCDMachine) (*scope, error) {
 	if !session.Watched(m, r.WatchFilterValue) {
-		return nil, nil //nolint:nilnil // Another manager's.
+		return nil, nil // Another manager's.
 	}
 	s := &scope{Reconciler: r, vcdMachine: m, memory: r.memories.of(m.UID)}
 	var err error
@@ -84,7 +84,7 @@ func (r *Reconciler) newScope(ctx context.Context, m *infrav1.VCDMachine) (*scop
 		return nil, fmt.Errorf("getting the Cluster of VCDMachine %s: %w", klog.KObj(m), err)
 	}
 	if m.DeletionTimestamp.IsZero() && (s.machine == nil || s.cluster == nil) {
-		return nil, nil //nolint:nilnil // Not ours yet: the owner reference wakes us.
+		return nil, nil // Not ours yet: the owner reference triggers the next reconcile.
 	}
 	if s.vcdCluster, err = r.vcdClusterOf(ctx, m, s.cluster); err != nil {
 		return nil, err
@@ -107,14 +107,14 @@ func (r *Reconciler) vcdClusterOf(ctx context.Context, m *infrav1.VCDMachine, cl
 	}
 	name := m.Labels[clusterv1.ClusterNameLabel]
 	if name == "" {
-		return nil, nil //nolint:nilnil // There is none, which is no error.
+		return nil, nil
 	}
 	list := &infrav1.VCDClusterList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(m.Namespace), session.OfCluster(name)); err != nil {
 		return nil, fmt.Errorf("listing VCDClusters: %w", err)
 	}
 	if len(list.Items) != 1 {
-		return nil, nil //nolint:nilnil // None, or we cannot tell which.
+		return nil, nil // None, or ambiguous.
 	}
 	return &list.Items[0], nil
 }

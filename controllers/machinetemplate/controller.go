@@ -118,7 +118,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, t *infrav1.VCDMachineTemplat
 	}
 	helper, err := patch.NewHelper(t, r.Client)
 	if err != nil {
-		return ctrl.Result{}, err //nolint:wrapcheck // says it all
+		return ctrl.Result{}, err
 	}
 	table := []phases.Phase[*scope]{{Condition: infrav1.CapacityKnownCondition, Run: reconcileCapacity}}
 	defer func() {

@@ -59,7 +59,7 @@ func ShowsVDC(ctx context.Context, s *session.Session, vdc vcd.VDC) (bool, error
 	if Invisible(err) {
 		return false, nil
 	}
-	return err == nil, err //nolint:wrapcheck // refusal looks into it.
+	return err == nil, err
 }
 
 // Invisible says whether VCD does not show what it was asked for, whether that exists or not.

@@ -58,7 +58,7 @@ func WorkloadsOf(c client.Client) Workloads {
 			return nil, fmt.Errorf("reading the kubeconfig of Cluster %s: %w", cluster, err)
 		}
 		config.UserAgent, config.Timeout = "cluster-api-provider-vcd", workloadTimeout
-		return client.New(config, client.Options{Scheme: c.Scheme()}) //nolint:wrapcheck // says it all
+		return client.New(config, client.Options{Scheme: c.Scheme()})
 	}
 }
 
