@@ -66,7 +66,7 @@ func lookup[T any](ctx context.Context, c *cache, key string, find func(context.
 		}
 	}
 	result := c.flight.DoChan(key, func() (any, error) {
-		found, err := find(forEverybody(context.WithoutCancel(ctx)))
+		found, err := find(shared(context.WithoutCancel(ctx)))
 		if err == nil {
 			c.put(key, found)
 		}
@@ -76,7 +76,7 @@ func lookup[T any](ctx context.Context, c *cache, key string, find func(context.
 	case r := <-result:
 		found, _ := r.Val.(T)
 		return found, r.Err
-	case <-c.clock.After(patience):
+	case <-c.clock.After(maxWait):
 		return none, errSlow
 	case <-ctx.Done():
 		return none, ctx.Err()

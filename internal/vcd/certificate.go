@@ -53,18 +53,14 @@ func (b *Balancers) Certificates(ctx context.Context) ([]Certificate, error) {
 // CreateCertificate puts a certificate with its key into the library, at once. [ErrConflict] means that the alias is taken. It
 // takes the right "Certificate Library: Manage".
 func (b *Balancers) CreateCertificate(ctx context.Context, spec CertificateSpec) (Certificate, error) {
-	body, err := encodeJSON(map[string]string{
+	got, err := b.do(ctx, call{method: http.MethodPost, path: certificatesPath, json: true, content: map[string]string{
 		"alias": spec.Alias, "description": spec.Description, "certificate": string(spec.Certificate), "privateKey": string(spec.PrivateKey),
-	})
-	if err != nil {
-		return Certificate{}, fmt.Errorf("writing certificate %s: %w", spec.Alias, err)
-	}
-	answer, err := b.do(ctx, call{method: http.MethodPost, path: certificatesPath, json: true, contentType: jsonType, body: body})
+	}})
 	if err != nil {
 		return Certificate{}, fmt.Errorf("importing certificate %s: %w", spec.Alias, err)
 	}
 	var made wireCertificate
-	if err := decodeJSON(answer, &made); err != nil {
+	if err := decodeJSON(got.body, &made); err != nil {
 		return Certificate{}, fmt.Errorf("importing certificate %s: %w", spec.Alias, err)
 	}
 	return made.certificate(), nil

@@ -4,39 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
-	"strings"
 )
-
-const jsonType = "application/json"
-
-// startJSON sends a call of the JSON API that starts a task. What to send may be nil. The task tells, when it has ended, what
-// it worked on: so the creation of something tells its id.
-func (c *client) startJSON(ctx context.Context, method, path string, what any) (Task, error) {
-	r := call{method: method, path: path, json: true}
-	if what != nil {
-		body, err := encodeJSON(what)
-		if err != nil {
-			return Task{}, fmt.Errorf("writing a request: %w", err)
-		}
-		r.body, r.contentType = body, jsonType
-	}
-	header, body, err := c.exchange(ctx, r)
-	if err != nil {
-		return Task{}, err
-	}
-	location := header.Get("Location")
-	if id := urnOf(kindTask, location); id != "" && strings.Contains(location, "/task/") {
-		return Task{ID: id, State: TaskRunning, asks: method == http.MethodPost}, nil
-	}
-	// VCD did it at once.
-	var made struct {
-		ID string `json:"id"`
-	}
-	_ = json.Unmarshal(body, &made) // an empty answer says nothing
-	return Task{State: TaskSucceeded, Owner: made.ID}, nil
-}
 
 // An object is a JSON object as VCD wrote it, to change fields of it and give it back with all others as they came.
 type object map[string]json.RawMessage
@@ -47,7 +16,7 @@ func (c *client) object(ctx context.Context, path string) (object, error) {
 		return nil, err
 	}
 	if o == nil {
-		return nil, &connectionError{ErrUnavailable, "the answer is not JSON of VCD"}
+		return nil, errNotJSON
 	}
 	return o, nil
 }

@@ -140,18 +140,14 @@ func (v *VApps) ComposeVApp(ctx context.Context, vdc VDC, spec VAppSpec) (VApp, 
 		}
 		what.Params.NetworkConfig = section
 	}
-	body, err := encodeXML(what)
-	if err != nil {
-		return VApp{}, Task{}, err
-	}
-	answer, err := v.do(ctx, call{
-		method: http.MethodPost, path: pathOf(kindVDC, vdc.ID) + "/action/composeVApp", contentType: mimeCompose, body: body,
+	got, err := v.do(ctx, call{
+		method: http.MethodPost, path: pathOf(kindVDC, vdc.ID) + "/action/composeVApp", contentType: mimeCompose, content: what,
 	})
 	if err != nil {
 		return VApp{}, Task{}, fmt.Errorf("composing vApp %s: %w", spec.Name, err)
 	}
 	var doc types.VApp
-	if err := decodeXML(answer, &doc); err != nil {
+	if err := decodeXML(got.body, &doc); err != nil {
 		return VApp{}, Task{}, err
 	}
 	created := vAppFrom(&doc)

@@ -26,26 +26,29 @@ type Entities struct{ *client }
 
 // Get reads a runtime defined entity by its URN. Its content is as VCD wrote it. It takes a right on the entity's type.
 func (e *Entities) Get(ctx context.Context, id string) (Entity, error) {
-	header, body, err := e.exchange(ctx, call{method: http.MethodGet, path: entitiesPath + url.PathEscape(id), json: true})
+	entity, err := e.exchange(ctx, call{method: http.MethodGet, path: entitiesPath + url.PathEscape(id), json: true})
 	if err != nil {
 		return Entity{}, fmt.Errorf("reading entity %s: %w", id, err)
 	}
-	entity, err := entityFrom(body)
-	if err != nil {
-		return Entity{}, fmt.Errorf("reading entity %s: %w", id, err)
-	}
-	entity.ETag = header.Get("ETag")
 	return entity, nil
 }
 
-func entityFrom(body []byte) (Entity, error) {
+func (e *Entities) exchange(ctx context.Context, what call) (Entity, error) {
+	got, err := e.do(ctx, what)
+	if err != nil {
+		return Entity{}, err
+	}
+	return entityFrom(got)
+}
+
+func entityFrom(got answer) (Entity, error) {
 	var raw object
-	if err := decodeJSON(body, &raw); err != nil {
+	if err := decodeJSON(got.body, &raw); err != nil {
 		return Entity{}, err
 	}
 	return Entity{
 		Ref: Ref{ID: raw.textOf("id"), Name: raw.textOf("name")}, Type: raw.textOf("entityType"), State: raw.textOf("state"),
-		Content: raw["entity"], raw: raw,
+		ETag: got.header.Get("ETag"), Content: raw["entity"], raw: raw,
 	}, nil
 }
 
@@ -57,20 +60,11 @@ func (e *Entities) Update(ctx context.Context, read Entity, content json.RawMess
 		o[field] = value
 	}
 	o["entity"] = content
-	body, err := encodeJSON(o)
-	if err != nil {
-		return Entity{}, fmt.Errorf("writing entity %s: %w", read.ID, err)
-	}
-	header, answer, err := e.exchange(ctx, call{
-		method: http.MethodPut, path: entitiesPath + url.PathEscape(read.ID), json: true, contentType: jsonType, body: body, ifMatch: read.ETag,
+	written, err := e.exchange(ctx, call{
+		method: http.MethodPut, path: entitiesPath + url.PathEscape(read.ID), json: true, content: o, ifMatch: read.ETag,
 	})
 	if err != nil {
 		return Entity{}, fmt.Errorf("writing entity %s: %w", read.ID, err)
 	}
-	written, err := entityFrom(answer)
-	if err != nil {
-		return Entity{}, fmt.Errorf("writing entity %s: %w", read.ID, err)
-	}
-	written.ETag = header.Get("ETag")
 	return written, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -74,7 +73,7 @@ func TestReadErrors(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
 
-			err := newStatusError("op", &http.Response{StatusCode: 404, Header: http.Header{}}, []byte(tt.body), time.Now())
+			err := newStatusError("op", answer{status: 404, body: []byte(tt.body)}, time.Now())
 
 			g.Expect(err.Code).To(Equal(tt.code))
 			g.Expect(err.Error()).To(Equal(tt.text))

@@ -32,13 +32,13 @@ var (
 )
 
 // newStatusError reads what VCD, or something in front of it, answered to a call that failed.
-func newStatusError(operation string, resp *http.Response, body []byte, now time.Time) *StatusError {
+func newStatusError(operation string, got answer, now time.Time) *StatusError {
 	e := &StatusError{
-		Status:     resp.StatusCode,
+		Status:     got.status,
 		Operation:  operation,
-		retryAfter: parseRetryAfter(resp.Header.Get("Retry-After"), now),
+		retryAfter: parseRetryAfter(got.header.Get("Retry-After"), now),
 	}
-	e.Code, e.Message, e.foreign = readErrorBody(body)
+	e.Code, e.Message, e.foreign = readErrorBody(got.body)
 	e.Message = tidyMessage(e.Message)
 	return e
 }

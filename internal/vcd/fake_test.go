@@ -18,10 +18,10 @@ import (
 type fakeClock struct {
 	mu      sync.Mutex
 	now     time.Time
-	waiting []waiter
+	waiting []alarm
 }
 
-type waiter struct {
+type alarm struct {
 	at time.Time
 	c  chan time.Time
 }
@@ -39,7 +39,7 @@ func (c *fakeClock) Now() time.Time {
 func (c *fakeClock) After(d time.Duration) <-chan time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	w := waiter{c.now.Add(d), make(chan time.Time, 1)}
+	w := alarm{c.now.Add(d), make(chan time.Time, 1)}
 	c.waiting = append(c.waiting, w)
 	c.fire()
 	return w.c
@@ -54,7 +54,7 @@ func (c *fakeClock) Advance(d time.Duration) {
 }
 
 func (c *fakeClock) fire() {
-	var left []waiter
+	var left []alarm
 	for _, w := range c.waiting {
 		if w.at.After(c.now) {
 			left = append(left, w)
@@ -219,11 +219,11 @@ func (f *fakeVCD) accepts(r *http.Request) bool {
 func (f *fakeVCD) serveVersions(w http.ResponseWriter) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	answer(w, `<SupportedVersions xmlns="http://www.vmware.com/vcloud/versions">`)
+	reply(w, `<SupportedVersions xmlns="http://www.vmware.com/vcloud/versions">`)
 	for _, v := range f.versions {
-		answer(w, `<VersionInfo><Version>%s</Version><LoginUrl>%s/cloudapi/1.0.0/sessions</LoginUrl></VersionInfo>`, v, f.loginURL)
+		reply(w, `<VersionInfo><Version>%s</Version><LoginUrl>%s/cloudapi/1.0.0/sessions</LoginUrl></VersionInfo>`, v, f.loginURL)
 	}
-	answer(w, `</SupportedVersions>`)
+	reply(w, `</SupportedVersions>`)
 }
 
 func (f *fakeVCD) serveLogin(w http.ResponseWriter, r *http.Request) {
@@ -245,19 +245,19 @@ func (f *fakeVCD) issue() string {
 	return token
 }
 
-// answer writes to a client, which may be gone.
-func answer(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) }
+// reply writes to a client, which may be gone.
+func reply(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) }
 
 func xmlError(w http.ResponseWriter, status int, code, message string) {
 	w.Header().Set("Content-Type", "application/vnd.vmware.vcloud.error+xml")
 	w.WriteHeader(status)
-	answer(w, `<Error xmlns="http://www.vmware.com/vcloud/v1.5" majorErrorCode="%d" minorErrorCode="%s" message="[ 1b2c ] %s"/>`,
+	reply(w, `<Error xmlns="http://www.vmware.com/vcloud/v1.5" majorErrorCode="%d" minorErrorCode="%s" message="[ 1b2c ] %s"/>`,
 		status, code, message)
 }
 
 func xmlTask(w http.ResponseWriter, status string) {
 	w.WriteHeader(http.StatusAccepted)
-	answer(w, `<Task xmlns="http://www.vmware.com/vcloud/v1.5" id="%s" status="%s" operationName="vappUpdateVm"/>`, testTask, status)
+	reply(w, `<Task xmlns="http://www.vmware.com/vcloud/v1.5" id="%s" status="%s" operationName="vappUpdateVm"/>`, testTask, status)
 }
 
 // session logs in to a fake.

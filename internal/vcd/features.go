@@ -20,7 +20,7 @@ type Features struct {
 // that. It makes a call only if what VCD offers is not known, or has not been asked for an hour.
 func (s *Session) Features(ctx context.Context) (Features, error) {
 	s.site.forgetOldVersions()
-	text, err := s.site.negotiate(ctx, s.wire)
+	text, err := s.auth.transport.negotiate(ctx)
 	if err != nil {
 		return Features{}, err
 	}

@@ -13,13 +13,13 @@ func TestWhatDoesNotComeFromTheQueryServiceIsNoListOfNothing(t *testing.T) {
 		name   string
 		answer http.HandlerFunc
 	}{
-		{"a page of a load balancer that is well-formed", func(w http.ResponseWriter, _ *http.Request) { answer(w, page) }},
+		{"a page of a load balancer that is well-formed", func(w http.ResponseWriter, _ *http.Request) { reply(w, page) }},
 		{"an error document with status 200", func(w http.ResponseWriter, _ *http.Request) {
-			answer(w, `<Error xmlns="http://www.vmware.com/vcloud/v1.5" majorErrorCode="500" message="out of order"/>`)
+			reply(w, `<Error xmlns="http://www.vmware.com/vcloud/v1.5" majorErrorCode="500" message="out of order"/>`)
 		}},
 		{"a gateway in front of VCD that knows no such route", func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusNotFound)
-			answer(w, `{"message":"no Route matched with those values"}`)
+			reply(w, `{"message":"no Route matched with those values"}`)
 		}},
 		{"an empty 404", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }},
 	}
@@ -41,7 +41,7 @@ func TestWhatDoesNotComeFromTheQueryServiceIsNoListOfNothing(t *testing.T) {
 func TestWhatIsNoVMIsNone(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
-	f.on(opVM, func(w http.ResponseWriter, _ *http.Request) { answer(w, `<html><body/></html>`) })
+	f.on(opVM, func(w http.ResponseWriter, _ *http.Request) { reply(w, `<html><body/></html>`) })
 	s := session(t, f)
 
 	_, err := s.VMs.VM(t.Context(), testVM)

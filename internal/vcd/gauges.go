@@ -93,7 +93,7 @@ func (p *Pool) measure(found map[string]*siteState) {
 			s = &siteState{}
 			found[where.metrics.site] = s
 		}
-		where.guard.measure(s)
+		where.breaker.measure(s)
 	}
 	for _, session := range p.sessions {
 		if s, ok := found[session.site.metrics.site]; ok {
@@ -102,25 +102,29 @@ func (p *Pool) measure(found map[string]*siteState) {
 	}
 }
 
-func (g *guard) measure(s *siteState) {
+func (g *breaker) measure(s *siteState) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s.inFlight += g.calls
-	if g.failures > 1 || g.hangingLocked(g.clock.Now()) != nil {
+	if g.failures > 1 || g.openLocked(g.clock.Now()) != nil {
 		s.down++
+	}
+}
+
+func (a *authenticator) measure(state *siteState, now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.current.value != "" {
+		state.sessions++
+	}
+	if a.refused[a.version].at(now) != nil {
+		state.refused++
 	}
 }
 
 func (s *Session) measure(state *siteState) {
 	now := s.opts.Clock.Now()
-	s.mu.Lock()
-	if s.current.value != "" {
-		state.sessions++
-	}
-	if s.refused[s.version].at(now) != nil {
-		state.refused++
-	}
-	s.mu.Unlock()
+	s.auth.measure(state, now)
 	state.tasks += s.Tasks.running()
 	if age, ok := s.Inventory.age(now); ok {
 		state.inventoried, state.inventoryAge = true, max(state.inventoryAge, age)

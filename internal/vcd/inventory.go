@@ -56,7 +56,7 @@ func (i *Inventory) VMs(ctx context.Context, vdc VDC, vApp string, maxAge time.D
 	select {
 	case inv.turn <- struct{}{}:
 		defer func() { <-inv.turn }()
-	case <-i.opts.Clock.After(patience):
+	case <-i.opts.Clock.After(maxWait):
 		return nil, errSlow
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -148,7 +148,7 @@ func (inv *inventory) begin(now time.Time) (snapshot, []string) {
 
 func (i *Inventory) takeSnapshot(ctx context.Context, vdc VDC, inv *inventory) snapshot {
 	shot, names := inv.begin(i.opts.Clock.Now())
-	shot.err = i.fillSnapshot(forEverybody(ctx), vdc, names, shot.rows)
+	shot.err = i.fillSnapshot(shared(ctx), vdc, names, shot.rows)
 	if ctx.Err() != nil {
 		return shot // it says something of the caller only: others ask again
 	}

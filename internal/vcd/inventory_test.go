@@ -25,11 +25,11 @@ type vmServer struct {
 func newVMServer(t *testing.T, rows ...string) *vmServer {
 	t.Helper()
 	s := &vmServer{fakeVCD: newFakeVCD(t), rows: rows}
-	s.on(opQueryVM, s.answer)
+	s.on(opQueryVM, s.reply)
 	return s
 }
 
-func (s *vmServer) answer(w http.ResponseWriter, r *http.Request) {
+func (s *vmServer) reply(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var page int
@@ -43,14 +43,14 @@ func (s *vmServer) answer(w http.ResponseWriter, r *http.Request) {
 	}
 	from := min((page-1)*pageSize, len(s.rows))
 	to := min(from+pageSize, len(s.rows))
-	answer(w, `<QueryResultRecords total="%d" page="%d" pageSize="%d">`, len(s.rows), page, pageSize)
+	reply(w, `<QueryResultRecords total="%d" page="%d" pageSize="%d">`, len(s.rows), page, pageSize)
 	for _, name := range s.rows[from:to] {
-		answer(w, `<VMRecord name="%s" containerName="a" container="%s" status="POWERED_ON" isBusy="true" ipAddress="10.0.0.1" `+
+		reply(w, `<VMRecord name="%s" containerName="a" container="%s" status="POWERED_ON" isBusy="true" ipAddress="10.0.0.1" `+
 			`numberOfCpus="2" memoryMB="4096" totalStorageAllocatedMb="20480" storageProfileName="standard" networkName="nodes" `+
 			`vmSizingPolicyId="urn:vcloud:vdcComputePolicy:11111111-1111-4111-8111-111111111111" autoUndeployDate="2026-09-01T00:00:00.000Z" vdc="https://x/api/vdc/%s" vdcName="acme-vdc" href="https://x/api/vApp/vm-%s"/>`,
 			name, testVApp, uuidOf(testVDC), rowID(name))
 	}
-	answer(w, `</QueryResultRecords>`)
+	reply(w, `</QueryResultRecords>`)
 	if page == 1 && s.shift > 0 {
 		s.shift--
 		s.rows = s.rows[1:]
@@ -189,7 +189,7 @@ func TestAFailureIsNotKept(t *testing.T) {
 	s := session(t, f.fakeVCD)
 	_, err := s.Inventory.VMs(t.Context(), inVDC(), "a", time.Hour)
 	g.Expect(err).To(MatchError(ErrUnavailable))
-	f.on(opQueryVM, f.answer)
+	f.on(opQueryVM, f.reply)
 
 	got, err := s.Inventory.VMs(t.Context(), inVDC(), "a", time.Hour)
 

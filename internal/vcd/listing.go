@@ -1,9 +1,7 @@
 package vcd
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -119,21 +117,21 @@ func listByCursorOnce[T any](ctx context.Context, c *client, l listing, id func(
 	cursor := ""
 	for range maxPages {
 		query := params("pageSize", strconv.Itoa(pageSize), "cursor", url.QueryEscape(cursor))
-		header, body, err := c.exchange(ctx, call{method: http.MethodGet, path: l.path, query: query, json: true})
+		got, err := c.do(ctx, call{method: http.MethodGet, path: l.path, query: query, json: true})
 		if err != nil {
 			return nil, false, err
 		}
 		var found struct {
 			Values []T `json:"values"`
 		}
-		if err := decodeJSON(body, &found); err != nil {
+		if err := decodeJSON(got.body, &found); err != nil {
 			return nil, false, err
 		}
 		if !unseen(seen, found.Values, id) {
 			return nil, false, nil
 		}
 		items = append(items, found.Values...)
-		if cursor = cursorIn(header); cursor == "" {
+		if cursor = cursorIn(got.header); cursor == "" {
 			return items, true, nil
 		}
 	}
@@ -153,22 +151,4 @@ func cursorIn(header http.Header) string {
 		}
 	}
 	return ""
-}
-
-func decodeJSON(body []byte, into any) error {
-	if err := json.Unmarshal(body, into); err != nil {
-		return &connectionError{ErrUnavailable, "the answer is not JSON of VCD"}
-	}
-	return nil
-}
-
-// encodeJSON writes values as they are: what VCD wrote into an object that we change goes back as it came.
-func encodeJSON(what any) ([]byte, error) {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(what); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
 }

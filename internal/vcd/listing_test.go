@@ -29,7 +29,7 @@ func TestOperationsNameNoObjects(t *testing.T) {
 func pages(answers ...string) http.HandlerFunc {
 	next := 0
 	return func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, "%s", answers[min(next, len(answers)-1)])
+		reply(w, "%s", answers[min(next, len(answers)-1)])
 		next++
 	}
 }
@@ -96,7 +96,7 @@ func TestCursorsLeadThroughAList(t *testing.T) {
 			w.Header().Add("Link", `<https://elsewhere/x>;rel="first"`)
 			w.Header().Add("Link", fmt.Sprintf(`<https://elsewhere/cloudapi/x?cursor=a%%2B%d&pageSize=1>;rel="nextPage";type="application/json"`, len(cursors)))
 		}
-		answer(w, `{"values":[{"id":"%d","type":"DNAT"}]}`, len(cursors))
+		reply(w, `{"values":[{"id":"%d","type":"DNAT"}]}`, len(cursors))
 	})
 
 	rules, err := session(t, f).NAT.Rules(t.Context(), testGateway)
@@ -106,7 +106,7 @@ func TestCursorsLeadThroughAList(t *testing.T) {
 	g.Expect(cursors).To(Equal([]string{"", "a+1", "a+2"}), "of a link only the cursor is used")
 	f.on(op, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Add("Link", `<https://x/?cursor=1>;rel="nextPage"`)
-		answer(w, `{"values":[{"id":"1"}]}`)
+		reply(w, `{"values":[{"id":"1"}]}`)
 	})
 	_, err = session(t, f).NAT.Rules(t.Context(), testGateway)
 	g.Expect(err).To(MatchError(ErrUnavailable), "a list that goes round in circles is none")
@@ -131,7 +131,7 @@ func TestATaskThatWasDoneAtOnce(t *testing.T) {
 	f := newFakeVCD(t)
 	f.on("POST /cloudapi/1.0.0/loadBalancer/pools", func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusCreated)
-		answer(w, `{"id":"urn:vcloud:loadBalancerPool:x"}`)
+		reply(w, `{"id":"urn:vcloud:loadBalancerPool:x"}`)
 	})
 
 	task, err := session(t, f).Balancers.CreatePool(t.Context(), PoolSpec{Name: "p"})
@@ -162,7 +162,7 @@ func FuzzEdgeDecoders(f *testing.F) {
 		} {
 			decode()
 		}
-		_, _ = entityFrom(body)
+		_, _ = entityFrom(answer{body: body})
 		AllocatedID(Task{Result: string(body)}, netip.Addr{})
 		changeTwice(t, body)
 	})

@@ -36,7 +36,7 @@ func (c Config) identity() (org, user string) {
 }
 
 // login asks for a token, as a service account, by API token if there is one, else by user name and password.
-func login(ctx context.Context, transport http.RoundTripper, s *site, config Config) (token, error) {
+func login(ctx context.Context, via *transport, config Config) (token, error) {
 	request := loginByPassword
 	switch {
 	case config.ServiceAccount != nil:
@@ -44,11 +44,11 @@ func login(ctx context.Context, transport http.RoundTripper, s *site, config Con
 	case config.Credentials.APIToken != "":
 		request = loginByAPIToken
 	}
-	t, err := loginAgreed(ctx, transport, s, config, request)
+	t, err := loginAgreed(ctx, via, config, request)
 	if err != nil {
 		return token{}, err
 	}
-	now := s.clock.Now()
+	now := via.site.clock.Now()
 	switch {
 	case !t.expires.After(now):
 		// Clocks disagree, or the token does not say. A 401 will.
@@ -61,71 +61,69 @@ func login(ctx context.Context, transport http.RoundTripper, s *site, config Con
 }
 
 // A loginRequest asks for a token in an API version.
-type loginRequest func(ctx context.Context, transport http.RoundTripper, s *site, config Config, version string) (token, error)
+type loginRequest func(ctx context.Context, via *transport, config Config, version string) (token, error)
 
 // loginAgreed asks for a token in a version that the cell that answers takes: another may have agreed on it.
-func loginAgreed(ctx context.Context, transport http.RoundTripper, s *site, config Config, request loginRequest) (token, error) {
+func loginAgreed(ctx context.Context, via *transport, config Config, request loginRequest) (token, error) {
 	org, _ := config.identity()
 	for agreements := maxAgreements; ; agreements-- {
-		version, err := s.negotiate(ctx, transport)
+		version, err := via.negotiate(ctx)
 		if err != nil {
 			return token{}, err
 		}
-		t, err := request(ctx, transport, s, config, version)
+		t, err := request(ctx, via, config, version)
 		switch {
 		case err == nil:
 			return t, nil
 		case agreements > 0 && refusesVersion(err):
-			s.refuseVersion(version)
+			via.site.refuseVersion(version)
 		default:
-			return token{}, fmt.Errorf("logging in to organization %s of %s: %w", org, s.base, loginFailure(err))
+			return token{}, fmt.Errorf("logging in to organization %s of %s: %w", org, via.site.base, loginFailure(err))
 		}
 	}
 }
 
-func loginByPassword(ctx context.Context, transport http.RoundTripper, s *site, config Config, version string) (token, error) {
+func loginByPassword(ctx context.Context, via *transport, config Config, version string) (token, error) {
 	org, user := config.identity()
 	path := "/cloudapi/1.0.0/sessions"
-	if strings.EqualFold(org, systemOrg) {
+	if isSystem(org) {
 		path += "/provider"
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.base+path, http.NoBody)
+	req, err := via.site.newRequest(ctx, http.MethodPost, path, jsonType+";version="+version, nil)
 	if err != nil {
 		return token{}, err
 	}
-	req.Header.Set("Accept", "application/json;version="+version)
 	req.SetBasicAuth(user+"@"+org, config.Credentials.Password)
-	header, _, err := roundTripHeader(req, transport)
+	got, err := via.send(req)
 	if err != nil {
 		return token{}, err
 	}
-	value := header.Get(tokenHeader)
+	value := got.header.Get(tokenHeader)
 	if value == "" {
 		return token{}, &connectionError{ErrUnavailable, "the answer to the login has no token"}
 	}
 	return token{value: value, expires: jwtExpiry(value)}, nil
 }
 
-func loginByAPIToken(ctx context.Context, transport http.RoundTripper, s *site, config Config, version string) (token, error) {
-	t, _, err := tradeToken(ctx, transport, s, config, version)
+func loginByAPIToken(ctx context.Context, via *transport, config Config, version string) (token, error) {
+	t, _, err := tradeToken(ctx, via, config, version)
 	return t, err
 }
 
 // tradeToken trades a refresh token for an access token, and the refresh token to use next: the same, unless it rotates.
-func tradeToken(ctx context.Context, transport http.RoundTripper, s *site, config Config, version string) (_ token, next string, _ error) {
+func tradeToken(ctx context.Context, via *transport, config Config, version string) (_ token, next string, _ error) {
 	org, _ := config.identity()
 	path := "/oauth/tenant/" + url.PathEscape(org) + "/token"
-	if strings.EqualFold(org, systemOrg) {
+	if isSystem(org) {
 		path = "/oauth/provider/token"
 	}
 	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {config.Credentials.APIToken}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.base+path, strings.NewReader(form.Encode()))
+	req, err := via.site.newRequest(ctx, http.MethodPost, path, jsonType+";version="+version, []byte(form.Encode()))
 	if err != nil {
 		return token{}, "", err
 	}
-	req.Header.Set("Accept", "application/json;version="+version)
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	body, err := roundTrip(req, transport)
+	got, err := via.send(req)
 	if err != nil {
 		return token{}, "", err
 	}
@@ -134,12 +132,12 @@ func tradeToken(ctx context.Context, transport http.RoundTripper, s *site, confi
 		RefreshToken string `json:"refresh_token"`
 		ExpiresIn    int64  `json:"expires_in"`
 	}
-	if json.Unmarshal(body, &grant) != nil || grant.AccessToken == "" {
+	if json.Unmarshal(got.body, &grant) != nil || grant.AccessToken == "" {
 		return token{}, "", &connectionError{ErrUnavailable, "the answer to the login has no token"}
 	}
 	t := token{value: grant.AccessToken}
 	if grant.ExpiresIn > 0 {
-		t.expires = s.clock.Now().Add(time.Duration(grant.ExpiresIn) * time.Second)
+		t.expires = via.site.clock.Now().Add(time.Duration(grant.ExpiresIn) * time.Second)
 	}
 	return t, grant.RefreshToken, nil
 }
@@ -164,22 +162,20 @@ func jwtExpiry(value string) time.Time {
 }
 
 // logout ends a session at VCD; sessions that nobody ends pile up there.
-func logout(ctx context.Context, transport http.RoundTripper, s *site, t token) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodDelete, s.base+"/api/session", nil)
+func logout(ctx context.Context, via *transport, t token) error {
+	version := via.site.agreedVersion()
+	req, err := via.site.newRequest(ctx, http.MethodDelete, "/api/session", call{}.accept(version), nil)
 	if err != nil {
 		return err
 	}
-	authorize(req.Header, t, s.agreedVersion())
-	_, err = roundTrip(req, transport)
+	authorize(req.Header, t)
+	_, err = via.send(req)
 	return err
 }
 
 // authorize sets the credentials of a request, and only once: proxies choke on doubled Authorization headers.
-func authorize(h http.Header, t token, version string) {
+func authorize(h http.Header, t token) {
 	h.Set(tokenHeader, t.value)
 	h.Set("X-Vmware-Vcloud-Token-Type", "Bearer")
 	h.Set("Authorization", "Bearer "+t.value)
-	if accept := h.Get("Accept"); accept == "" {
-		h.Set("Accept", "application/*+xml;version="+version)
-	}
 }

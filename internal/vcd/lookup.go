@@ -8,9 +8,6 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
 
-// Refresh forgets what look-ups remembered, so that the next ones ask VCD.
-func (s *Session) Refresh() { s.lookups.clear() }
-
 // VDCs are the organisation VDCs, with their storage profiles and VM policies.
 type VDCs struct{ *client }
 

@@ -222,7 +222,7 @@ func operation(method string, u *url.URL) string {
 			path = "/oauth/tenant/{org}/" + endpoint
 		}
 	}
-	if path == "/api/query" {
+	if path == queryPath {
 		path += "?type=" + queryType(u.RawQuery)
 	}
 	return method + " " + path

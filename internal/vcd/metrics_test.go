@@ -205,7 +205,7 @@ func TestTheRateLimitIsCounted(t *testing.T) {
 	f.on(opVM, answerVM)
 	registry := prometheus.NewRegistry()
 	s := session(t, f, func(o *PoolOptions) { o.Metrics = registry })
-	s.site.guard.turns.limiter = rate.NewLimiter(2, 1)
+	s.site.breaker.queue.limiter = rate.NewLimiter(2, 1)
 
 	g.Eventually(func() float64 { // A call that comes late finds what has become free meanwhile.
 		_, err := s.VMs.VM(t.Context(), testVM)
@@ -258,7 +258,7 @@ func TestTheInventoryGrowsOldUntilVCDAnswersCompletely(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	s := session(t, f, func(o *PoolOptions) { o.Metrics, o.Clock = registry, clock })
 	f.on(opQueryVM, func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, `<QueryResultRecords xmlns="http://www.vmware.com/vcloud/v1.5" total="0" pageSize="128" page="1"/>`)
+		reply(w, `<QueryResultRecords xmlns="http://www.vmware.com/vcloud/v1.5" total="0" pageSize="128" page="1"/>`)
 	})
 	ask := func() error {
 		_, err := s.Inventory.VMs(t.Context(), VDC{Ref: Ref{ID: testVDC, Name: "acme-vdc"}}, "alpha", 0)

@@ -16,13 +16,16 @@ import (
 // pageSize is the largest that VCD allows.
 const pageSize = 128
 
+// queryPath is that of the query service.
+const queryPath = "/api/query"
+
 // maxFilter bounds the length of one filter, so that URLs stay short enough for every proxy.
 const maxFilter = 4000
 
 // queryPage asks the query service for one page of records. That it finds nothing is proof of something, so it must be the service that says
 // so: there is no VCD without one, and a page of something in front of VCD may well be XML.
 func (c *client) queryPage(ctx context.Context, kind, filter string, page int, sortBy string, into *types.QueryResultRecordsType) error {
-	body, err := c.do(ctx, call{method: http.MethodGet, path: "/api/query", query: params(
+	got, err := c.do(ctx, call{method: http.MethodGet, path: queryPath, query: params(
 		"type", c.queryType(kind), "format", "records", "page", strconv.Itoa(page), "pageSize", strconv.Itoa(pageSize),
 		"sortAsc", sortBy, "filterEncoded", "true", "filter", filter,
 	)})
@@ -31,10 +34,10 @@ func (c *client) queryPage(ctx context.Context, kind, filter string, page int, s
 		return &connectionError{ErrUnavailable, "what answers has no query service of VCD: " + err.Error()}
 	case err != nil:
 		return err
-	case rootOf(body) != "QueryResultRecords":
+	case rootOf(got.body) != "QueryResultRecords":
 		return &connectionError{ErrUnavailable, "the answer is no list of VCD"}
 	}
-	return decodeXML(body, into)
+	return decodeXML(got.body, into)
 }
 
 // rootOf returns the name of the outermost element of a document; empty if there is none.

@@ -24,18 +24,17 @@ const (
 func (v *VMs) ReconfigureVM(ctx context.Context, id string, change VMChange) (Task, error) {
 	document, ok := v.documents.take(id)
 	if !ok {
-		var err error
-		if document, err = v.do(ctx, call{method: http.MethodGet, path: pathOf(kindVM, id)}); err != nil {
+		got, err := v.do(ctx, call{method: http.MethodGet, path: pathOf(kindVM, id)})
+		if err != nil {
 			return Task{}, err
 		}
+		document = got.body
 	}
 	body, err := reconfigured(document, change)
 	if err != nil {
 		return Task{}, err
 	}
-	return v.startRaw(ctx, call{
-		method: http.MethodPost, path: pathOf(kindVM, id) + "/action/reconfigureVm", contentType: mimeVM, body: body,
-	})
+	return v.start(ctx, http.MethodPost, pathOf(kindVM, id)+"/action/reconfigureVm", mimeVM, body)
 }
 
 // reconfigured returns what to post to change a VM: its name and description, and of its sections only those that

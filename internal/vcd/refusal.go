@@ -33,19 +33,19 @@ func (r refusal) at(now time.Time) error {
 // refuse notes that VCD refused the credentials of a version. Those that never worked are wrong until somebody changes them;
 // those that did may be right again, such as when a directory behind VCD comes back. A service account knows itself which token was
 // refused, and tries no token twice. The lock is held.
-func (s *Session) refuse(version string, err error) {
+func (a *authenticator) refuse(version string, err error) {
 	if _, ok := errors.AsType[*tokenError](err); ok {
-		s.refused[version] = refusal{err: err, until: s.opts.Clock.Now().Add(tokenLook)}
+		a.refused[version] = refusal{err: err, until: a.site.clock.Now().Add(tokenLook)}
 		return
 	}
 	status, ok := errors.AsType[*StatusError](err)
-	if wrong := ok && status.Status == http.StatusUnauthorized; wrong && !s.worked {
-		s.refused[version] = refusal{err: err}
+	if wrong := ok && status.Status == http.StatusUnauthorized; wrong && !a.worked {
+		a.refused[version] = refusal{err: err}
 		return
 	}
-	wait := min(lastRefusal, firstRefusal<<min(s.refusals, 3))
-	s.refusals++
-	s.refused[version] = refusal{err: err, until: s.opts.Clock.Now().Add(wait)}
+	wait := min(lastRefusal, firstRefusal<<min(a.refusals, 3))
+	a.refusals++
+	a.refused[version] = refusal{err: err, until: a.site.clock.Now().Add(wait)}
 }
 
 // refusesVersion says whether VCD, or one of its cells, does not take the API version of a call.

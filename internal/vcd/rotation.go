@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"sync"
 	"time"
 )
@@ -100,15 +99,15 @@ func (a *ServiceAccount) take(ctx context.Context, at door) (string, error) {
 }
 
 // trade makes one attempt to log in. The lock is held.
-func (a *ServiceAccount) trade(ctx context.Context, transport http.RoundTripper, s *site, config Config, version string) (token, error) {
+func (a *ServiceAccount) trade(ctx context.Context, via *transport, config Config, version string) (token, error) {
 	org, _ := config.identity()
-	at := door{s.base, org}
+	at := door{via.site.base, org}
 	old, err := a.take(ctx, at)
 	if err != nil {
 		return token{}, err
 	}
 	config.Credentials.APIToken = old
-	t, next, err := tradeToken(ctx, transport, s, config, version)
+	t, next, err := tradeToken(ctx, via, config, version)
 	if err != nil {
 		if status, ok := errors.AsType[*StatusError](err); ok && status.refusesCredentials() {
 			a.refused[at] = old
@@ -120,7 +119,7 @@ func (a *ServiceAccount) trade(ctx context.Context, transport http.RoundTripper,
 		if a.next != old {
 			a.old = old // else the store still has the one before
 		}
-		a.next, a.tried = next, s.clock.Now()
+		a.next, a.tried = next, via.site.clock.Now()
 		_ = a.write(context.WithoutCancel(ctx)) // tried again by flush
 	}
 	return t, nil
@@ -128,13 +127,13 @@ func (a *ServiceAccount) trade(ctx context.Context, transport http.RoundTripper,
 
 // loginByServiceAccount trades the token for an access token and the next token, and writes that down before anything else is
 // done. Where that fails, it is tried again with every call; until then the process must not die.
-func loginByServiceAccount(ctx context.Context, transport http.RoundTripper, s *site, config Config, version string) (token, error) {
+func loginByServiceAccount(ctx context.Context, via *transport, config Config, version string) (token, error) {
 	a := config.ServiceAccount
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	t, err := a.trade(ctx, transport, s, config, version)
+	t, err := a.trade(ctx, via, config, version)
 	if errors.Is(err, errTokenRefused) { // The process before us may just have written down a newer one.
-		t, err = a.trade(ctx, transport, s, config, version)
+		t, err = a.trade(ctx, via, config, version)
 	}
 	return t, err
 }

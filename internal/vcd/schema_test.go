@@ -31,7 +31,7 @@ func TestRequestsFollowTheSchema(t *testing.T) {
 		}
 	}
 	task := func(w http.ResponseWriter) { xmlTask(w, "queued") }
-	f.on("POST /api/vdc/{id}/action/composeVApp", keep("compose", func(w http.ResponseWriter) { answer(w, `<VApp name="a" id="%s"/>`, testVApp) }))
+	f.on("POST /api/vdc/{id}/action/composeVApp", keep("compose", func(w http.ResponseWriter) { reply(w, `<VApp name="a" id="%s"/>`, testVApp) }))
 	f.on("POST /api/vApp/vapp-{id}/action/recomposeVApp", keep("recompose", task))
 	f.on("POST /api/vApp/vapp-{id}/action/undeploy", keep("undeploy-vapp", task))
 	f.on("POST /api/vApp/vm-{id}/action/undeploy", keep("undeploy-vm", task))
@@ -39,9 +39,9 @@ func TestRequestsFollowTheSchema(t *testing.T) {
 	f.on("PUT /api/vApp/vapp-{id}/leaseSettingsSection", keep("lease", task))
 	f.on("PUT /api/vApp/vapp-{id}/networkConfigSection", keep("networks", task))
 	f.on("GET /api/vApp/vapp-{id}/networkConfigSection", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, `<NetworkConfigSection xmlns="%s" xmlns:ovf="%s"><ovf:Info/></NetworkConfigSection>`, namespaceVCloud, namespaceOVF)
+		reply(w, `<NetworkConfigSection xmlns="%s" xmlns:ovf="%s"><ovf:Info/></NetworkConfigSection>`, namespaceVCloud, namespaceOVF)
 	})
-	f.on("GET /api/vApp/vapp-{id}", func(w http.ResponseWriter, _ *http.Request) { answer(w, `<VApp id="%s" deployed="true"/>`, testVApp) })
+	f.on("GET /api/vApp/vapp-{id}", func(w http.ResponseWriter, _ *http.Request) { reply(w, `<VApp id="%s" deployed="true"/>`, testVApp) })
 	s := session(t, f)
 	ctx := t.Context()
 	network := Ref{ID: "urn:vcloud:network:66666666-6666-4666-8666-666666666666", Name: "nodes"}

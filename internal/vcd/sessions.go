@@ -7,16 +7,12 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"net/http"
-	"net/url"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/vmware/go-vcloud-director/v2/govcd"
-	"github.com/vmware/go-vcloud-director/v2/util"
 )
 
 // PoolOptions say how a Pool behaves; the zero value is usable.
@@ -71,15 +67,8 @@ type Pool struct {
 	sessions map[sessionKey]*Session
 }
 
-// silenceSDK switches off the SDK's own log, which environment variables could switch on and which writes bodies.
-var silenceSDK = sync.OnceFunc(func() {
-	util.EnableLogging, util.LogHttpRequest, util.LogHttpResponse = false, false, false
-	util.SetLog()
-})
-
 // NewPool returns an empty pool.
 func NewPool(opts PoolOptions) *Pool {
-	silenceSDK()
 	p := &Pool{
 		opts: opts.withDefaults(), metrics: newMetrics(opts.Metrics), gauges: register(opts.Metrics, newGauges()),
 		sites: map[string]*site{}, sessions: map[sessionKey]*Session{},
@@ -106,12 +95,12 @@ func (p *Pool) Session(ctx context.Context, config Config) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.setVersion(config.Version, config.Accepted)
-	s.touch()
-	if err := s.site.guard.hanging(); err != nil {
+	s.auth.setVersion(config.Version, config.Accepted)
+	s.auth.touch()
+	if err := s.site.breaker.open(); err != nil {
 		return nil, err
 	}
-	if _, err := s.token(ctx); err != nil {
+	if _, err := s.auth.token(ctx); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -132,10 +121,11 @@ func (p *Pool) sessionFor(config Config) (*Session, error) {
 	if !ok {
 		where = newSite(base, p.opts, p.metrics)
 	}
-	s, err := p.newSession(where, config)
+	t, err := newTransport(where, config, p.opts, p.currentWireLog)
 	if err != nil {
 		return nil, err
 	}
+	s := newSession(t, config, p.opts)
 	p.sites[base], p.sessions[key] = where, s
 	return s, nil
 }
@@ -158,28 +148,6 @@ func newSessionKey(base string, c Config) sessionKey {
 	return sessionKey(hash.Sum(nil))
 }
 
-func (p *Pool) newSession(where *site, config Config) (*Session, error) {
-	base, err := url.Parse(where.base + "/api")
-	if err != nil {
-		return nil, errors.New("reading the address of the site")
-	}
-	w, err := newWire(where, config, p.opts, p.currentWireLog)
-	if err != nil {
-		return nil, err
-	}
-	org, _ := config.identity()
-	c := &client{site: where, config: config, opts: p.opts, provider: isSystem(org), lookups: newCache(p.opts.LookupTTL, p.opts.Clock)}
-	s := newSession(c, w)
-	c.sdk = govcd.Client{
-		VCDHREF: *base, VCDAuthHeader: tokenHeader, VCDToken: tokenPlaceholder, UserAgent: p.opts.UserAgent,
-		Http: http.Client{
-			Transport:     (*authTransport)(s),
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
-	}
-	return s, nil
-}
-
 // evictIdle logs out sessions that nobody used for a while, such as those of a password that was changed, and forgets sites
 // that have no session left.
 func (p *Pool) evictIdle(ctx context.Context) {
@@ -189,7 +157,7 @@ func (p *Pool) evictIdle(ctx context.Context) {
 	inUse := map[*site]bool{}
 	defer func() { maps.DeleteFunc(p.sites, func(_ string, s *site) bool { return !inUse[s] }) }()
 	for key, s := range p.sessions {
-		if s.usedBefore(deadline) {
+		if s.auth.usedBefore(deadline) {
 			p.drop(ctx, key)
 		} else {
 			inUse[s.site] = true

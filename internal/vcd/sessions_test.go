@@ -169,7 +169,7 @@ func TestAnAPITokenThatVCDDoesNotKnowIsRefused(t *testing.T) {
 	f := newFakeVCD(t)
 	f.on("POST /oauth/tenant/{org}/token", func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
-		answer(w, `{"error":"invalid_grant","error_description":"Unknown token"}`)
+		reply(w, `{"error":"invalid_grant","error_description":"Unknown token"}`)
 	})
 	pool := NewPool(PoolOptions{Clock: clock})
 	config := f.config()
@@ -341,7 +341,7 @@ func TestProvidersLogInElsewhereAndSayWhereTheyWork(t *testing.T) {
 	f.passwords["administrator@System"] = password
 	f.on("POST /cloudapi/1.0.0/sessions/provider", f.serveLogin)
 	f.on("GET /api/query?type=organization", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, `<QueryResultRecords total="1"><OrgRecord name="acme" href="https://x/api/org/55555555-5555-4555-8555-555555555555"/></QueryResultRecords>`)
+		reply(w, `<QueryResultRecords total="1"><OrgRecord name="acme" href="https://x/api/org/55555555-5555-4555-8555-555555555555"/></QueryResultRecords>`)
 	})
 	f.on(opVM, func(w http.ResponseWriter, r *http.Request) {
 		g.Expect(r.Header.Get("X-Vmware-Vcloud-Tenant-Context")).To(Equal("55555555-5555-4555-8555-555555555555"))

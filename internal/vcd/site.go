@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// A site is one VCD installation: its guard, and the API version agreed on beside what else is offered. All sessions on it share it.
+// A site is one VCD installation: its circuit breaker, and the API version agreed on beside what else is offered. All sessions on it share it.
 type site struct {
 	base    string // https://host[:port]
-	guard   *guard
+	breaker *breaker
 	clock   Clock
 	metrics siteMetrics
 
@@ -28,10 +28,10 @@ type site struct {
 
 func newSite(base string, opts PoolOptions, m *metrics) *site {
 	s := &site{
-		base: base, clock: opts.Clock, metrics: m.of(base), guard: newGuard(base, opts),
+		base: base, clock: opts.Clock, metrics: m.of(base), breaker: newBreaker(base, opts),
 		refused: map[string]time.Time{},
 	}
-	s.guard.onOutage = s.metrics.outage
+	s.breaker.onOutage = s.metrics.outage
 	return s
 }
 
@@ -82,23 +82,23 @@ func (s *site) agreedVersion() string {
 
 // negotiate agrees on an API version, by one call for all sessions of the site. The LoginUrl that VCD offers beside
 // each version is not looked at: credentials go to the configured site only.
-func (s *site) negotiate(ctx context.Context, transport http.RoundTripper) (string, error) {
+func (t *transport) negotiate(ctx context.Context) (string, error) {
+	s := t.site
 	if version := s.agreedVersion(); version != "" {
 		return version, nil
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.base+"/api/versions", nil)
+	req, err := s.newRequest(ctx, http.MethodGet, "/api/versions", "text/xml, application/*+xml", nil)
 	if err != nil {
-		return "", fmt.Errorf("asking %s for its API versions: %w", s.base, err)
+		return "", err
 	}
-	req.Header.Set("Accept", "text/xml, application/*+xml")
-	body, err := roundTrip(req, transport)
+	got, err := t.send(req)
 	if status, ok := errors.AsType[*StatusError](err); ok && !errors.Is(err, ErrThrottled) {
 		err = &connectionError{ErrUnavailable, status.Error()} // whatever answers, it is no VCD at work
 	}
 	if err != nil {
 		return "", fmt.Errorf("asking %s for its API versions: %w", s.base, err)
 	}
-	version, err := s.agree(body)
+	version, err := s.agree(got.body)
 	if err != nil {
 		return "", fmt.Errorf("agreeing on an API version with %s: %w", s.base, err)
 	}

@@ -29,13 +29,13 @@ func newTaskServer(t *testing.T) *taskServer {
 		defer s.mu.Unlock()
 		ids := uuidPattern.FindAllString(r.URL.RawQuery, -1)
 		s.asked = append(s.asked, len(ids))
-		answer(w, `<QueryResultRecords total="%d" page="1" pageSize="128">`, len(ids))
+		reply(w, `<QueryResultRecords total="%d" page="1" pageSize="128">`, len(ids))
 		for _, id := range ids {
 			if state := s.states[id]; state != "" {
-				answer(w, `<TaskRecord name="vappUpdateVm" status="%s" progress="50" href="https://x/api/task/%s"/>`, state, id)
+				reply(w, `<TaskRecord name="vappUpdateVm" status="%s" progress="50" href="https://x/api/task/%s"/>`, state, id)
 			}
 		}
-		answer(w, `</QueryResultRecords>`)
+		reply(w, `</QueryResultRecords>`)
 	})
 	return s
 }
@@ -136,7 +136,7 @@ func TestWhyATaskFailedIsAskedAgainWhereVCDDoesNotAnswer(t *testing.T) {
 					w.WriteHeader(http.StatusInternalServerError)
 					return
 				}
-				answer(w, `<Task status="error"><Error majorErrorCode="400" minorErrorCode="QUOTA_EXCEEDED" message="VM quota is used up."/></Task>`)
+				reply(w, `<Task status="error"><Error majorErrorCode="400" minorErrorCode="QUOTA_EXCEEDED" message="VM quota is used up."/></Task>`)
 			})
 			f.set(testTask, "error")
 			s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
@@ -174,7 +174,7 @@ func TestAFailedTaskSaysWhy(t *testing.T) {
 			g := NewWithT(t)
 			clock := newFakeClock()
 			f := newTaskServer(t)
-			f.on("GET /api/task/{id}", func(w http.ResponseWriter, _ *http.Request) { answer(w, "%s", tt.body) })
+			f.on("GET /api/task/{id}", func(w http.ResponseWriter, _ *http.Request) { reply(w, "%s", tt.body) })
 			f.set(testTask, "aborted")
 			s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
 			woken := make(chan struct{})
@@ -361,7 +361,7 @@ func TestPollingDoesNotKeepASessionAlive(t *testing.T) {
 		tick(g, clock, f)
 	}
 
-	g.Expect(s.usedBefore(used.Add(time.Second))).To(BeTrue())
+	g.Expect(s.auth.usedBefore(used.Add(time.Second))).To(BeTrue())
 }
 
 func TestWhatATaskMadeIsAskedForAlsoIfItWasSeenRunning(t *testing.T) {

@@ -1,7 +1,6 @@
 package vcd
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
@@ -16,13 +15,13 @@ import (
 const (
 	maxBody      = 64 << 20 // of an answer; a VDC with ten thousand VMs is 3 MiB
 	maxErrorBody = 1 << 20
-	// unnamedPause is how long a site is left alone that asks for fewer calls, but does not say for how long.
+	// unnamedPause is how long a site is not called that asks for fewer calls without a delay.
 	unnamedPause = 2 * time.Second
 )
 
-// A wire carries calls to one site: it waits for the rate limit, bounds time and size, counts, logs, and keeps what a
-// failure says, which go-vcloud-director loses. It knows no credentials.
-type wire struct {
+// A transport carries calls to one site: it waits for the rate limit, limits time and size, counts, logs, and turns answers
+// that are no success into errors. It knows no credentials.
+type transport struct {
 	site    *site
 	next    http.RoundTripper
 	timeout time.Duration
@@ -30,8 +29,15 @@ type wire struct {
 	log     func() func(Exchange)
 }
 
-// newWire returns the wire for a config, with a connection pool of its own: what one tenant trusts, another may not.
-func newWire(s *site, config Config, opts PoolOptions, log func() func(Exchange)) (*wire, error) {
+// An answer is what VCD answered, read in full. Its status is 0 if there was none.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// newTransport returns the transport for a config, with a connection pool of its own: tenants trust different certificates.
+func newTransport(s *site, config Config, opts PoolOptions, log func() func(Exchange)) (*transport, error) {
 	tlsConfig := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: config.Insecure} //nolint:gosec // explicit opt-in
 	if len(config.CABundle) > 0 {
 		tlsConfig.RootCAs = x509.NewCertPool()
@@ -39,7 +45,7 @@ func newWire(s *site, config Config, opts PoolOptions, log func() func(Exchange)
 			return nil, &LookupError{Kind: "CA bundle", Name: s.base, Err: ErrTLS, Reason: "has no certificate in PEM format"}
 		}
 	}
-	return &wire{
+	return &transport{
 		site: s, timeout: opts.RequestTimeout, agent: opts.UserAgent, log: log,
 		next: &http.Transport{ // HTTP/1.1, which is what VCD speaks
 			Proxy:                 http.ProxyFromEnvironment,
@@ -53,168 +59,122 @@ func newWire(s *site, config Config, opts PoolOptions, log func() func(Exchange)
 	}, nil
 }
 
-// close lets go of idle connections.
-func (w *wire) close() {
-	if t, ok := w.next.(*http.Transport); ok {
-		t.CloseIdleConnections()
+// close closes idle connections.
+func (t *transport) close() {
+	if next, ok := t.next.(*http.Transport); ok {
+		next.CloseIdleConnections()
 	}
 }
 
-// RoundTrip implements http.RoundTripper. The answer is read in full before it returns.
-func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
+// send sends a request and returns the answer. Every status but success is an error, too.
+func (t *transport) send(req *http.Request) (answer, error) {
 	op := operation(req.Method, req.URL)
-	if "https://"+req.URL.Host != w.site.base {
-		return nil, keepFailure(req, &connectionError{ErrInvalid, "refusing to call another host than " + w.site.base})
+	if "https://"+req.URL.Host != t.site.base {
+		return answer{}, &connectionError{ErrInvalid, "refusing to call another host than " + t.site.base}
 	}
-	if err := w.admit(); err != nil {
-		return nil, keepFailure(req, err)
+	if err := t.admit(); err != nil {
+		return answer{}, err
 	}
-	leave, err := w.enter(req.Context())
+	leave, err := t.enter(req.Context())
 	if err != nil {
-		return nil, keepFailure(req, err)
+		return answer{}, err
 	}
-	ctx, cancel := context.WithTimeout(req.Context(), w.timeout)
+	ctx, cancel := context.WithTimeout(req.Context(), t.timeout)
 	defer cancel()
-	out := req.Clone(ctx)
-	if w.agent != "" {
-		out.Header.Set("User-Agent", w.agent)
+	out := req.WithContext(ctx)
+	if t.agent != "" {
+		out.Header.Set("User-Agent", t.agent)
 	}
 	start := time.Now()
-	resp, body, err := w.exchange(out)
+	got, err := t.exchange(out)
 	took := time.Since(start)
-	w.exchanged(op, out, resp, body, took, err)
+	t.report(op, out, got, took, err)
 	if err != nil {
-		err = newConnectionError(req.Context(), w.site.base, err, w.timeout)
-		w.site.metrics.call(op, took, err)
-		leave(err)
-		return nil, keepFailure(req, err)
+		err = newConnectionError(req.Context(), t.site.base, err, t.timeout)
 	}
-	leave(nil)
-	if err = w.failure(op, resp, body); err != nil {
-		_ = keepFailure(req, err)
+	leave(err)
+	if err == nil {
+		err = t.failure(op, got)
 	}
-	w.site.metrics.call(op, took, err)
-	resp.Body = io.NopCloser(bytes.NewReader(body))
-	return resp, nil
+	t.site.metrics.call(op, took, err)
+	return got, err
 }
 
-// enter waits for the turn of a call.
-func (w *wire) enter(ctx context.Context) (leave func(error), err error) {
-	asked := w.site.clock.Now()
-	leave, by, err := w.site.guard.enter(ctx)
+// enter waits until the call may be made.
+func (t *transport) enter(ctx context.Context) (leave func(error), err error) {
+	asked := t.site.clock.Now()
+	leave, by, err := t.site.breaker.enter(ctx)
 	switch {
 	case errors.Is(err, ErrLater):
-		w.site.metrics.held(by)
+		t.site.metrics.held(by)
 	case by != "":
-		w.site.metrics.waits(by, w.site.clock.Now().Sub(asked))
+		t.site.metrics.waits(by, t.site.clock.Now().Sub(asked))
 	}
 	if errors.Is(err, ErrUnavailable) {
-		w.site.metrics.held(heldByOutage)
+		t.site.metrics.held(heldByOutage)
 	}
 	return leave, err
 }
 
-// admit turns calls away that VCD does not want, or would not answer.
-func (w *wire) admit() error {
-	if err := w.site.guard.hanging(); err != nil {
-		w.site.metrics.held(heldByOutage)
+// admit refuses calls that VCD asked not to make, or would not answer.
+func (t *transport) admit() error {
+	if err := t.site.breaker.open(); err != nil {
+		t.site.metrics.held(heldByOutage)
 		return err
 	}
-	if left := w.site.remainingPause(); left > 0 {
-		w.site.metrics.held(heldByVCD)
+	if left := t.site.remainingPause(); left > 0 {
+		t.site.metrics.held(heldByVCD)
 		return &StatusError{Status: http.StatusTooManyRequests, Message: "VCD asked to be called less often", retryAfter: left}
 	}
 	return nil
 }
 
 // exchange sends the request and reads the answer, up to a limit.
-func (w *wire) exchange(req *http.Request) (*http.Response, []byte, error) {
-	resp, err := w.next.RoundTrip(req)
+func (t *transport) exchange(req *http.Request) (answer, error) {
+	resp, err := t.next.RoundTrip(req)
 	if err != nil {
-		return nil, nil, err
+		return answer{}, err
 	}
 	defer func() { _ = resp.Body.Close() }()
+	failed := resp.StatusCode >= http.StatusBadRequest
 	limit := int64(maxBody)
-	if resp.StatusCode >= http.StatusBadRequest {
+	if failed {
 		limit = maxErrorBody
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	switch {
-	case err != nil && resp.StatusCode < http.StatusBadRequest:
-		return nil, nil, err
-	case int64(len(body)) > limit && resp.StatusCode < http.StatusBadRequest:
-		return nil, nil, fmt.Errorf("answer is larger than %d MiB", limit>>20)
+	case failed: // the part of an error that came is enough
+	case err != nil:
+		return answer{}, err
+	case int64(len(body)) > limit:
+		return answer{}, fmt.Errorf("answer is larger than %d MiB", limit>>20)
 	}
-	return resp, body, nil // of an error, what came is enough
+	return answer{resp.StatusCode, resp.Header, body}, nil
 }
 
-// failure says what went wrong, if anything did. A redirect did: VCD sends none, and following it would carry credentials away.
-func (w *wire) failure(op string, resp *http.Response, body []byte) error {
-	if resp.StatusCode < http.StatusMultipleChoices {
+// failure returns the error that an answer stands for, if any. A redirect is one: VCD sends none, and following it would send
+// credentials elsewhere.
+func (t *transport) failure(op string, got answer) error {
+	if got.status < http.StatusMultipleChoices {
 		return nil
 	}
-	if resp.StatusCode < http.StatusBadRequest {
-		return &StatusError{Status: resp.StatusCode, Operation: op, Message: "the site redirects calls of its API"}
+	if got.status < http.StatusBadRequest {
+		return &StatusError{Status: got.status, Operation: op, Message: "the site redirects calls of its API"}
 	}
-	e := newStatusError(op, resp, body, w.site.clock.Now())
+	e := newStatusError(op, got, t.site.clock.Now())
 	if errors.Is(e, ErrThrottled) {
-		w.site.metrics.held(heldByVCD)
-		w.site.pause(cmp.Or(e.retryAfter, unnamedPause))
+		t.site.metrics.held(heldByVCD)
+		t.site.pause(cmp.Or(e.retryAfter, unnamedPause))
 	}
 	return e
 }
 
-// exchanged tells the wire log of a call, if it is on.
-func (w *wire) exchanged(op string, req *http.Request, resp *http.Response, body []byte, took time.Duration, err error) {
-	status := 0
-	if resp != nil {
-		status = resp.StatusCode
-	}
-	if log := w.log(); log != nil {
+// report writes a call to the wire log, if it is on.
+func (t *transport) report(op string, req *http.Request, got answer, took time.Duration, err error) {
+	if log := t.log(); log != nil {
 		log(Exchange{
 			Operation: op, Method: req.Method, URL: redactURL(req.URL), Header: redactHeader(req.Header),
-			Status: status, Sent: int(req.ContentLength), Received: len(body), Took: took, Err: err,
+			Status: got.status, Sent: int(req.ContentLength), Received: len(got.body), Took: took, Err: err,
 		})
 	}
-}
-
-type failureKey struct{}
-
-// A failureKeeper carries a failure past code that would flatten it, in the context of the request.
-type failureKeeper struct{ err error }
-
-func withFailureKeeper(ctx context.Context) (context.Context, *failureKeeper) {
-	keeper := &failureKeeper{}
-	return context.WithValue(ctx, failureKey{}, keeper), keeper
-}
-
-// keepFailure notes err for whoever made the request, and returns it.
-func keepFailure(req *http.Request, err error) error {
-	if keeper, ok := req.Context().Value(failureKey{}).(*failureKeeper); ok {
-		keeper.err = err
-	}
-	return err
-}
-
-// roundTrip sends a request and returns the body of the answer, or why there is none.
-func roundTrip(req *http.Request, transport http.RoundTripper) ([]byte, error) {
-	_, body, err := roundTripHeader(req, transport)
-	return body, err
-}
-
-func roundTripHeader(req *http.Request, transport http.RoundTripper) (http.Header, []byte, error) {
-	ctx, keeper := withFailureKeeper(req.Context())
-	resp, err := transport.RoundTrip(req.WithContext(ctx))
-	if err != nil {
-		if keeper.err != nil {
-			err = keeper.err
-		}
-		return nil, nil, err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode >= http.StatusMultipleChoices && keeper.err != nil {
-		return nil, nil, keeper.err
-	}
-	body, err := io.ReadAll(resp.Body)
-	return resp.Header, body, err
 }

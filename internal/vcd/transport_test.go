@@ -16,7 +16,7 @@ import (
 )
 
 func answerVM(w http.ResponseWriter, _ *http.Request) {
-	answer(w, `<Vm xmlns="http://www.vmware.com/vcloud/v1.5" id="%s" name="cp-0" status="8" deployed="false"/>`, testVM)
+	reply(w, `<Vm xmlns="http://www.vmware.com/vcloud/v1.5" id="%s" name="cp-0" status="8" deployed="false"/>`, testVM)
 }
 
 func TestAnExpiredTokenIsReplacedAndTheCallRepeated(t *testing.T) {
@@ -116,7 +116,7 @@ func TestFailuresKeepTheirKind(t *testing.T) {
 			"a proxy's HTML",
 			func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(http.StatusBadGateway)
-				answer(w, "<html><body>Bad Gateway</body></html>")
+				reply(w, "<html><body>Bad Gateway</body></html>")
 			},
 			ErrUnavailable, "not an answer of VCD: Bad Gateway (HTTP 502)",
 		},
@@ -125,7 +125,7 @@ func TestFailuresKeepTheirKind(t *testing.T) {
 			ErrUnavailable, "Internal Server Error (HTTP 500)",
 		},
 		{
-			"a success that is not XML", func(w http.ResponseWriter, _ *http.Request) { answer(w, "<html>please log in") },
+			"a success that is not XML", func(w http.ResponseWriter, _ *http.Request) { reply(w, "<html>please log in") },
 			ErrUnavailable, "the answer is not XML of VCD",
 		},
 		{
@@ -163,7 +163,7 @@ func TestAHangingSiteIsUnavailable(t *testing.T) {
 	f.on(opVM, func(http.ResponseWriter, *http.Request) { <-done })
 	defer close(done)
 	s := session(t, f)
-	s.wire.timeout = 50 * time.Millisecond
+	s.auth.transport.timeout = 50 * time.Millisecond
 
 	_, err := s.VMs.VM(t.Context(), testVM)
 
@@ -218,7 +218,7 @@ func TestCredentialsGoToTheSiteOnly(t *testing.T) {
 
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, thief.URL+"/api/org", nil)
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = s.sdk.Http.Do(req) //nolint:bodyclose // there is no answer
+	_, err = s.auth.transport.send(req)
 
 	g.Expect(err).To(MatchError(ErrInvalid))
 }
@@ -230,7 +230,7 @@ func TestNoSecretInErrorsAndWireLog(t *testing.T) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		_ = r.ParseForm()
-		answer(w, `{"access_token":%q,"token_type":"Bearer","expires_in":3600}`, f.issue())
+		reply(w, `{"access_token":%q,"token_type":"Bearer","expires_in":3600}`, f.issue())
 	})
 	pool := NewPool(PoolOptions{})
 	var log strings.Builder

@@ -151,11 +151,11 @@ func (v *VApps) SetLease(ctx context.Context, vAppID string, runtime, storage ti
 // ConnectNetworks starts connecting networks to a vApp, in addition to those it has.
 func (v *VApps) ConnectNetworks(ctx context.Context, vAppID string, networks []Ref) (Task, error) {
 	path := pathOf(kindVApp, vAppID) + "/networkConfigSection/"
-	section, err := v.do(ctx, call{method: http.MethodGet, path: path})
+	got, err := v.do(ctx, call{method: http.MethodGet, path: path})
 	if err != nil {
 		return Task{}, err
 	}
-	doc, err := parseXML(section)
+	doc, err := parseXML(got.body)
 	if err != nil {
 		return Task{}, err
 	}
@@ -175,5 +175,5 @@ func (v *VApps) ConnectNetworks(ctx context.Context, vAppID string, networks []R
 		}
 		doc.insertBefore("", added)
 	}
-	return v.startRaw(ctx, call{method: http.MethodPut, path: path, contentType: mimeNetworkConfig, body: doc.document()})
+	return v.start(ctx, http.MethodPut, path, mimeNetworkConfig, doc.document())
 }

@@ -77,7 +77,7 @@ func TestCellsThatAgreeOnNothingAreUnavailable(t *testing.T) {
 	f.on(opVM, answerVM)
 	s := session(t, f)
 	f.on("GET /api/versions", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, `<SupportedVersions><VersionInfo><Version>37.2</Version></VersionInfo></SupportedVersions>`)
+		reply(w, `<SupportedVersions><VersionInfo><Version>37.2</Version></VersionInfo></SupportedVersions>`)
 	})
 	f.setVersions(newCell...)
 
@@ -111,7 +111,7 @@ const opRules = "GET /cloudapi/2.0.0/edgeGateways/{id}/firewall/rules"
 // answerRules answers with the version that was asked for as the name of a rule.
 func answerRules(w http.ResponseWriter, r *http.Request) {
 	_, version, _ := strings.Cut(r.Header.Get("Accept"), "version=")
-	answer(w, `{"userDefinedRules":[{"id":"1","name":%q}]}`, version)
+	reply(w, `{"userDefinedRules":[{"id":"1","name":%q}]}`, version)
 }
 
 func TestACallAsksForTheVersionThatHasIt(t *testing.T) {
@@ -189,12 +189,12 @@ func TestAnUpgradeIsSeenWithinAnHour(t *testing.T) {
 func TestAListWithoutTheRulesOfUsersIsNoneOfVCD(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
-	f.on(opRules, func(w http.ResponseWriter, _ *http.Request) { answer(w, `{"systemRules":[]}`) })
+	f.on(opRules, func(w http.ResponseWriter, _ *http.Request) { reply(w, `{"systemRules":[]}`) })
 	s := session(t, f)
 
 	_, err := s.Firewall.Rules(t.Context(), testGateway)
 	g.Expect(err).To(MatchError(ErrUnavailable), "what is not complete is no list")
 
-	f.on(opRules, func(w http.ResponseWriter, _ *http.Request) { answer(w, `{"userDefinedRules":null}`) })
+	f.on(opRules, func(w http.ResponseWriter, _ *http.Request) { reply(w, `{"userDefinedRules":null}`) })
 	g.Expect(s.Firewall.Rules(t.Context(), testGateway)).To(BeEmpty())
 }

@@ -24,12 +24,12 @@ type VMs struct {
 // VM reads a VM.
 func (v *VMs) VM(ctx context.Context, id string) (VM, error) {
 	read := v.opts.Clock.Now()
-	raw, err := v.do(ctx, call{method: http.MethodGet, path: pathOf(kindVM, id)})
+	got, err := v.do(ctx, call{method: http.MethodGet, path: pathOf(kindVM, id)})
 	if err != nil {
 		return VM{}, err
 	}
 	var doc types.Vm
-	if err := decodeXML(raw, &doc); err != nil {
+	if err := decodeXML(got.body, &doc); err != nil {
 		return VM{}, err
 	}
 	vm := vmFrom(&doc)
@@ -37,7 +37,7 @@ func (v *VMs) VM(ctx context.Context, id string) (VM, error) {
 		return VM{}, &connectionError{ErrUnavailable, "the answer is no VM of VCD"}
 	}
 	if vm.Status == StatusPoweredOff && !vm.Deployed && len(vm.Tasks) == 0 {
-		v.documents.put(id, raw, read)
+		v.documents.put(id, got.body, read)
 	}
 	return vm, nil
 }

@@ -16,8 +16,6 @@ type node struct {
 	children []any // *node or xml.CharData
 }
 
-var errNotXML = &connectionError{ErrUnavailable, "the answer is not XML of VCD"}
-
 // parseXML reads a document into its root node.
 func parseXML(document []byte) (*node, error) {
 	decoder := xml.NewDecoder(bytes.NewReader(document))

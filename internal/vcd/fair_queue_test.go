@@ -13,30 +13,30 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// newTestTurns lets a call through every 100 ms.
-func newTestTurns(inFlight int) *turns {
-	return newTurns(rate.NewLimiter(10, 1), inFlight, realClock{})
+// newTestQueue lets a call through every 100 ms.
+func newTestQueue(inFlight int) *fairQueue {
+	return newFairQueue(rate.NewLimiter(10, 1), inFlight, realClock{})
 }
 
-// oneCall takes a turn and gives it back at once.
-func oneCall(ctx context.Context, t *turns) error {
-	_, err := t.take(ctx)
+// oneCall makes a call that takes no time.
+func oneCall(ctx context.Context, queue *fairQueue) error {
+	_, err := queue.acquire(ctx)
 	if err == nil {
-		t.giveBack()
+		queue.release()
 	}
 	return err
 }
 
-func TestCallersTakeTurns(t *testing.T) {
+func TestCallersAreServedInRotation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
-		turns := newTestTurns(8)
-		g.Expect(oneCall(t.Context(), turns)).To(Succeed(), "takes what is free")
+		queue := newTestQueue(8)
+		g.Expect(oneCall(t.Context(), queue)).To(Succeed(), "takes what is free")
 		var mu sync.Mutex
 		var order []string
 		start := func(caller string) {
 			go func() {
-				if oneCall(As(t.Context(), caller), turns) == nil {
+				if oneCall(As(t.Context(), caller), queue) == nil {
 					mu.Lock()
 					defer mu.Unlock()
 					order = append(order, caller)
@@ -60,17 +60,17 @@ func TestCallersTakeTurns(t *testing.T) {
 func TestOneCallerWithManyCallsHoldsUpNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
-		turns := newTestTurns(8)
-		g.Expect(oneCall(t.Context(), turns)).To(Succeed())
+		queue := newTestQueue(8)
+		g.Expect(oneCall(t.Context(), queue)).To(Succeed())
 		results := make(chan error, 200)
 		for range 200 {
-			go func() { results <- oneCall(As(t.Context(), "many"), turns) }()
+			go func() { results <- oneCall(As(t.Context(), "many"), queue) }()
 		}
 		synctest.Wait()
 
 		g.Expect(results).To(HaveLen(192), "eight wait, nobody else is held up")
 		start := time.Now()
-		g.Expect(oneCall(As(t.Context(), "few"), turns)).To(Succeed())
+		g.Expect(oneCall(As(t.Context(), "few"), queue)).To(Succeed())
 		g.Expect(time.Since(start)).To(BeNumerically("<=", 300*time.Millisecond), "one turn of the other comes before")
 
 		var latest time.Duration
@@ -78,10 +78,10 @@ func TestOneCallerWithManyCallsHoldsUpNobody(t *testing.T) {
 			err := <-results
 			g.Expect(err).To(MatchError(ErrLater))
 			g.Expect(err.Error()).To(Equal("others call VCD first"))
-			g.Expect(RetryAfter(err)).To(And(BeNumerically(">=", soonestLater), BeNumerically("<=", latestLater)))
+			g.Expect(RetryAfter(err)).To(And(BeNumerically(">=", minDelay), BeNumerically("<=", maxDelay)))
 			latest = max(latest, RetryAfter(err))
 		}
-		g.Expect(latest).To(BeNumerically(">", latestLater/2), "they do not come back all at once")
+		g.Expect(latest).To(BeNumerically(">", maxDelay/2), "they do not come back all at once")
 		<-time.After(time.Minute)
 	})
 }
@@ -89,20 +89,20 @@ func TestOneCallerWithManyCallsHoldsUpNobody(t *testing.T) {
 func TestWorkThatWasBegunIsNotSentAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
-		turns := newTestTurns(1)
+		queue := newTestQueue(1)
 		ctx := As(t.Context(), "many")
-		g.Expect(oneCall(ctx, turns)).To(Succeed())
-		_, err := turns.take(t.Context()) // holds the only place
+		g.Expect(oneCall(ctx, queue)).To(Succeed())
+		_, err := queue.acquire(t.Context()) // holds the only place
 		g.Expect(err).NotTo(HaveOccurred())
 		begun := make(chan error, 2)
 		for range 2 {
-			go func() { begun <- oneCall(ctx, turns) }()
+			go func() { begun <- oneCall(ctx, queue) }()
 		}
 		synctest.Wait()
 
-		g.Expect(oneCall(As(t.Context(), "many"), turns)).To(MatchError(ErrLater))
+		g.Expect(oneCall(As(t.Context(), "many"), queue)).To(MatchError(ErrLater))
 		g.Expect(begun).To(BeEmpty(), "they wait")
-		turns.giveBack()
+		queue.release()
 		g.Expect(<-begun).To(Succeed())
 		g.Expect(<-begun).To(Succeed())
 	})
@@ -111,33 +111,33 @@ func TestWorkThatWasBegunIsNotSentAway(t *testing.T) {
 func TestNobodyWaitsLongForAFirstCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
-		turns := newTestTurns(1)
-		_, err := turns.take(t.Context())
+		queue := newTestQueue(1)
+		_, err := queue.acquire(t.Context())
 		g.Expect(err).NotTo(HaveOccurred())
 		start := time.Now()
 
-		g.Expect(oneCall(As(t.Context(), "a"), turns)).To(MatchError(ErrLater))
-		g.Expect(time.Since(start)).To(Equal(shortPatience))
-		g.Expect(oneCall(t.Context(), turns)).To(MatchError(ErrUnavailable))
-		g.Expect(time.Since(start)).To(Equal(shortPatience + patience))
+		g.Expect(oneCall(As(t.Context(), "a"), queue)).To(MatchError(ErrLater))
+		g.Expect(time.Since(start)).To(Equal(firstCallWait))
+		g.Expect(oneCall(t.Context(), queue)).To(MatchError(ErrUnavailable))
+		g.Expect(time.Since(start)).To(Equal(firstCallWait + maxWait))
 
-		turns.giveBack()
+		queue.release()
 		<-time.After(time.Second)
-		g.Expect(oneCall(As(t.Context(), "a"), turns)).To(Succeed(), "those who gave up are forgotten")
+		g.Expect(oneCall(As(t.Context(), "a"), queue)).To(Succeed(), "those who gave up are forgotten")
 	})
 }
 
 func TestTheQueuesOfCallersWhoWentAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
-		turns := newTestTurns(1)
-		_, err := turns.take(t.Context())
+		queue := newTestQueue(1)
+		_, err := queue.acquire(t.Context())
 		g.Expect(err).NotTo(HaveOccurred())
 		for n := range 100 {
-			g.Expect(oneCall(As(t.Context(), fmt.Sprint(n)), turns)).To(MatchError(ErrLater))
+			g.Expect(oneCall(As(t.Context(), fmt.Sprint(n)), queue)).To(MatchError(ErrLater))
 		}
 
-		g.Expect(len(turns.queues)).To(BeNumerically("<=", 3))
+		g.Expect(len(queue.queues)).To(BeNumerically("<=", 3))
 	})
 }
 
@@ -145,10 +145,10 @@ func TestALookUpForEverybodyIsNotSentAway(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	f.on("GET /api/query?type=orgVdc", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, `<QueryResultRecords total="1" page="1" pageSize="128"><OrgVdcRecord name="acme-vdc" href="https://x/api/vdc/%s"/></QueryResultRecords>`, uuidOf(testVDC))
+		reply(w, `<QueryResultRecords total="1" page="1" pageSize="128"><OrgVdcRecord name="acme-vdc" href="https://x/api/vdc/%s"/></QueryResultRecords>`, uuidOf(testVDC))
 	})
 	f.on("GET /api/query?type=orgVdcStorageProfile", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, `<QueryResultRecords total="0" page="1" pageSize="128"></QueryResultRecords>`)
+		reply(w, `<QueryResultRecords total="0" page="1" pageSize="128"></QueryResultRecords>`)
 	})
 	f.on(opVM, answerVM)
 	clock := newFakeClock()

@@ -41,7 +41,7 @@ func TestAHangingSiteHoldsUpFewWorkers(t *testing.T) {
 	}
 	g.Eventually(clock.Waiting).Should(Equal(17), "three call, the others wait for them")
 	g.Eventually(func() int { return f.count(opVM) }).Should(Equal(3))
-	clock.Advance(patience)
+	clock.Advance(maxWait)
 
 	for range 17 {
 		g.Eventually(results).Should(Receive(MatchError(ErrUnavailable)))
@@ -77,7 +77,7 @@ func TestOneSiteThatHangsLeavesOthersAlone(t *testing.T) {
 		_, _ = bad.VMs.VM(ctx, testVM)
 	}()
 	g.Eventually(func() int { return hanging.count(opVM) }).Should(Equal(1))
-	clock.Advance(silence)
+	clock.Advance(maxSilence)
 
 	_, err = pool.Session(t.Context(), hanging.config())
 	g.Expect(err).To(MatchError(ErrUnavailable), "nobody begins what has to wait")
@@ -95,14 +95,14 @@ func TestOneSlowCallTurnsNobodyAway(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newFakeVCD(t)
-	f.on("GET /api/vApp/vapp-{id}", func(w http.ResponseWriter, _ *http.Request) { answer(w, `<VApp id="%s" name="a"/>`, testVApp) })
+	f.on("GET /api/vApp/vapp-{id}", func(w http.ResponseWriter, _ *http.Request) { reply(w, `<VApp id="%s" name="a"/>`, testVApp) })
 	s := session(t, f, func(o *PoolOptions) { o.Clock = clock })
 	hang(t, f, opVM)
 	go func() { _, _ = s.VMs.VM(t.Context(), testVM) }()
 	g.Eventually(func() int { return f.count(opVM) }).Should(Equal(1))
 
 	for range 10 {
-		clock.Advance(patience + time.Second)
+		clock.Advance(maxWait + time.Second)
 		_, err := s.VApps.VApp(t.Context(), testVApp)
 		g.Expect(err).NotTo(HaveOccurred())
 	}
@@ -125,7 +125,7 @@ func TestOneCallFindsOutWhetherAnOutageIsOver(t *testing.T) {
 	}
 	g.Expect(f.count(opVM)).To(Equal(tried), "the second failure in a row makes it an outage")
 	release := hang(t, f, opVM)
-	clock.Advance(maxHold + maxHold/2)
+	clock.Advance(maxOpen + maxOpen/2)
 	probed := make(chan error)
 	go func() {
 		_, err := s.VMs.VM(t.Context(), testVM)
@@ -194,7 +194,7 @@ func TestWhoWaitsForALookupOfSomebodyElseIsPatientForAWhileOnly(t *testing.T) {
 	}
 	g.Eventually(func() int { return f.count("GET /api/query?type=orgVdc") }).Should(Equal(1))
 	g.Eventually(clock.Waiting).Should(Equal(2))
-	clock.Advance(patience)
+	clock.Advance(maxWait)
 
 	for range 2 {
 		g.Eventually(results).Should(Receive(MatchError(ErrUnavailable)))

@@ -1,0 +1,278 @@
+package vcd
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+)
+
+// An authenticator makes calls with the credentials of a session. It logs in when there is no valid token, once more when VCD
+// refuses the token, and agrees on another API version when VCD, or one of its cells, refuses the version. Calls that are
+// refused for these reasons had no effect, so they are repeated.
+type authenticator struct {
+	transport *transport
+	site      *site
+	config    Config
+	flight    singleflight.Group
+
+	mu        sync.Mutex
+	current   token
+	version   string             // of the credentials
+	worked    bool               // the credentials were accepted once
+	refused   map[string]refusal // by version of the credentials
+	refusals  int                // since they were last accepted
+	loggingIn bool
+	outage    backoff // of logins, while the site does not answer
+	lost      backoff // of logins, while VCD forgets sessions that it has just begun
+	used      time.Time
+}
+
+func newAuthenticator(t *transport, config Config) *authenticator {
+	return &authenticator{
+		transport: t, site: t.site, config: config, used: t.site.clock.Now(), refused: map[string]refusal{},
+	}
+}
+
+// A backoff delays logins after failures, so that not all sessions log in again in the same moment.
+type backoff struct {
+	failures int
+	err      error
+	until    time.Time
+}
+
+// fail records a failed login. The next may be tried after half a second, doubled up to half a minute, give or take half.
+func (b *backoff) fail(err error, now time.Time) {
+	wait := min(30*time.Second, 500*time.Millisecond<<min(b.failures, 6))
+	b.failures++
+	b.err = err
+	b.until = now.Add(wait/2 + rand.N(wait)) //nolint:gosec // spreads load, protects nothing
+}
+
+func (a *authenticator) setVersion(version string, accepted bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.version = version
+	a.worked = a.worked || accepted
+}
+
+func (a *authenticator) touch() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.used = a.site.clock.Now()
+}
+
+func (a *authenticator) usedBefore(t time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.used.Before(t)
+}
+
+// token returns a token that should work, logging in when there is none or when it is about to expire.
+func (a *authenticator) token(ctx context.Context) (token, error) {
+	now := a.site.clock.Now()
+	if account := a.config.ServiceAccount; account != nil {
+		account.flush(ctx, now) // the token of the last login works meanwhile
+	}
+	a.mu.Lock()
+	current, refused := a.current, a.refused[a.version].at(now)
+	a.mu.Unlock()
+	switch {
+	case refused != nil:
+		return token{}, refused
+	case !current.stale(now):
+		return current, nil
+	}
+	return a.renew(ctx, current)
+}
+
+// renew replaces the token, unless that has been done meanwhile: one login for all who need it at the same time. It continues
+// when the first caller gives up. While a login is retried after an outage, other callers get the error of the last attempt.
+func (a *authenticator) renew(ctx context.Context, old token) (token, error) {
+	if err := a.retrying(); err != nil {
+		return token{}, err
+	}
+	result := a.flight.DoChan("login", func() (any, error) {
+		current, version, err := a.beginLogin(old)
+		if err != nil || current.value != "" {
+			return current, err
+		}
+		ctx, cancel := a.site.deadline(shared(context.WithoutCancel(ctx)), a.loginTimeout())
+		defer cancel()
+		return a.login(ctx, version)
+	})
+	select {
+	case r := <-result:
+		t, _ := r.Val.(token)
+		return t, r.Err
+	case <-ctx.Done():
+		return token{}, ctx.Err()
+	}
+}
+
+// loginTimeout bounds a login. The answer to a service account's is waited for longer: it contains the next token.
+func (a *authenticator) loginTimeout() time.Duration {
+	if a.config.ServiceAccount != nil {
+		return a.transport.timeout
+	}
+	return min(loginTimeout, a.transport.timeout)
+}
+
+// retrying returns the last failure while another login is in flight.
+func (a *authenticator) retrying() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.loggingIn {
+		return a.outage.err
+	}
+	return nil
+}
+
+// beginLogin returns the token or the refusal that another login has brought meanwhile; else it marks a login as begun and
+// returns the version of the credentials.
+func (a *authenticator) beginLogin(old token) (token, string, error) {
+	now := a.site.clock.Now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.current.value != old.value && !a.current.stale(now) {
+		return a.current, "", nil
+	}
+	if err := a.refused[a.version].at(now); err != nil {
+		return token{}, "", err
+	}
+	for _, b := range []backoff{a.outage, a.lost} {
+		if now.Before(b.until) {
+			return token{}, "", b.err
+		}
+	}
+	a.loggingIn = true
+	return token{}, a.version, nil
+}
+
+func (a *authenticator) login(ctx context.Context, version string) (token, error) {
+	t, err := login(ctx, a.transport, a.config)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.current, a.loggingIn = t, false
+	a.site.metrics.login(err)
+	switch {
+	case err == nil:
+		a.worked, a.refused, a.refusals, a.outage = true, map[string]refusal{}, 0, backoff{}
+		return t, nil
+	case errors.Is(err, ErrUnauthorized):
+		a.outage = backoff{}
+		a.refuse(version, err)
+	default:
+		a.outage.fail(err, a.site.clock.Now())
+	}
+	return token{}, err
+}
+
+// close logs out.
+func (a *authenticator) close(ctx context.Context) error {
+	var unwritten error
+	if account := a.config.ServiceAccount; account != nil {
+		unwritten = account.Rest(ctx, func() error { return nil })
+	}
+	a.mu.Lock()
+	t := a.current
+	a.current = token{}
+	a.mu.Unlock()
+	defer a.transport.close()
+	if t.value == "" {
+		return unwritten
+	}
+	if err := logout(ctx, a.transport, t); err != nil && !errors.Is(err, ErrUnauthorized) {
+		return errors.Join(unwritten, err)
+	}
+	return unwritten
+}
+
+// send makes a call with the headers given and the credentials.
+func (a *authenticator) send(ctx context.Context, what call, header http.Header, body []byte) (answer, error) {
+	if !isPolling(ctx) {
+		a.touch()
+	}
+	t, err := a.token(ctx)
+	if err != nil {
+		return answer{}, err
+	}
+	for logins, agreements := 1, maxAgreements; ; {
+		version, err := a.versionFor(ctx, what.path)
+		if err != nil {
+			return answer{}, err
+		}
+		got, err := a.try(ctx, what, header, body, t, version)
+		switch {
+		case got.status == http.StatusUnauthorized:
+			if t, err = a.replace(ctx, t, logins); err != nil {
+				return answer{}, err
+			}
+			logins--
+		case got.status == http.StatusNotAcceptable && agreements > 0:
+			agreements--
+			a.site.refuseVersion(version)
+		default:
+			if got.status != 0 && got.status != http.StatusNotAcceptable {
+				a.known()
+			}
+			return got, err
+		}
+	}
+}
+
+// try makes one attempt at a call.
+func (a *authenticator) try(
+	ctx context.Context, what call, header http.Header, body []byte, t token, version string,
+) (answer, error) {
+	req, err := a.site.newRequest(ctx, what.method, what.path, what.accept(version), body)
+	if err != nil {
+		return answer{}, err
+	}
+	req.URL.RawQuery = what.query
+	maps.Copy(req.Header, header)
+	authorize(req.Header, t)
+	return a.transport.send(req)
+}
+
+// versionFor returns the API version to ask for in a call.
+func (a *authenticator) versionFor(ctx context.Context, path string) (string, error) {
+	agreed, err := a.transport.negotiate(ctx)
+	if err != nil {
+		return "", err
+	}
+	return a.site.versionFor(path, agreed)
+}
+
+// replace returns a token in place of one that VCD does not know, if the call has a login left.
+func (a *authenticator) replace(ctx context.Context, t token, logins int) (token, error) {
+	if logins == 0 {
+		return token{}, a.forgotten(t)
+	}
+	return a.renew(ctx, t)
+}
+
+// forgotten records that VCD did not know a token that it had just issued, and returns what that means: the credentials are
+// not refused. Cells that restart one after the other do so.
+func (a *authenticator) forgotten(t token) error {
+	err := &connectionError{ErrUnavailable, a.site.base + " forgets sessions that it has just begun"}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.current.value == t.value {
+		a.current = token{}
+		a.lost.fail(err, a.site.clock.Now())
+	}
+	return err
+}
+
+// known records that VCD knew the token of a call.
+func (a *authenticator) known() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.lost = backoff{}
+}

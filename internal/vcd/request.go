@@ -1,0 +1,231 @@
+package vcd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/vmware/go-vcloud-director/v2/types/v56"
+)
+
+const (
+	jsonType  = "application/json"
+	xmlHeader = `<?xml version="1.0" encoding="UTF-8"?>` + "\n"
+)
+
+// A call is one call of VCD's API. Its query is raw, because VCD wants the operators of filters bare.
+type call struct {
+	method      string
+	path        string
+	query       string
+	json        bool   // the JSON API
+	content     any    // nil: none; []byte: encoded already
+	contentType string // of content for the XML API
+	ifMatch     string // ETag of the version that may be replaced; empty for any
+}
+
+// encode returns the body of the request and its type.
+func (c call) encode() (body []byte, contentType string, err error) {
+	if raw, ok := c.content.([]byte); ok || c.content == nil {
+		return raw, c.contentType, nil
+	}
+	if c.json {
+		body, err = encodeJSON(c.content)
+		return body, jsonType, err
+	}
+	body, err = encodeXML(c.content)
+	return body, c.contentType, err
+}
+
+// accept returns the media type and version to ask for.
+func (c call) accept(version string) string {
+	if c.json {
+		return jsonType + ";version=" + version
+	}
+	return "application/*+xml;version=" + version
+}
+
+// newRequest builds a request to the site.
+func (s *site) newRequest(ctx context.Context, method, path, accept string, body []byte) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, method, s.base+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, &connectionError{ErrInvalid, "building a request: " + rootCause(err)}
+	}
+	req.Header.Set("Accept", accept)
+	return req, nil
+}
+
+// A client makes the requests of a session.
+type client struct {
+	auth     *authenticator
+	site     *site
+	config   Config
+	opts     PoolOptions
+	provider bool // logged in to the System organisation
+	lookups  *cache
+}
+
+// do makes a call.
+func (c *client) do(ctx context.Context, what call) (answer, error) {
+	body, contentType, err := what.encode()
+	if err != nil {
+		return answer{}, err
+	}
+	header := http.Header{}
+	if contentType != "" {
+		header.Set("Content-Type", contentType)
+	}
+	if what.ifMatch != "" {
+		header.Set("If-Match", what.ifMatch)
+	}
+	if err := c.setTenant(ctx, what, header); err != nil {
+		return answer{}, err
+	}
+	return c.auth.send(ctx, what, header, body)
+}
+
+// setTenant names the organisation that a provider's session works in; a tenant's session has only one.
+func (c *client) setTenant(ctx context.Context, what call, header http.Header) error {
+	if !c.provider || isSystem(c.config.Org) || what.path == queryPath && strings.HasPrefix(what.query, "type=organization&") {
+		return nil
+	}
+	org, err := c.orgID(ctx)
+	if err != nil {
+		return err
+	}
+	header.Set("X-Vmware-Vcloud-Tenant-Context", uuidOf(org))
+	return nil
+}
+
+// orgID finds the URN of the organisation that a provider's session works in.
+func (c *client) orgID(ctx context.Context) (string, error) {
+	return lookup(ctx, c.lookups, "org", func(ctx context.Context) (string, error) {
+		if err := checkName("organization", c.config.Org, ""); err != nil {
+			return "", err
+		}
+		var found types.QueryResultRecordsType
+		if err := c.queryPage(ctx, "organization", allOf(term{"name", c.config.Org}), 1, "", &found); err != nil {
+			return "", fmt.Errorf("looking up organization %s: %w", c.config.Org, err)
+		}
+		for _, record := range found.OrgRecord {
+			if record.Name == c.config.Org {
+				return urnOf(kindOrg, record.HREF), nil
+			}
+		}
+		return "", &LookupError{Kind: "organization", Name: c.config.Org, Err: ErrNotFound}
+	})
+}
+
+// getXML reads an object of the XML API.
+func (c *client) getXML(ctx context.Context, path string, into any) error {
+	got, err := c.do(ctx, call{method: http.MethodGet, path: path})
+	if err != nil {
+		return err
+	}
+	return decodeXML(got.body, into)
+}
+
+// getJSON reads an object of the JSON API.
+func (c *client) getJSON(ctx context.Context, path, query string, into any) error {
+	got, err := c.do(ctx, call{method: http.MethodGet, path: path, query: query, json: true})
+	if err != nil {
+		return err
+	}
+	return decodeJSON(got.body, into)
+}
+
+// start makes a call of the XML API that starts a task.
+func (c *client) start(ctx context.Context, method, path, contentType string, content any) (Task, error) {
+	got, err := c.do(ctx, call{method: method, path: path, contentType: contentType, content: content})
+	if err != nil {
+		return Task{}, err
+	}
+	var t types.Task
+	if err := decodeXML(got.body, &t); err != nil {
+		return Task{}, err
+	}
+	return taskFrom(&t), nil
+}
+
+// startJSON makes a call of the JSON API that starts a task. Once it has ended, the task names what it worked on: what was
+// created, for example.
+func (c *client) startJSON(ctx context.Context, method, path string, content any) (Task, error) {
+	got, err := c.do(ctx, call{method: method, path: path, json: true, content: content})
+	if err != nil {
+		return Task{}, err
+	}
+	location := got.header.Get("Location")
+	if id := urnOf(kindTask, location); id != "" && strings.Contains(location, "/task/") {
+		return Task{ID: id, State: TaskRunning, asks: method == http.MethodPost}, nil
+	}
+	// VCD did it at once.
+	var made struct {
+		ID string `json:"id"`
+	}
+	_ = json.Unmarshal(got.body, &made) // an answer may be empty
+	return Task{State: TaskSucceeded, Owner: made.ID}, nil
+}
+
+func encodeXML(what any) ([]byte, error) {
+	body, err := xml.Marshal(what)
+	if err != nil {
+		return nil, fmt.Errorf("writing a request: %w", err)
+	}
+	return append([]byte(xmlHeader), body...), nil
+}
+
+func decodeXML(body []byte, into any) error {
+	if xml.Unmarshal(body, into) != nil {
+		return errNotXML
+	}
+	return nil
+}
+
+// encodeJSON writes values as they are: what VCD wrote into an object that we change goes back as it came.
+func encodeJSON(what any) ([]byte, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(what); err != nil {
+		return nil, fmt.Errorf("writing a request: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+func decodeJSON(body []byte, into any) error {
+	if json.Unmarshal(body, into) != nil {
+		return errNotJSON
+	}
+	return nil
+}
+
+// The answer has another format than VCD's: something in front of it answered.
+var (
+	errNotXML  = &connectionError{ErrUnavailable, "the answer is not XML of VCD"}
+	errNotJSON = &connectionError{ErrUnavailable, "the answer is not JSON of VCD"}
+)
+
+// params writes a query string in the given order: names and values alternate, values are written as they are.
+func params(pairs ...string) string {
+	var parts []string
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			parts = append(parts, pairs[i]+"="+pairs[i+1])
+		}
+	}
+	return strings.Join(parts, "&")
+}
+
+// jsonFilter encodes a filter for the JSON API, which wants it encoded as a whole.
+func jsonFilter(terms ...term) string {
+	parts := make([]string, len(terms))
+	for i, t := range terms {
+		parts[i] = t.field + "==" + t.value
+	}
+	return url.QueryEscape(strings.Join(parts, ";"))
+}
