@@ -10,7 +10,7 @@ WHAT ?= ./...
 WHAT_STACK ?= ./...
 # Further flags of go test, such as GO_TEST_FLAGS='-run TestX -v'.
 GO_TEST_FLAGS ?=
-# For tests of programs that they build themselves: Go sees no change of what they are built from, and would give an old result.
+# For tests that build programs themselves: Go's cache of results does not know their sources.
 AFRESH := -count=1
 TIMEOUT ?= 30m
 # Packages of test/ that run at a time: each starts a management cluster.
@@ -25,7 +25,7 @@ OUT ?= out
 VERSION ?= v2.0.0-dev
 # The manager's image; the others lie beside it.
 IMAGE ?= ghcr.io/cluster-api-provider-vcd/cluster-api-vcd-controller
-# What programs and images are dated and named after, so that the same commit gives the same bytes.
+# Version and date in programs and images: the same commit gives the same bytes.
 COMMIT ?= $(shell git describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null)
 SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct 2>/dev/null),0)
 
@@ -46,7 +46,7 @@ help: ## List the targets.
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: quickstart
-quickstart: ## Bring a cluster up on the simulator, with the real Cluster API, and watch it.
+quickstart: ## Create a cluster on the simulator, with the real Cluster API, and show its progress.
 	@cd test && $(GO) run ./quickstart
 
 .PHONY: run-sim
@@ -66,7 +66,7 @@ images: ## Write the images of manager, CCM, vcdsim and the airgap carrier to ou
 		--epoch $(SOURCE_DATE_EPOCH) --image $(IMAGE)
 
 .PHONY: generate
-generate: ## Write everything that is generated: deep copies, CRDs, RBAC, reference pages, kube-vip's manifest.
+generate: ## Regenerate deep copies, CRDs, RBAC, reference pages, kube-vip's manifest.
 	hack/generate.sh
 	$(GO) generate ./...
 
@@ -88,11 +88,11 @@ test-stack: stack ## Run the tests in test/ on etcd, kube-apiserver and Cluster 
 	cd test && $(TEST_WRAPPER) $(GO) test $(AFRESH) -p $(STACKS) -timeout $(TIMEOUT) $(GO_TEST_FLAGS) $(WHAT_STACK)
 
 .PHONY: test-monitoring
-test-monitoring: ## Hold dashboard and alerts against the real metrics, with Prometheus' own parser and engine.
+test-monitoring: ## Test dashboard and alerts with the real metrics and Prometheus' own parser and engine.
 	cd test/monitoring && $(TEST_WRAPPER) $(GO) test -timeout $(TIMEOUT) ./...
 
 .PHONY: test-images
-test-images: ## Build all images twice, unpack them with a reader of their own, and check them.
+test-images: ## Build all images twice, unpack and check them.
 	cd hack/images && $(GO) test $(AFRESH) -timeout $(TIMEOUT) $(GO_TEST_FLAGS) ./...
 
 .PHONY: e2e
@@ -113,7 +113,7 @@ conformance: ## Run the tests of VMware's own clients against the simulator.
 	cd test/conformance && $(TEST_WRAPPER) $(GO) test $(AFRESH) -timeout $(TIMEOUT) -v ./...
 
 .PHONY: stack
-stack: ## Build what the tests in test/ run on (minutes the first time, cached then).
+stack: ## Build the programs that tests in test/ run on (minutes the first time, then cached).
 	cd test && $(GO) run ./framework/stack/cmd/stack build
 
 .PHONY: test-race
@@ -130,10 +130,10 @@ cover: ## Measure the coverage of the root module; the report is out/cover.html.
 ##@ Check
 
 .PHONY: check
-check: verify lint test test-images ## Everything a change must pass.
+check: verify lint test test-images ## Run all checks that a change must pass.
 
 .PHONY: lint
-lint: ## Run the linters on Go and shell, and prove that the rules on layers work.
+lint: ## Run the linters on Go and shell, and test the rules on layers.
 	$(LINT) run --allow-parallel-runners ./...
 	cd test && $(LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...
 	cd hack/images && $(LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...
@@ -141,13 +141,13 @@ lint: ## Run the linters on Go and shell, and prove that the rules on layers wor
 	hack/shellcheck.sh $(SCRIPTS)
 
 .PHONY: fix
-fix: ## Format, and let the linters mend what they can.
+fix: ## Format, and apply fixes of linters.
 	$(LINT) run --allow-parallel-runners --fix ./...
 	cd test && $(LINT) run --allow-parallel-runners --fix --config $(CURDIR)/.golangci.yml ./...
 	cd hack/images && $(LINT) run --allow-parallel-runners --fix --config $(CURDIR)/.golangci.yml ./...
 
 .PHONY: verify
-verify: ## Check that everything generated, and every go.mod, is up to date.
+verify: ## Check that generated files and go.mod files are up to date.
 	hack/verify.sh $(MODULES)
 
 .PHONY: tidy
@@ -155,11 +155,11 @@ tidy: ## Tidy all modules.
 	@for m in $(MODULES); do echo "go mod tidy: $$m"; (cd $$m && $(GO) mod tidy); done
 
 .PHONY: vuln
-vuln: ## Look for known vulnerabilities in what is called (needs the vulnerability database).
+vuln: ## Check called code for known vulnerabilities (needs the vulnerability database).
 	$(GO) tool -modfile=lint.mod govulncheck ./...
 
-##@ Else
+##@ Other
 
 .PHONY: clean
-clean: ## Remove what was built here; caches stay.
+clean: ## Remove build output; caches stay.
 	rm -rf $(OUT)

@@ -13,7 +13,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// TestContractFields looks for what Cluster API's contract v1beta2 reads and writes.
+// TestContractFields checks the fields that Cluster API's contract v1beta2 reads and writes.
 func TestContractFields(t *testing.T) {
 	crds := loadCRDs(t)
 	tests := []struct{ kind, path, fieldType string }{
@@ -92,7 +92,7 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 	})
 }
 
-// TestEveryDefaultIsNamed makes sure that `kubectl explain`, which shows no defaults, tells what a field is when it is left out.
+// TestEveryDefaultIsNamed checks that descriptions have the default of each field: `kubectl explain` shows none.
 func TestEveryDefaultIsNamed(t *testing.T) {
 	eachField(t, func(g *WithT, at string, field *apiextensionsv1.JSONSchemaProps) {
 		if field.Default != nil && field.Type != "object" {

@@ -131,8 +131,8 @@ func TestCreateIdentitiesAndZones(t *testing.T) {
 		{"a site is needed", `{spec: {site: }}`, []string{"spec.site"}},
 		{"a site as a cluster's", `{spec: {site: "https://vcd.example.com/"}}`, []string{"spec.site"}},
 		{"no http", `{spec: {site: "http://vcd.example.com"}}`, []string{"spec.site"}},
-		{"a bundle that is not looked at", `{spec: {tls: {caBundle: x, insecureSkipVerify: true}}}`, []string{"spec.tls"}},
-		{"a bundle that is looked at", `{spec: {tls: {caBundle: x, insecureSkipVerify: false}}}`, nil},
+		{"a bundle that is ignored", `{spec: {tls: {caBundle: x, insecureSkipVerify: true}}}`, []string{"spec.tls"}},
+		{"a bundle that is used", `{spec: {tls: {caBundle: x, insecureSkipVerify: false}}}`, nil},
 	})
 	checkCreations(t, "VCDClusterIdentity", clusterIdentityYAML, []creation{
 		{"the least that is needed", `{}`, nil},
@@ -225,8 +225,8 @@ func TestDefaults(t *testing.T) {
 
 	g.Expect(cluster["spec"]).To(Equal(parse(t, clusterYAML, `{spec: {identityRef: {kind: VCDIdentity}, endpoint: {type: KubeVIP, port: 6443},
 vApp: {layout: PerFailureDomain}, cloudProvider: {mode: Managed}, orphanedDiskPolicy: Retain, rde: {mode: "None"}}}`)["spec"]),
-		"what a person reads back of the least VCDCluster")
+		"a minimal VCDCluster as it is stored")
 	g.Expect(machine["spec"]).To(Equal(parse(t, machineYAML, `{spec: {networks: [{addressSource: Pool, adapter: VMXNET3}],
 bootstrap: {transport: GuestInfo, templateMode: Standard}, powerState: Report, shutdownTimeoutSeconds: 60}}`)["spec"]),
-		"what a person reads back of the least VCDMachine")
+		"a minimal VCDMachine as it is stored")
 }

@@ -72,7 +72,7 @@ func (r *recorder) MustRegister(cs ...prometheus.Collector) {
 
 func (r *recorder) Unregister(prometheus.Collector) bool { return false }
 
-// description reads what a descriptor only tells as text.
+// description parses the text of a descriptor.
 var description = regexp.MustCompile(`fqName: ("(?:[^"\\]|\\.)*"), help: ("(?:[^"\\]|\\.)*"), constLabels: {}, variableLabels: {([^}]*)}`)
 
 // labelMeanings explains labels, and lists the values of those that have few.
@@ -80,14 +80,14 @@ var labelMeanings = map[string]string{
 	"site":      "`host[:port]` of a VCD; the first 50, then `other`",
 	"operation": "method and path template of a call, such as `GET /api/vApp/vm-{id}`, or VCD's name of a task, such as `vdcComposeVapp`; the first 100, then `other`",
 	"status":    "of a call: `ok`, `not_found`, `forbidden`, `busy`, `throttled`, `unauthorized`, `invalid`, `quota`, `conflict`, `unavailable`, `untrusted`, `cancelled`, `other`; of a condition: `True`, `False`, `Unknown`",
-	"by":        "who holds a call back: `rate_limit` (`--vcd-requests-per-second`), `in_flight` (`--vcd-in-flight`), `vcd` (it asked for fewer calls), `outage` (the site is silent)",
+	"by":        "what delays a call: `rate_limit` (`--vcd-requests-per-second`), `in_flight` (`--vcd-in-flight`), `vcd` (it asked for fewer calls), `outage` (the site is silent)",
 	"result":    "`success`, `failure`; of a login also `refused`; of a task also `unknown`",
 	"kind":      "`VCDCluster`, `VCDMachine`, `VCDMachineTemplate`, `VCDIdentity`, `VCDClusterIdentity`",
 	"condition": "the type of a [condition](conditions.md)",
 	"place":     "the URN of an edge gateway",
 	"reason":    "the [reason](conditions.md#reasons) of a condition; of a refusal [that of its event](../guides/ccm-troubleshooting.md#reasons)",
-	"state":     "`ready` (it has an address, and every port is served), `partly` (not every port is), `pending` (no address yet), `leaving` (it is being removed), `refused` (its Service asks for what it cannot have; what stood before stays), `dry_run`",
-	"outcome":   "`complete`, `waiting`, `problem` (somebody may have to act), `unknown` (VCD could not be asked), `error`",
+	"state":     "`ready` (it has an address, and every port is served), `partly` (not every port is), `pending` (no address yet), `leaving` (it is being removed), `refused` (its Service asks for something impossible; what exists stays), `dry_run`",
+	"outcome":   "`complete`, `waiting`, `problem` (you may have to act), `unknown` (VCD could not be asked), `error`",
 }
 
 func metricsPage(t *testing.T) string {
@@ -151,7 +151,7 @@ func metricsTable(t *testing.T, used map[string]bool, of ...*recorder) string {
 	return "| metric | type | labels | meaning |\n|---|---|---|---|\n" + strings.Join(rows, "")
 }
 
-// metricType tells by the Go type: what counts what is there at the moment is a gauge.
+// metricType returns the type of a metric by its Go type: collectors that read current state are gauges.
 func metricType(c prometheus.Collector) string {
 	switch c.(type) {
 	case *prometheus.CounterVec:
