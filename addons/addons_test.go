@@ -235,32 +235,6 @@ func TestWhatIsRenderedIsQuoted(t *testing.T) {
 	g.Expect(d.Spec.Template.Spec.Containers[0].Image).To(Equal(evil))
 }
 
-func TestParseOneArm(t *testing.T) {
-	tests := []struct {
-		name, from string
-		want       OneArm
-		wrong      bool
-	}{
-		{"nothing is CPI's range", "", OneArm{"192.168.8.2", "192.168.8.100"}, false},
-		{"a range", "10.0.0.1-10.0.0.9", OneArm{"10.0.0.1", "10.0.0.9"}, false},
-		{"blanks", "10.0.0.1 - 10.0.0.9", OneArm{"10.0.0.1", "10.0.0.9"}, false},
-		{"one address", "10.0.0.1", OneArm{}, true},
-		{"backwards", "10.0.0.9-10.0.0.1", OneArm{}, true},
-		{"two families", "10.0.0.9-fd00::1", OneArm{}, true},
-		{"a word", "a-b", OneArm{}, true},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			g := NewWithT(t)
-
-			got, err := ParseOneArm(tt.from)
-
-			g.Expect(err != nil).To(Equal(tt.wrong), "%v", err)
-			g.Expect(got).To(Equal(tt.want))
-		})
-	}
-}
-
 func TestHolds(t *testing.T) {
 	deployment := func(change func(*appsv1.Deployment)) map[string]any {
 		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "a"}}

@@ -5,6 +5,9 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 )
 
 // RegistryPlaceholder is what a container service extension replaces by the registry of its site.
@@ -107,13 +110,13 @@ stringData:
 )
 
 func standAloneConfig() ([]byte, error) {
-	config, err := Config{
-		VCD:          VCDConfig{Host: "VCD_HOST", Org: "ORG", VDC: "VDC"},
-		LoadBalancer: LoadBalancerConfig{Network: "NETWORK"},
-		VApp:         "VAPP",
-	}.YAML()
+	config, err := yaml.Marshal(vcdconfig.Config{
+		VCD:          vcdconfig.VCD{Host: "VCD_HOST", Org: "ORG", VDC: "VDC"},
+		LoadBalancer: vcdconfig.LoadBalancer{EdgeGateway: vcdconfig.EdgeGateway{Network: "NETWORK"}},
+		VAppName:     "VAPP",
+	})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("writing the configuration: %w", err)
 	}
 	object, err := ConfigMap(config)
 	if err != nil {

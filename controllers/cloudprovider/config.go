@@ -1,107 +1,125 @@
 package cloudprovider
 
 import (
+	"errors"
 	"fmt"
+	"net/netip"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 )
 
-// config is what the cloud controller manager has to know: what the manager knows itself, and what the VCDCluster wishes for.
-func (s *scope) config() (addons.Config, error) {
-	c := s.vcdCluster
-	balancer, err := balancerConfig(c, s.gateways)
-	if err != nil {
-		return addons.Config{}, err
-	}
-	config := addons.Config{
-		VCD: addons.VCDConfig{
-			Host: s.shared.Config.Site, Org: c.Spec.Org, VDC: c.Status.OVDC.ID,
-			CABundle: string(s.shared.Config.CABundle), Insecure: s.shared.Config.Insecure,
+// config returns the configuration of the cloud controller manager: what the manager knows, and what the VCDCluster asks for.
+func (s *scope) config() (*vcdconfig.Config, error) {
+	c, site := s.vcdCluster, s.shared.Config
+	r := &converter{}
+	config := &vcdconfig.Config{
+		VCD: vcdconfig.VCD{
+			Host: site.Site, Org: c.Spec.Org, VDC: c.Status.OVDC.ID, CABundle: string(site.CABundle), InsecureSkipVerify: site.Insecure,
 		},
-		LoadBalancer: balancer,
+		LoadBalancer: r.loadBalancer(c.Spec.LoadBalancer, c.Status.OVDCNetwork.Name, s.gateways),
 		ClusterID:    c.Spec.InfraID,
-		Nodes:        nodesConfig(c.Spec.CloudProvider.Nodes, c.Status.OVDC.ID),
+		Nodes:        r.nodes(c.Spec.CloudProvider.Nodes, c.Status.OVDC.ID),
 	}
 	if !vapp.PerMachine(c) { // Otherwise nodes are found by their provider IDs.
-		config.VApp = vapp.Name(c, s.cluster.Name)
+		config.VAppName = vapp.Name(c, s.cluster.Name)
 	}
 	if s.shared.ServiceAccount {
 		config.VCD.ServiceAccountSecret = addons.ServiceAccountName
 	}
-	return config, nil
+	return config, errors.Join(r.problems...)
 }
 
-// balancerConfig is how Services are published. Gateways are the URNs of the further ones, by name.
-func balancerConfig(c *infrav1.VCDCluster, gateways map[string]string) (addons.LoadBalancerConfig, error) {
-	spec := c.Spec.LoadBalancer
-	arm, err := oneArm(spec.OneArm)
-	if err != nil {
-		return addons.LoadBalancerConfig{}, fmt.Errorf("spec.loadBalancer.oneArm.internalRange: %w", err)
+// A converter converts what a VCDCluster asks for, and collects what is wrong with it.
+type converter struct{ problems []error }
+
+// loadBalancer returns how Services are published. Gateways are the URNs of the further ones, by name.
+func (r *converter) loadBalancer(
+	spec infrav1.LoadBalancerSpec, network string, gateways map[string]string,
+) vcdconfig.LoadBalancer {
+	config := vcdconfig.LoadBalancer{
+		EngineGroup: spec.ServiceEngineGroup, Algorithm: string(spec.Algorithm), CertAlias: spec.CertificateAlias,
+		SourceRanges:        spec.SourceRanges == infrav1.SourceRangesFirewall,
+		IncludeControlPlane: spec.Members == infrav1.LoadBalancerAllNodes,
+		EdgeGateway:         r.gateway("spec.loadBalancer", spec.OneArm, spec.VIPSubnet, spec.IPSpace),
 	}
-	config := addons.LoadBalancerConfig{
-		Network: c.Status.OVDCNetwork.Name, VIPSubnet: spec.VIPSubnet, IPSpace: spec.IPSpace, OneArm: arm,
-		EngineGroup: spec.ServiceEngineGroup, Algorithm: string(spec.Algorithm), Certificate: spec.CertificateAlias,
-		SourceRanges: spec.SourceRanges == infrav1.SourceRangesFirewall, IncludeControlPlane: spec.Members == infrav1.LoadBalancerAllNodes,
-	}
+	config.Network = network
 	if spec.Mode == infrav1.LoadBalancerDisabled {
 		config.Enabled = new(bool)
 	}
 	if spec.Class != nil {
-		config.Class, config.ClassOnly = spec.Class.Name, spec.Class.UnclassifiedServices == infrav1.UnclassifiedIgnore
+		config.Class = spec.Class.Name
+		config.ClassOnly = spec.Class.UnclassifiedServices == infrav1.UnclassifiedIgnore
 	}
 	if spec.DriftIntervalSeconds != nil {
-		config.DriftInterval = (time.Duration(*spec.DriftIntervalSeconds) * time.Second).String()
+		config.DriftInterval = metav1.Duration{Duration: time.Duration(*spec.DriftIntervalSeconds) * time.Second}
 	}
 	for _, g := range spec.Gateways {
-		arm, err := oneArm(g.OneArm)
-		if err != nil {
-			return addons.LoadBalancerConfig{}, fmt.Errorf("spec.loadBalancer.gateways[%s].oneArm.internalRange: %w", g.Name, err)
-		}
-		config.Gateways = append(config.Gateways, addons.GatewayConfig{
-			Name: g.Name, EdgeGateway: gateways[g.Name], VIPSubnet: g.VIPSubnet, IPSpace: g.IPSpace, OneArm: arm,
-		})
+		gateway := r.gateway("spec.loadBalancer.gateways["+g.Name+"]", g.OneArm, g.VIPSubnet, g.IPSpace)
+		gateway.ID = gateways[g.Name]
+		config.Gateways = append(config.Gateways, vcdconfig.Gateway{Name: g.Name, EdgeGateway: gateway})
 	}
-	return config, nil
+	return config
 }
 
-// oneArm is nil where virtual services are not behind DNAT rules.
-func oneArm(spec *infrav1.OneArmSpec) (*addons.OneArm, error) {
-	if spec == nil {
-		return nil, nil
+func (r *converter) gateway(path string, arm *infrav1.OneArmSpec, vipSubnet, ipSpace string) vcdconfig.EdgeGateway {
+	gateway := vcdconfig.EdgeGateway{IPSpace: ipSpace}
+	if vipSubnet != "" {
+		gateway.VIPSubnet = r.prefix(path+".vipSubnet", vipSubnet)
 	}
-	arm, err := addons.ParseOneArm(spec.InternalRange)
-	return &arm, err
+	if arm != nil {
+		addresses, err := vcdconfig.ParseRange(arm.InternalRange)
+		r.note(path+".oneArm.internalRange", err)
+		gateway.OneArm = &addresses
+	}
+	return gateway
 }
 
-// nodesConfig is what is told of Nodes, all of which are in one VDC; nil: nothing else than without asking.
-func nodesConfig(spec infrav1.CloudProviderNodes, vdc string) *addons.NodesConfig {
-	nodes := addons.NodesConfig{Region: spec.Region, Addresses: addressesConfig(spec.Addresses)}
+// nodes returns what is reported of Nodes, all of which are in one VDC.
+func (r *converter) nodes(spec infrav1.CloudProviderNodes, vdc string) vcdconfig.Nodes {
+	const path = "spec.cloudProvider.nodes.addresses."
+	nodes := vcdconfig.Nodes{Region: spec.Region, Addresses: vcdconfig.Addresses{
+		Internal: r.selection(path+"internal", spec.Addresses.Internal),
+		External: r.selection(path+"external", spec.Addresses.External),
+	}}
+	for _, f := range spec.Addresses.Families {
+		nodes.Addresses.Families = append(nodes.Addresses.Families, corev1.IPFamily(f))
+	}
 	for _, z := range spec.Zones {
-		nodes.Zones = append(nodes.Zones, addons.ZoneConfig{Name: z.Name, Region: z.Region, VDC: vdc, PlacementPolicy: z.PlacementPolicy})
+		zone := vcdconfig.Zone{Name: z.Name, Region: z.Region, VDC: vdc, PlacementPolicy: z.PlacementPolicy}
+		nodes.Zones = append(nodes.Zones, zone)
 	}
-	if nodes.Region == "" && nodes.Zones == nil && nodes.Addresses == nil {
-		return nil
-	}
-	return &nodes
+	return nodes
 }
 
-func addressesConfig(spec infrav1.CloudProviderAddresses) *addons.AddressesConfig {
-	addresses := addons.AddressesConfig{Internal: selectionConfig(spec.Internal), External: selectionConfig(spec.External)}
-	for _, f := range spec.Families {
-		addresses.Families = append(addresses.Families, string(f))
+func (r *converter) selection(path string, spec infrav1.AddressSelection) vcdconfig.Selection {
+	var out vcdconfig.Selection
+	for _, nic := range spec.NICs {
+		out.NICs = append(out.NICs, int(nic))
 	}
-	if addresses.Families == nil && addresses.Internal == nil && addresses.External == nil {
-		return nil
+	for _, cidr := range spec.CIDRs {
+		out.CIDRs = append(out.CIDRs, r.prefix(path+".cidrs", cidr))
 	}
-	return &addresses
+	for _, cidr := range spec.Exclude {
+		out.Exclude = append(out.Exclude, r.prefix(path+".exclude", cidr))
+	}
+	return out
 }
 
-func selectionConfig(spec infrav1.AddressSelection) *addons.SelectionConfig {
-	if len(spec.NICs) == 0 && len(spec.CIDRs) == 0 && len(spec.Exclude) == 0 {
-		return nil
+func (r *converter) prefix(path, value string) netip.Prefix {
+	prefix, err := netip.ParsePrefix(value)
+	r.note(path, err)
+	return prefix
+}
+
+func (r *converter) note(path string, err error) {
+	if err != nil {
+		r.problems = append(r.problems, fmt.Errorf("%s: %w", path, err))
 	}
-	return &addons.SelectionConfig{NICs: spec.NICs, CIDRs: spec.CIDRs, Exclude: spec.Exclude}
 }

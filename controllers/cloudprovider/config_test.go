@@ -13,6 +13,8 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -69,7 +71,7 @@ func rendered(g *WithT, c *infrav1.VCDCluster) string {
 	s.shared.Config = vcd.Config{Site: "https://vcd.example.com", CABundle: []byte("PEM"), Insecure: true}
 	config, err := s.config()
 	g.Expect(err).NotTo(HaveOccurred())
-	raw, err := config.YAML()
+	raw, err := yaml.Marshal(config)
 	g.Expect(err).NotTo(HaveOccurred())
 	return string(raw)
 }
@@ -148,4 +150,27 @@ func TestWhatIsAskedForIsWritten(t *testing.T) {
 	} {
 		g.Expect(text).To(ContainSubstring(fmt.Sprintf("%s\n", line)))
 	}
+}
+
+func TestWhatIsWrittenIsWhatTheCloudControllerManagerReads(t *testing.T) {
+	g := NewWithT(t)
+	c := wishes()
+	c.Spec.LoadBalancer.Mode = infrav1.LoadBalancerEnabled
+
+	_, _, err := vcdconfig.Parse([]byte(strings.Replace(rendered(g, c), "caBundle: PEM", "caBundle: ''", 1)), ccmconfig.Environment{})
+
+	g.Expect(err).NotTo(HaveOccurred())
+}
+
+func TestWhatIsWrongInTheSpecIsReportedAtOnce(t *testing.T) {
+	g := NewWithT(t)
+	c := wishes()
+	c.Spec.LoadBalancer.VIPSubnet, c.Spec.LoadBalancer.Gateways[0].OneArm = "x", &infrav1.OneArmSpec{InternalRange: "y"}
+	s := &scope{vcdCluster: c, cluster: controllertest.NewCAPICluster()}
+
+	_, err := s.config()
+
+	g.Expect(err).To(MatchError(And(
+		ContainSubstring("spec.loadBalancer.vipSubnet: "), ContainSubstring("spec.loadBalancer.gateways[dmz].oneArm.internalRange: "),
+	)))
 }

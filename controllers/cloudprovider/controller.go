@@ -182,7 +182,7 @@ func (s *scope) prerequisites(context.Context) (phases.Outcome, error) {
 	if c.Spec.InfraID == "" || c.Status.OVDC == nil || c.Status.OVDCNetwork == nil {
 		return phases.Wait(0, infrav1.WaitingForEarlierPhaseReason, "Waiting for "+infrav1.NetworkReadyCondition), nil
 	}
-	if _, err := balancerConfig(c, nil); err != nil {
+	if _, err := s.config(); err != nil {
 		return phases.Stop(infrav1.LoadBalancerInvalidReason, "%v", err), nil
 	}
 	return phases.Done, nil

@@ -22,12 +22,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
 // configured returns the configuration that the cloud controller manager is given.
-func (w *ccmEnv) configured() addons.Config {
-	var config addons.Config
+func (w *ccmEnv) configured() vcdconfig.Config {
+	var config vcdconfig.Config
 	for _, object := range w.objects() {
 		if object.GetKind() != "ConfigMap" {
 			continue

@@ -8,9 +8,9 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -38,9 +38,11 @@ func TestTheCloudProviderIsToldOfFurtherGateways(t *testing.T) {
 
 	w.pass()
 
-	arm := addons.DefaultOneArm()
-	w.Expect(w.configured().LoadBalancer.Gateways).To(Equal([]addons.GatewayConfig{
-		{Name: "dmz", EdgeGateway: second, VIPSubnet: "203.0.113.0/24", OneArm: &arm}, {Name: "own", EdgeGateway: first},
+	arm, err := vcdconfig.ParseRange("")
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(w.configured().LoadBalancer.Gateways).To(Equal([]vcdconfig.Gateway{
+		{Name: "dmz", EdgeGateway: vcdconfig.EdgeGateway{ID: second, VIPSubnet: netip.MustParsePrefix("203.0.113.0/24"), OneArm: &arm}},
+		{Name: "own", EdgeGateway: vcdconfig.EdgeGateway{ID: first}},
 	}))
 	w.Expect(w.vcdClusterNow().Annotations).To(HaveKeyWithValue(infrav1.LoadBalancerGatewaysAnnotation, second+","+first))
 

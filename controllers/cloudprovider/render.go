@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/yaml"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -31,9 +32,9 @@ func (s *scope) render(applied string) ([]unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	config, err := settings.YAML()
+	config, err := yaml.Marshal(settings)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("writing the configuration of the cloud controller manager: %w", err)
 	}
 	sum := sha256.Sum256(config)
 	ccm := addons.CCM{Image: s.Image, Replicas: replicas(s.cluster), ConfigHash: hex.EncodeToString(sum[:])[:hashLength]}
