@@ -50,6 +50,13 @@ cpi/x                $module/controllers                         cpi
 cpi/x                sigs.k8s.io/cluster-api/util                cpi
 cpi                  $module/internal/vcd                        cpicore
 cpi                  $module/internal/edge                       cpicore
+cpi                  $module/internal/lb                         cpicore
+cpi                  $module/cpi/vcd                             cpicore
+cpi/plan             $module/internal/lb                         cpicore
+cpi/plan             k8s.io/client-go/kubernetes                 pure
+cpi/service          $module/internal/lb                         cpicore
+cpi/cpitest          $module/cpi/vcd                             cpicore
+cpi/cpitest          github.com/onsi/gomega                      -
 cpi/vcd              $module/internal/edge                       -
 .                    $module/controllers                         -
 .                    $module/vcdsim                              product
