@@ -1,75 +1,128 @@
-// Package cpi is the core of the cloud controller manager: what k8s.io/cloud-provider's controllers ask of a cloud, answered
-// from a [Machines] and a load balancer of a backend. It knows Kubernetes and no cloud: backends are in folders of their own.
+// Package cpi is the core of the cloud controller manager: it implements what k8s.io/cloud-provider's controllers ask of a cloud by a
+// [Backend]. It knows Kubernetes and no cloud: backends are in folders of their own.
 package cpi
 
 import (
 	"context"
+	"fmt"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
 	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/utils/clock"
 )
+
+// Settings are those of every cloud.
+type Settings struct {
+	Addresses AddressPolicy
+	MaxAge    time.Duration // [InstanceOptions.MaxAge]
+	Drift     time.Duration // [LoadBalancerOptions.Drift]
+	// Class of the Services that are ours, and whether those without a class are not ([ClassTransform]).
+	Class     string
+	ClassOnly bool
+}
 
 // Options are what the provider is made of.
 type Options struct {
-	// Name is the name of the provider, and the scheme of its provider IDs.
-	Name string
-	// Instances answer for Nodes.
-	Instances cloudprovider.InstancesV2
-	// LoadBalancer answers for Services of type LoadBalancer; nil leaves them alone.
-	LoadBalancer cloudprovider.LoadBalancer
-	// Parts are started with the provider. Instances and LoadBalancer are, too, if they are Starters.
-	Parts []Starter
+	Backend
+	Settings
+
+	Client    kubernetes.Interface
+	Informers informers.SharedInformerFactory
+	Recorder  record.EventRecorder
+	// Self is the object for events about the provider itself.
+	Self    *corev1.ObjectReference
+	Metrics prometheus.Registerer
+	Clock   clock.WithTicker // nil: real time
 }
 
-// A Starter is a part of the provider that has work of its own to do. It is started once this process leads, before
-// informers run, and stops when ctx ends.
+// A Starter has work of its own to do. It is started once this process leads, before informers run, and stops when ctx ends.
 type Starter interface{ Start(ctx context.Context) }
 
 // A Cloud is the provider as the controllers of k8s.io/cloud-provider see it.
-type Cloud struct{ opts Options }
+type Cloud struct {
+	opts      Options
+	instances *Instances
+	balancers *LoadBalancers // nil: none
+	starters  []Starter
+}
 
 var _ cloudprovider.Interface = (*Cloud)(nil)
 
-// New returns the provider.
-func New(opts Options) *Cloud { return &Cloud{opts} }
-
-// Initialize starts what the parts of the provider do by themselves, until stop is closed.
-func (c *Cloud) Initialize(_ cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
-	ctx := wait.ContextForChannel(stop)
-	for _, part := range []any{c.opts.Instances, c.opts.LoadBalancer} {
-		if starter, ok := part.(Starter); ok {
-			starter.Start(ctx)
+// New returns the provider of a backend. The informers have not been started.
+func New(o Options) (*Cloud, error) {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	nodes, services := o.Informers.Core().V1().Nodes(), o.Informers.Core().V1().Services()
+	if err := services.Informer().SetTransform(ClassTransform(o.Class, o.ClassOnly)); err != nil {
+		return nil, fmt.Errorf("choosing Services by their class: %w", err)
+	}
+	outages := NewOutages(OutageOptions{
+		Explain: o.Explain, Recorder: o.Recorder, Self: o.Self, Services: services.Lister(), Defaults: o.Services, Clock: o.Clock,
+	})
+	o.Machines = outages.Machines(o.Machines)
+	c := &Cloud{opts: o, starters: append(o.Parts, outages)}
+	c.instances = NewInstances(InstanceOptions{
+		Name: o.Name, Machines: o.Machines, Addresses: o.Addresses, MaxAge: o.MaxAge, Nodes: nodes.Lister(), Recorder: o.Recorder, Clock: o.Clock,
+	})
+	if o.Balancer == nil {
+		return c, nil
+	}
+	watched := Watch(o.Balancer, o.Clock)
+	c.balancers = NewLoadBalancers(LoadBalancerOptions{
+		Balancer: outages.Balancer(watched), Defaults: o.Services, Client: o.Client, Recorder: o.Recorder, Self: o.Self, Drift: o.Drift,
+		Services: services.Lister(), Nodes: nodes.Lister(), NodeInformer: nodes.Informer(), Clock: o.Clock,
+		Synced: []cache.InformerSynced{services.Informer().HasSynced, nodes.Informer().HasSynced},
+	})
+	c.starters = append(c.starters, c.balancers)
+	for _, collector := range []prometheus.Collector{watched, c.balancers.Collector()} {
+		if err := o.Metrics.Register(collector); err != nil {
+			return nil, fmt.Errorf("registering metrics: %w", err)
 		}
 	}
-	for _, part := range c.opts.Parts {
-		part.Start(ctx)
+	return c, nil
+}
+
+// Initialize starts what has work of its own, until stop is closed.
+func (c *Cloud) Initialize(_ cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
+	ctx := wait.ContextForChannel(stop)
+	for _, s := range c.starters {
+		s.Start(ctx)
 	}
 }
 
-// LoadBalancer returns what answers for Services, if the provider does so.
+// LoadBalancer returns the load balancers of Services, if the backend has any.
 func (c *Cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
-	return c.opts.LoadBalancer, c.opts.LoadBalancer != nil
+	return c.balancers, c.balancers != nil
 }
 
 // Instances is not supported: InstancesV2 is.
 func (c *Cloud) Instances() (cloudprovider.Instances, bool) { return nil, false }
 
-// InstancesV2 returns what answers for Nodes.
-func (c *Cloud) InstancesV2() (cloudprovider.InstancesV2, bool) {
-	return c.opts.Instances, c.opts.Instances != nil
-}
+// InstancesV2 returns the machines of Nodes.
+func (c *Cloud) InstancesV2() (cloudprovider.InstancesV2, bool) { return c.instances, true }
 
-// Zones is not supported: InstancesV2 tells zones.
+// Zones is not supported: InstancesV2 has zones.
 func (c *Cloud) Zones() (cloudprovider.Zones, bool) { return nil, false }
 
 // Clusters is not supported.
 func (c *Cloud) Clusters() (cloudprovider.Clusters, bool) { return nil, false }
 
-// Routes is not supported: the network of pods is not the cloud's.
-func (c *Cloud) Routes() (cloudprovider.Routes, bool) { return nil, false }
+// Routes returns the routes of the network of pods, if the backend has any.
+func (c *Cloud) Routes() (cloudprovider.Routes, bool) { return c.opts.Routes, c.opts.Routes != nil }
 
 // ProviderName returns the name of the provider.
 func (c *Cloud) ProviderName() string { return c.opts.Name }
 
-// HasClusterID says that clusters are told apart: Nodes and load balancers are matched by the cluster's own id.
+// HasClusterID returns true: Nodes and load balancers are matched by the cluster's own id.
 func (c *Cloud) HasClusterID() bool { return true }
+
+// Machines returns the machines of the cluster; failures of the cloud to return them are reported.
+func (c *Cloud) Machines() Machines { return c.opts.Machines }

@@ -31,7 +31,7 @@ func TestAServiceOfAnotherClassThatIsDeleted(t *testing.T) {
 	b.Expect(b.client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("services"), made, made.Namespace)).To(Succeed())
 	services := b.informer.Core().V1().Services()
 	b.Expect(services.Informer().SetTransform(ClassTransform("", false))).To(Succeed())
-	controller, err := servicecontroller.New(New(Options{Name: "test", LoadBalancer: b.them}), b.client, services, b.informer.Core().V1().Nodes(), "", nil)
+	controller, err := servicecontroller.New(&Cloud{balancers: b.them}, b.client, services, b.informer.Core().V1().Nodes(), "", nil)
 	b.Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup

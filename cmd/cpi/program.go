@@ -107,27 +107,34 @@ func (p *program) cloud(c *cloudconfig.CompletedConfig, stop <-chan struct{}) (c
 	if name := p.config.VCD.ServiceAccountSecret; name != "" {
 		sessions.As(vcd.NewServiceAccount(cpivcd.NewTokenSecret(c.Client.CoreV1().Secrets(p.flags.namespace), name)))
 	}
-	outages := cpi.NewOutages(cpi.OutageOptions{
-		Explain: cpivcd.Explain(v.Host), Recorder: c.EventRecorder, Self: p.flags.self(), Services: c.SharedInformers.Core().V1().Services().Lister(),
-		Defaults: serviceDefaults(p.config),
-	})
-	machines := outages.Machines(cpivcd.NewMachines(machineOptions(p.config, sessions, nodes)))
-	b := p.config.LoadBalancer
-	if err := c.SharedInformers.Core().V1().Services().Informer().SetTransform(cpi.ClassTransform(b.Class, b.ClassOnly)); err != nil {
-		return nil, fmt.Errorf("choosing Services by their class: %w", err)
+	backend := cpi.Backend{
+		Name: cpivcd.ProviderName, Machines: cpivcd.NewMachines(machineOptions(p.config, sessions, nodes)), Services: serviceDefaults(p.config),
+		Explain: cpivcd.Explain(v.Host),
 	}
-	ready := &readiness{machines: machines}
+	if b := p.config.LoadBalancer; !b.Disabled() {
+		backend.Balancer = p.balancer(sessions)
+	}
+	if p.reporter != nil {
+		backend.Parts = append(backend.Parts, p.reporter)
+	}
+	ready := &readiness{}
+	backend.Parts = append(backend.Parts, ready)
+	b := p.config.LoadBalancer
+	cloud, err := cpi.New(cpi.Options{
+		Backend: backend, Client: c.Client, Informers: c.SharedInformers, Recorder: c.EventRecorder, Self: p.flags.self(), Metrics: legacyregistry.Registerer(),
+		Settings: cpi.Settings{
+			Addresses: addressPolicy(p.config.Nodes), MaxAge: p.config.Nodes.MaxAge.Duration, Drift: b.DriftInterval.Duration,
+			Class: b.Class, ClassOnly: b.ClassOnly,
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	ready.machines = cloud.Machines()
 	if err := serveProbes(c, p.flags.probes, ready, wire.Handler(p.flags.wireLog), stop); err != nil {
 		return nil, err
 	}
-	balancers, parts := p.loadBalancers(c, sessions, outages)
-	return cpi.New(cpi.Options{
-		Name: cpivcd.ProviderName, LoadBalancer: balancers, Parts: append(parts, ready, outages),
-		Instances: cpi.NewInstances(cpi.InstanceOptions{
-			Name: cpivcd.ProviderName, Machines: machines, Addresses: addressPolicy(p.config.Nodes), MaxAge: p.config.Nodes.MaxAge.Duration,
-			Nodes: nodes, Recorder: c.EventRecorder,
-		}),
-	}), nil
+	return cloud, nil
 }
 
 // closeOnExit makes sessions end, too, when k8s.io/cloud-provider ends the process: when the lease is lost, or by a fatal error.

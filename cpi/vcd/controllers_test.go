@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/record"
 	cloudprovider "k8s.io/cloud-provider"
 	cloudapi "k8s.io/cloud-provider/api"
 	nodecontroller "k8s.io/cloud-provider/controllers/node"
@@ -48,6 +49,15 @@ func (a *asked) InstanceExists(ctx context.Context, node *corev1.Node) (bool, er
 	defer a.times.Add(1)
 	return a.InstancesV2.InstanceExists(ctx, node)
 }
+
+// An askedCloud counts questions.
+type askedCloud struct {
+	*cpi.Cloud
+
+	asked *asked
+}
+
+func (c askedCloud) InstancesV2() (cloudprovider.InstancesV2, bool) { return c.asked, true }
 
 func kubeletNode(name string, mods ...func(*corev1.Node)) *corev1.Node {
 	node := &corev1.Node{
@@ -84,10 +94,16 @@ func (s *site) start(t *testing.T, options []func(*MachineOptions), nodes ...*co
 			return out
 		}
 	}
-	c.asked = &asked{InstancesV2: cpi.NewInstances(cpi.InstanceOptions{
-		Name: ProviderName, Machines: s.machines(append(options, known)...), Nodes: informer.Lister(), Clock: s.clock,
-	})}
-	cloud := cpi.New(cpi.Options{Name: ProviderName, Instances: c.asked})
+	provider, err := cpi.New(cpi.Options{
+		Backend: cpi.Backend{
+			Name: ProviderName, Machines: s.machines(append(options, known)...), Explain: Explain("vcd"), Services: (&Dialect{}).Defaults("c1", false, false),
+		},
+		Informers: factory, Recorder: record.NewFakeRecorder(1000), Clock: s.clock,
+	})
+	c.Expect(err).NotTo(HaveOccurred())
+	instances, _ := provider.InstancesV2()
+	c.asked = &asked{InstancesV2: instances}
+	cloud := askedCloud{provider, c.asked}
 	node, err := nodecontroller.NewCloudNodeController(informer, c.client, cloud, time.Hour, 4, 4)
 	c.Expect(err).NotTo(HaveOccurred())
 	lifecycle, err := nodelifecycle.NewCloudNodeLifecycleController(informer, c.client, cloud, 10*time.Millisecond)

@@ -27,14 +27,14 @@ type site struct {
 	sessions *Sessions
 	keys     vcd.Credentials
 	version  string
-	clock    *testingclock.FakePassiveClock
+	clock    *testingclock.FakeClock
 }
 
 func newSite(t *testing.T, vApps, each int) *site {
 	t.Helper()
 	model := vcdsim.K8sTenant()
 	model.Orgs[1].VDCs[0].Fleet = vcdsim.Fleet{VApps: vApps, VMsPerVApp: each}
-	s := &site{WithT: NewWithT(t), sim: vcdsimtest.Start(t, vcdsim.Config{Model: model}), clock: testingclock.NewFakePassiveClock(time.Now())}
+	s := &site{WithT: NewWithT(t), sim: vcdsimtest.Start(t, vcdsim.Config{Model: model}), clock: testingclock.NewFakeClock(time.Now())}
 	pool := vcd.NewPool(vcd.PoolOptions{RequestsPerSecond: 1000, Burst: 1000, TaskPoll: 20 * time.Millisecond})
 	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
 	s.keys, s.version = vcd.Credentials{Username: "ccm", Password: "password"}, "1"

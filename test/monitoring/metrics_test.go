@@ -35,8 +35,8 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	cpivcd "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
@@ -190,9 +190,11 @@ func exerciseControllers(t *testing.T, registry prometheus.Registerer) {
 // A gateway always knows what to do, which is nothing.
 type gateway struct{ cpi.Balancer }
 
-func (gateway) Place(context.Context, string) (string, error) { return "urn:vcloud:gateway:1", nil }
+func (gateway) Locate(context.Context, string) (string, error) { return "urn:vcloud:gateway:1", nil }
 
-func (gateway) Plan(context.Context, string, cpi.PlanRequest) (lb.Plan, error) { return lb.Plan{}, nil }
+func (gateway) Plan(context.Context, string, cpi.PlanRequest) (plan.Plan, error) {
+	return plan.Plan{}, nil
+}
 
 // exerciseBalancers has a Service counted that asks for what it cannot have, and a gateway looked at.
 func exerciseBalancers(t *testing.T, registry prometheus.Registerer) {
@@ -204,7 +206,7 @@ func exerciseBalancers(t *testing.T, registry prometheus.Registerer) {
 	g.Expect(services.Add(s)).To(Succeed())
 	watched := cpi.Watch(gateway{}, nil)
 	balancers := cpi.NewLoadBalancers(cpi.LoadBalancerOptions{
-		Balancer: watched, Defaults: service.Defaults{Cluster: "c1", Gateways: []service.Gateway{{}}}, Client: fake.NewClientset(), Recorder: record.NewFakeRecorder(10),
+		Balancer: watched, Defaults: (&cpivcd.Dialect{Gateways: []cpivcd.Gateway{{}}}).Defaults("c1", false, false), Client: fake.NewClientset(), Recorder: record.NewFakeRecorder(10),
 		Services: corelisters.NewServiceLister(services), Nodes: corelisters.NewNodeLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})),
 	})
 	_, err := balancers.EnsureLoadBalancer(t.Context(), "", s, nil)
