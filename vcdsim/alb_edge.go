@@ -15,7 +15,8 @@ func balancerRoutes(add addRoute) {
 	add("POST", "/cloudapi/"+enginePath+"/{id}/sync", syncEngines, latencyWrite)
 }
 
-// prepareBalancer enables or disables the load balancer of a gateway. Only the provider may, and only while it is empty.
+// prepareBalancer enables or disables the load balancer of a gateway. Only the provider may, and only while it is
+// empty.
 func prepareBalancer(r *request, body map[string]any) error {
 	_, _, g, err := edgeByID(r, r.vars["gateway"])
 	if err != nil {
@@ -94,7 +95,8 @@ func prepareAssignment(r *request, body map[string]any, old *document) error {
 	return r.sim.alb.assignable(engines, g, old, number(body["minVirtualServices"]))
 }
 
-// assignable refuses to assign a group of service engines twice to a gateway, a dedicated one to two, or more of it than there is.
+// assignable refuses to assign a group of service engines twice to a gateway, a dedicated one to two, or more of it
+// than there is.
 func (lb *loadBalancing) assignable(engines *document, g *EdgeGateway, old *document, reserved int) error {
 	name := text(engines.body, "name")
 	for _, d := range lb.sim.store.documents.assignments(engines.id(), "") {

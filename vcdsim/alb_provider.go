@@ -151,8 +151,8 @@ func syncEngines(r *request) (*response, error) {
 	return r.done(Entity{"serviceEngineGroup", bare(d.id()), text(d.body, "name")}), nil
 }
 
-// seedBalancers makes the load balancing that a model describes: a controller with a cloud, the service engine groups, and
-// their assignments to gateways.
+// seedBalancers makes the load balancing that a model describes: a controller with a cloud, the service engine groups,
+// and their assignments to gateways.
 func seedBalancers(s *Simulator) {
 	engines := s.store.model.ServiceEngineGroups
 	if len(engines) == 0 {

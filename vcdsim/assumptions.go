@@ -10,13 +10,13 @@ type Assumptions struct {
 	VAppWaitsForVM bool
 	// VMWriteLocksVApp: writes to two VMs of one vApp exclude each other.
 	VMWriteLocksVApp bool
-	// BusyTextTenant: BUSY_ENTITY uses the sentence a tenant sees ("Unable to perform this action…"), not the provider's
-	// ("The entity Ref: … is busy…").
+	// BusyTextTenant: BUSY_ENTITY uses the sentence a tenant sees ("Unable to perform this action…"), not the
+	// provider's ("The entity Ref: … is busy…").
 	BusyTextTenant bool
 	// RecomposeExtraItem: what each further VM adds to the duration of one recompose, as a share of the first.
 	RecomposeExtraItem float64
-	// ExtraConfigMerges: ExtraConfig in a request changes the named keys and keeps the others; a key with an empty value is
-	// removed. If false, the request's list replaces all.
+	// ExtraConfigMerges: ExtraConfig in a request changes the named keys and keeps the others; a key with an empty
+	// value is removed. If false, the request's list replaces all.
 	ExtraConfigMerges bool
 	// EmptyHardwareKeepsItems: a VirtualHardwareSection without Items leaves CPU, memory, disks and NICs alone.
 	EmptyHardwareKeepsItems bool
@@ -25,8 +25,8 @@ type Assumptions struct {
 	// FailedTaskResidue: an instantiation that fails leaves its vApp or VM behind as UNRESOLVED (FAILED_CREATION if
 	// false: status -1).
 	FailedTaskResidue bool
-	// DeployedBlocksDelete: a VM that is powered off but still deployed is not deletable; undeploy first. (A vApp of such VMs
-	// is: go-vcloud-director's tests delete one.)
+	// DeployedBlocksDelete: a VM that is powered off but still deployed is not deletable; undeploy first. (A vApp of
+	// such VMs is: go-vcloud-director's tests delete one.)
 	DeployedBlocksDelete bool
 	// VAppStaysDeployed: a vApp that was started stays deployed until it is undeployed itself, also when its last VM is
 	// stopped or deleted. (Users of 10.4.1 saw it; an empty vApp can be started, too.)
@@ -35,54 +35,56 @@ type Assumptions struct {
 	AttachedDiskBlocksDelete bool
 	// RunningBlocksNetworkRemoval: since 10.4.1 a network leaves a vApp only while the vApp is stopped.
 	RunningBlocksNetworkRemoval bool
-	// UsedNetworkStays: a network does not leave a vApp while NICs are on it; if false they are disconnected. (go-vcloud-director's
-	// tests take away networks that VMs are on.)
+	// UsedNetworkStays: a network does not leave a vApp while NICs are on it; if false they are disconnected.
+	// (go-vcloud-director's tests take away networks that VMs are on.)
 	UsedNetworkStays bool
 	// EmptyPageBeyondEnd: a query for a page past the last answers 200 without records; if false, 400.
 	EmptyPageBeyondEnd bool
-	// QueryPageSizeIsCut: a query for more than 128 records on a page is answered with 128; if false, 400. (Lists of cloudapi refuse
-	// it: go-vcloud-director says so of two.)
+	// QueryPageSizeIsCut: a query for more than 128 records on a page is answered with 128; if false, 400. (Lists of
+	// cloudapi refuse it: go-vcloud-director says so of two.)
 	QueryPageSizeIsCut bool
 	// PoolAddressKept: a NIC of mode POOL keeps its address while it stays on the network, also powered off.
 	PoolAddressKept bool
 	// CancelUndoesCompose: cancelling a compose removes what it had begun; if false the residue stays UNRESOLVED.
 	CancelUndoesCompose bool
-	// CellStopEndsSessions: sessions that were opened on a cell end when it stops or restarts; if false they go on at the
-	// other cells, or when it is back.
+	// CellStopEndsSessions: sessions that were opened on a cell end when it stops or restarts; if false they go on at
+	// the other cells, or when it is back.
 	CellStopEndsSessions bool
 	// CellStopAbortsTasks: tasks that a cell runs end aborted when it stops; if false another cell goes on with them.
 	CellStopAbortsTasks bool
-	// GatewayWritesExclude: while a change of an edge gateway or of something on it runs, another is refused with BUSY_ENTITY.
-	// If false only changes of the same object exclude each other; the gateway is CONFIGURING until the last one ends.
+	// GatewayWritesExclude: while a change of an edge gateway or of something on it runs, another is refused with
+	// BUSY_ENTITY. If false only changes of the same object exclude each other; the gateway is CONFIGURING until the
+	// last one ends.
 	GatewayWritesExclude bool
-	// BusyGatewayConfiguresAll: all pools and virtual services of an edge gateway are CONFIGURING while something of it changes;
-	// if false only what changes is.
+	// BusyGatewayConfiguresAll: all pools and virtual services of an edge gateway are CONFIGURING while something of it
+	// changes; if false only what changes is.
 	BusyGatewayConfiguresAll bool
-	// MaxNetworkName is how long, in characters, names may be of what cloudapi keeps of networks (pools, virtual services, NAT
-	// rules, application port profiles, firewall groups); 0 is any length. 128 was seen for application port profiles.
+	// MaxNetworkName is how long, in characters, names may be of what cloudapi keeps of networks (pools, virtual
+	// services, NAT rules, application port profiles, firewall groups); 0 is any length. 128 was seen for application
+	// port profiles.
 	MaxNetworkName int
 	// MaxNetworkDescription is how long their descriptions may be; 0 is any length. 1,024 is NSX's own limit.
 	MaxNetworkDescription int
-	// EdgeRuleCreateSince is the API version since which one firewall rule of an edge gateway can be made by itself. VMware's pages
-	// have the position of a new rule since 38.1, and its document of 37.2 has only all rules at once.
+	// EdgeRuleCreateSince is the API version since which one firewall rule of an edge gateway can be made by itself.
+	// VMware's pages have the position of a new rule since 38.1, and its document of 37.2 has only all rules at once.
 	EdgeRuleCreateSince string
-	// EdgeRuleTopSince is the API version since which a new firewall rule can go to the TOP or BOTTOM of all. VMware's pages of 38.1 know
-	// only BEFORE and AFTER another one.
+	// EdgeRuleTopSince is the API version since which a new firewall rule can go to the TOP or BOTTOM of all. VMware's
+	// pages of 38.1 know only BEFORE and AFTER another one.
 	EdgeRuleTopSince string
-	// NewerFieldsRefused: a request with a field that came with a newer API version than it asks for is refused; if false the
-	// field is left out.
+	// NewerFieldsRefused: a request with a field that came with a newer API version than it asks for is refused; if
+	// false the field is left out.
 	NewerFieldsRefused bool
-	// SpaceAddressMustBeAllocated: a NAT rule or virtual service may use an address of an IP Space only if the organisation
-	// has it allocated as a floating IP.
+	// SpaceAddressMustBeAllocated: a NAT rule or virtual service may use an address of an IP Space only if the
+	// organisation has it allocated as a floating IP.
 	SpaceAddressMustBeAllocated bool
-	// AllocationsNeedType: the list of an IP Space's allocations is refused without a type in its filter, as VMware's document
-	// says.
+	// AllocationsNeedType: the list of an IP Space's allocations is refused without a type in its filter, as VMware's
+	// document says.
 	AllocationsNeedType bool
-	// UplinkAddressMustBeOwn: a NAT rule or virtual service may use an address in a subnet of the gateway's external network
-	// only if it is among those the gateway was given.
+	// UplinkAddressMustBeOwn: a NAT rule or virtual service may use an address in a subnet of the gateway's external
+	// network only if it is among those the gateway was given.
 	UplinkAddressMustBeOwn bool
-	// ManualUseBlocksRelease: an allocation of an IP Space that is marked USED_MANUAL is not released until that is taken
-	// back.
+	// ManualUseBlocksRelease: an allocation of an IP Space that is marked USED_MANUAL is not released until that is
+	// taken back.
 	ManualUseBlocksRelease bool
 }
 

@@ -9,9 +9,8 @@ import (
 )
 
 // A Cell is one server of the site. All cells have the same database; each has its own API versions, certificate and
-// faults. A site of several cells has a balancer in front, whose address is the Simulator's URL: it distributes requests
-// round robin and skips cells it knows to be down. A cell's methods may be called from any
-// goroutine.
+// faults. A site of several cells has a balancer in front, whose address is the Simulator's URL: it distributes
+// requests round robin and skips cells it knows to be down. A cell's methods may be called from any goroutine.
 type Cell struct {
 	sim    *Simulator
 	number int
@@ -61,13 +60,13 @@ func (c *Cell) URL() string {
 	return c.server.URL()
 }
 
-// Stop takes the cell down, and the balancer sends nothing there any more. Requests under way are cut off. What becomes of
-// the sessions that were opened on it and of the tasks it ran depends on Assumptions. The only cell of a site closes
+// Stop takes the cell down, and the balancer sends nothing there any more. Requests under way are cut off. What becomes
+// of the sessions that were opened on it and of the tasks it ran depends on Assumptions. The only cell of a site closes
 // connections without an answer while it is down.
 func (c *Cell) Stop() { c.halt(false) }
 
-// Crash takes the cell down as Stop does, but the balancer does not notice: every request it sends there is answered with
-// 502 Bad Gateway.
+// Crash takes the cell down as Stop does, but the balancer does not notice: every request it sends there is answered
+// with 502 Bad Gateway.
 func (c *Cell) Crash() { c.halt(true) }
 
 func (c *Cell) halt(missed bool) {
@@ -137,8 +136,8 @@ func (c *Cell) Maintain(on bool) {
 	c.maintenance = on
 }
 
-// RenewCertificate gives the cell's own address a new certificate, signed by the same authority or by a new one, and drops
-// the connections it has.
+// RenewCertificate gives the cell's own address a new certificate, signed by the same authority or by a new one, and
+// drops the connections it has.
 func (c *Cell) RenewCertificate(byNewAuthority bool) error {
 	if c.server == nil {
 		return c.sim.RenewCertificate(byNewAuthority)

@@ -15,8 +15,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// TestConcurrentClients lets 64 clients read and write at once, over one set of vApps, while the state is looked at, edited
-// and dumped. What counts is that the race detector stays silent, no answer is a 5xx, and all is idle and whole at the end.
+// TestConcurrentClients lets 64 clients read and write at once, over one set of vApps, while the state is looked at,
+// edited and dumped. What counts is that the race detector stays silent, no answer is a 5xx, and all is idle and whole
+// at the end.
 func TestConcurrentClients(t *testing.T) {
 	const clients, rounds = 64, 4
 	c := start(t, func(cfg *vcdsim.Config) { cfg.Guest = &fakeGuest{} })

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// controlPath is where the simulator's own API begins. It is no part of VCD, needs no session, and also answers for cells
-// that are down.
+// controlPath is where the simulator's own API begins. It is no part of VCD, needs no session, and also answers for
+// cells that are down.
 const controlPath = "/_sim"
 
 // A controlRoute is an operation of the control API. The reference page is made from these.

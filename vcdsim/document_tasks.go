@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// A scope is what a document belongs to: its organisation, the bare id of its parent, and the entities that are busy while it changes.
+// A scope is what a document belongs to: its organisation, the bare id of its parent, and the entities that are busy
+// while it changes.
 type scope struct {
 	orgID  string
 	parent string
@@ -37,7 +38,8 @@ func (ts *tasks) realization(id string, failed bool) string {
 	return stateRealized
 }
 
-// makes reports whether a task makes the entity with an id. Its owner may be another: that of a NAT rule is its gateway.
+// makes reports whether a task makes the entity with an id. Its owner may be another: that of a NAT rule is its
+// gateway.
 func (t *Task) makes(id string) bool {
 	return t.Work.Creates && bare(cmp.Or(t.Work.Document, t.Owner.ID)) == id
 }
@@ -167,7 +169,8 @@ func documentOperations() map[string]operation {
 	return out
 }
 
-// networkOperation names an operation on something of networks as VCD would: urn kind natRule is createNatRule, CREATE_NAT_RULE and "Creating NAT Rule".
+// networkOperation names an operation on something of networks as VCD would: urn kind natRule is createNatRule,
+// CREATE_NAT_RULE and "Creating NAT Rule".
 func networkOperation(verb, kind, title string, run func(*Simulator, *Task) error) operation {
 	doing := map[string]string{"create": "Creating", "update": "Updating", "delete": "Deleting"}[verb]
 	return operation{

@@ -52,7 +52,8 @@ type collection struct {
 	anonymous bool
 	// since are the API versions that fields came with, of those that are newer than the oldest version there is.
 	since map[string]string
-	// scope returns what a new document belongs to. Lists show what the caller may see, not only what its organisation has.
+	// scope returns what a new document belongs to. Lists show what the caller may see, not only what its organisation
+	// has.
 	scope func(r *request, body map[string]any) (scope, error)
 	// prepare completes a body before it is stored.
 	prepare func(r *request, body map[string]any, old *document) error

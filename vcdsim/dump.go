@@ -33,8 +33,8 @@ type frozenIDs struct {
 }
 
 // Dump writes everything that is simulated as JSON: the model, all entities, documents, metadata, access settings, API
-// clients, sessions with their tokens, passwords, running tasks and leases, and the next ids. Nothing is redacted:
-// keep it as safe as the passwords in it. It does not contain the simulator's configuration (profile, version, assumptions,
+// clients, sessions with their tokens, passwords, running tasks and leases, and the next ids. Nothing is redacted: keep
+// it as safe as the passwords in it. It does not contain the simulator's configuration (profile, version, assumptions,
 // cells), faults, counters or the request log.
 func (s *Simulator) Dump(w io.Writer) error {
 	d, err := s.freeze()

@@ -1,6 +1,7 @@
 package vcdsim
 
-// Document lets f change the live object of the JSON API with an id, such as a pool or a NAT rule, and reports whether there is one.
+// Document lets f change the live object of the JSON API with an id, such as a pool or a NAT rule, and reports whether
+// there is one.
 func (e *Editor) Document(id string, f func(body map[string]any)) bool {
 	for _, list := range e.sim.store.documents {
 		for _, d := range list {
@@ -13,8 +14,9 @@ func (e *Editor) Document(id string, f func(body map[string]any)) bool {
 	return false
 }
 
-// AddDocument adds an object of the JSON API without a request: to a collection, by its path without /cloudapi/, with the id
-// of the organisation and of the gateway or other parent it belongs to. It returns the object's id, which kind is part of.
+// AddDocument adds an object of the JSON API without a request: to a collection, by its path without /cloudapi/, with
+// the id of the organisation and of the gateway or other parent it belongs to. It returns the object's id, which kind
+// is part of.
 func (e *Editor) AddDocument(path, kind, org, parent string, body map[string]any) string {
 	if text(body, "id") == "" {
 		body["id"] = URN(kind, e.sim.ids.next(kind))

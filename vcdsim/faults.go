@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// A Fault is a rule: what it matches, how often, and what happens. All matches that are set must hold. Of the actions on
-// requests, Delay, SlowBody and Truncate go together with any other; of the others the first that is set counts, in the
-// order they stand here.
+// A Fault is a rule: what it matches, how often, and what happens. All matches that are set must hold. Of the actions
+// on requests, Delay, SlowBody and Truncate go together with any other; of the others the first that is set counts, in
+// the order they stand here.
 type Fault struct {
 	ID int `json:"id,omitempty"` // given by Add
 
-	// Operation is a glob over operations as Counters names them ("GET /api/query type=vm", "POST /api/vApp/*"), or, with
-	// FailTask, AbortTask or StickTask, over the operationName of tasks ("vdcRecomposeVapp"). "" matches all.
+	// Operation is a glob over operations as Counters names them ("GET /api/query type=vm", "POST /api/vApp/*"), or,
+	// with FailTask, AbortTask or StickTask, over the operationName of tasks ("vdcRecomposeVapp"). "" matches all.
 	Operation string `json:"operation,omitempty"`
-	// Entity is the id or URN of what the request or task is about, or the name of that vApp, VM, disk, edge gateway, or of what
-	// is on a gateway; of what is made on a gateway also the gateway's.
+	// Entity is the id or URN of what the request or task is about, or the name of that vApp, VM, disk, edge gateway,
+	// or of what is on a gateway; of what is made on a gateway also the gateway's.
 	Entity string `json:"entity,omitempty"`
 	// User is who asks: "capvcd" or "capvcd@acme".
 	User string `json:"user,omitempty"`
@@ -38,8 +38,8 @@ type Fault struct {
 	Message string            `json:"message,omitempty"` // also of a task's error
 	Header  map[string]string `json:"header,omitempty"`  // Retry-After …
 	Body    BodyKind          `json:"body,omitempty"`
-	// EndSession ends the session of the caller, RevokeToken also takes away every API token of that user; both before the
-	// work, so that it is refused with 401.
+	// EndSession ends the session of the caller, RevokeToken also takes away every API token of that user; both before
+	// the work, so that it is refused with 401.
 	EndSession  bool `json:"endSession,omitempty"`
 	RevokeToken bool `json:"revokeToken,omitempty"`
 	DropAfter   bool `json:"dropAfter,omitempty"` // do the work, then close the connection without an answer

@@ -139,8 +139,8 @@ func changeEdgeRules(r *request, rules []any) (*response, error) {
 
 const maxEdgeRules = 1000
 
-// create inserts one rule at the position in the request, by default at the bottom. The other rules do not change. The answer
-// does not contain the rule's id: the task's owner is the gateway.
+// create inserts one rule at the position in the request, by default at the bottom. The other rules do not change. The
+// answer does not contain the rule's id: the task's owner is the gateway.
 func (f ruleForm) create(r *request) (*response, error) {
 	if since := r.sim.assume.EdgeRuleCreateSince; r.version < since {
 		return nil, refuse(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "The method POST is not allowed here before API version %s.", since)

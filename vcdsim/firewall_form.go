@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// secondRulesOperation is the second version of the firewall's API. It shows the same rules in one object, but writes "active" for
-// "enabled", and names ports without application port profiles. VMware's pages have it since 38.1.
+// secondRulesOperation is the second version of the firewall's API. It shows the same rules in one object, but writes
+// "active" for "enabled", and names ports without application port profiles. VMware's pages have it since 38.1.
 const secondRulesOperation = "/cloudapi/2.0.0/edgeGateways/{gateway}/firewall/rules"
 
 // A ruleForm is how a version of the API writes the rules of a gateway's firewall.

@@ -174,8 +174,8 @@ func (vm *VM) onNetworks(vapp *VApp, nets []string) bool {
 	})
 }
 
-// chosen reports whether the criteria of a dynamic group choose a VM: all rules of one criterion must hold. VMs here have no
-// tags.
+// chosen reports whether the criteria of a dynamic group choose a VM: all rules of one criterion must hold. VMs here
+// have no tags.
 func chosen(body map[string]any, name string) bool {
 	criteria, _ := body["vmCriteria"].([]any)
 	return slices.ContainsFunc(criteria, func(c any) bool {

@@ -14,9 +14,9 @@ const (
 	Worked                // after the handler, before the answer; Request.Status is set
 )
 
-// A Gate is called for every request except those of the control API, at both moments, without the simulator's lock and from
-// the request's own goroutine: the request waits until it returns. If it returns false, the connection is closed without
-// an answer. ctx ends when the client goes away.
+// A Gate is called for every request except those of the control API, at both moments, without the simulator's lock and
+// from the request's own goroutine: the request waits until it returns. If it returns false, the connection is closed
+// without an answer. ctx ends when the client goes away.
 type Gate func(ctx context.Context, m Moment, r Request) bool
 
 // SetGate sets the gate of the simulator; nil removes it. Requests that are held stay held.

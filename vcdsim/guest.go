@@ -9,8 +9,8 @@ import (
 
 // A Guest is what runs inside the VMs. It is called without the simulator's lock, from goroutines of its own.
 type Guest interface {
-	// PowerOn boots the VM's system. An error means that it does not come up; its text is kept in State and in the control
-	// API. ctx ends when the VM is powered off.
+	// PowerOn boots the VM's system. An error means that it does not come up; its text is kept in State and in the
+	// control API. ctx ends when the VM is powered off.
 	PowerOn(ctx context.Context, vm GuestVM) (GuestReport, error)
 	// PowerOff is called when the VM is off.
 	PowerOff(ctx context.Context, vmID string)

@@ -352,8 +352,8 @@ func commitRelease(s *Simulator, t *Task) error {
 	return nil
 }
 
-// suggestIPs lists, for each IP Space that a gateway reaches, the floating IPs its organisation has and does not use. A gateway
-// with IP blocks answers 403, which is how clients detect it.
+// suggestIPs lists, for each IP Space that a gateway reaches, the floating IPs its organisation has and does not use. A
+// gateway with IP blocks answers 403, which is how clients detect it.
 func suggestIPs(r *request) (*response, error) {
 	id := r.filterValue("gatewayId")
 	org, _, g, err := edgeByID(r, id)

@@ -158,7 +158,8 @@ func commitDeleteSpaceUplink(s *Simulator, t *Task) error {
 	return nil
 }
 
-// spaceAssignments are the organisations that may use each space: VCD assigns one when its first gateway reaches the space.
+// spaceAssignments are the organisations that may use each space: VCD assigns one when its first gateway reaches the
+// space.
 func spaceAssignments(r *request) []any {
 	var out []any
 	for i := range r.sim.store.model.IPSpaces {

@@ -25,8 +25,8 @@ func (r Request) Changes() bool {
 	return r.Method != http.MethodGet && !strings.Contains(r.Path, "/session") && !strings.HasPrefix(r.Path, "/oauth/")
 }
 
-// maxJournal is how many requests are kept, maxOperations how many operations are counted separately, and maxPath how much
-// of a path is kept: requests for unknown paths must not exhaust memory.
+// maxJournal is how many requests are kept, maxOperations how many operations are counted separately, and maxPath how
+// much of a path is kept: requests for unknown paths must not exhaust memory.
 const (
 	maxJournal    = 5000
 	maxOperations = 5000

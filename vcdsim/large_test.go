@@ -103,8 +103,8 @@ func benchmarkGet(b *testing.B, path func(vcdsim.State) string) {
 	}
 }
 
-// TestTenThousandVMs counts what a page costs in allocations, which are the same on every machine: only the rows that are
-// answered are made. The benchmarks say how long it takes.
+// TestTenThousandVMs counts what a page costs in allocations, which are the same on every machine: only the rows that
+// are answered are made. The benchmarks say how long it takes.
 func TestTenThousandVMs(t *testing.T) {
 	g := NewWithT(t)
 	var before, after runtime.MemStats

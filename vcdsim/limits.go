@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// OperationLimits limit concurrent operations of an organisation's users; 0 is unlimited. Operations over the limit wait
-// in the state queued; those over the limit of queued ones are refused.
+// OperationLimits limit concurrent operations of an organisation's users; 0 is unlimited. Operations over the limit
+// wait in the state queued; those over the limit of queued ones are refused.
 type OperationLimits struct {
 	PerUser       int
 	PerOrg        int

@@ -72,8 +72,8 @@ type VDC struct {
 	// Policies are the names of the compute policies published to this VDC; the first sizing policy is the default.
 	Policies []string
 	VMQuota  int // 0 is unlimited
-	// AllocationModel is how the VDC gets its CPU and memory: Flex, AllocationVApp, AllocationPool, ReservationPool; "" is Flex. It is
-	// shown, and changes nothing else.
+	// AllocationModel is how the VDC gets its CPU and memory: Flex, AllocationVApp, AllocationPool, ReservationPool; ""
+	// is Flex. It is shown, and changes nothing else.
 	AllocationModel string
 	// FullClones: VMs are full copies of their templates, not linked clones. It is shown, and changes nothing else.
 	FullClones bool
@@ -110,8 +110,8 @@ type Network struct {
 	Description string
 	Type        NetworkType
 	Group       string // id of the VDC group that shares it; empty: its VDC only
-	// Edge is the id of the edge gateway of a routed network; in a model given to New it may be the name, and empty is the
-	// VDC's first.
+	// Edge is the id of the edge gateway of a routed network; in a model given to New it may be the name, and empty is
+	// the VDC's first.
 	Edge string
 	// Gateway is the gateway's address with the length of the subnet: 192.168.100.1/24.
 	Gateway    netip.Prefix

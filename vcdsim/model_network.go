@@ -14,8 +14,8 @@ const (
 	BackingSegment = "IMPORTED_T_LOGICAL_SWITCH"
 )
 
-// An ExternalNetwork leads outside: edge gateways have uplinks to it and get their addresses from its subnets, or, when it
-// uses IP Spaces, from those.
+// An ExternalNetwork leads outside: edge gateways have uplinks to it and get their addresses from its subnets, or, when
+// it uses IP Spaces, from those.
 type ExternalNetwork struct {
 	ID          string
 	Name        string

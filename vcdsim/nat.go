@@ -132,7 +132,8 @@ func documentReference(r *request, path, operation, id string) (map[string]any, 
 	return map[string]any{"id": d.id(), "name": text(d.body, "name")}, nil
 }
 
-// listByCursor answers a list of what a gateway or network has, the next page behind a cursor. NAT rules cannot be filtered.
+// listByCursor answers a list of what a gateway or network has, the next page behind a cursor. NAT rules cannot be
+// filtered.
 func listByCursor(c *collection) handler {
 	return func(r *request) (*response, error) {
 		if _, err := c.scope(r, nil); err != nil {
@@ -149,7 +150,8 @@ func listByCursor(c *collection) handler {
 	}
 }
 
-// cursorPage answers a list that does not say how long it is; terms of the filter on some attributes are decided already.
+// cursorPage answers a list that does not say how long it is; terms of the filter on some attributes are decided
+// already.
 func (r *request) cursorPage(items []any, decided ...string) (*response, error) {
 	items, err := r.filtered(items, decided)
 	if err != nil {

@@ -15,8 +15,8 @@ const (
 	qosProfile  = "qos-100m"
 )
 
-// nsxRouters are the tier-0 routers and segments that can back an external network, with their kinds; segments also back
-// imported networks.
+// nsxRouters are the tier-0 routers and segments that can back an external network, with their kinds; segments also
+// back imported networks.
 var nsxRouters = []struct{ name, kind string }{
 	{"tier0", BackingTier0},
 	{"tier0-b", BackingTier0},

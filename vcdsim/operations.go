@@ -38,7 +38,8 @@ type Work struct {
 	Creates  bool           // the task makes its owner
 }
 
-// forget drops what only the work itself needs: tasks are kept for long, and what is written to VMs is large and secret.
+// forget drops what only the work itself needs: tasks are kept for long, and what is written to VMs is large and
+// secret.
 func (w *Work) forget() {
 	w.Networks, w.Change, w.Metadata, w.DiskSpec, w.Affinity, w.Body, w.Properties = nil, nil, nil, nil, nil, nil, nil
 }

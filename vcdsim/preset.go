@@ -70,10 +70,10 @@ const (
 	RoleCloudProvider = "Kubernetes Cloud Provider"
 )
 
-// K8sTenant is an organisation ready for Kubernetes clusters: users capvcd, for Cluster API, and ccm, for cloud controller
-// managers, each with an API token and a role of its own; networks with pools, sizing and placement policies, two storage
-// profiles and a catalog with a node image; an edge gateway with a block of addresses and load balancing. The addresses
-// .200 to .250 of network nodes are in no pool, for virtual IPs.
+// K8sTenant is an organisation ready for Kubernetes clusters: users capvcd, for Cluster API, and ccm, for cloud
+// controller managers, each with an API token and a role of its own; networks with pools, sizing and placement
+// policies, two storage profiles and a catalog with a node image; an edge gateway with a block of addresses and load
+// balancing. The addresses .200 to .250 of network nodes are in no pool, for virtual IPs.
 func K8sTenant() Model {
 	return Model{
 		Orgs: []Org{system(), {

@@ -51,7 +51,8 @@ func PublicSpace(name, network string) IPSpace {
 	}
 }
 
-// VDCGroupTenant is K8sTenant with a second VDC and a data center group of both, which has the gateway and the network nodes.
+// VDCGroupTenant is K8sTenant with a second VDC and a data center group of both, which has the gateway and the network
+// nodes.
 func VDCGroupTenant() Model {
 	m := K8sTenant()
 	acme := &m.Orgs[1]
@@ -67,8 +68,8 @@ func VDCGroupTenant() Model {
 	return m
 }
 
-// TwoGateways is K8sTenant with a second edge gateway, acme-vdc-gateway-2, that has 90 more addresses of the internet and a
-// load balancer, and the network nodes-2 behind it.
+// TwoGateways is K8sTenant with a second edge gateway, acme-vdc-gateway-2, that has 90 more addresses of the internet
+// and a load balancer, and the network nodes-2 behind it.
 func TwoGateways() Model {
 	m := K8sTenant()
 	vdc := &m.Orgs[1].VDCs[0]
@@ -90,10 +91,10 @@ func secondNodes(gateway string) Network {
 	}
 }
 
-// CloudProvider is K8sTenant with everything a cloud controller manager can use: the internet and the network nodes have
-// IPv6, too (2001:db8::/64 and fd00:100::/64); virtual services can preserve their clients' addresses; a second service
-// engine group, small, holds two of them; the library has the certificates tls and tls-other; and a second gateway,
-// acme-vdc-gateway-spaces, has its addresses from the IP Space public, with the network nodes-2 behind it.
+// CloudProvider is K8sTenant with everything a cloud controller manager can use: the internet and the network nodes
+// have IPv6, too (2001:db8::/64 and fd00:100::/64); virtual services can preserve their clients' addresses; a second
+// service engine group, small, holds two of them; the library has the certificates tls and tls-other; and a second
+// gateway, acme-vdc-gateway-spaces, has its addresses from the IP Space public, with the network nodes-2 behind it.
 func CloudProvider() Model {
 	m := K8sTenant()
 	acme := &m.Orgs[1]
@@ -119,8 +120,8 @@ func CloudProvider() Model {
 	return m
 }
 
-// NewCertificate makes a certificate for a library, of the host that its alias is, below example.com. The same alias gives
-// the same certificate.
+// NewCertificate makes a certificate for a library, of the host that its alias is, below example.com. The same alias
+// gives the same certificate.
 func NewCertificate(alias string) Certificate {
 	seed := make([]byte, ed25519.SeedSize)
 	copy(seed, alias)

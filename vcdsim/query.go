@@ -54,8 +54,8 @@ func (rec *record) get(name string) (string, bool) {
 	return "", false
 }
 
-// A queryType is one type of the query service. Attributes are what a filter may name; a row leaves some out when they are
-// empty.
+// A queryType is one type of the query service. Attributes are what a filter may name; a row leaves some out when they
+// are empty.
 type queryType struct {
 	element    string
 	admin      string // element for system administrators, if another

@@ -8,7 +8,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// Formats of the query service: attributes with references as addresses, or as URNs, or nothing but a reference to each object.
+// Formats of the query service: attributes with references as addresses, or as URNs, or nothing but a reference to each
+// object.
 const (
 	formatRecords    = "records"
 	formatIDRecords  = "idrecords"
@@ -21,7 +22,8 @@ func formatType(format string) string {
 	return "application/vnd.vmware.vcloud.query." + format + "+xml"
 }
 
-// references are what the elements of format references begin with, by query type. Types that are not here have no such format.
+// references are what the elements of format references begin with, by query type. Types that are not here have no such
+// format.
 var references = map[string]string{
 	"vm": "VM", "adminVM": "VM", "vApp": "VApp", "adminVApp": "VApp", "orgVdc": "OrgVdc", "adminOrgVdc": "AdminVdc", "orgVdcNetwork": "OrgVdcNetwork",
 	"orgVdcStorageProfile": "OrgVdcStorageProfile", "adminOrgVdcStorageProfile": "AdminOrgVdcStorageProfile", "catalog": "Catalog",

@@ -162,7 +162,8 @@ func (b behaviours) remove(r *request) (*response, error) {
 	return noContent(), nil
 }
 
-// behaviourAccess is where the access levels are kept that a type's behaviours take. They are shown; who sees an entity may invoke.
+// behaviourAccess is where the access levels are kept that a type's behaviours take. They are shown; who sees an entity
+// may invoke.
 func behaviourAccess(r *request) (key string, err error) {
 	_, err = rdeType(r, r.vars["id"])
 	return typesPath + "/" + r.vars["id"] + "/behaviorAccessControls", err

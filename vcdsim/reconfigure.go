@@ -328,7 +328,8 @@ func (vm *VM) apply(c *vmChange) {
 	}
 }
 
-// connect changes the NICs of a VM, if the change is about them, and gives them addresses; they stay as they were if it cannot.
+// connect changes the NICs of a VM, if the change is about them, and gives them addresses; they stay as they were if it
+// cannot.
 func (m *vms) connect(vm *VM, c *vmChange) error {
 	if !c.NICs {
 		return nil

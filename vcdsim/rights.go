@@ -28,7 +28,8 @@ const (
 
 	rightOwnClients = "API Tokens: Manage"
 	rightAllClients = "API Tokens: Manage All"
-	// VMware's document calls these View and Manage Service Accounts, as it calls Group / User: View by other words, too.
+	// VMware's document calls these View and Manage Service Accounts, as it calls Group / User: View by other words,
+	// too.
 	rightAccountView   = "Service Accounts: View"
 	rightAccountManage = "Service Accounts: Manage"
 )

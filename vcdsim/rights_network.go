@@ -26,9 +26,9 @@ const (
 	certificateOperations = "/cloudapi/1.0.0/ssl/certificateLibrary"
 )
 
-// networkNeeds are the needs of requests about gateways and what is on them; the first that fits decides. No source lists the
-// rights for application port profiles and firewall groups: VMware's role for authors of Kubernetes clusters has those on
-// NAT and none on firewalls, and its clients make port profiles for their NAT rules with it.
+// networkNeeds are the needs of requests about gateways and what is on them; the first that fits decides. No source
+// lists the rights for application port profiles and firewall groups: VMware's role for authors of Kubernetes clusters
+// has those on NAT and none on firewalls, and its clients make port profiles for their NAT rules with it.
 var networkNeeds = []need{
 	{http.MethodGet, edgeOperations + "/nat/", "", []string{rightNATView}, "GATEWAY_NAT_VIEW"},
 	{"", edgeOperations + "/nat/", "", []string{rightNATConfigure}, "GATEWAY_NAT_CONFIGURE"},
@@ -54,8 +54,8 @@ var networkNeeds = []need{
 	{"", spaceOperations, "", []string{rightSpaceManage}, "IP_SPACE_MANAGE"},
 }
 
-// RightsOfCloudProvider are what a cloud controller manager needs that gives Services load balancers: to find its VMs, and
-// to make pools, virtual services, NAT rules, IP sets and certificates, with addresses from IP Spaces, too.
+// RightsOfCloudProvider are what a cloud controller manager needs that gives Services load balancers: to find its VMs,
+// and to make pools, virtual services, NAT rules, IP sets and certificates, with addresses from IP Spaces, too.
 func RightsOfCloudProvider() []string {
 	return []string{
 		"Organization vDC Compute Policy: View", rightOwnClients,

@@ -10,7 +10,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// answers are what a simulator says to the same requests, word for word: bodies and headers, but for how long they took.
+// answers are what a simulator says to the same requests, word for word: bodies and headers, but for how long they
+// took.
 func answers(g *WithT, seed int64) []string {
 	clock := NewManualClock(time.Date(2026, time.March, 1, 0, 0, 0, 0, time.UTC))
 	m := K8sTenant()

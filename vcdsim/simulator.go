@@ -25,8 +25,8 @@ type Config struct {
 	Clock   Clock  // nil is the wall clock
 	Guest   Guest  // nil: a VM just powers on
 	Addr    string // "" is 127.0.0.1:0
-	// Listener is listened on instead of Addr, such as one in memory. Start takes it over; the certificate is also for the
-	// names localhost and vcdsim.
+	// Listener is listened on instead of Addr, such as one in memory. Start takes it over; the certificate is also for
+	// the names localhost and vcdsim.
 	Listener net.Listener
 	// Cells is the number of servers; 0 is 1. Of several each has an address of its own, on a free port of the loopback
 	// interface, and Addr is that of a balancer before them.

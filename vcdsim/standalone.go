@@ -13,7 +13,8 @@ func standaloneRoutes(add addRoute) {
 	}, latencyWrite)
 }
 
-// createStandaloneVM makes a VM in a vApp of its own, which goes with it. The element decides whether the VM is new or from a template.
+// createStandaloneVM makes a VM in a vApp of its own, which goes with it. The element decides whether the VM is new or
+// from a template.
 func createStandaloneVM(r *request, element string) (*response, error) {
 	org, vdc, err := ownVDC(r)
 	if err != nil {

@@ -27,7 +27,8 @@ func (ts *tasks) unlock(t *Task) {
 	}
 }
 
-// shares reports whether several tasks may change an entity at a time: an edge gateway, if writes do not exclude each other.
+// shares reports whether several tasks may change an entity at a time: an edge gateway, if writes do not exclude each
+// other.
 func (ts *tasks) shares(id string) bool {
 	if ts.sim.assume.GatewayWritesExclude {
 		return false

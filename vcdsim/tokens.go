@@ -136,7 +136,8 @@ func (c *apiClient) takes() string {
 	return rightOwnClients
 }
 
-// reachesClient reports whether the caller may see and remove a client: another user's API token requires a right of its own.
+// reachesClient reports whether the caller may see and remove a client: another user's API token requires a right of
+// its own.
 func reachesClient(r *request, c *apiClient) bool {
 	return c.service || c.userID == r.session.UserID || r.session.provider() || r.hasRight(rightAllClients)
 }

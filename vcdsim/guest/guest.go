@@ -1,6 +1,6 @@
-// Package guest is what the operating system of a simulated VM makes of its guestinfo: it reads the keys as cloud-init's
-// VMware datasource (or ignition) does, and says in words why a real guest would not come up. It knows the VM's network cards,
-// nothing of VCD, of Kubernetes or of the simulator that calls it.
+// Package guest is what the operating system of a simulated VM makes of its guestinfo: it reads the keys as
+// cloud-init's VMware datasource (or ignition) does, and says in words why a real guest would not come up. It knows the
+// VM's network cards, nothing of VCD, of Kubernetes or of the simulator that calls it.
 package guest
 
 import (
@@ -16,8 +16,8 @@ import (
 // tools.setInfo.sizeLimit.
 const maxGuestinfo = 1 << 20
 
-// MaxValue is how many bytes one value may have: what the channel between a guest and its hypervisor carries in a message
-// (GUESTMSG_MAX_IN_SIZE of open-vm-tools).
+// MaxValue is how many bytes one value may have: what the channel between a guest and its hypervisor carries in a
+// message (GUESTMSG_MAX_IN_SIZE of open-vm-tools).
 const MaxValue = 64 << 10
 
 // Mode says how VCD gives a network card its address.
@@ -36,7 +36,8 @@ type NIC struct {
 	MAC     string
 	Network string
 	Mode    Mode
-	// Address is what VCD assigned (POOL, MANUAL) or what the network's DHCP server would lease (DHCP); invalid when there is none.
+	// Address is what VCD assigned (POOL, MANUAL) or what the network's DHCP server would lease (DHCP); invalid when
+	// there is none.
 	Address netip.Prefix
 }
 
@@ -58,8 +59,8 @@ type Identity struct {
 	Redact []string
 }
 
-// Read decodes extraConfig as the guest's first boot stage does. An error names the key and the reason for which a real guest
-// would come up wrongly or not at all; it never quotes user data.
+// Read decodes extraConfig as the guest's first boot stage does. An error names the key and the reason for which a real
+// guest would come up wrongly or not at all; it never quotes user data.
 func Read(extraConfig map[string]string, nics []NIC) (Identity, error) {
 	if err := checkSize(extraConfig); err != nil {
 		return Identity{}, err
@@ -104,8 +105,8 @@ func (i Identity) Address() netip.Addr {
 	return found
 }
 
-// Published returns the guestinfo keys that cloud-init writes while booting: redacted ones become "---", their encoding a single
-// space (a guestinfo key cannot be emptied), and the addresses that hold the default route are advertised.
+// Published returns the guestinfo keys that cloud-init writes while booting: redacted ones become "---", their encoding
+// a single space (a guestinfo key cannot be emptied), and the addresses that hold the default route are advertised.
 func (i Identity) Published() map[string]string {
 	keys := map[string]string{}
 	for _, key := range i.Redact {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// ignitionConfig is the part of an ignition configuration that this guest follows. Specification 2 names the file system of a
-// file, specification 3 does not; the rest is the same.
+// ignitionConfig is the part of an ignition configuration that this guest follows. Specification 2 names the file
+// system of a file, specification 3 does not; the rest is the same.
 type ignitionConfig struct {
 	Ignition struct {
 		Version string `json:"version"`

@@ -11,8 +11,8 @@ import (
 // operators are the characters in keys for which cloud-init offers an alias with underscores.
 var operators = strings.NewReplacer("-", "_", ".", "_")
 
-// variables are what a template may refer to: ds.meta_data and the standard v1 keys, which are also at the top. Keys with hyphens or dots are
-// there under an alias too.
+// variables are what a template may refer to: ds.meta_data and the standard v1 keys, which are also at the top. Keys
+// with hyphens or dots are there under an alias too.
 func (i Identity) variables() map[string]any {
 	meta := map[string]any{}
 	for key, value := range i.Metadata {
@@ -62,9 +62,9 @@ func aliases(v any) any {
 	return out
 }
 
-// render replaces the jinja expressions in text. It knows variables, the filters default, lower, upper and trim, comments and raw blocks, which is what
-// cloud-init user data of Cluster API uses. A variable that does not exist is an error: cloud-init would only log a warning and
-// leave a useless marker in the text.
+// render replaces the jinja expressions in text. It knows variables, the filters default, lower, upper and trim,
+// comments and raw blocks, which is what cloud-init user data of Cluster API uses. A variable that does not exist is an
+// error: cloud-init would only log a warning and leave a useless marker in the text.
 func render(text string, vars map[string]any) (string, error) {
 	var out strings.Builder
 	text = trimBefore.ReplaceAllString(trimAfter.ReplaceAllString(text, "}}"), "{{")

@@ -58,8 +58,8 @@ func checkRoute(route map[string]any, addresses []netip.Prefix) (isDefault bool,
 	return isDefault, checkGateway(via, addresses, truth(route["on-link"]))
 }
 
-// checkGateway refuses a gateway that the guest cannot reach from the card's own subnets. Without static addresses the subnet
-// comes from DHCP and is not known here.
+// checkGateway refuses a gateway that the guest cannot reach from the card's own subnets. Without static addresses the
+// subnet comes from DHCP and is not known here.
 func checkGateway(text string, addresses []netip.Prefix, onLink bool) error {
 	gateway, err := netip.ParseAddr(text)
 	if err != nil {

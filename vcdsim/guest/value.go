@@ -49,8 +49,8 @@ func (g guestinfo) decode(key string) (string, error) {
 	return text, nil
 }
 
-// decodeAs undoes one of the encodings of cloud-init's VMware datasource. cloud-init takes unknown encodings for plain text, which
-// then is no metadata and no user data: here that is an error.
+// decodeAs undoes one of the encodings of cloud-init's VMware datasource. cloud-init takes unknown encodings for plain
+// text, which then is no metadata and no user data: here that is an error.
 func decodeAs(encoding, value string) (string, error) {
 	var data []byte
 	var err error

@@ -1,6 +1,6 @@
-// Package page is vcdsim's web page: what is simulated, the running tasks and the last requests, live. It
-// is static; what it shows it asks from the control API, and it writes all of it as text, never as markup, because names
-// are the tenants' to choose.
+// Package page is vcdsim's web page: what is simulated, the running tasks and the last requests, live. It is static;
+// what it shows it asks from the control API, and it writes all of it as text, never as markup, because names are the
+// tenants' to choose.
 package page
 
 import (

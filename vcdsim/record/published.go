@@ -21,7 +21,8 @@ var renamed = []struct{ from, to []byte }{
 	{[]byte(" sizeMb="), []byte(" size=")},
 }
 
-// Published takes out of an XML document what is newer than the schemas VMware published, so that it can be held to them.
+// Published takes out of an XML document what is newer than the schemas VMware published, so that it can be held to
+// them.
 func Published(doc []byte) []byte {
 	for _, re := range newer {
 		doc = re.ReplaceAll(doc, nil)

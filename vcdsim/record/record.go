@@ -23,8 +23,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// To returns an observer for vcdsim.Config that writes to dir, which it makes. With an empty dir it returns nil: nothing is
-// recorded. Several processes may write to one directory.
+// To returns an observer for vcdsim.Config that writes to dir, which it makes. With an empty dir it returns nil:
+// nothing is recorded. Several processes may write to one directory.
 func To(dir string) (func(vcdsim.Exchange), error) {
 	if dir == "" {
 		return nil, nil // A nil observer records nothing.
@@ -46,7 +46,8 @@ func To(dir string) (func(vcdsim.Exchange), error) {
 	}, nil
 }
 
-// write writes a file unless it is there. A recording that fails costs a check, not the run: the reader says how many it has.
+// write writes a file unless it is there. A recording that fails costs a check, not the run: the reader says how many
+// it has.
 func write(path string, x vcdsim.Exchange) {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return

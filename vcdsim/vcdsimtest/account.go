@@ -15,8 +15,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// ServiceAccount makes a service account with a role in organisation acme of [vcdsim.K8sTenant], as its administrator does by
-// hand, and returns its first token. VCD gives another for it with each login.
+// ServiceAccount makes a service account with a role in organisation acme of [vcdsim.K8sTenant], as its administrator
+// does by hand, and returns its first token. VCD gives another for it with each login.
 func ServiceAccount(tb testing.TB, sim *vcdsim.Simulator, name, role string) string {
 	tb.Helper()
 	token, err := newRegistrar(sim).register(tb.Context(), name, role)

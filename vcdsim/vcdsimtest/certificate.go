@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// SelfSigned makes a certificate for an hour, another one each time, and its key, both as PEM: something to put into a certificate library.
+// SelfSigned makes a certificate for an hour, another one each time, and its key, both as PEM: something to put into a
+// certificate library.
 func SelfSigned(tb testing.TB) (chain, key []byte) {
 	tb.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -7,8 +7,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// Start starts a simulator that is closed when the test ends; what goes wrong ends the test. The model of a zero Config is
-// vcdsim.K8sTenant.
+// Start starts a simulator that is closed when the test ends; what goes wrong ends the test. The model of a zero Config
+// is vcdsim.K8sTenant.
 func Start(tb testing.TB, cfg vcdsim.Config) *vcdsim.Simulator {
 	tb.Helper()
 	if len(cfg.Model.Orgs) == 0 {

@@ -3,8 +3,8 @@
 // without a line of code; what cannot be written down (functions, channels, interfaces with methods) is an error, never
 // left out. It knows nothing of what it writes.
 //
-// A pointer that was met before is written as {"$ref": "/path/of/the/first"}, and a value inside any that JSON would turn
-// into something else as {"$go": "int", "value": 5}. Pointers into slices or structs become copies.
+// A pointer that was met before is written as {"$ref": "/path/of/the/first"}, and a value inside any that JSON would
+// turn into something else as {"$go": "int", "value": 5}. Pointers into slices or structs become copies.
 package freeze
 
 import (

@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// Thaw reads what Freeze wrote into what v points to. Fields that the type does not have are errors; fields that are not
-// in the data, because they were zero or not yet thought of, keep their value. On an error v is as it was.
+// Thaw reads what Freeze wrote into what v points to. Fields that the type does not have are errors; fields that are
+// not in the data, because they were zero or not yet thought of, keep their value. On an error v is as it was.
 func Thaw(data json.RawMessage, v any) error {
 	p := reflect.ValueOf(v)
 	if p.Kind() != reflect.Pointer || p.IsNil() {

@@ -1,5 +1,5 @@
-// Package jsonschema checks documents against the part of JSON Schema that types of defined entities use: type, required,
-// properties, additionalProperties, items, enum, and $ref to definitions of the same schema.
+// Package jsonschema checks documents against the part of JSON Schema that types of defined entities use: type,
+// required, properties, additionalProperties, items, enum, and $ref to definitions of the same schema.
 package jsonschema
 
 import (

@@ -17,7 +17,8 @@ import (
 	"time"
 )
 
-// A Server listens on one address. Its methods may be called from any goroutine; URL and Close of a nil Server do nothing.
+// A Server listens on one address. Its methods may be called from any goroutine; URL and Close of a nil Server do
+// nothing.
 type Server struct {
 	hosts    []string
 	listener net.Listener
@@ -29,13 +30,15 @@ type Server struct {
 	conns  map[net.Conn]bool
 }
 
-// New prepares a server for the loopback addresses and further hosts. listener is used instead of an address; it may be nil.
+// New prepares a server for the loopback addresses and further hosts. listener is used instead of an address; it may be
+// nil.
 func New(signer *Authority, listener net.Listener, hosts ...string) (*Server, error) {
 	s := &Server{hosts: hosts, listener: listener, conns: map[net.Conn]bool{}}
 	return s, s.use(signer)
 }
 
-// Renew makes a new certificate, by the same authority or by a new one, and drops the connections made with the old one.
+// Renew makes a new certificate, by the same authority or by a new one, and drops the connections made with the old
+// one.
 func (s *Server) Renew(byNewAuthority bool) error {
 	s.mu.Lock()
 	signer := s.signer
