@@ -242,15 +242,15 @@ func TestHeaders(t *testing.T) {
 	g.Expect(h.Get("Content-Type")).To(Equal("application/vnd.vmware.vcloud.orgList+xml;version=37.2"))
 }
 
-func TestTheSameSeedGivesTheSameWorld(t *testing.T) {
-	world := func() vcdsim.State {
+func TestTheSameSeedGivesTheSameState(t *testing.T) {
+	state := func() vcdsim.State {
 		c := start(t, manual)
 		c.vm(c.vapp("cluster"), "node")
 		s := c.sim.State()
 		s.Sessions = nil
 		return s
 	}
-	NewWithT(t).Expect(world()).To(Equal(world()))
+	NewWithT(t).Expect(state()).To(Equal(state()))
 }
 
 func TestFaults(t *testing.T) {

@@ -158,7 +158,7 @@ func TestOlderClientsDoNotKnowNewerFields(t *testing.T) {
 	lax.Expect(lax.get(cloudAPI+"loadBalancer/pools/"+id).json).To(HaveKeyWithValue("memberCount", 0.0), "left out")
 }
 
-func TestTasksOfNATRulesDoNotTellTheirIDs(t *testing.T) {
+func TestTasksOfNATRulesDoNotRevealTheirIDs(t *testing.T) {
 	c := start(t, manual)
 	location := c.call(http.MethodPost, cloudAPI+c.natPath(), dnat("web", "203.0.113.20", "192.168.100.5", "")).header.Get("Location")
 	c.Expect(c.get(location).xml.At("Owner").Attr("id")).To(Equal(c.gatewayURN()))

@@ -32,7 +32,7 @@ func TestWhatIsAskedForInVainIsNotKeptForEver(t *testing.T) {
 	g.Expect(len(sim.Unhandled())).To(BeNumerically("<=", maxOperations+1))
 }
 
-func TestSessionsNobodyEndedAreForgotten(t *testing.T) {
+func TestExpiredSessionsAreDropped(t *testing.T) {
 	g := NewWithT(t)
 	clock := NewManualClock(time.Date(2026, time.March, 1, 0, 0, 0, 0, time.UTC))
 	sim, err := New(Config{Model: Minimal(), Clock: clock})

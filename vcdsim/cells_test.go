@@ -108,7 +108,7 @@ func TestACertificateChanges(t *testing.T) {
 	c.Expect(c.sim.Cells()[0].RenewCertificate(true)).To(Succeed())
 	c.Expect(c.status(c.sim.Cells()[0].URL() + "/api/org")).To(Equal(0))
 	c.Expect(c.sim.RenewCertificate(true)).To(Succeed())
-	c.Expect(c.statuses(1)).To(Equal([]int{0}), "an authority nobody trusts")
+	c.Expect(c.statuses(1)).To(Equal([]int{0}), "an authority that is not trusted")
 
 	pool := x509.NewCertPool()
 	c.Expect(pool.AppendCertsFromPEM(c.sim.CA())).To(BeTrue())

@@ -254,7 +254,7 @@ func refID(body map[string]any, field string) string {
 	return text(ref, "id")
 }
 
-// inUse is what VCD answers when something still refers to what is to be deleted.
+// inUse is VCD's answer to the deletion of something that is still referred to.
 func inUse(kind, name, by string) *Refusal {
 	return refuse(http.StatusBadRequest, "VALIDATION_ERROR", "Cannot delete the %s %q because it is in use by %s.", kind, name, by)
 }

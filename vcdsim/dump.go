@@ -120,7 +120,7 @@ func (s *Simulator) replace(fresh *store, next *ids) {
 	s.settle()
 }
 
-// restore brings the guests in line with a restored store: guests of lost VMs end, those of VMs that are on in the dump
+// restore makes the guests match a restored store: guests of lost VMs end, those of VMs that are on in the dump
 // and were off boot.
 func (g *guests) restore(old *store) {
 	for _, vm := range sorted(old.vms) {
@@ -137,7 +137,7 @@ func (g *guests) restore(old *store) {
 	}
 }
 
-// restoreOne brings one guest in line with its VM; was is the VM before, nil if there was none.
+// restoreOne makes one guest match its VM; was is the VM before, nil if there was none.
 func (g *guests) restoreOne(vm, was *VM) {
 	if was != nil {
 		if was.Status == vm.Status && was.Boot.Generation == vm.Boot.Generation {

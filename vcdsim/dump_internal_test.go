@@ -22,7 +22,7 @@ var notDumped = map[string]string{
 	"server": "of the program", "ctx": "of the program", "cancel": "of the program", "running": "of the program",
 	"balancerMu": "a lock", "lastPicked": "of the balancer", "cells": "cells run on",
 	"boots": "of the program: guests boot again", "queues": "of the program: guests boot again",
-	"mu": "a lock", "pending": "empty when nobody holds the lock",
+	"mu": "a lock", "pending": "empty while the lock is free",
 }
 
 // isPart reports whether a type is a part of a simulator: a pointer to a struct that begins with the simulator.

@@ -19,7 +19,7 @@ func (c *client) dump() *bytes.Buffer {
 	return &out
 }
 
-func TestADumpThatIsAnHourOldBringsBackTheWorldOfThen(t *testing.T) {
+func TestADumpThatIsAnHourOldRestoresItsState(t *testing.T) {
 	guest := &fakeGuest{}
 	c := start(t, manual, func(cfg *vcdsim.Config) { cfg.Guest = guest })
 	vapp := c.vapp("cluster")

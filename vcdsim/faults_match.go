@@ -215,7 +215,7 @@ func (f *Fault) acts() bool {
 // plainFault is a Fault without its methods.
 type plainFault Fault
 
-// faultJSON is a Fault in JSON: durations are written as people do, as in "1m30s".
+// faultJSON is a Fault in JSON: durations are written as "1m30s".
 type faultJSON struct {
 	plainFault
 

@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func TestAFaultAnswersInTheKindOfBodyItIsToldTo(t *testing.T) {
+func TestAFaultAnswersWithItsKindOfBody(t *testing.T) {
 	c := start(t)
 	for _, tc := range []struct {
 		name, path, contentType, body string
@@ -80,7 +80,7 @@ func TestAFaultIsForAnEntityAUserOrAShareOfTheCalls(t *testing.T) {
 	f.Clear()
 
 	f.Add(vcdsim.Fault{Entity: "web", Status: 502})
-	c.Expect(c.call(http.MethodPost, c.vdc()+"/action/composeVApp", c.compose("web", "")).status).To(Equal(502), "what is to be made has a name")
+	c.Expect(c.call(http.MethodPost, c.vdc()+"/action/composeVApp", c.compose("web", "")).status).To(Equal(502), "the new vApp has a name")
 	c.Expect(c.call(http.MethodPost, vapp+"/action/recomposeVApp", recompose(c.item("web", nic("POOL", ""), ""))).status).To(Equal(502))
 	c.Expect(c.call(http.MethodPost, c.vdc()+"/disk", `<DiskCreateParams `+xmlns+`><Disk name="web" sizeMb="1"/></DiskCreateParams>`).status).To(Equal(502))
 	c.Expect(c.call(http.MethodPost, c.vdc()+"/action/composeVApp", c.compose("db", "")).status).To(Equal(201))

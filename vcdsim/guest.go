@@ -207,7 +207,7 @@ func (g *guests) halt(vm *VM) {
 }
 
 // notify calls the guest in the background, after ending its boot.
-func (g *guests) notify(id string, tell func(Guest, context.Context, string)) {
+func (g *guests) notify(id string, method func(Guest, context.Context, string)) {
 	if cancel := g.boots[id]; cancel != nil {
 		cancel()
 		delete(g.boots, id)
@@ -215,7 +215,7 @@ func (g *guests) notify(id string, tell func(Guest, context.Context, string)) {
 	if g.guest == nil {
 		return
 	}
-	g.call(id, func() { tell(g.guest, g.sim.ctx, id) })
+	g.call(id, func() { method(g.guest, g.sim.ctx, id) })
 }
 
 func (vm *VM) entity() Entity { return Entity{"vm", vm.ID, vm.Name} }

@@ -280,7 +280,7 @@ func TestAChangeWhoseTaskFailsChangesNothing(t *testing.T) {
 	before := c.state("node")
 	task := c.call(http.MethodPost, vm+"/action/reconfigureVm", `<Vm `+xmlns+` name="renamed">`+nic("MANUAL", "192.168.100.77")+`</Vm>`).xml
 	c.Expect(task.Name).To(Equal("Task"))
-	c.sim.Edit(func(e *vcdsim.Editor) { // somebody else gets the address meanwhile
+	c.sim.Edit(func(e *vcdsim.Editor) { // another VM gets the address meanwhile
 		other := e.VM("other")
 		other.NICs[0].Address, other.NICs[0].Mode = "192.168.100.77", "MANUAL"
 	})

@@ -101,7 +101,7 @@ func TestFaultsOfRequestsForNetworks(t *testing.T) {
 			_, err := c.http.Do(c.request(w.method, cloudAPI+w.path, w.body)) //nolint:bodyclose // there is no answer
 			g.Expect(errors.Is(err, io.EOF)).To(BeTrue(), "%v", err)
 			c.advance(time.Minute)
-			g.Expect(w.happened()).To(BeTrue(), "it was done, and nobody was told")
+			g.Expect(w.happened()).To(BeTrue(), "it was done, without an answer")
 		})
 	}
 }

@@ -47,7 +47,7 @@ func TestQueryFormats(t *testing.T) {
 	c.provider().refused(http.MethodGet, "/api/query?type=nsxTManager&format=references", "", 400, "BAD_REQUEST")
 }
 
-func TestTheQueryServiceTellsItsTypes(t *testing.T) {
+func TestTheQueryServiceListsItsTypes(t *testing.T) {
 	c := start(t)
 	list := c.get("/api/query")
 	c.Expect(list.xml.Name).To(Equal("QueryList"))

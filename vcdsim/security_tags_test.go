@@ -25,7 +25,7 @@ func TestSecurityTags(t *testing.T) {
 	c.Expect(c.values("securityTags/entities?filter=tag==workers")).To(ConsistOf(
 		And(HaveKeyWithValue("id", a), HaveKeyWithValue("name", "a"), HaveKeyWithValue("parentRef", HaveKeyWithValue("name", "cluster"))), HaveKeyWithValue("id", b)))
 	c.Expect(c.values("securityTags/entities?filter=tag==others")).To(BeEmpty())
-	c.Expect(tag("workers", b)).To(Equal(http.StatusNoContent), "and nobody else")
+	c.Expect(tag("workers", b)).To(Equal(http.StatusNoContent), "and no other VM")
 	c.Expect(c.get(base + "vm/" + a).json).To(HaveKeyWithValue("tags", BeEmpty()))
 	c.Expect(c.call(http.MethodPut, base+"vm/"+a, `{"tags":["z","Y","y"]}`).json).To(HaveKeyWithValue("tags", Equal([]any{"y", "z"})))
 	c.Expect(c.sim.State().Model).NotTo(BeZero())

@@ -170,7 +170,7 @@ func (s *Simulator) delay(hr *http.Request, d time.Duration) bool {
 	}
 }
 
-// answer runs the handler under the lock and turns refusals into responses.
+// answer runs the handler under the lock and makes responses of refusals.
 func (s *Simulator) answer(r *request, match route.Match[endpoint], found route.Result) *response {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -82,7 +82,7 @@ func TestAVAppIsCapturedAndCloned(t *testing.T) {
 	c.refused(http.MethodPost, c.catalogPath()+"/action/captureVApp", capture("captured", ""), 400, "DUPLICATE_NAME")
 	item := template.All("Link")[1].Attr("href")
 	c.ok(http.MethodPost, c.catalogPath()+"/action/captureVApp", capture("captured", `<TargetCatalogItem href="`+item+`"/>`))
-	c.Expect(c.records("type=vAppTemplate&filter=name==captured")).To(HaveLen(1), "it took the place of the first")
+	c.Expect(c.records("type=vAppTemplate&filter=name==captured")).To(HaveLen(1), "it replaced the first")
 
 	clone := func(name string, move bool) string {
 		return fmt.Sprintf(`<CloneVAppParams %s name="%s" powerOn="%t"><Source href="%s"/><IsSourceDelete>%t</IsSourceDelete></CloneVAppParams>`,
@@ -90,11 +90,11 @@ func TestAVAppIsCapturedAndCloned(t *testing.T) {
 	}
 	c.refused(http.MethodPost, c.vdc()+"/action/cloneVApp", clone("source", false), 400, "DUPLICATE_NAME")
 	a = c.ok(http.MethodPost, c.vdc()+"/action/cloneVApp", clone("copy", false))
-	twin := c.get(a.xml.Attr("href")).xml.At("Children", "Vm")
-	c.Expect(twin.Attr("status")).To(Equal("4"))
+	second := c.get(a.xml.Attr("href")).xml.At("Children", "Vm")
+	c.Expect(second.Attr("status")).To(Equal("4"))
 	first := c.get(vm).xml
-	c.Expect(twin.Attr("id")).NotTo(Equal(first.Attr("id")))
-	c.Expect(twin.At("NetworkConnectionSection", "NetworkConnection").Str("MACAddress")).NotTo(
+	c.Expect(second.Attr("id")).NotTo(Equal(first.Attr("id")))
+	c.Expect(second.At("NetworkConnectionSection", "NetworkConnection").Str("MACAddress")).NotTo(
 		Equal(first.At("NetworkConnectionSection", "NetworkConnection").Str("MACAddress")))
 
 	c.ok(http.MethodPost, vm+"/power/action/powerOn", "")

@@ -36,7 +36,7 @@ func (c *client) serviceAccount(name string) (id, token string) {
 	c.Expect(device.status).To(Equal(http.StatusOK), string(device.body))
 	const grant = "urn:ietf:params:oauth:grant-type:device_code"
 	form := map[string]string{"grant_type": grant, "client_id": id, "device_code": device.json["device_code"].(string)}
-	c.Expect(c.oauth(form).status).To(Equal(http.StatusBadRequest), "nobody granted it yet")
+	c.Expect(c.oauth(form).status).To(Equal(http.StatusBadRequest), "it is not granted yet")
 	granted := c.call(http.MethodPost, cloudAPI+"deviceLookup/grant", `{"userCode":"`+device.json["user_code"].(string)+`"}`)
 	c.Expect(granted.status).To(Equal(http.StatusNoContent))
 	first := c.oauth(form)
@@ -97,7 +97,7 @@ func TestADeviceThatIsNotLoggedInAsksForAServiceAccountsToken(t *testing.T) {
 	unknown := device.call(http.MethodPost, "/oauth/tenant/acme/device_authorization", "client_id=x")
 	c.Expect(unknown.json).To(HaveKeyWithValue("error", "invalid_client"))
 	granted := device.call(http.MethodPost, cloudAPI+"deviceLookup/grant", `{"userCode":"`+asked.json["user_code"].(string)+`"}`)
-	c.Expect(granted.status).To(Equal(http.StatusUnauthorized), "somebody has to say yes who may")
+	c.Expect(granted.status).To(Equal(http.StatusUnauthorized), "a user with the right must grant it")
 }
 
 func TestAnAPITokenGoesWithItsUserAndOrganisation(t *testing.T) {
@@ -121,7 +121,7 @@ func TestAnAPITokenGoesWithItsUserAndOrganisation(t *testing.T) {
 	c.Expect(c.refresh("ccm-api-token").status).To(Equal(http.StatusOK), "another may")
 
 	p.Expect(p.call(http.MethodPost, "/api/admin/org/"+c.model().ID+"/action/disable", "").status).To(Equal(http.StatusNoContent))
-	c.Expect(c.refresh("ccm-api-token").json).To(HaveKeyWithValue("error", "invalid_grant"), "nobody of the organisation")
+	c.Expect(c.refresh("ccm-api-token").json).To(HaveKeyWithValue("error", "invalid_grant"), "not of a user of the organisation")
 }
 
 func TestUsersReachTheirOwnAPITokensOnly(t *testing.T) {

@@ -102,12 +102,12 @@ func TestANewDiskGoesWhereItIsWanted(t *testing.T) {
 	}
 	body := `<Vm ` + xmlns + ` name="node"><VmSpecSection Modified="true"><DiskSection>` + disk(have.ID, "0", "0") + disk("", "1", "0") + disk("", "0", "0") + `</DiskSection></VmSpecSection></Vm>`
 	c.ok(http.MethodPost, vm+"/action/reconfigureVm", body)
-	var places [][2]int
+	var units [][2]int
 	var ids []string
 	for _, d := range c.state("node").Disks {
-		places, ids = append(places, [2]int{d.Bus, d.Unit}), append(ids, d.ID)
+		units, ids = append(units, [2]int{d.Bus, d.Unit}), append(ids, d.ID)
 	}
-	c.Expect(places).To(Equal([][2]int{{0, 0}, {1, 0}, {0, 1}}), "the last one's place was taken")
+	c.Expect(units).To(Equal([][2]int{{0, 0}, {1, 0}, {0, 1}}), "the last one's unit was taken")
 	c.Expect(ids).To(Equal([]string{"2000", "2016", "2001"}))
 	c.Expect(c.get(vm).xml.At("VmSpecSection", "DiskSection").All("DiskSettings")[1].Str("AdapterType")).To(Equal("4"))
 	c.refused(http.MethodPost, vm+"/action/reconfigureVm", strings.Replace(body, "<BusNumber>1<", "<BusNumber>9<", 1), 400, "BAD_REQUEST")

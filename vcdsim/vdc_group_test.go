@@ -57,7 +57,7 @@ func TestGroupsOfVDCsChange(t *testing.T) {
 	c.advance(time.Minute)
 }
 
-// A list that pages by number ends with an empty page, whoever asks for more.
+// A list that pages by number ends with an empty page for requests beyond its end.
 func TestListsOfNetworksPage(t *testing.T) {
 	c := start(t, preset("two-gateways"))
 	pool := c.pool("p", "192.168.100.11")
