@@ -82,14 +82,14 @@ func (r *request) token() string {
 }
 
 // authenticate finds the session of a request.
-func (s *Simulator) authenticate(r *request) error {
+func (fe *frontend) authenticate(r *request) error {
 	token := r.token()
-	session := s.store.sessions[token]
+	session := fe.sim.store.sessions[token]
 	if session == nil {
 		return unauthorized()
 	}
-	if !s.clock.Now().Before(session.Expires) {
-		delete(s.store.sessions, token)
+	if !fe.sim.clock.Now().Before(session.Expires) {
+		delete(fe.sim.store.sessions, token)
 		return unauthorized()
 	}
 	r.session = session

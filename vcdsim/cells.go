@@ -187,15 +187,15 @@ func (s *Simulator) cellStopped(number int) {
 }
 
 // pick is the cell that answers the next request at the site's address, nil if there is none.
-func (s *Simulator) pick() *Cell {
-	if len(s.cells) == 1 {
-		return s.cells[0]
+func (fe *frontend) pick() *Cell {
+	if len(fe.sim.cells) == 1 {
+		return fe.sim.cells[0]
 	}
-	s.balancerMu.Lock()
-	defer s.balancerMu.Unlock()
-	for range s.cells {
-		s.lastPicked++
-		c := s.cells[s.lastPicked%len(s.cells)]
+	fe.balancerMu.Lock()
+	defer fe.balancerMu.Unlock()
+	for range fe.sim.cells {
+		fe.lastPicked++
+		c := fe.sim.cells[fe.lastPicked%len(fe.sim.cells)]
 		if c.Status().InRotation {
 			return c
 		}

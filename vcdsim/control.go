@@ -55,7 +55,7 @@ type control struct {
 
 func (ctl *control) addRoutes() {
 	for _, c := range controlAPI() {
-		ctl.sim.routes.Add(c.Method, controlPath+c.Path, endpoint{handle: c.handle, open: true, control: true})
+		ctl.sim.frontend.routes.Add(c.Method, controlPath+c.Path, endpoint{handle: c.handle, open: true, control: true})
 	}
 }
 

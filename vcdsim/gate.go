@@ -20,23 +20,23 @@ const (
 type Gate func(ctx context.Context, m Moment, r Request) bool
 
 // SetGate sets the gate of the simulator; nil removes it. Requests that are held stay held.
-func (s *Simulator) SetGate(g Gate) { s.gate.Store(&g) }
+func (s *Simulator) SetGate(g Gate) { s.frontend.gate.Store(&g) }
 
 // enter calls the gate for a request at a moment, and closes the connection if the gate says so.
-func (s *Simulator) enter(m Moment, r *request, status int) {
-	g := s.gate.Load()
-	if g == nil || *g == nil || (*g)(r.Context(), m, s.entry(r, status)) {
+func (fe *frontend) enter(m Moment, r *request, status int) {
+	g := fe.gate.Load()
+	if g == nil || *g == nil || (*g)(r.Context(), m, fe.entry(r, status)) {
 		return
 	}
 	if m == Arrived {
-		s.journal.add(s.entry(r, 0))
+		fe.sim.journal.add(fe.entry(r, 0))
 	}
 	panic(http.ErrAbortHandler)
 }
 
 // entry is the entry of a request in the request log.
-func (s *Simulator) entry(r *request, status int) Request {
-	e := Request{Time: s.clock.Now(), Method: r.Method, Path: r.URL.RequestURI(), Operation: r.op, Status: status}
+func (fe *frontend) entry(r *request, status int) Request {
+	e := Request{Time: fe.sim.clock.Now(), Method: r.Method, Path: r.URL.RequestURI(), Operation: r.op, Status: status}
 	if r.cell != nil {
 		e.Cell = r.cell.number
 	}

@@ -18,11 +18,11 @@ type Exchange struct {
 }
 
 // observe passes an exchange to the configured observer.
-func (s *Simulator) observe(r *request, res *response, header http.Header, body []byte) {
-	if s.observer == nil {
+func (fe *frontend) observe(r *request, res *response, header http.Header, body []byte) {
+	if fe.observer == nil {
 		return
 	}
-	s.observer(Exchange{
+	fe.observer(Exchange{
 		Operation: r.op, Method: r.Method, URI: r.URL.RequestURI(), Request: bytes.Clone(r.body),
 		Status: res.status, ContentType: header.Get("Content-Type"), Response: bytes.Clone(body),
 	})

@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/route"
@@ -51,97 +53,109 @@ type endpoint struct {
 	control bool // the simulator's own API
 }
 
+// frontend takes requests in, at the site's address or a cell's, and answers them.
+type frontend struct {
+	sim      *Simulator
+	routes   route.Table[endpoint]
+	gate     atomic.Pointer[Gate]
+	observer func(Exchange)
+
+	balancerMu sync.Mutex // guards lastPicked
+	lastPicked int        // counts the balancer's choices of a cell
+}
+
 type addRoute func(method, pattern string, h handler, latency time.Duration)
 
-func (s *Simulator) addRoutes() {
+func (fe *frontend) addRoutes() {
 	add := func(method, pattern string, h handler, latency time.Duration) {
-		s.routes.Add(method, pattern, endpoint{handle: h, latency: latency})
+		fe.routes.Add(method, pattern, endpoint{handle: h, latency: latency})
 	}
 	open := func(method, pattern string, h handler, latency time.Duration) {
-		s.routes.Add(method, pattern, endpoint{handle: h, latency: latency, open: true})
+		fe.routes.Add(method, pattern, endpoint{handle: h, latency: latency, open: true})
 	}
 	openRoutes(open)
 	uploadRoutes(open)
 	for _, group := range routeGroups() {
 		group(add)
 	}
-	s.control.addRoutes()
+	fe.sim.control.addRoutes()
 }
 
 // routeGroups add the routes that need a session.
 func routeGroups() []func(addRoute) {
 	return []func(addRoute){
-		sessionRoutes, taskRoutes, orgRoutes, adminRoutes, vdcRoutes, mediaRoutes, templateRoutes, affinityRoutes, snapshotRoutes, standaloneRoutes, vmSettingRoutes, vdcCapacityRoutes, networkRoutes, legacyEdgeRoutes, policyRoutes, catalogRoutes, queryRoutes,
-		vappRoutes, vmRoutes, diskRoutes, metadataRoutes, documentRoutes, entityRoutes, adminOrgRoutes, providerRoutes,
-		policyAdminRoutes, accessRoutes, securityTagRoutes, tokenRoutes, networkingRoutes,
+		sessionRoutes, taskRoutes, orgRoutes, adminRoutes, vdcRoutes, mediaRoutes, templateRoutes, affinityRoutes,
+		snapshotRoutes, standaloneRoutes, vmSettingRoutes, vdcCapacityRoutes, networkRoutes, legacyEdgeRoutes, policyRoutes,
+		catalogRoutes, queryRoutes, vappRoutes, vmRoutes, diskRoutes, metadataRoutes, documentRoutes, entityRoutes,
+		adminOrgRoutes, providerRoutes, policyAdminRoutes, accessRoutes, securityTagRoutes, tokenRoutes, networkingRoutes,
 	}
 }
 
 // ServeHTTP answers a request at the site's address, by the cell that the balancer picks.
 func (s *Simulator) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
-	s.serve(w, hr, nil, true) //nolint:contextcheck // the request has it
+	s.frontend.serve(w, hr, nil, true) //nolint:contextcheck // the request has it
 }
 
 // serve answers a request at the address of the site or of a cell.
-func (s *Simulator) serve(w http.ResponseWriter, hr *http.Request, cell *Cell, atSite bool) {
-	defer s.logPanic(hr)
-	match, found := s.routes.Find(hr.Method, hr.URL.EscapedPath())
-	r := &request{Request: hr, sim: s, cell: cell, vars: match.Vars, op: match.Operation, query: parseQuery(hr.URL.RawQuery), started: time.Now()}
+func (fe *frontend) serve(w http.ResponseWriter, hr *http.Request, cell *Cell, atSite bool) {
+	defer fe.logPanic(hr)
+	match, found := fe.routes.Find(hr.Method, hr.URL.EscapedPath())
+	r := &request{Request: hr, sim: fe.sim, cell: cell, vars: match.Vars, op: match.Operation, query: parseQuery(hr.URL.RawQuery), started: time.Now()}
 	if strings.HasSuffix(r.op, " /api/query") {
 		r.op += " type=" + r.query.get("type")
 	}
 	if match.Value.control || found != route.Found && isControl(hr.URL.Path) {
-		s.control.serve(w, r, match.Value)
+		fe.sim.control.serve(w, r, match.Value)
 		return
 	}
 	if atSite {
-		r.cell = s.pick()
+		r.cell = fe.pick()
 	}
-	if status, ok := r.cell.admit(w, atSite && len(s.cells) > 1); !ok {
-		s.journal.add(s.entry(r, status))
+	if status, ok := r.cell.admit(w, atSite && len(fe.sim.cells) > 1); !ok {
+		fe.sim.journal.add(fe.entry(r, status))
 		dropIf(status == 0)
 		return
 	}
-	s.serveVCD(w, r, match, found)
+	fe.serveVCD(w, r, match, found)
 }
 
 // logPanic logs a panic, which is a bug of the simulator, and closes the connection.
-func (s *Simulator) logPanic(hr *http.Request) {
+func (fe *frontend) logPanic(hr *http.Request) {
 	p := recover()
 	if p == nil {
 		return
 	}
 	if p != http.ErrAbortHandler { //nolint:errorlint // It is compared as net/http does.
-		s.log.Error("A bug of the simulator: a request could not be answered", "method", hr.Method, "path", hr.URL.Path, "panic", p, "stack", string(debug.Stack()))
+		fe.sim.log.Error("A bug of the simulator: a request could not be answered", "method", hr.Method, "path", hr.URL.Path, "panic", p, "stack", string(debug.Stack()))
 	}
 	panic(http.ErrAbortHandler)
 }
 
 // serveVCD answers a request to VCD: fault, session, version, handler under the lock, fault again, answer.
-func (s *Simulator) serveVCD(w http.ResponseWriter, r *request, match route.Match[endpoint], found route.Result) {
+func (fe *frontend) serveVCD(w http.ResponseWriter, r *request, match route.Match[endpoint], found route.Result) {
 	if err := r.read(); err != nil {
 		return
 	}
-	fault := s.injector.faultFor(r)
-	if fault != nil && !s.injector.pause(r, fault.Delay) {
+	fault := fe.sim.injector.faultFor(r)
+	if fault != nil && !fe.sim.injector.pause(r, fault.Delay) {
 		panic(http.ErrAbortHandler)
 	}
 	if fault.replaces() {
-		s.journal.add(s.entry(r, fault.status()))
-		s.injector.apply(w, r, fault)
+		fe.sim.journal.add(fe.entry(r, fault.status()))
+		fe.sim.injector.apply(w, r, fault)
 		return
 	}
-	s.injector.revoke(r, fault)
-	s.enter(Arrived, r, 0)
-	if !s.delay(r.Request, match.Value.latency) {
+	fe.sim.injector.revoke(r, fault)
+	fe.enter(Arrived, r, 0)
+	if !fe.delay(r.Request, match.Value.latency) {
 		return
 	}
-	res := s.answer(r, match, found)
-	s.journal.add(s.entry(r, res.status))
-	s.log.Debug("Request", "method", r.Method, "path", r.URL.Path, "status", res.status, "took", time.Since(r.started))
-	s.enter(Worked, r, res.status)
+	res := fe.answer(r, match, found)
+	fe.sim.journal.add(fe.entry(r, res.status))
+	fe.sim.log.Debug("Request", "method", r.Method, "path", r.URL.Path, "status", res.status, "took", time.Since(r.started))
+	fe.enter(Worked, r, res.status)
 	dropIf(fault.dropsAfter())
-	s.write(w, r, res, fault)
+	fe.write(w, r, res, fault)
 }
 
 // dropIf closes the connection without an answer.
@@ -152,12 +166,12 @@ func dropIf(drop bool) {
 }
 
 // delay waits as the profile says; only a clock that ticks makes requests slow. False means the caller went away.
-func (s *Simulator) delay(hr *http.Request, d time.Duration) bool {
+func (fe *frontend) delay(hr *http.Request, d time.Duration) bool {
 	if hr.Method != http.MethodGet && d < latencyWrite {
 		d = latencyWrite
 	}
-	d = s.profile.scaled(d)
-	if c, ok := s.clock.(*SimClock); d <= 0 || ok && !c.Ticks() {
+	d = fe.sim.profile.scaled(d)
+	if c, ok := fe.sim.clock.(*SimClock); d <= 0 || ok && !c.Ticks() {
 		return true
 	}
 	timer := time.NewTimer(d)
@@ -171,12 +185,12 @@ func (s *Simulator) delay(hr *http.Request, d time.Duration) bool {
 }
 
 // answer runs the handler under the lock and makes responses of refusals.
-func (s *Simulator) answer(r *request, match route.Match[endpoint], found route.Result) *response {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r.id = s.ids.next("request")
-	res, err := s.dispatch(r, match.Value, found)
-	s.settle()
+func (fe *frontend) answer(r *request, match route.Match[endpoint], found route.Result) *response {
+	fe.sim.mu.Lock()
+	defer fe.sim.mu.Unlock()
+	r.id = fe.sim.ids.next("request")
+	res, err := fe.dispatch(r, match.Value, found)
+	fe.sim.settle()
 	if err == nil {
 		return res
 	}
@@ -196,9 +210,9 @@ func (s *Simulator) answer(r *request, match route.Match[endpoint], found route.
 // unversioned are the paths where requests need no version.
 var unversioned = []string{"/api/versions", "/oauth/", "/network/", "/transfer/"}
 
-func (s *Simulator) dispatch(r *request, e endpoint, found route.Result) (*response, error) {
+func (fe *frontend) dispatch(r *request, e endpoint, found route.Result) (*response, error) {
 	if !e.open || found != route.Found {
-		if err := s.authenticate(r); err != nil {
+		if err := fe.authenticate(r); err != nil {
 			return nil, err
 		}
 	}
@@ -218,16 +232,16 @@ func (s *Simulator) dispatch(r *request, e endpoint, found route.Result) (*respo
 		}
 		return e.handle(r)
 	case route.WrongMethod:
-		s.journal.unknown(r.op)
+		fe.sim.journal.unknown(r.op)
 		return nil, refuse(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "The method %s is not allowed here.", r.Method)
 	default:
-		s.journal.unknown(r.op)
+		fe.sim.journal.unknown(r.op)
 		return nil, refuse(http.StatusNotFound, codeNotFound, "There is no resource at %s.", r.URL.Path)
 	}
 }
 
 // write sends the response with the headers VCD adds to each.
-func (s *Simulator) write(w http.ResponseWriter, r *request, res *response, fault *Fault) {
+func (fe *frontend) write(w http.ResponseWriter, r *request, res *response, fault *Fault) {
 	var buf bytes.Buffer
 	h := w.Header()
 	switch {
@@ -239,7 +253,7 @@ func (s *Simulator) write(w http.ResponseWriter, r *request, res *response, faul
 		h.Set("Content-Type", res.contentType)
 	case res.json != nil:
 		if err := json.NewEncoder(&buf).Encode(res.json); err != nil {
-			s.log.Error("Encoding a response", "error", err)
+			fe.sim.log.Error("Encoding a response", "error", err)
 		}
 		h.Set("Content-Type", "application/json;version="+r.version)
 	}
@@ -248,11 +262,11 @@ func (s *Simulator) write(w http.ResponseWriter, r *request, res *response, faul
 	}
 	h.Set("X-VMWARE-VCLOUD-REQUEST-ID", r.id)
 	h.Set("X-VMWARE-VCLOUD-REQUEST-EXECUTION-TIME", executionTime(r.started))
-	h.Set("X-VMWARE-VCLOUD-CEIP-ID", s.ids.named("site", "ceip"))
+	h.Set("X-VMWARE-VCLOUD-CEIP-ID", fe.sim.ids.named("site", "ceip"))
 	h.Set("Cache-Control", "no-store, must-revalidate")
 	h.Set("Vary", "Accept-Encoding, User-Agent")
-	s.observe(r, res, h, buf.Bytes())
-	s.injector.send(w, r, fault, res.status, buf.Bytes())
+	fe.observe(r, res, h, buf.Bytes())
+	fe.sim.injector.send(w, r, fault, res.status, buf.Bytes())
 }
 
 func (r *request) xmlType(res *response) string {

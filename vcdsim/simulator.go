@@ -10,10 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/route"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/tlsserver"
 )
 
@@ -52,19 +50,15 @@ type Simulator struct {
 	log      *slog.Logger
 	addr     string
 	lifetime time.Duration
-	routes   route.Table[endpoint]
 	faults   *Faults
+	journal  *journal
+
+	server   *tlsserver.Server // at the site's address
+	public   string
+	cells    []*Cell
+	frontend *frontend
 	injector *injector
 	control  *control
-	journal  *journal
-	gate     atomic.Pointer[Gate]
-	observer func(Exchange)
-
-	server     *tlsserver.Server // at the site's address
-	cells      []*Cell
-	public     string
-	balancerMu sync.Mutex // guards lastPicked
-	lastPicked int        // counts the balancer's choices of a cell
 
 	ctx    context.Context //nolint:containedctx // the simulator's lifetime, for its guests
 	cancel context.CancelFunc
@@ -99,7 +93,7 @@ func New(cfg Config) (*Simulator, error) {
 	}
 	model := cfg.Model.clone()
 	s := &Simulator{
-		clock: cfg.Clock, profile: cfg.Profile, log: cfg.Log, addr: cfg.Addr, lifetime: cfg.TokenLifetime, observer: cfg.Observe,
+		clock: cfg.Clock, profile: cfg.Profile, log: cfg.Log, addr: cfg.Addr, lifetime: cfg.TokenLifetime,
 		faults: newFaults(cfg.Seed), journal: newJournal(), store: newStore(model), ids: newIDs(cfg.Seed), assume: DefaultAssumptions(),
 	}
 	s.addParts(cfg)
@@ -115,13 +109,13 @@ func New(cfg Config) (*Simulator, error) {
 		return nil, err
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.addRoutes()
+	s.frontend.addRoutes()
 	return s, nil
 }
 
 // addParts makes the parts of a simulator.
 func (s *Simulator) addParts(cfg Config) {
-	s.injector, s.control = &injector{s}, &control{s, cfg.ControlToken}
+	s.frontend, s.injector, s.control = &frontend{sim: s, observer: cfg.Observe}, &injector{s}, &control{s, cfg.ControlToken}
 	s.tasks, s.alarms, s.leases = &tasks{s, operations()}, &alarms{s, bells()}, &leases{s}
 	s.guests = &guests{sim: s, guest: cfg.Guest, boots: map[string]context.CancelFunc{}, queues: map[string]chan struct{}{}}
 	s.vapps, s.vms, s.ipam = &vapps{s}, &vms{s}, &ipam{s}
@@ -188,7 +182,7 @@ func (s *Simulator) Start() error {
 		if c.server == nil {
 			continue
 		}
-		own := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, c, false) }) //nolint:contextcheck // the request has it
+		own := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.frontend.serve(w, r, c, false) }) //nolint:contextcheck // the request has it
 		if err := c.server.Open(s.ctx, "127.0.0.1:0", own, s.log); err != nil {
 			return errors.Join(err, s.Close())
 		}
