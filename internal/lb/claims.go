@@ -5,65 +5,58 @@ import (
 	"slices"
 )
 
-// A claimPlanner plans allocations of IP Spaces.
+// A claimPlanner plans claims of floating IPs.
 type claimPlanner struct{ *planner }
 
-// claims allocates and marks the addresses that need it, and releases those that nothing uses.
-func (p claimPlanner) claims() {
+// plan allocates and marks the addresses that need it, releases those that nothing uses, and names those to be stored first.
+func (p claimPlanner) plan() {
 	for _, f := range p.families {
 		if a := p.external[f]; a.IsValid() && !p.internal {
 			p.claim(a)
 		}
 	}
 	p.release(func(a netip.Addr) bool { return !p.internal && p.external[FamilyOf(a)] == a })
+	p.intent()
 }
 
 // claim allocates and marks an address of an IP Space, as far as that is not done.
 func (p claimPlanner) claim(a netip.Addr) {
-	c, allocated := p.claimOf(a)
-	space, inSpace := p.spaceOf(a)
+	c, allocated := p.o.claimOf(a)
+	space, inSpace := p.o.Gateway.spaceOf(a)
 	switch {
-	case allocated && p.begun(c) && !p.mine(c):
+	case allocated && p.d.intends(c) && !p.own.claimed(c):
 		p.mark(c, p.d.Owner)
-	case !allocated && inSpace && p.withheld(a):
-		p.notice(AddressTaken, "the address %s is not allocated any more, and cannot be had again, as another organization has it, or this one may have no more of the "+
-			"IP Space %q: clients may not reach it; request another address", a, space.Name)
-	case !allocated && inSpace && !p.sharedBy(a):
-		spec := Claim{Space: space, Value: a, Description: Marker{Owner: p.d.Owner}.String()}
-		p.step(phaseClaim, Step{Verb: Create, Kind: KindAddress, Name: a.String(), Address: &spec})
-		p.step(phaseClaim, Step{Verb: Mark, Kind: KindAddress, Name: a.String(), Address: &spec})
+	case allocated, !inSpace:
+	case space.Full, slices.ContainsFunc(p.o.Taken, func(u Use) bool { return u.Address == a && u.Kind == KindAddress }):
+		p.notice(AddressTaken, "the address %s is not allocated any more, and cannot be had again, as another organization has it, "+
+			"or this one may have no more of the IP Space %q: clients may not reach it; request another address", a, space.Name)
+	case !p.shared(a):
+		want := Claim{Space: Ref{space.ID, space.Name}, Value: a, Description: Marker{Owner: p.d.Owner}.String()}
+		p.step(phaseClaim, Step{Verb: Create, Kind: KindAddress, Name: a.String(), Address: &want})
+		p.step(phaseClaim, Step{Verb: Mark, Kind: KindAddress, Name: a.String(), Address: &want})
 	}
 }
 
-// withheld says whether it was found out that an address that the load balancer has cannot be allocated.
-func (p *planner) withheld(a netip.Addr) bool {
-	space, _ := p.spaceOf(a)
-	return slices.ContainsFunc(p.o.Taken, func(u Use) bool { return u.Address == a && u.Kind == KindAddress }) || p.problemOfSpace(a, space) != nil
-}
-
-func (p *planner) sharedBy(a netip.Addr) bool {
-	return slices.ContainsFunc(p.own.others, func(u Use) bool { return u.Address == a && p.sharable(u) })
-}
-
+// mark describes a claim as an owner's; as no one's, if the owner is empty.
 func (p claimPlanner) mark(c Claim, owner Owner) {
-	spec := Claim{Space: c.Space, Value: c.Value}
+	want := Claim{Space: c.Space, Value: c.Value}
 	if owner != (Owner{}) {
-		spec.Description = Marker{Owner: owner}.String()
+		want.Description = Marker{Owner: owner}.String()
 	}
 	p.step(phaseClaim, Step{
-		Verb: Mark, Kind: KindAddress, Name: c.Value.String(), ID: c.ID, Address: &spec, FormerDescription: c.Description,
+		Verb: Mark, Kind: KindAddress, Name: c.Value.String(), ID: c.ID, Address: &want, FormerDescription: c.Description,
 	})
 }
 
-// release gives allocations back that are the owner's and not wanted any more. One that others use passes to them.
+// release releases claims of the owner that are not wanted any more. One that others use passes to them.
 func (p claimPlanner) release(wanted func(netip.Addr) bool) {
 	for _, c := range p.o.Claims {
-		mine := p.mine(c)
-		if unmarked := p.begun(c) && !c.Used; wanted(c.Value) || !mine && !unmarked {
+		mine := p.own.claimed(c)
+		if unmarked := p.d.intends(c) && !c.Used; wanted(c.Value) || !mine && !unmarked {
 			continue
 		}
 		if !p.need(Forwardings) {
-			return // others may be on it by rules
+			return // rules of others may be on it
 		}
 		i := slices.IndexFunc(p.own.others, func(u Use) bool { return u.Address == c.Value })
 		switch {
@@ -79,8 +72,8 @@ func (p claimPlanner) release(wanted func(netip.Addr) bool) {
 	}
 }
 
-// intent says which addresses are to be written down before the first step: those that are used for the first time and are not named by the
-// Service, those that are allocated for it, and those that were written down and are allocated but not marked.
+// intent names the addresses to be stored before the first step: those that are used for the first time and are not named by the
+// Service, those that are allocated for it, and those that are stored and allocated but not marked.
 func (p claimPlanner) intent() {
 	var out []netip.Addr
 	for _, f := range p.families {
@@ -92,20 +85,75 @@ func (p claimPlanner) intent() {
 		return
 	}
 	for _, a := range p.d.Intent {
-		if c, ok := p.claimOf(a); ok && p.begun(c) && !slices.Contains(out, a) {
+		if c, ok := p.o.claimOf(a); ok && p.d.intends(c) && !slices.Contains(out, a) {
 			out = append(out, a)
 		}
 	}
-	p.plan.Intent = out
+	p.out.Intent = out
 }
 
-// intended says whether the address of a family must be written down.
+// intended reports whether the address of a family has to be stored.
 func (p claimPlanner) intended(f Family) bool {
 	a := p.external[f]
 	if !a.IsValid() {
 		return false
 	}
-	_, allocated := p.claimOf(a)
-	_, inSpace := p.spaceOf(a)
-	return slices.Contains(p.d.Intent, a) || p.fresh[f] && !slices.Contains(p.d.Requested, a) || !allocated && inSpace && !p.internal
+	_, allocated := p.o.claimOf(a)
+	_, inSpace := p.o.Gateway.spaceOf(a)
+	return slices.Contains(p.d.Intent, a) || p.unused[f] && !slices.Contains(p.d.Requested, a) ||
+		!allocated && inSpace && !p.internal
+}
+
+// A removal plans the deletion of what is the owner's and not wanted.
+type removal struct{ *planner }
+
+// leftovers removes what no listener uses any more.
+func (p removal) leftovers() {
+	rules := phaseRemove
+	if !p.nat() {
+		rules = phaseFree // rules are observed only as long as a virtual service shows that it is behind NAT
+	}
+	removeEach(p.planner, rules, KindRule, p.own.rules)
+	removeEach(p.planner, rules, KindProfile, p.own.profiles)
+	removeEach(p.planner, phaseRemove, KindService, p.own.services)
+	removeEach(p.planner, phaseRemove, KindPool, p.own.pools)
+	removeEach(p.planner, phaseRemove, KindCertificate, slices.DeleteFunc(p.own.certificates, func(x owned[CertificateItem]) bool {
+		return slices.ContainsFunc(p.targets, func(t *target) bool { return t.certificate.Name == x.Name })
+	}))
+}
+
+func removeEach[T any](p *planner, ph phase, kind Kind, list []owned[T]) {
+	for _, x := range list {
+		p.remove(ph, kind, x.Object)
+	}
+}
+
+// absent removes everything of the owner: first what clients reach, last what no one else of the cluster needs.
+func (p removal) absent() Plan {
+	if !p.need(Forwardings | Certificates | Firewall) {
+		return Plan{Needs: p.needs}
+	}
+	p.noteDoubtful()
+	p.noteStrays()
+	if !p.d.Owner.WholeCluster() {
+		p.removeAll()
+	}
+	if !p.o.Others && !p.d.Accompanied {
+		for _, s := range p.o.Sets {
+			if m, ok := ParseMarker(s.Description); ok && m.Owner.Is(Owner{Cluster: p.d.Owner.Cluster}) {
+				p.remove(phaseRelease, KindSet, s.Object)
+			}
+		}
+	}
+	return p.result()
+}
+
+func (p removal) removeAll() {
+	removeEach(p.planner, phaseRemove, KindRule, p.own.rules)
+	removeEach(p.planner, phaseRemove, KindProfile, p.own.profiles)
+	removeEach(p.planner, phaseRemove, KindService, p.own.services)
+	removeEach(p.planner, phaseRemove, KindFirewall, p.own.firewall)
+	removeEach(p.planner, phaseRemove, KindPool, p.own.pools)
+	removeEach(p.planner, phaseRemove, KindCertificate, p.own.certificates)
+	claimPlanner{p.planner}.release(func(netip.Addr) bool { return false })
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// holdings are what is proved to be the owner's, each object with the key of the listener it is for.
+// An inventory is what is proved to be the owner's.
 type inventory struct {
 	services     []owned[VirtualService]
 	pools        []owned[Pool]
@@ -15,74 +15,89 @@ type inventory struct {
 	firewall     []owned[FirewallRule]
 	certificates []owned[CertificateItem]
 	claims       []Claim
-	// others is what others have on the gateway; also what has an old name and is not proved to be the owner's.
-	others []Use
-	// doubtful are the names of those objects.
+	// others is what others have on the gateway, and what has an old name and is not proved to be the owner's; doubtful are the names of
+	// the latter.
+	others   []Use
 	doubtful []string
-	// unread says that pools must be read in full before all is known.
+	// unread is set if pools must be read in full before all is known.
 	unread bool
 }
 
+// An owned object has the key of the listener that it serves.
 type owned[T any] struct {
+	Object
+
 	object T
-	base   Object
 	marker Marker
 	key    string
-	// old says that the object has no marker yet.
-	old bool
+	old    bool // it has no marker yet
 }
 
-// sortOut finds out what is the owner's.
+func (x owned[T]) exists() bool { return x.ID != "" }
+
+func (i inventory) clone() inventory {
+	i.services, i.pools = slices.Clone(i.services), slices.Clone(i.pools)
+	i.rules, i.profiles = slices.Clone(i.rules), slices.Clone(i.profiles)
+	i.firewall, i.certificates = slices.Clone(i.firewall), slices.Clone(i.certificates)
+	return i
+}
+
+// claimed reports whether a claim is the owner's.
+func (i inventory) claimed(c Claim) bool {
+	return slices.ContainsFunc(i.claims, func(x Claim) bool { return x.ID == c.ID })
+}
+
+// takeInventory finds out what is the owner's.
 func takeInventory(d Desired, o Observed) inventory {
-	h := inventory{others: slices.Concat(o.Taken, d.Reserved)}
-	s := classifier{d: d, o: o, h: &h, proved: map[string]bool{}}
-	s.proveLegacyPorts()
+	inv := inventory{others: slices.Concat(o.Taken, d.Reserved)}
+	c := classifier{d: d, inv: &inv, proved: map[string]bool{}}
+	c.proveOldPorts(o)
 	for _, x := range o.Services {
-		keep(&s, &h.services, KindService, x, x.Object, func() string { return key(x.Protocol, x.Port) })
+		classify(&c, &inv.services, KindService, x, x.Object, key(x.Protocol, x.Port))
 	}
 	for _, x := range o.Pools {
-		keep(&s, &h.pools, KindPool, x, x.Object, nil)
+		classify(&c, &inv.pools, KindPool, x, x.Object, "")
 	}
 	for _, x := range o.Rules {
-		keep(&s, &h.rules, KindRule, x, x.Object, func() string { return key(TCP, x.ExternalPort) })
+		classify(&c, &inv.rules, KindRule, x, x.Object, key(TCP, x.ExternalPort))
 	}
 	for _, x := range o.Profiles {
-		keep(&s, &h.profiles, KindProfile, x, x.Object, func() string { return key(x.Protocol, x.Port) })
+		classify(&c, &inv.profiles, KindProfile, x, x.Object, key(x.Protocol, x.Port))
 	}
 	for _, x := range o.Firewall {
-		keep(&s, &h.firewall, KindFirewall, x, x.Object, nil)
+		classify(&c, &inv.firewall, KindFirewall, x, x.Object, "")
 	}
 	for _, x := range o.Certificates {
-		keep(&s, &h.certificates, KindCertificate, x, x.Object, nil)
+		classify(&c, &inv.certificates, KindCertificate, x, x.Object, "")
 	}
-	for _, c := range o.Claims {
-		if s.claim(c) {
-			h.claims = append(h.claims, c)
+	inv.claims = slices.DeleteFunc(slices.Clone(o.Claims), func(x Claim) bool { return !c.claimed(x) })
+	for i, p := range inv.pools { // old pools have the key of the virtual service that sends to them
+		for _, vs := range inv.services {
+			if p.old && vs.object.Pool.ID == p.ID {
+				inv.pools[i].key = vs.key
+			}
 		}
 	}
-	s.keysOfOldPools()
-	return h
+	return inv
 }
 
 type classifier struct {
-	d Desired
-	o Observed
-	h *inventory
-	// proved has the old names of ports whose objects are the owner's.
-	proved map[string]bool
+	d      Desired
+	inv    *inventory
+	proved map[string]bool // old names of ports whose objects are the owner's
 }
 
-// keep puts an object where it belongs.
-func keep[T any](s *classifier, list *[]owned[T], kind Kind, object T, base Object, oldKey func() string) {
-	m, origin := OwnerOf(s.d.Owner.Cluster, kind, base.Name, base.Description)
-	x := owned[T]{object: object, base: base, marker: m, key: m.Listener, old: origin == OldName}
+// classify adds an object to a list if it is the owner's. Its own key is that which the object itself shows, if any.
+func classify[T any](c *classifier, list *[]owned[T], kind Kind, object T, base Object, ownKey string) {
+	m, origin := OwnerOf(c.d.Owner.Cluster, kind, base.Name, base.Description)
+	x := owned[T]{Object: base, object: object, marker: m, key: m.Listener, old: origin == OldName}
 	switch {
-	case origin == Marked && m.Owner.Is(s.d.Owner):
-	case origin == OldName && m.Owner.Name == s.d.Owner.Name && s.proved[m.Listener]:
-		x.key = s.oldKey(m.Listener, oldKey)
-	case origin == OldName && m.Owner.Name == s.d.Owner.Name:
-		s.h.doubtful = append(s.h.doubtful, base.Name)
-		s.h.others = append(s.h.others, usesOf(object, Marker{})...)
+	case origin == Marked && m.Owner.Is(c.d.Owner):
+	case origin == OldName && m.Owner.Name == c.d.Owner.Name && c.proved[m.Listener]:
+		x.key = cmp.Or(ownKey, c.keyOf(m.Listener))
+	case origin == OldName && m.Owner.Name == c.d.Owner.Name:
+		c.inv.doubtful = append(c.inv.doubtful, base.Name)
+		c.inv.others = append(c.inv.others, usesOf(object, Marker{})...)
 		return
 	default:
 		return
@@ -101,101 +116,69 @@ func usesOf(object any, m Marker) []Use {
 	return nil
 }
 
-// oldKey is the key of an object without a marker: what the object says itself, else that of the listener which has the name of its port.
-func (s *classifier) oldKey(port string, itself func() string) string {
-	if itself != nil {
-		return itself()
-	}
-	if i := slices.IndexFunc(s.d.Listeners, func(l Listener) bool { return l.Name == port }); i >= 0 {
-		return s.d.Listeners[i].Key()
+// keyOf is the key of the listener with a name.
+func (c *classifier) keyOf(port string) string {
+	if i := slices.IndexFunc(c.d.Listeners, func(l Listener) bool { return l.Name == port }); i >= 0 {
+		return c.d.Listeners[i].Key()
 	}
 	return port
 }
 
-// A trace is what an object tells of whose old objects are.
-type evidence struct {
-	kind      Kind
-	base      Object
-	addresses []netip.Addr
-	pool      *Pool
-}
-
-func (s *classifier) evidences() []evidence {
-	var out []evidence
-	for _, x := range s.o.Services {
-		out = append(out, evidence{kind: KindService, base: x.Object, addresses: x.VIPs})
-	}
-	for _, x := range s.o.Pools {
-		out = append(out, evidence{kind: KindPool, base: x.Object, pool: &x})
-	}
-	for _, x := range s.o.Rules {
-		out = append(out, evidence{kind: KindRule, base: x.Object, addresses: []netip.Addr{x.External}})
-	}
-	for _, x := range s.o.Profiles {
-		out = append(out, evidence{kind: KindProfile, base: x.Object})
-	}
-	return out
-}
-
-// proveOldPorts finds the old names of ports whose objects are provably the owner's: names say which cluster and which name the Service has,
-// so they are the Service's if no other has this name. If one has, they are if the pool's node port is one of the Service's, as a node
-// port belongs to one Service of the cluster at a time, or if they are on the address that is published for this Service alone, or if one of
-// them has the marker already.
-func (s *classifier) proveLegacyPorts() {
-	for _, t := range s.evidences() {
-		m, origin := OwnerOf(s.d.Owner.Cluster, t.kind, t.base.Name, t.base.Description)
+// proveOldPorts finds the old names of ports whose objects are provably the owner's. Names contain the cluster and the name of the
+// Service, so they are the Service's unless another one has this name. Then they are if the pool's node port is one of the Service's, as a
+// node port belongs to one Service of the cluster at a time; or if they are on the address that is published for this Service alone; or if
+// one of them has the marker already.
+func (c *classifier) proveOldPorts(o Observed) {
+	prove := func(kind Kind, x Object, proves func() bool) {
+		m, origin := OwnerOf(c.d.Owner.Cluster, kind, x.Name, x.Description)
 		switch {
-		case origin == Marked && m.Owner.Is(s.d.Owner):
-			if _, port, ok := oldName(s.d.Owner.Cluster, t.kind, t.base.Name); ok {
-				s.proved[port] = true
+		case origin == Marked && m.Owner.Is(c.d.Owner):
+			if _, port, ok := oldName(c.d.Owner.Cluster, kind, x.Name); ok {
+				c.proved[port] = true
 			}
-		case origin == OldName && m.Owner.Name == s.d.Owner.Name && s.proves(t):
-			s.proved[m.Listener] = true
+		case origin == OldName && m.Owner.Name == c.d.Owner.Name && (!c.d.Duplicate || proves()):
+			c.proved[m.Listener] = true
 		}
 	}
+	published := func(a netip.Addr) bool { return slices.Contains(c.d.Published, a) }
+	for _, x := range o.Services {
+		prove(KindService, x.Object, func() bool { return slices.ContainsFunc(x.VIPs, published) })
+	}
+	for _, x := range o.Pools {
+		prove(KindPool, x.Object, func() bool { return c.sameNodePort(x) })
+	}
+	for _, x := range o.Rules {
+		prove(KindRule, x.Object, func() bool { return published(x.External) })
+	}
+	for _, x := range o.Profiles {
+		prove(KindProfile, x.Object, func() bool { return false })
+	}
 }
 
-func (s *classifier) proves(t evidence) bool {
-	switch {
-	case !s.d.Duplicate:
-		return true
-	case slices.ContainsFunc(t.addresses, func(a netip.Addr) bool { return slices.Contains(s.d.Published, a) }):
-		return true
-	case t.pool == nil:
-		return false
-	case !t.pool.Full:
-		s.h.unread = true
+// sameNodePort reports whether a pool sends to a node port of the owner, if that was read.
+func (c *classifier) sameNodePort(p Pool) bool {
+	if !p.Full {
+		c.inv.unread = true
 		return false
 	}
-	return slices.ContainsFunc(s.d.Listeners, func(l Listener) bool { return l.NodePort == t.pool.NodePort && l.NodePort != 0 })
+	return slices.ContainsFunc(c.d.Listeners, func(l Listener) bool { return l.NodePort == p.NodePort && l.NodePort != 0 })
 }
 
-// claim says whether an allocation is the owner's.
-func (s *classifier) claim(c Claim) bool {
-	m, origin := OwnerOf(s.d.Owner.Cluster, KindAddress, c.Value.String(), c.Description)
+// claimed reports whether a claim is the owner's.
+func (c *classifier) claimed(x Claim) bool {
+	m, origin := OwnerOf(c.d.Owner.Cluster, KindAddress, x.Value.String(), x.Description)
 	switch origin {
 	case Marked:
-		return m.Owner.Is(s.d.Owner)
+		return m.Owner.Is(c.d.Owner)
 	case OldName:
-		return m.Owner.Name == s.d.Owner.Name && (m.Owner.Namespace == s.d.Owner.Namespace || s.d.Owner.Old())
+		return m.Owner.Name == c.d.Owner.Name && (m.Owner.Namespace == c.d.Owner.Namespace || c.d.Owner.Old())
 	default:
 		return false
 	}
 }
 
-// keysOfOldPools gives old pools the key of the virtual service that sends to them.
-func (s *classifier) keysOfOldPools() {
-	for i, p := range s.h.pools {
-		for _, vs := range s.h.services {
-			if p.old && vs.object.Pool.ID == p.base.ID {
-				s.h.pools[i].key = vs.key
-			}
-		}
-	}
-}
-
-// take removes the object that stands for a listener from a list: of several the marked one, then the one VCD has had longer by its
-// id. What is left in the lists in the end is not wanted any more.
+// take removes the object of a listener from a list: of several, the marked one, then the one with the lowest id. What is left in the
+// lists in the end is not wanted any more.
 func take[T any](list *[]owned[T], key string) (owned[T], bool) {
 	best := -1
 	for i, x := range *list {
@@ -215,5 +198,5 @@ func before[T any](a, b owned[T]) bool {
 	if a.old != b.old {
 		return !a.old
 	}
-	return cmp.Compare(a.base.ID, b.base.ID) < 0
+	return a.ID < b.ID
 }

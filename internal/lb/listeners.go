@@ -5,11 +5,10 @@ import (
 	"slices"
 )
 
-// A listenerPlanner finds what stands for each listener, and the addresses of its virtual service.
+// A listenerPlanner finds the objects of each listener, and the addresses of its virtual service.
 type listenerPlanner struct{ *planner }
 
-// aim finds what stands for each listener, and the addresses of its virtual service.
-func (p listenerPlanner) match() {
+func (p listenerPlanner) plan() {
 	for _, l := range slices.SortedFunc(slices.Values(p.d.Listeners), Listener.Compare) {
 		t := &target{listener: l}
 		t.service, _ = take(&p.own.services, l.Key())
@@ -17,22 +16,23 @@ func (p listenerPlanner) match() {
 		if p.nat() {
 			t.rule, _ = take(&p.own.rules, l.Key())
 			t.profile, _ = take(&p.own.profiles, l.Key())
+		} else {
+			for _, f := range p.families {
+				t.vips = append(t.vips, p.external[f])
+			}
 		}
 		p.targets = append(p.targets, t)
 	}
 	if p.nat() {
 		p.armAddresses()
-		return
 	}
-	for _, t := range p.targets {
-		for _, f := range p.families {
-			t.vips = append(t.vips, p.external[f])
-		}
+	if len(p.out.Refusals) == 0 {
+		p.checkPorts()
 	}
 }
 
-// armAddresses gives virtual services addresses of the one-arm range: those they have, else one for all, where virtual services may have
-// an address together, else one for each.
+// armAddresses gives virtual services addresses of the one-arm range: those they have, else one for all, where virtual services may
+// share an address, else one for each.
 func (p listenerPlanner) armAddresses() {
 	common, used := p.keepArmAddresses()
 	for _, t := range p.targets {
@@ -44,7 +44,8 @@ func (p listenerPlanner) armAddresses() {
 			a = p.freeArm(used)
 		}
 		if !a.IsValid() {
-			p.refuse(NoFreeAddress, "no address of the one-arm range %s to %s is free: configure a longer one", p.d.OneArm.First, p.d.OneArm.Last)
+			p.refuse(NoFreeAddress, "no address of the one-arm range %s to %s is free: configure a longer one",
+				p.d.OneArm.First, p.d.OneArm.Last)
 			return
 		}
 		t.vips, used[a], common = []netip.Addr{a}, true, a
@@ -69,18 +70,19 @@ func (p listenerPlanner) keepArmAddresses() (common netip.Addr, used map[netip.A
 
 // armAddressOf is the address behind NAT that a listener has already.
 func (p listenerPlanner) armAddressOf(t *target) netip.Addr {
+	inside := t.rule.object.Internal
 	for _, a := range t.service.object.VIPs {
-		if a != p.external[IPv4] && (p.d.OneArm.Contains(a) || t.hasRule() && t.rule.object.Internal == a) {
+		if a != p.external[IPv4] && (p.d.OneArm.Contains(a) || t.rule.exists() && inside == a) {
 			return a
 		}
 	}
-	if a := t.rule.object.Internal; t.hasRule() && p.d.OneArm.Contains(a) && p.portTaken(a, t.listener) == "" {
-		return a
+	if t.rule.exists() && p.d.OneArm.Contains(inside) && p.portTaken(inside, t.listener) == "" {
+		return inside
 	}
 	return netip.Addr{}
 }
 
-// freeArm is the first address of the one-arm range that nobody uses.
+// freeArm is the first unused address of the one-arm range.
 func (p listenerPlanner) freeArm(used map[netip.Addr]bool) netip.Addr {
 	for i, a := 0, p.d.OneArm.First; p.d.OneArm.Contains(a) && i < maxScanned; i, a = i+1, a.Next() {
 		if !used[a] && !slices.ContainsFunc(p.own.others, func(u Use) bool { return u.Address == a }) {
@@ -91,7 +93,7 @@ func (p listenerPlanner) freeArm(used map[netip.Addr]bool) netip.Addr {
 }
 
 // portTaken names what others have on a port of an address.
-func (p *planner) portTaken(a netip.Addr, l Listener) string {
+func (p listenerPlanner) portTaken(a netip.Addr, l Listener) string {
 	for _, u := range p.own.others {
 		if u.Address == a && (u.Port == 0 || u.Port == l.Port) && (u.Protocol == "" || u.Protocol == l.Protocol) {
 			return u.Name
@@ -100,7 +102,7 @@ func (p *planner) portTaken(a netip.Addr, l Listener) string {
 	return ""
 }
 
-// openPorts refuses ports that others have on the address.
+// checkPorts refuses ports that others have on the address.
 func (p listenerPlanner) checkPorts() {
 	for _, t := range p.targets {
 		for _, f := range p.families {
@@ -109,14 +111,16 @@ func (p listenerPlanner) checkPorts() {
 				continue
 			}
 			if name := p.portTaken(a, t.listener); name != "" {
-				p.refuse(PortTaken, "port %d/%s of the address %s belongs to %q: use another port or another address", t.listener.Port, t.listener.Protocol, a, name)
+				p.refuse(PortTaken, "port %d/%s of the address %s belongs to %q: use another port or another address",
+					t.listener.Port, t.listener.Protocol, a, name)
 			}
 		}
 	}
 }
 
-// stands says whether the listener has something on an address already.
+// occupies reports whether the listener has something on an address already.
 func (t *target) occupies(a netip.Addr) bool {
 	vs := t.service.object
-	return t.hasService() && slices.Contains(vs.VIPs, a) && vs.Port == t.listener.Port || t.hasRule() && t.rule.object.External == a
+	return t.service.exists() && slices.Contains(vs.VIPs, a) && vs.Port == t.listener.Port ||
+		t.rule.exists() && t.rule.object.External == a
 }

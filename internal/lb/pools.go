@@ -11,53 +11,59 @@ import (
 // A poolPlanner plans pools and the IP set of their members.
 type poolPlanner struct{ *planner }
 
-// memberSet sees to the IP set of the cluster's nodes, where pools can have one: then a node more or less is one write for all pools.
-func (p poolPlanner) memberSet() {
+// planSet plans the IP set of the cluster's nodes, where pools can have one: a change of nodes is then one write for all pools.
+func (p poolPlanner) planSet() {
 	if !p.c.MemberSets {
 		return
 	}
-	members, family := p.members(), p.families[0]
-	owner := Owner{Cluster: p.d.Owner.Cluster}
-	which := strings.ToLower(string(family))
-	m := Marker{Owner: owner, Listener: which, Wrote: short(words(members)...)}
-	spec := Set{Object: Object{Description: m.String()}, Members: members, Generation: p.d.Generation}
+	family := p.families[0]
+	owner, which := Owner{Cluster: p.d.Owner.Cluster}, strings.ToLower(string(family))
 	i := slices.IndexFunc(p.o.Sets, func(s Set) bool {
-		got, ok := ParseMarker(s.Description)
-		return ok && got.Owner.Is(owner) && got.Listener == which
+		m, ok := ParseMarker(s.Description)
+		return ok && m.Owner.Is(owner) && m.Listener == which
 	})
 	if i < 0 {
+		want := p.wantedSet(which, p.d.members(family), "")
 		p.group = Ref{Name: nameFor(KindSet, owner, which)}
-		p.step(phasePrepare, Step{Verb: Create, Kind: KindSet, Name: p.group.Name, Set: &spec})
+		p.step(phasePrepare, Step{Verb: Create, Kind: KindSet, Name: p.group.Name, Set: &want})
 		return
 	}
 	s := p.o.Sets[i]
 	p.group, p.set = Ref{s.ID, s.Name}, s.Object
-	spec.Description = describe(s.Description, m)
-	if p.setDiffers(s, spec, family) {
-		p.update(phasePrepare, s.Object, Step{Kind: KindSet, Set: &spec})
+	p.updateSet(s, family, which)
+}
+
+func (p poolPlanner) updateSet(s Set, f Family, which string) {
+	if want := p.wantedSet(which, p.d.members(f), s.Description); p.setDiffers(s, want, f) {
+		p.update(phasePrepare, s.Object, Step{Kind: KindSet, Set: &want})
 	}
 }
 
-// setDiffers says whether an IP set is not as wanted. One that seems to have been changed by somebody is to be read first.
-func (p poolPlanner) setDiffers(s Set, spec Set, f Family) bool {
+func (p poolPlanner) wantedSet(which string, members []netip.Addr, description string) Set {
+	m := Marker{Owner: Owner{Cluster: p.d.Owner.Cluster}, Listener: which, Wrote: short(words(members)...)}
+	return Set{Object: Object{Description: describe(description, m)}, Members: members, Generation: p.d.Generation}
+}
+
+// setDiffers reports whether an IP set is not as wanted. One that seems to have been changed by others is read first.
+func (p poolPlanner) setDiffers(have, want Set, f Family) bool {
 	switch {
-	case s.Generation > spec.Generation:
-		return false // somebody with a newer list of nodes has written it
-	case spec.Description != s.Description, s.State == Failed:
+	case have.Generation > want.Generation:
+		return false // it was written from a newer node list
+	case want.Description != have.Description, have.State == Failed:
 		return true
-	case s.Full:
-		return !slices.Equal(membersOf(s.Members, f), spec.Members)
-	case s.State == Realized && p.otherCount(len(spec.Members)):
+	case have.Full:
+		return !slices.Equal(membersOf(have.Members, f), want.Members)
+	case have.State == Realized && p.otherCount(len(want.Members)):
 		p.need(FullSets)
 	}
 	return false
 }
 
-// otherCount says whether a pool of the owner has another number of members than its group should have, as far as lists tell.
+// otherCount reports whether a pool of the owner has another number of members than its group should have, as far as lists show.
 func (p poolPlanner) otherCount(n int) bool {
 	return slices.ContainsFunc(p.all.pools, func(x owned[Pool]) bool {
 		h := x.object.Hints
-		return h != nil && h.ByGroup && h.Members >= 0 && h.Members != n && x.base.State == Realized
+		return h != nil && h.ByGroup && h.Members >= 0 && h.Members != n && x.State == Realized
 	})
 }
 
@@ -69,23 +75,21 @@ func words(addresses []netip.Addr) []string {
 	return out
 }
 
-// poolMembers are the members that are listed in pools. Beyond what a pool takes they are a subset that stays the same as nodes come
-// and go, but for those that went.
-func (p poolPlanner) poolMembers() []netip.Addr {
+// members are the members that are listed in pools; none where pools have a group.
+func (p poolPlanner) members() []netip.Addr {
 	if p.group != (Ref{}) {
 		return nil
 	}
-	members := p.members()
-	if p.c.MaxMembers == 0 || len(members) <= p.c.MaxMembers {
-		return members
+	members := p.d.members(p.families[0])
+	if p.c.MaxMembers != 0 && len(members) > p.c.MaxMembers {
+		p.notice(TooManyMembers, "%d of %d nodes are members of the load balancer, as a pool takes no more: "+
+			"give the user the right to manage security groups, then all are", p.c.MaxMembers, len(members))
 	}
-	p.notice(TooManyMembers, "%d of %d nodes are members of the load balancer, as a pool takes no more: give the user the right to manage security groups, "+
-		"then all are", p.c.MaxMembers, len(members))
-	return p.someOf(members)
+	return p.limited(members)
 }
 
-// someOf are as many of some members as a pool takes: the same for one load balancer as long as they are there. They are sorted.
-func (p poolPlanner) someOf(members []netip.Addr) []netip.Addr {
+// limited are as many of some members as a pool takes: a subset that stays the same as other nodes come and go. They are sorted.
+func (p poolPlanner) limited(members []netip.Addr) []netip.Addr {
 	if p.c.MaxMembers == 0 || len(members) <= p.c.MaxMembers {
 		return members
 	}
@@ -97,20 +101,47 @@ func (p poolPlanner) someOf(members []netip.Addr) []netip.Addr {
 		x, y := rank[a], rank[b]
 		return slices.Compare(x[:], y[:])
 	})
-	members = members[:p.c.MaxMembers]
-	slices.SortFunc(members, netip.Addr.Compare)
-	return members
+	return sorted(members[:p.c.MaxMembers])
 }
 
-// poolSpec is what the pool of a listener should be; without the description.
-func (p poolPlanner) poolSpec(l Listener, members []netip.Addr) Pool {
-	return Pool{
+// members are the nodes of a family, sorted.
+func (d Desired) members(f Family) []netip.Addr { return membersOf(d.Members, f) }
+
+func membersOf(all []netip.Addr, f Family) []netip.Addr {
+	var out []netip.Addr
+	for _, a := range all {
+		if a.IsValid() && FamilyOf(a) == f {
+			out = append(out, a.Unmap())
+		}
+	}
+	return slices.Compact(sorted(out))
+}
+
+// plan plans the pool of a listener and returns the reference to it.
+func (p poolPlanner) plan(t *target, members []netip.Addr) Ref {
+	l, have := t.listener, t.pool
+	want := Pool{
 		NodePort: l.NodePort, Group: p.group, Members: members, Probes: p.probes(l), Sticky: p.d.Sticky, Algorithm: p.d.Algorithm,
 	}
+	m := p.marker(t)
+	m.Wrote = want.hash()
+	former := noteProbe(want, &m, l.Protocol, have)
+	want.Description = describe(have.Description, m)
+	if !have.exists() {
+		name := nameFor(KindPool, p.d.Owner, l.Key())
+		p.step(phasePool, Step{Verb: Create, Kind: KindPool, Name: name, Pool: &want})
+		return Ref{Name: name}
+	}
+	switch described := want.Description == have.Description; {
+	case described && want.mayDiffer(have.object) && !p.need(FullPools):
+	case !described, want.differs(have.object), have.State == Failed:
+		p.update(phasePool, have.Object, Step{Kind: KindPool, Pool: &want, FormerMonitors: former})
+	}
+	return Ref{have.ID, have.Name}
 }
 
 // probes are the monitors of a pool: what is asked for, else what shows that the node port answers. Where VCD cannot probe the port that
-// says whether a node has endpoints of the Service, the node port says so for TCP: kube-proxy drops what comes to nodes without.
+// shows whether a node has endpoints of the Service, the node port does for TCP: kube-proxy drops what comes to nodes without.
 func (p poolPlanner) probes(l Listener) []Health {
 	h := l.Health
 	if !p.c.HealthPort {
@@ -119,8 +150,8 @@ func (p poolPlanner) probes(l Listener) []Health {
 		}
 		h.Port, h.Path, h.Interval = 0, "", 0
 		if l.Protocol == UDP && l.Health.Port != 0 {
-			p.notice(Unsupported, "this VCD cannot ask nodes whether they have endpoints of the Service: UDP packets may go to nodes without; "+
-				"use externalTrafficPolicy Cluster")
+			p.notice(Unsupported, "this VCD cannot ask nodes whether they have endpoints of the Service: UDP packets may go to nodes "+
+				"without; use externalTrafficPolicy Cluster")
 		}
 	}
 	switch {
@@ -135,44 +166,46 @@ func (p poolPlanner) probes(l Listener) []Health {
 	return []Health{h}
 }
 
-// hash is that of all that an update writes and lists do not show.
-func (s Pool) hash() string {
-	w := []string{strconv.Itoa(s.NodePort), s.Group.Name, strconv.FormatBool(s.Sticky), s.Algorithm}
-	for _, h := range s.Probes {
+// hash is that of everything that an update writes and lists do not show.
+func (p Pool) hash() string {
+	w := []string{strconv.Itoa(p.NodePort), p.Group.Name, strconv.FormatBool(p.Sticky), p.Algorithm}
+	for _, h := range p.Probes {
 		w = append(w, string(h.Monitor), strconv.Itoa(h.Port), h.Path, h.Interval.String())
 	}
-	return short(append(w, words(s.Members)...)...)
+	return short(append(w, words(p.Members)...)...)
 }
 
-func (s Pool) sameMembers(x Pool) bool {
-	if s.Group != (Ref{}) {
-		return x.Group.Name == s.Group.Name && (s.Group.ID == "" || x.Group.ID == s.Group.ID)
+func (p Pool) sameMembers(have Pool) bool {
+	if p.Group != (Ref{}) {
+		return have.Group.Name == p.Group.Name && (p.Group.ID == "" || have.Group.ID == p.Group.ID)
 	}
-	members := slices.Clone(x.Members)
-	slices.SortFunc(members, netip.Addr.Compare)
-	return x.Group == Ref{} && slices.Equal(members, s.Members)
+	return have.Group == Ref{} && slices.Equal(sorted(have.Members), p.Members)
 }
 
-// doubts says whether a pool that was not read in full cannot be as the specification wants it, as far as lists tell. How many members a
-// group has is the group's affair.
-func (s Pool) noteDoubtful(x Pool) bool {
-	h := x.Hints
-	if x.Full || h == nil || x.State != Realized {
+// mayDiffer reports whether a pool that was not read in full cannot be as wanted, as far as lists show. How many members a group has is
+// the group's affair.
+func (p Pool) mayDiffer(have Pool) bool {
+	h := have.Hints
+	if have.Full || h == nil || have.State != Realized {
 		return false
 	}
-	return h.ByGroup != (s.Group != Ref{}) || !h.Monitored && len(s.Probes) > 0 || !h.ByGroup && h.Members >= 0 && h.Members != len(s.Members)
+	return h.ByGroup != (p.Group != Ref{}) || !h.Monitored && len(p.Probes) > 0 ||
+		!h.ByGroup && h.Members >= 0 && h.Members != len(p.Members)
 }
 
-// differs says whether a pool that was read is not as the specification wants it.
-func (s Pool) differs(x Pool) bool {
-	if !x.Full {
+// differs reports whether a pool that was read in full is not as wanted.
+func (p Pool) differs(have Pool) bool {
+	if !have.Full {
 		return false
 	}
-	if s.NodePort != x.NodePort || s.Sticky != x.Sticky || s.Algorithm != "" && s.Algorithm != x.Algorithm || !s.sameMembers(x) {
+	if p.NodePort != have.NodePort || p.Sticky != have.Sticky || p.Algorithm != "" && p.Algorithm != have.Algorithm ||
+		!p.sameMembers(have) {
 		return true
 	}
-	return slices.ContainsFunc(s.Probes, func(want Health) bool {
-		return !slices.ContainsFunc(x.Probes, func(h Health) bool { return h.Monitor == want.Monitor && h.Port == want.Port && h.Path == want.Path })
+	return slices.ContainsFunc(p.Probes, func(want Health) bool {
+		return !slices.ContainsFunc(have.Probes, func(h Health) bool {
+			return h.Monitor == want.Monitor && h.Port == want.Port && h.Path == want.Path
+		})
 	})
 }
 
@@ -184,8 +217,8 @@ func usualProbe(p Protocol) Monitor {
 	return MonitorTCP
 }
 
-// noteProbe puts the monitor of a pool into its marker, and returns the one that was ours before, if it is to go: of several monitors the
-// pool itself does not show which is ours.
+// noteProbe puts the monitor of a pool into its marker, and returns the one that was ours before, if it has to go: of several monitors
+// the pool itself does not show which is ours.
 func noteProbe(want Pool, m *Marker, p Protocol, have owned[Pool]) []Monitor {
 	now, former := MonitorNone, usualProbe(p)
 	if len(want.Probes) > 0 {
@@ -197,8 +230,70 @@ func noteProbe(want Pool, m *Marker, p Protocol, have owned[Pool]) []Monitor {
 	if have.marker.Probe != "" {
 		former = have.marker.Probe
 	}
-	if have.base.ID == "" || former == now || former == MonitorNone {
+	if !have.exists() || former == now || former == MonitorNone {
 		return nil
 	}
 	return []Monitor{former}
+}
+
+// Follow plans only what keeps the members of an existing load balancer in step with the nodes while what is desired is refused. Of the
+// desired, only owner and members count; nothing is created and nothing removed. It is pure and total. The plan has needs or steps, and
+// no status.
+func Follow(d Desired, o Observed, c Capabilities) Plan {
+	p := poolPlanner{newPlanner(d, o, c)}
+	if d.Absent || len(p.all.pools) == 0 {
+		return Plan{}
+	}
+	p.followSets()
+	for _, x := range p.all.pools {
+		p.followPool(x)
+	}
+	if p.needs != 0 {
+		return Plan{Needs: p.needs}
+	}
+	return Plan{Steps: slices.Concat(p.steps[:]...)}
+}
+
+// followSets updates the IP sets that exist with the nodes of their families.
+func (p poolPlanner) followSets() {
+	for _, s := range p.o.Sets {
+		m, ok := ParseMarker(s.Description)
+		for _, f := range []Family{IPv4, IPv6} {
+			which := strings.ToLower(string(f))
+			if ok && m.Owner.Is(Owner{Cluster: p.d.Owner.Cluster}) && m.Listener == which && len(p.d.members(f)) > 0 {
+				p.updateSet(s, f, which)
+			}
+		}
+	}
+}
+
+// followPool updates a pool that lists its members with the nodes of their family.
+func (p poolPlanner) followPool(x owned[Pool]) {
+	have := x.object
+	if x.old || have.Hints != nil && have.Hints.ByGroup || !have.Full && !p.need(FullPools) || have.Group != (Ref{}) ||
+		len(have.Members) == 0 {
+		return
+	}
+	members := p.limited(p.d.members(FamilyOf(have.Members[0])))
+	want := Pool{NodePort: have.NodePort, Members: members, Probes: ourProbes(x.marker), Sticky: have.Sticky}
+	if len(members) == 0 || want.sameMembers(have) {
+		return // a pool without members would help no client
+	}
+	m := x.marker
+	m.Wrote = want.hash()
+	want.Description = describe(x.Description, m)
+	p.step(phasePool, Step{Verb: Update, Kind: KindPool, Name: x.Name, ID: x.ID, Pool: &want})
+}
+
+// ourProbes are the monitors that a pool was given, as its marker shows.
+func ourProbes(m Marker) []Health {
+	switch {
+	case m.Probe == MonitorNone:
+		return nil
+	case m.Probe != "":
+		return []Health{{Monitor: m.Probe}}
+	case strings.HasPrefix(m.Listener, "udp-"):
+		return []Health{{Monitor: usualProbe(UDP)}}
+	}
+	return []Health{{Monitor: usualProbe(TCP)}}
 }

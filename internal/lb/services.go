@@ -3,47 +3,183 @@ package lb
 import (
 	"net/netip"
 	"slices"
+	"strings"
 )
 
-// A servicePlanner plans virtual services, and the NAT rules that lead to them.
-type servicePlanner struct{ *planner }
+// A certificatePlanner plans the import of certificates.
+type certificatePlanner struct{ *planner }
 
-// build makes pools, virtual services and NAT rules, or lets them follow what is wanted.
-func (p servicePlanner) build() {
-	if p.needs != 0 {
-		return
-	}
-	members := poolPlanner{p.planner}.poolMembers()
+// plan finds the certificates of the listeners, and imports those that are not in the library yet.
+func (p certificatePlanner) plan() {
+	imported := map[string]bool{}
 	for _, t := range p.targets {
-		pool := poolPlanner{p.planner}.buildPool(t, members)
-		p.buildService(t, pool)
-		if p.nat() {
-			p.buildForward(t)
+		c := t.listener.Certificate
+		if !t.listener.Application.TLS() {
+			continue
+		}
+		alias := c.Alias
+		if alias == "" {
+			alias = nameFor(KindCertificate, p.d.Owner, short(c.Chain))
+		}
+		t.certificate = Ref{Name: alias}
+		if have := t.service.object.Certificate; c.Alias != "" && have.Name == alias {
+			t.certificate = have
+			continue
+		}
+		if p.need(Certificates) {
+			if imported[alias] {
+				c = Certificate{Alias: alias}
+			}
+			imported[alias] = p.find(t, c) || imported[alias]
+		}
+	}
+	if slices.ContainsFunc(p.all.services, func(vs owned[VirtualService]) bool {
+		return Imported(p.d.Owner, vs.object.Certificate.Name)
+	}) {
+		p.need(Certificates)
+	}
+}
+
+// Imported reports whether an alias is one that imports for an owner have.
+func Imported(o Owner, alias string) bool {
+	prefix := nameFor(KindCertificate, o, "")
+	if o.Name == "" {
+		prefix = prefixes[KindCertificate] // a long marker leaves out what the name was made of
+	}
+	return o.Cluster != "" && strings.HasPrefix(alias, prefix)
+}
+
+// find finds the certificate of a target in the library, or imports it. It reports whether it is imported.
+func (p certificatePlanner) find(t *target, c Certificate) bool {
+	alias := t.certificate.Name
+	var found []CertificateItem
+	for _, x := range p.o.Certificates {
+		if x.Name == alias {
+			found = append(found, x)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		t.certificate.ID = found[0].ID
+	case len(found) > 1:
+		p.refuse(CertificateUnknown, "the certificate library has several certificates with the alias %q: give them different ones", alias)
+	case c.Chain != "":
+		item := CertificateItem{Object{Description: Marker{Owner: p.d.Owner}.String()}, c.Chain, c.Key}
+		p.step(phasePrepare, Step{Verb: Create, Kind: KindCertificate, Name: alias, Certificate: &item})
+		return true
+	case !Imported(p.d.Owner, alias):
+		p.refuse(CertificateUnknown, "the certificate library has no certificate with the alias %q that the user can see: "+
+			"upload it, or correct the annotation", alias)
+	}
+	return false
+}
+
+// An enginePlanner chooses a service engine group for each virtual service that is created.
+type enginePlanner struct {
+	*planner
+
+	capacity map[string]int // how many virtual services the groups still take
+}
+
+func (p *enginePlanner) plan() {
+	p.removeObstacles()
+	p.capacity = map[string]int{}
+	for _, g := range p.o.Gateway.Groups {
+		p.capacity[g.ID] = g.Max - g.Deployed
+	}
+	for _, t := range p.targets {
+		have := t.service.object.EngineGroup
+		if t.engine = have; p.d.EngineGroup != "" && have.Name != "" && have.Name != p.d.EngineGroup {
+			t.replace = true
+		}
+		if (!t.service.exists() || t.replace) && p.need(EngineGroups) {
+			p.choose(t)
 		}
 	}
 }
 
-func (p poolPlanner) buildPool(t *target, members []netip.Addr) Ref {
-	spec := p.poolSpec(t.listener, members)
-	m := p.marker(t)
-	m.Wrote = spec.hash()
-	former := noteProbe(spec, &m, t.listener.Protocol, t.pool)
-	if !t.hasPool() {
-		spec.Description = m.String()
-		name := nameFor(KindPool, p.d.Owner, t.listener.Key())
-		p.step(phasePool, Step{Verb: Create, Kind: KindPool, Name: name, Pool: &spec})
-		return Ref{Name: name}
+func (p *enginePlanner) choose(t *target) {
+	full := false
+	for _, g := range p.groups() {
+		if p.d.EngineGroup != "" && g.Name != p.d.EngineGroup {
+			continue
+		}
+		if stays := t.replace && t.service.object.EngineGroup.ID == g.ID; g.Max > 0 && p.capacity[g.ID] <= 0 && !stays {
+			full = true
+			continue
+		}
+		t.engine = Ref{g.ID, g.Name}
+		p.capacity[g.ID]--
+		return
 	}
-	spec.Description = describe(t.pool.base.Description, m)
-	switch described := spec.Description == t.pool.base.Description; {
-	case described && spec.noteDoubtful(t.pool.object) && !p.need(FullPools):
-	case !described || spec.differs(t.pool.object) || t.pool.base.State == Failed:
-		p.update(phasePool, t.pool.base, Step{Kind: KindPool, Pool: &spec, FormerMonitors: former})
+	switch {
+	case full:
+		p.refuse(NoEngineGroup,
+			"no service engine group of the edge gateway has room for another virtual service: ask the provider for more")
+	case p.d.EngineGroup != "":
+		p.refuse(NoEngineGroup, "the service engine group %q is not assigned to the edge gateway: correct the annotation, "+
+			"or ask the provider to assign it", p.d.EngineGroup)
+	default:
+		p.refuse(NoEngineGroup, "no service engine group is assigned to the edge gateway: ask the provider to assign one")
 	}
-	return Ref{t.pool.base.ID, t.pool.base.Name}
 }
 
-func (p servicePlanner) buildService(t *target, pool Ref) {
+// groups are the engine groups: those first that the load balancer is on already.
+func (p *enginePlanner) groups() []EngineGroup {
+	out := slices.Clone(p.o.Gateway.Groups)
+	rank := func(g EngineGroup) int {
+		if slices.ContainsFunc(p.all.services, func(vs owned[VirtualService]) bool { return vs.object.EngineGroup.ID == g.ID }) {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(out, func(a, b EngineGroup) int { return rank(a) - rank(b) })
+	return out
+}
+
+// removeObstacles removes virtual services of the owner from an address and port that another one of its needs.
+func (p *enginePlanner) removeObstacles() {
+	for _, t := range p.targets {
+		for _, u := range p.targets {
+			if u != t && u.service.exists() && p.blocks(u.service.object, t) {
+				u.replace = true
+			}
+		}
+		p.own.services = slices.DeleteFunc(p.own.services, func(vs owned[VirtualService]) bool {
+			blocks := p.blocks(vs.object, t)
+			if blocks {
+				p.remove(phaseFree, KindService, vs.Object)
+			}
+			return blocks
+		})
+	}
+}
+
+// blocks reports whether a virtual service is where that of a listener shall be.
+func (p *enginePlanner) blocks(vs VirtualService, t *target) bool {
+	samePort := vs.Protocol == t.listener.Protocol && vs.Port == t.listener.Port
+	return (samePort || !p.c.SharedVIP) &&
+		slices.ContainsFunc(vs.VIPs, func(a netip.Addr) bool { return slices.Contains(t.vips, a) })
+}
+
+// A servicePlanner plans pools, virtual services, and the NAT rules that lead to them.
+type servicePlanner struct{ *planner }
+
+func (p servicePlanner) plan() {
+	if p.needs != 0 {
+		return
+	}
+	pools := poolPlanner{p.planner}
+	members := pools.members()
+	for _, t := range p.targets {
+		p.service(t, pools.plan(t, members))
+		if p.nat() {
+			p.forward(t)
+		}
+	}
+}
+
+func (p servicePlanner) service(t *target, pool Ref) {
 	l := t.listener
 	m := p.marker(t)
 	m.Share, m.Filtered = p.d.Share, len(p.d.SourceRanges) > 0
@@ -53,62 +189,69 @@ func (p servicePlanner) buildService(t *target, pool Ref) {
 	case p.nat():
 		m.Via = ViaNAT
 	}
-	spec := VirtualService{
-		Object: Object{Description: m.String()}, VIPs: t.vips, Protocol: l.Protocol, Port: l.Port, Application: l.Application, SSL: l.Application.TLS(),
-		Certificate: t.certificate, Pool: pool, EngineGroup: t.engine, Transparent: p.d.PreserveClientIP,
+	want := VirtualService{
+		Object: Object{Description: m.String()}, VIPs: t.vips, Protocol: l.Protocol, Port: l.Port, Application: l.Application,
+		SSL: l.Application.TLS(), Certificate: t.certificate, Pool: pool, EngineGroup: t.engine, Transparent: p.d.PreserveClientIP,
 	}
-	create := Step{Verb: Create, Kind: KindService, Name: nameFor(KindService, p.d.Owner, l.Key()), Service: &spec}
+	create := Step{Verb: Create, Kind: KindService, Name: nameFor(KindService, p.d.Owner, l.Key()), Service: &want}
 	switch {
-	case !t.hasService():
+	case !t.service.exists():
 		p.step(phaseCreate, create)
-	case t.anew:
-		p.remove(phaseFree, KindService, t.service.base)
-		p.step(phaseFollow, create)
+	case t.replace:
+		p.remove(phaseFree, KindService, t.service.Object)
+		p.step(phaseReplace, create)
 	default:
-		spec.Description = describe(t.service.base.Description, m)
-		if spec.Description != t.service.base.Description || spec.differs(t.service.object) || t.service.base.State == Failed {
-			p.update(phaseSwitch, t.service.base, Step{Kind: KindService, Service: &spec})
+		want.Description = describe(t.service.Description, m)
+		if want.differs(t.service.object) {
+			p.update(phaseUpdate, t.service.Object, Step{Kind: KindService, Service: &want})
 		}
 	}
 }
 
-// differs says whether a virtual service is not as the specification wants it. Whether it is enabled is left to people.
-func (s VirtualService) differs(x VirtualService) bool {
-	same := func(a, b netip.Addr) int { return a.Compare(b) }
+// differs reports whether a virtual service is not as wanted. Whether it is enabled is left to users.
+func (vs VirtualService) differs(have VirtualService) bool {
 	switch {
-	case s.Protocol != x.Protocol, s.Port != x.Port, s.Application != x.Application, s.SSL != x.SSL, s.Transparent != x.Transparent:
+	case have.State == Failed, vs.Description != have.Description:
 		return true
-	case s.Certificate.Name != x.Certificate.Name, s.Pool.ID == "" || s.Pool.ID != x.Pool.ID:
+	case vs.Protocol != have.Protocol, vs.Port != have.Port, vs.Application != have.Application, vs.SSL != have.SSL:
+		return true
+	case vs.Transparent != have.Transparent, vs.Certificate.Name != have.Certificate.Name:
+		return true
+	case vs.Pool.ID == "", vs.Pool.ID != have.Pool.ID:
 		return true
 	}
-	return !slices.Equal(slices.SortedFunc(slices.Values(s.VIPs), same), slices.SortedFunc(slices.Values(x.VIPs), same))
+	return !slices.Equal(sorted(vs.VIPs), sorted(have.VIPs))
 }
 
-// buildForward makes the NAT rule that brings clients to a virtual service, and the port profile it refers to.
-func (p servicePlanner) buildForward(t *target) {
+func sorted(addresses []netip.Addr) []netip.Addr {
+	return slices.SortedFunc(slices.Values(addresses), netip.Addr.Compare)
+}
+
+// forward plans the NAT rule that leads clients to a virtual service, and the port profile that it refers to.
+func (p servicePlanner) forward(t *target) {
 	l, m := t.listener, p.marker(t)
-	profile := Ref{t.profile.base.ID, t.profile.base.Name}
-	spec := Profile{Object: Object{Description: describe(t.profile.base.Description, m)}, Protocol: l.Protocol, Port: l.Port}
-	switch x := t.profile.object; {
-	case !t.hasProfile():
-		profile.Name = nameFor(KindProfile, p.d.Owner, l.Key())
-		p.step(phaseForward, Step{Verb: Create, Kind: KindProfile, Name: profile.Name, Profile: &spec})
-	case spec.Description != x.Description || x.Protocol != l.Protocol || x.Port != l.Port || x.State == Failed:
-		p.update(phaseForward, x.Object, Step{Kind: KindProfile, Profile: &spec})
+	ref := Ref{t.profile.ID, t.profile.Name}
+	profile := Profile{Object{Description: describe(t.profile.Description, m)}, l.Protocol, l.Port}
+	switch have := t.profile.object; {
+	case !t.profile.exists():
+		ref.Name = nameFor(KindProfile, p.d.Owner, l.Key())
+		p.step(phaseForward, Step{Verb: Create, Kind: KindProfile, Name: ref.Name, Profile: &profile})
+	case profile.Description != have.Description, have.Protocol != l.Protocol, have.Port != l.Port, have.State == Failed:
+		p.update(phaseForward, have.Object, Step{Kind: KindProfile, Profile: &profile})
 	}
 	m.Share = p.d.Share
 	rule := Rule{
-		Object:   Object{Description: describe(t.rule.base.Description, m)},
-		External: p.external[IPv4], Internal: t.vips[0], ExternalPort: l.Port, Profile: profile,
+		Object:   Object{Description: describe(t.rule.Description, m)},
+		External: p.external[IPv4], Internal: t.vips[0], ExternalPort: l.Port, Profile: ref,
 	}
-	if !t.hasRule() {
+	if !t.rule.exists() {
 		p.step(phaseForward, Step{Verb: Create, Kind: KindRule, Name: nameFor(KindRule, p.d.Owner, l.Key()), Rule: &rule})
 	} else if rule.differs(t.rule.object) {
-		p.update(phaseForward, t.rule.base, Step{Kind: KindRule, Rule: &rule})
+		p.update(phaseForward, t.rule.Object, Step{Kind: KindRule, Rule: &rule})
 	}
 }
 
-func (s Rule) differs(x Rule) bool {
-	return s.Description != x.Description || s.External != x.External || s.Internal != x.Internal || s.ExternalPort != x.ExternalPort ||
-		s.Profile.ID == "" || s.Profile.ID != x.Profile.ID || x.State == Failed
+func (r Rule) differs(have Rule) bool {
+	return r.Profile.ID == "" || r.Profile.ID != have.Profile.ID || have.State == Failed || r.Description != have.Description ||
+		r.External != have.External || r.Internal != have.Internal || r.ExternalPort != have.ExternalPort
 }

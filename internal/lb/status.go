@@ -6,45 +6,6 @@ import (
 	"slices"
 )
 
-// A statusPlanner fills the status of a plan.
-type statusPlanner struct{ *planner }
-
-// status says what clients can use of what is observed.
-func (p statusPlanner) status() {
-	s := &p.plan.Status
-	s.Objects = p.objects()
-	pending := 0
-	for _, t := range p.targets {
-		port := PortStatus{Protocol: t.listener.Protocol, Port: t.listener.Port, Health: t.service.object.Health, Problem: p.problemOf(t)}
-		if port.Problem != "" {
-			pending++
-		}
-		s.Ports = append(s.Ports, port)
-	}
-	if !p.d.Absent && len(p.plan.Refusals) == 0 {
-		p.conclude(pending)
-	}
-}
-
-// conclude says how far the load balancer is, when so many ports are not right yet.
-func (p statusPlanner) conclude(pending int) {
-	s := &p.plan.Status
-	for _, f := range p.families {
-		if a := p.external[f]; a.IsValid() && !slices.ContainsFunc(p.targets, func(t *target) bool { return !t.reachable(a, p.nat()) }) {
-			s.Addresses = append(s.Addresses, a)
-		}
-	}
-	switch {
-	case len(p.plan.Steps) > 0:
-	case p.noteStuck():
-	case pending > 0:
-		p.plan.Wait = fmt.Sprintf("virtual services are being realized (%d of %d ready)", len(p.targets)-pending, len(p.targets))
-	}
-	if s.Ready = p.plan.Done(); s.Ready {
-		p.plan.Unused = slices.DeleteFunc(slices.Clone(p.d.Intent), func(a netip.Addr) bool { return p.external[FamilyOf(a)] == a })
-	}
-}
-
 // Problems of ports.
 const (
 	problemMissing = "NotCreated"
@@ -52,61 +13,90 @@ const (
 	problemFailed  = "RealizationFailed"
 )
 
-func (p statusPlanner) problemOf(t *target) string {
-	var states []State
-	for _, x := range p.parts(t) {
-		states = append(states, x.State)
+// A statusPlanner fills the status of a plan: what clients can use of what is observed.
+type statusPlanner struct{ *planner }
+
+func (p statusPlanner) plan() {
+	s := &p.out.Status
+	s.Objects = p.objects()
+	pending := 0
+	for _, t := range p.targets {
+		port := PortStatus{
+			Protocol: t.listener.Protocol, Port: t.listener.Port, Health: t.service.object.Health, Problem: p.problem(t),
+		}
+		if port.Problem != "" {
+			pending++
+		}
+		s.Ports = append(s.Ports, port)
 	}
-	missing := !t.hasService() || !t.hasPool()
-	if p.nat() {
-		missing = missing || !t.hasRule() || !t.hasProfile()
+	if !p.d.Absent && len(p.out.Refusals) == 0 {
+		p.conclude(pending)
+	}
+}
+
+// conclude decides how far the load balancer is, with so many ports pending.
+func (p statusPlanner) conclude(pending int) {
+	s := &p.out.Status
+	for _, f := range p.families {
+		a := p.external[f]
+		if a.IsValid() && !slices.ContainsFunc(p.targets, func(t *target) bool { return !t.reachable(a, p.nat()) }) {
+			s.Addresses = append(s.Addresses, a)
+		}
+	}
+	if len(p.out.Steps) == 0 {
+		if p.out.Stuck = p.stuck(); len(p.out.Stuck) == 0 && pending > 0 {
+			p.out.Wait = fmt.Sprintf("virtual services are being realized (%d of %d ready)", len(p.targets)-pending, len(p.targets))
+		}
+	}
+	if s.Ready = p.out.Done(); s.Ready {
+		p.out.Unused = slices.DeleteFunc(slices.Clone(p.d.Intent), func(a netip.Addr) bool { return p.external[FamilyOf(a)] == a })
+	}
+}
+
+// parts are the objects of a listener, each of the kind of the same index; those that do not exist are zero.
+func (p statusPlanner) parts(t *target) []Object {
+	return []Object{p.set, t.pool.Object, t.service.Object, t.profile.Object, t.rule.Object}
+}
+
+var partKinds = []Kind{KindSet, KindPool, KindService, KindProfile, KindRule}
+
+func (p statusPlanner) problem(t *target) string {
+	has := func(states ...State) bool {
+		return slices.ContainsFunc(p.parts(t), func(o Object) bool { return slices.Contains(states, o.State) })
 	}
 	switch {
-	case slices.Contains(states, Failed), slices.Contains(states, Broken):
+	case has(Failed, Broken):
 		return problemFailed
-	case missing:
+	case !t.service.exists(), !t.pool.exists(), p.nat() && (!t.rule.exists() || !t.profile.exists()):
 		return problemMissing
-	case slices.Contains(states, Pending):
+	case has(Pending):
 		return problemPending
 	}
 	return ""
 }
 
-// A kindred is an object with its kind.
-type stateOf struct {
-	Object
-
-	kind Kind
-}
-
-// parts are what stands for a listener; of what does not stand, the zero value.
-func (p statusPlanner) parts(t *target) []stateOf {
-	return []stateOf{
-		{p.set, KindSet}, {t.pool.base, KindPool}, {t.service.base, KindService}, {t.profile.base, KindProfile}, {t.rule.base, KindRule},
-	}
-}
-
-// stuckOn notes what VCD does not make.
-func (p statusPlanner) noteStuck() bool {
+// stuck names what VCD fails to realize.
+func (p statusPlanner) stuck() []Finding {
+	var out []Finding
 	for _, t := range p.targets {
-		for _, x := range p.parts(t) {
+		for i, x := range p.parts(t) {
 			f := Finding{RealizationFailed, fmt.Sprintf("VCD could not realize the %s %q, and neither when it was written again: "+
-				"ask the provider what is wrong; it is tried again now and then", x.kind, x.Name)}
-			if x.State == Broken && !slices.Contains(p.plan.Stuck, f) {
-				p.plan.Stuck = append(p.plan.Stuck, f)
+				"ask the provider what is wrong; it is tried again now and then", partKinds[i], x.Name)}
+			if x.State == Broken && !slices.Contains(out, f) {
+				out = append(out, f)
 			}
 		}
 	}
-	return len(p.plan.Stuck) > 0
+	return out
 }
 
-// reachable says whether clients reach a listener on an address.
+// reachable reports whether clients reach a listener on an address.
 func (t *target) reachable(a netip.Addr, nat bool) bool {
-	if s := t.service.base.State; !t.hasService() || s == Failed || s == Broken {
+	if s := t.service.State; !t.service.exists() || s == Failed || s == Broken {
 		return false
 	}
 	if nat {
-		return t.hasRule() && t.rule.object.External == a
+		return t.rule.exists() && t.rule.object.External == a
 	}
 	return slices.Contains(t.service.object.VIPs, a)
 }
@@ -114,34 +104,30 @@ func (t *target) reachable(a netip.Addr, nat bool) bool {
 // objects are all that the owner has.
 func (p statusPlanner) objects() []ObjectStatus {
 	var out []ObjectStatus
-	add := func(kind Kind, o Object, a netip.Addr) {
+	add := func(kind Kind, o Object, addresses ...netip.Addr) {
 		_, _, old := oldName(p.d.Owner.Cluster, kind, o.Name)
-		out = append(out, ObjectStatus{kind, o.ID, o.Name, a, old})
+		out = append(out, ObjectStatus{kind, o.ID, o.Name, append(addresses, netip.Addr{})[0], old})
 	}
 	for _, x := range p.all.services {
-		a := netip.Addr{}
-		if len(x.object.VIPs) > 0 {
-			a = x.object.VIPs[0]
-		}
-		add(KindService, x.base, a)
+		add(KindService, x.Object, slices.Clone(x.object.VIPs)...)
 	}
 	for _, x := range p.all.pools {
-		add(KindPool, x.base, netip.Addr{})
+		add(KindPool, x.Object)
 	}
 	for _, x := range p.all.rules {
-		add(KindRule, x.base, x.object.External)
+		add(KindRule, x.Object, x.object.External)
 	}
 	for _, x := range p.all.profiles {
-		add(KindProfile, x.base, netip.Addr{})
+		add(KindProfile, x.Object)
 	}
 	for _, x := range p.all.firewall {
-		add(KindFirewall, x.base, netip.Addr{})
+		add(KindFirewall, x.Object)
 	}
 	for _, x := range p.all.certificates {
-		add(KindCertificate, x.base, netip.Addr{})
+		add(KindCertificate, x.Object)
 	}
 	for _, c := range p.all.claims {
-		out = append(out, ObjectStatus{Kind: KindAddress, ID: c.ID, Name: c.Value.String(), Address: c.Value})
+		add(KindAddress, Object{ID: c.ID, Name: c.Value.String()}, c.Value)
 	}
 	return out
 }

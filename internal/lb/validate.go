@@ -1,7 +1,6 @@
 package lb
 
 import (
-	"net/netip"
 	"slices"
 	"strings"
 )
@@ -48,7 +47,7 @@ func (p validator) validateFamilies() {
 			p.notice(Unsupported, "%s: the load balancer has an %s address only", why, p.d.Families[0])
 		}
 	}
-	if len(p.families) > 0 && len(p.members()) == 0 {
+	if len(p.families) > 0 && len(p.d.members(p.families[0])) == 0 {
 		p.refuse(NoMembers, "no node has an %s address: nodes need one to be members", p.families[0])
 	}
 }
@@ -138,20 +137,4 @@ func (p validator) validateWishes() {
 	case len(p.families) > 1:
 		p.refuse(Unsupported, "client addresses cannot be preserved when families are translated: use one family")
 	}
-}
-
-// members are the addresses of the first family, sorted.
-func (p *planner) members() []netip.Addr {
-	return membersOf(p.d.Members, p.families[0])
-}
-
-func membersOf(all []netip.Addr, f Family) []netip.Addr {
-	var out []netip.Addr
-	for _, a := range all {
-		if a.IsValid() && FamilyOf(a) == f {
-			out = append(out, a.Unmap())
-		}
-	}
-	slices.SortFunc(out, netip.Addr.Compare)
-	return slices.Compact(out)
 }
