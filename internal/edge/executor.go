@@ -7,14 +7,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
-
-// taskCheck is how often a wait for a task makes sure that its session is still followed.
-const taskCheck = 15 * time.Second
 
 // Run runs one step on a gateway, given by its URN, and waits until it is done. Writes to a gateway are queued. The error wraps
 // [lb.ErrBusy], [lb.ErrRefused] or [lb.ErrUnknown]; after the last, the step may have been done, or may still be.
@@ -124,44 +120,22 @@ func (e *executor) invalidate() {
 
 // wait waits for a task and returns it as it ended.
 func (e *executor) wait(ctx context.Context, task vcd.Task, err error) (vcd.Task, error) {
-	if err != nil || task.State == vcd.TaskSucceeded {
+	if err != nil {
 		return task, err
 	}
-	key := "edge " + task.ID
-	ended := make(chan struct{})
-	e.session.Tasks.Follow(key, task, func() { close(ended) }) //nolint:contextcheck // the poller is shared and outlives the call
-	defer e.session.Tasks.Forget(key)
-	if err := e.await(ctx, key, ended); err != nil {
-		return task, err
-	}
-	now, ok := e.session.Tasks.Task(key)
-	switch {
-	case !ok || now.State == vcd.TaskUnknown:
-		return task, failed(lb.ErrUnknown, "VCD does not tell what became of the task")
-	case now.State != vcd.TaskSucceeded:
-		return now, taskFailure(now)
-	}
-	return now, nil
-}
-
-// await waits until a task that is followed has ended, or is not followed any more.
-func (e *executor) await(ctx context.Context, key string, ended <-chan struct{}) error {
 	opts := e.gateway.driver.opts
-	timeout := opts.Clock.After(opts.TaskTimeout)
-	for {
-		select {
-		case <-ended:
-			return nil
-		case <-opts.Clock.After(taskCheck):
-			if _, followed := e.session.Tasks.Task(key); !followed { // the session was closed
-				return nil
-			}
-		case <-timeout:
-			return failed(lb.ErrUnknown, "VCD has not ended the task in %s", opts.TaskTimeout)
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	ended, err := e.session.Tasks.Wait(ctx, task, opts.Clock.After(opts.TaskTimeout))
+	switch {
+	case err != nil:
+		return task, err
+	case ended.State == vcd.TaskRunning:
+		return task, failed(lb.ErrUnknown, "VCD has not ended the task in %s", opts.TaskTimeout)
+	case ended.State == vcd.TaskUnknown:
+		return task, failed(lb.ErrUnknown, "VCD does not tell what became of the task")
+	case ended.State == vcd.TaskFailed:
+		return ended, taskFailure(ended)
 	}
+	return ended, nil
 }
 
 // taskFailure is why a task failed. It has ended: the step will not be done later.

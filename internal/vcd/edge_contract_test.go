@@ -37,18 +37,8 @@ func done(t *testing.T, s *vcd.Session, task vcd.Task, err error) vcd.Task {
 	t.Helper()
 	g := NewWithT(t)
 	g.Expect(err).NotTo(HaveOccurred())
-	if task.State == vcd.TaskSucceeded {
-		return task
-	}
-	woken := make(chan struct{})
-	s.Tasks.Follow(t.Name(), task, func() { close(woken) })
-	defer s.Tasks.Forget(t.Name())
-	select {
-	case <-woken:
-	case <-time.After(time.Minute):
-		t.Fatal("task does not end")
-	}
-	ended, _ := s.Tasks.Task(t.Name())
+	ended, err := s.Tasks.Wait(t.Context(), task, time.After(time.Minute))
+	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(ended.Err).NotTo(HaveOccurred())
 	g.Expect(ended.State).To(Equal(vcd.TaskSucceeded))
 	return ended

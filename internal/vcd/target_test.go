@@ -121,18 +121,10 @@ func await(t *testing.T, s *vcd.Session, task vcd.Task, err error) {
 	t.Helper()
 	g := NewWithT(t)
 	g.Expect(err).NotTo(HaveOccurred())
-	woken := make(chan struct{})
-	s.Tasks.Follow(t.Name(), task, func() { close(woken) })
-	select {
-	case <-woken:
-	case <-time.After(10 * time.Minute):
-		t.Fatal("task does not end")
-	}
-	ended, ok := s.Tasks.Task(t.Name())
-	g.Expect(ok).To(BeTrue())
+	ended, err := s.Tasks.Wait(t.Context(), task, time.After(10*time.Minute))
+	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(ended.Err).NotTo(HaveOccurred())
 	g.Expect(ended.State).To(Equal(vcd.TaskSucceeded))
-	s.Tasks.Forget(t.Name())
 }
 
 // plan is what a machine is made of, found as a controller finds it.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -38,21 +39,22 @@ type followedTask struct {
 	key    string
 	task   Task
 	wake   func()
+	waits  bool      // a goroutine waits for wake
 	misses int       // how often it was missing from the answer in a row
 	vain   int       // how often it was asked in vain why it failed
 	since  time.Time // when it was first followed
 	asked  time.Time // when it was last asked for
 }
 
-func newTasks(c *client) *Tasks {
-	return &Tasks{client: c, followed: map[string]*followedTask{}, usual: durations{}}
-}
-
 // Follow polls the task, with all others of the session, until it ends; then wake is called once, in a goroutine
 // of its own. The key names who started it, such as the UID of a machine; a key follows one task at a time.
 func (ts *Tasks) Follow(key string, t Task, wake func()) {
-	if t.State == "" {
-		t.State = TaskRunning
+	ts.follow(&followedTask{key: key, task: t, wake: wake})
+}
+
+func (ts *Tasks) follow(f *followedTask) {
+	if f.task.State == "" {
+		f.task.State = TaskRunning
 	}
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -60,13 +62,13 @@ func (ts *Tasks) Follow(key string, t Task, wake func()) {
 	maps.DeleteFunc(ts.followed, func(_ string, old *followedTask) bool {
 		return old.task.State != TaskRunning && now.Sub(old.since) > endedKept
 	})
-	delete(ts.followed, key)
-	f := &followedTask{key: key, task: t, wake: wake, since: now}
-	if t.State != TaskRunning {
-		ts.note(f, t)
+	delete(ts.followed, f.key)
+	f.since = now
+	if f.task.State != TaskRunning {
+		ts.note(f, f.task)
 	}
-	ts.followed[key] = f
-	if t.State == TaskRunning && ts.cancel == nil {
+	ts.followed[f.key] = f
+	if f.task.State == TaskRunning && ts.cancel == nil {
 		ctx, cancel := context.WithCancel(context.WithValue(context.Background(), pollingKey{}, true))
 		ts.cancel = cancel
 		go ts.run(ctx)
@@ -81,6 +83,30 @@ func (ts *Tasks) Task(key string) (Task, bool) {
 		return f.task, true
 	}
 	return Task{}, false
+}
+
+// Wait waits until a task has ended, polled with all others of the session, and returns it as it ended; as [TaskUnknown] if
+// VCD does not know it any more, or the session was closed. When timeout fires first, it returns the task as it is.
+func (ts *Tasks) Wait(ctx context.Context, t Task, timeout <-chan time.Time) (Task, error) {
+	if t.State == TaskSucceeded {
+		return t, nil
+	}
+	ended := make(chan struct{})
+	key := fmt.Sprintf("wait %p", ended)
+	ts.follow(&followedTask{key: key, task: t, wake: func() { close(ended) }, waits: true}) //nolint:contextcheck // the poller is shared and outlives the call
+	defer ts.Forget(key)
+	select {
+	case <-ended:
+	case <-timeout:
+	case <-ctx.Done():
+		return t, ctx.Err()
+	}
+	now, ok := ts.Task(key)
+	if !ok {
+		t.State = TaskUnknown
+		return t, nil
+	}
+	return now, nil
 }
 
 // Forget stops following the task of key.
@@ -121,10 +147,15 @@ func (ts *Tasks) wakeLocked(t *followedTask) {
 	}
 }
 
-// stop ends the poller. What is followed is forgotten.
+// stop ends the poller. What is followed is forgotten; only [Tasks.Wait] returns.
 func (ts *Tasks) stop() {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
+	for _, f := range ts.followed {
+		if f.waits {
+			ts.wakeLocked(f)
+		}
+	}
 	clear(ts.followed)
 	if ts.cancel != nil {
 		ts.cancel()

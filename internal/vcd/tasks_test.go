@@ -1,6 +1,7 @@
 package vcd
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -91,7 +92,51 @@ func TestFollow(t *testing.T) {
 	g.Expect(ok).To(BeFalse())
 }
 
-// rests says whether nobody polls.
+func TestWaiting(t *testing.T) {
+	g := NewWithT(t)
+	clock := newFakeClock()
+	f := newTaskServer(t)
+	s := session(t, f.fakeVCD, func(o *PoolOptions) { o.Clock = clock })
+	f.set(testTask, "running")
+	type result struct {
+		task Task
+		err  error
+	}
+	results := make(chan result, 1)
+	wait := func(ctx context.Context, timeout <-chan time.Time) {
+		go func() {
+			task, err := s.Tasks.Wait(ctx, Task{ID: testTask}, timeout)
+			results <- result{task, err}
+		}()
+		g.Eventually(s.Tasks.running).Should(Equal(1))
+	}
+	var got result
+
+	timeout := make(chan time.Time)
+	wait(t.Context(), timeout)
+	timeout <- clock.Now()
+	g.Eventually(results).Should(Receive(&got))
+	g.Expect(got.task.State).To(Equal(TaskRunning), "it still runs when the time is up")
+
+	ctx, cancel := context.WithCancel(t.Context())
+	wait(ctx, nil)
+	cancel()
+	g.Eventually(results).Should(Receive(&got))
+	g.Expect(got.err).To(MatchError(context.Canceled))
+
+	wait(t.Context(), nil)
+	s.Tasks.stop()
+	g.Eventually(results).Should(Receive(&got))
+	g.Expect(got).To(Equal(result{task: Task{ID: testTask, State: TaskUnknown}}), "the session is closed")
+
+	wait(t.Context(), nil)
+	f.set(testTask, "success")
+	g.Eventually(func() bool { clock.Advance(time.Minute); return len(results) > 0 }).Should(BeTrue())
+	g.Expect((<-results).task.State).To(Equal(TaskSucceeded))
+	g.Expect(s.Tasks.running()).To(BeZero())
+}
+
+// rests reports whether the poller has stopped.
 func (ts *Tasks) rests() bool {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
