@@ -1,5 +1,5 @@
-// Package addons_test applies the manifests of the cloud controller manager to a real kube-apiserver, with kubectl, as people do: to an empty
-// cluster, and over VMware's CPI 1.6.1.
+// Package addons_test applies the manifests of the cloud controller manager to a real kube-apiserver, with kubectl, as
+// people do: to an empty cluster, and over VMware's CPI 1.6.1.
 package addons_test
 
 import (
@@ -185,7 +185,8 @@ func isRestricted(c cluster) {
 func upgradesApplied(c cluster) { c.upgrades("apply") }
 func upgradesCreated(c cluster) { c.upgrades("create") }
 
-// upgrades puts CPI 1.6.1 in place and applies ours over it: everything that it is known by stays, what it had of its own goes.
+// upgrades puts CPI 1.6.1 in place and applies ours over it: everything that it is known by stays, what it had of its
+// own goes.
 func (c cluster) upgrades(verb string) {
 	old, err := os.ReadFile("testdata/cpi-1.6.1.yaml")
 	c.Expect(err).NotTo(HaveOccurred())

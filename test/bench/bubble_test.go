@@ -40,7 +40,8 @@ const (
 	guestBoots = 45 * time.Second // from power on to Node
 )
 
-// A bubble is a simulated VCD, an API server in memory, and the manager's reconcilers between them, in a time of their own.
+// A bubble is a simulated VCD, an API server in memory, and the manager's reconcilers between them, in a time of their
+// own.
 type bubble struct {
 	*WithT
 	*vcdsim.Simulator

@@ -10,7 +10,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// VCD's own tasks are unavoidable; what comes on top is ours: finding out that a task ended, looking, asking for the next.
+// VCD's own tasks are unavoidable; what comes on top is ours: finding out that a task ended, looking, asking for the
+// next.
 const (
 	oneMachine   = 1.1 // times the sum of its tasks, with the login and the look-ups of a site that nobody asked before
 	nineMachines = 1.2 // times the critical path of nine machines over three vApps
@@ -69,8 +70,9 @@ func (b *bubble) tasks(operation string) int {
 	return n
 }
 
-// criticalPath is how long VCD needed at least for the tasks since a time, as its log shows them. It does one thing after
-// the other in a vApp; once they are there, the VMs of one go their ways at the same time, each one task after the other.
+// criticalPath is how long VCD needed at least for the tasks since a time, as its log shows them. It does one thing
+// after the other in a vApp; once they are there, the VMs of one go their ways at the same time, each one task after
+// the other.
 func criticalPath(state vcdsim.State, since time.Time) time.Duration {
 	vApps, vms := map[string]time.Duration{}, map[string]time.Duration{}
 	for _, t := range state.Tasks {

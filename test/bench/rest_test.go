@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// atRest is how long nothing happens before a system counts as at rest: guests boot, bootstrap data is looked after,
-	// what was looked up is forgotten.
+	// atRest is how long nothing happens before a system counts as at rest: guests boot, bootstrap data is looked
+	// after, what was looked up is forgotten.
 	atRest = 30 * time.Minute
-	// heapGrowth is what a day may add to the heap, of which the simulator's log of requests is a part. Fifty bytes that
-	// are lost in each pass of each machine are more.
+	// heapGrowth is what a day may add to the heap, of which the simulator's log of requests is a part. Fifty bytes
+	// that are lost in each pass of each machine are more.
 	heapGrowth = 1 << 20
 )
 

@@ -8,10 +8,10 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// These tests count, in worlds of their own.
+// These tests count, in fixtures of their own.
 
-// TestBudgetOfAService counts what a Service costs: the first one of a controller, for which it has to learn of the gateway and makes the IP
-// set of the cluster, and those after it.
+// TestBudgetOfAService counts what a Service costs: the first one of a controller, for which it has to learn of the
+// gateway and makes the IP set of the cluster, and those after it.
 func TestBudgetOfAService(t *testing.T) {
 	t.Parallel()
 	const n = 4 // ports
@@ -19,22 +19,22 @@ func TestBudgetOfAService(t *testing.T) {
 	four := ports(port("a", 81), port("b", 82), port("c", 83), port("d", 84))
 	budget := map[string]int{twoArm: 2 * n, oneArm: 4 * n, ipSpaces: 2*n + 2}
 	for _, way := range ways() {
-		w := newWorld(t, "budget"+way, worldOption{settings: only(way)})
-		g.Eventually(func() []string { return told(w.cloud.requests(), reading) }, patience, poll).Should(ContainElement(ContainSubstring("certificateLibrary")))
-		w.settles(t) // A controller that has just begun looks around once.
+		w := newFixture(t, "budget"+way, fixtureOption{settings: only(way)})
+		g.Eventually(func() []string { return describe(w.cloud.requests(), reading) }, patience, poll).Should(ContainElement(ContainSubstring("certificateLibrary")))
+		w.settles(t) // A controller lists everything once when it starts.
 
 		first := w.counted(t, "the first Service by gateway "+way, budget[way]+1, four)
 		second := w.counted(t, "another Service by gateway "+way, budget[way], four)
 
 		w.cloud.forget()
 		second.delete()
-		t.Logf("gateway %q: deleted with %d writes, %d reads", way, len(told(w.cloud.requests(), writing)), len(told(w.cloud.requests(), reading)))
+		t.Logf("gateway %q: deleted with %d writes, %d reads", way, len(describe(w.cloud.requests(), writing)), len(describe(w.cloud.requests(), reading)))
 		first.delete()
 	}
 }
 
 // counted makes a Service and counts what that takes.
-func (w *world) counted(t *testing.T, what string, budget int, changes ...change) *service {
+func (w *fixture) counted(t *testing.T, what string, budget int, changes ...change) *service {
 	t.Helper()
 	g := NewWithT(t)
 	w.cloud.forget()
@@ -42,7 +42,7 @@ func (w *world) counted(t *testing.T, what string, budget int, changes ...change
 	s.served()
 	w.settles(t)
 
-	writes, reads := told(w.cloud.requests(), writing), told(w.cloud.requests(), reading)
+	writes, reads := describe(w.cloud.requests(), writing), describe(w.cloud.requests(), reading)
 	t.Logf("%s: %d writes %v, %d reads %v", what, len(writes), writes, len(reads), reads)
 	g.Expect(len(writes)).To(BeNumerically("<=", budget), "writes of %s: %v", what, writes)
 	g.Expect(len(reads)).To(BeNumerically("<=", 8), "reads of %s: %v", what, reads)
@@ -50,7 +50,7 @@ func (w *world) counted(t *testing.T, what string, budget int, changes ...change
 }
 
 // settles waits until the controller has asked for nothing for a while.
-func (w *world) settles(t *testing.T) {
+func (w *fixture) settles(t *testing.T) {
 	t.Helper()
 	NewWithT(t).Eventually(func() int {
 		before := len(w.cloud.requests())
@@ -59,7 +59,7 @@ func (w *world) settles(t *testing.T) {
 	}, patience, "1ms").Should(BeZero(), "it asks for something all the time")
 }
 
-// TestBudgetOfAResync lets a controller look at many Services that are all as they should be.
+// TestBudgetOfAResync has a controller check many Services without drift.
 func TestBudgetOfAResync(t *testing.T) {
 	t.Parallel()
 	const services = 100
@@ -69,7 +69,7 @@ func TestBudgetOfAResync(t *testing.T) {
 		all = append(all, oneArm)
 	}
 	for _, way := range all {
-		w, err := startWorld(t.Context(), "resync"+way, worldOption{
+		w, err := startFixture(t.Context(), "resync"+way, fixtureOption{
 			settings: onlyEvery(way, "40s"), vcd: []vcdOption{instant}, args: []string{"--vcd-task-poll=20ms", quickQPS, quickBurst},
 		})
 		g.Expect(err).NotTo(HaveOccurred())
@@ -84,14 +84,14 @@ func TestBudgetOfAResync(t *testing.T) {
 		}
 		g.Expect(w.controller.Restart(t.Context())).To(Succeed())
 		<-time.After(pause) // Until it has begun.
-		w.settles(t)        // What it looks up once, and its first look around, are not the resync's.
+		w.settles(t)        // What it reads once at its start is not part of the resync.
 		w.cloud.forget()
 
-		// One look at all of them, 36 to 44 s after it began.
-		g.Eventually(func() []string { return told(w.cloud.requests(), reading) }, patience, poll).ShouldNot(BeEmpty())
+		// One check of all of them, 36 to 44 s after its start.
+		g.Eventually(func() []string { return describe(w.cloud.requests(), reading) }, patience, poll).ShouldNot(BeEmpty())
 		w.settles(t)
 
-		writes, reads := told(w.cloud.requests(), writing), told(w.cloud.requests(), reading)
+		writes, reads := describe(w.cloud.requests(), writing), describe(w.cloud.requests(), reading)
 		t.Logf("gateway %q: a resync of %d Services: %d writes, %d reads %v", way, services, len(writes), len(reads), reads)
 		g.Expect(writes).To(BeEmpty())
 		full := (2*services + 59) / 60
@@ -100,10 +100,11 @@ func TestBudgetOfAResync(t *testing.T) {
 	}
 }
 
-// TestBudgetAtRest counts what is asked when nothing happens: what was listed is believed for 30 s, so in less time no list is read twice.
+// TestBudgetAtRest counts what is asked when nothing happens: what was listed is believed for 30 s, so in less time no
+// list is read twice.
 func TestBudgetAtRest(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "rest", worldOption{settings: settings{"loadbalancer.driftInterval": "10s"}})
+	w := newFixture(t, "rest", fixtureOption{settings: settings{"loadbalancer.driftInterval": "10s"}})
 	g := NewWithT(t)
 	for _, way := range ways() {
 		w.service(t, "web", by(way)).served()
@@ -113,8 +114,8 @@ func TestBudgetAtRest(t *testing.T) {
 
 	<-time.After(25 * time.Second)
 
-	g.Expect(told(w.cloud.requests(), writing, knocking)).To(BeEmpty())
-	reads := told(w.cloud.requests(), reading)
+	g.Expect(describe(w.cloud.requests(), writing, knocking)).To(BeEmpty())
+	reads := describe(w.cloud.requests(), reading)
 	t.Logf("in 25 s at rest, looked at every 10 s: %d reads %v", len(reads), reads)
 	times := map[string]int{}
 	for _, read := range reads {
@@ -126,9 +127,9 @@ func TestBudgetAtRest(t *testing.T) {
 }
 
 // budgetOfANode counts what a node costs that joins: with IP sets one read and one write for each gateway.
-func budgetOfANode(t *testing.T, h *house) {
+func budgetOfANode(t *testing.T, h *cluster) {
 	t.Helper()
-	w := newWorld(t, "node", worldOption{house: h, settings: only(twoArm)})
+	w := newFixture(t, "node", fixtureOption{cluster: h, settings: only(twoArm)})
 	g := NewWithT(t)
 	var all []*service
 	for i := range 5 {
@@ -147,16 +148,16 @@ func budgetOfANode(t *testing.T, h *house) {
 	}
 	w.settles(t)
 
-	writes, reads := told(w.cloud.requests(), writing), told(w.cloud.requests(), reading)
+	writes, reads := describe(w.cloud.requests(), writing), describe(w.cloud.requests(), reading)
 	t.Logf("a node that joins %d Services with 2 ports: %d writes %v, %d reads %v", len(all), len(writes), writes, len(reads), reads)
 	g.Expect(writes).To(HaveLen(1), "one IP set")
-	g.Expect(len(reads)).To(BeNumerically("<=", 2), "one, and one more if somebody had begun to read before")
+	g.Expect(len(reads)).To(BeNumerically("<=", 2), "one, and one more if a read was in flight")
 }
 
-// TestASlowGatewayHoldsUpNobodyElse holds all requests that make pools on one gateway.
-func TestASlowGatewayHoldsUpNobodyElse(t *testing.T) {
+// TestASlowGatewayHoldsUpNoOther holds all requests that make pools on one gateway.
+func TestASlowGatewayHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "slow", worldOption{})
+	w := newFixture(t, "slow", fixtureOption{})
 	g := NewWithT(t)
 	release := w.vcd().hold("POST /cloudapi/1.0.0/edgeGateways/nat/rules") // Only the one-arm gateway asks for these.
 	defer release()

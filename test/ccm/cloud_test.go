@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A cloud is what the suite needs of a cloud. It is one for each world, and the machines of all are the same.
+// A cloud is what the suite needs of a cloud. It is one for each fixture, and the machines of all are the same.
 type cloud interface {
 	program
 	compute
@@ -17,10 +17,10 @@ type cloud interface {
 	close() error
 }
 
-// A program says how the cloud controller manager is run on a cloud.
+// A program configures how the cloud controller manager runs on a cloud.
 type program interface {
-	// files are the files that it reads, by their paths below its folder; the configuration has the settings besides those that all
-	// clouds need. The first of them is given to --cloud-config.
+	// files are the files that it reads, by their paths below its folder; the configuration has the settings besides
+	// those that all clouds need. The first of them is given to --cloud-config.
 	files(s settings) (config string, files map[string]string, err error)
 }
 
@@ -48,9 +48,10 @@ type machine struct {
 type balancing interface {
 	// fronts are all that clients reach, sorted; of an owner, only those that are marked as its own.
 	fronts(uid string) []front
-	// left is everything that is there and was not in the beginning, sorted; of an owner, only what is marked as its own.
+	// left is everything that is there and was not in the beginning, sorted; of an owner, only what is marked as its
+	// own.
 	left(uid string) []string
-	// mark says in words what is marked with an owner, for comparisons: ids, and what was written into each.
+	// mark describes the objects with an owner's marker, for comparisons: ids and contents.
 	mark(uid string) []string
 }
 
@@ -123,7 +124,7 @@ const (
 	unauthorized  fault = "401"
 )
 
-// allFaults are all of them, by what they look like.
+// allFaults are all of them, by symptom.
 func allFaults() map[string][]fault {
 	return map[string][]fault{
 		"silence":  {droppedBefore, droppedAfter, unavailable}, // after which a cloud is left alone for a while
@@ -131,8 +132,8 @@ func allFaults() map[string][]fault {
 	}
 }
 
-// told counts requests of a kind, by operation, for people.
-func told(requests []request, kinds ...requestKind) []string {
+// describe describes how many requests of a kind there were, by operation.
+func describe(requests []request, kinds ...requestKind) []string {
 	var out []string
 	for _, r := range requests {
 		if slices.Contains(kinds, r.Kind) {

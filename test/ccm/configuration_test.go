@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// TestBadConfiguration starts nothing with a configuration that is wrong, and says all that is.
+// TestBadConfiguration does not start with an invalid configuration, and reports all errors in it.
 func TestBadConfiguration(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -23,7 +23,7 @@ func TestBadConfiguration(t *testing.T) {
 		says     []string
 		heals    bool // what is missing may come while it runs
 	}{
-		{"keys that nobody knows, all at once", settings{"clusterid": "c", "vcd.hots": "x", "loadbalancer.algorythm": "y"}, nil, []string{"vcd.hots", "loadbalancer.algorythm"}, false},
+		{"unknown keys, all at once", settings{"clusterid": "c", "vcd.hots": "x", "loadbalancer.algorythm": "y"}, nil, []string{"vcd.hots", "loadbalancer.algorythm"}, false},
 		{"a range that ends before it begins", settings{"clusterid": "c", "loadbalancer.oneArm.startIP": "192.168.8.9", "loadbalancer.oneArm.endIP": "192.168.8.2"}, nil, []string{"oneArm"}, false},
 		{"no id of the cluster", nil, nil, []string{"clusterid"}, false},
 		{"no credentials", settings{"clusterid": "c"}, map[string]string{"username": "ccm", "password": ""}, []string{"refreshToken"}, true},
@@ -35,7 +35,7 @@ func TestBadConfiguration(t *testing.T) {
 			for name, content := range tc.secrets {
 				files["basic-auth/"+name] = content
 			}
-			c, err := newController(t.Context(), home, "bad-"+string(rune('a'+i)), files, config)
+			c, err := newController(t.Context(), sharedCluster, "bad-"+string(rune('a'+i)), files, config)
 			g.Expect(err).NotTo(HaveOccurred())
 
 			out, err := c.validate(t.Context())
@@ -62,7 +62,7 @@ func TestGoodConfiguration(t *testing.T) {
 	t.Cleanup(func() { g.Expect(v.close()).To(Succeed()) })
 	config, files, err := v.files(settings{"clusterid": "c"})
 	g.Expect(err).NotTo(HaveOccurred())
-	c, err := newController(t.Context(), home, "good", files, config)
+	c, err := newController(t.Context(), sharedCluster, "good", files, config)
 	g.Expect(err).NotTo(HaveOccurred())
 	out, err := c.validate(t.Context())
 	g.Expect(err).NotTo(HaveOccurred(), out)
@@ -71,7 +71,7 @@ func TestGoodConfiguration(t *testing.T) {
 // TestRotatedSecret changes the password in VCD and the Secret on disk, in this order: what is asked meanwhile waits.
 func TestRotatedSecret(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "rotated", worldOption{})
+	w := newFixture(t, "rotated", fixtureOption{})
 	s := w.service(t, "web")
 	s.served()
 
@@ -80,18 +80,18 @@ func TestRotatedSecret(t *testing.T) {
 		e.ExpireSessions()
 	})
 	s.change(ports(port("http", 80), port("more", 81)))
-	s.g.Eventually(s.warnings, patience, poll).ShouldNot(BeEmpty(), "people are told that credentials do not work")
+	s.g.Eventually(s.warnings, patience, poll).ShouldNot(BeEmpty(), "an event reports that credentials do not work")
 	s.g.Expect(w.controller.write(map[string]string{"basic-auth/password": "another"})).To(Succeed())
 
 	s.served()
 	s.g.Expect(w.controller.log()).NotTo(ContainSubstring("another"), "no secret is logged")
 }
 
-// TestWrongSecret starts with credentials that VCD does not take: one attempt for each, so that nobody is locked out, and all is well when
-// they are right.
+// TestWrongSecret starts with credentials that VCD does not take: one attempt for each, so that the account is not
+// locked, and all is well when they are right.
 func TestWrongSecret(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "wrong", worldOption{vcd: []vcdOption{func(c *vcdsim.Config) {
+	w := newFixture(t, "wrong", fixtureOption{vcd: []vcdOption{func(c *vcdsim.Config) {
 		users := c.Model.Orgs[1].Users
 		for i := range users {
 			if users[i].Name == "ccm" {
@@ -101,7 +101,7 @@ func TestWrongSecret(t *testing.T) {
 	}}})
 	s := w.service(t, "web")
 	s.g.Eventually(s.warnings, patience, poll).ShouldNot(BeEmpty())
-	knocks := func() int { return len(told(w.cloud.requests(), knocking)) }
+	knocks := func() int { return len(describe(w.cloud.requests(), knocking)) }
 	before := knocks()
 	s.g.Consistently(knocks, "8s", time.Second).Should(BeNumerically("<=", before+1), "a password that is wrong is tried once")
 
@@ -113,7 +113,7 @@ func TestWrongSecret(t *testing.T) {
 // TestRestart starts the controller anew: nothing is written to the cloud, and nothing changes.
 func TestRestart(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "restart", worldOption{})
+	w := newFixture(t, "restart", fixtureOption{})
 	g := NewWithT(t)
 	var all []*service
 	for _, way := range ways() {
@@ -131,6 +131,6 @@ func TestRestart(t *testing.T) {
 		s.calm()
 		s.served()
 	}
-	g.Expect(told(w.cloud.requests(), writing)).To(BeEmpty())
+	g.Expect(describe(w.cloud.requests(), writing)).To(BeEmpty())
 	g.Expect(w.cloud.left("")).To(Equal(before))
 }

@@ -31,8 +31,9 @@ func flows() []flow {
 	}
 }
 
-// TestCrashMatrix kills the controller before and after every single write of a Service's life, by every way to make a load balancer: each
-// way in a world of its own, all at the same time. In the end, the cloud is as it was in the beginning.
+// TestCrashMatrix kills the controller before and after every single write of a Service's life, by every way to make a
+// load balancer: each way in a fixture of its own, all at the same time. In the end, the cloud is as it was in the
+// beginning.
 func TestCrashMatrix(t *testing.T) {
 	t.Parallel()
 	for _, way := range ways() {
@@ -42,7 +43,7 @@ func TestCrashMatrix(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, "crash"+way, worldOption{})
+			w := newFixture(t, "crash"+way, fixtureOption{})
 			for _, f := range flows() {
 				crash(t, w, way, f.name)
 			}
@@ -51,7 +52,7 @@ func TestCrashMatrix(t *testing.T) {
 }
 
 // crash lives a Service's life, and kills the controller at each write of one flow of it.
-func crash(t *testing.T, w *world, way, fatal string) {
+func crash(t *testing.T, w *fixture, way, fatal string) {
 	t.Helper()
 	g := NewWithT(t)
 	k := chaos.New(t, chaos.Options{Victim: w.controller, Flow: fatal, Numbered: true})
@@ -70,8 +71,8 @@ func crash(t *testing.T, w *world, way, fatal string) {
 	writes := k.Writes(fatal)
 	g.Expect(writes).NotTo(BeEmpty())
 	for _, done := range writes {
-		g.Expect(k.Killed(vcdsim.Arrived, done)).To(BeTrue(), "nobody was killed before %v", done)
-		g.Expect(k.Killed(vcdsim.Worked, done)).To(BeTrue(), "nobody was killed after %v", done)
+		g.Expect(k.Killed(vcdsim.Arrived, done)).To(BeTrue(), "the controller was not killed before %v", done)
+		g.Expect(k.Killed(vcdsim.Worked, done)).To(BeTrue(), "the controller was not killed after %v", done)
 	}
 	t.Logf("%s: %d writes, killed %d times before and %d times after one", fatal, len(writes), k.Kills(vcdsim.Arrived, ""), k.Kills(vcdsim.Worked, ""))
 	g.Eventually(func() []string { return w.cloud.left("") }, patience, poll).Should(BeEmpty())

@@ -14,16 +14,16 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A tale is a life of a Service, in a world of its own, in which the controller dies before and after each write of its
-// fatal part.
-type tale struct {
-	name  string
-	world worldOption
-	// tell begins the life, and returns what happens then.
-	tell func(*testing.T, *world) (s *service, fatal, quiet []flow)
-	// untold says whether what load balancers are made of, besides objects with a description, is as in the beginning;
-	// nil: there is nothing.
-	untold func(*world) []string
+// A crashCase is a life of a Service, in a fixture of its own, in which the controller is killed before and after
+// each write of its fatal part.
+type crashCase struct {
+	name    string
+	fixture fixtureOption
+	// start begins the life, and returns what happens then.
+	start func(*testing.T, *fixture) (s *service, fatal, quiet []flow)
+	// rest returns other objects of load balancers, without a description, which must be the same in the end; nil:
+	// none.
+	rest func(*fixture) []string
 }
 
 // ourClass and anothers are load balancer classes.
@@ -32,16 +32,16 @@ const (
 	anothers = "example.com/other"
 )
 
-func tales() []tale {
-	return []tale{
-		{name: "certificate", world: worldOption{settings: onlyEvery(twoArm, "10s")}, tell: tellCertificate},
+func crashCases() []crashCase {
+	return []crashCase{
+		{name: "certificate", fixture: fixtureOption{settings: onlyEvery(twoArm, "10s")}, start: startCertificate},
 		{
-			name: "ranges", world: worldOption{settings: settings{"loadbalancer.gateways": nil, "loadbalancer.sourceRanges": true}},
-			tell: tellRanges, untold: func(w *world) []string { return w.vcd().firewall() },
+			name: "ranges", fixture: fixtureOption{settings: settings{"loadbalancer.gateways": nil, "loadbalancer.sourceRanges": true}},
+			start: startRanges, rest: func(w *fixture) []string { return w.vcd().firewall() },
 		},
-		{name: "move-to-arm", tell: tellMove(twoArm, oneArm)},
-		{name: "move-to-spaces", tell: tellMove(oneArm, ipSpaces)},
-		{name: "class", world: worldOption{class: ourClass, settings: settings{"loadbalancer.gateways": nil}}, tell: tellClass},
+		{name: "move-to-arm", start: startMove(twoArm, oneArm)},
+		{name: "move-to-spaces", start: startMove(oneArm, ipSpaces)},
+		{name: "class", fixture: fixtureOption{class: ourClass, settings: settings{"loadbalancer.gateways": nil}}, start: startClass},
 	}
 }
 
@@ -49,17 +49,17 @@ func tales() []tale {
 // Secrets, source ranges, moves between gateways and between load balancer classes.
 func TestCrashesInOtherLives(t *testing.T) {
 	t.Parallel()
-	for _, tale := range tales() {
-		t.Run(tale.name, func(t *testing.T) {
+	for _, crashCase := range crashCases() {
+		t.Run(crashCase.name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			w := newWorld(t, "crash-"+tale.name, tale.world)
-			if tale.untold == nil {
-				tale.untold = func(*world) []string { return nil }
+			w := newFixture(t, "crash-"+crashCase.name, crashCase.fixture)
+			if crashCase.rest == nil {
+				crashCase.rest = func(*fixture) []string { return nil }
 			}
-			s, fatal, quiet := tale.tell(t, w)
-			before := tale.untold(w)
-			deaths(t, w, func() {
+			s, fatal, quiet := crashCase.start(t, w)
+			before := crashCase.rest(w)
+			crashAtEachWrite(t, w, func() {
 				for _, f := range fatal {
 					f.do(s)
 				}
@@ -68,13 +68,13 @@ func TestCrashesInOtherLives(t *testing.T) {
 				f.do(s)
 			}
 			g.Eventually(func() []string { return w.cloud.left("") }, patience, poll).Should(BeEmpty())
-			g.Expect(tale.untold(w)).To(Equal(before))
+			g.Expect(crashCase.rest(w)).To(Equal(before))
 		})
 	}
 }
 
-// deaths kills the controller of a world before and after each write to the cloud while something is done.
-func deaths(t *testing.T, w *world, do func()) {
+// crashAtEachWrite kills the controller of a fixture before and after each write to the cloud while something is done.
+func crashAtEachWrite(t *testing.T, w *fixture, do func()) {
 	t.Helper()
 	const flow = "life"
 	g := NewWithT(t)
@@ -89,13 +89,13 @@ func deaths(t *testing.T, w *world, do func()) {
 	writes := k.Writes(flow)
 	g.Expect(writes).NotTo(BeEmpty())
 	for _, done := range writes {
-		g.Expect(k.Killed(vcdsim.Arrived, done)).To(BeTrue(), "nobody was killed before %v", done)
-		g.Expect(k.Killed(vcdsim.Worked, done)).To(BeTrue(), "nobody was killed after %v", done)
+		g.Expect(k.Killed(vcdsim.Arrived, done)).To(BeTrue(), "the controller was not killed before %v", done)
+		g.Expect(k.Killed(vcdsim.Worked, done)).To(BeTrue(), "the controller was not killed after %v", done)
 	}
 	logged := w.vcd().written() - before
 	t.Logf("%d writes, %d in VCD's log of requests; killed %d times before and %d times after one", len(writes), logged,
 		k.Kills(vcdsim.Arrived, ""), k.Kills(vcdsim.Worked, ""))
-	g.Expect(logged).To(Equal(len(writes)), "each write is among those that were looked at")
+	g.Expect(logged).To(Equal(len(writes)), "the killer has seen each write")
 }
 
 // written is how many requests changed something, by VCD's own log.
@@ -109,9 +109,8 @@ func (v *vcd) written() int {
 	return n
 }
 
-// tellCertificate has a certificate put into the library from a Secret, another take its place, and both go, the Secret
-// before its Service.
-func tellCertificate(t *testing.T, w *world) (*service, []flow, []flow) {
+// startCertificate imports a certificate from a Secret, replaces it, and deletes both, the Secret before its Service.
+func startCertificate(t *testing.T, w *fixture) (*service, []flow, []flow) {
 	t.Helper()
 	g := NewWithT(t)
 	ns := w.namespace(t)
@@ -151,10 +150,10 @@ func tellCertificate(t *testing.T, w *world) (*service, []flow, []flow) {
 	}, nil
 }
 
-// tellRanges has rules come, change and go beside one of a person.
-func tellRanges(t *testing.T, w *world) (*service, []flow, []flow) {
+// startRanges creates, changes and deletes firewall rules beside one of an admin.
+func startRanges(t *testing.T, w *fixture) (*service, []flow, []flow) {
 	t.Helper()
-	w.vcd().theirRule()
+	w.vcd().foreignRule()
 	s := &service{}
 	guarded := func(s *service, sources string) {
 		address := s.served()[0].String()
@@ -174,9 +173,9 @@ func tellRanges(t *testing.T, w *world) (*service, []flow, []flow) {
 	}, nil
 }
 
-// tellMove has a load balancer move from one gateway to another.
-func tellMove(from, to string) func(*testing.T, *world) (*service, []flow, []flow) {
-	return func(t *testing.T, w *world) (*service, []flow, []flow) {
+// startMove moves a load balancer from one gateway to another.
+func startMove(from, to string) func(*testing.T, *fixture) (*service, []flow, []flow) {
+	return func(t *testing.T, w *fixture) (*service, []flow, []flow) {
 		t.Helper()
 		theirs := w.cloud.mark("")
 		s := w.service(t, "web", by(from))
@@ -190,8 +189,8 @@ func tellMove(from, to string) func(*testing.T, *world) (*service, []flow, []flo
 	}
 }
 
-// tellClass has a load balancer given to somebody else, and back.
-func tellClass(t *testing.T, w *world) (*service, []flow, []flow) {
+// startClass changes the class of a Service to that of another controller, and back.
+func startClass(t *testing.T, w *fixture) (*service, []flow, []flow) {
 	t.Helper()
 	s := w.service(t, "web")
 	s.served()
@@ -216,16 +215,16 @@ func tellClass(t *testing.T, w *world) (*service, []flow, []flow) {
 	}, []flow{{"delete", (*service).delete}}
 }
 
-// TestServicesThatAreDeletedWhileNobodyLooks kills the controller after each write of a creation in turn, and deletes
-// the Service before another one starts: what had been made until then goes all the same.
-func TestServicesThatAreDeletedWhileNobodyLooks(t *testing.T) {
+// TestServicesThatAreDeletedWhileTheControllerIsDown kills the controller after each write of a creation, and deletes
+// the Service before the controller is started again: everything created until then is deleted.
+func TestServicesThatAreDeletedWhileTheControllerIsDown(t *testing.T) {
 	t.Parallel()
 	for _, way := range ways() {
 		t.Run("by gateway "+way, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, "deserted"+way, worldOption{settings: only(way)})
+			w := newFixture(t, "deserted"+way, fixtureOption{settings: only(way)})
 			writes := int64(0)
-			for w.deserts(t, writes+1) {
+			for w.deleteAfterCrash(t, writes+1) {
 				writes++
 			}
 			t.Logf("killed after each of %d writes", writes)
@@ -234,9 +233,9 @@ func TestServicesThatAreDeletedWhileNobodyLooks(t *testing.T) {
 	}
 }
 
-// deserts makes a Service that is deleted while the controller is dead, which dies after so many writes; false means
-// that there are fewer.
-func (w *world) deserts(t *testing.T, after int64) bool {
+// deleteAfterCrash makes a Service that is deleted while the controller is dead, which dies after so many writes; false
+// means that there are fewer.
+func (w *fixture) deleteAfterCrash(t *testing.T, after int64) bool {
 	t.Helper()
 	g := NewWithT(t)
 	var writes atomic.Int64
@@ -277,16 +276,16 @@ func (w *world) deserts(t *testing.T, after int64) bool {
 	return died
 }
 
-// crashesWhileNodesComeAndGo kills the controllers of two worlds at each write that follows a node. Nodes are members
+// crashesWhileNodesComeAndGo kills the controllers of two fixtures at each write that follows a node. Nodes are members
 // of one IP set, or of each pool where there is no right to make IP sets.
-func crashesWhileNodesComeAndGo(t *testing.T, h *house) {
+func crashesWhileNodesComeAndGo(t *testing.T, h *cluster) {
 	t.Helper()
-	sets := newWorld(t, "crash-node", worldOption{house: h, settings: only(twoArm)})
-	pools := newWorld(t, "crash-members", worldOption{house: h, settings: only(oneArm)})
+	sets := newFixture(t, "crash-node", fixtureOption{cluster: h, settings: only(twoArm)})
+	pools := newFixture(t, "crash-members", fixtureOption{cluster: h, settings: only(oneArm)})
 	pools.vcd().Faults().Add(vcdsim.Fault{Operation: "POST /cloudapi/1.0.0/firewallGroups", Status: http.StatusForbidden, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN"})
-	worlds := []*world{sets, pools}
+	fixtures := []*fixture{sets, pools}
 	var all []*service
-	for _, w := range worlds {
+	for _, w := range fixtures {
 		all = append(all, w.service(t, "web", ports(port("a", 81), port("b", 82))))
 	}
 	served := func() {
@@ -297,8 +296,8 @@ func crashesWhileNodesComeAndGo(t *testing.T, h *house) {
 	}
 	served()
 	m := spare(sets, 5)
-	deaths(t, sets, func() {
-		deaths(t, pools, func() {
+	crashAtEachWrite(t, sets, func() {
+		crashAtEachWrite(t, pools, func() {
 			n := sets.node(t, m, balanced, initialized(m))
 			served()
 			NewWithT(t).Expect(sets.client.Delete(t.Context(), n)).To(Succeed())

@@ -19,28 +19,28 @@ import (
 // longForms runs every fault at every call three times over instead of once.
 var longForms = flag.Bool("ccm-long", false, "run the long forms of the tests of the cloud controller manager")
 
-// TestEveryFaultAtEveryCall lets every call that the lives of Services take fail in every way, once at least. Load balancers end right all
-// the same, with no second object of anything, and nothing is left of them.
+// TestEveryFaultAtEveryCall lets every call that the lives of Services take fail in every way, once at least. Load
+// balancers end right all the same, with no second object of anything, and nothing is left of them.
 func TestEveryFaultAtEveryCall(t *testing.T) {
 	t.Parallel()
 	for name, kinds := range allFaults() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, "faults-"+name, worldOption{patience: 5 * time.Minute, args: []string{quickQPS, quickBurst}})
+			w := newFixture(t, "faults-"+name, fixtureOption{patience: 5 * time.Minute, args: []string{quickQPS, quickBurst}})
 			everyFault(t, w, kinds)
 		})
 	}
 }
 
-func everyFault(t *testing.T, w *world, kinds []fault) {
+func everyFault(t *testing.T, w *fixture, kinds []fault) {
 	t.Helper()
 	g := NewWithT(t)
 	calls, writes := map[string][]string{}, map[string][]string{}
 	lives(t, w, 1, func(flow string, _ *crowd, do func()) {
 		w.cloud.forget()
 		do()
-		calls[flow] = distinct(told(w.cloud.requests(), reading, writing, waiting))
-		writes[flow] = distinct(told(w.cloud.requests(), writing))
+		calls[flow] = distinct(describe(w.cloud.requests(), reading, writing, waiting))
+		writes[flow] = distinct(describe(w.cloud.requests(), writing))
 	})
 	times := 1
 	if *longForms {
@@ -98,8 +98,8 @@ func (c *crowd) members() []*service {
 	return slices.Clone(c.all)
 }
 
-// hurry has Services looked at again and again, as by people who edit them, until the returned function is called: Kubernetes tries what
-// failed ever later, up to five minutes, and that is not what is tested.
+// hurry has Services reconciled again and again, as after edits of users, until the returned function is called:
+// Kubernetes tries what failed ever later, up to five minutes, and that is not what is tested.
 func (c *crowd) hurry(t *testing.T) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -125,7 +125,7 @@ func (c *crowd) hurry(t *testing.T) (stop func()) {
 }
 
 // lives goes through the lives of n Services by each way at the same time; around is called with each flow.
-func lives(t *testing.T, w *world, n int, around func(flow string, all *crowd, do func())) {
+func lives(t *testing.T, w *fixture, n int, around func(flow string, all *crowd, do func())) {
 	t.Helper()
 	g := NewWithT(t)
 	c := &crowd{}

@@ -17,8 +17,8 @@ func ranges(sources ...string) change {
 	return func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = sources }
 }
 
-// theirRule puts a rule of a person into the firewall of the first gateway.
-func (v *vcd) theirRule() {
+// foreignRule creates an admin's rule in the firewall of the first gateway.
+func (v *vcd) foreignRule() {
 	org := v.State().Model.Orgs[1]
 	v.Edit(func(e *vcdsim.Editor) {
 		e.AddDocument(firewallRules, "edgeFirewall", org.ID, org.VDCs[0].EdgeGateways[0].ID, map[string]any{"userDefinedRules": []any{
@@ -27,7 +27,7 @@ func (v *vcd) theirRule() {
 	})
 }
 
-// firewall is what the rules say, in their order; those of people by their names.
+// firewall describes the rules in order; those of admins by their names.
 func (v *vcd) firewall() []string {
 	var found struct {
 		Rules []struct {

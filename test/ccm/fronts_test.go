@@ -21,7 +21,7 @@ const (
 	certificatesPath = "1.0.0/ssl/certificateLibrary"
 )
 
-// ourPaths say what kinds of documents the cloud controller manager makes.
+// ourPaths are the kinds of documents that the cloud controller manager creates.
 var ourPaths = map[string]string{
 	poolsPath: "pool", servicesPath: "virtual service", natPath: "NAT rule", profilesPath: "port profile", groupsPath: "IP set", certificatesPath: "certificate",
 }
@@ -155,7 +155,7 @@ func throughNAT(f front, gateway string, byID map[string]vcdsim.Document) []fron
 	return out
 }
 
-// leads says whether a rule leads what uses a protocol: its profile says which.
+// leads reports whether a rule applies to a protocol, by its profile.
 func (r natRule) leads(protocol string, byID map[string]vcdsim.Document) bool {
 	profile, ok := byID[r.ApplicationPortProfile.ID]
 	return !ok || slices.ContainsFunc(decode[portProfile](profile).ApplicationPorts, func(p struct{ Protocol string }) bool { return p.Protocol == protocol })

@@ -14,20 +14,20 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// TestWhatTheOldCPIMadeIsAdopted starts our controller in place of VMware's CPI 1.6.1, beside what that made: the address stays, and nothing
-// is left when the Service goes.
+// TestWhatTheOldCPIMadeIsAdopted starts our controller instead of VMware's CPI 1.6.1, beside what that made: the
+// address stays, and nothing is left when the Service goes.
 func TestWhatTheOldCPIMadeIsAdopted(t *testing.T) {
 	t.Parallel()
 	for _, way := range ways() {
 		t.Run("by gateway "+way, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, "legacy"+way, worldOption{})
+			w := newFixture(t, "legacy"+way, fixtureOption{})
 			g, v := NewWithT(t), w.vcd()
 			g.Expect(w.controller.Stop()).To(Succeed())
 			s := w.service(t, "web", by(way), ports(port("http", 80), port("https", 443)))
 			svc, err := s.get()
 			g.Expect(err).NotTo(HaveOccurred())
-			old := oldCPI{person: v.person(t), cluster: "cluster-legacy" + way, gateway: v.gateway(way), nodes: v.machines()[:standing]}
+			old := oldCPI{admin: v.admin(t), cluster: "cluster-legacy" + way, gateway: v.gateway(way), nodes: v.machines()[:standing]}
 			address := old.make(way, svc)
 			svc.Finalizers = []string{"service.kubernetes.io/load-balancer-cleanup"}
 			g.Expect(w.client.Update(t.Context(), svc)).To(Succeed())
@@ -57,7 +57,7 @@ func (v *vcd) gateway(way string) vcdsim.EdgeGateway {
 
 // oldCPI makes what VMware's CPI 1.6.1 made, under the names that it gave.
 type oldCPI struct {
-	*person
+	*admin
 
 	cluster string
 	gateway vcdsim.EdgeGateway

@@ -24,8 +24,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
 )
 
-// A house is an API server with what the manifest of the cloud controller manager puts into it: all but its Deployment.
-type house struct {
+// A cluster is an API server with the manifest of the cloud controller manager, without its Deployment.
+type cluster struct {
 	*stack.Stack
 
 	client      client.Client
@@ -37,8 +37,8 @@ type house struct {
 	views []*httptest.Server
 }
 
-// close stops the house.
-func (h *house) close() error {
+// close stops the cluster.
+func (h *cluster) close() error {
 	err := h.Stop()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -49,8 +49,8 @@ func (h *house) close() error {
 	return err
 }
 
-// home is the house that tests share. Each has a world or a namespace of its own.
-var home *house
+// sharedCluster is shared by tests, each with a fixture or a namespace of its own.
+var sharedCluster *cluster
 
 const (
 	serviceAccount = "cloud-controller-manager"
@@ -63,7 +63,7 @@ const (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if err := flag.Set("test.parallel", "40"); err != nil { // Mostly they wait.
-		os.Exit(complain(err))
+		os.Exit(report(err))
 	}
 	os.Exit(run(m))
 }
@@ -76,32 +76,32 @@ func run(m *testing.M) (code int) {
 	log.SetLogger(klog.Background())
 	dir, err := os.MkdirTemp("", "ccm-")
 	if err != nil {
-		return complain(err)
+		return report(err)
 	}
 	ctx := context.Background()
 	binary := filepath.Join(dir, "cpi")
 	if err := build(ctx, binary); err != nil {
-		return complain(err)
+		return report(err)
 	}
-	if home, err = newHouse(ctx, filepath.Join(dir, "home"), binary); err != nil {
-		return complain(err)
+	if sharedCluster, err = newCluster(ctx, filepath.Join(dir, "home"), binary); err != nil {
+		return report(err)
 	}
 	defer func() {
-		if err := home.close(); err != nil {
-			code = complain(err)
+		if err := sharedCluster.close(); err != nil {
+			code = report(err)
 		}
 		if code != 0 {
 			fmt.Fprintln(os.Stderr, "Logs are kept in", dir)
 			return
 		}
 		if err := os.RemoveAll(dir); err != nil {
-			code = complain(err)
+			code = report(err)
 		}
 	}()
-	return auditRights(endCommons(m.Run()))
+	return auditRights(endSharedFixture(m.Run()))
 }
 
-func complain(err error) int {
+func report(err error) int {
 	fmt.Fprintln(os.Stderr, "Error:", err)
 	return 1
 }
@@ -120,9 +120,9 @@ func build(ctx context.Context, path string) error {
 	return nil
 }
 
-// newHouse starts an API server and gives the cloud controller manager there the rights of its manifest.
-func newHouse(ctx context.Context, dir, binary string) (*house, error) {
-	h := &house{binary: binary}
+// newCluster starts an API server and gives the cloud controller manager there the rights of its manifest.
+func newCluster(ctx context.Context, dir, binary string) (*cluster, error) {
+	h := &cluster{binary: binary}
 	objects, err := addons.CCM{Image: "registry.example.com/ccm:v1", Replicas: 1}.Objects()
 	if err != nil {
 		return nil, err
@@ -149,10 +149,10 @@ func newHouse(ctx context.Context, dir, binary string) (*house, error) {
 	return h, nil
 }
 
-// ownHouse starts a house for one test whose nodes would be in others' way.
-func ownHouse(t *testing.T, name string) *house {
+// ownCluster starts a cluster for one test whose nodes would disturb other tests.
+func ownCluster(t *testing.T, name string) *cluster {
 	t.Helper()
-	h, err := newHouse(t.Context(), filepath.Join(filepath.Dir(home.Dir()), name), home.binary)
+	h, err := newCluster(t.Context(), filepath.Join(filepath.Dir(sharedCluster.Dir()), name), sharedCluster.binary)
 	if err != nil {
 		t.Fatal(err)
 	}

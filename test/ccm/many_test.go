@@ -24,20 +24,20 @@ const (
 	quickQPS, quickBurst = "--kube-api-qps=300", "--kube-api-burst=600"
 )
 
-// TestManyNodes starts a controller beside 500 nodes that wait for it. With -ccm-bench, 200 Services follow, and its memory is
-// measured.
+// TestManyNodes starts a controller beside 500 nodes that wait for it. With -ccm-bench, 200 Services follow, and its
+// memory is measured.
 func TestManyNodes(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	h := ownHouse(t, "many")
-	w, err := startWorld(t.Context(), "many", worldOption{
-		house: h, machines: manyNodes, args: []string{nodeControllers, quickQPS, quickBurst, "--concurrent-node-syncs=10"}, vcd: []vcdOption{instant},
+	h := ownCluster(t, "many")
+	w, err := startFixture(t.Context(), "many", fixtureOption{
+		cluster: h, machines: manyNodes, args: []string{nodeControllers, quickQPS, quickBurst, "--concurrent-node-syncs=10"}, vcd: []vcdOption{instant},
 		settings: settings{"nodes.maxAge": "10m", "loadbalancer.driftInterval": "30s"},
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { g.Expect(w.end()).To(Succeed()) })
 	g.Expect(w.controller.Stop()).To(Succeed())
-	for _, m := range w.cloud.machines()[:standing] { // Those that a house has from the beginning.
+	for _, m := range w.cloud.machines()[:standing] { // Those of every cluster.
 		g.Expect(h.client.Delete(t.Context(), kubelet(m))).To(Succeed())
 	}
 	parallel(t, w.cloud.machines(), func(ctx context.Context, m machine) error { return h.makeNode(ctx, kubelet(m, balanced)) })
@@ -47,7 +47,7 @@ func TestManyNodes(t *testing.T) {
 	g.Expect(w.controller.Start(t.Context())).To(Succeed())
 	g.Eventually(func() (int, error) { return waitingNodes(t.Context(), h.client) }, 2*patience, time.Second).Should(BeZero())
 
-	reads := told(w.cloud.requests(), reading)
+	reads := describe(w.cloud.requests(), reading)
 	queries, single := 0, 0
 	for _, r := range reads {
 		switch {
@@ -62,8 +62,8 @@ func TestManyNodes(t *testing.T) {
 	t.Logf("%d nodes were initialized in %s with %d inventory queries and %d reads of a single machine; %d MiB at the most",
 		manyNodes, time.Since(began).Round(time.Second), queries, single, peak>>10)
 	g.Expect(queries).To(BeNumerically("<=", 10))
-	g.Expect(single).To(BeZero(), "no machine needs more than the query tells")
-	g.Expect(told(w.cloud.requests(), writing)).To(BeEmpty())
+	g.Expect(single).To(BeZero(), "the query is enough for each machine")
+	g.Expect(describe(w.cloud.requests(), writing)).To(BeEmpty())
 
 	if *benchmark {
 		measureServices(t, w)
@@ -71,7 +71,7 @@ func TestManyNodes(t *testing.T) {
 }
 
 // measureServices adds Services and measures memory.
-func measureServices(t *testing.T, w *world) {
+func measureServices(t *testing.T, w *fixture) {
 	t.Helper()
 	g := NewWithT(t)
 	ns := w.namespace(t)
@@ -82,7 +82,7 @@ func measureServices(t *testing.T, w *world) {
 	for _, s := range all {
 		s.served()
 	}
-	<-time.After(45 * time.Second) // Nodes are looked at again, and load balancers are held against what they should be.
+	<-time.After(45 * time.Second) // Time for a resync of nodes and a drift check of load balancers.
 	peak, err := w.controller.peakKiB()
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Logf("%d nodes and %d Services: %.1f MiB at the most", manyNodes, manyServices, float64(peak)/1024)

@@ -21,8 +21,8 @@ const (
 // A nodeChange is one of a Node before it is made.
 type nodeChange func(*corev1.Node)
 
-// kubelet returns the Node that kubelet makes on a machine: with an external cloud provider it waits for it. Load balancers leave it
-// alone, as other tests look at their members.
+// kubelet returns the Node that kubelet makes on a machine: with an external cloud provider it waits for it. Load
+// balancers leave it alone: other tests compare their members.
 func kubelet(m machine, changes ...nodeChange) *corev1.Node {
 	n := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: m.Name, Labels: map[string]string{corev1.LabelHostname: m.Name, corev1.LabelNodeExcludeBalancers: "true"}},
@@ -43,7 +43,7 @@ func kubelet(m machine, changes ...nodeChange) *corev1.Node {
 // balanced lets load balancers send to the node.
 func balanced(n *corev1.Node) { delete(n.Labels, corev1.LabelNodeExcludeBalancers) }
 
-// unnamed leaves out the provider ID, as kubelet does that was told none.
+// unnamed leaves out the provider ID, like a kubelet without --provider-id.
 func unnamed(n *corev1.Node) { n.Spec.ProviderID = "" }
 
 // initialized is what the cloud controller manager would have made of the node.
@@ -57,7 +57,7 @@ func initialized(m machine) nodeChange {
 }
 
 // stand makes the nodes that are there all the time.
-func (h *house) stand(ctx context.Context) error {
+func (h *cluster) stand(ctx context.Context) error {
 	v, err := newVCD(fleet)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (h *house) stand(ctx context.Context) error {
 	return v.close()
 }
 
-func (h *house) makeNode(ctx context.Context, n *corev1.Node) error {
+func (h *cluster) makeNode(ctx context.Context, n *corev1.Node) error {
 	status := n.Status
 	if err := h.client.Create(ctx, n); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (h *house) makeNode(ctx context.Context, n *corev1.Node) error {
 }
 
 // node makes a Node that ends with the test.
-func (w *world) node(t *testing.T, m machine, changes ...nodeChange) *corev1.Node {
+func (w *fixture) node(t *testing.T, m machine, changes ...nodeChange) *corev1.Node {
 	t.Helper()
 	n := kubelet(m, changes...)
 	NewWithT(t).Expect(w.makeNode(t.Context(), n)).To(Succeed())
@@ -91,24 +91,24 @@ func (w *world) node(t *testing.T, m machine, changes ...nodeChange) *corev1.Nod
 	return n
 }
 
-// look returns a Node as it is.
-func (w *world) look(name string) (*corev1.Node, error) {
+// getNode returns a Node.
+func (w *fixture) getNode(name string) (*corev1.Node, error) {
 	n := &corev1.Node{}
 	return n, w.client.Get(w.context(), client.ObjectKey{Name: name}, n)
 }
 
-// exists says whether a Node is there.
-func (w *world) exists(name string) func() bool {
+// exists reports whether a Node exists.
+func (w *fixture) exists(name string) func() bool {
 	return func() bool {
-		_, err := w.look(name)
+		_, err := w.getNode(name)
 		return !apierrors.IsNotFound(err)
 	}
 }
 
 // taints are the keys of a Node's taints.
-func (w *world) taints(name string) func() ([]string, error) {
+func (w *fixture) taints(name string) func() ([]string, error) {
 	return func() ([]string, error) {
-		n, err := w.look(name)
+		n, err := w.getNode(name)
 		var out []string
 		for _, taint := range n.Spec.Taints {
 			out = append(out, taint.Key)
@@ -117,12 +117,12 @@ func (w *world) taints(name string) func() ([]string, error) {
 	}
 }
 
-// setReady sets what kubelet, or who misses it, says of the Node.
-func (w *world) setReady(t *testing.T, name string, status corev1.ConditionStatus) {
+// setReady sets the condition Ready of the Node, as kubelet or the node lifecycle controller does.
+func (w *fixture) setReady(t *testing.T, name string, status corev1.ConditionStatus) {
 	t.Helper()
 	g := NewWithT(t)
 	g.Eventually(func() error {
-		n, err := w.look(name)
+		n, err := w.getNode(name)
 		if err != nil {
 			return err
 		}

@@ -12,12 +12,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// spare is a machine of the common world that has no node yet: each test of nodes takes one of its own.
-func spare(w *world, n int) machine { return w.cloud.machines()[standing+n] }
+// spare is a machine of the common fixture that has no node yet: each test of nodes takes one of its own.
+func spare(w *fixture, n int) machine { return w.cloud.machines()[standing+n] }
 
 func TestANodeIsInitialized(t *testing.T) {
 	t.Parallel()
-	w := common(t)
+	w := shared(t)
 	for i, tc := range []struct {
 		name    string
 		changes []nodeChange
@@ -32,18 +32,18 @@ func TestANodeIsInitialized(t *testing.T) {
 
 			g.Eventually(w.taints(m.Name), patience, poll).ShouldNot(ContainElement(uninitialized))
 
-			n, err := w.look(m.Name)
+			n, err := w.getNode(m.Name)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(n.Spec.ProviderID).To(Equal(m.ProviderID))
 			g.Eventually(func() ([]netip.Addr, error) {
-				n, err := w.look(m.Name)
+				n, err := w.getNode(m.Name)
 				return internal(n), err
 			}, patience, poll).Should(Equal(m.Addresses))
 			g.Expect(n.Labels).To(HaveKey(corev1.LabelTopologyZone))
 
 			// A taint that comes back, as when kubelet registers anew, goes again.
 			g.Eventually(func() error {
-				n, err := w.look(m.Name)
+				n, err := w.getNode(m.Name)
 				if err != nil {
 					return err
 				}
@@ -57,7 +57,7 @@ func TestANodeIsInitialized(t *testing.T) {
 
 func TestANodeOfAnotherCloudIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	w := common(t)
+	w := shared(t)
 	g := NewWithT(t)
 	w.node(t, machine{Name: "foreign", ProviderID: "static://foreign"})
 
@@ -70,7 +70,7 @@ func TestANodeOfAnotherCloudIsLeftAlone(t *testing.T) {
 
 func TestANodeThatIsSwitchedOffIsTaintedUntilItIsBack(t *testing.T) {
 	t.Parallel()
-	w := common(t)
+	w := shared(t)
 	g, m := NewWithT(t), spare(w, 2)
 	w.node(t, m)
 	g.Eventually(w.taints(m.Name), patience, poll).ShouldNot(ContainElement(uninitialized))
@@ -87,7 +87,7 @@ func TestANodeThatIsSwitchedOffIsTaintedUntilItIsBack(t *testing.T) {
 
 func TestANodeGoesWhenItsMachineIsProvedGone(t *testing.T) {
 	t.Parallel()
-	w := common(t)
+	w := shared(t)
 	g, m := NewWithT(t), spare(w, 3)
 	w.node(t, m)
 	g.Eventually(w.taints(m.Name), patience, poll).ShouldNot(ContainElement(uninitialized))
@@ -103,7 +103,7 @@ func TestANodeGoesWhenItsMachineIsProvedGone(t *testing.T) {
 // TestLossOfRightsDeletesNoNode takes away the rights to see what is there: nothing may be taken for gone.
 func TestLossOfRightsDeletesNoNode(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "blind", worldOption{house: ownHouse(t, "blind"), args: []string{nodeControllers}})
+	w := newFixture(t, "blind", fixtureOption{cluster: ownCluster(t, "blind"), args: []string{nodeControllers}})
 	g, v, m := NewWithT(t), w.vcd(), spare(w, 0)
 	w.node(t, m)
 	g.Eventually(w.taints(m.Name), patience, poll).ShouldNot(ContainElement(uninitialized))
@@ -123,13 +123,13 @@ func TestLossOfRightsDeletesNoNode(t *testing.T) {
 	}, "80s", "1s").Should(Equal(standing + 1))
 }
 
-// TestMembersFollowNodes has a house of its own: it changes the nodes that all load balancers there send to.
+// TestMembersFollowNodes has a cluster of its own: it changes the nodes that all load balancers there send to.
 func TestMembersFollowNodes(t *testing.T) {
 	t.Parallel()
-	h := ownHouse(t, "members")
+	h := ownCluster(t, "members")
 	for _, tc := range []struct {
 		name string
-		run  func(*testing.T, *house)
+		run  func(*testing.T, *cluster)
 	}{
 		{"at the price of one read and one write", budgetOfANode},
 		{"whatever becomes of them", membersFollow},
@@ -139,9 +139,9 @@ func TestMembersFollowNodes(t *testing.T) {
 	}
 }
 
-func membersFollow(t *testing.T, h *house) {
+func membersFollow(t *testing.T, h *cluster) {
 	t.Helper()
-	w := newWorld(t, "members", worldOption{house: h, args: []string{nodeControllers}})
+	w := newFixture(t, "members", fixtureOption{cluster: h, args: []string{nodeControllers}})
 	g := NewWithT(t)
 	var all []*service
 	for _, way := range ways() {
@@ -167,7 +167,7 @@ func membersFollow(t *testing.T, h *house) {
 
 	t.Log("A node whose address changes is followed.")
 	g.Eventually(func() error {
-		n, err := w.look(m.Name)
+		n, err := w.getNode(m.Name)
 		if err != nil {
 			return err
 		}

@@ -11,16 +11,17 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// TestWhatOthersHaveStays has load balancers of another cluster on the same gateways, made by the old CPI for a Service of the same name.
+// TestWhatOthersHaveStays has load balancers of another cluster on the same gateways, made by the old CPI for a Service
+// of the same name.
 func TestWhatOthersHaveStays(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "others", worldOption{})
+	w := newFixture(t, "others", fixtureOption{})
 	g, v := NewWithT(t), w.vcd()
 	theirs := &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80, NodePort: 32080}}}}
 	theirs.Name, theirs.Namespace = "web", "default"
 	var taken []string
 	for _, way := range ways() {
-		other := oldCPI{person: v.person(t), cluster: "another" + way, gateway: v.gateway(way), nodes: v.machines()[standing : standing+2]}
+		other := oldCPI{admin: v.admin(t), cluster: "another" + way, gateway: v.gateway(way), nodes: v.machines()[standing : standing+2]}
 		taken = append(taken, other.make(way, theirs))
 	}
 	before := v.inventory(func(string) bool { return true }, true)
@@ -39,13 +40,13 @@ func TestWhatOthersHaveStays(t *testing.T) {
 		asked.delete()
 	}
 
-	g.Expect(v.inventory(func(string) bool { return true }, true)).To(Equal(before), "nobody touched them")
+	g.Expect(v.inventory(func(string) bool { return true }, true)).To(Equal(before), "they are unchanged")
 }
 
 // TestWhatPeopleSetInAPoolStays changes settings of a pool by hand that are not ours.
 func TestWhatPeopleSetInAPoolStays(t *testing.T) {
 	t.Parallel()
-	w := common(t)
+	w := shared(t)
 	v := w.vcd()
 	s := w.service(t, "web")
 	s.served()
@@ -61,9 +62,9 @@ func TestWhatPeopleSetInAPoolStays(t *testing.T) {
 	}, And(HaveKeyWithValue("gracefulTimeoutPeriod", 7.0), HaveKeyWithValue("passiveMonitoringEnabled", false)))))
 }
 
-func TestADryRunTellsAndDoesNothing(t *testing.T) {
+func TestADryRunReportsAndChangesNothing(t *testing.T) {
 	t.Parallel()
-	w := common(t)
+	w := shared(t)
 	s := w.service(t, "web", annotated(dryRun, "true"))
 	s.g.Eventually(func() string { return strings.Join(s.eventsOf("Service", s.key.Namespace, s.key.Name, ""), "\n") }, patience, poll).
 		Should(ContainSubstring("create virtual-service"))

@@ -43,31 +43,32 @@ type controller struct {
 	process *process.Process
 }
 
-// newController writes what a cloud controller manager reads. It runs with the arguments of its manifest, then those given.
-func newController(ctx context.Context, house *house, name string, files map[string]string, config string, args ...string) (*controller, error) {
+// newController writes what a cloud controller manager reads. It runs with the arguments of its manifest, then those
+// given.
+func newController(ctx context.Context, h *cluster, name string, files map[string]string, config string, args ...string) (*controller, error) {
 	ports, err := process.ReservePorts(ctx, 1)
 	if err != nil {
 		return nil, err
 	}
-	c := &controller{name: name, dir: filepath.Join(house.Dir(), "ccm-"+name), binary: house.binary, port: ports[0]}
+	c := &controller{name: name, dir: filepath.Join(h.Dir(), "ccm-"+name), binary: h.binary, port: ports[0]}
 	if err := c.write(files); err != nil {
 		return nil, err
 	}
 	kubeconfig := filepath.Join(c.dir, "kubeconfig")
-	server, err := view(house.Stack, name)
+	server, err := view(h.Stack, name)
 	if err != nil {
 		return nil, err
 	}
-	house.mu.Lock()
-	house.views = append(house.views, server)
-	house.mu.Unlock()
-	if err := writeKubeconfig(ctx, house.Stack, server, kubeconfig); err != nil {
+	h.mu.Lock()
+	h.views = append(h.views, server)
+	h.mu.Unlock()
+	if err := writeKubeconfig(ctx, h.Stack, server, kubeconfig); err != nil {
 		return nil, err
 	}
-	c.args = slices.Concat(house.shippedArgs, []string{
+	c.args = slices.Concat(h.shippedArgs, []string{
 		"--cloud-config=" + filepath.Join(c.dir, config), "--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig,
 		"--credentials=" + filepath.Join(c.dir, "basic-auth"), "--authorization-kubeconfig=" + kubeconfig, "--probe-address=", "--bind-address=127.0.0.1", "--leader-elect=false", "--v=4",
-		"--tls-cert-file=" + filepath.Join(house.Dir(), "pki", "tls.crt"), "--tls-private-key-file=" + filepath.Join(house.Dir(), "pki", "tls.key"),
+		"--tls-cert-file=" + filepath.Join(h.Dir(), "pki", "tls.crt"), "--tls-private-key-file=" + filepath.Join(h.Dir(), "pki", "tls.key"),
 	}, args)
 	return c, nil
 }
@@ -139,7 +140,7 @@ func (c *controller) Start(ctx context.Context) error {
 	}
 }
 
-// direct trusts any certificate: it is about whether somebody answers.
+// direct trusts any certificate: it only checks for an answer.
 var direct = &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
 	DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 }}
@@ -174,7 +175,8 @@ func (c *controller) Kill() error {
 	return nil
 }
 
-// Stop asks it to end, and waits for what it has in hand: one that is killed while it logs in loses a token that is good for once.
+// Stop asks it to end, and waits for what it has in hand: one that is killed while it logs in loses a token that is
+// good for once.
 func (c *controller) Stop() error {
 	if p := c.current(); p != nil {
 		return p.Stop(patience)
@@ -187,7 +189,7 @@ func (c *controller) Restart(ctx context.Context) error {
 	return errors.Join(c.Stop(), c.Start(ctx))
 }
 
-// died says whether it ended by itself.
+// died returns an error if it ended by itself.
 func (c *controller) died() error {
 	if p := c.current(); p != nil {
 		return p.Err()
@@ -228,7 +230,7 @@ func (c *controller) peakKiB() (int, error) {
 	return strconv.Atoi(string(found[1]))
 }
 
-// validate runs the program with --validate-config and returns what it says.
+// validate runs the program with --validate-config and returns its output.
 func (c *controller) validate(ctx context.Context) (string, error) {
 	cmd := exec.CommandContext(ctx, c.binary, append(slices.Clone(c.args), "--validate-config")...)
 	var out bytes.Buffer

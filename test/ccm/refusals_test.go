@@ -12,11 +12,11 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// TestWhatCannotBe tells what happens when people ask for what cannot be: a Warning says why, nothing half-built stands, and all is well
-// when they have mended it.
+// TestWhatCannotBe has Services ask for something impossible: a Warning says why, nothing half-built stands, and all
+// is well when they have mended it.
 func TestWhatCannotBe(t *testing.T) {
 	t.Parallel()
-	w := common(t)
+	w := shared(t)
 	for _, tc := range []struct {
 		name    string
 		asked   []change
@@ -24,7 +24,7 @@ func TestWhatCannotBe(t *testing.T) {
 		mended  []change
 	}{
 		{
-			"a certificate that nobody knows",
+			"an unknown certificate",
 			[]change{ports(port("https", 443)), annotated(sslPorts, "443", sslAlias, "unknown")},
 			"unknown",
 			[]change{annotated(sslAlias, certificate)},
@@ -44,7 +44,7 @@ func TestWhatCannotBe(t *testing.T) {
 			"SCTP",
 			[]change{func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolTCP }},
 		},
-		{"a gateway that nobody knows", []change{by("nowhere")}, "nowhere", []change{by("")}},
+		{"an unknown gateway", []change{by("nowhere")}, "nowhere", []change{by("")}},
 		{"ports with TLS that are no numbers", []change{annotated(sslPorts, "https")}, "https", []change{annotated(sslPorts, "")}},
 		{
 			"source ranges, which are switched off",
@@ -79,7 +79,7 @@ func TestWhatCannotBe(t *testing.T) {
 
 func TestAnAddressThatIsTakenIsRefused(t *testing.T) {
 	t.Parallel()
-	w := common(t)
+	w := shared(t)
 	for _, way := range ways() {
 		t.Run("by gateway "+way, func(t *testing.T) {
 			t.Parallel()
@@ -98,7 +98,7 @@ func TestAnAddressThatIsTakenIsRefused(t *testing.T) {
 
 func TestTwoServicesShareAnAddressIfTheyAgree(t *testing.T) {
 	t.Parallel()
-	w := common(t)
+	w := shared(t)
 	ns := w.namespace(t)
 	share := annotated(shareKey, "both")
 	first := w.serviceIn(t, ns, "first", share)
@@ -121,7 +121,7 @@ func TestTwoServicesShareAnAddressIfTheyAgree(t *testing.T) {
 
 func TestAnInternalLoadBalancerIsNotTranslated(t *testing.T) {
 	t.Parallel()
-	w := common(t)
+	w := shared(t)
 	s := w.service(t, "web", by(oneArm), annotated(internalOnly, "true"))
 	s.g.Expect(s.served()[0].String()).To(HavePrefix("192.168.8."))
 	s.g.Expect(kinds(s.cloud.left(s.uid))).NotTo(HaveKey("NAT rule"))
@@ -129,7 +129,7 @@ func TestAnInternalLoadBalancerIsNotTranslated(t *testing.T) {
 
 func TestAServiceOfAnotherClassIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	w := common(t)
+	w := shared(t)
 	class := "example.com/of-others"
 	s := w.service(t, "web", func(svc *corev1.Service) { svc.Spec.LoadBalancerClass = &class })
 	s.g.Consistently(func() ([]string, error) {
@@ -141,7 +141,7 @@ func TestAServiceOfAnotherClassIsLeftAlone(t *testing.T) {
 
 func TestAServiceOfOurClassIsServed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "ours", worldOption{class: "example.com/ours"})
+	w := newFixture(t, "ours", fixtureOption{class: "example.com/ours"})
 	s := w.service(t, "web")
 	s.served()
 	svc, err := s.get()
@@ -152,7 +152,7 @@ func TestAServiceOfOurClassIsServed(t *testing.T) {
 
 func TestDualStackIsServedAsFarAsItGoes(t *testing.T) {
 	t.Parallel()
-	w := common(t)
+	w := shared(t)
 	s := w.service(t, "web", func(svc *corev1.Service) {
 		wish := corev1.IPFamilyPolicyPreferDualStack
 		svc.Spec.IPFamilyPolicy = &wish
@@ -160,17 +160,17 @@ func TestDualStackIsServedAsFarAsItGoes(t *testing.T) {
 	s.g.Expect(s.served()).To(HaveLen(1), "the cluster has one family")
 }
 
-// TestSourceRangesAreRules has a gateway with a rule of a person in its firewall, which stays as it is.
+// TestSourceRangesAreRules has an admin's rule in the firewall of the gateway, which must not change.
 func TestSourceRangesAreRules(t *testing.T) {
 	t.Parallel()
 	for _, release := range []vcdsim.Version{vcdsim.Version105, vcdsim.Version106} {
 		t.Run("of VCD "+release.Release(), func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, "ranges-"+string(release[:2]), worldOption{
+			w := newFixture(t, "ranges-"+string(release[:2]), fixtureOption{
 				settings: settings{"loadbalancer.sourceRanges": true}, vcd: []vcdOption{func(c *vcdsim.Config) { c.Version = release }},
 			})
 			g := NewWithT(t)
-			w.vcd().theirRule()
+			w.vcd().foreignRule()
 
 			s := w.service(t, "web", ranges("192.0.2.0/24"), ports(port("http", 80), port("https", 443)))
 			address := s.served()[0].String()
@@ -198,10 +198,10 @@ func TestSourceRangesAreRules(t *testing.T) {
 
 func TestSourceRangesAreRefusedBeforeVCD1051(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "noranges", worldOption{
+	w := newFixture(t, "noranges", fixtureOption{
 		settings: settings{"loadbalancer.sourceRanges": true}, vcd: []vcdOption{func(c *vcdsim.Config) { c.Version = vcdsim.Version104 }},
 	})
-	w.vcd().theirRule()
+	w.vcd().foreignRule()
 	s := w.service(t, "web", ranges("192.0.2.0/24"))
 	s.refused("ourceRanges")
 	s.g.Expect(w.vcd().firewall()).To(Equal([]string{"theirs"}))
@@ -216,10 +216,11 @@ type mishap struct {
 	name    string
 	faults  []vcdsim.Fault
 	warning string
-	blind   bool // nothing can be seen: then nothing can be said to be gone
+	blind   bool // nothing can be read, so nothing is proved to be gone
 }
 
-// TestMishaps tells of what is wrong in VCD, not in a Service: a Warning tells people, nothing half-built stays, and it heals by itself.
+// TestMishaps has errors in VCD, not in a Service: a Warning reports them, nothing half-built stays, and it recovers
+// by itself.
 func TestMishaps(t *testing.T) {
 	t.Parallel()
 	for i, tc := range []mishap{
@@ -242,7 +243,7 @@ func TestMishaps(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, "mishap"+string(rune('a'+i)), worldOption{})
+			w := newFixture(t, "mishap"+string(rune('a'+i)), fixtureOption{})
 			for _, f := range tc.faults {
 				w.vcd().Faults().Add(f)
 			}
@@ -263,7 +264,7 @@ func TestMishaps(t *testing.T) {
 // TestNoEngineGroup has no service engine group to make virtual services in.
 func TestNoEngineGroup(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "engines", worldOption{vcd: []vcdOption{func(c *vcdsim.Config) {
+	w := newFixture(t, "engines", fixtureOption{vcd: []vcdOption{func(c *vcdsim.Config) {
 		c.Model.ServiceEngineGroups[0].MaxService = 1
 		c.Model.Orgs[1].VDCs[0].EdgeGateways = c.Model.Orgs[1].VDCs[0].EdgeGateways[:1:1]
 		c.Model.Orgs[1].VDCs[0].Networks = c.Model.Orgs[1].VDCs[0].Networks[:2:2]

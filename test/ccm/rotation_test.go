@@ -13,8 +13,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/vcdsimtest"
 )
 
-// TestRotatingTokens has two clusters whose controllers log in as service accounts, whose tokens change with each login. Their sessions end
-// again and again, and they are restarted: nobody is locked out.
+// TestRotatingTokens has two clusters whose controllers log in as service accounts, whose tokens change with each
+// login. Their sessions end again and again, and they are restarted: the account is never locked.
 func TestRotatingTokens(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -54,7 +54,7 @@ func TestRotatingTokens(t *testing.T) {
 // A tokenUser is a controller that logs in as a service account, in a cluster of its own.
 type tokenUser struct {
 	t          *testing.T
-	house      *house
+	cluster    *cluster
 	controller *controller
 	last       string
 }
@@ -62,9 +62,9 @@ type tokenUser struct {
 func newTokenUser(t *testing.T, v *vcd, name string) *tokenUser {
 	t.Helper()
 	g := NewWithT(t)
-	u := &tokenUser{t: t, house: ownHouse(t, name)}
+	u := &tokenUser{t: t, cluster: ownCluster(t, name)}
 	u.last = vcdsimtest.ServiceAccount(t, v.Simulator, name, vcdsim.RoleCloudProvider)
-	g.Expect(u.house.client.Create(t.Context(), &corev1.Secret{
+	g.Expect(u.cluster.client.Create(t.Context(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: addons.Namespace, Name: addons.ServiceAccountName}, Data: map[string][]byte{"refreshToken": []byte(u.last)},
 	})).To(Succeed())
 	config, files, err := v.files(settings{"clusterid": name, "vcd.serviceAccountSecret": addons.ServiceAccountName})
@@ -74,10 +74,10 @@ func newTokenUser(t *testing.T, v *vcd, name string) *tokenUser {
 			delete(files, path)
 		}
 	}
-	u.controller, err = newController(t.Context(), u.house, name, files, config, nodeControllers, "--node-monitor-period=200ms")
+	u.controller, err = newController(t.Context(), u.cluster, name, files, config, nodeControllers, "--node-monitor-period=200ms")
 	g.Expect(err).NotTo(HaveOccurred())
 	// A node that is not ready is asked for all the time.
-	w := &world{house: u.house}
+	w := &fixture{cluster: u.cluster}
 	w.setReady(t, v.machines()[0].Name, corev1.ConditionUnknown)
 	g.Expect(u.controller.Start(t.Context())).To(Succeed())
 	t.Cleanup(func() { g.Expect(u.controller.Stop()).To(Succeed()) })
@@ -88,6 +88,6 @@ func newTokenUser(t *testing.T, v *vcd, name string) *tokenUser {
 func (u *tokenUser) token() (string, error) {
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: addons.Namespace, Name: addons.ServiceAccountName}
-	err := u.house.client.Get(u.t.Context(), key, secret)
+	err := u.cluster.client.Get(u.t.Context(), key, secret)
 	return string(secret.Data["refreshToken"]), err
 }

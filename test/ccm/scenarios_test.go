@@ -8,13 +8,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestServices tells the lives of Services, each by every way to make a load balancer. They all end with nothing left.
+// TestServices runs the lives of Services, each with every kind of gateway. They all end with nothing left.
 func TestServices(t *testing.T) {
 	t.Parallel()
-	w := common(t)
+	w := shared(t)
 	for _, scenario := range []struct {
 		name string
-		run  func(*testing.T, *world, change)
+		run  func(*testing.T, *fixture, change)
 	}{
 		{"a Service with two ports gets one address, and leaves nothing", created},
 		{"what becomes a ClusterIP leaves nothing, and comes back", retyped},
@@ -23,7 +23,7 @@ func TestServices(t *testing.T) {
 		{"a port that is renamed keeps its address and its virtual service", portRenamed},
 		{"ports that are removed and added are followed", portsReplaced},
 		{"two ports that swap numbers serve each other's clients", portsSwapped},
-		{"the same name in two namespaces is two load balancers", namesakes},
+		{"the same name in two namespaces is two load balancers", duplicateNames},
 		{"UDP and TCP share a port number", protocols},
 		{"a health check of its own follows the traffic policy", trafficPolicy},
 		{"session affinity is switched on and off", affinity},
@@ -43,7 +43,7 @@ func TestServices(t *testing.T) {
 	}
 }
 
-func created(t *testing.T, w *world, way change) {
+func created(t *testing.T, w *fixture, way change) {
 	t.Helper()
 	s := w.service(t, "web", way, ports(port("http", 80), port("https", 443)))
 	addresses := s.served()
@@ -56,7 +56,7 @@ func created(t *testing.T, w *world, way change) {
 	s.delete()
 }
 
-func retyped(t *testing.T, w *world, way change) {
+func retyped(t *testing.T, w *fixture, way change) {
 	t.Helper()
 	s := w.service(t, "web", way)
 	s.served()
@@ -80,14 +80,14 @@ func retyped(t *testing.T, w *world, way change) {
 	s.served()
 }
 
-func deletedWhilePending(t *testing.T, w *world, way change) {
+func deletedWhilePending(t *testing.T, w *fixture, way change) {
 	t.Helper()
 	s := w.service(t, "web", way, ports(port("a", 81), port("b", 82), port("c", 83)))
 	s.g.Eventually(func() []string { return s.cloud.left(s.uid) }, patience, "10ms").ShouldNot(BeEmpty())
 	s.delete()
 }
 
-func addressAsked(t *testing.T, w *world, way change) {
+func addressAsked(t *testing.T, w *fixture, way change) {
 	t.Helper()
 	probe := w.service(t, "probe", way)
 	address := probe.served()[0]
@@ -95,12 +95,12 @@ func addressAsked(t *testing.T, w *world, way change) {
 
 	s := w.service(t, "web", way, at(address.String()))
 	s.g.Expect(s.served()).To(Equal([]netip.Addr{address}))
-	s.change(annotated(addressAnnotation, "")) // It is kept when nobody asks any more.
+	s.change(annotated(addressAnnotation, "")) // It is kept without the annotation.
 	s.calm()
 	s.g.Expect(s.served()).To(Equal([]netip.Addr{address}))
 }
 
-func portRenamed(t *testing.T, w *world, way change) {
+func portRenamed(t *testing.T, w *fixture, way change) {
 	t.Helper()
 	s := w.service(t, "web", way, ports(port("http", 80), port("other", 81)))
 	addresses := s.served()
@@ -113,7 +113,7 @@ func portRenamed(t *testing.T, w *world, way change) {
 	s.g.Expect(kinds(s.cloud.mark(s.uid))).To(Equal(kinds(before)), "nothing is made twice")
 }
 
-func portsReplaced(t *testing.T, w *world, way change) {
+func portsReplaced(t *testing.T, w *fixture, way change) {
 	t.Helper()
 	s := w.service(t, "web", way, ports(port("a", 81), port("b", 82)))
 	addresses := s.served()
@@ -126,7 +126,7 @@ func portsReplaced(t *testing.T, w *world, way change) {
 	s.g.Expect(s.served()).To(Equal(addresses), "the address stays also when no port does")
 }
 
-func portsSwapped(t *testing.T, w *world, way change) {
+func portsSwapped(t *testing.T, w *fixture, way change) {
 	t.Helper()
 	s := w.service(t, "web", way, ports(port("a", 81), port("b", 82)))
 	addresses := s.served()
@@ -139,7 +139,7 @@ func portsSwapped(t *testing.T, w *world, way change) {
 	s.g.Expect(s.served()).To(Equal(addresses))
 }
 
-func namesakes(t *testing.T, w *world, way change) {
+func duplicateNames(t *testing.T, w *fixture, way change) {
 	t.Helper()
 	a := w.service(t, "web", way)
 	b := w.service(t, "web", way)
@@ -152,7 +152,7 @@ func namesakes(t *testing.T, w *world, way change) {
 	b.calm()
 }
 
-func protocols(t *testing.T, w *world, way change) {
+func protocols(t *testing.T, w *fixture, way change) {
 	t.Helper()
 	udp := port("dns-udp", 53)
 	udp.Protocol = corev1.ProtocolUDP
@@ -164,7 +164,7 @@ func protocols(t *testing.T, w *world, way change) {
 	s.g.Expect(s.served()).To(Equal(addresses))
 }
 
-func trafficPolicy(t *testing.T, w *world, way change) {
+func trafficPolicy(t *testing.T, w *fixture, way change) {
 	t.Helper()
 	s := w.service(t, "web", way)
 	addresses := s.served()
@@ -180,7 +180,7 @@ func trafficPolicy(t *testing.T, w *world, way change) {
 	s.g.Eventually(func() []string { return s.cloud.fronts(s.uid)[0].Monitors }, patience, poll).Should(Equal([]string{"TCP"}))
 }
 
-func affinity(t *testing.T, w *world, way change) {
+func affinity(t *testing.T, w *fixture, way change) {
 	t.Helper()
 	s := w.service(t, "web", way)
 	s.served()
@@ -197,7 +197,7 @@ func affinity(t *testing.T, w *world, way change) {
 	s.served()
 }
 
-func drifted(t *testing.T, w *world, way change) {
+func drifted(t *testing.T, w *fixture, way change) {
 	t.Helper()
 	s := w.service(t, "web", way, ports(port("a", 81), port("b", 82)))
 	addresses := s.served()
@@ -207,7 +207,7 @@ func drifted(t *testing.T, w *world, way change) {
 	s.g.Expect(s.served()).To(Equal(addresses))
 }
 
-func driftedPools(t *testing.T, w *world, way change) {
+func driftedPools(t *testing.T, w *fixture, way change) {
 	t.Helper()
 	s := w.service(t, "web", way, ports(port("a", 81), port("b", 82)))
 	addresses := s.served()
@@ -215,7 +215,8 @@ func driftedPools(t *testing.T, w *world, way change) {
 	v := w.vcd()
 	v.deleteByHand(t, s.uid, servicesPath, poolsPath)
 	s.g.Expect(s.served()).To(Equal(addresses))
-	// Lists do not tell members: those that were changed are found when a pool is read for another reason, or in its turn.
+	// Lists do not contain members: changes are found when a pool is read for another reason, or by the periodic
+	// read.
 	v.changeByHand(t, s.uid, poolsPath, func(body map[string]any) {
 		body["memberGroupRef"], body["members"] = nil, []any{map[string]any{"ipAddress": "10.40.99.99", "port": 9}}
 	})

@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A service is a Service of type LoadBalancer in a world.
+// A service is a Service of type LoadBalancer in a fixture.
 type service struct {
-	*world
+	*fixture
 
 	t   *testing.T
 	g   *WithT
@@ -29,14 +29,14 @@ type service struct {
 // A change is one of a Service.
 type change func(*corev1.Service)
 
-// service makes a Service, with port 80 unless a change says otherwise. If it is still there when the test ends, it is deleted, and
-// nothing of it may be left.
-func (w *world) service(t *testing.T, name string, changes ...change) *service {
+// service makes a Service, with port 80 unless a change says otherwise. If it is still there when the test ends, it is
+// deleted, and nothing of it may be left.
+func (w *fixture) service(t *testing.T, name string, changes ...change) *service {
 	t.Helper()
 	return w.serviceIn(t, w.namespace(t), name, changes...)
 }
 
-func (w *world) serviceIn(t *testing.T, namespace, name string, changes ...change) *service {
+func (w *fixture) serviceIn(t *testing.T, namespace, name string, changes ...change) *service {
 	t.Helper()
 	s := w.newService(t, namespace, name, changes...)
 	t.Cleanup(func() {
@@ -47,12 +47,12 @@ func (w *world) serviceIn(t *testing.T, namespace, name string, changes ...chang
 	return s
 }
 
-// newService makes a Service that nobody deletes.
-func (w *world) newService(t *testing.T, namespace, name string, changes ...change) *service {
+// newService creates a Service that the test does not delete.
+func (w *fixture) newService(t *testing.T, namespace, name string, changes ...change) *service {
 	t.Helper()
-	s := &service{world: w, t: t, g: NewWithT(t), key: client.ObjectKey{Namespace: namespace, Name: name}}
+	s := &service{fixture: w, t: t, g: NewWithT(t), key: client.ObjectKey{Namespace: namespace, Name: name}}
 	svc := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{}, Labels: map[string]string{worldLabel: w.name}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{}, Labels: map[string]string{fixtureLabel: w.name}},
 		Spec: corev1.ServiceSpec{
 			Type: corev1.ServiceTypeLoadBalancer, Selector: map[string]string{"app": name}, Ports: []corev1.ServicePort{port("http", 80)},
 		},
@@ -77,7 +77,7 @@ func ports(all ...corev1.ServicePort) change {
 	return func(s *corev1.Service) { s.Spec.Ports = all }
 }
 
-// annotated adds annotations, given as key and value in turns; an empty value takes one away.
+// annotated adds annotations, given as alternating keys and values; an empty value removes one.
 func annotated(pairs ...string) change {
 	return func(s *corev1.Service) {
 		for i := 0; i+1 < len(pairs); i += 2 {
@@ -117,8 +117,8 @@ func (s *service) change(changes ...change) {
 	}, s.patience, poll).Should(Succeed())
 }
 
-// served waits until clients reach exactly what the Service says, at the addresses that its status tells, and nothing is there that does not
-// serve them; it returns the addresses.
+// served waits until clients reach exactly the ports and nodes of the Service, at the addresses in its status, and
+// the cloud has nothing superfluous of it; it returns the addresses.
 func (s *service) served() []netip.Addr {
 	s.t.Helper()
 	var addresses []netip.Addr
@@ -129,7 +129,7 @@ func (s *service) served() []netip.Addr {
 	return addresses
 }
 
-// unserved says what is not as it should be.
+// unserved returns an error while the Service is not served.
 func (s *service) unserved() ([]netip.Addr, error) {
 	svc, err := s.get()
 	if err != nil {
@@ -158,7 +158,8 @@ func (s *service) unserved() ([]netip.Addr, error) {
 	return addresses, s.superfluous(max(len(svc.Spec.Ports), len(addresses)))
 }
 
-// superfluous says what there is more of than a Service takes: at most one of each kind for a port, or for an address.
+// superfluous returns an error if there are more objects than a Service needs: at most one of each kind for a port,
+// or for an address.
 func (s *service) superfluous(most int) error {
 	left := s.cloud.left(s.uid)
 	for kind, n := range kinds(left) {
@@ -195,7 +196,7 @@ func wantedFronts(svc *corev1.Service, addresses []netip.Addr, nodes []netip.Add
 }
 
 // members are the addresses of the nodes that load balancers may send to.
-func (w *world) members() ([]netip.Addr, error) {
+func (w *fixture) members() ([]netip.Addr, error) {
 	nodes := &corev1.NodeList{}
 	if err := w.client.List(w.context(), nodes); err != nil {
 		return nil, err
@@ -237,7 +238,7 @@ func (s *service) warnings() []string {
 	return s.eventsOf("Service", s.key.Namespace, s.key.Name, corev1.EventTypeWarning)
 }
 
-func (w *world) eventsOf(kind, namespace, name, sort string) []string {
+func (w *fixture) eventsOf(kind, namespace, name, sort string) []string {
 	events := &corev1.EventList{}
 	if err := w.client.List(w.context(), events, client.InNamespace(namespace)); err != nil {
 		return []string{err.Error()}
@@ -253,7 +254,7 @@ func (w *world) eventsOf(kind, namespace, name, sort string) []string {
 	return out
 }
 
-// refused waits for a Warning that says what is wrong. Nothing may stand then.
+// refused waits for a Warning with the reason. The Service may have nothing then.
 func (s *service) refused(because string) {
 	s.t.Helper()
 	s.g.Eventually(s.warnings, s.patience, poll).Should(ContainElement(ContainSubstring(because)))

@@ -19,10 +19,11 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 )
 
-// TestTLS ends TLS at the load balancer with a certificate of the library, with one of a Secret, which may change, and not at all.
+// TestTLS ends TLS at the load balancer with a certificate of the library, with one of a Secret, which may change, and
+// not at all.
 func TestTLS(t *testing.T) {
 	t.Parallel()
-	w := common(t)
+	w := shared(t)
 	g := NewWithT(t)
 	ns := w.namespace(t)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "tls"}, Type: corev1.SecretTypeTLS, Data: newCertificate(t, "one")}
@@ -35,7 +36,7 @@ func TestTLS(t *testing.T) {
 	of := func() string { return s.cloud.fronts(s.uid)[0].Certificate }
 	g.Expect(of()).To(Equal(certificate))
 
-	t.Log("The certificate of a Secret is put into the library, once somebody has it read.")
+	t.Log("The certificate of a Secret is imported once the controller may read it.")
 	s.change(annotated(sslAlias, "", tlsSecret, "tls"))
 	g.Eventually(s.warnings, patience, poll).Should(ContainElement(ContainSubstring("kubectl create rolebinding ccm-tls-secrets --namespace=" + ns)))
 	g.Expect(of()).To(Equal(certificate), "what stands stays")
@@ -45,7 +46,7 @@ func TestTLS(t *testing.T) {
 	g.Expect(s.served()).To(Equal(addresses))
 	g.Expect(kinds(s.cloud.left(s.uid))).To(HaveKeyWithValue("certificate", 1))
 
-	t.Log("Another one takes its place when the Secret changes.")
+	t.Log("Another one replaces it when the Secret changes.")
 	secret.Data = newCertificate(t, "two")
 	g.Expect(w.client.Update(t.Context(), secret)).To(Succeed())
 	g.Eventually(of, patience, poll).ShouldNot(Equal(first))
@@ -60,7 +61,7 @@ func TestTLS(t *testing.T) {
 }
 
 // letSecretsBeRead binds the role that lets the controller read the Secrets of a namespace.
-func (w *world) letSecretsBeRead(t *testing.T, namespace string) {
+func (w *fixture) letSecretsBeRead(t *testing.T, namespace string) {
 	t.Helper()
 	NewWithT(t).Expect(w.client.Create(t.Context(), &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ccm-tls-secrets"},

@@ -49,7 +49,7 @@ type vcdOption func(*vcdsim.Config)
 // brisk is quick, but slow enough for tasks to be seen running.
 var brisk = vcdsim.Profile{Name: "brisk", Scale: 0.02}
 
-// only is a configuration with one gateway, which looks at load balancers by itself once an hour.
+// only is a configuration with one gateway and a drift check every hour.
 func only(way string) settings { return onlyEvery(way, "1h") }
 
 func onlyEvery(way, interval string) settings {
@@ -214,7 +214,7 @@ func (v *vcd) readdress(name string, to netip.Addr) {
 	v.Edit(func(e *vcdsim.Editor) { e.VM(name).NICs[0].Address = to.String() })
 }
 
-// observe is told of every exchange.
+// observe is called with every exchange.
 func (v *vcd) observe(e vcdsim.Exchange) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

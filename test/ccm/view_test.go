@@ -11,12 +11,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
 )
 
-// worldLabel is on each Service: whose it is.
-const worldLabel = "ccm.test/world"
+// fixtureLabel is on each Service: whose it is.
+const fixtureLabel = "ccm.test/fixture"
 
-// view serves the API server as a world sees it: with its own Services only. Controllers of several worlds that saw each other's would
-// take finalizers away from them, as all of them put the same one on.
-func view(s *stack.Stack, world string) (*httptest.Server, error) {
+// view serves the API server as a fixture sees it: with its own Services only. Controllers of several fixtures that saw
+// each other's would take finalizers away from them, as all of them put the same one on.
+func view(s *stack.Stack, fixture string) (*httptest.Server, error) {
 	target, err := url.Parse(s.RESTConfig().Host)
 	if err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func view(s *stack.Stack, world string) (*httptest.Server, error) {
 			r.SetURL(target)
 			if r.Out.Method == http.MethodGet && r.Out.URL.Path == "/api/v1/services" {
 				query := r.Out.URL.Query()
-				query.Set("labelSelector", worldLabel+"="+world)
+				query.Set("labelSelector", fixtureLabel+"="+fixture)
 				r.Out.URL.RawQuery = query.Encode()
 			}
 		},

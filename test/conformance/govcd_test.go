@@ -116,8 +116,8 @@ func govcdModel() vcdsim.Model {
 	return m
 }
 
-// addNSX adds a VDC with a gateway that has no load balancer, and a data center group that has the other VDC: some tests want
-// a VDC that is no candidate for their groups. The tests bring their own load balancing.
+// addNSX adds a VDC with a gateway that has no load balancer, and a data center group that has the other VDC: some
+// tests want a VDC that is no candidate for their groups. The tests bring their own load balancing.
 func addNSX(m *vcdsim.Model) {
 	block := func(gateway, from, to string) vcdsim.ExternalSubnet {
 		return vcdsim.ExternalSubnet{

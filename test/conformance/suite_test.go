@@ -28,7 +28,8 @@ var (
 	report = flag.String("report", "", "directory to write what each test printed to, in files named after outcome and test")
 )
 
-// TestMain lets the shards run side by side also where there are fewer processors: their clients sleep most of the time.
+// TestMain lets the shards run side by side also where there are fewer processors: their clients sleep most of the
+// time.
 func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", strconv.Itoa(shards)); err != nil {
 		panic(err)
@@ -81,8 +82,8 @@ type suite struct {
 	limit  time.Duration // of one run
 }
 
-// start begins a suite: a simulator that tells the tally of every request. Nothing takes any time in it, so that no client
-// waits for a task.
+// start begins a suite: a simulator that tells the tally of every request. Nothing takes any time in it, so that no
+// client waits for a task.
 func start(t *testing.T, f format, model vcdsim.Model) *suite {
 	t.Helper()
 	s := &suite{t: t, dir: t.TempDir(), format: f, tally: newTally(t, f), limit: 20 * time.Minute}

@@ -43,8 +43,8 @@ type format struct {
 	needs   int
 }
 
-// A tally reads what a test binary prints and counts the requests of each test. It is the handler of the simulator's log:
-// at each request it first reads everything that was printed before, so the request belongs to the test that runs.
+// A tally reads what a test binary prints and counts the requests of each test. It is the handler of the simulator's
+// log: at each request it first reads everything that was printed before, so the request belongs to the test that runs.
 type tally struct {
 	format format
 	read   *os.File

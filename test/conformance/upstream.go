@@ -1,9 +1,10 @@
 // Package conformance runs the tests that VMware wrote for its own clients of Cloud Director against vcdsim. Nobody who
 // works on the simulator had a hand in them: they say what the authors of the clients saw real Cloud Directors do.
 //
-// The tests are compiled from the Go module cache, unmodified. govcd-must-pass.txt and cpi-must-pass.txt name those that
-// pass; they are required to, and the lists only grow. A skipped test has not passed, and a test of the first list that made
-// no request to the simulator has not either. The client of v2.26.2 has 494 functional tests, the cloud provider 29.
+// The tests are compiled from the Go module cache, unmodified. govcd-must-pass.txt and cpi-must-pass.txt name those
+// that pass; they are required to, and the lists only grow. A skipped test has not passed, and a test of the first list
+// that made no request to the simulator has not either. The client of v2.26.2 has 494 functional tests, the cloud
+// provider 29.
 //
 // All that goes over the wire meanwhile is held to what VMware published: package wire.
 //

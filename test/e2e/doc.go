@@ -1,7 +1,7 @@
 // Package e2e runs the end-to-end specs that Cluster API shares with its providers (sigs.k8s.io/cluster-api/test/e2e)
-// against this provider: its manager as it is shipped, the real Cluster API, a simulated VMware Cloud Director and pretend
-// workload clusters. No container is needed. `make e2e` runs them; plain `go test` skips them. After each spec nothing may
-// be left in the simulated VCD.
+// against this provider: its manager as it is shipped, the real Cluster API, a simulated VMware Cloud Director and
+// pretend workload clusters. No container is needed. `make e2e` runs them; plain `go test` skips them. After each spec
+// nothing may be left in the simulated VCD.
 //
 // These run: QuickStart, after which owner references, finalizers and resource versions must recover and rest, and once
 // more with a ClusterClass; MachineDeploymentScale; MachineDeploymentRemediation; ClusterDeletion;

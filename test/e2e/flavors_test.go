@@ -61,7 +61,8 @@ func tainted(template []byte) ([]byte, error) {
 	return template, nil
 }
 
-// remedied has a MachineHealthCheck that replaces any worker at once whose node has a condition that only the spec sets.
+// remedied has a MachineHealthCheck that replaces any worker at once whose node has a condition that only the spec
+// sets.
 func remedied(template []byte) ([]byte, error) {
 	conditions := []byte("\n    unhealthyNodeConditions:")
 	ours := []byte("\n      - {type: e2e.remediation.condition, status: \"False\", timeoutSeconds: 5}")

@@ -33,7 +33,8 @@ func startSuite(ctx context.Context, dir string) (suite, error) {
 	return suite{Site: s, ManagementCluster: w}, nil
 }
 
-// tenant is the simulator's usual one with a second template, which has the Kubernetes version that upgrades start from.
+// tenant is the simulator's usual one with a second template, which has the Kubernetes version that upgrades start
+// from.
 func tenant() vcdsim.Model {
 	model := vcdsim.K8sTenant()
 	catalog := &model.Orgs[1].Catalogs[0]

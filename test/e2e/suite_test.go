@@ -61,8 +61,8 @@ var _ = BeforeSuite(func() {
 	management = newProxy(house)
 })
 
-// After each spec its cluster is deleted: nothing of it may be left in VCD, and nothing that VCD does not know may have been
-// asked for.
+// After each spec its cluster is deleted: nothing of it may be left in VCD, and nothing that VCD does not know may have
+// been asked for.
 var _ = AfterEach(func() {
 	Eventually(house.Left).WithPolling(time.Second).Should(BeEmpty(), "left in the simulated VCD")
 	Expect(house.Failed()).NotTo(Receive(), "a program ended by itself")

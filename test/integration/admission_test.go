@@ -98,7 +98,8 @@ func TestAdmissionRefusesIdentities(t *testing.T) {
 	}
 }
 
-// TestAdmissionCannotKnowTheIdentity: it may come later than the cluster; so a condition says that it is for another site.
+// TestAdmissionCannotKnowTheIdentity: it may come later than the cluster; so a condition says that it is for another
+// site.
 func TestAdmissionCannotKnowTheIdentity(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -74,8 +74,8 @@ var unusedRights = []audit.Allowance{
 	},
 }
 
-// auditRights holds what the manager asked for against the role it is shipped with: nothing may have been denied, and after all
-// tests no right may be unused without a reason.
+// auditRights holds what the manager asked for against the role it is shipped with: nothing may have been denied, and
+// after all tests no right may be unused without a reason.
 func auditRights(code int) int {
 	requests, err := readAudit(house.AuditLog())
 	if err != nil {

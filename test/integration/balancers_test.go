@@ -23,7 +23,8 @@ import (
 // managersUser is who the manager works as in VCD; cloud controller managers have a user of their own.
 const managersUser = "capvcd"
 
-// TestLoadBalancersGoWithTheirCluster deletes clusters whose real cloud controller manager made a load balancer, while its Service is there.
+// TestLoadBalancersGoWithTheirCluster deletes clusters whose real cloud controller manager made a load balancer, while
+// its Service is there.
 func TestLoadBalancersGoWithTheirCluster(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -119,7 +120,8 @@ func (c *caretaker) serves() {
 	c.g.Expect(c.made()).To(HaveLen(2*2+1), "a pool and a virtual service for each port, and the IP set of the cluster")
 }
 
-// servesFurther waits until the cloud controller manager has made a load balancer on the further gateway, which it knows from what the manager wrote.
+// servesFurther waits until the cloud controller manager has made a load balancer on the further gateway, which it
+// knows from what the manager wrote.
 func (c *caretaker) servesFurther() {
 	c.t.Helper()
 	service := c.service("api")
@@ -133,7 +135,8 @@ func (c *caretaker) servesFurther() {
 	c.g.Expect(c.made()).To(HaveLen(2*(2*2+1)), "each gateway has its own IP set")
 }
 
-// tellsThatItIsRefused changes the password of the cloud controller manager in VCD: its pod and a Service that waits tell people, each once.
+// tellsThatItIsRefused changes the password of the cloud controller manager in VCD: its pod and a Service that waits
+// tell people, each once.
 func (c *caretaker) tellsThatItIsRefused() {
 	c.t.Helper()
 	c.Edit(func(e *vcdsim.Editor) {

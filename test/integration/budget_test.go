@@ -49,8 +49,8 @@ func TestCreatingAMachineCosts(t *testing.T) {
 	s.empty()
 }
 
-// quiet waits until for a while VCD was not asked for anything, and nothing was written to objects: on a busy machine the manager may take
-// seconds to go on.
+// quiet waits until for a while VCD was not asked for anything, and nothing was written to objects: on a busy machine
+// the manager may take seconds to go on.
 func (s *site) quiet(objects ...conditioned) {
 	s.t.Helper()
 	now := func() (seen []string) {
@@ -79,8 +79,8 @@ func (s *site) calls(since int) map[string]int {
 	return counts
 }
 
-// tasksAreAskedSeldom checks that a session asks for tasks no more often than once in two seconds. How long a query is on its way differs, so
-// that two may arrive closer to each other than they were sent; not so all of them.
+// tasksAreAskedSeldom checks that a session asks for tasks no more often than once in two seconds. How long a query is
+// on its way differs, so that two may arrive closer to each other than they were sent; not so all of them.
 func (s *site) tasksAreAskedSeldom() {
 	s.t.Helper()
 	arrived := map[string][]time.Time{}

@@ -38,9 +38,10 @@ const clusterLabel = "integration.test/cluster"
 // uninitialized is the taint that kubelets put on Nodes for a cloud controller manager to remove.
 const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 
-// A caretaker is a whole cluster with its real cloud controller manager: the program that is shipped, with the arguments and files that the
-// manager rendered and Cluster API applied. Pretend clusters know neither Services nor leases, so it works on those in the API server of the
-// management cluster, where it sees nothing but its own cluster's.
+// A caretaker is a whole cluster with its real cloud controller manager: the program that is shipped, with the
+// arguments and files that the manager rendered and Cluster API applied. Pretend clusters know neither Services nor
+// leases, so it works on those in the API server of the management cluster, where it sees nothing but its own
+// cluster's.
 type caretaker struct {
 	*guest
 
@@ -55,7 +56,8 @@ var buildCCM = sync.OnceValues(func() (string, error) {
 	return path, framework.Build(context.Background(), house.Root, "./cmd/cpi", path)
 })
 
-// further is the edge gateway that caretakers' clusters have besides that of their nodes, and the name that Services choose it by.
+// further is the edge gateway that caretakers' clusters have besides that of their nodes, and the name that Services
+// choose it by.
 const further = "dmz"
 
 // withFurtherGateway adds it to the first VDC, with addresses of its own.
@@ -69,8 +71,8 @@ func withFurtherGateway(c *vcdsim.Config) {
 	vdc.EdgeGateways = append(vdc.EdgeGateways, gateway)
 }
 
-// newCaretaker brings up a cluster whose cloud controller manager has an identity of its own, and a further gateway. It looks at load balancers
-// when something changes only: what it makes is to be foreseen.
+// newCaretaker brings up a cluster whose cloud controller manager has an identity of its own, and a further gateway. It
+// looks at load balancers when something changes only: what it makes is to be foreseen.
 func newCaretaker(t *testing.T, c crew) *caretaker {
 	t.Helper()
 	l := newLife(t, c, 1, withFurtherGateway)
@@ -97,7 +99,8 @@ func (c *caretaker) ours(name string) metav1.ObjectMeta {
 	return meta
 }
 
-// start does what kubelet would: it mounts and runs what is in the workload cluster. It waits until the Nodes have their addresses.
+// start does what kubelet would: it mounts and runs what is in the workload cluster. It waits until the Nodes have
+// their addresses.
 func (c *caretaker) start() {
 	c.t.Helper()
 	binary, err := buildCCM()
@@ -180,7 +183,8 @@ func withoutProxies() []string {
 	return slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.Contains(strings.ToUpper(e), "_PROXY=") })
 }
 
-// serve serves the API server with the Nodes and Services of the cluster only, and returns the path of a kubeconfig for it.
+// serve serves the API server with the Nodes and Services of the cluster only, and returns the path of a kubeconfig for
+// it.
 func (c *caretaker) serve(dir string) string {
 	c.t.Helper()
 	target, err := url.Parse(house.RESTConfig().Host)
@@ -217,8 +221,8 @@ func (c *caretaker) closeFront() {
 	c.front.Close()
 }
 
-// losesItsAPIServer ends the API server that the cloud controller manager sees, as the last control plane does when it goes; and waits until it
-// ends by itself.
+// losesItsAPIServer ends the API server that the cloud controller manager sees, as the last control plane does when it
+// goes; and waits until it ends by itself.
 func (c *caretaker) losesItsAPIServer() {
 	c.t.Helper()
 	c.closeFront()

@@ -26,7 +26,8 @@ const (
 	systemCanary = "canary-in-the-password-of-the-system-c0de"
 )
 
-// A guest is a life with a look into its workload cluster, where Cluster API's own controller applies what the manager renders.
+// A guest is a life with a look into its workload cluster, where Cluster API's own controller applies what the manager
+// renders.
 type guest struct {
 	*life
 
@@ -90,8 +91,8 @@ func (gst *guest) says(prefix string) {
 	gst.g.Eventually(func() (string, error) { return gst.state(c, infrav1.CloudProviderReadyCondition) }, patience, "100ms").Should(HavePrefix(prefix))
 }
 
-// works says in the place of kubelet that a pod is available, until the condition says so, too. The in-memory server has no status apart, so
-// that whatever is applied takes it away, and counts a generation for every change.
+// works says in the place of kubelet that a pod is available, until the condition says so, too. The in-memory server
+// has no status apart, so that whatever is applied takes it away, and counts a generation for every change.
 func (gst *guest) works() {
 	gst.t.Helper()
 	c := &infrav1.VCDCluster{ObjectMeta: gst.meta(gst.name)}

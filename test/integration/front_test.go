@@ -27,7 +27,8 @@ const (
 	shifting      // one row a page, and what is read moves on by one row between the pages
 )
 
-// A front stands before a simulator and tampers with its answers, as a VCD does whose database or rights are not what they were.
+// A front stands before a simulator and tampers with its answers, as a VCD does whose database or rights are not what
+// they were.
 type front struct {
 	*httptest.Server
 

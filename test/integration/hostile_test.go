@@ -45,7 +45,8 @@ func (s *site) look(obj client.Object) {
 	}, patience, "250ms").Should(Succeed())
 }
 
-// nobodyIsGone has the manager look at machines again and again, for longer than a proof takes: none may be said to be gone.
+// nobodyIsGone has the manager look at machines again and again, for longer than a proof takes: none may be said to be
+// gone.
 func (s *site) nobodyIsGone(machines ...*infrav1.VCDMachine) {
 	s.t.Helper()
 	s.g.Consistently(func(g Gomega) {

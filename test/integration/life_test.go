@@ -26,11 +26,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// lives counts the whole clusters of all tests: each has an endpoint and VM ids of its own, because their pretend nodes live
-// together.
+// lives counts the whole clusters of all tests: each has an endpoint and VM ids of its own, because their pretend nodes
+// live together.
 var lives atomic.Int64
 
-// A life is a whole cluster, of the template that is shipped: control plane and workers on two NICs each, whose VMs become nodes.
+// A life is a whole cluster, of the template that is shipped: control plane and workers on two NICs each, whose VMs
+// become nodes.
 type life struct {
 	*site
 
@@ -90,8 +91,8 @@ func (l *life) manifest() []*unstructured.Unstructured {
 	return out
 }
 
-// adapt gives machines the label of the crew, a second network, a health check that may replace the only worker, and the cloud controller
-// manager its identity.
+// adapt gives machines the label of the crew, a second network, a health check that may replace the only worker, and
+// the cloud controller manager its identity.
 func (l *life) adapt(object *unstructured.Unstructured) {
 	l.t.Helper()
 	put := func(value any, path ...string) {

@@ -107,7 +107,8 @@ func (s *site) restful(objects ...conditioned) {
 	s.g.Expect(s.writes(since)).To(BeEmpty())
 }
 
-// ofTheAPIServer are errors of a reconcile that a busy API server, and others who write to the same objects, may cause at any time.
+// ofTheAPIServer are errors of a reconcile that a busy API server, and others who write to the same objects, may cause
+// at any time.
 var ofTheAPIServer = regexp.MustCompile(`the object has been modified|failed calling webhook|etcdserver: |context deadline exceeded`)
 
 // errorsLogged lists what the manager's log says went wrong in a reconcile of this site's objects.

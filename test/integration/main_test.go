@@ -26,8 +26,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/workload"
 )
 
-// house is the management cluster that all tests share. Each test has a namespace and simulators of its own, so all run at
-// the same time.
+// house is the management cluster that all tests share. Each test has a namespace and simulators of its own, so all run
+// at the same time.
 var house struct {
 	*framework.ManagementCluster
 

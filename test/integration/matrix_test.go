@@ -35,7 +35,8 @@ func changes() []flow {
 	}
 }
 
-// upkeep is what else there is to write. It is for another life: one with all of this would be what all others wait for.
+// upkeep is what else there is to write. It is for another life: one with all of this would be what all others wait
+// for.
 func upkeep() []flow {
 	return []flow{
 		{"clean up", (*life).cleanUp},
@@ -49,8 +50,8 @@ func larger(m *infrav1.VCDMachineSpec) { m.SizingPolicy = "large" }
 // flows are all of them.
 func flows() []flow { return whole(slices.Concat(changes(), upkeep())) }
 
-// TestCrashMatrix kills the manager before and after every write to VCD of every flow: for each flow in a life of its own, all lives
-// at the same time. Two more lives, in which nobody is killed, say which writes there are.
+// TestCrashMatrix kills the manager before and after every write to VCD of every flow: for each flow in a life of its
+// own, all lives at the same time. Two more lives, in which nobody is killed, say which writes there are.
 func TestCrashMatrix(t *testing.T) {
 	t.Parallel()
 	var changed, kept *chaos.Killer

@@ -28,8 +28,8 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// TestManagersProtectWhatTheyServeAndElectALeader runs a manager as it is shipped: with leader election, and metrics by HTTPS
-// for those who may get them.
+// TestManagersProtectWhatTheyServeAndElectALeader runs a manager as it is shipped: with leader election, and metrics by
+// HTTPS for those who may get them.
 func TestManagersProtectWhatTheyServeAndElectALeader(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

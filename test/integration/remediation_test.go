@@ -10,7 +10,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// TestAHealthCheckReplacesWhatWeReport: a MachineHealthCheck acts on what we say of a VM, without any word from the node.
+// TestAHealthCheckReplacesWhatWeReport: a MachineHealthCheck acts on what we say of a VM, without any word from the
+// node.
 func TestAHealthCheckReplacesWhatWeReport(t *testing.T) {
 	t.Parallel()
 	l := newLife(t, house.crew, 1)

@@ -26,7 +26,8 @@ var promised = map[string][]string{
 	"VCDIdentity": {infrav1.SecretReadyCondition},
 }
 
-// sound checks that our objects in the namespace tell all they promise, and tools that know nothing of us understand it.
+// sound checks that our objects in the namespace tell all they promise, and tools that know nothing of us understand
+// it.
 func (s *site) sound() {
 	s.t.Helper()
 	s.g.Eventually(s.unsound, patience, "250ms").Should(BeEmpty())

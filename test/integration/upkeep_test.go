@@ -14,7 +14,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// cleanUp makes a worker's VM hold bootstrap data again, as if its guest could not remove it, and waits until it is removed.
+// cleanUp makes a worker's VM hold bootstrap data again, as if its guest could not remove it, and waits until it is
+// removed.
 func (l *life) cleanUp() {
 	l.t.Helper()
 	const userdata = "guestinfo.userdata"
@@ -39,8 +40,8 @@ func (l *life) cleanUp() {
 	l.up()
 }
 
-// renewLease makes the lease of the vApp end soon, as somebody else would, and waits until it never ends again. A manager that
-// was just started looks at once.
+// renewLease makes the lease of the vApp end soon, as somebody else would, and waits until it never ends again. A
+// manager that was just started looks at once.
 func (l *life) renewLease() {
 	l.t.Helper()
 	vApp := l.State().VApps[0].ID
@@ -54,7 +55,8 @@ func (l *life) renewLease() {
 	l.up()
 }
 
-// TestWorkersAreReplacedWhenTheyAreDeleted: with the strategy OnDelete a new template is for those who come, and nobody goes.
+// TestWorkersAreReplacedWhenTheyAreDeleted: with the strategy OnDelete a new template is for those who come, and nobody
+// goes.
 func TestWorkersAreReplacedWhenTheyAreDeleted(t *testing.T) {
 	t.Parallel()
 	l := newLife(t, house.crew, 2)

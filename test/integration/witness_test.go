@@ -10,8 +10,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A witness remembers every vApp and VM that was ever seen in a simulator, by its marker. It looks at every request, before and
-// after the work, so nothing that was made by a request, or went by one, escapes it.
+// A witness remembers every vApp and VM that was ever seen in a simulator, by its marker. It looks at every request,
+// before and after the work, so nothing that was made by a request, or went by one, escapes it.
 type witness struct {
 	mu     sync.Mutex
 	marked map[string]map[string]bool // ids by kind and marker

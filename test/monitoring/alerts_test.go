@@ -16,7 +16,8 @@ import (
 // step is the distance between samples and evaluations.
 const step = time.Minute
 
-// fires says whether the alert fires at a time: its expression gave something at every evaluation of the time it must last.
+// fires says whether the alert fires at a time: its expression gave something at every evaluation of the time it must
+// last.
 func fires(t *testing.T, engine *promql.Engine, samples storage.Storage, r rule, at time.Duration) bool {
 	t.Helper()
 	g := NewWithT(t)

@@ -117,7 +117,8 @@ func expressions(t *testing.T) map[string]string {
 	return all
 }
 
-// TestExpressionsNameWhatThereIs parses every expression and looks for each metric and label in what a manager really serves.
+// TestExpressionsNameWhatThereIs parses every expression and looks for each metric and label in what a manager really
+// serves.
 func TestExpressionsNameWhatThereIs(t *testing.T) {
 	served := gather(t)
 	words := words(t)

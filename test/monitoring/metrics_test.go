@@ -129,8 +129,8 @@ func exerciseClient(t *testing.T, registry *prometheus.Registry) {
 	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(ctx)) })
 }
 
-// waitForTurns has so many calls made at once that some wait for their turn, which those that are made one after the other need not do where
-// each takes long.
+// waitForTurns has so many calls made at once that some wait for their turn, which those that are made one after the
+// other need not do where each takes long.
 func waitForTurns(t *testing.T, s *vcd.Session, registry prometheus.Gatherer) {
 	t.Helper()
 	NewWithT(t).Eventually(func() (int, error) {

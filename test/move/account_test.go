@@ -15,10 +15,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/vcdsimtest"
 )
 
-// account is the identity that the manager logs in with, and its Secret: a service account, whose token changes with each login.
+// account is the identity that the manager logs in with, and its Secret: a service account, whose token changes with
+// each login.
 const account = name + "-account"
 
-// asAccount makes that identity, and changes a manifest so that its cluster uses it; the cloud controller manager keeps the one it has.
+// asAccount makes that identity, and changes a manifest so that its cluster uses it; the cloud controller manager keeps
+// the one it has.
 func (s *scene) asAccount(h house, manifest string) string {
 	s.Expect(h.client.Create(s.t.Context(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: account, Namespace: namespace},

@@ -25,8 +25,8 @@ const addon = name + "-cloud-provider"
 // token is one of the user whose password the cluster was made with.
 const token = "token-of-the-cluster-that-moves"
 
-// delivered waits until the cloud controller manager is in the workload cluster as a management cluster has it, in which each object that
-// brings it there is once, and is owned by what is there.
+// delivered waits until the cloud controller manager is in the workload cluster as a management cluster has it, in
+// which each object that brings it there is once, and is owned by what is there.
 func (s *scene) delivered(h house) {
 	s.t.Helper()
 	s.Eventually(func(g Gomega) {
@@ -84,8 +84,8 @@ func (s *scene) workload() client.Client {
 	return c
 }
 
-// installed is what is in the workload cluster. To apply it anew changes nothing: Cluster API does so if it sees the ClusterResourceSet that moves
-// before what says where it was applied.
+// installed is what is in the workload cluster. To apply it anew changes nothing: Cluster API does so if it sees the
+// ClusterResourceSet that moves before what says where it was applied.
 func (s *scene) installed() map[string]string {
 	s.t.Helper()
 	contents, workload := map[string]string{}, s.workload()
@@ -105,7 +105,8 @@ func (s *scene) installed() map[string]string {
 	return contents
 }
 
-// rotate changes the token of the cluster's identity, an empty one back to the password, and waits until it is in the workload cluster.
+// rotate changes the token of the cluster's identity, an empty one back to the password, and waits until it is in the
+// workload cluster.
 func (s *scene) rotate(h house, token string) {
 	s.t.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name + "-credentials", Namespace: namespace}}

@@ -167,8 +167,8 @@ func (s *scene) move(from, to house) {
 	s.Expect(err).NotTo(HaveOccurred())
 }
 
-// killedMove runs clusterctl move and kills it as soon as something is seen. It gets no answer any more from then on: however busy the machine
-// is, it does not come to its end before.
+// killedMove runs clusterctl move and kills it as soon as something is seen. It gets no answer any more from then on:
+// however busy the machine is, it does not come to its end before.
 func (s *scene) killedMove(from, to house, seen func() bool) {
 	s.t.Helper()
 	ctx, cancel := context.WithCancel(s.t.Context())
@@ -186,8 +186,8 @@ func (s *scene) killedMove(from, to house, seen func() bool) {
 	s.Expect(cmd.Wait()).To(MatchError(ContainSubstring("killed")), "clusterctl ended by itself: %s", &out)
 }
 
-// answersUntil serves the API server of a management cluster until something is seen, and tells then that the request at hand and all after it
-// are held. It returns the path of a kubeconfig for it.
+// answersUntil serves the API server of a management cluster until something is seen, and tells then that the request
+// at hand and all after it are held. It returns the path of a kubeconfig for it.
 func (s *scene) answersUntil(h house, seen func() bool, reached chan<- struct{}) string {
 	s.t.Helper()
 	target, err := url.Parse(h.RESTConfig().Host)

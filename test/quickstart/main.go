@@ -1,5 +1,5 @@
-// Command quickstart brings a Kubernetes cluster up on a simulated VMware Cloud Director: with the real Cluster API, this
-// provider as it is shipped and the real clusterctl, on this machine, from Go modules alone.
+// Command quickstart brings a Kubernetes cluster up on a simulated VMware Cloud Director: with the real Cluster API,
+// this provider as it is shipped and the real clusterctl, on this machine, from Go modules alone.
 //
 // With a terminal it stays up until Ctrl-C; without one it deletes the cluster again and checks that nothing is left.
 package main

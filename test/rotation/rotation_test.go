@@ -29,8 +29,9 @@ const (
 	password = "canary-of-the-provider"
 )
 
-// TestNobodyIsLockedOut ends all sessions a hundred times. The manager, whose service account several clusters share, and the cloud
-// controller managers of two of them log in again at the same time, and are killed and started again in between.
+// TestNobodyIsLockedOut ends all sessions a hundred times. The manager, whose service account several clusters share,
+// and the cloud controller managers of two of them log in again at the same time, and are killed and started again in
+// between.
 func TestNobodyIsLockedOut(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts an API server, and -short is set")
@@ -127,8 +128,8 @@ func (h *house) nobodyGetsThem(m *manager) {
 	}
 }
 
-// tokensMoveWhenTheyMay checks that the manager's token can be moved to another management cluster from the moment that nobody logs in
-// with it any more, and that those of cloud controller managers always can.
+// tokensMoveWhenTheyMay checks that the manager's token can be moved to another management cluster from the moment that
+// nobody logs in with it any more, and that those of cloud controller managers always can.
 func (h *house) tokensMoveWhenTheyMay(m *manager) {
 	h.Expect(m.keeps(managers)).To(BeTrue())
 	h.Expect(m.keeps("ccm-a")).To(BeFalse())
@@ -154,7 +155,8 @@ func (h *house) nobodyWasRefused() {
 	h.Expect(logins).To(BeNumerically("<", 4*rounds), "one login for all who need it")
 }
 
-// tokensAreWhereTheyBelong looks for all tokens that there ever were, and for the password, in everything that holds data.
+// tokensAreWhereTheyBelong looks for all tokens that there ever were, and for the password, in everything that holds
+// data.
 func (h *house) tokensAreWhereTheyBelong(seen map[string][]string) {
 	secrets, maps := &corev1.SecretList{}, &corev1.ConfigMapList{}
 	h.Expect(h.client.List(h.ctx, secrets)).To(Succeed())

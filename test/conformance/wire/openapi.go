@@ -251,7 +251,8 @@ func (o *OpenAPI) checkBody(content openapi3.Content, body []byte, dir direction
 	return out
 }
 
-// withoutNulls drops what is null: the document cannot say that a field may be, and VCD sends null for whatever is not set.
+// withoutNulls drops what is null: the document cannot say that a field may be, and VCD sends null for whatever is not
+// set.
 func withoutNulls(v any) any {
 	switch x := v.(type) {
 	case map[string]any:

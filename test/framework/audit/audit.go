@@ -1,5 +1,5 @@
-// Package audit holds what a program asked the Kubernetes API server for against the rights it is shipped with: which it
-// lacked, and which nobody used. It reads the API server's audit log, and knows nothing of this provider.
+// Package audit holds what a program asked the Kubernetes API server for against the rights it is shipped with: which
+// it lacked, and which nobody used. It reads the API server's audit log, and knows nothing of this provider.
 package audit
 
 import (
@@ -31,7 +31,8 @@ func (r Right) String() string {
 	return r.Verb + " " + resource
 }
 
-// RightsOf lists every right that rules give. Rules with wildcards or paths are refused: nobody can say what they leave unused.
+// RightsOf lists every right that rules give. Rules with wildcards or paths are refused: nobody can say what they leave
+// unused.
 func RightsOf(rules []rbacv1.PolicyRule) ([]Right, error) {
 	var rights []Right
 	for _, rule := range rules {
@@ -82,8 +83,8 @@ type event struct {
 	Annotations map[string]string `json:"annotations"`
 }
 
-// Read reads the requests for objects in an audit log; those for paths, such as discovery, everybody may make. The last line may be
-// half-written, while the API server runs.
+// Read reads the requests for objects in an audit log; those for paths, such as discovery, everybody may make. The last
+// line may be half-written, while the API server runs.
 func Read(log io.Reader) ([]Request, error) {
 	var requests []Request
 	lines := bufio.NewReader(log)
@@ -161,7 +162,8 @@ func (a Allowance) covers(r Right) bool {
 	return a.Group == r.Group && slices.Contains(a.Verbs, r.Verb) && slices.Contains(a.Resources, r.Resource)
 }
 
-// Excuse takes out of unused what allowances cover. It also returns the allowances that are for rights nobody has any more.
+// Excuse takes out of unused what allowances cover. It also returns the allowances that are for rights nobody has any
+// more.
 func Excuse(unused, rights []Right, allowances []Allowance) (left []Right, stale []Allowance) {
 	for _, right := range unused {
 		if !slices.ContainsFunc(allowances, func(a Allowance) bool { return a.covers(right) }) {

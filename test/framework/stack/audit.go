@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// auditPolicy logs who asked for what, and whether it was allowed, for the service accounts of one namespace. Nothing of
-// what was sent is logged.
+// auditPolicy logs who asked for what, and whether it was allowed, for the service accounts of one namespace. Nothing
+// of what was sent is logged.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]

@@ -26,8 +26,9 @@ type components struct {
 	manager   appsv1.Deployment
 }
 
-// parseComponents fills in the variables as clusterctl does and sorts the objects. What only makes sense with containers
-// (Services and cert-manager's objects) is left out, the Deployment is kept to learn how it runs its manager.
+// parseComponents fills in the variables as clusterctl does and sorts the objects. What only makes sense with
+// containers (Services and cert-manager's objects) is left out, the Deployment is kept to learn how it runs its
+// manager.
 func parseComponents(yaml []byte, variables map[string]string) (*components, error) {
 	filled, err := yamlprocessor.NewSimpleProcessor().Process(yaml, func(name string) (string, error) {
 		if value, ok := variables[name]; ok {

@@ -37,8 +37,9 @@ type ProviderInstall struct {
 	MetricsArgs []string
 }
 
-// InstallProvider applies all of a provider but what needs containers and returns its manager, not yet started. Webhooks
-// and conversions call the manager at a local port. The manager has the rights that the components give to it, no more.
+// InstallProvider applies all of a provider but what needs containers and returns its manager, not yet started.
+// Webhooks and conversions call the manager at a local port. The manager has the rights that the components give to it,
+// no more.
 func (s *Stack) InstallProvider(ctx context.Context, install ProviderInstall) (*Manager, error) {
 	parsed, err := parseComponents(install.ComponentsYAML, install.Variables)
 	if err != nil {

@@ -44,8 +44,9 @@ func (s *Stack) newManager(c *components, install ProviderInstall) *Manager {
 	return &Manager{stack: s, components: c, install: install}
 }
 
-// Twin returns another manager of the same provider, which can be killed while webhooks and conversions go on calling m. It
-// has a log and ports of its own; args follow those of m, and must see to it that the two look after different objects.
+// Twin returns another manager of the same provider, which can be killed while webhooks and conversions go on calling
+// m. It has a log and ports of its own; args follow those of m, and must see to it that the two look after different
+// objects.
 func (m *Manager) Twin(ctx context.Context, name string, args ...string) (*Manager, error) {
 	install := m.install
 	install.Args = slices.Concat(install.Args, args)

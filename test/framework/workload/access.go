@@ -11,10 +11,12 @@ import (
 
 const noProxy = "127.0.0.1,localhost,::1"
 
-// ProxyURL is the HTTP proxy that leads control plane endpoints to pretend clusters and nowhere else, loopback excepted.
+// ProxyURL is the HTTP proxy that leads control plane endpoints to pretend clusters and nowhere else, loopback
+// excepted.
 func (w *Workloads) ProxyURL() string { return "http://" + w.proxy.address }
 
-// Env returns environment variables with which a process reaches pretend clusters. It replaces proxies that the environment had.
+// Env returns environment variables with which a process reaches pretend clusters. It replaces proxies that the
+// environment had.
 func (w *Workloads) Env() []string {
 	return []string{
 		"HTTPS_PROXY=" + w.ProxyURL(), "https_proxy=" + w.ProxyURL(),
@@ -43,8 +45,8 @@ func (w *Workloads) WriteKubeconfig(path string, data []byte) error {
 	return os.WriteFile(path, changed, 0o600)
 }
 
-// AdminKubeconfig returns a kubeconfig with administrator rights for a cluster, given by name or endpoint, made on the control plane as
-// kubeadm makes admin.conf there. It goes through the proxy.
+// AdminKubeconfig returns a kubeconfig with administrator rights for a cluster, given by name or endpoint, made on the
+// control plane as kubeadm makes admin.conf there. It goes through the proxy.
 func (w *Workloads) AdminKubeconfig(cluster string) ([]byte, error) {
 	c, err := w.find(cluster)
 	if err != nil {

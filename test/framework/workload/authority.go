@@ -29,8 +29,8 @@ type authority struct {
 	key  crypto.Signer
 }
 
-// readAuthority parses <base>.crt and <base>.key from the files the guest writes. kubeadm would generate missing ones, but then nobody
-// outside could trust the cluster.
+// readAuthority parses <base>.crt and <base>.key from the files the guest writes. kubeadm would generate missing ones,
+// but then nobody outside could trust the cluster.
 func readAuthority(u *guest.Userdata, base string) (authority, error) {
 	crt, found := u.File(base + ".crt")
 	if !found {

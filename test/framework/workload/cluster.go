@@ -17,8 +17,8 @@ import (
 	inmemoryetcd "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/server/etcd"
 )
 
-// cluster is one pretend Kubernetes cluster: a resource group of the in-memory API server, and a listener that is up while one of its control
-// planes is.
+// cluster is one pretend Kubernetes cluster: a resource group of the in-memory API server, and a listener that is up
+// while one of its control planes is.
 type cluster struct {
 	name     string
 	endpoint string

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Cluster API's in-memory etcd keeps its membership in annotations of the etcd pods: one cluster ID for all, a member ID each, and since
-// when a member leads; who leads since the latest moment is the leader.
+// Cluster API's in-memory etcd keeps its membership in annotations of the etcd pods: one cluster ID for all, a member
+// ID each, and since when a member leads; who leads since the latest moment is the leader.
 
 // voters counts etcd members.
 type voters struct{ all, alive int }
@@ -63,7 +63,8 @@ func (c *cluster) settleEtcd(ctx context.Context, alive []string) (voters, error
 	return v, c.elect(ctx, candidate, pods)
 }
 
-// elect makes candidate the only member that ever led: the annotation's resolution of a second cannot order quick changes.
+// elect makes candidate the only member that ever led: the annotation's resolution of a second cannot order quick
+// changes.
 func (c *cluster) elect(ctx context.Context, candidate *corev1.Pod, pods []corev1.Pod) error {
 	for i := range pods {
 		pod := &pods[i]

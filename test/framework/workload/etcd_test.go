@@ -24,7 +24,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/workload"
 )
 
-// etcdMember connects to a member as the kubeadm control plane provider does: with its client, by a port forward through the API server.
+// etcdMember connects to a member as the kubeadm control plane provider does: with its client, by a port forward
+// through the API server.
 func (b *bed) etcdMember(ctx context.Context, w *workload.Workloads, node string) *etcd.Client {
 	b.t.Helper()
 	kubeconfig, err := w.AdminKubeconfig("demo")
@@ -58,7 +59,8 @@ func (b *bed) etcdMember(ctx context.Context, w *workload.Workloads, node string
 	return &etcd.Client{EtcdClient: client, LeaderID: status.Leader, CallTimeout: testtime.Patience}
 }
 
-// forwarder dials through port forwards, each time with a dialer of its own: one cannot be used twice at once, as gRPC would.
+// forwarder dials through port forwards, each time with a dialer of its own: one cannot be used twice at once, as gRPC
+// would.
 func forwarder(config *rest.Config) func(context.Context, string) (net.Conn, error) {
 	return func(ctx context.Context, address string) (net.Conn, error) {
 		dialer, err := proxy.NewDialer(proxy.Proxy{

@@ -56,7 +56,8 @@ type discovery struct {
 	} `json:"bootstrapToken"`
 }
 
-// kubeadmRun is what a guest's commands start: kubeadm init or kubeadm join, and the documents of its configuration file.
+// kubeadmRun is what a guest's commands start: kubeadm init or kubeadm join, and the documents of its configuration
+// file.
 type kubeadmRun struct {
 	verb string
 	docs []kubeadmConfig

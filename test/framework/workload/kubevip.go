@@ -14,8 +14,8 @@ import (
 
 const manifests = "/etc/kubernetes/manifests/"
 
-// readKubeVIP looks for kube-vip's static pod among the files of a control plane and checks that it would make the endpoint answer.
-// Without one, something else answers for the endpoint.
+// readKubeVIP looks for kube-vip's static pod among the files of a control plane and checks that it would make the
+// endpoint answer. Without one, something else answers for the endpoint.
 func (p *plan) readKubeVIP(u *guest.Userdata) error {
 	for _, f := range u.Files {
 		if !strings.HasPrefix(f.Path, manifests) || !strings.Contains(f.Content, "kube-vip") {
@@ -54,8 +54,8 @@ func (p *plan) checkKubeVIP(pod *corev1.Pod, u *guest.Userdata) error {
 	return p.checkKubeconfig(pod, u)
 }
 
-// checkKubeconfig knows that since Kubernetes 1.29 admin.conf has no rights before the first node's kubeadm init is through, so that kube-vip
-// must use super-admin.conf there; on other nodes super-admin.conf does not exist.
+// checkKubeconfig knows that since Kubernetes 1.29 admin.conf has no rights before the first node's kubeadm init is
+// through, so that kube-vip must use super-admin.conf there; on other nodes super-admin.conf does not exist.
 func (p *plan) checkKubeconfig(pod *corev1.Pod, u *guest.Userdata) error {
 	direct := false
 	for _, v := range pod.Spec.Volumes {

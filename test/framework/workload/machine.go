@@ -46,8 +46,8 @@ type machine struct {
 	failure string
 	cluster *cluster
 
-	// Guarded by Workloads.lock, like Machine: on counts power-ons, so that timers of an earlier one can tell; stop ends what
-	// runs since the last one.
+	// Guarded by Workloads.lock, like Machine: on counts power-ons, so that timers of an earlier one can tell; stop
+	// ends what runs since the last one.
 	on      int
 	powered bool
 	stop    context.CancelFunc
@@ -56,8 +56,8 @@ type machine struct {
 // errWaiting wraps what a joining guest waits for.
 var errWaiting = errors.New("waiting")
 
-// PowerOn boots a guest. An error says why the guest does not come up as it was meant to; the report is what it shows nevertheless.
-// kubeadm goes on in the background when it has to wait: see Machine.
+// PowerOn boots a guest. An error says why the guest does not come up as it was meant to; the report is what it shows
+// nevertheless. kubeadm goes on in the background when it has to wait: see Machine.
 func (w *Workloads) PowerOn(ctx context.Context, vm vcdsim.GuestVM) (vcdsim.GuestReport, error) {
 	m := w.machineFor(vm)
 	m.work.Lock()

@@ -24,8 +24,9 @@ func (c *cluster) create(ctx context.Context, obj client.Object) error {
 	return nil
 }
 
-// createClusterObjects creates what kubeadm init leaves in a cluster besides the node: namespaces, its configuration, its RBAC rule for
-// joining nodes, kube-proxy and CoreDNS. The kubeadm control plane provider reads or updates each of them.
+// createClusterObjects creates what kubeadm init leaves in a cluster besides the node: namespaces, its configuration,
+// its RBAC rule for joining nodes, kube-proxy and CoreDNS. The kubeadm control plane provider reads or updates each of
+// them.
 func (c *cluster) createClusterObjects(ctx context.Context, p *plan) error {
 	meta := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: name}

@@ -48,7 +48,8 @@ type nodeSpec struct {
 	addresses  []corev1.NodeAddress
 }
 
-// planFor reads the kubeadm configuration in the user data; nil without an error means that the guest starts no kubeadm.
+// planFor reads the kubeadm configuration in the user data; nil without an error means that the guest starts no
+// kubeadm.
 func planFor(id guest.Identity, templateVersion string) (*plan, error) {
 	run, found, err := findKubeadm(id.Userdata)
 	if err != nil || !found {
@@ -203,8 +204,8 @@ func (p *plan) taints(doc kubeadmConfig, args map[string]string) ([]corev1.Taint
 	return taints, nil
 }
 
-// nodeAddresses follows kubelet: with an external cloud provider a node has no address until the cloud-controller-manager gives it
-// one, unless --node-ip says otherwise.
+// nodeAddresses follows kubelet: with an external cloud provider a node has no address until the
+// cloud-controller-manager gives it one, unless --node-ip says otherwise.
 func nodeAddresses(args map[string]string, name string, id guest.Identity) ([]corev1.NodeAddress, error) {
 	hostname := corev1.NodeAddress{Type: corev1.NodeHostName, Address: name}
 	if text := args["node-ip"]; text != "" && text != "::" && text != "0.0.0.0" {

@@ -47,7 +47,8 @@ func (n nodeWatch) OnDelete(group string, node client.Object) {
 	}
 }
 
-// collectPods deletes a node's pods, unless the node is back or runs. An etcd pod stands for a member and stays until etcd's API has removed it.
+// collectPods deletes a node's pods, unless the node is back or runs. An etcd pod stands for a member and stays until
+// etcd's API has removed it.
 func (c *cluster) collectPods(ctx context.Context, node string) error {
 	pods, err := c.podsOn(ctx, node)
 	if err != nil {

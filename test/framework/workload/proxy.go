@@ -13,7 +13,8 @@ import (
 
 const dialTimeout = 10 * time.Second
 
-// proxy is an HTTP proxy that knows only CONNECT. It leads the control plane endpoints of pretend clusters to their listeners.
+// proxy is an HTTP proxy that knows only CONNECT. It leads the control plane endpoints of pretend clusters to their
+// listeners.
 type proxy struct {
 	resolve func(target string) (address string, err error)
 	server  *http.Server

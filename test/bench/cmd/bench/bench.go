@@ -24,8 +24,8 @@ import (
 
 const (
 	clusterNamespace = "default"
-	// A page of what clusters are made of is asked for this often: Cluster API and the API server are not to be slowed down
-	// by being watched.
+	// A page of what clusters are made of is asked for this often: Cluster API and the API server are not to be slowed
+	// down by being watched.
 	lookEvery = 2 * time.Second
 )
 

@@ -25,7 +25,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 )
 
-// creators is how many clusters are created at the same time: one after the other, admission would be all that is measured.
+// creators is how many clusters are created at the same time: one after the other, admission would be all that is
+// measured.
 const creators = 8
 
 func (b *bench) createClusters(ctx context.Context) error {

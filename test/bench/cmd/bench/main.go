@@ -1,5 +1,6 @@
-// Command bench measures many clusters on one management cluster: how long they take, what the manager needs for it, and
-// which program the time went to. It runs real programs against the simulator on this machine. `make bench` runs it.
+// Command bench measures many clusters on one management cluster: how long they take, what the manager needs for it,
+// and which program the time went to. It runs real programs against the simulator on this machine. `make bench` runs
+// it.
 package main
 
 import (
@@ -34,10 +35,11 @@ func main() {
 
 // What Cluster API does in a run.
 const (
-	// setupFull is all of Cluster API: control planes and workers come from KubeadmControlPlanes and MachineDeployments, and
-	// boot as nodes of pretend clusters in memory.
+	// setupFull is all of Cluster API: control planes and workers come from KubeadmControlPlanes and
+	// MachineDeployments, and boot as nodes of pretend clusters in memory.
 	setupFull = "full"
-	// setupMachines is its core only: Machines are made by hand, and nothing boots. It shows the manager without the rest.
+	// setupMachines is its core only: Machines are made by hand, and nothing boots. It shows the manager without the
+	// rest.
 	setupMachines = "machines"
 )
 

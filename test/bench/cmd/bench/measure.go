@@ -34,7 +34,8 @@ func cpuSeconds() (map[string]float64, error) {
 	return used, err
 }
 
-// children calls f for this process and each of its children, with its program and the fields of its stat after the name.
+// children calls f for this process and each of its children, with its program and the fields of its stat after the
+// name.
 func children(f func(pid int, name string, stat []string)) error {
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {

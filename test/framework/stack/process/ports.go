@@ -16,7 +16,8 @@ import (
 )
 
 // Ports below those that systems choose from for outgoing connections and for listeners without a wish (Linux from
-// 32768, macOS from 49152), so that none of these takes a port while the program it is meant for is starting or is down.
+// 32768, macOS from 49152), so that none of these takes a port while the program it is meant for is starting or is
+// down.
 const (
 	lowestPort = 20000
 	portRange  = 10000

@@ -1,7 +1,8 @@
-// Package programs builds the programs of the test stack from their Go modules, once, into a cache outside the work tree.
+// Package programs builds the programs of the test stack from their Go modules, once, into a cache outside the work
+// tree.
 //
-// Each folder beside this file is a Go module that pins one group of programs: nothing is downloaded but Go modules, so a
-// machine with a Go toolchain and a module proxy is enough.
+// Each folder beside this file is a Go module that pins one group of programs: nothing is downloaded but Go modules, so
+// a machine with a Go toolchain and a module proxy is enough.
 package programs
 
 import (
@@ -47,7 +48,8 @@ type group struct {
 	programs []program
 }
 
-// program is one binary. A program with a config folder is a Cluster API provider whose components are rendered as well.
+// program is one binary. A program with a config folder is a Cluster API provider whose components are rendered as
+// well.
 type program struct {
 	name   string
 	pkg    string

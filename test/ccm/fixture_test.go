@@ -23,9 +23,9 @@ const (
 	pause = 3 * time.Second
 )
 
-// A world is a cloud, and a cloud controller manager that makes load balancers there for Services of its class.
-type world struct {
-	*house
+// A fixture is a cloud, and a cloud controller manager that makes load balancers there for Services of its class.
+type fixture struct {
+	*cluster
 
 	cloud      cloud
 	controller *controller
@@ -35,9 +35,9 @@ type world struct {
 	patience   time.Duration // of its Services
 }
 
-// A worldOption says how a world differs from others.
-type worldOption struct {
-	house    *house
+// A fixtureOption changes a fixture from the default.
+type fixtureOption struct {
+	cluster  *cluster
 	class    string
 	machines int
 	settings settings
@@ -46,14 +46,14 @@ type worldOption struct {
 	patience time.Duration // 0: as anything
 }
 
-// nodeControllers are those that only one world in a house may have.
+// nodeControllers are those that only one fixture in a cluster may have.
 const nodeControllers = "--controllers=cloud-node-controller,cloud-node-lifecycle-controller,service-lb-controller"
 
-// newWorld starts a world, which ends with the test. Nothing may be left in its cloud then.
-func newWorld(t *testing.T, name string, o worldOption) *world {
+// newFixture starts a fixture, which ends with the test. Nothing may be left in its cloud then.
+func newFixture(t *testing.T, name string, o fixtureOption) *fixture {
 	t.Helper()
 	g := NewWithT(t)
-	w, err := startWorld(t.Context(), name, o)
+	w, err := startFixture(t.Context(), name, o)
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() {
 		if !t.Failed() {
@@ -64,9 +64,9 @@ func newWorld(t *testing.T, name string, o worldOption) *world {
 	return w
 }
 
-func startWorld(ctx context.Context, name string, o worldOption) (*world, error) {
-	if o.house == nil {
-		o.house = home
+func startFixture(ctx context.Context, name string, o fixtureOption) (*fixture, error) {
+	if o.cluster == nil {
+		o.cluster = sharedCluster
 	}
 	if o.machines == 0 {
 		o.machines = fleet
@@ -75,7 +75,7 @@ func startWorld(ctx context.Context, name string, o worldOption) (*world, error)
 	if err != nil {
 		return nil, err
 	}
-	w := &world{house: o.house, cloud: v, name: name, class: o.class, settings: settings{"clusterid": "cluster-" + name}, patience: max(o.patience, patience)}
+	w := &fixture{cluster: o.cluster, cloud: v, name: name, class: o.class, settings: settings{"clusterid": "cluster-" + name}, patience: max(o.patience, patience)}
 	args := append([]string{"--controllers=service-lb-controller", "--vcd-task-poll=100ms"}, o.args...)
 	if o.class != "" {
 		w.settings["loadbalancer.class"], w.settings["loadbalancer.classOnly"] = o.class, true
@@ -87,7 +87,7 @@ func startWorld(ctx context.Context, name string, o worldOption) (*world, error)
 	if err != nil {
 		return nil, err
 	}
-	if w.controller, err = newController(ctx, o.house, name, files, config, args...); err != nil {
+	if w.controller, err = newController(ctx, o.cluster, name, files, config, args...); err != nil {
 		return nil, err
 	}
 	if err := w.controller.Start(ctx); err != nil {
@@ -96,8 +96,8 @@ func startWorld(ctx context.Context, name string, o worldOption) (*world, error)
 	return w, nil
 }
 
-// end stops the world and says whether its controller ended by itself before.
-func (w *world) end() error {
+// end stops the fixture. It fails if its controller ended by itself before.
+func (w *fixture) end() error {
 	if err := w.controller.died(); err != nil {
 		return err
 	}
@@ -108,43 +108,43 @@ func (w *world) end() error {
 }
 
 // patientWithCrashes lets flows take crashPatience until restore is called.
-func (w *world) patientWithCrashes() (restore func()) {
+func (w *fixture) patientWithCrashes() (restore func()) {
 	usual := w.patience
 	w.patience = max(usual, crashPatience)
 	return func() { w.patience = usual }
 }
 
 // vcd is the cloud of tests that are about VMware Cloud Director.
-func (w *world) vcd() *vcd {
+func (w *fixture) vcd() *vcd {
 	v, ok := w.cloud.(*vcd)
 	if !ok {
-		panic("this world has another cloud")
+		panic("this fixture has another cloud")
 	}
 	return v
 }
 
-// commons is the world of most scenarios, with all controllers.
-var commons struct {
+// sharedFixture is the fixture of most scenarios, with all controllers.
+var sharedFixture struct {
 	sync.Mutex
-	*world
+	*fixture
 }
 
-// common returns the world that scenarios share; it begins with the first of them.
-func common(t *testing.T) *world {
+// common returns the fixture that scenarios share; it begins with the first of them.
+func shared(t *testing.T) *fixture {
 	t.Helper()
-	commons.Lock()
-	defer commons.Unlock()
-	if commons.world == nil {
-		w, err := startWorld(context.WithoutCancel(t.Context()), "shared", worldOption{args: []string{nodeControllers}})
+	sharedFixture.Lock()
+	defer sharedFixture.Unlock()
+	if sharedFixture.fixture == nil {
+		w, err := startFixture(context.WithoutCancel(t.Context()), "shared", fixtureOption{args: []string{nodeControllers}})
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
-		commons.world = w
+		sharedFixture.fixture = w
 	}
-	return commons.world
+	return sharedFixture.fixture
 }
 
-// endCommons ends the shared world, in which nothing may be left when every test passed.
-func endCommons(code int) int {
-	w := commons.world
+// endSharedFixture ends the shared fixture, in which nothing may be left when every test passed.
+func endSharedFixture(code int) int {
+	w := sharedFixture.fixture
 	if w == nil {
 		return code
 	}
@@ -152,19 +152,19 @@ func endCommons(code int) int {
 		<-time.After(poll)
 	}
 	if left := w.cloud.left(""); len(left) > 0 && code == 0 {
-		code = complain(fmt.Errorf("left in the cloud: %v", left))
+		code = report(fmt.Errorf("left in the cloud: %v", left))
 	}
 	if err := w.end(); err != nil {
-		code = complain(err)
+		code = report(err)
 	}
 	return code
 }
 
 // context is one that outlives tests: cleaning up needs it.
-func (w *world) context() context.Context { return context.Background() }
+func (w *fixture) context() context.Context { return context.Background() }
 
 // namespace makes a namespace that ends with the test.
-func (w *world) namespace(t *testing.T) string {
+func (w *fixture) namespace(t *testing.T) string {
 	t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "ccm-"}}
 	NewWithT(t).Expect(w.client.Create(t.Context(), ns)).To(Succeed())

@@ -16,19 +16,19 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A person works in VCD by hand, as an administrator of the organisation.
-type person struct {
+// An admin changes VCD by hand, as an administrator of the organisation.
+type admin struct {
 	t     *testing.T
 	v     *vcd
 	http  *http.Client
 	token string
 }
 
-func (v *vcd) person(t *testing.T) *person {
+func (v *vcd) admin(t *testing.T) *admin {
 	t.Helper()
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(v.CA())
-	p := &person{t: t, v: v, http: &http.Client{Transport: &http.Transport{
+	p := &admin{t: t, v: v, http: &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true,
 	}}}
 	header, _, err := p.ask(http.MethodPost, "1.0.0/sessions", nil)
@@ -38,7 +38,7 @@ func (v *vcd) person(t *testing.T) *person {
 }
 
 // ask asks the JSON API for something.
-func (p *person) ask(method, path string, body any) (http.Header, []byte, error) {
+func (p *admin) ask(method, path string, body any) (http.Header, []byte, error) {
 	raw, err := json.Marshal(body)
 	if err != nil {
 		return nil, nil, err
@@ -70,7 +70,7 @@ func (p *person) ask(method, path string, body any) (http.Header, []byte, error)
 }
 
 // must asks until VCD has time for it, and returns when it is done.
-func (p *person) must(method, path string, body any) {
+func (p *admin) must(method, path string, body any) {
 	p.t.Helper()
 	g := NewWithT(p.t)
 	var header http.Header
@@ -82,7 +82,7 @@ func (p *person) must(method, path string, body any) {
 }
 
 // done waits for the task that an answer names.
-func (p *person) done(header http.Header) {
+func (p *admin) done(header http.Header) {
 	p.t.Helper()
 	location := header.Get("Location")
 	_, id, found := strings.Cut(location, "/api/task/")
@@ -107,7 +107,7 @@ func pathOf(d vcdsim.Document) string {
 // deleteByHand deletes what is marked with an owner, of some kinds, one after the other.
 func (v *vcd) deleteByHand(t *testing.T, uid string, kinds ...string) {
 	t.Helper()
-	p := v.person(t)
+	p := v.admin(t)
 	for _, kind := range kinds {
 		for _, d := range v.owned(kind, uid) {
 			p.must(http.MethodDelete, pathOf(d), nil)
@@ -130,7 +130,7 @@ func (v *vcd) owned(kind, uid string) []vcdsim.Document {
 // changeByHand changes documents of a kind that are marked with an owner.
 func (v *vcd) changeByHand(t *testing.T, uid, kind string, change func(body map[string]any)) {
 	t.Helper()
-	p := v.person(t)
+	p := v.admin(t)
 	for _, d := range v.owned(kind, uid) {
 		body := decode[map[string]any](d)
 		change(body)
