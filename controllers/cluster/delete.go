@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -86,7 +85,7 @@ func (s *scope) settleDeletion() phases.Outcome {
 	if t.State == vcd.TaskFailed {
 		return session.TaskFailure(t, "Deleting the vApp")
 	}
-	s.ended = !strings.Contains(t.Operation, "ndeploy") // A vApp that was running is undeployed first.
+	s.ended = !t.Undeploys()
 	return phases.Done
 }
 
@@ -116,21 +115,20 @@ func (s *scope) deleteVApp(ctx context.Context, vdc vcd.VDC, name string) (phase
 	vApp, err := s.session.FindVApp(ctx, vdc, name)
 	switch {
 	case errors.Is(err, vcd.ErrNotFound):
-		if out, err := s.deleteRenamed(ctx); err != nil || out != phases.Done {
+		hidden, out, err := s.deleteRenamed(ctx)
+		if err != nil || out != phases.Done {
 			return out, err
 		}
-		out, err := s.proveGone(ctx, vdc, name)
-		s.gone = err == nil && out == phases.Done
-		return out, err
+		return s.proveGone(ctx, absence.VApp{Name: name, VDC: vdc, IDs: hidden, Kind: "VCDCluster"})
 	case err != nil:
 		out, err := session.Refusal(err, "Reading vApp "+name)
 		return s.unlessNeverAsked(ctx, out, err)
 	}
-	absence.Seen(s.vcdCluster)
+	absence.Forget(s.vcdCluster)
 	if s.owns(vApp) {
 		return s.removeVApp(ctx, vApp)
 	}
-	if out, err := s.deleteRenamed(ctx); err != nil || out != phases.Done {
+	if _, out, err := s.deleteRenamed(ctx); err != nil || out != phases.Done {
 		return out, err
 	}
 	vapp.Left(s.Recorder, s.vcdCluster, name)
@@ -143,37 +141,52 @@ func (s *scope) owns(vApp vcd.VApp) bool {
 	return ok && marker.Cluster == s.vcdCluster.Spec.InfraID
 }
 
-// deleteRenamed takes the next step of deleting the vApps of the cluster that somebody renamed: machines left their URNs behind.
-func (s *scope) deleteRenamed(ctx context.Context) (phases.Outcome, error) {
+// deleteRenamed takes the next step of deleting vApps of the cluster that have another name now: machines recorded their URNs. It
+// returns those that VCD does not show.
+func (s *scope) deleteRenamed(ctx context.Context) (hidden []string, _ phases.Outcome, _ error) {
 	for _, id := range notes.VApps(s.vcdCluster) {
 		vApp, err := s.session.VApp(ctx, id)
 		switch {
 		case absence.Invisible(err):
+			hidden = append(hidden, id)
 			continue
 		case err != nil:
-			return session.Refusal(err, "Reading vApp "+id)
+			out, err := session.Refusal(err, "Reading vApp "+id)
+			return nil, out, err
 		case !s.owns(vApp):
 			continue
 		}
 		if out, err := s.removeVApp(ctx, vApp); err != nil || out != phases.Done {
-			return out, err
+			return nil, out, err
 		}
 	}
-	return phases.Done, nil
+	return hidden, phases.Done, nil
 }
 
-// proveGone decides whether a vApp that is not found is gone, if it was ever there.
-func (s *scope) proveGone(ctx context.Context, vdc vcd.VDC, name string) (phases.Outcome, error) {
+// proveGone decides whether a vApp that is not found is gone, if there ever was one. The task that deleted it proves that of one.
+func (s *scope) proveGone(ctx context.Context, lost absence.VApp) (phases.Outcome, error) {
 	c := s.vcdCluster
-	if s.ended {
-		vAppDeleted(s.Recorder, c, name)
-		delete(c.Annotations, infrav1.VAppCreatedAnnotation) // The proof is seen once only.
+	if s.ended && len(lost.IDs) <= 1 {
+		s.gone = true
+		vAppDeleted(s.Recorder, c, lost.Name)
+		delete(c.Annotations, infrav1.VAppCreatedAnnotation) // the task is read only once
+		delete(c.Annotations, infrav1.VAppsAnnotation)
 		return phases.Done, s.save(ctx)
 	}
-	if asked, err := s.wasAsked(ctx); err != nil || !asked {
+	asked, err := s.wasAsked(ctx)
+	switch {
+	case err != nil:
 		return phases.Done, err
+	case !asked && len(lost.IDs) == 0:
+		s.gone = true
+		return phases.Done, nil
+	case vapp.IsKept(c):
+		vapp.Kept(s.Recorder, c, lost.Name, nil)
+		return phases.Done, nil
 	}
-	return absence.VAppMissed(ctx, s.session, vdc, c, absence.Subject{What: "vApp " + name, Finalizer: infrav1.ClusterFinalizer, Now: s.now()})
+	out, err := lost.Gone(ctx, s.session, c, s.now())
+	s.gone = err == nil && out == phases.Done
+	return out, err
 }
 
 // removeVApp takes the next step of deleting a vApp of ours.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"k8s.io/utils/ptr"
@@ -14,6 +13,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -148,15 +148,12 @@ func (s *scope) findForDeletion(ctx context.Context) (*vcd.VM, phases.Outcome, e
 		return s.findRecorded(ctx, id)
 	}
 	vApp, err := s.session.FindVApp(ctx, s.placement.vdc, s.vAppName())
+	marker, _ := vcd.ParseMarker(vApp.Description)
 	switch {
-	case errors.Is(err, vcd.ErrNotFound):
-		out, err := s.neverCreated(ctx)
-		return nil, out, err
+	case errors.Is(err, vcd.ErrNotFound), err == nil && marker.Cluster != s.vcdCluster.Spec.InfraID:
+		return s.findUnrecorded(ctx)
 	case err != nil:
 		out, err := session.Refusal(err, "Reading vApp "+s.vAppName())
-		return nil, out, err
-	case !s.isOurs(vApp):
-		out, err := s.neverCreated(ctx) // Nothing of ours is in it.
 		return nil, out, err
 	case len(vApp.Tasks) > 0:
 		return nil, phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on vApp %s, which may create the VM", vApp.Name), nil
@@ -177,7 +174,7 @@ func (s *scope) findByName(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phases.
 			return nil, out, err
 		}
 		if marker, ok := vcd.ParseMarker(vm.Description); ok && marker == s.marker() {
-			absence.Seen(s.vcdMachine)
+			absence.Forget(s.vcdMachine)
 			return &vm, phases.Done, nil
 		}
 		vmLeft(s.Recorder, s.vcdMachine, name)
@@ -185,7 +182,7 @@ func (s *scope) findByName(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phases.
 	return s.findByMark(ctx, vApp)
 }
 
-// findByMark returns the VM in vApp that has the machine's marker under another name, if VCD was ever asked to make it.
+// findByMark returns the VM in vApp that has the machine's marker under another name, if VCD was ever asked to create it.
 func (s *scope) findByMark(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phases.Outcome, error) {
 	if asked, err := s.wasAsked(ctx); err != nil || !asked {
 		return nil, phases.Done, err
@@ -194,54 +191,45 @@ func (s *scope) findByMark(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phases.
 	if err != nil || out != phases.Done || vm != nil {
 		return vm, out, err
 	}
-	out, err = s.proveGone(ctx, "")
-	return nil, out, err
+	return s.lost("").find(ctx)
 }
 
-// findRecorded returns the recorded VM. That it is gone needs more than one answer: VCD says "forbidden" of what was
-// deleted as of what may not be seen.
+// findUnrecorded decides whether a VM whose vApp is not found was never created: a request to create it whose answer was lost may
+// still be in progress.
+func (s *scope) findUnrecorded(ctx context.Context) (*vcd.VM, phases.Outcome, error) {
+	if asked, err := s.wasAsked(ctx); err != nil || !asked {
+		return nil, phases.Done, err
+	}
+	return s.lost("").find(ctx)
+}
+
+// wasAsked reports whether VCD was asked to create the VM.
+func (s *scope) wasAsked(ctx context.Context) (bool, error) {
+	m := s.vcdMachine
+	if m.Annotations[infrav1.CreationRequestedAnnotation] != "" {
+		return true, nil
+	}
+	now := &infrav1.VCDMachine{} // Another machine, which asked for both, may have noted it just now.
+	if err := s.Live.Get(ctx, client.ObjectKeyFromObject(m), now); client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("getting VCDMachine %s: %w", m.Name, err)
+	}
+	asked := now.Annotations[infrav1.CreationRequestedAnnotation]
+	if asked != "" {
+		notes.Set(m, infrav1.CreationRequestedAnnotation, asked)
+	}
+	return asked != "", nil
+}
+
+// findRecorded returns the recorded VM, or nil if it is gone.
 func (s *scope) findRecorded(ctx context.Context, id string) (*vcd.VM, phases.Outcome, error) {
-	vm, err := s.session.VM(ctx, id)
+	vm, out, err := s.lost(id).find(ctx)
 	switch {
-	case err == nil:
-		absence.Seen(s.vcdMachine)
-		return &vm, s.ownershipProblem(vm), nil
-	case !errors.Is(err, vcd.ErrNotFound) && !errors.Is(err, vcd.ErrForbidden):
-		out, err := session.Refusal(err, "Reading VM "+id)
-		return nil, out, err
-	}
-	listed, out, err := s.isListed(ctx, id)
-	switch {
-	case err != nil || out != phases.Done:
-		return nil, out, err
-	case listed:
-		absence.Seen(s.vcdMachine)
-		return nil, phases.Unsure(session.RemedyPoll, infrav1.VMUnverifiedReason, "VCD lists VM %s and does not show it: grant its user access to it", id), nil
-	}
-	out, err = s.proveGone(ctx, id)
-	if err == nil && out == phases.Done {
+	case vm != nil:
+		return vm, s.ownershipProblem(*vm), nil
+	case err == nil && out == phases.Done:
 		vmDeleted(s.Recorder, s.vcdMachine, id)
 	}
 	return nil, out, err
-}
-
-// isListed says whether VCD lists the VM, in its vApp or anywhere else.
-func (s *scope) isListed(ctx context.Context, id string) (bool, phases.Outcome, error) {
-	s.session.Invalidate(s.placement.vdc)
-	records, err := s.session.VMs(ctx, s.placement.vdc, s.vAppName(), 0)
-	if err != nil {
-		out, err := session.Refusal(err, "Listing VMs")
-		return false, out, err
-	}
-	if slices.ContainsFunc(records, func(r vcd.VMRecord) bool { return r.ID == id }) {
-		return true, phases.Done, nil
-	}
-	_, err = s.session.QueryVM(ctx, id)
-	if err != nil && !errors.Is(err, vcd.ErrNotFound) {
-		out, err := session.Refusal(err, "Looking for VM "+id)
-		return false, out, err
-	}
-	return err == nil, phases.Done, nil
 }
 
 // ownershipProblem keeps hands off a VM that does not say it is this machine's.

@@ -107,7 +107,7 @@ func TestLiveVMThatIsSeenAgainIsBack(t *testing.T) {
 func TestLiveVMIsGoneOnceAPersonSaysSo(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a")...)
 	w.Ready("a")
-	hide(w, controllertest.ClusterName, true)
+	w.Hide(controllertest.ClusterName, true)
 	m := w.VCDMachine("a")
 	m.Annotations[infrav1.VMGoneAnnotation] = "true"
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
@@ -139,7 +139,7 @@ func TestNobodyIsGoneBecauseVCDShowsNothing(t *testing.T) {
 		},
 		{
 			"the right to see the vApp is withdrawn",
-			func(w *controllertest.Env) { hide(w, controllertest.ClusterName, true) }, func(w *controllertest.Env) { hide(w, controllertest.ClusterName, false) }, true,
+			func(w *controllertest.Env) { w.Hide(controllertest.ClusterName, true) }, func(w *controllertest.Env) { w.Hide(controllertest.ClusterName, false) }, true,
 		},
 	}
 	for _, tt := range tests {
@@ -256,18 +256,7 @@ func TestVAppDeletedByHand(t *testing.T) {
 	}{
 		{"is proved by VCD's log of tasks", func(t *testing.T, w *controllertest.Env) {
 			t.Helper()
-			admin := w.Admin(t)
-			vApp := "urn:vcloud:vapp:" + w.Sim.State().VApps[0].ID
-			for _, vm := range w.Sim.State().VMs {
-				task, err := admin.VMs.PowerOff(w.Ctx, "urn:vcloud:vm:"+vm.ID)
-				w.Expect(err).NotTo(HaveOccurred())
-				w.Await(admin, task)
-			}
-			for len(w.Sim.State().VApps) > 0 { // It is undeployed first.
-				task, err := admin.VApps.DeleteVApp(w.Ctx, vApp)
-				w.Expect(err).NotTo(HaveOccurred())
-				w.Await(admin, task)
-			}
+			w.DeleteVAppByHand(t, controllertest.ClusterName)
 		}, infrav1.GoneHeldBackReason},
 		{"without a trace is not proved", func(_ *testing.T, w *controllertest.Env) {
 			w.Sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp(controllertest.ClusterName)) })

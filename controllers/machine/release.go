@@ -63,7 +63,15 @@ func (s *scope) findMachineVApp(ctx context.Context, ended bool) (phases.Outcome
 	case ended:
 		return phases.Done, nil
 	}
-	return absence.VAppMissed(ctx, s.session, s.placement.vdc, s.vcdMachine, absence.Subject{What: "vApp " + name, Finalizer: infrav1.MachineFinalizer, Now: s.now()})
+	if vapp.IsKept(s.vcdMachine) {
+		vapp.Kept(s.Recorder, s.vcdMachine, name, nil)
+		return phases.Done, nil
+	}
+	lost := absence.VApp{Name: name, VDC: s.placement.vdc, Kind: "VCDMachine"}
+	if id := s.madeIn(); id != "" {
+		lost.IDs = []string{id}
+	}
+	return lost.Gone(ctx, s.session, s.vcdMachine, s.now())
 }
 
 // ownsVApp says whether a vApp is the machine's alone.

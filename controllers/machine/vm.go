@@ -42,17 +42,17 @@ func (s *scope) reportVM(ctx context.Context) (phases.Outcome, error) {
 	m := s.vcdMachine
 	switch {
 	case m.Annotations[infrav1.VMGoneAnnotation] == "true":
-		return saidGone(), nil
+		return phases.Stop(infrav1.VMNotFoundReason, "The VM is gone, annotation %s says: delete the Machine to replace it", infrav1.VMGoneAnnotation), nil
 	case s.record != nil:
 		if m.Annotations[infrav1.VMNotFoundSinceAnnotation] != "" {
 			vmBack(s.Recorder, m, s.record.Ref)
 		}
-		absence.Seen(m)
+		absence.Forget(m)
 		s.memory.announced = time.Time{}
 		m.Status.VM = &infrav1.ResourceReference{Name: s.record.Name, ID: s.record.ID}
 		m.Status.VApp = &infrav1.ResourceReference{Name: s.record.VApp.Name, ID: s.record.VApp.ID}
 	case s.vm == nil:
-		return s.lookForMissing(ctx)
+		return s.reportMissing(ctx)
 	}
 	return phases.Done, nil
 }

@@ -27,7 +27,7 @@ type Missing struct {
 // release decides whether something else may be wrong: with the cluster, or with the whole site.
 func (s *Site) release(now time.Time, me Missing) Verdict {
 	all := append([]Missing{me}, s.Missing...)
-	if me.Since.After(s.Acknowledged) && (s.Stopped || Together(now, me.Cluster, s.Acknowledged, all)) {
+	if me.Since.After(s.Acknowledged) && (s.Stopped || together(now, me.Cluster, s.Acknowledged, all)) {
 		return counted(Stopped)
 	}
 	if s.Neighbors {
@@ -40,7 +40,7 @@ func (s *Site) release(now time.Time, me Missing) Verdict {
 		}
 	}
 	mine := slices.DeleteFunc(all, func(m Missing) bool { return m.Cluster != me.Cluster })
-	if left := HoldBack(now, me, mine, s.Machines, s.Released); left > 0 {
+	if left := holdBack(now, me, mine, s.Machines, s.Released); left > 0 {
 		return Verdict{State: HeldBack, After: left, Counts: true}
 	}
 	return counted(Gone)
@@ -57,9 +57,9 @@ func recent(now time.Time, all []Missing) []Missing {
 	return found
 }
 
-// HoldBack returns how long a missing machine is held back because too many of its cluster went missing together; 0 if it may be
+// holdBack returns how long a missing machine is held back because too many of its cluster went missing together; 0 if it may be
 // declared gone. The cluster has n machines; all are those that are missing, and last is when one was last released.
-func HoldBack(now time.Time, me Missing, all []Missing, n int, last time.Time) time.Duration {
+func holdBack(now time.Time, me Missing, all []Missing, n int, last time.Time) time.Duration {
 	found := recent(now, all)
 	if len(found) <= max(1, n/3) {
 		return 0
@@ -86,10 +86,10 @@ func byAge(a, b Missing) int {
 	return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Name, b.Name))
 }
 
-// Together reports whether machines of so many clusters went missing together that something else must be wrong; a
+// together reports whether machines of so many clusters went missing together that something else must be wrong; a
 // machine of the cluster must be among them. Machines that a person has acknowledged, by missing since before then, do
 // not count.
-func Together(now time.Time, cluster string, acknowledged time.Time, all []Missing) bool {
+func together(now time.Time, cluster string, acknowledged time.Time, all []Missing) bool {
 	found := recent(now, all)
 	for _, first := range found {
 		clusters, mine := map[string]bool{}, false

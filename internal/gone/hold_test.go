@@ -54,7 +54,7 @@ func TestHeldBack(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
 
-			left := HoldBack(noon, tt.missing[tt.me], tt.missing, tt.n, tt.last)
+			left := holdBack(noon, tt.missing[tt.me], tt.missing, tt.n, tt.last)
 
 			g.Expect(left).To(Equal(tt.left))
 		})
@@ -89,7 +89,7 @@ func TestMissingTogether(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
 
-			g.Expect(Together(noon, "a", tt.acknowledged, tt.missing)).To(Equal(tt.stops))
+			g.Expect(together(noon, "a", tt.acknowledged, tt.missing)).To(Equal(tt.stops))
 		})
 	}
 }

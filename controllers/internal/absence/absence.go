@@ -1,9 +1,10 @@
-// Package absence decides whether what VCD does not show is gone.
+// Package absence reports what is decided about VMs and vApps that VCD does not show.
 package absence
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -11,73 +12,83 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-const (
-	// ProofInterval is how far apart two looks at what is not seen must be before it counts as gone: a minute, and a second
-	// because the note of the first look has no fractions.
-	ProofInterval = 61 * time.Second
-)
-
-// Subject is what is not seen.
-type Subject struct {
-	What, Finalizer string
-	Now             time.Time
+// Since returns when the VM or vApp of obj was first found missing; zero if it was not.
+func Since(obj client.Object) time.Time {
+	since, _ := time.Parse(time.RFC3339, obj.GetAnnotations()[infrav1.MissingSinceAnnotation])
+	return since
 }
 
-// Missed notes that something of obj was not seen, although VCD showed what else must be there. It is gone if that was
-// so before, long enough ago.
-func Missed(obj client.Object, what, reason string, now time.Time) phases.Outcome {
-	since, err := time.Parse(time.RFC3339, obj.GetAnnotations()[infrav1.MissingSinceAnnotation])
-	if err != nil || since.After(now) {
-		since = now
-		notes.Set(obj, infrav1.MissingSinceAnnotation, now.UTC().Format(time.RFC3339))
+// Note writes on obj what a verdict means for the next observation, and reports whether this one was the first that counts.
+func Note(obj client.Object, v gone.Verdict, now time.Time) bool {
+	if !v.Counts {
+		Forget(obj)
+		return false
 	}
-	left := since.Add(ProofInterval).Sub(now)
-	if left <= 0 {
-		return phases.Done
+	if since := Since(obj); v.Reason != gone.Once || !since.IsZero() && !since.After(now) {
+		return false
 	}
-	out := phases.Wait(left, reason, "%s is not seen: it counts as gone if it is not seen in a minute either", what)
-	out.Unknown = true
-	return out
+	notes.Set(obj, infrav1.MissingSinceAnnotation, now.UTC().Format(time.RFC3339))
+	return true
 }
 
-// Seen forgets that something of obj was not seen, or not in a way that proves anything.
-func Seen(obj client.Object) {
+// Forget removes what says that the VM or vApp of obj is missing.
+func Forget(obj client.Object) {
 	annotations := obj.GetAnnotations()
 	delete(annotations, infrav1.MissingSinceAnnotation)
 	delete(annotations, infrav1.VMNotFoundSinceAnnotation)
 	obj.SetAnnotations(annotations)
 }
 
-// ShowsVDC says whether VCD shows the VDC now: without that, nothing else that is not seen means anything.
-func ShowsVDC(ctx context.Context, s *session.Session, vdc vcd.VDC) (bool, error) {
-	s.Refresh()
-	_, err := s.FindVDC(ctx, vdc.ID)
-	if Invisible(err) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// Invisible says whether VCD does not show what it was asked for, whether that exists or not.
+// Invisible reports whether VCD does not show an object, be it that there is none or that the user has no access.
 func Invisible(err error) bool {
 	return errors.Is(err, vcd.ErrNotFound) || errors.Is(err, vcd.ErrForbidden)
 }
 
-// VAppMissed tells of a vApp of obj that is not found.
-func VAppMissed(ctx context.Context, s *session.Session, vdc vcd.VDC, obj client.Object, m Subject) (phases.Outcome, error) {
-	shown, err := ShowsVDC(ctx, s, vdc)
-	switch {
-	case err != nil:
-		return session.Refusal(err, "Reading VDC "+vdc.Name)
-	case !shown:
-		Seen(obj)
-		return phases.Unsure(session.RemedyPoll, infrav1.VAppUnverifiedReason,
-			"Neither %s nor its VDC %s is seen, which proves nothing: give the user of the identity access to the VDC, or if that is gone, remove finalizer %s",
-			m.What, vdc.Name, m.Finalizer), nil
+// A VApp is one that is not found by its name.
+type VApp struct {
+	Name string
+	VDC  vcd.VDC
+	IDs  []string // URNs that were recorded and are not shown; none: there may never have been one
+	Kind string   // of the object that it belongs to
+}
+
+// Gone decides whether the vApp of obj is gone.
+func (v VApp) Gone(ctx context.Context, s *session.Session, obj client.Object, now time.Time) (phases.Outcome, error) {
+	seen, err := s.LostVApp(ctx, v.VDC, v.IDs...)
+	if err != nil {
+		return session.Refusal(err, "Looking for vApp "+v.Name)
 	}
-	return Missed(obj, m.What, infrav1.VAppUnverifiedReason, m.Now), nil
+	verdict := gone.Decide(now, gone.Subject{
+		Missing: gone.Missing{Since: Since(obj)}, Evidence: gone.Evidence(seen), Unrecorded: len(v.IDs) == 0,
+	}, nil)
+	Note(obj, verdict, now)
+	switch verdict.State {
+	case gone.Gone:
+		return phases.Done, nil
+	case gone.Waiting:
+		return Once(verdict, infrav1.VAppUnverifiedReason, "vApp "+v.Name), nil
+	}
+	why := "VCD does not show that it was deleted, either"
+	switch verdict.Reason {
+	case gone.ScopeHidden:
+		why = "nor is its VDC " + v.VDC.Name
+	case gone.Listed:
+		why = "although VCD lists it"
+	}
+	return phases.Unsure(session.RemedyPoll, infrav1.VAppUnverifiedReason,
+		"vApp %s is not shown, %s: give the user of the identity access to it, or if it is gone or may stay, annotate the %s with %s=true",
+		v.Name, why, v.Kind, infrav1.KeepVAppAnnotation), nil
+}
+
+// Once is the outcome of the first observation that something is missing.
+func Once(v gone.Verdict, reason, what string) phases.Outcome {
+	return phases.Outcome{
+		Reason: reason, After: v.After, Unknown: true,
+		Message: fmt.Sprintf("%s is missing: it counts as gone if it is still missing in a minute", what),
+	}
 }

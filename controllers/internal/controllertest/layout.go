@@ -2,6 +2,7 @@ package controllertest
 
 import (
 	"strings"
+	"testing"
 
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,6 +16,45 @@ func (w *Env) SetLayout(layout infrav1.VAppLayout) {
 	c := w.VCDCluster()
 	c.Spec.VApp.Layout = layout
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+}
+
+// Hide takes away the user's access to a vApp, or grants it again.
+func (w *Env) Hide(vApp string, hidden bool) {
+	w.Sim.Edit(func(e *vcdsim.Editor) {
+		v := e.VApp(vApp)
+		for _, org := range e.Model.Orgs {
+			if (org.Name == "acme") != hidden {
+				v.OrgID = org.ID
+			}
+		}
+	})
+}
+
+// DeleteVAppByHand deletes a vApp as an administrator would: VCD's log of tasks shows it.
+func (w *Env) DeleteVAppByHand(t *testing.T, name string) {
+	t.Helper()
+	admin := w.Admin(t)
+	var vApp vcdsim.VApp
+	for _, v := range w.Sim.State().VApps {
+		if v.Name == name {
+			vApp = v
+		}
+	}
+	for _, vm := range w.Sim.State().VMs {
+		if vm.VAppID == vApp.ID {
+			task, err := admin.VMs.PowerOff(w.Ctx, "urn:vcloud:vm:"+vm.ID)
+			w.Expect(err).NotTo(HaveOccurred())
+			w.Await(admin, task)
+		}
+	}
+	for range 2 { // It is undeployed first.
+		task, err := admin.VApps.DeleteVApp(w.Ctx, "urn:vcloud:vapp:"+vApp.ID)
+		if err != nil {
+			break // It was not deployed any more.
+		}
+		w.Await(admin, task)
+	}
+	w.Expect(w.Sim.State().VApps).NotTo(ContainElement(HaveField("Name", name)))
 }
 
 func Machines(names ...string) []client.Object {

@@ -77,6 +77,12 @@ type VMClient interface {
 	DeleteVM(ctx context.Context, id string) (vcd.Task, error)
 }
 
+// absences gathers the evidence that VMs and vApps are gone.
+type absences interface {
+	FindLost(ctx context.Context, lost vcd.Lost) (vcd.VM, vcd.Absence, error)
+	LostVApp(ctx context.Context, vdc vcd.VDC, ids ...string) (vcd.Absence, error)
+}
+
 // power switches VMs.
 type power interface {
 	PowerOn(ctx context.Context, id string) (vcd.Task, error)
@@ -106,6 +112,7 @@ type Session struct {
 	lookups
 	VApps
 	VMClient
+	absences
 	power
 	tasks
 	history
@@ -131,6 +138,7 @@ func Of(pool *vcd.Pool) Opener {
 			return nil, err
 		}
 		return &Session{
+			absences: s,
 			Placements: struct {
 				*vcd.VDCs
 				*vcd.Networks

@@ -1,0 +1,59 @@
+package cluster_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+)
+
+func TestForeignKubeVIPSecretIsLeftAlone(t *testing.T) {
+	foreign := &corev1.Secret{ObjectMeta: controllertest.Meta("c1-kube-vip"), Data: map[string][]byte{"mine": []byte("!")}}
+	w := controllertest.New(t, foreign)
+
+	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.NameConflictReason)
+
+	secret := &corev1.Secret{}
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(foreign), secret)).To(Succeed())
+	w.Expect(secret.Data).To(Equal(foreign.Data))
+	w.Expect(secret.OwnerReferences).To(BeEmpty())
+	w.Expect(w.Client.Delete(w.Ctx, secret)).To(Succeed())
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+}
+
+func TestKubeVIPSecretIsTakenBack(t *testing.T) {
+	w := controllertest.New(t)
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	secret := &corev1.Secret{ObjectMeta: controllertest.Meta("c1-kube-vip")}
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(secret), secret)).To(Succeed())
+	written := secret.DeepCopy()
+	secret.OwnerReferences, secret.Data = nil, map[string][]byte{"broken": nil} // As after a restore from a backup.
+	w.Expect(w.Client.Update(w.Ctx, secret)).To(Succeed())
+
+	_, err := w.ReconcileCluster()
+
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(secret), secret)).To(Succeed())
+	w.Expect(secret.Data).To(Equal(written.Data))
+	w.Expect(metav1.IsControlledBy(secret, w.VCDCluster())).To(BeTrue())
+}
+
+func TestForeignAddressClaimIsLookedAtAgain(t *testing.T) {
+	w := controllertest.New(t, &ipamv1.IPAddressClaim{ObjectMeta: controllertest.Meta("c1-vip")})
+	c := w.VCDCluster()
+	c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{PoolRef: &infrav1.IPPoolReference{Name: "vips", Kind: "InClusterIPPool", APIGroup: "ipam.cluster.x-k8s.io"}}
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+
+	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.NameConflictReason)
+
+	result, err := w.ReconcileCluster()
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(result.RequeueAfter).To(BeNumerically(">", 0))
+}
