@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
-	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -22,14 +21,13 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
-	cpivcd "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
 )
 
 const (
-	// defaultConfig and defaultCredentials are where the manifests of VMware's CPI mount them.
+	// defaultConfig and defaultCredentials are the paths in manifests of VMware's CPI.
 	defaultConfig      = "/etc/kubernetes/vcloud/vcloud-ccm-config.yaml"
-	defaultCredentials = "/etc/kubernetes/vcloud/basic-auth" //nolint:gosec // a directory's name
+	defaultCredentials = "/etc/kubernetes/vcloud/basic-auth" //nolint:gosec // A directory.
 	defaultProbes      = ":10268"
 	defaultNamespace   = "kube-system"
 )
@@ -41,13 +39,11 @@ type ourFlags struct {
 	clusterID   string
 	namespace   string
 	probes      string
-	wireLog     time.Duration
-	taskPoll    time.Duration
 
 	podName, podUID string // from the environment
 }
 
-// self is where people look for events of this process: its pod, or its Deployment where the pod does not know its name.
+// self is the object for events of this process: its pod, or its Deployment if the name of the pod is not known.
 func (f *ourFlags) self() *corev1.ObjectReference {
 	if f.podName == "" {
 		return &corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: f.namespace, Name: addons.DeploymentName}
@@ -55,32 +51,43 @@ func (f *ourFlags) self() *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: f.namespace, Name: f.podName, UID: types.UID(f.podUID)}
 }
 
-func (f *ourFlags) sets() cliflag.NamedFlagSets {
+// sets returns our flags, with those of all providers.
+func (f *ourFlags) sets(providers []provider) cliflag.NamedFlagSets {
 	sets := cliflag.NamedFlagSets{}
 	fs := sets.FlagSet("vcd")
-	fs.BoolVar(&f.validate, "validate-config", false, "Say everything that is wrong with the configuration and the credentials, and exit. Asks neither Kubernetes nor VCD.")
-	fs.StringVar(&f.credentials, "credentials", defaultCredentials, "Directory with the files username and password, or refreshToken: a mounted Secret.")
-	fs.StringVar(&f.clusterID, "cluster-id-file", "", "File with the id of the cluster, where neither the configuration nor the environment variable CLUSTER_ID has it.")
+	fs.BoolVar(&f.validate, "validate-config", false,
+		"Say everything that is wrong with the configuration and the credentials, and exit. "+
+			"Asks neither Kubernetes nor VCD.")
+	fs.StringVar(&f.credentials, "credentials", defaultCredentials,
+		"Directory with the files username and password, or refreshToken: a mounted Secret.")
+	fs.StringVar(&f.clusterID, "cluster-id-file", "",
+		"File with the id of the cluster, where neither the configuration nor the environment variable CLUSTER_ID has it.")
 	fs.StringVar(&f.namespace, "namespace", f.namespace, "Namespace of the controller's own Secrets.")
-	fs.StringVar(&f.probes, "probe-address", defaultProbes, "Where /readyz is served, and for those who may, /debug/vcd-wire-log, by HTTPS; empty: nowhere.")
-	fs.DurationVar(&f.wireLog, "vcd-wire-log-duration", 10*time.Minute, "How long calls to VCD are logged after the signal SIGUSR1, or until a second one. At --v=7 they are logged always.")
-	fs.DurationVar(&f.taskPoll, "vcd-task-poll", 2*time.Second, "How often running tasks are asked for, all by one call.")
+	fs.StringVar(&f.probes, "probe-address", defaultProbes,
+		"Where /readyz is served, and for those who may, /debug/vcd-wire-log, by HTTPS; empty: nowhere.")
+	for _, p := range providers {
+		if p.flags != nil {
+			p.flags(fs)
+		}
+	}
 	return sets
 }
 
-// garbage is how much memory may be garbage before it is collected, in percent of what is in use: it runs on nodes of every cluster, where
-// memory is dearer than the little processor time that this takes.
-const garbage = 50
+// gcPercent makes the garbage collector run more often than by default: on nodes, memory is scarcer than processor time.
+const gcPercent = 50
+
+// clusterIDVariable is the environment variable with the id of the cluster.
+const clusterIDVariable = "CLUSTER_ID"
 
 func main() {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(garbage)
+		debug.SetGCPercent(gcPercent)
 	}
 	flags := &ourFlags{namespace: os.Getenv("POD_NAMESPACE"), podName: os.Getenv("POD_NAME"), podUID: os.Getenv("POD_UID")}
 	if flags.namespace == "" {
 		flags.namespace = defaultNamespace
 	}
-	command, err := newCommand(genericapiserver.SetupSignalHandler(), flags, os.Getenv("CLUSTER_ID"))
+	command, err := newCommand(genericapiserver.SetupSignalHandler(), flags, os.Getenv, providers())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "cpi:", err)
 		os.Exit(1)
@@ -88,14 +95,16 @@ func main() {
 	os.Exit(cli.Run(command))
 }
 
-// newCommand returns the program with our defaults of the flags of k8s.io/cloud-provider, and ours.
-func newCommand(stop <-chan struct{}, flags *ourFlags, clusterID string) (*cobra.Command, error) {
+// newCommand returns the program with our flags, and our defaults of the flags of k8s.io/cloud-provider.
+func newCommand(
+	stop <-chan struct{}, flags *ourFlags, getenv func(string) string, providers []provider,
+) (*cobra.Command, error) {
 	o, err := options.NewCloudControllerManagerOptions()
 	if err != nil {
 		return nil, fmt.Errorf("setting the defaults of flags: %w", err)
 	}
-	o.KubeCloudShared.CloudProvider.Name = cpivcd.ProviderName
-	o.KubeCloudShared.CloudProvider.CloudConfigFile = defaultConfig
+	chosen := o.KubeCloudShared.CloudProvider
+	chosen.Name, chosen.CloudConfigFile = providers[0].name, defaultConfig
 	o.ServiceController.ConcurrentServiceSyncs = 10
 	o.Authentication.SkipInClusterLookup = true
 
@@ -108,7 +117,8 @@ func newCommand(stop <-chan struct{}, flags *ourFlags, clusterID string) (*cobra
 		}
 		return cloud
 	}
-	command := app.NewCloudControllerManagerCommand(o, initCloud, app.DefaultInitFuncConstructors, names.CCMControllerAliases(), flags.sets(), stop)
+	command := app.NewCloudControllerManagerCommand(o, initCloud, app.DefaultInitFuncConstructors,
+		names.CCMControllerAliases(), flags.sets(providers), stop)
 	command.Use, command.Long = "cpi", "The cloud controller manager for clusters on VMware Cloud Director."
 	command.SilenceUsage = true
 	routes := command.Flags().Lookup("configure-cloud-routes") // its default is not an option's
@@ -121,14 +131,15 @@ func newCommand(stop <-chan struct{}, flags *ourFlags, clusterID string) (*cobra
 			fmt.Fprintln(command.OutOrStdout(), version.Long())
 			return nil
 		}
-		if name := o.KubeCloudShared.CloudProvider.Name; name != cpivcd.ProviderName {
-			return fmt.Errorf("--cloud-provider: is %q, but must be %s", name, cpivcd.ProviderName)
+		provider, err := find(providers, chosen.Name)
+		if err != nil {
+			return err
 		}
-		if p, err = load(o.KubeCloudShared.CloudProvider.CloudConfigFile, flags, clusterID); err != nil {
+		if p, err = load(provider, chosen.CloudConfigFile, flags, getenv); err != nil {
 			return err
 		}
 		if flags.validate {
-			return p.validate(command.OutOrStdout())
+			return p.check(command.OutOrStdout())
 		}
 		return errors.Join(run(command, args), p.close())
 	}

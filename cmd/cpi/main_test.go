@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,15 +22,22 @@ vcd: {host: https://vcd.example.com, org: acme, vdc: acme-vdc}
 loadbalancer: {network: nodes, ports: {http: 80}}
 `
 
-// run runs the program with a configuration and the files of a Secret, and returns what it says.
+// run runs the program with a configuration and the files of a Secret, and returns its output.
 func run(t *testing.T, config string, secret map[string]string, args ...string) (string, error) {
+	t.Helper()
+	return runOf(t, providers(), config, secret, args...)
+}
+
+func runOf(
+	t *testing.T, providers []provider, config string, secret map[string]string, args ...string,
+) (string, error) {
 	t.Helper()
 	g, dir := NewWithT(t), t.TempDir()
 	g.Expect(os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(config), 0o600)).To(Succeed())
 	for name, content := range secret {
 		g.Expect(os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600)).To(Succeed())
 	}
-	command, err := newCommand(nil, &ourFlags{namespace: "kube-system"}, "from-env")
+	command, err := newCommand(nil, &ourFlags{namespace: "kube-system"}, fromEnv, providers)
 	g.Expect(err).NotTo(HaveOccurred())
 	command.Flags().Lookup("version").Changed = false // all programs of a process share it
 	var out bytes.Buffer
@@ -40,9 +48,11 @@ func run(t *testing.T, config string, secret map[string]string, args ...string) 
 	return out.String(), err
 }
 
+func fromEnv(name string) string { return strings.ToLower(name) }
+
 func TestDefaults(t *testing.T) {
 	g := NewWithT(t)
-	command, err := newCommand(nil, &ourFlags{}, "")
+	command, err := newCommand(nil, &ourFlags{}, fromEnv, providers())
 	g.Expect(err).NotTo(HaveOccurred())
 	for name, want := range map[string]string{
 		"cloud-provider": "vmware-cloud-director", "cloud-config": defaultConfig, "configure-cloud-routes": "false", "concurrent-service-syncs": "10",
@@ -55,10 +65,10 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-func TestEventsAreToldWherePeopleLook(t *testing.T) {
+func TestEventsAreAboutThePod(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(*(&ourFlags{namespace: "kube-system", podName: "ccm-1", podUID: "u"}).self()).To(And(HaveField("Kind", "Pod"), HaveField("Name", "ccm-1"), HaveField("UID", BeEquivalentTo("u"))))
-	g.Expect(*(&ourFlags{namespace: "kube-system"}).self()).To(And(HaveField("Kind", "Deployment"), HaveField("Name", "vmware-cloud-director-ccm")), "an older manifest does not tell the pod its name")
+	g.Expect(*(&ourFlags{namespace: "kube-system"}).self()).To(And(HaveField("Kind", "Deployment"), HaveField("Name", "vmware-cloud-director-ccm")), "older manifests do not set the name of the pod")
 }
 
 func TestVersion(t *testing.T) {
@@ -79,9 +89,9 @@ func TestValidateConfig(t *testing.T) {
 		says   string
 		wrong  []string
 	}{
-		{"all is right, and old keys are warned about", rightConfig, password, "warning: loadbalancer.ports.http", nil},
-		{"everything that is wrong is said", "vcd: {host: vcd}\n", password, "", []string{"vcd.host", "vcd.org", "vcd.vdc", "loadbalancer.network"}},
-		{"credentials are looked at, too", rightConfig, nil, "", []string{"neither a refreshToken nor a username"}},
+		{"all is right, with a warning about old keys", rightConfig, password, "warning: loadbalancer.ports.http", nil},
+		{"everything that is wrong is reported", "vcd: {host: vcd}\n", password, "", []string{"vcd.host", "vcd.org", "vcd.vdc", "loadbalancer.network"}},
+		{"credentials are checked, too", rightConfig, nil, "", []string{"neither a refreshToken nor a username"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -107,7 +117,7 @@ func TestAWrongConfigurationEndsTheProgram(t *testing.T) {
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("vcd.host: is missing")))
 }
 
-func TestPollingAllTheTimeIsRefused(t *testing.T) {
+func TestPollingTooOftenIsRefused(t *testing.T) {
 	_, err := run(t, rightConfig, nil, "--vcd-task-poll=1ms")
 
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("must be from 10ms to 1m")))
@@ -131,11 +141,11 @@ func TestReadiness(t *testing.T) {
 	probe := func() int {
 		to := httptest.NewRecorder()
 		ready.ServeHTTP(to, httptest.NewRequest(http.MethodGet, "/readyz", nil))
-		g.Expect(to.Body.String()).NotTo(ContainSubstring("no answer"), "anybody may ask")
+		g.Expect(to.Body.String()).NotTo(ContainSubstring("no answer"), "probes need no rights")
 		return to.Code
 	}
 
-	g.Expect(probe()).To(Equal(http.StatusOK), "who does not lead asks nobody")
+	g.Expect(probe()).To(Equal(http.StatusOK), "without the lease it makes no calls")
 	ready.Start(t.Context())
 	g.Expect(probe()).To(Equal(http.StatusServiceUnavailable))
 	cloud.err = nil

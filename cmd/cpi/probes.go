@@ -13,30 +13,29 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/wirelog"
 )
 
 const (
-	// probeAge is how old what is known of the machines may be for us to count as ready.
+	// probeAge is the maximum age of the list of machines of a ready process.
 	probeAge = 2 * time.Minute
-	// probeTimeout is how long a probe waits for VCD.
+	// probeTimeout is how long a probe waits for the cloud.
 	probeTimeout = 5 * time.Second
 )
 
-// A readiness says whether VCD answers us. While another process leads we have nothing to ask VCD, and are ready to take over.
+// A readiness reports whether the cloud answers. A process that does not lead makes no calls, and is ready to take over.
 type readiness struct {
 	machines cpi.Machines
 	leads    atomic.Bool
 	unready  atomic.Bool
 }
 
-// Start begins to ask VCD.
+// Start makes probes call the cloud.
 func (r *readiness) Start(context.Context) { r.leads.Store(true) }
 
-// ServeHTTP answers a probe. That it changes is logged: an outage is no reason to end, but one to be told.
+// ServeHTTP answers a probe. Changes are logged: an outage is no reason to end.
 func (r *readiness) ServeHTTP(to http.ResponseWriter, req *http.Request) {
 	if !r.leads.Load() {
-		fmt.Fprintln(to, "ok: another one leads")
+		fmt.Fprintln(to, "ok: another process leads")
 		return
 	}
 	ctx, cancel := context.WithTimeout(req.Context(), probeTimeout)
@@ -44,19 +43,21 @@ func (r *readiness) ServeHTTP(to http.ResponseWriter, req *http.Request) {
 	_, err := r.machines.Snapshot(ctx, probeAge)
 	if err != nil {
 		if !r.unready.Swap(true) {
-			klog.ErrorS(err, "VCD cannot be worked with: nothing is done until it can")
+			klog.ErrorS(err, "The cloud cannot be used: waiting until it can")
 		}
-		http.Error(to, "VCD cannot be worked with: the log says why", http.StatusServiceUnavailable) // to whoever asks
+		http.Error(to, "the cloud cannot be used: see the log", http.StatusServiceUnavailable) // without details: probes need no rights
 		return
 	}
 	if r.unready.Swap(false) {
-		klog.InfoS("VCD can be worked with again")
+		klog.InfoS("The cloud can be used again")
 	}
 	fmt.Fprintln(to, "ok")
 }
 
-// serveProbes serves what k8s.io/cloud-provider's server has no place for, with its certificate and to those it lets in.
-func serveProbes(c *cloudconfig.CompletedConfig, address string, ready, wireLog http.Handler, stop <-chan struct{}) error {
+// serveProbes serves what k8s.io/cloud-provider's server cannot, with its certificate and its authorization.
+func serveProbes(
+	c *cloudconfig.CompletedConfig, address string, ready http.Handler, debug map[string]http.Handler, stop <-chan struct{},
+) error {
 	if address == "" || c.SecureServing == nil {
 		return nil
 	}
@@ -66,7 +67,9 @@ func serveProbes(c *cloudconfig.CompletedConfig, address string, ready, wireLog 
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/readyz", ready)
-	mux.Handle(wirelog.Path, wireLog)
+	for path, handler := range debug {
+		mux.Handle(path, handler)
+	}
 	serving := *c.SecureServing
 	serving.Listener = listener
 	handler := genericcontrollermanager.BuildHandlerChain(mux, &c.Authorization, &c.Authentication)

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/wait"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
+	cpivcd "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/wirelog"
+)
+
+// minTaskPoll and maxTaskPoll bound how often running tasks are polled.
+const minTaskPoll, maxTaskPoll = 10 * time.Millisecond, time.Minute
+
+// vcdFlags are those of VMware Cloud Director.
+type vcdFlags struct{ wireLog, taskPoll time.Duration }
+
+// vcdProvider is VMware Cloud Director's entry in the registry.
+func vcdProvider() provider {
+	f := &vcdFlags{}
+	return provider{name: cpivcd.ProviderName, flags: f.add, validate: f.validate, load: f.load}
+}
+
+func (f *vcdFlags) add(fs *pflag.FlagSet) {
+	fs.DurationVar(&f.wireLog, "vcd-wire-log-duration", 10*time.Minute, "How long calls to VCD are logged after "+
+		"the signal SIGUSR1, or until a second one. At --v=7 they are logged always.")
+	fs.DurationVar(&f.taskPoll, "vcd-task-poll", 2*time.Second,
+		"How often running tasks are asked for, all by one call.")
+}
+
+func (f *vcdFlags) validate() error {
+	if f.taskPoll < minTaskPoll || f.taskPoll > maxTaskPoll {
+		return fmt.Errorf("--vcd-task-poll: is %s, but must be from %s to %s", f.taskPoll, minTaskPoll, maxTaskPoll)
+	}
+	return nil
+}
+
+func (f *vcdFlags) load(from source) (*configuration, error) {
+	c, warnings, err := vcdconfig.Parse(from.file, from.env)
+	if err != nil {
+		return nil, err
+	}
+	v := &vcdCloud{vcdFlags: f, Config: c}
+	files := cpivcd.NewCredentials(from.credentials, c.VCD, time.Now)
+	out := &configuration{
+		warnings: warnings, about: []any{"site", c.VCD.Host, "org", c.VCD.Org, "cluster", c.ClusterID},
+		settings: cpi.Settings{
+			Addresses: addressPolicy(c.Nodes.Addresses), MaxAge: c.Nodes.MaxAge.Duration,
+			Class: c.LoadBalancer.Class, ClassOnly: c.LoadBalancer.ClassOnly, Drift: c.LoadBalancer.DriftInterval.Duration,
+		},
+		open: func(h host) (*backend, error) { return v.open(h, files.Current) },
+	}
+	if c.VCD.ServiceAccountSecret == "" {
+		out.credentials = func() error {
+			_, _, err := files.Current()
+			return err
+		}
+	}
+	return out, nil
+}
+
+// A vcdCloud is VMware Cloud Director, as configured.
+type vcdCloud struct {
+	*vcdFlags
+	vcdconfig.Config
+}
+
+func (v *vcdCloud) open(h host, credentials func() (vcd.Credentials, string, error)) (*backend, error) {
+	c := v.VCD
+	pool := vcd.NewPool(vcd.PoolOptions{
+		Metrics: legacyregistry.Registerer(), UserAgent: "cluster-api-provider-vcd-cpi/" + version.String(),
+		RequestsPerSecond: c.RequestsPerSecond, Burst: c.Burst, InFlight: c.InFlight,
+		RequestTimeout: c.RequestTimeout.Duration, TaskPoll: v.taskPoll,
+	})
+	wire := wirelog.New(klog.Background().WithName("vcd"), pool.SetWireLog, clock.RealClock{})
+	wire.OnSignal(wait.ContextForChannel(h.stop), v.wireLog)
+	site := vcd.Config{Site: c.Host, Org: c.Org, CABundle: []byte(c.CABundle), Insecure: c.InsecureSkipVerify}
+	sessions := cpivcd.NewSessions(pool, site, credentials)
+	if name := c.ServiceAccountSecret; name != "" {
+		sessions.As(vcd.NewServiceAccount(cpivcd.NewTokenSecret(h.client.CoreV1().Secrets(h.namespace), name)))
+	}
+	out := &backend{
+		Backend: cpi.Backend{
+			Name: cpivcd.ProviderName, Machines: cpivcd.NewMachines(v.machineOptions(sessions, h.nodes)),
+			Explain: cpivcd.Explain(c.Host), Close: pool.Close,
+		},
+		debug: map[string]http.Handler{wirelog.Path: wire.Handler(v.wireLog)},
+	}
+	if !v.LoadBalancer.Disabled() {
+		v.addBalancer(out, sessions)
+	}
+	return out, nil
+}
+
+// addBalancer adds load balancers, and the report of them in the runtime defined entity.
+func (v *vcdCloud) addBalancer(to *backend, sessions *cpivcd.Sessions) {
+	b, gateways := v.LoadBalancer, v.gateways()
+	dialect := &cpivcd.Dialect{
+		Certificate: b.CertAlias, EngineGroup: b.EngineGroup, Algorithm: b.Algorithm, Gateways: gateways,
+	}
+	to.Services = dialect.Defaults(v.ClusterID, b.SourceRanges, b.IncludeControlPlane)
+	options := cpivcd.BalancerOptions{
+		Session: sessions.Session, Driver: edge.New(sessions.Session, edge.Options{SourceRanges: b.SourceRanges}),
+		ClusterID: v.ClusterID, VDCs: v.VCD.VDCs, Gateways: gateways,
+	}
+	if id := v.RDE.ID; id != "" {
+		options.Reporter = cpivcd.NewReporter(cpivcd.ReporterOptions{Session: sessions.Session, ID: id, Version: version.String()})
+		to.Parts = append(to.Parts, options.Reporter)
+		logout := to.Close
+		to.Close = func(ctx context.Context) error {
+			flush(ctx, options.Reporter)
+			return logout(ctx)
+		}
+	}
+	to.Balancer = cpivcd.NewBalancer(options)
+}
+
+// flush writes what was not reported yet. Half of the time is left for the logout.
+func flush(ctx context.Context, r *cpivcd.Reporter) {
+	limited, cancel := context.WithTimeout(ctx, closeTimeout/2)
+	defer cancel()
+	if err := r.Flush(limited); err != nil {
+		klog.V(2).InfoS("Not written to the runtime defined entity", "reason", err.Error())
+	}
+}
+
+// gateways returns all gateways of the configuration, the default first.
+func (v *vcdCloud) gateways() []cpivcd.Gateway {
+	var out []cpivcd.Gateway
+	for _, g := range v.LoadBalancer.AllGateways() {
+		gateway := cpivcd.Gateway{Name: g.Name, Edge: g.ID, Network: g.Network, Subnet: g.VIPSubnet, IPSpace: g.IPSpace}
+		if g.OneArm != nil {
+			gateway.OneArm = &lb.Range{First: g.OneArm.StartIP, Last: g.OneArm.EndIP}
+		}
+		out = append(out, gateway)
+	}
+	return out
+}
+
+func (v *vcdCloud) machineOptions(sessions *cpivcd.Sessions, nodes corelisters.NodeLister) cpivcd.MachineOptions {
+	n := v.Nodes
+	o := cpivcd.MachineOptions{
+		Session: sessions.Session, ClusterID: v.ClusterID, VDCs: v.VCD.VDCs, VApps: n.VApps, Prefix: n.VAppNamePrefix,
+		Region: n.Region, Nodes: func() cpivcd.Nodes { return nodesOf(nodes) },
+	}
+	for _, zone := range n.Zones {
+		o.Zones = append(o.Zones, cpivcd.Zone(zone))
+	}
+	return o
+}
+
+// nodesOf returns what the Nodes know of their machines.
+func nodesOf(lister corelisters.NodeLister) cpivcd.Nodes {
+	var out cpivcd.Nodes
+	all, err := lister.List(labels.Everything())
+	if err != nil {
+		return out // cannot happen: the lister reads a cache
+	}
+	for _, node := range all {
+		switch {
+		case node.Spec.ProviderID == "":
+			out.Nameless = append(out.Nameless, node.Name)
+		case strings.HasPrefix(strings.ToLower(node.Spec.ProviderID), cpivcd.ProviderName+"://"):
+			out.ProviderIDs = append(out.ProviderIDs, node.Spec.ProviderID)
+		}
+	}
+	return out
+}
+
+func addressPolicy(a vcdconfig.Addresses) cpi.AddressPolicy {
+	policy := cpi.AddressPolicy{Internal: cpi.Selection(a.Internal), External: cpi.Selection(a.External)}
+	for i, family := range a.Families {
+		switch family {
+		case corev1.IPv4Protocol:
+			policy.IPv4 = i + 1
+		case corev1.IPv6Protocol:
+			policy.IPv6 = i + 1
+		}
+	}
+	return policy
+}
