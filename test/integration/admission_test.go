@@ -50,7 +50,7 @@ func TestAdmissionRefusesWhatItCanKnow(t *testing.T) {
 		{"a zone that can be no label", func(c *infrav1.VCDClusterSpec) {
 			c.CloudProvider.Nodes.Zones = []infrav1.CloudProviderZone{{Name: "rack a"}}
 		}, "spec.cloudProvider.nodes.zones[0].name"},
-		{"Nodes of a cloud controller manager that is somebody else's", func(c *infrav1.VCDClusterSpec) {
+		{"Nodes of an external cloud controller manager", func(c *infrav1.VCDClusterSpec) {
 			c.CloudProvider = infrav1.CloudProviderSpec{Mode: infrav1.CloudProviderExternal, Nodes: infrav1.CloudProviderNodes{Region: "north"}}
 		}, "spec.cloudProvider.nodes"},
 	}
@@ -62,7 +62,7 @@ func TestAdmissionRefusesWhatItCanKnow(t *testing.T) {
 			}}
 			tt.mod(&c.Spec)
 
-			err := house.client.Create(t.Context(), c)
+			err := shared.client.Create(t.Context(), c)
 
 			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(tt.names)))
 		})
@@ -91,15 +91,15 @@ func TestAdmissionRefusesIdentities(t *testing.T) {
 			i.Name = "refused"
 			tt.mod(&i.Spec)
 
-			err := house.client.Create(t.Context(), i)
+			err := shared.client.Create(t.Context(), i)
 
 			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(tt.names)))
 		})
 	}
 }
 
-// TestAdmissionCannotKnowTheIdentity: it may come later than the cluster; so a condition says that it is for another
-// site.
+// TestAdmissionCannotKnowTheIdentity: it may come later than the cluster; so a condition reports that it is for
+// another site.
 func TestAdmissionCannotKnowTheIdentity(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -112,7 +112,7 @@ func TestAdmissionCannotKnowTheIdentity(t *testing.T) {
 	s.g.Eventually(func() error {
 		s.g.Expect(s.get(c)).To(Succeed())
 		c.Spec.Site = s.URL()
-		return house.client.Update(t.Context(), c)
+		return shared.client.Update(t.Context(), c)
 	}, patience).Should(Succeed())
 	s.ready(c)
 	s.deleteCluster("strayed")
@@ -140,7 +140,7 @@ func TestAdmissionRefusesMachines(t *testing.T) {
 			m := &infrav1.VCDMachine{ObjectMeta: s.meta("refused"), Spec: infrav1.VCDMachineSpec{Catalog: "kubernetes", Template: "any"}}
 			tt.mod(&m.Spec)
 
-			err := house.client.Create(t.Context(), m)
+			err := shared.client.Create(t.Context(), m)
 
 			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(tt.names)))
 		})
@@ -158,7 +158,7 @@ func TestWhatExistsCannotBecomeSomethingElse(t *testing.T) {
 	}, patience).Should(BeTrue())
 
 	become := func(obj client.Object, spec string) error { // A patch, lest it is refused because the manager has written meanwhile.
-		return house.client.Patch(t.Context(), obj, client.RawPatch(types.MergePatchType, []byte(`{"spec":{`+spec+`}}`)))
+		return shared.client.Patch(t.Context(), obj, client.RawPatch(types.MergePatchType, []byte(`{"spec":{`+spec+`}}`)))
 	}
 	s.g.Expect(become(c, `"controlPlaneEndpoint":{"host":"192.168.100.201","port":6443}`)).To(MatchError(ContainSubstring("spec.controlPlaneEndpoint")))
 	s.g.Expect(become(c, `"infraID":"another"`)).To(MatchError(ContainSubstring("spec.infraID")))

@@ -25,7 +25,7 @@ func TestAPausedClusterIsLeftAlone(t *testing.T) {
 	}
 	s.quiet(c, m)
 	since := len(s.Requests())
-	s.g.Expect(house.client.Delete(t.Context(), m.DeepCopy())).To(Succeed())
+	s.g.Expect(shared.client.Delete(t.Context(), m.DeepCopy())).To(Succeed())
 	s.g.Consistently(func() int { return len(s.Requests()) - since }, "2s", "200ms").Should(BeZero(), "VCD was asked for a paused cluster")
 	s.g.Expect(s.State().VMs).To(HaveLen(1))
 	s.pause("paused", false)
@@ -39,7 +39,7 @@ func TestWhatSomebodyElseManagesIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	c := s.cluster("managed", func(c *infrav1.VCDCluster) {
-		c.Annotations = map[string]string{clusterv1.ManagedByAnnotation: "somebody else"}
+		c.Annotations = map[string]string{clusterv1.ManagedByAnnotation: "another"}
 	})
 
 	s.g.Consistently(func() (int, error) { return len(c.Status.Conditions) + len(c.Finalizers), s.get(c) }, "3s", "200ms").Should(BeZero())
@@ -56,5 +56,5 @@ func (s *site) pause(name string, paused bool) {
 		patch = `{"spec":{"paused":true}}`
 	}
 	cluster := &clusterv1.Cluster{ObjectMeta: s.meta(name)}
-	s.g.Expect(house.client.Patch(s.t.Context(), cluster, client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
+	s.g.Expect(shared.client.Patch(s.t.Context(), cluster, client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
 }

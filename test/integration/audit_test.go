@@ -77,34 +77,34 @@ var unusedRights = []audit.Allowance{
 // auditRights holds what the manager asked for against the role it is shipped with: nothing may have been denied, and
 // after all tests no right may be unused without a reason.
 func auditRights(code int) int {
-	requests, err := readAudit(house.AuditLog())
+	requests, err := readAudit(shared.AuditLog())
 	if err != nil {
-		return complain(err)
+		return report(err)
 	}
-	rights, err := shippedRights(house.Components)
+	rights, err := shippedRights(shared.Components)
 	if err != nil {
-		return complain(err)
+		return report(err)
 	}
 	found := audit.Compare(requests, "system:serviceaccount:"+framework.Namespace+":capvcd-manager", rights)
 	for _, denied := range found.Denied {
-		code = complain(fmt.Errorf("the manager may not %s", denied))
+		code = report(fmt.Errorf("the manager may not %s", denied))
 	}
 	if code != 0 || !everythingRan() {
 		return code
 	}
 	left, stale := audit.Excuse(found.Unused, rights, unusedRights)
 	for _, right := range left {
-		code = complain(fmt.Errorf("nobody used the right to %s: take it away, use it in a test, or say in unusedRights why it is there", right))
+		code = report(fmt.Errorf("the right to %s was not used: remove it, use it in a test, or explain it in unusedRights", right))
 	}
 	for _, a := range stale {
-		code = complain(fmt.Errorf("unusedRights excuses %v %v of %q, which nobody has", a.Verbs, a.Resources, a.Group))
+		code = report(fmt.Errorf("unusedRights excuses %v %v of %q, which is not granted", a.Verbs, a.Resources, a.Group))
 	}
 	fmt.Fprintf(os.Stderr, "The manager made %d requests to the API server; %d rights, none denied, %d unused for a reason\n",
 		found.Requests, len(rights), len(found.Unused)-len(left))
 	return code
 }
 
-// everythingRan says whether no test was left out.
+// everythingRan reports whether no test was skipped.
 func everythingRan() bool {
 	return flag.Lookup("test.run").Value.String() == "" && flag.Lookup("test.skip").Value.String() == ""
 }

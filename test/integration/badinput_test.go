@@ -13,10 +13,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// healing is how long a mended mistake may take to be seen: what is mended in VCD is looked for once a minute.
+// healing is how long a correction may take to be seen: VCD is checked once a minute.
 const healing = "5m"
 
-// A mistake is wrong input to a cluster with a machine, and how a person mends it.
+// A mistake is wrong input to a cluster with a machine, and its correction.
 type mistake struct {
 	name    string
 	config  func(*vcdsim.Config)
@@ -24,7 +24,7 @@ type mistake struct {
 	cluster func(*infrav1.VCDCluster)
 	machine func(*infrav1.VCDMachine)
 
-	inCluster bool   // the VCDCluster tells of it, not the VCDMachine
+	inCluster bool   // the VCDCluster reports it, not the VCDMachine
 	reason    string // of the condition and of the event
 	names     string // the field that the message names
 	mend      func(*site)
@@ -160,14 +160,14 @@ func TestBadInputIsToldAndHeals(t *testing.T) {
 				s.bootstrap("machine-bootstrap", "#cloud-config\n# "+noise(100_000)+"\n")
 			}
 			m := s.machine("bad", "machine", tt.changesToMachine()...)
-			var told conditioned = m
+			var subject conditioned = m
 			if tt.inCluster {
-				told = c
+				subject = c
 			}
 
-			s.g.Eventually(func() (string, error) { return s.state(told, "Ready") }, patience, "100ms").Should(And(
+			s.g.Eventually(func() (string, error) { return s.state(subject, "Ready") }, patience, "100ms").Should(And(
 				HavePrefix("False "+tt.reason), ContainSubstring(tt.names)))
-			s.g.Eventually(func() []string { return s.events(told) }, patience, "100ms").Should(ContainElement(And(
+			s.g.Eventually(func() []string { return s.events(subject) }, patience, "100ms").Should(ContainElement(And(
 				HavePrefix("Warning "+tt.reason), ContainSubstring(tt.names))))
 			s.sound()
 			s.g.Expect(s.State().VMs).To(BeEmpty(), "something was made of bad input")
@@ -226,7 +226,7 @@ func (s *site) bootstrap(name, value string) {
 		return
 	}
 	secret.StringData = map[string]string{"value": value}
-	s.g.Expect(house.client.Update(s.t.Context(), secret)).To(Succeed())
+	s.g.Expect(shared.client.Update(s.t.Context(), secret)).To(Succeed())
 }
 
 // noise does not compress.

@@ -33,7 +33,7 @@ func TestLoadBalancersGoWithTheirCluster(t *testing.T) {
 	}{
 		{"on all gateways, also what a cloud controller manager that works on makes again", testMadeAgain},
 		{"also if the manager is killed at each step", testKilledWhileRemoving},
-		{"but not if somebody says that they stay", testLoadBalancersKept},
+		{"but not with the annotation that keeps them", testLoadBalancersKept},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -44,15 +44,15 @@ func TestLoadBalancersGoWithTheirCluster(t *testing.T) {
 
 func testMadeAgain(t *testing.T) {
 	t.Helper()
-	c := newCaretaker(t, house.crew)
+	c := newBalancedCluster(t, shared.replica)
 	c.serves()
 	c.servesFurther()
 	c.delete()
-	c.g.Eventually(func() (bool, error) { // What it makes again before we look, the last look removes, and another one follows.
+	c.g.Eventually(func() (bool, error) { // What it creates again before the last check is removed by it, and another check follows.
 		last, err := c.lastLook()
 		return last && len(c.made()) == 0, err
 	}, ages, "100ms").Should(BeTrue(), "what was there is removed")
-	c.Faults().Add(vcdsim.Fault{Operation: "GET /cloudapi/*", User: managersUser, Status: http.StatusServiceUnavailable}) // No last look meanwhile.
+	c.Faults().Add(vcdsim.Fault{Operation: "GET /cloudapi/*", User: managersUser, Status: http.StatusServiceUnavailable}) // No last check meanwhile.
 
 	c.change(func(s *corev1.Service) { s.Spec.Ports = append(s.Spec.Ports, port("more", 8080)) })
 	c.g.Eventually(c.made, patience, "100ms").ShouldNot(BeEmpty(), "it was to make something again")
@@ -67,9 +67,9 @@ func testMadeAgain(t *testing.T) {
 
 func testKilledWhileRemoving(t *testing.T) {
 	t.Helper()
-	c := newCaretaker(t, newCrew(t, "balancers", quickPoll))
+	c := newBalancedCluster(t, newReplica(t, "balancers", quickPoll))
 	c.serves()
-	k := chaos.New(t, chaos.Options{Victim: c.crew, Flow: "delete"})
+	k := chaos.New(t, chaos.Options{Victim: c.replica, Flow: "delete"})
 	c.SetGate(func(ctx context.Context, m vcdsim.Moment, r vcdsim.Request) bool {
 		return !balancing(r) || k.Gate(ctx, m, r)
 	})
@@ -83,17 +83,17 @@ func testKilledWhileRemoving(t *testing.T) {
 	c.g.Expect(c.made()).To(BeEmpty())
 	c.g.Expect(k.Writes("delete")).NotTo(BeEmpty())
 	for _, w := range k.Writes("delete") {
-		c.g.Expect(k.Killed(vcdsim.Arrived, w)).To(BeTrue(), "nobody was killed before %v", w)
-		c.g.Expect(k.Killed(vcdsim.Worked, w)).To(BeTrue(), "nobody was killed after %v", w)
+		c.g.Expect(k.Killed(vcdsim.Arrived, w)).To(BeTrue(), "the manager was not killed before %v", w)
+		c.g.Expect(k.Killed(vcdsim.Worked, w)).To(BeTrue(), "the manager was not killed after %v", w)
 	}
 }
 
 func testLoadBalancersKept(t *testing.T) {
 	t.Helper()
-	c := newCaretaker(t, house.crew)
+	c := newBalancedCluster(t, shared.replica)
 	c.serves()
 	made := c.made()
-	c.tellsThatItIsRefused()
+	c.reportsRefusal()
 	c.patch(&infrav1.VCDCluster{ObjectMeta: c.meta(c.name)}, fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}}}`, infrav1.KeepLoadBalancersAnnotation))
 
 	c.delete()
@@ -105,13 +105,13 @@ func testLoadBalancersKept(t *testing.T) {
 }
 
 // serves waits until the cloud controller manager has made a load balancer for a Service with two ports.
-func (c *caretaker) serves() {
+func (c *balancedCluster) serves() {
 	c.t.Helper()
 	c.remembered = c.vcdCluster()
 	c.g.Expect(c.made()).To(BeEmpty())
 	c.start()
 	service := c.service("shop")
-	c.g.Expect(house.client.Create(c.t.Context(), service)).To(Succeed())
+	c.g.Expect(shared.client.Create(c.t.Context(), service)).To(Succeed())
 	c.t.Cleanup(func() { c.dropService("shop") })
 	c.g.Eventually(func(g Gomega) {
 		g.Expect(c.life.get(service)).To(Succeed())
@@ -122,11 +122,11 @@ func (c *caretaker) serves() {
 
 // servesFurther waits until the cloud controller manager has made a load balancer on the further gateway, which it
 // knows from what the manager wrote.
-func (c *caretaker) servesFurther() {
+func (c *balancedCluster) servesFurther() {
 	c.t.Helper()
 	service := c.service("api")
 	metav1.SetMetaDataAnnotation(&service.ObjectMeta, "service.beta.kubernetes.io/vcloud-gateway", further)
-	c.g.Expect(house.client.Create(c.t.Context(), service)).To(Succeed())
+	c.g.Expect(shared.client.Create(c.t.Context(), service)).To(Succeed())
 	c.t.Cleanup(func() { c.dropService("api") })
 	c.g.Eventually(func(g Gomega) {
 		g.Expect(c.life.get(service)).To(Succeed())
@@ -135,15 +135,15 @@ func (c *caretaker) servesFurther() {
 	c.g.Expect(c.made()).To(HaveLen(2*(2*2+1)), "each gateway has its own IP set")
 }
 
-// tellsThatItIsRefused changes the password of the cloud controller manager in VCD: its pod and a Service that waits
-// tell people, each once.
-func (c *caretaker) tellsThatItIsRefused() {
+// reportsRefusal changes the password of the cloud controller manager in VCD: events on its pod and on a waiting
+// Service report it, once each.
+func (c *balancedCluster) reportsRefusal() {
 	c.t.Helper()
 	c.Edit(func(e *vcdsim.Editor) {
 		e.SetPassword("acme", e.Model.Orgs[1].Users[2].Name, "another")
 		e.ExpireSessions()
 	})
-	c.g.Expect(house.client.Create(c.t.Context(), c.service("late"))).To(Succeed())
+	c.g.Expect(shared.client.Create(c.t.Context(), c.service("late"))).To(Succeed())
 	c.t.Cleanup(func() { c.dropService("late") })
 	const refused = "VCDCredentialsRefused"
 	c.g.Eventually(func() []string { return c.warnings(addons.Namespace, "Pod", c.name) }, patience, "100ms").Should(ContainElement(refused))
@@ -152,10 +152,10 @@ func (c *caretaker) tellsThatItIsRefused() {
 	c.g.Expect(c.warnings(c.namespace, "Service", "late")).NotTo(ContainElement("LoadBalancerRefused"), "it is not the Service's fault")
 }
 
-// warnings are the reasons of what people are warned of about an object.
-func (c *caretaker) warnings(namespace, kind, name string) []string {
+// warnings are the reasons of Warning events about an object.
+func (c *balancedCluster) warnings(namespace, kind, name string) []string {
 	list := &corev1.EventList{}
-	c.g.Expect(house.client.List(c.t.Context(), list, client.InNamespace(namespace))).To(Succeed())
+	c.g.Expect(shared.client.List(c.t.Context(), list, client.InNamespace(namespace))).To(Succeed())
 	var out []string
 	for i := range list.Items {
 		if e := &list.Items[i]; e.Type == corev1.EventTypeWarning && e.InvolvedObject.Kind == kind && e.InvolvedObject.Name == name {
@@ -166,7 +166,7 @@ func (c *caretaker) warnings(namespace, kind, name string) []string {
 }
 
 // service is a Service with two ports.
-func (c *caretaker) service(name string) *corev1.Service {
+func (c *balancedCluster) service(name string) *corev1.Service {
 	return &corev1.Service{ObjectMeta: c.ours(name), Spec: corev1.ServiceSpec{
 		Type: corev1.ServiceTypeLoadBalancer, Selector: map[string]string{"app": name}, Ports: []corev1.ServicePort{port("http", 80), port("https", 443)},
 	}}
@@ -177,7 +177,7 @@ func port(name string, number int32) corev1.ServicePort {
 }
 
 // change changes the Service.
-func (c *caretaker) change(change func(*corev1.Service)) {
+func (c *balancedCluster) change(change func(*corev1.Service)) {
 	c.t.Helper()
 	c.g.Eventually(func() error {
 		service := &corev1.Service{ObjectMeta: c.meta("shop")}
@@ -185,43 +185,43 @@ func (c *caretaker) change(change func(*corev1.Service)) {
 			return err
 		}
 		change(service)
-		return house.client.Update(c.t.Context(), service)
+		return shared.client.Update(c.t.Context(), service)
 	}, patience, "100ms").Should(Succeed())
 }
 
 // delete deletes the cluster, but not its Service.
-func (c *caretaker) delete() {
+func (c *balancedCluster) delete() {
 	c.t.Helper()
-	c.g.Expect(house.client.Delete(c.t.Context(), &clusterv1.Cluster{ObjectMeta: c.meta(c.name)})).To(Succeed())
+	c.g.Expect(shared.client.Delete(c.t.Context(), &clusterv1.Cluster{ObjectMeta: c.meta(c.name)})).To(Succeed())
 }
 
 // diesWithItsMachines waits until there are no VMs, and ends the cloud controller manager, which was on one of them.
-func (c *caretaker) diesWithItsMachines() {
+func (c *balancedCluster) diesWithItsMachines() {
 	c.t.Helper()
 	c.g.Eventually(func() []vcdsim.VM { return c.State().VMs }, ages, "50ms").Should(BeEmpty())
 	c.g.Expect(c.process.Kill()).To(Succeed())
 }
 
 // gone waits until the cluster is.
-func (c *caretaker) gone() {
+func (c *balancedCluster) gone() {
 	c.t.Helper()
 	c.g.Eventually(func() error { return c.life.get(&clusterv1.Cluster{ObjectMeta: c.meta(c.name)}) }, ages, "250ms").ShouldNot(Succeed())
 	c.empty()
 }
 
-// lastLook says whether all load balancers were removed, and only the last look is missing.
-func (c *caretaker) lastLook() (bool, error) {
+// lastLook reports whether all load balancers are removed, and only the last check is missing.
+func (c *balancedCluster) lastLook() (bool, error) {
 	state, err := c.state(&infrav1.VCDCluster{ObjectMeta: c.meta(c.name)}, infrav1.LoadBalancersDeletedCondition)
 	return strings.HasPrefix(state, "False "+infrav1.LastLookReason), err
 }
 
-// balancing says whether a request is about load balancers.
+// balancing reports whether a request is about load balancers.
 func balancing(r vcdsim.Request) bool {
 	return strings.Contains(r.Path, "/loadBalancer/") || strings.Contains(r.Path, "/firewallGroups")
 }
 
 // made is what there is of load balancers in VCD.
-func (c *caretaker) made() []string {
+func (c *balancedCluster) made() []string {
 	var out []string
 	for _, d := range c.State().Documents {
 		if strings.Contains(string(d.Body), "cluster="+c.remembered.Spec.InfraID) {
@@ -232,14 +232,14 @@ func (c *caretaker) made() []string {
 	return out
 }
 
-func (c *caretaker) dropService(name string) {
+func (c *balancedCluster) dropService(name string) {
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: name}}
 	ctx := context.WithoutCancel(c.t.Context())
-	if err := house.client.Get(ctx, keyOf(service), service); err != nil {
+	if err := shared.client.Get(ctx, keyOf(service), service); err != nil {
 		c.t.Log(err)
 		return
 	}
 	service.Finalizers = nil
-	c.g.Expect(house.client.Update(ctx, service)).To(Succeed())
-	c.g.Expect(house.client.Delete(ctx, service)).To(Succeed())
+	c.g.Expect(shared.client.Update(ctx, service)).To(Succeed())
+	c.g.Expect(shared.client.Delete(ctx, service)).To(Succeed())
 }

@@ -31,7 +31,7 @@ func TestCreatingAMachineCosts(t *testing.T) {
 	s.ready(cold)
 	coldCalls := s.calls(0)
 
-	s.quiet() // What follows the first machine, such as a look at the steady state, is not the second one's.
+	s.quiet() // Calls after the first machine, such as the check of the steady state, are not the second one's.
 	since := len(s.Requests())
 	warm := s.machine("cheap", "warm")
 	s.ready(warm)

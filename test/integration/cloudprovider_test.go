@@ -26,8 +26,8 @@ const (
 	systemCanary = "canary-in-the-password-of-the-system-c0de"
 )
 
-// A guest is a life with a look into its workload cluster, where Cluster API's own controller applies what the manager
-// renders.
+// A guest is a life with a client of its workload cluster, where Cluster API's own controller applies what the
+// manager renders.
 type guest struct {
 	*life
 
@@ -37,7 +37,7 @@ type guest struct {
 // TestTheCloudProviderOfAWholeCluster follows the cloud controller manager of one cluster from its arrival to its end.
 func TestTheCloudProviderOfAWholeCluster(t *testing.T) {
 	t.Parallel()
-	l := newLife(t, newCrew(t, "ccm", "--cloud-provider-look=2s", "--cloud-provider-registry=registry.example.com/vcd", "--cloud-provider-version=v2.0.0"), 0,
+	l := newLife(t, newReplica(t, "ccm", "--cloud-provider-look=2s", "--cloud-provider-registry=registry.example.com/vcd", "--cloud-provider-version=v2.0.0"), 0,
 		func(c *vcdsim.Config) { c.Model.Orgs[1].Users[1].APITokens = []string{ccmToken} })
 	l.born()
 	gst := &guest{life: l, workload: l.workloadClient()}
@@ -52,7 +52,7 @@ func TestTheCloudProviderOfAWholeCluster(t *testing.T) {
 	l.die()
 	sets := &addonsv1.ClusterResourceSetList{}
 	l.g.Eventually(func(g Gomega) {
-		g.Expect(house.client.List(t.Context(), sets, client.InNamespace(l.namespace))).To(Succeed())
+		g.Expect(shared.client.List(t.Context(), sets, client.InNamespace(l.namespace))).To(Succeed())
 		g.Expect(sets.Items).To(BeEmpty())
 		g.Expect(l.secretsOfSets()).To(BeEmpty())
 	}, patience, "250ms").Should(Succeed(), "what was made for the cluster goes with it")
@@ -60,7 +60,7 @@ func TestTheCloudProviderOfAWholeCluster(t *testing.T) {
 
 func (l *life) workloadClient() client.Client {
 	l.t.Helper()
-	kubeconfig, err := house.workloads.AdminKubeconfig(l.name)
+	kubeconfig, err := shared.workloads.AdminKubeconfig(l.name)
 	l.g.Expect(err).NotTo(HaveOccurred())
 	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 	l.g.Expect(err).NotTo(HaveOccurred())
@@ -72,7 +72,7 @@ func (l *life) workloadClient() client.Client {
 // secretsOfSets are the Secrets with manifests in the management cluster.
 func (l *life) secretsOfSets() []corev1.Secret {
 	list := &corev1.SecretList{}
-	l.g.Expect(house.client.List(l.t.Context(), list, client.InNamespace(l.namespace), client.MatchingFields{"type": string(addonsv1.ClusterResourceSetSecretType)})).To(Succeed())
+	l.g.Expect(shared.client.List(l.t.Context(), list, client.InNamespace(l.namespace), client.MatchingFields{"type": string(addonsv1.ClusterResourceSetSecretType)})).To(Succeed())
 	return list.Items
 }
 
@@ -84,15 +84,15 @@ func inCluster(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: addons.Namespace, Name: name}
 }
 
-// says waits for a state of CloudProviderReady.
-func (gst *guest) says(prefix string) {
+// reports waits for a state of CloudProviderReady.
+func (gst *guest) reports(prefix string) {
 	gst.t.Helper()
 	c := &infrav1.VCDCluster{ObjectMeta: gst.meta(gst.name)}
 	gst.g.Eventually(func() (string, error) { return gst.state(c, infrav1.CloudProviderReadyCondition) }, patience, "100ms").Should(HavePrefix(prefix))
 }
 
-// works says in the place of kubelet that a pod is available, until the condition says so, too. The in-memory server
-// has no status apart, so that whatever is applied takes it away, and counts a generation for every change.
+// works sets a pod available, as kubelet would, until the condition reports it. The in-memory server has no status
+// apart, so that whatever is applied takes it away, and counts a generation for every change.
 func (gst *guest) works() {
 	gst.t.Helper()
 	c := &infrav1.VCDCluster{ObjectMeta: gst.meta(gst.name)}
@@ -114,7 +114,7 @@ func (gst *guest) works() {
 
 func (gst *guest) arrives() {
 	gst.t.Log("arriving")
-	gst.says("False " + infrav1.CloudProviderUnavailableReason)
+	gst.reports("False " + infrav1.CloudProviderUnavailableReason)
 	gst.works()
 	d, config := &appsv1.Deployment{ObjectMeta: inCluster(addons.DeploymentName)}, &corev1.ConfigMap{ObjectMeta: inCluster(addons.ConfigMapName)}
 	gst.g.Expect(gst.get(d)).To(Succeed())
@@ -157,7 +157,7 @@ func (gst *guest) rotates() {
 }
 
 func (gst *guest) comesBack() {
-	gst.t.Log("deleted by somebody")
+	gst.t.Log("deleted by hand")
 	d := &appsv1.Deployment{ObjectMeta: inCluster(addons.DeploymentName)}
 	gst.g.Expect(gst.workload.Delete(gst.t.Context(), d)).To(Succeed())
 	gst.g.Eventually(func() error { return gst.get(&appsv1.Deployment{ObjectMeta: d.ObjectMeta}) }, patience, "100ms").Should(Succeed())
@@ -174,11 +174,11 @@ func (gst *guest) vcdCluster() *infrav1.VCDCluster {
 func (gst *guest) dropsWhatIsNotNeeded() {
 	gst.t.Log("dropped by a release")
 	infraID := gst.vcdCluster().Spec.InfraID
-	old, foreign := &corev1.ConfigMap{ObjectMeta: inCluster("of-an-old-release")}, &corev1.ConfigMap{ObjectMeta: inCluster("of-somebody-else")}
+	old, foreign := &corev1.ConfigMap{ObjectMeta: inCluster("of-an-old-release")}, &corev1.ConfigMap{ObjectMeta: inCluster("foreign")}
 	old.Annotations = map[string]string{infrav1.CloudProviderOfAnnotation: infraID}
 	gst.g.Expect(gst.workload.Create(gst.t.Context(), old)).To(Succeed())
 	gst.g.Expect(gst.workload.Create(gst.t.Context(), foreign)).To(Succeed())
-	dropped := `[{"apiVersion":"v1","kind":"ConfigMap","namespace":"kube-system","name":"of-an-old-release"},{"apiVersion":"v1","kind":"ConfigMap","namespace":"kube-system","name":"of-somebody-else"}]`
+	dropped := `[{"apiVersion":"v1","kind":"ConfigMap","namespace":"kube-system","name":"of-an-old-release"},{"apiVersion":"v1","kind":"ConfigMap","namespace":"kube-system","name":"foreign"}]`
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{infrav1.CloudProviderDroppedAnnotation: dropped}}})
 	gst.g.Expect(err).NotTo(HaveOccurred())
 	gst.patch(&corev1.Secret{ObjectMeta: gst.meta(gst.name + "-cloud-provider")}, string(patch))
@@ -208,7 +208,7 @@ func (gst *guest) givesWayToAnother() {
 
 	gst.mode(infrav1.CloudProviderManaged)
 
-	gst.says("False " + infrav1.ForeignCloudProviderReason + ": Another cloud controller manager is installed in the workload cluster: remove Deployment kube-system/vmware-cloud-director-ccm")
+	gst.reports("False " + infrav1.ForeignCloudProviderReason + ": Another cloud controller manager is installed in the workload cluster: remove Deployment kube-system/vmware-cloud-director-ccm")
 	gst.g.Expect(gst.secretsOfSets()).To(BeEmpty())
 	gst.g.Expect(gst.workload.Delete(gst.t.Context(), other)).To(Succeed())
 	gst.patch(&infrav1.VCDCluster{ObjectMeta: gst.meta(gst.name)}, `{"metadata":{"annotations":{"look":"now"}}}`)
@@ -219,9 +219,9 @@ func (gst *guest) givesWayToAnother() {
 func (gst *guest) keepsSystemOut() {
 	gst.t.Log("a system administrator")
 	gst.identitySecret(map[string]string{"apiToken": "", "username": "System/administrator", "password": systemCanary})
-	gst.says("False " + infrav1.IdentityNotShareableReason)
+	gst.reports("False " + infrav1.IdentityNotShareableReason)
 	forms := []string{systemCanary, base64.StdEncoding.EncodeToString([]byte(systemCanary))}
-	lists := map[client.ObjectList]client.Client{&corev1.SecretList{}: house.client, &corev1.ConfigMapList{}: gst.workload}
+	lists := map[client.ObjectList]client.Client{&corev1.SecretList{}: shared.client, &corev1.ConfigMapList{}: gst.workload}
 	lists[&corev1.SecretList{}] = gst.workload
 	for list, reader := range lists {
 		gst.g.Expect(reader.List(gst.t.Context(), list)).To(Succeed())
@@ -229,7 +229,7 @@ func (gst *guest) keepsSystemOut() {
 		gst.g.Expect(err).NotTo(HaveOccurred())
 		for _, form := range forms {
 			found := strings.Count(string(raw), form)
-			if reader == house.client {
+			if reader == shared.client {
 				found -= ownCopies(list, form)
 			}
 			gst.g.Expect(found).To(BeZero(), "%T has the password of a system administrator", list)

@@ -25,16 +25,16 @@ const (
 func TestKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	random := seeded(t)
-	s := newSiteOf(t, newCrew(t, "killed", quickPoll), func(c *vcdsim.Config) { c.Profile = brisk })
+	s := newSiteOf(t, newReplica(t, "killed", quickPoll), func(c *vcdsim.Config) { c.Profile = brisk })
 	c := s.cluster("crash")
 	s.ready(c)
-	seen := s.witness()
+	seen := s.tracker()
 	old := s.machine("crash", "crash-0")
 	s.ready(old)
 
 	for i := range crashes {
 		next := s.machine("crash", fmt.Sprintf("crash-%d", i+1))
-		s.g.Expect(house.client.Delete(t.Context(), &clusterv1.Machine{ObjectMeta: s.meta(old.Name)})).To(Succeed())
+		s.g.Expect(shared.client.Delete(t.Context(), &clusterv1.Machine{ObjectMeta: s.meta(old.Name)})).To(Succeed())
 		s.crashAfter(time.Duration(random.Int64N(int64(3 * time.Second))))
 		s.ready(next)
 		s.deleteMachine(old.Name)
@@ -68,6 +68,6 @@ func seeded(t *testing.T) *rand.Rand {
 func (s *site) crashAfter(d time.Duration) {
 	s.t.Helper()
 	<-time.After(d)
-	s.g.Expect(s.crew.Kill()).To(Succeed())
-	s.g.Expect(s.crew.Start(s.t.Context())).To(Succeed())
+	s.g.Expect(s.replica.Kill()).To(Succeed())
+	s.g.Expect(s.replica.Start(s.t.Context())).To(Succeed())
 }

@@ -73,7 +73,7 @@ func (f *front) ask(u *url.URL) {
 		return
 	}
 	q := u.Query()
-	page, _ := strconv.Atoi(q.Get("page")) // The first, if it is not said.
+	page, _ := strconv.Atoi(q.Get("page")) // The first by default.
 	q.Set("page", strconv.Itoa(max(1, page-1)))
 	q.Set("pageSize", "1")
 	u.RawQuery = q.Encode()

@@ -16,13 +16,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// proofTime is longer than what it takes to prove that something is gone: two looks, a minute apart.
+// proofTime is longer than the proof that something is gone: two checks, a minute apart.
 const proofTime = 75 * time.Second
 
 // hostage is a site with a front and a cluster with three machines that are ready.
 func hostage(t *testing.T) (*site, *front, []*infrav1.VCDMachine) {
 	t.Helper()
-	s := newBareSite(t, house.crew)
+	s := newBareSite(t, shared.replica)
 	f := s.newFront(t)
 	s.identify()
 	s.cluster("hostage")
@@ -36,22 +36,22 @@ func hostage(t *testing.T) (*site, *front, []*infrav1.VCDMachine) {
 	return s, f, machines
 }
 
-// look makes the manager look at an object now.
-func (s *site) look(obj client.Object) {
+// trigger makes the manager reconcile an object now.
+func (s *site) trigger(obj client.Object) {
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{"test.example.com/look":%q}}}`, time.Now().Format(time.RFC3339Nano))
 	s.g.Eventually(func() error { // A webhook may be away for a moment.
-		err := house.client.Patch(s.t.Context(), obj.DeepCopyObject().(client.Object), client.RawPatch(types.MergePatchType, []byte(patch)))
+		err := shared.client.Patch(s.t.Context(), obj.DeepCopyObject().(client.Object), client.RawPatch(types.MergePatchType, []byte(patch)))
 		return client.IgnoreNotFound(err)
 	}, patience, "250ms").Should(Succeed())
 }
 
-// nobodyIsGone has the manager look at machines again and again, for longer than a proof takes: none may be said to be
+// noneIsGone has the manager reconcile machines again and again, for longer than a proof takes: none may be reported
 // gone.
-func (s *site) nobodyIsGone(machines ...*infrav1.VCDMachine) {
+func (s *site) noneIsGone(machines ...*infrav1.VCDMachine) {
 	s.t.Helper()
 	s.g.Consistently(func(g Gomega) {
 		for _, m := range machines {
-			s.look(m)
+			s.trigger(m)
 			g.Expect(s.get(m)).To(Succeed(), "%s is gone", m.Name)
 			for _, c := range m.Status.Conditions {
 				g.Expect(c.Reason).NotTo(Equal(infrav1.VMNotFoundReason), "%s: %s", m.Name, c.Message)
@@ -62,11 +62,11 @@ func (s *site) nobodyIsGone(machines ...*infrav1.VCDMachine) {
 	}, proofTime, "5s").Should(Succeed())
 }
 
-// unsure waits until a machine says that it is not known how it is, and why.
+// unsure waits until a condition of a machine is Unknown, and why.
 func (s *site) unsure(m *infrav1.VCDMachine) {
 	s.t.Helper()
 	s.g.Eventually(func() (string, error) {
-		s.look(m)
+		s.trigger(m)
 		return s.state(m, clusterv1.ReadyCondition)
 	}, patience, "2s").Should(And(HavePrefix(string(metav1.ConditionUnknown)+" "), MatchRegexp(`: .{20}`)))
 }
@@ -80,9 +80,9 @@ func TestRightsWithdrawnDuringDeletion(t *testing.T) {
 		s.Faults().Add(vcdsim.Fault{Operation: operation, User: "capvcd", Status: http.StatusForbidden})
 	}
 	leaving := machines[0]
-	s.g.Expect(house.client.Delete(t.Context(), &clusterv1.Machine{ObjectMeta: s.meta(leaving.Name)})).To(Succeed())
+	s.g.Expect(shared.client.Delete(t.Context(), &clusterv1.Machine{ObjectMeta: s.meta(leaving.Name)})).To(Succeed())
 
-	s.nobodyIsGone(machines...)
+	s.noneIsGone(machines...)
 	s.unsure(leaving)
 	s.g.Expect(s.State().VMs).To(HaveLen(3))
 
@@ -98,7 +98,7 @@ func (s *site) survives(machines []*infrav1.VCDMachine) {
 	s.t.Helper()
 	for _, m := range machines {
 		s.g.Eventually(func() (string, error) {
-			s.look(m)
+			s.trigger(m)
 			return s.state(m, clusterv1.ReadyCondition)
 		}, patience, "2s").Should(HavePrefix("True"))
 	}
@@ -109,7 +109,7 @@ func (s *site) survives(machines []*infrav1.VCDMachine) {
 func (s *site) leave(machines []*infrav1.VCDMachine) {
 	s.t.Helper()
 	for _, m := range machines {
-		s.g.Expect(client.IgnoreNotFound(house.client.Delete(s.t.Context(), &clusterv1.Machine{ObjectMeta: s.meta(m.Name)}))).To(Succeed())
+		s.g.Expect(client.IgnoreNotFound(shared.client.Delete(s.t.Context(), &clusterv1.Machine{ObjectMeta: s.meta(m.Name)}))).To(Succeed())
 	}
 	for _, m := range machines {
 		s.g.Eventually(func() error { return s.get(m) }, ages, "250ms").ShouldNot(Succeed(), "%s is still there", m.Name)

@@ -39,16 +39,16 @@ type life struct {
 	controlPlanes  int
 	workers        int
 	ccmIdentity    string         // of the cloud controller manager; empty: that of the cluster
-	balancer       map[string]any // what the VCDCluster says of load balancers; nil: what is in the template
+	balancer       map[string]any // spec.loadBalancer of the VCDCluster; nil: as in the template
 }
 
 // newLife prepares a site for a whole cluster.
-func newLife(t *testing.T, c crew, workers int, mods ...func(*vcdsim.Config)) *life {
+func newLife(t *testing.T, c replica, workers int, mods ...func(*vcdsim.Config)) *life {
 	t.Helper()
 	number := lives.Add(1)
 	l := &life{name: fmt.Sprintf("life-%d", number), endpoint: fmt.Sprintf("192.168.100.%d", 200+number), controlPlanes: 1, workers: workers}
 	l.site = newSiteOf(t, c, append([]func(*vcdsim.Config){func(c *vcdsim.Config) {
-		c.Profile, c.Seed, c.Guest = brisk, number, house.workloads
+		c.Profile, c.Seed, c.Guest = brisk, number, shared.workloads
 		vdc := &c.Model.Orgs[1].VDCs[0]
 		backup := vdc.Networks[1]
 		backup.Name, backup.Description = "backup", "Backup traffic"
@@ -69,7 +69,7 @@ func (l *life) born() {
 // manifest is the shipped template with the values of this life.
 func (l *life) manifest() []*unstructured.Unstructured {
 	l.t.Helper()
-	template, err := os.ReadFile(filepath.Join(house.Root, "templates", "cluster-template.yaml"))
+	template, err := os.ReadFile(filepath.Join(shared.Root, "templates", "cluster-template.yaml"))
 	l.g.Expect(err).NotTo(HaveOccurred())
 	values := simsite.Variables(l.Simulator)
 	maps.Copy(values, map[string]string{
@@ -91,7 +91,7 @@ func (l *life) manifest() []*unstructured.Unstructured {
 	return out
 }
 
-// adapt gives machines the label of the crew, a second network, a health check that may replace the only worker, and
+// adapt gives machines the label of the replica, a second network, a health check that may replace the only worker, and
 // the cloud controller manager its identity.
 func (l *life) adapt(object *unstructured.Unstructured) {
 	l.t.Helper()
@@ -107,9 +107,9 @@ func (l *life) adapt(object *unstructured.Unstructured) {
 			put(value, "spec", "loadBalancer", key)
 		}
 	case "KubeadmControlPlane":
-		put(l.crew.label, "spec", "machineTemplate", "metadata", "labels", clusterv1.WatchLabel)
+		put(l.replica.label, "spec", "machineTemplate", "metadata", "labels", clusterv1.WatchLabel)
 	case "MachineDeployment":
-		put(l.crew.label, "spec", "template", "metadata", "labels", clusterv1.WatchLabel)
+		put(l.replica.label, "spec", "template", "metadata", "labels", clusterv1.WatchLabel)
 	case "MachineHealthCheck":
 		put("100%", "spec", "remediation", "triggerIf", "unhealthyLessThanOrEqualTo")
 	case "VCDMachineTemplate":
@@ -141,7 +141,7 @@ func (l *life) up() {
 // machines lists the cluster's Machines, with those that go.
 func (l *life) machines(mods ...client.ListOption) []clusterv1.Machine {
 	list := &clusterv1.MachineList{}
-	l.g.Expect(house.client.List(l.t.Context(), list, append(mods, client.InNamespace(l.namespace))...)).To(Succeed())
+	l.g.Expect(shared.client.List(l.t.Context(), list, append(mods, client.InNamespace(l.namespace))...)).To(Succeed())
 	return list.Items
 }
 
@@ -153,7 +153,7 @@ func (l *life) deployment() *clusterv1.MachineDeployment {
 func (l *life) patch(obj client.Object, patch string) {
 	l.t.Helper()
 	l.g.Eventually(func() error {
-		return house.client.Patch(l.t.Context(), obj, client.RawPatch(types.MergePatchType, []byte(patch)))
+		return shared.client.Patch(l.t.Context(), obj, client.RawPatch(types.MergePatchType, []byte(patch)))
 	}, patience, "250ms").Should(Succeed())
 }
 
@@ -249,7 +249,7 @@ func (l *life) repair() {
 func (l *life) die() {
 	l.t.Helper()
 	cluster := &clusterv1.Cluster{ObjectMeta: l.meta(l.name)}
-	l.g.Expect(house.client.Delete(l.t.Context(), cluster)).To(Succeed())
+	l.g.Expect(shared.client.Delete(l.t.Context(), cluster)).To(Succeed())
 	l.g.Eventually(func() bool { return client.IgnoreNotFound(l.get(cluster)) == nil && l.get(cluster) != nil }, ages, "250ms").Should(BeTrue())
 	l.empty()
 	l.g.Expect(l.machines()).To(BeEmpty())

@@ -88,14 +88,14 @@ func TestAnEndpointOfSomebodyElse(t *testing.T) {
 }
 
 // restful checks that ready objects at rest are left alone: nothing is written to them nor to VCD when the manager
-// looks again.
+// reconciles again.
 func (s *site) restful(objects ...conditioned) {
 	s.t.Helper()
 	s.quiet(objects...)
 	since := len(s.Requests())
-	for _, obj := range objects { // An annotation makes the manager look.
+	for _, obj := range objects { // An annotation triggers a reconcile.
 		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"test.example.com/look":"again"}}}`))
-		s.g.Expect(house.client.Patch(s.t.Context(), obj, patch)).To(Succeed())
+		s.g.Expect(shared.client.Patch(s.t.Context(), obj, patch)).To(Succeed())
 	}
 	for _, obj := range objects {
 		version := obj.GetResourceVersion()
@@ -111,10 +111,10 @@ func (s *site) restful(objects ...conditioned) {
 // at any time.
 var ofTheAPIServer = regexp.MustCompile(`the object has been modified|failed calling webhook|etcdserver: |context deadline exceeded`)
 
-// errorsLogged lists what the manager's log says went wrong in a reconcile of this site's objects.
+// errorsLogged lists errors in the manager's log about reconciles of this site's objects.
 func (s *site) errorsLogged() []string {
 	s.t.Helper()
-	log, err := os.ReadFile(house.Manager.LogPath())
+	log, err := os.ReadFile(shared.Manager.LogPath())
 	s.g.Expect(err).NotTo(HaveOccurred())
 	var lines []string
 	for line := range strings.Lines(string(log)) {

@@ -14,7 +14,7 @@ func TestAnEmptyListOfVMsProvesNothing(t *testing.T) {
 
 	f.set(empty)
 
-	s.nobodyIsGone(machines...)
+	s.noneIsGone(machines...)
 	s.g.Expect(s.State().VMs).To(HaveLen(3))
 	s.g.Expect(s.writes(since)).To(BeEmpty(), "VCD was written to because of an empty list")
 	f.set(honest)
@@ -29,7 +29,7 @@ func TestRowsThatShiftBetweenPagesProveNothing(t *testing.T) {
 
 	f.set(shifting)
 
-	s.nobodyIsGone(machines...)
+	s.noneIsGone(machines...)
 	s.unsure(machines[0])
 	s.g.Expect(s.writes(since)).To(BeEmpty(), "VCD was written to because of a list that is not complete")
 	f.set(honest)

@@ -26,33 +26,34 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/workload"
 )
 
-// house is the management cluster that all tests share. Each test has a namespace and simulators of its own, so all run
-// at the same time.
-var house struct {
+// shared is the management cluster of all tests. Each test has a namespace and simulators of its own, so they run at
+// the same time.
+var shared struct {
 	*framework.ManagementCluster
 
 	client    client.Client
-	workloads *workload.Workloads // the pretend guests of whole clusters
-	crew      crew                // looks after the objects of most tests
+	workloads *workload.Workloads // the simulated guests of whole clusters
+	replica   replica             // reconciles the objects of most tests
 }
 
-// A crew is a manager and the label of what it looks after: who kills one must not disturb others.
-type crew struct {
+// A replica is a manager and the label of the objects that it reconciles. A test that kills its replica does not
+// disturb others.
+type replica struct {
 	*stack.Manager
 
 	label string
-	hands *sync.Mutex // held from its death to its next life
+	down  *sync.Mutex // held while it does not run
 }
 
-// Kill kills the manager. Nobody else does, or starts it, until Start.
-func (c crew) Kill() error {
-	c.hands.Lock()
+// Kill kills the manager. No other test can kill or start it until Start.
+func (c replica) Kill() error {
+	c.down.Lock()
 	return c.Manager.Kill()
 }
 
 // Start starts the manager again.
-func (c crew) Start(ctx context.Context) error {
-	defer c.hands.Unlock()
+func (c replica) Start(ctx context.Context) error {
+	defer c.down.Unlock()
 	return c.Manager.Start(ctx)
 }
 
@@ -65,7 +66,7 @@ const (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if err := flag.Set("test.parallel", tests); err != nil {
-		os.Exit(complain(err))
+		os.Exit(report(err))
 	}
 	os.Exit(run(m))
 }
@@ -77,41 +78,41 @@ func run(m *testing.M) int {
 	}
 	dir, err := os.MkdirTemp("", "integration-")
 	if err != nil {
-		return complain(err)
+		return report(err)
 	}
 	log.SetLogger(klog.Background())
 	ctx := context.Background()
-	if house.workloads, err = workload.New(ctx, workload.Options{}); err != nil {
-		return complain(err)
+	if shared.workloads, err = workload.New(ctx, workload.Options{}); err != nil {
+		return report(err)
 	}
-	house.ManagementCluster, err = framework.Start(ctx, framework.Options{
-		Dir: dir, Out: os.Stderr, Env: house.workloads.Env(),
-		ManagerArgs: []string{"--watch-filter=" + sharedLabel, "--v=5"}, // Canaries are looked for in the most talkative log.
+	shared.ManagementCluster, err = framework.Start(ctx, framework.Options{
+		Dir: dir, Out: os.Stderr, Env: shared.workloads.Env(),
+		ManagerArgs: []string{"--watch-filter=" + sharedLabel, "--v=5"}, // Secrets are searched for in the most verbose log.
 	})
 	if err != nil {
-		return complain(err)
+		return report(err)
 	}
 	defer func() {
-		if err := errors.Join(house.Stop(), house.workloads.Close()); err != nil {
-			complain(err)
+		if err := errors.Join(shared.Stop(), shared.workloads.Close()); err != nil {
+			report(err)
 		}
 	}()
-	if house.client, err = client.New(house.RESTConfig(), client.Options{Scheme: scheme()}); err != nil {
-		return complain(err)
+	if shared.client, err = client.New(shared.RESTConfig(), client.Options{Scheme: scheme()}); err != nil {
+		return report(err)
 	}
-	house.crew = crew{house.Manager, sharedLabel, &sync.Mutex{}}
+	shared.replica = replica{shared.Manager, sharedLabel, &sync.Mutex{}}
 	code := auditRights(m.Run())
 	if code != 0 {
-		fmt.Fprintln(os.Stderr, "Logs are kept in", house.LogDir())
+		fmt.Fprintln(os.Stderr, "Logs are kept in", shared.LogDir())
 		return code
 	}
 	if err := os.RemoveAll(dir); err != nil {
-		return complain(err)
+		return report(err)
 	}
 	return 0
 }
 
-func complain(err error) int {
+func report(err error) int {
 	fmt.Fprintln(os.Stderr, "Error:", err)
 	return 1
 }

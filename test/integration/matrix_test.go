@@ -51,25 +51,25 @@ func larger(m *infrav1.VCDMachineSpec) { m.SizingPolicy = "large" }
 func flows() []flow { return whole(slices.Concat(changes(), upkeep())) }
 
 // TestCrashMatrix kills the manager before and after every write to VCD of every flow: for each flow in a life of its
-// own, all lives at the same time. Two more lives, in which nobody is killed, say which writes there are.
+// own, all lives at the same time. Two more lives without kills record the writes.
 func TestCrashMatrix(t *testing.T) {
 	t.Parallel()
 	var changed, kept *chaos.Killer
 	var mu sync.Mutex
 	disturbed := map[string]*chaos.Killer{}
 	t.Run("lives", func(t *testing.T) {
-		t.Run("nobody is killed", func(t *testing.T) {
+		t.Run("no kills", func(t *testing.T) {
 			t.Parallel()
-			changed = live(newLife(t, house.crew, 1), "", whole(changes())...)
+			changed = live(newLife(t, shared.replica, 1), "", whole(changes())...)
 		})
-		t.Run("nobody is killed in its upkeep", func(t *testing.T) {
+		t.Run("no kills in its upkeep", func(t *testing.T) {
 			t.Parallel()
-			kept = live(newLife(t, newCrew(t, "upkeep"), 1), "", whole(upkeep())...)
+			kept = live(newLife(t, newReplica(t, "upkeep"), 1), "", whole(upkeep())...)
 		})
 		for _, f := range flows() {
 			t.Run("killed in "+f.name, func(t *testing.T) {
 				t.Parallel()
-				c := newCrew(t, "killed-in-"+strings.ReplaceAll(f.name, " ", "-"), quickPoll)
+				c := newReplica(t, "killed-in-"+strings.ReplaceAll(f.name, " ", "-"), quickPoll)
 				k := live(newLife(t, c, 1), f.name, needed(f.name)...)
 				mu.Lock()
 				defer mu.Unlock()
@@ -97,8 +97,8 @@ func TestCrashMatrix(t *testing.T) {
 			cells += before + after
 		}
 		for _, w := range k.Writes(f.name) {
-			g.Expect(k.Killed(vcdsim.Arrived, w)).To(BeTrue(), "in %s, nobody was killed before %v", f.name, w)
-			g.Expect(k.Killed(vcdsim.Worked, w)).To(BeTrue(), "in %s, nobody was killed after %v", f.name, w)
+			g.Expect(k.Killed(vcdsim.Arrived, w)).To(BeTrue(), "in %s, the manager was not killed before %v", f.name, w)
+			g.Expect(k.Killed(vcdsim.Worked, w)).To(BeTrue(), "in %s, the manager was not killed after %v", f.name, w)
 		}
 	}
 	t.Logf("%d times the manager died at a write", cells)
@@ -107,8 +107,8 @@ func TestCrashMatrix(t *testing.T) {
 // live lives through flows, and is killed in one of them. The cluster is deleted at the end.
 func live(l *life, fatal string, flows ...flow) *chaos.Killer {
 	l.t.Helper()
-	seen := &witness{marked: map[string]map[string]bool{}}
-	k := chaos.New(l.t, chaos.Options{Victim: l.crew, Flow: fatal, Observe: func() { seen.look(l.State()) }})
+	seen := &tracker{marked: map[string]map[string]bool{}}
+	k := chaos.New(l.t, chaos.Options{Victim: l.replica, Flow: fatal, Observe: func() { seen.observe(l.State()) }})
 	l.SetGate(k.Gate)
 	for _, f := range flows {
 		if f.name == "delete" {

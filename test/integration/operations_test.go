@@ -33,7 +33,7 @@ import (
 func TestManagersProtectWhatTheyServeAndElectALeader(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	m := newCrew(t, "elected", "--leader-elect=true", "--insecure-diagnostics=false")
+	m := newReplica(t, "elected", "--leader-elect=true", "--insecure-diagnostics=false")
 	site := strings.TrimSuffix(strings.Replace(m.MetricsURL(), "http:", "https:", 1), "/metrics")
 	g.Eventually(func() error { // A manager is ready before it serves metrics.
 		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(site, "https://"))
@@ -43,22 +43,22 @@ func TestManagersProtectWhatTheyServeAndElectALeader(t *testing.T) {
 		return conn.Close()
 	}, patience, "100ms").Should(Succeed())
 	roles := applyRoles(t)
-	nobody, prometheus, person := token(t, "nobody", ""), token(t, "prometheus", "capvcd-metrics-reader"), token(t, "person", "capvcd-debugger")
+	unprivileged, prometheus, administrator := token(t, "unprivileged", ""), token(t, "prometheus", "capvcd-metrics-reader"), token(t, "administrator", "capvcd-debugger")
 
 	g.Expect(roles).To(ContainElements("capvcd-metrics-reader", "capvcd-debugger"))
 	for _, tt := range []struct {
 		who, token, method, path string
 		status                   int
 	}{
-		{"somebody without a token", "", http.MethodGet, "/metrics", 401},
-		{"somebody without rights", nobody, http.MethodGet, "/metrics", 403},
-		{"somebody without rights", nobody, http.MethodGet, "/debug/pprof/", 403},
+		{"without a token", "", http.MethodGet, "/metrics", 401},
+		{"without rights", unprivileged, http.MethodGet, "/metrics", 403},
+		{"without rights", unprivileged, http.MethodGet, "/debug/pprof/", 403},
 		{"Prometheus", prometheus, http.MethodPut, "/debug/vcd-wire-log", 403},
 		{"Prometheus", prometheus, http.MethodGet, "/metrics", 200},
-		{"a person", person, http.MethodPut, "/debug/vcd-wire-log?for=1m", 200},
-		{"a person", person, http.MethodGet, "/debug/vcd-wire-log", 200},
-		{"a person", person, http.MethodDelete, "/debug/vcd-wire-log", 200},
-		{"a person", person, http.MethodGet, "/debug/pprof/cmdline", 200},
+		{"an administrator", administrator, http.MethodPut, "/debug/vcd-wire-log?for=1m", 200},
+		{"an administrator", administrator, http.MethodGet, "/debug/vcd-wire-log", 200},
+		{"an administrator", administrator, http.MethodDelete, "/debug/vcd-wire-log", 200},
+		{"an administrator", administrator, http.MethodGet, "/debug/pprof/cmdline", 200},
 	} {
 		g.Eventually(func() int { // The API server learns of roles a moment later, and that there are none is remembered for a while.
 			status, _ := ask(t, tt.token, tt.method, site+tt.path)
@@ -76,15 +76,15 @@ func TestManagersProtectWhatTheyServeAndElectALeader(t *testing.T) {
 
 	g.Expect(m.Stop()).To(Succeed())
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "capvcd-system", Name: "controller-leader-election-capvcd"}}
-	g.Expect(house.client.Get(t.Context(), client.ObjectKeyFromObject(lease), lease)).To(Succeed())
+	g.Expect(shared.client.Get(t.Context(), client.ObjectKeyFromObject(lease), lease)).To(Succeed())
 	g.Expect(ptr.Deref(lease.Spec.HolderIdentity, "")).To(BeEmpty(), "a manager that ends gives its lease back")
 }
 
-// applyRoles applies the roles for people and Prometheus as they are shipped, and returns their names.
+// applyRoles applies the shipped roles for administrators and Prometheus, and returns their names.
 func applyRoles(t *testing.T) []string {
 	t.Helper()
 	g := NewWithT(t)
-	content, err := os.ReadFile(filepath.Join(house.Root, "config", "monitoring", "metrics_reader.yaml"))
+	content, err := os.ReadFile(filepath.Join(shared.Root, "config", "monitoring", "metrics_reader.yaml"))
 	g.Expect(err).NotTo(HaveOccurred())
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096)
 	var names []string
@@ -93,7 +93,7 @@ func applyRoles(t *testing.T) []string {
 		if err := decoder.Decode(role); errors.Is(err, io.EOF) {
 			return names
 		}
-		g.Expect(house.Apply(t.Context(), *role)).To(Succeed())
+		g.Expect(shared.Apply(t.Context(), *role)).To(Succeed())
 		names = append(names, role.GetName())
 	}
 }
@@ -103,19 +103,19 @@ func token(t *testing.T, name, role string) string {
 	t.Helper()
 	g := NewWithT(t)
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
-	g.Expect(house.client.Create(t.Context(), account)).To(Succeed())
-	t.Cleanup(func() { _ = house.client.Delete(context.Background(), account) })
+	g.Expect(shared.client.Create(t.Context(), account)).To(Succeed())
+	t.Cleanup(func() { _ = shared.client.Delete(context.Background(), account) })
 	if role != "" {
 		binding := &rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: name, Namespace: account.Namespace}},
 		}
-		g.Expect(house.client.Create(t.Context(), binding)).To(Succeed())
-		t.Cleanup(func() { _ = house.client.Delete(context.Background(), binding) })
+		g.Expect(shared.client.Create(t.Context(), binding)).To(Succeed())
+		t.Cleanup(func() { _ = shared.client.Delete(context.Background(), binding) })
 	}
 	request := &authenticationv1.TokenRequest{}
-	g.Expect(house.client.SubResource("token").Create(t.Context(), account, request)).To(Succeed())
+	g.Expect(shared.client.SubResource("token").Create(t.Context(), account, request)).To(Succeed())
 	return request.Status.Token
 }
 
@@ -159,7 +159,7 @@ func TestAVirtualIPFromAPool(t *testing.T) {
 	s.deleteCluster("pooled")
 	claims := &ipamv1.IPAddressClaimList{}
 	s.g.Eventually(func() ([]ipamv1.IPAddressClaim, error) {
-		err := house.client.List(t.Context(), claims, client.InNamespace(s.namespace))
+		err := shared.client.List(t.Context(), claims, client.InNamespace(s.namespace))
 		return claims.Items, err
 	}, patience).Should(BeEmpty())
 }

@@ -10,11 +10,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// TestAHealthCheckReplacesWhatWeReport: a MachineHealthCheck acts on what we say of a VM, without any word from the
-// node.
+// TestAHealthCheckReplacesWhatWeReport: a MachineHealthCheck acts on conditions of a VM, without any of the node.
 func TestAHealthCheckReplacesWhatWeReport(t *testing.T) {
 	t.Parallel()
-	l := newLife(t, house.crew, 1)
+	l := newLife(t, shared.replica, 1)
 	l.born()
 	check := &clusterv1.MachineHealthCheck{ObjectMeta: l.meta(l.name + "-md-0")}
 	l.patch(check, `{"spec":{"checks":{"unhealthyMachineConditions":[{"type":"InfrastructureReady","status":"False","timeoutSeconds":15}]}}}`)
@@ -24,7 +23,7 @@ func TestAHealthCheckReplacesWhatWeReport(t *testing.T) {
 
 	m := &infrav1.VCDMachine{ObjectMeta: l.meta(broken.Spec.InfrastructureRef.Name)}
 	l.g.Eventually(func() (string, error) {
-		l.look(m)
+		l.trigger(m)
 		return l.state(m, clusterv1.ReadyCondition)
 	}, patience, "250ms").Should(HavePrefix("False " + infrav1.VMPoweredOffReason)) // It is so for 15 s: then it is replaced.
 	l.g.Eventually(func() (bool, error) { return !broken.DeletionTimestamp.IsZero(), l.get(broken) }, patience, "100ms").Should(BeTrue())

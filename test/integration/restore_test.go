@@ -32,28 +32,28 @@ func TestVCDRestoredFromADumpOfAnHourAgo(t *testing.T) {
 	s.g.Expect(s.Restore(&dump)).To(Succeed())
 
 	s.g.Expect(s.State().VMs).To(HaveLen(3))
-	s.nobodyIsGone(append(young, old[1:]...)...)
+	s.noneIsGone(append(young, old[1:]...)...)
 	for _, m := range young {
 		s.unsure(m)
 	}
 	for _, m := range old[1:] {
 		s.ready(m)
 	}
-	// A person has looked, says so and lets all go.
+	// An administrator acknowledges it.
 	for _, m := range young {
 		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}}}`, infrav1.VMGoneAnnotation)
-		s.g.Expect(house.client.Patch(t.Context(), m, client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
+		s.g.Expect(shared.client.Patch(t.Context(), m, client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
 	}
 	for _, m := range append(young, old[1:]...) {
-		s.g.Expect(house.client.Delete(t.Context(), &clusterv1.Machine{ObjectMeta: s.meta(m.Name)})).To(Succeed())
+		s.g.Expect(shared.client.Delete(t.Context(), &clusterv1.Machine{ObjectMeta: s.meta(m.Name)})).To(Succeed())
 	}
 	cluster := &infrav1.VCDCluster{ObjectMeta: s.meta("hostage")}
-	s.g.Expect(house.client.Delete(t.Context(), &clusterv1.Cluster{ObjectMeta: cluster.ObjectMeta})).To(Succeed())
-	// Nobody knows the VM that came back, but it runs: it is a person's to decide.
+	s.g.Expect(shared.client.Delete(t.Context(), &clusterv1.Cluster{ObjectMeta: cluster.ObjectMeta})).To(Succeed())
+	// No object refers to the VM that came back, but it runs: an administrator has to decide.
 	s.g.Eventually(func() (string, error) { return s.state(cluster, clusterv1.ReadyCondition) }, ages, "250ms").
 		Should(And(HavePrefix("False "+infrav1.VAppNotEmptyReason), ContainSubstring(old[0].Name)))
 	s.Edit(func(e *vcdsim.Editor) { e.DeleteVM(e.VM(old[0].Name)) })
-	s.look(cluster)
+	s.trigger(cluster)
 	s.deleteCluster("hostage")
 	s.empty()
 }

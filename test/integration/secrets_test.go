@@ -34,7 +34,7 @@ func TestNoSecretLeavesItsSecret(t *testing.T) {
 	m := s.machine("canary", "canary-0")
 	broken := s.machine("canary", "canary-2", func(m *infrav1.VCDMachine) { m.Spec.Template = "nowhere" })
 	s.ready(m)
-	s.credentials(map[string]string{infrav1.SecretPassword: "wrong-" + passwordCanary}) // Errors must not tell it either.
+	s.credentials(map[string]string{infrav1.SecretPassword: "wrong-" + passwordCanary}) // Errors must not contain it either.
 	s.g.Eventually(func() (string, error) { return s.state(broken, infrav1.PlacementReadyCondition) }, patience, "100ms").ShouldNot(BeEmpty())
 	s.credentials(map[string]string{infrav1.SecretUsername: "", infrav1.SecretPassword: "", infrav1.SecretAPIToken: tokenCanary})
 	s.deleteMachine("canary-2")
@@ -42,11 +42,11 @@ func TestNoSecretLeavesItsSecret(t *testing.T) {
 	s.deleteCluster("canary")
 
 	seen := s.everythingSaid()
-	s.g.Expect(string(seen)).To(ContainSubstring("Creating vApp"), "a log that says nothing proves nothing")
-	s.g.Expect(string(seen)).To(ContainSubstring(s.namespace), "what was looked at must be of this test")
+	s.g.Expect(string(seen)).To(ContainSubstring("Creating vApp"), "an empty log proves nothing")
+	s.g.Expect(string(seen)).To(ContainSubstring(s.namespace), "the log must be of this test")
 	for _, canary := range []string{passwordCanary, tokenCanary, bootstrapCanary} {
 		for _, form := range []string{canary, base64.StdEncoding.EncodeToString([]byte(canary)), basicAuth(canary)} {
-			s.g.Expect(bytes.Contains(seen, []byte(form))).To(BeFalse(), "%q is said somewhere", form)
+			s.g.Expect(bytes.Contains(seen, []byte(form))).To(BeFalse(), "%q is in the log or an object", form)
 		}
 	}
 }
@@ -71,20 +71,20 @@ func (s *site) credentials(values map[string]string) {
 			}
 			secret.Data[key] = []byte(value)
 		}
-		return house.client.Update(s.t.Context(), secret)
+		return shared.client.Update(s.t.Context(), secret)
 	}, patience, "100ms").Should(Succeed())
 }
 
 // everythingSaid is the manager's log, all events and all objects but Secrets.
 func (s *site) everythingSaid() []byte {
 	s.t.Helper()
-	seen, err := os.ReadFile(house.Manager.LogPath())
+	seen, err := os.ReadFile(shared.Manager.LogPath())
 	s.g.Expect(err).NotTo(HaveOccurred())
 	for _, list := range []client.ObjectList{
 		&corev1.EventList{}, &infrav1.VCDClusterList{}, &infrav1.VCDMachineList{}, &infrav1.VCDIdentityList{},
 		&clusterv1.ClusterList{}, &clusterv1.MachineList{},
 	} {
-		s.g.Expect(house.client.List(s.t.Context(), list)).To(Succeed())
+		s.g.Expect(shared.client.List(s.t.Context(), list)).To(Succeed())
 		content, err := json.Marshal(list)
 		s.g.Expect(err).NotTo(HaveOccurred())
 		seen = append(seen, content...)

@@ -36,7 +36,7 @@ type site struct {
 	t         *testing.T
 	g         *WithT
 	namespace string
-	crew      crew
+	replica   replica
 	front     *front // before the simulator; nil if there is none
 }
 
@@ -56,14 +56,14 @@ func (s *site) CA() []byte {
 	return s.Simulator.CA()
 }
 
-// newSite starts a simulator and makes a namespace with an identity for it, which the shared manager looks after.
+// newSite starts a simulator and makes a namespace with an identity for it, which the shared manager reconciles.
 func newSite(t *testing.T, mods ...func(*vcdsim.Config)) *site {
 	t.Helper()
-	return newSiteOf(t, house.crew, mods...)
+	return newSiteOf(t, shared.replica, mods...)
 }
 
 // newSiteOf is newSite with a manager of the caller's.
-func newSiteOf(t *testing.T, c crew, mods ...func(*vcdsim.Config)) *site {
+func newSiteOf(t *testing.T, c replica, mods ...func(*vcdsim.Config)) *site {
 	t.Helper()
 	s := newBareSite(t, c, mods...)
 	s.identify()
@@ -71,7 +71,7 @@ func newSiteOf(t *testing.T, c crew, mods ...func(*vcdsim.Config)) *site {
 }
 
 // newBareSite is newSiteOf without an identity.
-func newBareSite(t *testing.T, c crew, mods ...func(*vcdsim.Config)) *site {
+func newBareSite(t *testing.T, c replica, mods ...func(*vcdsim.Config)) *site {
 	t.Helper()
 	g := NewWithT(t)
 	observe, err := record.To(os.Getenv("VCDSIM_RECORD"))
@@ -88,8 +88,8 @@ func newBareSite(t *testing.T, c crew, mods ...func(*vcdsim.Config)) *site {
 		g.Expect(sim.Close()).To(Succeed())
 	})
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
-	g.Expect(house.client.Create(t.Context(), ns)).To(Succeed())
-	s := &site{Simulator: sim, t: t, g: g, namespace: ns.Name, crew: c}
+	g.Expect(shared.client.Create(t.Context(), ns)).To(Succeed())
+	s := &site{Simulator: sim, t: t, g: g, namespace: ns.Name, replica: c}
 	t.Cleanup(s.removeAll)
 	return s
 }
@@ -118,15 +118,15 @@ func (s *site) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Namespace: s.namespace}
 }
 
-// newCrew starts a manager for the tests that kill theirs.
-func newCrew(t *testing.T, name string, args ...string) crew {
+// newReplica starts a manager for the tests that kill theirs.
+func newReplica(t *testing.T, name string, args ...string) replica {
 	t.Helper()
 	g := NewWithT(t)
-	m, err := house.Manager.Twin(t.Context(), name, append([]string{"--watch-filter=" + name}, args...)...)
+	m, err := shared.Manager.Replica(t.Context(), name, append([]string{"--watch-filter=" + name}, args...)...)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(m.Start(t.Context())).To(Succeed())
 	t.Cleanup(func() { g.Expect(m.Stop()).To(Succeed()) })
-	return crew{m, name, &sync.Mutex{}}
+	return replica{m, name, &sync.Mutex{}}
 }
 
 // create creates an object with the label of the site's manager.
@@ -136,9 +136,9 @@ func (s *site) create(obj client.Object) {
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	labels[clusterv1.WatchLabel] = s.crew.label
+	labels[clusterv1.WatchLabel] = s.replica.label
 	obj.SetLabels(labels)
-	s.g.Eventually(func() error { return house.client.Create(s.t.Context(), obj) }, patience, "100ms").Should(Succeed())
+	s.g.Eventually(func() error { return shared.client.Create(s.t.Context(), obj) }, patience, "100ms").Should(Succeed())
 }
 
 // cluster creates a Cluster with its VCDCluster.
@@ -197,7 +197,7 @@ func reference(kind, name string) clusterv1.ContractVersionedObjectReference {
 
 // get reads an object again.
 func (s *site) get(obj client.Object) error {
-	return house.client.Get(s.t.Context(), client.ObjectKeyFromObject(obj), obj)
+	return shared.client.Get(s.t.Context(), client.ObjectKeyFromObject(obj), obj)
 }
 
 // ready waits until an object's Ready condition is True, and all of ours in the namespace are sound.
@@ -226,10 +226,10 @@ func (s *site) state(obj conditioned, condition string) (string, error) {
 	return "", nil
 }
 
-// events lists what was said about an object, as "Type Reason: Note".
+// events lists the events about an object, as "Type Reason: Note".
 func (s *site) events(obj client.Object) []string {
 	list := &corev1.EventList{}
-	s.g.Expect(house.client.List(s.t.Context(), list, client.InNamespace(s.namespace))).To(Succeed())
+	s.g.Expect(shared.client.List(s.t.Context(), list, client.InNamespace(s.namespace))).To(Succeed())
 	var notes []string
 	for _, e := range list.Items {
 		if e.InvolvedObject.Name == obj.GetName() && e.InvolvedObject.UID == obj.GetUID() {
@@ -243,7 +243,7 @@ func (s *site) events(obj client.Object) []string {
 func (s *site) delete(objects ...client.Object) {
 	s.t.Helper()
 	for _, obj := range objects {
-		s.g.Expect(client.IgnoreNotFound(house.client.Delete(s.t.Context(), obj))).To(Succeed())
+		s.g.Expect(client.IgnoreNotFound(shared.client.Delete(s.t.Context(), obj))).To(Succeed())
 	}
 	for _, obj := range objects {
 		s.g.Eventually(func() bool { return client.IgnoreNotFound(s.get(obj)) == nil && s.get(obj) != nil }, patience, "50ms").
@@ -263,7 +263,7 @@ func (s *site) deleteCluster(name string) {
 	s.delete(&clusterv1.Cluster{ObjectMeta: s.meta(name)}, &infrav1.VCDCluster{ObjectMeta: s.meta(name)})
 }
 
-// empty says what is left in VCD.
+// empty checks that nothing is left in VCD.
 func (s *site) empty() {
 	s.t.Helper()
 	state := s.State()
@@ -276,11 +276,11 @@ func (s *site) removeAll() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	clusters := &clusterv1.ClusterList{}
-	if err := house.client.List(ctx, clusters, client.InNamespace(s.namespace)); err != nil {
+	if err := shared.client.List(ctx, clusters, client.InNamespace(s.namespace)); err != nil {
 		s.t.Log(err)
 	}
 	for i := range clusters.Items {
-		s.t.Log(client.IgnoreNotFound(house.client.Delete(ctx, &clusters.Items[i])))
+		s.t.Log(client.IgnoreNotFound(shared.client.Delete(ctx, &clusters.Items[i])))
 	}
 }
 

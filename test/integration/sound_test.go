@@ -26,26 +26,25 @@ var promised = map[string][]string{
 	"VCDIdentity": {infrav1.SecretReadyCondition},
 }
 
-// sound checks that our objects in the namespace tell all they promise, and tools that know nothing of us understand
-// it.
+// sound checks that our objects in the namespace have complete conditions, and that generic tools understand it.
 func (s *site) sound() {
 	s.t.Helper()
 	s.g.Eventually(s.unsound, patience, "250ms").Should(BeEmpty())
 }
 
-// unsound says what is wrong about our objects.
+// unsound lists what is wrong with our objects.
 func (s *site) unsound() []string {
 	var problems []string
 	for _, list := range []client.ObjectList{&infrav1.VCDClusterList{}, &infrav1.VCDMachineList{}, &infrav1.VCDIdentityList{}} {
-		s.g.Expect(house.client.List(s.t.Context(), list, client.InNamespace(s.namespace))).To(Succeed())
+		s.g.Expect(shared.client.List(s.t.Context(), list, client.InNamespace(s.namespace))).To(Succeed())
 		s.g.Expect(meta.EachListItem(list, func(item runtime.Object) error {
 			obj, ok := item.(conditioned)
 			s.g.Expect(ok).To(BeTrue())
-			gvk, err := house.client.GroupVersionKindFor(obj)
-			if err != nil || len(obj.GetFinalizers()) == 0 { // Nobody looks after it yet, or at all.
+			gvk, err := shared.client.GroupVersionKindFor(obj)
+			if err != nil || len(obj.GetFinalizers()) == 0 { // Not reconciled yet, or never.
 				return err
 			}
-			for _, problem := range append(lacks(gvk.Kind, obj), misunderstood(gvk.Kind, obj)...) {
+			for _, problem := range append(lacks(gvk.Kind, obj), misread(gvk.Kind, obj)...) {
 				problems = append(problems, fmt.Sprintf("%s %s: %s", gvk.Kind, obj.GetName(), problem))
 			}
 			return nil
@@ -54,7 +53,7 @@ func (s *site) unsound() []string {
 	return problems
 }
 
-// lacks says what an object's conditions do not tell.
+// lacks lists what is missing in an object's conditions.
 func lacks(kind string, obj conditioned) []string {
 	var problems []string
 	if !meta.IsStatusConditionTrue(obj.GetConditions(), clusterv1.PausedCondition) && obj.GetDeletionTimestamp().IsZero() {
@@ -70,7 +69,7 @@ func lacks(kind string, obj conditioned) []string {
 	for _, c := range obj.GetConditions() {
 		saysWhy := c.Message != "" || c.Status == metav1.ConditionTrue || c.Type == clusterv1.PausedCondition
 		if c.Reason == "" || c.LastTransitionTime.IsZero() || c.ObservedGeneration > obj.GetGeneration() || !saysWhy {
-			problems = append(problems, fmt.Sprintf("condition %s=%s tells too little: %+v", c.Type, c.Status, c))
+			problems = append(problems, fmt.Sprintf("condition %s=%s is incomplete: %+v", c.Type, c.Status, c))
 		}
 		if c.Type == clusterv1.ReadyCondition && c.ObservedGeneration != obj.GetGeneration() && obj.GetDeletionTimestamp().IsZero() {
 			problems = append(problems, fmt.Sprintf("Ready is of generation %d, the object of %d", c.ObservedGeneration, obj.GetGeneration()))
@@ -79,8 +78,8 @@ func lacks(kind string, obj conditioned) []string {
 	return problems
 }
 
-// misunderstood says where kstatus sees something else in an object than its Ready condition says.
-func misunderstood(kind string, obj conditioned) []string {
+// misread returns how kstatus differs from the Ready condition of an object.
+func misread(kind string, obj conditioned) []string {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {
 		return []string{err.Error()}

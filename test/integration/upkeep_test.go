@@ -40,26 +40,26 @@ func (l *life) cleanUp() {
 	l.up()
 }
 
-// renewLease makes the lease of the vApp end soon, as somebody else would, and waits until it never ends again. A
-// manager that was just started looks at once.
+// renewLease sets a short lease of the vApp, as an admin would, and waits until it never expires again. A manager
+// checks leases when it starts.
 func (l *life) renewLease() {
 	l.t.Helper()
 	vApp := l.State().VApps[0].ID
-	l.g.Expect(l.crew.Kill()).To(Succeed())
+	l.g.Expect(l.replica.Kill()).To(Succeed())
 	l.Edit(func(e *vcdsim.Editor) {
 		lease := &e.VApp(vApp).Lease
 		lease.Runtime, lease.Deployed = 48*time.Hour, time.Now().Add(-47*time.Hour)
 	})
-	l.g.Expect(l.crew.Start(l.t.Context())).To(Succeed())
+	l.g.Expect(l.replica.Start(l.t.Context())).To(Succeed())
 	l.g.Eventually(func() time.Duration { return l.State().VApps[0].Lease.Runtime }, ages, "250ms").Should(BeZero())
 	l.up()
 }
 
-// TestWorkersAreReplacedWhenTheyAreDeleted: with the strategy OnDelete a new template is for those who come, and nobody
+// TestWorkersAreReplacedWhenTheyAreDeleted: with the strategy OnDelete a new template is for new machines, and none
 // goes.
 func TestWorkersAreReplacedWhenTheyAreDeleted(t *testing.T) {
 	t.Parallel()
-	l := newLife(t, house.crew, 2)
+	l := newLife(t, shared.replica, 2)
 	l.born()
 	old := l.State().VMs
 	l.copyTemplate(l.name+"-md-0", "larger", larger)
@@ -73,10 +73,10 @@ func TestWorkersAreReplacedWhenTheyAreDeleted(t *testing.T) {
 		return ptr.Deref(d.Status.Replicas, 0) - ptr.Deref(d.Status.UpToDateReplicas, 0), err
 	}, patience, "100ms").Should(BeEquivalentTo(2), "workers that are not up to date")
 	l.up()
-	l.g.Expect(strangers(old, l.State().VMs)).To(BeEmpty(), "nobody is replaced")
+	l.g.Expect(strangers(old, l.State().VMs)).To(BeEmpty(), "no machine is replaced")
 
 	worker, vm := l.aWorker()
-	l.g.Expect(house.client.Delete(t.Context(), worker)).To(Succeed())
+	l.g.Expect(shared.client.Delete(t.Context(), worker)).To(Succeed())
 	l.g.Eventually(func() error { return l.get(&clusterv1.Machine{ObjectMeta: l.meta(worker.Name)}) }, ages, "250ms").ShouldNot(Succeed())
 	l.up()
 

@@ -1,5 +1,5 @@
 // Package audit holds what a program asked the Kubernetes API server for against the rights it is shipped with: which
-// it lacked, and which nobody used. It reads the API server's audit log, and knows nothing of this provider.
+// it lacked, and which were not used. It reads the API server's audit log, and knows nothing of this provider.
 package audit
 
 import (
@@ -19,7 +19,7 @@ type Right struct {
 	Verb, Group, Resource, Name string
 }
 
-// String writes a right as people talk about it.
+// String formats a right for messages.
 func (r Right) String() string {
 	resource := r.Resource
 	if r.Group != "" {
@@ -31,8 +31,8 @@ func (r Right) String() string {
 	return r.Verb + " " + resource
 }
 
-// RightsOf lists every right that rules give. Rules with wildcards or paths are refused: nobody can say what they leave
-// unused.
+// RightsOf lists every right that rules grant. Rules with wildcards or paths are an error: they cannot be compared
+// with requests.
 func RightsOf(rules []rbacv1.PolicyRule) ([]Right, error) {
 	var rights []Right
 	for _, rule := range rules {
@@ -60,7 +60,7 @@ func RightsOf(rules []rbacv1.PolicyRule) ([]Right, error) {
 	return rights, nil
 }
 
-// A Request is what somebody asked of the API server.
+// A Request is a request to the API server.
 type Request struct {
 	User, Namespace string
 	Right           Right // with the name of the object, if there is one
@@ -83,8 +83,8 @@ type event struct {
 	Annotations map[string]string `json:"annotations"`
 }
 
-// Read reads the requests for objects in an audit log; those for paths, such as discovery, everybody may make. The last
-// line may be half-written, while the API server runs.
+// Read reads the requests for objects in an audit log; requests for paths, such as discovery, need no right of ours.
+// The last line may be half-written, while the API server runs.
 func Read(log io.Reader) ([]Request, error) {
 	var requests []Request
 	lines := bufio.NewReader(log)

@@ -32,8 +32,8 @@ type Site struct {
 	clusters []*framework.ManagementCluster
 }
 
-// Start starts a simulator with a model of a tenant; everything it writes, such as its log, is below dir. Tasks take as
-// long as Brisk says, unless a mod says otherwise.
+// Start starts a simulator with a model of a tenant; everything it writes, such as its log, is below dir. Tasks take
+// as long as in Brisk, unless a mod changes it.
 func Start(ctx context.Context, dir string, model vcdsim.Model, mods ...func(*vcdsim.Config)) (_ *Site, err error) {
 	s := &Site{dir: dir}
 	defer func() {
@@ -49,7 +49,7 @@ func Start(ctx context.Context, dir string, model vcdsim.Model, mods ...func(*vc
 	}
 	log := slog.New(slog.NewTextHandler(s.log, nil))
 	if s.Workloads, err = workload.New(ctx, workload.Options{Log: log}); err != nil {
-		return nil, fmt.Errorf("starting the pretend guests: %w", err)
+		return nil, fmt.Errorf("starting the simulated guests: %w", err)
 	}
 	config := vcdsim.Config{Model: model, Profile: Brisk(), Seed: 1, Guest: s.Workloads, Log: log}
 	for _, mod := range mods {

@@ -80,7 +80,7 @@ func established(crd *unstructured.Unstructured) bool {
 	return false
 }
 
-// discovered says whether clients that look for the kind find it: that comes a moment later.
+// discovered reports whether clients find the kind, which is a moment after its creation.
 func (s *Stack) discovered(crd *unstructured.Unstructured) bool {
 	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 	plural, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "plural")

@@ -57,7 +57,7 @@ func parseComponents(yaml []byte, variables map[string]string) (*components, err
 	return c, nil
 }
 
-// label marks the objects as clusterctl init does: clusterctl move and delete look for these labels.
+// label sets the labels of clusterctl init, which clusterctl move and delete select.
 func (c *components) label() {
 	for _, list := range [][]unstructured.Unstructured{{c.namespace}, c.crds, c.webhooks, c.rest} {
 		for i := range list {
@@ -122,7 +122,7 @@ func (c *components) serviceAccount() string {
 	return "default"
 }
 
-// callURL turns a reference to a Service into the address of a process on this machine. It is for the client
+// callURL converts a reference to a Service to the address of a process on this machine. It is for the client
 // configuration of webhooks and of conversions alike.
 func callURL(clientConfig map[string]any, port int, ca []byte) {
 	path, _, _ := unstructured.NestedString(clientConfig, "service", "path")

@@ -23,7 +23,7 @@ type ProviderInstall struct {
 	ComponentsYAML []byte
 	// ManagerBinary is the program that the Deployment's image would hold.
 	ManagerBinary string
-	// Version is what the inventory says, such as v2.0.0.
+	// Version in the inventory, such as v2.0.0.
 	Version string
 	// Args follow the arguments of the Deployment, so they win where both set a flag.
 	Args []string

@@ -24,7 +24,7 @@ type Manager struct {
 	components *components
 	install    ProviderInstall
 	ports      managerPorts
-	twin       string // its name among the twins; empty for the one that webhooks call
+	replica    string // its name; empty for the first, which webhooks call
 
 	mu      sync.Mutex
 	process *process.Process
@@ -44,26 +44,25 @@ func (s *Stack) newManager(c *components, install ProviderInstall) *Manager {
 	return &Manager{stack: s, components: c, install: install}
 }
 
-// Twin returns another manager of the same provider, which can be killed while webhooks and conversions go on calling
-// m. It has a log and ports of its own; args follow those of m, and must see to it that the two look after different
-// objects.
-func (m *Manager) Twin(ctx context.Context, name string, args ...string) (*Manager, error) {
+// Replica returns another manager of the same provider, which can be killed while webhooks and conversions go on calling
+// m. It has a log and ports of its own; args follow those of m, and must make the two handle different objects.
+func (m *Manager) Replica(ctx context.Context, name string, args ...string) (*Manager, error) {
 	install := m.install
 	install.Args = slices.Concat(install.Args, args)
-	twin := &Manager{stack: m.stack, components: m.components, install: install, twin: name}
-	if err := twin.pickPorts(ctx); err != nil {
+	replica := &Manager{stack: m.stack, components: m.components, install: install, replica: name}
+	if err := replica.pickPorts(ctx); err != nil {
 		return nil, err
 	}
 	m.stack.mu.Lock()
 	defer m.stack.mu.Unlock()
-	m.stack.managers = append(m.stack.managers, twin)
-	return twin, nil
+	m.stack.managers = append(m.stack.managers, replica)
+	return replica, nil
 }
 
-// Name is the provider's name, such as infrastructure-vcd, with that of a twin.
+// Name is the provider's name, such as infrastructure-vcd, with that of a replica.
 func (m *Manager) Name() string {
-	if m.twin != "" {
-		return m.components.provider + "-" + m.twin
+	if m.replica != "" {
+		return m.components.provider + "-" + m.replica
 	}
 	return m.components.provider
 }
@@ -108,9 +107,9 @@ func (m *Manager) Start(ctx context.Context) error {
 	return nil
 }
 
-// rewire makes webhooks and conversions call this manager, unless it is a twin.
+// rewire makes webhooks and conversions call this manager, unless it is a replica.
 func (m *Manager) rewire(ctx context.Context) error {
-	if m.twin != "" {
+	if m.replica != "" {
 		return nil
 	}
 	crds, webhooks, err := m.components.rewired(m.ports.webhook, m.stack.pki.caPEM)
@@ -146,7 +145,7 @@ func (m *Manager) pickPorts(ctx context.Context) error {
 	return nil
 }
 
-// Healthy asks the manager's /readyz and looks whether its webhook server answers.
+// Healthy checks the manager's /readyz and its webhook server.
 func (m *Manager) Healthy(ctx context.Context) error {
 	direct := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	if err := probe(ctx, direct, fmt.Sprintf("http://127.0.0.1:%d/readyz", m.ports.health)); err != nil {

@@ -15,9 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// AwaitRights waits until service accounts may do what roles and bindings among the objects say: the API server learns
-// of them some time after it has stored them, and a ClusterRole that is filled from others is filled later still. A
-// program that starts before is refused.
+// AwaitRights waits until service accounts have the rights of roles and bindings among the objects: the API server
+// learns of them some time after it has stored them, and a ClusterRole that is filled from others is filled later
+// still. A program that starts before is refused.
 func (s *Stack) AwaitRights(ctx context.Context, objects ...unstructured.Unstructured) error {
 	rights, err := grantedBy(objects)
 	if err != nil {

@@ -38,7 +38,7 @@ func AllParts() []Part {
 	return []Part{Core, Bootstrap, ControlPlane, IPAM}
 }
 
-// Options say what to start and where.
+// Options of a stack.
 type Options struct {
 	// Dir holds data, logs, certificates and kubeconfigs; one stack at a time can use it.
 	Dir string
@@ -206,7 +206,7 @@ func (s *Stack) Manager(name string) *Manager {
 	return nil
 }
 
-// Failed tells of a program that ended by itself.
+// Failed receives the error of a program that ended by itself.
 func (s *Stack) Failed() <-chan error {
 	return s.failed
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
 )
 
-// TestStack starts one stack and looks at it from all sides.
+// TestStack starts one stack for all its tests.
 func TestStack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a management cluster; left out by -short")

@@ -11,11 +11,11 @@ import (
 
 const noProxy = "127.0.0.1,localhost,::1"
 
-// ProxyURL is the HTTP proxy that leads control plane endpoints to pretend clusters and nowhere else, loopback
+// ProxyURL is the HTTP proxy that connects control plane endpoints with simulated clusters and nothing else, loopback
 // excepted.
 func (w *Workloads) ProxyURL() string { return "http://" + w.proxy.address }
 
-// Env returns environment variables with which a process reaches pretend clusters. It replaces proxies that the
+// Env returns environment variables with which a process reaches simulated clusters. It replaces proxies that the
 // environment had.
 func (w *Workloads) Env() []string {
 	return []string{

@@ -29,8 +29,8 @@ type authority struct {
 	key  crypto.Signer
 }
 
-// readAuthority parses <base>.crt and <base>.key from the files the guest writes. kubeadm would generate missing ones,
-// but then nobody outside could trust the cluster.
+// readAuthority parses <base>.crt and <base>.key from the files the guest writes. kubeadm would generate missing
+// ones, but then no client outside could trust the cluster.
 func readAuthority(u *guest.Userdata, base string) (authority, error) {
 	crt, found := u.File(base + ".crt")
 	if !found {
@@ -65,7 +65,7 @@ func (a authority) pem() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
 }
 
-// pinned says whether one of kubeadm's caCertHashes is this authority's.
+// pinned reports whether one of kubeadm's caCertHashes is this authority's.
 func (a authority) pinned(hashes []string) bool {
 	for _, h := range hashes {
 		if strings.EqualFold(h, a.hash()) {
@@ -115,7 +115,7 @@ func encode(c *tls.Certificate) (cert, key []byte, _ error) {
 	return cert, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
 }
 
-// signed says whether the peer of a TLS connection proved to hold a certificate of this authority.
+// signed reports whether the peer of a TLS connection has a certificate of this authority.
 func (a authority) signed(state *tls.ConnectionState) error {
 	if state == nil || len(state.VerifiedChains) == 0 {
 		return errors.New("no client certificate of this cluster")

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// check says whether kubeadm could go through now. An error that wraps errWaiting may go away by itself.
+// check returns an error if kubeadm would fail now. One that wraps errWaiting is temporary.
 func (w *Workloads) check(p *plan) error {
 	w.lock.Lock()
 	c := w.clusters[p.endpoint]
@@ -43,7 +43,7 @@ func (c *cluster) checkAuthorities(p *plan) error {
 	return nil
 }
 
-// checkToken looks the bootstrap token up in its cluster, where Cluster API has put it.
+// checkToken checks that Cluster API has created the bootstrap token in the cluster.
 func (w *Workloads) checkToken(c *cluster, token string) error {
 	id, secretPart, _ := strings.Cut(token, ".")
 	secret := &corev1.Secret{}

@@ -17,8 +17,8 @@ import (
 	inmemoryetcd "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/server/etcd"
 )
 
-// cluster is one pretend Kubernetes cluster: a resource group of the in-memory API server, and a listener that is up
-// while one of its control planes is.
+// cluster is one simulated Kubernetes cluster: a resource group of the in-memory API server, and a listener that is
+// up while one of its control planes is.
 type cluster struct {
 	name     string
 	endpoint string
@@ -34,7 +34,7 @@ type cluster struct {
 
 	// changes lets members go up and down one after the other.
 	changes sync.Mutex
-	// lock guards what follows. Do not hold it across calls of client, whose informers call back.
+	// lock protects the fields below. Do not hold it across calls of client, whose informers call back.
 	lock sync.Mutex
 	// members are the control planes that were set up, by node name.
 	members map[string]*member
@@ -118,7 +118,7 @@ func (c *cluster) setMember(ctx context.Context, node string, up bool) error {
 	}
 }
 
-// removeMember forgets a control plane whose VM is gone and says whether it was the last.
+// removeMember removes a control plane whose VM is gone and reports whether it was the last.
 func (c *cluster) removeMember(ctx context.Context, node string) (last bool, _ error) {
 	err := c.setMember(ctx, node, false)
 	c.lock.Lock()

@@ -1,8 +1,8 @@
-// Package workload turns simulated VMs into nodes of pretend Kubernetes clusters. It is the simulator's boot hook: a VM
-// that is powered on reads its guestinfo (package guest), does what its kubeadm configuration says, and becomes a Node
-// of an in-memory Kubernetes API server that Cluster API's managers accept as a workload cluster: kubeadm control
-// planes initialise, join, report etcd health and go away. Everything about a node (name, provider ID, addresses,
-// labels, taints, role, cluster) comes from its guestinfo alone.
+// Package workload makes simulated VMs nodes of simulated Kubernetes clusters. It is the simulator's boot hook: a VM
+// that is powered on reads its guestinfo (package guest), follows its kubeadm configuration, and becomes a Node of an
+// in-memory Kubernetes API server that Cluster API's managers accept as a workload cluster: kubeadm control planes
+// initialise, join, report etcd health and go away. Everything about a node (name, provider ID, addresses, labels,
+// taints, role, cluster) comes from its guestinfo alone.
 //
 // The API servers listen on loopback. Their clients reach them under the control plane endpoint that the clusters were
 // given, usually a virtual IP that exists nowhere, through an HTTP proxy: see [Workloads.ProxyURL] and [Workloads.Env].

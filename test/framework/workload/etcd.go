@@ -77,7 +77,7 @@ func (c *cluster) elect(ctx context.Context, candidate *corev1.Pod, pods []corev
 	})
 }
 
-// isLeader says whether pod leads since a later moment than the other.
+// isLeader reports whether pod became leader after the other.
 func isLeader(pod, other *corev1.Pod) bool {
 	since, err := time.Parse(time.RFC3339, pod.Annotations[cloudv1.EtcdLeaderFromAnnotationName])
 	if err != nil {

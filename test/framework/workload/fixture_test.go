@@ -188,7 +188,7 @@ func start(t *testing.T, options workload.Options) *workload.Workloads {
 	return w
 }
 
-// clients dials the cluster as a kubeconfig of its CA says, through the proxy.
+// clients connects to the cluster with a kubeconfig of its CA, through the proxy.
 func clients(g Gomega, w *workload.Workloads) *kubernetes.Clientset {
 	data, err := w.AdminKubeconfig("demo")
 	g.Expect(err).NotTo(HaveOccurred())

@@ -14,8 +14,8 @@ import (
 
 const manifests = "/etc/kubernetes/manifests/"
 
-// readKubeVIP looks for kube-vip's static pod among the files of a control plane and checks that it would make the
-// endpoint answer. Without one, something else answers for the endpoint.
+// readKubeVIP finds kube-vip's static pod in the files of a control plane and checks that it would make the endpoint
+// answer. Without one, something else answers for the endpoint.
 func (p *plan) readKubeVIP(u *guest.Userdata) error {
 	for _, f := range u.Files {
 		if !strings.HasPrefix(f.Path, manifests) || !strings.Contains(f.Content, "kube-vip") {
@@ -72,7 +72,7 @@ func (p *plan) checkKubeconfig(pod *corev1.Pod, u *guest.Userdata) error {
 	}
 }
 
-// mentions says whether a command, or a file that a command names, contains text.
+// mentions reports whether a command, or a file that a command names, contains text.
 func mentions(u *guest.Userdata, text string) bool {
 	for _, command := range u.Commands {
 		if strings.Contains(command, text) {

@@ -13,18 +13,18 @@ import (
 
 var _ vcdsim.Guest = &Workloads{}
 
-// Phase says how far a guest has come.
+// Phase of a guest.
 type Phase string
 
 // The phases of a guest.
 const (
 	// PhaseOff: powered off.
 	PhaseOff Phase = "Off"
-	// PhaseRefused: the guest could not come up; Message says why.
+	// PhaseRefused: the guest could not start; Message has the reason.
 	PhaseRefused Phase = "Refused"
 	// PhaseBooted: up, without anything that starts Kubernetes.
 	PhaseBooted Phase = "Booted"
-	// PhaseBootstrapping: kubeadm runs or waits; Message says for what.
+	// PhaseBootstrapping: kubeadm runs or waits; Message has the reason.
 	PhaseBootstrapping Phase = "Bootstrapping"
 	// PhaseFailed: up, but kubeadm failed, and cloud-init does not run it again.
 	PhaseFailed Phase = "Failed"
@@ -36,7 +36,7 @@ const (
 type machine struct {
 	Machine
 
-	// work is held while the guest boots, bootstraps or stops, and guards what is not guarded by Workloads.lock.
+	// work is held while the guest boots, bootstraps or stops, and protects what Workloads.lock does not.
 	work sync.Mutex
 	// instanceID is the instance cloud-init has set up, "" before the first boot.
 	instanceID string
@@ -46,8 +46,8 @@ type machine struct {
 	failure string
 	cluster *cluster
 
-	// Guarded by Workloads.lock, like Machine: on counts power-ons, so that timers of an earlier one can tell; stop
-	// ends what runs since the last one.
+	// Protected by Workloads.lock, like Machine: on counts power-ons, so that timers of an earlier one do nothing;
+	// stop ends what runs since the last one.
 	on      int
 	powered bool
 	stop    context.CancelFunc
@@ -56,7 +56,7 @@ type machine struct {
 // errWaiting wraps what a joining guest waits for.
 var errWaiting = errors.New("waiting")
 
-// PowerOn boots a guest. An error says why the guest does not come up as it was meant to; the report is what it shows
+// PowerOn boots a guest. An error is why the guest does not start as configured; the report is what it shows
 // nevertheless. kubeadm goes on in the background when it has to wait: see Machine.
 func (w *Workloads) PowerOn(ctx context.Context, vm vcdsim.GuestVM) (vcdsim.GuestReport, error) {
 	m := w.machineFor(vm)
@@ -81,7 +81,7 @@ func (w *Workloads) PowerOn(ctx context.Context, vm vcdsim.GuestVM) (vcdsim.Gues
 	return reportOf(vm, id), w.firstBoot(m, id, vm.KubernetesVersion) //nolint:contextcheck // What a guest begins outlives the call that powers it on.
 }
 
-// PowerOff stops a guest: its control plane parts at once, its node looks alive for a moment.
+// PowerOff stops a guest: its control plane leaves at once, its node stays Ready for a moment.
 func (w *Workloads) PowerOff(_ context.Context, vmID string) {
 	if m := w.machineOf(vmID); m != nil {
 		m.work.Lock()
@@ -90,7 +90,7 @@ func (w *Workloads) PowerOff(_ context.Context, vmID string) {
 	}
 }
 
-// Delete removes a guest. Its Node object stays until somebody deletes it; a cluster ends with its last control plane.
+// Delete removes a guest. Its Node object stays until it is deleted; a cluster ends with its last control plane.
 func (w *Workloads) Delete(_ context.Context, vmID string) {
 	m := w.machineOf(vmID)
 	if m == nil {
@@ -146,7 +146,7 @@ func (w *Workloads) powerOff(m *machine) {
 	}
 }
 
-// firstBoot does what user data says, once in the life of an instance.
+// firstBoot applies user data, once for each instance.
 func (w *Workloads) firstBoot(m *machine, id guest.Identity, version string) (err error) {
 	m.instanceID = id.InstanceID
 	if id.Userdata == nil {
@@ -233,7 +233,7 @@ func (w *Workloads) bootstrapLater(ctx context.Context, m *machine) {
 	}
 }
 
-// attempt runs kubeadm once more and says whether it is worth another try.
+// attempt runs kubeadm once more and reports whether to retry.
 func (w *Workloads) attempt(ctx context.Context, m *machine, deadline time.Time) (again bool) {
 	m.work.Lock()
 	defer m.work.Unlock()
@@ -251,7 +251,7 @@ func (w *Workloads) attempt(ctx context.Context, m *machine, deadline time.Time)
 	return true
 }
 
-// sleep waits and says whether the guest still runs.
+// sleep waits and reports whether the guest still runs.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

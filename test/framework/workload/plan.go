@@ -186,7 +186,8 @@ func (p *plan) readNode(doc kubeadmConfig, id guest.Identity) error {
 	return nil
 }
 
-// taints are those of the registration, or kubeadm's for control planes, and what kubelet is told or adds itself.
+// taints are those of the registration, or kubeadm's for control planes, and those that kubelet is configured with or
+// adds itself.
 func (p *plan) taints(doc kubeadmConfig, args map[string]string) ([]corev1.Taint, error) {
 	taints, err := parseTaints(args["register-with-taints"])
 	if err != nil {
@@ -205,7 +206,7 @@ func (p *plan) taints(doc kubeadmConfig, args map[string]string) ([]corev1.Taint
 }
 
 // nodeAddresses follows kubelet: with an external cloud provider a node has no address until the
-// cloud-controller-manager gives it one, unless --node-ip says otherwise.
+// cloud-controller-manager gives it one, unless --node-ip is set.
 func nodeAddresses(args map[string]string, name string, id guest.Identity) ([]corev1.NodeAddress, error) {
 	hostname := corev1.NodeAddress{Type: corev1.NodeHostName, Address: name}
 	if text := args["node-ip"]; text != "" && text != "::" && text != "0.0.0.0" {

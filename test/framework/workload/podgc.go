@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// nodeWatch is told of deleted nodes by the in-memory server.
+// nodeWatch receives deleted nodes from the in-memory server.
 type nodeWatch struct{ w *Workloads }
 
 // watchNodes stands in for the pod garbage collector: the pods of a deleted node go too.

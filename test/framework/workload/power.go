@@ -170,5 +170,6 @@ func (c *cluster) podsOn(ctx context.Context, node string) ([]corev1.Pod, error)
 	return list.Items, nil
 }
 
-// isGone says whether the whole cluster is gone, which the in-memory server calls a bad request.
+// isGone reports whether an error means that the whole cluster is gone: the in-memory server answers with a bad
+// request.
 func isGone(err error) bool { return apierrors.IsBadRequest(err) }

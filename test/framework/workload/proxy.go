@@ -13,7 +13,7 @@ import (
 
 const dialTimeout = 10 * time.Second
 
-// proxy is an HTTP proxy that knows only CONNECT. It leads the control plane endpoints of pretend clusters to their
+// proxy is an HTTP proxy for CONNECT only. It connects control plane endpoints of simulated clusters with their
 // listeners.
 type proxy struct {
 	resolve func(target string) (address string, err error)

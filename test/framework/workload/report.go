@@ -21,7 +21,7 @@ func readGuest(vm vcdsim.GuestVM) (guest.Identity, error) {
 	return guest.Read(vm.ExtraConfig, nics)
 }
 
-// reportOf is what VMware Tools and cloud-init tell of a guest, with MAC addresses as the VM spells them.
+// reportOf is the report of VMware Tools and cloud-init about a guest, with MAC addresses in the spelling of the VM.
 func reportOf(vm vcdsim.GuestVM, id guest.Identity) vcdsim.GuestReport {
 	addresses := map[string]string{}
 	for _, nic := range vm.NICs {

@@ -19,21 +19,21 @@ import (
 	inmemoryruntime "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/runtime"
 )
 
-// Options are the knobs of the pretend guests. The zero value suits tests.
+// Options of the simulated guests. The zero value suits tests.
 type Options struct {
 	// BootstrapTime is how long kubeadm takes; zero is at once.
 	BootstrapTime time.Duration
-	// NotReadyAfter is how long a node that went away still looks Ready; zero is one second.
+	// NotReadyAfter is how long a stopped node is still Ready; zero is one second.
 	NotReadyAfter time.Duration
 	// JoinTimeout is how long kubeadm join waits for its cluster; zero is kubeadm's own five minutes.
 	JoinTimeout time.Duration
-	// RetryEvery is how often a joining guest looks for its cluster; zero is 200 ms.
+	// RetryEvery is how often a joining guest tries to reach its cluster; zero is 200 ms.
 	RetryEvery time.Duration
 	// Log receives what happens to guests; nil discards it. Nothing of user data is logged.
 	Log *slog.Logger
 }
 
-// Workloads is the simulator's boot hook and the pretend clusters it brought up.
+// Workloads is the simulator's boot hook and the clusters of its guests.
 type Workloads struct {
 	options Options
 	manager inmemoryruntime.Manager
@@ -119,7 +119,7 @@ type Machine struct {
 	Node    string
 	Cluster string
 	Phase   Phase
-	// Message says what a guest waits for, or why it did not come up.
+	// Message is what a guest waits for, or why it did not start.
 	Message string
 }
 

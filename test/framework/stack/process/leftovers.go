@@ -22,8 +22,8 @@ func writePID(path string, pid int, program string) error {
 	return os.WriteFile(path, []byte(fmt.Sprintf("%d\n%s\n", pid, program)), 0o600)
 }
 
-// RemoveLeftovers ends what the pid files below dir name and still runs. It says how many pid files it found and which
-// programs it ended. The caller holds the lock of dir, so these cannot be in use.
+// RemoveLeftovers ends processes in the pid files below dir that still run. It returns how many pid files it found
+// and which programs it ended. The caller holds the lock of dir, so these cannot be in use.
 func RemoveLeftovers(dir string) (found int, ended []string, err error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "pids", "*.pid"))
 	if err != nil {
@@ -73,7 +73,7 @@ func waitGone(pid int, program string) error {
 	return fmt.Errorf("process %d does not end", pid)
 }
 
-// runs says whether a process runs that program.
+// runs reports whether a process runs that program.
 func runs(pid int, program string) bool {
 	if link, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err == nil {
 		return strings.TrimSuffix(link, " (deleted)") == program

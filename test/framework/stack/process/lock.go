@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// LockedError says that another process holds a lock.
+// LockedError is the error of a lock that another process holds.
 type LockedError struct {
 	Path, Holder string
 }
@@ -47,7 +47,7 @@ func Lock(path string) (unlock func(), err error) {
 	return func() { _ = file.Close() }, nil
 }
 
-// LockWait takes a lock file; when another process holds it, it tells once and waits.
+// LockWait takes a lock file; while another process holds it, it calls waiting once and waits.
 func LockWait(ctx context.Context, path string, waiting func(holder string)) (unlock func(), err error) {
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()

@@ -26,9 +26,9 @@ const (
 // reserved keeps the locks of ports, by port: a lock is given back when its file is collected as garbage.
 var reserved sync.Map
 
-// ReservePorts finds n ports of the loopback address that nobody listens on. They are this process's until it ends,
-// however it ends: no other call hands them out, here or in another process of this user, so that a program started on
-// one may be killed and started again on it. Its error wraps ctx's, or says that no port is left.
+// ReservePorts finds n free ports of the loopback address. They are this process's until it ends, however it ends: no
+// other call hands them out, here or in another process of this user, so that a program started on one may be killed
+// and started again on it. Its error wraps ctx's, or reports that no port is left.
 func ReservePorts(ctx context.Context, n int) ([]int, error) {
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("reserved-ports-%d", os.Getuid()))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -52,7 +52,7 @@ func ReservePorts(ctx context.Context, n int) ([]int, error) {
 	return nil, fmt.Errorf("of %d ports from %d not %d are free", portRange, lowestPort, n)
 }
 
-// reservePort says whether the port was free. Its lock is kept, also where somebody who takes no locks listens on it.
+// reservePort reports whether the port was free. Its lock is kept, even if a process without a lock listens on it.
 func reservePort(ctx context.Context, dir string, port int) (bool, error) {
 	unlock, err := Lock(filepath.Join(dir, strconv.Itoa(port)))
 	var locked *LockedError

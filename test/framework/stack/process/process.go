@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// Spec says what to run.
+// Spec is a program to run.
 type Spec struct {
 	// Name names the log and the pid file.
 	Name string
@@ -106,7 +106,7 @@ func (p *Process) Done() <-chan struct{} {
 	return p.done
 }
 
-// Err says how an ended process ended: nil when Stop or Kill ended it.
+// Err is how a process ended by itself: nil while it runs, and if Stop or Kill ended it.
 func (p *Process) Err() error {
 	select {
 	case <-p.done:
@@ -168,7 +168,7 @@ func (p *Process) end(sig syscall.Signal) error {
 func (p *Process) signal(sig syscall.Signal) error {
 	select {
 	case <-p.done:
-		return nil // The number may be somebody else's by now.
+		return nil // The number may be reused by now.
 	default:
 	}
 	if err := syscall.Kill(-p.cmd.Process.Pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {

@@ -175,7 +175,7 @@ func pidOf(g *WithT, path string) int {
 	return pid
 }
 
-// alive says whether a process runs; one that ended and was not waited for does not.
+// alive reports whether a process runs; a zombie does not.
 func alive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

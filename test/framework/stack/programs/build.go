@@ -19,7 +19,7 @@ import (
 // needed is how much free space a full build asks for in the cache.
 const needed = 1 << 30
 
-// Options say where to build and whom to tell.
+// Options of a build.
 type Options struct {
 	// Cache is where built programs are kept; empty for DefaultCache.
 	Cache string
@@ -91,7 +91,7 @@ func (o Options) withDefaults() (Options, error) {
 
 func (b *builder) all(ctx context.Context) error {
 	if len(b.set.missing()) == 0 {
-		return nil // Whoever held the lock has built them.
+		return nil // The process that held the lock has built them.
 	}
 	if _, err := exec.LookPath("go"); err != nil {
 		return fmt.Errorf("the programs are built from source and need a Go toolchain: %w", err)
@@ -202,7 +202,7 @@ func lastLines(text string, n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-// explain adds the remedy where a person needs one.
+// explain adds a remedy to errors that have one.
 func explain(err error, cache string) error {
 	if errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), "no space left on device") {
 		return fmt.Errorf("the disk is full: the programs need 1 GiB in %s, and Go's build cache (go env GOCACHE) and "+
@@ -246,7 +246,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// round makes a duration fit for people.
+// round rounds a duration for output.
 func round(d time.Duration) time.Duration {
 	if d < time.Minute {
 		return d.Round(100 * time.Millisecond)

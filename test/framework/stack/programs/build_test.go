@@ -31,7 +31,7 @@ func tiny(t *testing.T, source string) (Options, []group, *bytes.Buffer) {
 const good = "package main\n\nfunc main() {}\n"
 
 func TestBuild(t *testing.T) {
-	t.Run("builds once and says so", func(t *testing.T) {
+	t.Run("builds once and reports it", func(t *testing.T) {
 		g := NewWithT(t)
 		opts, groups, out := tiny(t, good)
 		set, err := build(t.Context(), opts, groups)
@@ -100,8 +100,8 @@ func TestBuild(t *testing.T) {
 
 func TestFullDiskIsExplained(t *testing.T) {
 	for name, err := range map[string]error{
-		"as the system says it":   &os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC},
-		"as the compiler says it": errors.New("link: flush: no space left on device"),
+		"reported by the system":   &os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC},
+		"reported by the compiler": errors.New("link: flush: no space left on device"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -89,7 +89,7 @@ func groups() []group {
 	}
 }
 
-// Set says where the built programs are.
+// Set has the paths of built programs.
 type Set struct {
 	dir        string
 	bins       map[string]string

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/term"
 )
 
-// progress tells what is being built: a line that changes on a terminal, a line at a time elsewhere.
+// progress shows what is being built: one changing line on a terminal, a line for each program elsewhere.
 type progress struct {
 	out   io.Writer
 	live  bool

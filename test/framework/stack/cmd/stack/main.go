@@ -52,7 +52,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return up(ctx, stack.Options{Dir: *dir, Cache: *cache, Out: stderr}, stdout)
 	default:
 		flags.Usage()
-		return fmt.Errorf("say build or up, not %q", flags.Arg(0))
+		return fmt.Errorf("unknown command %q: use build or up", flags.Arg(0))
 	}
 }
 

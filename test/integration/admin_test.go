@@ -11,18 +11,18 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// A person works in VCD by hand.
-type person struct {
+// An admin changes VCD by hand.
+type admin struct {
 	site  *site
 	http  *http.Client
 	token string
 }
 
-func (s *site) person() *person {
+func (s *site) admin() *admin {
 	s.t.Helper()
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(s.CA())
-	p := &person{site: s, http: &http.Client{Transport: &http.Transport{
+	p := &admin{site: s, http: &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true,
 	}}}
 	p.token = p.post("/cloudapi/1.0.0/sessions", "").Get("X-VMWARE-VCLOUD-ACCESS-TOKEN")
@@ -31,7 +31,7 @@ func (s *site) person() *person {
 }
 
 // post asks for something until VCD has time for it, and returns the header of its answer.
-func (p *person) post(path, body string) (header http.Header) {
+func (p *admin) post(path, body string) (header http.Header) {
 	p.site.t.Helper()
 	p.site.g.Eventually(func() (err error) {
 		header, err = p.ask(path, body)
@@ -40,7 +40,7 @@ func (p *person) post(path, body string) (header http.Header) {
 	return header
 }
 
-func (p *person) ask(path, body string) (http.Header, error) {
+func (p *admin) ask(path, body string) (http.Header, error) {
 	s := p.site
 	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.URL()+path, strings.NewReader(body))
 	if err != nil {
@@ -72,7 +72,7 @@ const vcloud = `xmlns="http://www.vmware.com/vcloud/v1.5"`
 func (l *life) attachDisk() {
 	l.t.Helper()
 	_, vm := l.aWorker()
-	p, state := l.person(), l.State()
+	p, state := l.admin(), l.State()
 	p.post("/api/vdc/"+state.VApps[0].VDCID+"/disk", `<DiskCreateParams `+vcloud+`><Disk name="data" sizeMb="1024"/></DiskCreateParams>`)
 	l.g.Eventually(func() bool { return len(l.State().Disks) == 1 && l.State().Disks[0].Status == 1 }, patience).Should(BeTrue())
 	disk := l.State().Disks[0].ID

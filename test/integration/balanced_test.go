@@ -32,17 +32,17 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// clusterLabel is on the Nodes and Services of a caretaker's cluster.
+// clusterLabel is on the Nodes and Services of a balancedCluster's cluster.
 const clusterLabel = "integration.test/cluster"
 
 // uninitialized is the taint that kubelets put on Nodes for a cloud controller manager to remove.
 const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 
-// A caretaker is a whole cluster with its real cloud controller manager: the program that is shipped, with the
+// A balancedCluster is a whole cluster with its real cloud controller manager: the program that is shipped, with the
 // arguments and files that the manager rendered and Cluster API applied. Pretend clusters know neither Services nor
 // leases, so it works on those in the API server of the management cluster, where it sees nothing but its own
 // cluster's.
-type caretaker struct {
+type balancedCluster struct {
 	*guest
 
 	remembered *infrav1.VCDCluster // as it was when the cluster was up
@@ -52,8 +52,8 @@ type caretaker struct {
 
 // buildCCM builds the program once.
 var buildCCM = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(house.Dir(), "bin", "cpi")
-	return path, framework.Build(context.Background(), house.Root, "./cmd/cpi", path)
+	path := filepath.Join(shared.Dir(), "bin", "cpi")
+	return path, framework.Build(context.Background(), shared.Root, "./cmd/cpi", path)
 })
 
 // further is the edge gateway that caretakers' clusters have besides that of their nodes, and the name that Services
@@ -71,9 +71,9 @@ func withFurtherGateway(c *vcdsim.Config) {
 	vdc.EdgeGateways = append(vdc.EdgeGateways, gateway)
 }
 
-// newCaretaker brings up a cluster whose cloud controller manager has an identity of its own, and a further gateway. It
-// looks at load balancers when something changes only: what it makes is to be foreseen.
-func newCaretaker(t *testing.T, c crew) *caretaker {
+// newBalancedCluster brings up a cluster whose cloud controller manager has an identity of its own, and a further
+// gateway. It checks load balancers on changes only: its requests are predictable.
+func newBalancedCluster(t *testing.T, c replica) *balancedCluster {
 	t.Helper()
 	l := newLife(t, c, 1, withFurtherGateway)
 	l.ccmIdentity = l.name + "-ccm"
@@ -87,13 +87,13 @@ func newCaretaker(t *testing.T, c crew) *caretaker {
 		Site: l.URL(), SecretRef: infrav1.LocalSecretReference{Name: l.ccmIdentity}, ShareWithClusters: &share,
 	}})
 	l.born()
-	return &caretaker{guest: &guest{life: l, workload: l.workloadClient()}}
+	return &balancedCluster{guest: &guest{life: l, workload: l.workloadClient()}}
 }
 
 func keyOf(obj client.Object) client.ObjectKey { return client.ObjectKeyFromObject(obj) }
 
 // ours is the metadata of what the cloud controller manager sees.
-func (c *caretaker) ours(name string) metav1.ObjectMeta {
+func (c *balancedCluster) ours(name string) metav1.ObjectMeta {
 	meta := c.meta(name)
 	meta.Labels = map[string]string{clusterLabel: c.name}
 	return meta
@@ -101,15 +101,15 @@ func (c *caretaker) ours(name string) metav1.ObjectMeta {
 
 // start does what kubelet would: it mounts and runs what is in the workload cluster. It waits until the Nodes have
 // their addresses.
-func (c *caretaker) start() {
+func (c *balancedCluster) start() {
 	c.t.Helper()
 	binary, err := buildCCM()
 	c.g.Expect(err).NotTo(HaveOccurred())
-	c.says("False " + infrav1.CloudProviderUnavailableReason)
+	c.reports("False " + infrav1.CloudProviderUnavailableReason)
 	deployment := &appsv1.Deployment{ObjectMeta: inCluster(addons.DeploymentName)}
 	c.g.Expect(c.guest.get(deployment)).To(Succeed())
 	pod := deployment.Spec.Template.Spec
-	root := filepath.Join(house.Dir(), "ccm-"+c.name)
+	root := filepath.Join(shared.Dir(), "ccm-"+c.name)
 	c.mount(pod, root)
 	kubeconfig := c.serve(root)
 	nodes := c.register()
@@ -118,7 +118,7 @@ func (c *caretaker) start() {
 		args = append(args, strings.ReplaceAll(arg, "=/etc/", "="+root+"/etc/"))
 	}
 	c.process, err = process.Start(process.Spec{
-		Name: "ccm-" + c.name, Path: binary, Dir: house.Dir(), Env: append(withoutProxies(), c.environment(pod)...),
+		Name: "ccm-" + c.name, Path: binary, Dir: shared.Dir(), Env: append(withoutProxies(), c.environment(pod)...),
 		Args: append(args, "--credentials="+filepath.Join(root, "etc/kubernetes/vcloud/basic-auth"), "--kubeconfig="+kubeconfig,
 			"--leader-elect-resource-namespace="+c.namespace, "--secure-port=0", "--probe-address=", "--vcd-task-poll=100ms", "--v=4"),
 	})
@@ -126,7 +126,7 @@ func (c *caretaker) start() {
 	c.t.Cleanup(func() { c.g.Expect(c.process.Kill()).To(Succeed()) })
 	for _, node := range nodes {
 		c.g.Eventually(func(g Gomega) {
-			g.Expect(house.client.Get(c.t.Context(), keyOf(node), node)).To(Succeed())
+			g.Expect(shared.client.Get(c.t.Context(), keyOf(node), node)).To(Succeed())
 			g.Expect(node.Spec.Taints).NotTo(ContainElement(HaveField("Key", uninitialized)))
 			g.Expect(node.Status.Addresses).To(ContainElement(HaveField("Type", corev1.NodeInternalIP)))
 		}, patience, "100ms").Should(Succeed())
@@ -135,7 +135,7 @@ func (c *caretaker) start() {
 }
 
 // mount writes the volumes of a pod below root.
-func (c *caretaker) mount(pod corev1.PodSpec, root string) {
+func (c *balancedCluster) mount(pod corev1.PodSpec, root string) {
 	c.t.Helper()
 	files := map[string]map[string][]byte{}
 	for _, v := range pod.Volumes {
@@ -163,7 +163,7 @@ func (c *caretaker) mount(pod corev1.PodSpec, root string) {
 }
 
 // environment reads the variables of a pod.
-func (c *caretaker) environment(pod corev1.PodSpec) []string {
+func (c *balancedCluster) environment(pod corev1.PodSpec) []string {
 	c.t.Helper()
 	var out []string
 	for _, e := range pod.Containers[0].Env {
@@ -185,11 +185,11 @@ func withoutProxies() []string {
 
 // serve serves the API server with the Nodes and Services of the cluster only, and returns the path of a kubeconfig for
 // it.
-func (c *caretaker) serve(dir string) string {
+func (c *balancedCluster) serve(dir string) string {
 	c.t.Helper()
-	target, err := url.Parse(house.RESTConfig().Host)
+	target, err := url.Parse(shared.RESTConfig().Host)
 	c.g.Expect(err).NotTo(HaveOccurred())
-	transport, err := rest.TransportFor(house.RESTConfig())
+	transport, err := rest.TransportFor(shared.RESTConfig())
 	c.g.Expect(err).NotTo(HaveOccurred())
 	c.front = httptest.NewTLSServer(&httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
@@ -216,21 +216,21 @@ func (c *caretaker) serve(dir string) string {
 	return path
 }
 
-func (c *caretaker) closeFront() {
+func (c *balancedCluster) closeFront() {
 	c.front.CloseClientConnections()
 	c.front.Close()
 }
 
 // losesItsAPIServer ends the API server that the cloud controller manager sees, as the last control plane does when it
 // goes; and waits until it ends by itself.
-func (c *caretaker) losesItsAPIServer() {
+func (c *balancedCluster) losesItsAPIServer() {
 	c.t.Helper()
 	c.closeFront()
 	c.g.Eventually(c.process.Done(), patience, "100ms").Should(BeClosed(), "the lease is lost")
 }
 
 // register makes the nodes of the workload cluster anew, as kubelets do that wait for a cloud controller manager.
-func (c *caretaker) register() []*corev1.Node {
+func (c *balancedCluster) register() []*corev1.Node {
 	c.t.Helper()
 	list := &corev1.NodeList{}
 	c.g.Expect(c.workload.List(c.t.Context(), list)).To(Succeed())
@@ -244,10 +244,10 @@ func (c *caretaker) register() []*corev1.Node {
 			}},
 		}
 		metav1.SetMetaDataLabel(&node.ObjectMeta, clusterLabel, c.name)
-		c.g.Expect(house.client.Create(c.t.Context(), node)).To(Succeed())
-		c.t.Cleanup(func() { c.g.Expect(house.client.Delete(context.WithoutCancel(c.t.Context()), node)).To(Succeed()) })
+		c.g.Expect(shared.client.Create(c.t.Context(), node)).To(Succeed())
+		c.t.Cleanup(func() { c.g.Expect(shared.client.Delete(context.WithoutCancel(c.t.Context()), node)).To(Succeed()) })
 		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"}}
-		c.g.Expect(house.client.Status().Update(c.t.Context(), node)).To(Succeed())
+		c.g.Expect(shared.client.Status().Update(c.t.Context(), node)).To(Succeed())
 		nodes = append(nodes, node)
 	}
 	return nodes

@@ -10,24 +10,24 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A witness remembers every vApp and VM that was ever seen in a simulator, by its marker. It looks at every request,
-// before and after the work, so nothing that was made by a request, or went by one, escapes it.
-type witness struct {
+// A tracker records every vApp and VM that ever was in a simulator, by its marker. It observes the state before and
+// after each request, so it misses nothing that a request creates or deletes.
+type tracker struct {
 	mu     sync.Mutex
 	marked map[string]map[string]bool // ids by kind and marker
 }
 
-// witness starts to watch a site's simulator.
-func (s *site) witness() *witness {
-	w := &witness{marked: map[string]map[string]bool{}}
+// tracker starts to observe a site's simulator.
+func (s *site) tracker() *tracker {
+	w := &tracker{marked: map[string]map[string]bool{}}
 	s.SetGate(func(context.Context, vcdsim.Moment, vcdsim.Request) bool {
-		w.look(s.State())
+		w.observe(s.State())
 		return true
 	})
 	return w
 }
 
-func (w *witness) look(state vcdsim.State) {
+func (w *tracker) observe(state vcdsim.State) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i := range state.VApps {
@@ -38,15 +38,15 @@ func (w *witness) look(state vcdsim.State) {
 	}
 }
 
-func (w *witness) note(what, id string) {
+func (w *tracker) note(what, id string) {
 	if w.marked[what] == nil {
 		w.marked[what] = map[string]bool{}
 	}
 	w.marked[what][id] = true
 }
 
-// made is how many vApps and VMs there ever were.
-func (w *witness) made() int {
+// made is how many vApps and VMs were ever created.
+func (w *tracker) made() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := 0
@@ -56,8 +56,8 @@ func (w *witness) made() int {
 	return n
 }
 
-// duplicates lists what was made more than once.
-func (w *witness) duplicates() []string {
+// duplicates lists what was created more than once.
+func (w *tracker) duplicates() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var more []string
