@@ -68,7 +68,7 @@ func putVDC(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.tasks.busyCheck(v.ID); err != nil {
+	if err := r.sim.tasks.checkIdle(v.ID); err != nil {
 		return nil, err
 	}
 	name := tree.Attr("name")
@@ -120,7 +120,7 @@ func deleteVDC(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.tasks.busyCheck(v.ID); err != nil {
+	if err := r.sim.tasks.checkIdle(v.ID); err != nil {
 		return nil, err
 	}
 	if g := org.groupOf(v.ID); g != nil {

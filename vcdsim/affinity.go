@@ -176,7 +176,7 @@ func idleAffinity(r *request) (*AffinityRule, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a, r.sim.tasks.busyCheck(a.ID)
+	return a, r.sim.tasks.checkIdle(a.ID)
 }
 
 func putAffinityRule(r *request) (*response, error) {

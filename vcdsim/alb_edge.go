@@ -138,7 +138,7 @@ func (ds documents) assignments(engines, gateway string) []*document {
 	return out
 }
 
-// deployed counts the virtual services of a gateway, or of all, on a group of service engines.
+// deployedServices counts the virtual services of a gateway, or of all, on a group of service engines.
 func (ds documents) deployedServices(engines, gateway string) int {
 	n := 0
 	for _, d := range ds[servicePath] {

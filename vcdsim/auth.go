@@ -192,7 +192,7 @@ func tokenLogin(r *request, orgName string) (*response, error) {
 		return oauthError("authorization_pending"), nil
 	}
 	token := form.Get("refresh_token")
-	if u := org.holder(token); u != nil {
+	if u := org.tokenOwner(token); u != nil {
 		return tokenResponse(r, org, u, token), nil
 	}
 	if c := clientLogin(r, org, form); c != nil {
@@ -204,7 +204,7 @@ func tokenLogin(r *request, orgName string) (*response, error) {
 }
 
 // tokenOwner is the user who has an API token and may log in, nil if there is none.
-func (o *Org) holder(token string) *User {
+func (o *Org) tokenOwner(token string) *User {
 	i := slices.IndexFunc(o.Users, func(u User) bool { return !u.Disabled && slices.Contains(u.APITokens, token) })
 	if token == "" || i < 0 {
 		return nil

@@ -115,7 +115,7 @@ func deleteCatalogItem(r *request) (*response, error) {
 		removeMedia(r.sim, m.ID)
 		return noContent(), nil
 	}
-	if err := r.sim.tasks.busyCheck(i.of.ID); err != nil {
+	if err := r.sim.tasks.checkIdle(i.of.ID); err != nil {
 		return nil, err
 	}
 	removeTemplate(r.sim, i.of.ID)

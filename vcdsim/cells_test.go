@@ -140,7 +140,7 @@ func TestHrefsBeginWithThePublicAddress(t *testing.T) {
 	c.Expect(c.get("/api/org").xml.At("Org").Attr("href")).To(HavePrefix("https://vcd.example.com/api/org/"))
 	c.Expect(c.sim.URL()).To(HavePrefix("https://127.0.0.1:"))
 	_, err := vcdsim.New(vcdsim.Config{PublicURL: "nowhere"})
-	c.Expect(err).To(MatchError(`the public address "nowhere" is no URL`))
+	c.Expect(err).To(MatchError(`the public address "nowhere" is not a URL`))
 }
 
 func TestATaskFailsOnTheCellThatTheRuleNames(t *testing.T) {

@@ -23,7 +23,7 @@ func TestFaultRulesByTheControlAPI(t *testing.T) {
 	c.Expect(c.call(http.MethodDelete, "/_sim/faults/1", "").status).To(Equal(204))
 	c.Expect(c.call(http.MethodDelete, "/_sim/faults/1", "").status).To(Equal(404))
 	for body, message := range map[string]string{
-		`{"colour": 1}`: "unknown field", `{"operation": "GET /api/org"}`: "it says nothing that happens", `<xml/>`: "invalid character",
+		`{"colour": 1}`: "unknown field", `{"operation": "GET /api/org"}`: "it has no effect", `<xml/>`: "invalid character",
 	} {
 		refused := c.call(http.MethodPost, "/_sim/faults", body)
 		c.Expect(refused.status).To(Equal(400))

@@ -32,7 +32,7 @@ func idleDisk(r *request, id string) (*Disk, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d, r.sim.tasks.busyCheck(d.ID)
+	return d, r.sim.tasks.checkIdle(d.ID)
 }
 
 func diskNode(r *request, d *Disk) *xmltree.Node {

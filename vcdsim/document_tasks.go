@@ -99,16 +99,16 @@ func (c *collection) checked(r *request, body map[string]any, old *document) (sc
 	if err := withinSizes(r.sim.assume, body); err != nil {
 		return p, err
 	}
-	return p, r.sim.tasks.busyWith(p, old)
+	return p, r.sim.tasks.checkDocument(p, old)
 }
 
-// busyWith refuses while a task holds an entity of the scope or the document itself.
-func (ts *tasks) busyWith(p scope, d *document) error {
+// checkDocument refuses while a task holds an entity of the scope or the document itself.
+func (ts *tasks) checkDocument(p scope, d *document) error {
 	ids := p.locks
 	if d != nil {
 		ids = append(slices.Clone(ids), bare(d.id()))
 	}
-	return ts.busyCheck(ids...)
+	return ts.checkIdle(ids...)
 }
 
 func (c *collection) createByTask(r *request, body map[string]any) (*response, error) {
@@ -139,7 +139,7 @@ func (c *collection) removeByTask(r *request, d *document) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.tasks.busyWith(p, d); err != nil {
+	if err := r.sim.tasks.checkDocument(p, d); err != nil {
 		return nil, err
 	}
 	return r.accepted(c.task(r, "delete", d, p, nil)), nil

@@ -74,7 +74,7 @@ func (s *Simulator) Restore(r io.Reader) error {
 		return fmt.Errorf("reading the dump: %w", err)
 	}
 	if d.Format != dumpFormat {
-		return fmt.Errorf("reading the dump: it is none of vcdsim")
+		return fmt.Errorf("reading the dump: it is not a dump of vcdsim")
 	}
 	if d.Version != dumpVersion {
 		return fmt.Errorf("reading the dump: version %d is not %d", d.Version, dumpVersion)

@@ -104,7 +104,7 @@ func TestWhatIsNoDumpChangesNothing(t *testing.T) {
 	c.vapp("cluster")
 	good := c.dump().String()
 	for _, tc := range []struct{ name, dump, message string }{
-		{"something else", `{"kind": "List"}`, "it is none of vcdsim"},
+		{"something else", `{"kind": "List"}`, "it is not a dump of vcdsim"},
 		{"no JSON", `<xml/>`, "reading the dump"},
 		{"half a dump", good[:len(good)/2], "reading the dump"},
 		{"a dump of another version", strings.Replace(good, `"version":2`, `"version":99`, 1), "version 99 is not 2"},

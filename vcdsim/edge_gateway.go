@@ -232,7 +232,7 @@ func putEdge(r *request) (*response, error) {
 	if err := r.byProvider("GATEWAY_UPDATE"); err != nil {
 		return nil, err
 	}
-	if err := r.sim.tasks.busyCheck(g.ID); err != nil {
+	if err := r.sim.tasks.checkIdle(g.ID); err != nil {
 		return nil, err
 	}
 	to, next, err := readEdge(r, g)
@@ -270,7 +270,7 @@ func deleteEdge(r *request) (*response, error) {
 	if err := r.byProvider("GATEWAY_DELETE"); err != nil {
 		return nil, err
 	}
-	if err := r.sim.tasks.busyCheck(g.ID); err != nil {
+	if err := r.sim.tasks.checkIdle(g.ID); err != nil {
 		return nil, err
 	}
 	for v := range org.VDCs {

@@ -28,11 +28,11 @@ func (eg *edgeGateways) usedBy(g *EdgeGateway) []usedAddress {
 		if strings.HasSuffix(text(d.body, "type"), "SNAT") {
 			category = "SNAT"
 		}
-		out = append(out, eg.uses(g, text(d.body, "externalAddresses"), category)...)
+		out = append(out, eg.externalAddresses(g, text(d.body, "externalAddresses"), category)...)
 	}
 	for _, d := range eg.sim.store.documents.on(g.ID, servicePath) {
 		for _, vip := range virtualIPs(d.body) {
-			out = append(out, eg.uses(g, vip, "Load_Balancer")...)
+			out = append(out, eg.externalAddresses(g, vip, "Load_Balancer")...)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b usedAddress) int {
@@ -46,19 +46,19 @@ func (ds documents) on(parent, path string) []*document {
 	return slices.DeleteFunc(slices.Clone(ds[path]), func(d *document) bool { return d.parent != parent })
 }
 
-// uses are the external addresses in a text.
-func (eg *edgeGateways) uses(g *EdgeGateway, text, category string) []usedAddress {
+// externalAddresses are the external addresses in a text.
+func (eg *edgeGateways) externalAddresses(g *EdgeGateway, text, category string) []usedAddress {
 	var out []usedAddress
 	for _, a := range parseAddresses(text) {
-		if network, ok := eg.outside(g, a); ok {
+		if network, ok := eg.externalNetworkOf(g, a); ok {
 			out = append(out, usedAddress{a, category, network})
 		}
 	}
 	return out
 }
 
-// outside finds the external network whose address this is.
-func (eg *edgeGateways) outside(g *EdgeGateway, a netip.Addr) (string, bool) {
+// externalNetworkOf finds the external network whose address this is.
+func (eg *edgeGateways) externalNetworkOf(g *EdgeGateway, a netip.Addr) (string, bool) {
 	for _, u := range g.Uplinks {
 		for _, sub := range u.Subnets {
 			if sub.Gateway.Masked().Contains(a) {

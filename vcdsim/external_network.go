@@ -213,7 +213,7 @@ func putExternal(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.tasks.busyCheck(old.ID); err != nil {
+	if err := r.sim.tasks.checkIdle(old.ID); err != nil {
 		return nil, err
 	}
 	e, err := readExternal(r, old)
@@ -229,7 +229,7 @@ func deleteExternal(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.tasks.busyCheck(e.ID); err != nil {
+	if err := r.sim.tasks.checkIdle(e.ID); err != nil {
 		return nil, err
 	}
 	for o := range r.sim.store.model.Orgs {

@@ -186,7 +186,7 @@ func (f *Fault) Validate() error {
 	var errs []error
 	for _, rule := range []struct {
 		broken bool
-		says   string
+		format string
 		value  any
 	}{
 		{badGlob != nil, "operation %q: syntax error in pattern", f.Operation},
@@ -198,10 +198,10 @@ func (f *Fault) Validate() error {
 		{!slices.Contains([]BodyKind{"", BodyXML, BodyJSON, BodyHTML, BodyEmpty, BodyNothing}, f.Body), "body %q is not xml, json, html, empty or nothing", f.Body},
 		{f.ofTasks() && f.ofRequests(), "%s is of tasks: what happens to requests needs a rule of its own", "failTask, abortTask or stickTask"},
 		{f.ofTasks() && !f.StickTask && f.Delay > 0, "delay %s is for stickTask, not for the other rules of tasks", f.Delay},
-		{!f.acts(), "it says nothing that happens, such as %s", "status, busy, hang, dropBefore, dropAfter or delay"},
+		{!f.acts(), "it has no effect, such as %s", "status, busy, hang, dropBefore, dropAfter or delay"},
 	} {
 		if rule.broken {
-			errs = append(errs, fmt.Errorf(rule.says, rule.value))
+			errs = append(errs, fmt.Errorf(rule.format, rule.value))
 		}
 	}
 	return errors.Join(errs...)

@@ -197,7 +197,7 @@ func TestFaultsInJSON(t *testing.T) {
 		`{"busy": "very"}`:                            `busy "very" is not`,
 		`{"body": "pdf", "status": 500}`:              `body "pdf" is not`,
 		`{"count": -1, "hang": true}`:                 "-1 is negative",
-		`{"operation": "GET /api/org", "entity": ""}`: "it says nothing that happens",
+		`{"operation": "GET /api/org", "entity": ""}`: "it has no effect",
 		`{"failTask": true, "hang": true}`:            "failTask, abortTask or stickTask is of tasks",
 		`{"abortTask": true, "delay": "1m"}`:          "delay 1m0s is for stickTask",
 	} {

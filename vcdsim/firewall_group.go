@@ -202,7 +202,7 @@ func compares(operator, have, want string) bool {
 	return false
 }
 
-// addressesIn are the addresses an IP set lists one by one; prefixes count as their first.
+// setAddresses are the addresses an IP set lists one by one; prefixes count as their first.
 func setAddresses(d *document) []netip.Addr {
 	var out []netip.Addr
 	for _, a := range strs(d.body["ipAddresses"]) {

@@ -176,7 +176,7 @@ func (g *guests) writeExtraConfig(vm *VM, keys map[string]string) {
 		return
 	}
 	mergeExtraConfig(vm, keys)
-	if g.sim.assume.GuestWriteBusy && g.sim.tasks.busyCheck(vm.ID) == nil {
+	if g.sim.assume.GuestWriteBusy && g.sim.tasks.checkIdle(vm.ID) == nil {
 		g.sim.tasks.start(nil, Work{Op: opGuestWrite, VM: vm.ID}, vm.entity(), []string{vm.ID})
 	}
 }

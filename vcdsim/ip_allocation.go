@@ -288,7 +288,7 @@ func putAllocation(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.tasks.busyCheck(a.ID); err != nil {
+	if err := r.sim.tasks.checkIdle(a.ID); err != nil {
 		return nil, err
 	}
 	body := map[string]any{}
@@ -334,7 +334,7 @@ func releaseIP(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.tasks.busyCheck(a.ID); err != nil {
+	if err := r.sim.tasks.checkIdle(a.ID); err != nil {
 		return nil, err
 	}
 	if state, _, _ := r.sim.spaces.usage(a); state == UsageUsed || state == UsageManual && r.sim.assume.ManualUseBlocksRelease {

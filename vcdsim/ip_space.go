@@ -261,7 +261,7 @@ func manageSpace(r *request) (*IPSpace, error) {
 			return nil, err
 		}
 	}
-	return p, r.sim.tasks.busyCheck(p.ID)
+	return p, r.sim.tasks.checkIdle(p.ID)
 }
 
 func putSpace(r *request) (*response, error) {

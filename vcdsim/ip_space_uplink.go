@@ -121,7 +121,7 @@ func putSpaceUplink(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.tasks.busyCheck(u.ID); err != nil {
+	if err := r.sim.tasks.checkIdle(u.ID); err != nil {
 		return nil, err
 	}
 	var body spaceUplinkBody
@@ -138,7 +138,7 @@ func deleteSpaceUplink(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.tasks.busyCheck(u.ID); err != nil {
+	if err := r.sim.tasks.checkIdle(u.ID); err != nil {
 		return nil, err
 	}
 	for i := range p.Allocations {

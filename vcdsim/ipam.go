@@ -80,8 +80,8 @@ func (ip *ipam) subnetOf(n *VAppNetwork) subnet {
 	return subnet{n.ID, n.Gateway, n.Pool, nil}
 }
 
-// free finds the first free address of some ranges.
-func (ip *ipam) free(sub subnet, ranges []Range) (netip.Addr, bool) {
+// firstFree finds the first free address of some ranges.
+func (ip *ipam) firstFree(sub subnet, ranges []Range) (netip.Addr, bool) {
 	taken := map[netip.Addr]bool{sub.gateway.Addr(): true}
 	for _, a := range ip.addressesIn(sub.id) {
 		taken[a.address] = true
@@ -151,7 +151,7 @@ func (ip *ipam) assign(vm *VM) error {
 		}
 		if nic.Mode == modePool && nic.Address == "" && nic.Network != "none" {
 			sub := ip.subnetOf(vapp.network(nic.Network))
-			a, ok := ip.free(sub, sub.pool)
+			a, ok := ip.firstFree(sub, sub.pool)
 			if !ok {
 				return noAddresses()
 			}
@@ -168,7 +168,7 @@ func (ip *ipam) leaseDHCP(vm *VM, nic *NIC) {
 		return
 	}
 	sub := ip.subnetOf(n)
-	if a, ok := ip.free(sub, sub.dhcp); ok {
+	if a, ok := ip.firstFree(sub, sub.dhcp); ok {
 		nic.Lease = a.String()
 	}
 }

@@ -41,13 +41,13 @@ func (l *leases) end(id string, end time.Time) {
 	owner := Entity{"vapp", v.ID, v.Name}
 	switch {
 	case v.Lease.undeploys().Equal(end):
-		if l.sim.tasks.busyCheck(l.sim.vapps.locks(v)...) != nil {
+		if l.sim.tasks.checkIdle(l.sim.vapps.locks(v)...) != nil {
 			l.sim.alarms.after(time.Minute, alarm{Bell: bellLease, ID: id, End: end})
 			return
 		}
 		l.sim.tasks.start(nil, Work{Op: opUndeploy, Power: PoweredOff, VApp: v.ID, VMs: l.sim.vapps.vmIDs(v)}, owner, l.sim.vapps.locks(v))
 	case v.Lease.deletes().Equal(end):
-		if l.sim.tasks.busyCheck(l.sim.vapps.locks(v)...) != nil {
+		if l.sim.tasks.checkIdle(l.sim.vapps.locks(v)...) != nil {
 			l.sim.alarms.after(time.Minute, alarm{Bell: bellLease, ID: id, End: end})
 			return
 		}

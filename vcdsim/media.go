@@ -150,7 +150,7 @@ func removableMedia(r *request, m *Media) error {
 			return badRequest("The media %q cannot be deleted: it is inserted in VM %q.", m.Name, vm.Name)
 		}
 	}
-	return r.sim.tasks.busyCheck(m.ID)
+	return r.sim.tasks.checkIdle(m.ID)
 }
 
 func commitDeleteMedia(s *Simulator, t *Task) error {
@@ -173,7 +173,7 @@ func enableDownload(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.tasks.busyCheck(m.ID); err != nil {
+	if err := r.sim.tasks.checkIdle(m.ID); err != nil {
 		return nil, err
 	}
 	u := r.sim.store.uploads[m.Upload]

@@ -264,7 +264,7 @@ func writeMetadata(r *request, w Work) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.tasks.busyCheck(e.entity.ID); err != nil {
+	if err := r.sim.tasks.checkIdle(e.entity.ID); err != nil {
 		return nil, err
 	}
 	for key, m := range w.Metadata {

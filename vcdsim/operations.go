@@ -354,20 +354,20 @@ func (va *vapps) vmIDs(v *VApp) []string {
 	return out
 }
 
-// free refuses when a vApp, or, as is assumed, one of its VMs is busy.
-func (va *vapps) free(v *VApp) error {
+// checkIdle refuses when a vApp, or, as is assumed, one of its VMs is busy.
+func (va *vapps) checkIdle(v *VApp) error {
 	if va.sim.assume.VAppWaitsForVM {
-		return va.sim.tasks.busyCheck(va.locks(v)...)
+		return va.sim.tasks.checkIdle(va.locks(v)...)
 	}
-	return va.sim.tasks.busyCheck(v.ID)
+	return va.sim.tasks.checkIdle(v.ID)
 }
 
-// free refuses when a VM, or, as is assumed, its vApp is busy.
-func (m *vms) free(vm *VM) error {
+// checkIdle refuses when a VM, or, as is assumed, its vApp is busy.
+func (m *vms) checkIdle(vm *VM) error {
 	if m.sim.assume.VMWaitsForVApp || m.sim.assume.VMWriteLocksVApp {
-		return m.sim.tasks.busyCheck(vm.ID, vm.VAppID)
+		return m.sim.tasks.checkIdle(vm.ID, vm.VAppID)
 	}
-	return m.sim.tasks.busyCheck(vm.ID)
+	return m.sim.tasks.checkIdle(vm.ID)
 }
 
 // locks are the entities a write to a VM holds.

@@ -120,7 +120,7 @@ func readConnection(r *request, org *Org, n *Network, body orgNetworkBody) error
 		return forbidden("GATEWAY_VIEW", body.Connection.Router.ID)
 	}
 	n.Edge = g.ID
-	return r.sim.tasks.busyCheck(g.ID)
+	return r.sim.tasks.checkIdle(g.ID)
 }
 
 func readImported(r *request, n *Network, body orgNetworkBody) error {
@@ -220,7 +220,7 @@ func freeNetwork(r *request) (*VDC, *Network, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return vdc, n, r.sim.tasks.busyCheck(n.locks()...)
+	return vdc, n, r.sim.tasks.checkIdle(n.locks()...)
 }
 
 func putOrgNetwork(r *request) (*response, error) {

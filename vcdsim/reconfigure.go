@@ -113,7 +113,7 @@ func readHardwareSection(_ *request, vm *VM, section *xmltree.Node, c *vmChange)
 	return nil
 }
 
-func readSpec(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
+func readSpec(_ *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
 	spec := tree.At("VmSpecSection")
 	if spec == nil || spec.Attr("Modified") == "false" {
 		return nil

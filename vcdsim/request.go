@@ -89,7 +89,7 @@ func (r *request) cloudAPI() bool {
 	return strings.HasPrefix(r.URL.Path, "/cloudapi/") || strings.HasPrefix(r.URL.Path, "/oauth/")
 }
 
-// base is what hrefs begin with.
+// base is the site part of hrefs.
 func (r *request) base() string {
 	if r.sim.public != "" {
 		return r.sim.public

@@ -84,7 +84,7 @@ func (x *setting) change(r *request, body map[string]any) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.tasks.busyCheck(p.locks...); err != nil {
+	if err := r.sim.tasks.checkIdle(p.locks...); err != nil {
 		return nil, err
 	}
 	if x.prepare != nil {

@@ -29,7 +29,7 @@ type Config struct {
 	// Cells is the number of servers; 0 is 1. Of several each has an address of its own, on a free port of the loopback
 	// interface, and Addr is that of a balancer before them.
 	Cells int
-	// PublicURL is what hrefs begin with, as VCD's public address does; "" is the address that was asked.
+	// PublicURL is the base of hrefs, like VCD's public address; "" is the address of the request.
 	PublicURL string
 	// ControlToken is the token of the control API; "" allows it to callers on the same machine only.
 	ControlToken string
@@ -154,7 +154,7 @@ func (s *Simulator) addCells(cfg Config, versions []string) error {
 	if cfg.PublicURL != "" {
 		public, err := url.Parse(cfg.PublicURL)
 		if err != nil || public.Host == "" {
-			return fmt.Errorf("the public address %q is no URL", cfg.PublicURL)
+			return fmt.Errorf("the public address %q is not a URL", cfg.PublicURL)
 		}
 		s.public, hosts = "https://"+public.Host, append(hosts, public.Hostname())
 	}

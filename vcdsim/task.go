@@ -207,7 +207,7 @@ func (ts *tasks) trim() {
 
 // tasksNode is the Tasks element of an entity, nil when it is idle.
 func tasksNode(r *request, id string) *xmltree.Node {
-	t := r.sim.tasks.on(id)
+	t := r.sim.tasks.of(id)
 	if t == nil {
 		return nil
 	}

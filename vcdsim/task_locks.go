@@ -51,8 +51,8 @@ func (ts *tasks) sharer(id string) *Task {
 	return first
 }
 
-// busyCheck refuses with BUSY_ENTITY when a task holds one of the entities.
-func (ts *tasks) busyCheck(ids ...string) error {
+// checkIdle refuses with BUSY_ENTITY when a task holds one of the entities.
+func (ts *tasks) checkIdle(ids ...string) error {
 	for _, id := range ids {
 		taskID, held := ts.sim.store.locks[id]
 		if !held || ts.shares(id) {
@@ -67,8 +67,8 @@ func (ts *tasks) busyCheck(ids ...string) error {
 // busy reports whether a task holds an entity.
 func (ts *tasks) busy(id string) bool { return ts.sim.store.locks[id] != "" }
 
-// on is the unfinished task on an entity, nil if there is none.
-func (ts *tasks) on(id string) *Task {
+// of is the unfinished task on an entity, nil if there is none.
+func (ts *tasks) of(id string) *Task {
 	if t := ts.sim.store.tasks[ts.sim.store.locks[id]]; t != nil && t.Owner.ID == id {
 		return t
 	}

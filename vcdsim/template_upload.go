@@ -109,7 +109,7 @@ func idleTemplate(r *request) (orgCatalog, *Template, error) {
 	if !r.sees(sh.org.ID) {
 		return orgCatalog{}, nil, forbidden("VAPP_TEMPLATE_EDIT", t.ID)
 	}
-	return sh, t, r.sim.tasks.busyCheck(t.ID)
+	return sh, t, r.sim.tasks.checkIdle(t.ID)
 }
 
 // putTemplate changes name, description and whether the template is a golden master.
@@ -199,7 +199,7 @@ func captureTarget(r *request, sh orgCatalog, tree *xmltree.Node) ([]string, err
 	if !found || i.catalog.ID != sh.catalog.ID || i.of.Kind != "vapptemplate" {
 		return nil, forbidden("CATALOG_ITEM_VIEW", bare(target.Attr("href")))
 	}
-	return []string{i.of.ID}, r.sim.tasks.busyCheck(i.of.ID)
+	return []string{i.of.ID}, r.sim.tasks.checkIdle(i.of.ID)
 }
 
 // captured is a VM as a template has it, without its independent disks.
@@ -226,7 +226,7 @@ func sourceVApp(r *request) (*xmltree.Node, *VApp, error) {
 	if v.Status == Unresolved || v.Status == FailedCreation {
 		return nil, nil, badRequest("The vApp %q is not resolved.", v.Name)
 	}
-	return tree, v, r.sim.vapps.free(v)
+	return tree, v, r.sim.vapps.checkIdle(v)
 }
 
 func commitCapture(s *Simulator, t *Task) error {

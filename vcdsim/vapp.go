@@ -46,7 +46,7 @@ func idleVApp(r *request) (*VApp, error) {
 	if err != nil {
 		return nil, err
 	}
-	return v, r.sim.vapps.free(v)
+	return v, r.sim.vapps.checkIdle(v)
 }
 
 func composeVApp(r *request) (*response, error) { return createVApp(r, opCompose) }
@@ -279,7 +279,7 @@ func putLease(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.tasks.busyCheck(v.ID); err != nil {
+	if err := r.sim.tasks.checkIdle(v.ID); err != nil {
 		return nil, err
 	}
 	tree, err := r.tree()

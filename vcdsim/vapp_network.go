@@ -143,7 +143,7 @@ func deleteVAppNetwork(r *request) (*response, error) {
 		if i < 0 || !r.sees(v.OrgID) {
 			continue
 		}
-		if err := r.sim.tasks.busyCheck(v.ID); err != nil {
+		if err := r.sim.tasks.checkIdle(v.ID); err != nil {
 			return nil, err
 		}
 		after := *v

@@ -177,7 +177,7 @@ func putAdminProfile(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.tasks.busyCheck(vdc.ID); err != nil {
+	if err := r.sim.tasks.checkIdle(vdc.ID); err != nil {
 		return nil, err
 	}
 	if err := vdc.changeProfile(p, tree); err != nil {
@@ -212,7 +212,7 @@ func changeProfiles(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.tasks.busyCheck(v.ID); err != nil {
+	if err := r.sim.tasks.checkIdle(v.ID); err != nil {
 		return nil, err
 	}
 	for _, x := range tree.All("AddStorageProfile") {

@@ -196,7 +196,7 @@ func putVDCGroup(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.tasks.busyCheck(old.ID); err != nil {
+	if err := r.sim.tasks.checkIdle(old.ID); err != nil {
 		return nil, err
 	}
 	g, err := readVDCGroup(r, org, old)
@@ -236,7 +236,7 @@ func deleteVDCGroup(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.tasks.busyCheck(g.ID); err != nil {
+	if err := r.sim.tasks.checkIdle(g.ID); err != nil {
 		return nil, err
 	}
 	if r.query.get("force") != "true" {

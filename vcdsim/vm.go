@@ -59,7 +59,7 @@ func idleVM(r *request) (*VM, error) {
 	if err != nil {
 		return nil, err
 	}
-	return vm, r.sim.vms.free(vm)
+	return vm, r.sim.vms.checkIdle(vm)
 }
 
 // startVM begins a task on a VM.

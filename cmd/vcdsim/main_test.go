@@ -67,7 +67,7 @@ func TestTheStateIsKeptInAFile(t *testing.T) {
 	})
 	g.Expect(os.WriteFile(state, []byte("{}"), 0o600)).To(Succeed())
 	var out bytes.Buffer
-	g.Expect(run(t.Context(), args, &out, &out)).To(MatchError(ContainSubstring("it is none of vcdsim")))
+	g.Expect(run(t.Context(), args, &out, &out)).To(MatchError(ContainSubstring("it is not a dump of vcdsim")))
 	args[1] = filepath.Join(filepath.Dir(state), "missing", "state.json")
 	g.Expect(run(t.Context(), args, &out, &out)).To(MatchError(ContainSubstring("the state could not be written at the end")))
 }
@@ -116,7 +116,7 @@ func TestBadFlags(t *testing.T) {
 		{"a clock that is none", `clock "cuckoo" is not real, manual, a time or a number`, []string{"--clock", "cuckoo"}},
 		{"a configuration that is none", `--print "xml" is not one of capi, env, govcd, identity, terraform`, []string{"--print", "xml"}},
 		{"an address that cannot be", "listening on", []string{"--listen", "256.0.0.1:1"}},
-		{"a public address that is none", "is no URL", []string{"--public-url", "x"}},
+		{"a public address that is none", "is not a URL", []string{"--public-url", "x"}},
 		{"two at once", "profile \"warp\" is not one of instant, fast, recorded\nclock", []string{"--profile", "warp", "--clock", "0"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -22,7 +22,7 @@ const usage = `vcdsim simulates VMware Cloud Director over HTTPS, with its tasks
 
 Usage:
   vcdsim [flags]
-  vcdsim version                                says which build this is; --version is VCD's
+  vcdsim version                                prints the build; --version is VCD's API version
 
 It prints where it listens, how to log in and configuration to paste, and runs until Ctrl-C. Its page shows what
 happens: https://127.0.0.1:8443/_sim/
@@ -32,7 +32,7 @@ Examples:
   vcdsim --preset large --profile recorded      10,000 VMs, latencies of a real VCD
   vcdsim --clock 2026-03-01T00:00:00Z           the same seed and requests give the same answers, dates too
   vcdsim --clock 60                             an hour in a minute; --clock manual stands until /_sim/clock moves it
-  vcdsim --state site.json                      goes on where it was stopped, and writes the file when it ends
+  vcdsim --state site.json                      continues where it was stopped, and writes the file when it ends
   vcdsim --cells 2                              two cells behind a balancer
   vcdsim --print terraform                      only Terraform's configuration, then exit
 
@@ -66,9 +66,9 @@ func parse(args []string, out io.Writer) (options, error) {
 	fs.StringVar(&o.clock, "clock", "real", "real, manual, a time to stand at such as 2026-03-01T00:00:00Z, or how many times as fast as real: 60 makes an hour of a minute")
 	fs.StringVar(&o.state, "state", "", "file to restore at the start, if it is there, and to dump to at the end; it holds all passwords")
 	fs.StringVar(&o.caFile, "ca-file", "", "where to write the CA certificate (default: vcdsim-ca.pem in the temporary directory)")
-	fs.Int64Var(&o.seed, "seed", 1, "ids, MAC addresses, jitter and chances follow from it")
-	fs.IntVar(&o.cells, "cells", 1, "servers; of several each has an address of its own, and --listen is a balancer's")
-	fs.StringVar(&o.publicURL, "public-url", "", "what hrefs begin with (default: the address that was asked)")
+	fs.Int64Var(&o.seed, "seed", 1, "seed of ids, MAC addresses, jitter and the probabilities of faults")
+	fs.IntVar(&o.cells, "cells", 1, "number of cells; with several, each has its own address and --listen is the balancer's")
+	fs.StringVar(&o.publicURL, "public-url", "", "base of hrefs (default: the address of the request)")
 	fs.StringVar(&o.controlToken, "control-token", "", "token of the control API, which then also answers other machines")
 	fs.StringVar(&o.print, "print", "", "print one configuration and exit: "+strings.Join(configNames(), ", "))
 	fs.BoolVar(&o.anyGuest, "any-guest", false, "let every VM come up, whatever its guestinfo says")
