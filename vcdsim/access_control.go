@@ -22,7 +22,7 @@ var accessPaths = []string{
 
 func accessRoutes(add addRoute) {
 	for _, path := range accessPaths {
-		add("GET", path+"/controlAccess", getAccess, latencyLegacy)
+		add("GET", path+"/controlAccess", with(sharedEntity, getAccess), latencyLegacy)
 		add("POST", path+"/action/controlAccess", setAccess, latencyWrite)
 		add("PUT", path+"/action/controlAccess", setAccess, latencyWrite)
 	}
@@ -38,11 +38,7 @@ func sharedEntity(r *request) (Entity, error) {
 	return Entity{}, forbidden("CONTROL_ACCESS_VIEW", r.URL.Path)
 }
 
-func getAccess(r *request) (*response, error) {
-	e, err := sharedEntity(r)
-	if err != nil {
-		return nil, err
-	}
+func getAccess(r *request, e Entity) (*response, error) {
 	return &response{status: http.StatusOK, xml: accessNode(r, r.sim.store.access[e.ID]), contentType: mime("controlAccess")}, nil
 }
 

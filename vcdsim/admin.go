@@ -5,14 +5,14 @@ import (
 )
 
 func adminRoutes(add addRoute) {
-	add("GET", "/api/admin/org/{id}", getAdminOrg, latencyOrg)
+	add("GET", "/api/admin/org/{id}", with(ownOrg, getAdminOrg), latencyOrg)
 	add("GET", "/api/admin/vdc/{id}", getAdminVDC, latencyVDC)
 	add("GET", "/api/admin/user/{id}", getUser, latencyLegacy)
-	add("GET", "/api/admin/catalog/{id}", getAdminCatalog, latencyLegacy)
+	add("GET", "/api/admin/catalog/{id}", with(ownCatalog, getAdminCatalog), latencyLegacy)
 	add("POST", "/api/admin/org/{id}/catalogs", createCatalog, latencyWrite)
 	add("PUT", "/api/admin/catalog/{id}", putCatalog, latencyWrite)
-	add("DELETE", "/api/admin/catalog/{id}", deleteCatalog, latencyWrite)
-	add("DELETE", "/api/catalog/{id}", deleteCatalog, latencyWrite)
+	add("DELETE", "/api/admin/catalog/{id}", with(ownCatalog, deleteCatalog), latencyWrite)
+	add("DELETE", "/api/catalog/{id}", with(ownCatalog, deleteCatalog), latencyWrite)
 }
 
 // adminRef is a reference below /api/admin.
@@ -22,11 +22,7 @@ func adminRef(r *request, element, kind, id, name string) *xmltree.Node {
 }
 
 // getAdminOrg shows an organisation as its administrators see it.
-func getAdminOrg(r *request) (*response, error) {
-	o, err := ownOrg(r)
-	if err != nil {
-		return nil, err
-	}
+func getAdminOrg(r *request, o *Org) (*response, error) {
 	T := xmltree.T
 	path := r.base() + "/api/admin/org/" + o.ID
 	n := xmltree.New("AdminOrg", namespaces(), xmltree.A("name", o.Name), xmltree.A("id", URN("org", o.ID)), xmltree.A("href", path),

@@ -17,11 +17,7 @@ func ownCatalog(r *request) (orgCatalog, error) {
 	return sh, nil
 }
 
-func getAdminCatalog(r *request) (*response, error) {
-	sh, err := ownCatalog(r)
-	if err != nil {
-		return nil, err
-	}
+func getAdminCatalog(r *request, sh orgCatalog) (*response, error) {
 	return xmlOK(adminCatalogNode(r, sh)), nil
 }
 
@@ -118,11 +114,7 @@ func putCatalog(r *request) (*response, error) {
 }
 
 // deleteCatalog removes a catalog; one that is not empty only with recursive.
-func deleteCatalog(r *request) (*response, error) {
-	sh, err := ownCatalog(r)
-	if err != nil {
-		return nil, err
-	}
+func deleteCatalog(r *request, sh orgCatalog) (*response, error) {
 	if len(sh.catalog.Templates)+len(sh.catalog.Media) > 0 && r.query.get("recursive") != "true" {
 		return nil, badRequest("The catalog %q is not empty.", sh.catalog.Name)
 	}

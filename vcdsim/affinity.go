@@ -25,11 +25,11 @@ const (
 )
 
 func affinityRoutes(add addRoute) {
-	add("GET", "/api/vdc/{id}/vmAffinityRules", listAffinityRules, latencyLegacy)
-	add("POST", "/api/vdc/{id}/vmAffinityRules", createAffinityRule, latencyWrite)
-	add("GET", "/api/vmAffinityRule/{id}", getAffinityRule, latencyLegacy)
-	add("PUT", "/api/vmAffinityRule/{id}", putAffinityRule, latencyWrite)
-	add("DELETE", "/api/vmAffinityRule/{id}", deleteAffinityRule, latencyWrite)
+	add("GET", "/api/vdc/{id}/vmAffinityRules", with2(ownVDC, listAffinityRules), latencyLegacy)
+	add("POST", "/api/vdc/{id}/vmAffinityRules", with2(ownVDC, createAffinityRule), latencyWrite)
+	add("GET", "/api/vmAffinityRule/{id}", with(affinityRule, getAffinityRule), latencyLegacy)
+	add("PUT", "/api/vmAffinityRule/{id}", with(idleAffinity, putAffinityRule), latencyWrite)
+	add("DELETE", "/api/vmAffinityRule/{id}", with(idleAffinity, deleteAffinityRule), latencyWrite)
 }
 
 func (a *AffinityRule) entity() Entity { return Entity{Kind: "vmAffinityRule", ID: a.ID, Name: a.Name} }
@@ -67,11 +67,7 @@ func affinityNode(r *request, a *AffinityRule, root bool) *xmltree.Node {
 	return n
 }
 
-func listAffinityRules(r *request) (*response, error) {
-	_, vdc, err := ownVDC(r)
-	if err != nil {
-		return nil, err
-	}
+func listAffinityRules(r *request, _ *Org, vdc *VDC) (*response, error) {
 	n := xmltree.New("VmAffinityRules", namespaces(), xmltree.A("href", r.href("vdc", vdc.ID)+"/vmAffinityRules/"),
 		xmltree.A("type", mime("vmaffinityrules")), r.link("add", "/api/vdc/"+vdc.ID+"/vmAffinityRules/", mime("vmaffinityrule")))
 	for _, a := range sorted(r.sim.store.affinity) {
@@ -82,11 +78,7 @@ func listAffinityRules(r *request) (*response, error) {
 	return xmlOK(n), nil
 }
 
-func getAffinityRule(r *request) (*response, error) {
-	a, err := affinityRule(r)
-	if err != nil {
-		return nil, err
-	}
+func getAffinityRule(r *request, a *AffinityRule) (*response, error) {
 	return xmlOK(affinityNode(r, a, true)), nil
 }
 
@@ -154,11 +146,7 @@ func shared(a, b []string) int {
 	return n
 }
 
-func createAffinityRule(r *request) (*response, error) {
-	org, vdc, err := ownVDC(r)
-	if err != nil {
-		return nil, err
-	}
+func createAffinityRule(r *request, org *Org, vdc *VDC) (*response, error) {
 	a := &AffinityRule{OrgID: org.ID, VDCID: vdc.ID}
 	if err := readAffinity(r, a); err != nil {
 		return nil, err
@@ -179,11 +167,7 @@ func idleAffinity(r *request) (*AffinityRule, error) {
 	return a, r.sim.tasks.checkIdle(a.ID)
 }
 
-func putAffinityRule(r *request) (*response, error) {
-	a, err := idleAffinity(r)
-	if err != nil {
-		return nil, err
-	}
+func putAffinityRule(r *request, a *AffinityRule) (*response, error) {
 	spec := a.clone()
 	if err := readAffinity(r, &spec); err != nil {
 		return nil, err
@@ -191,11 +175,7 @@ func putAffinityRule(r *request) (*response, error) {
 	return startAffinity(r, opUpdateAffinity, a, &spec), nil
 }
 
-func deleteAffinityRule(r *request) (*response, error) {
-	a, err := idleAffinity(r)
-	if err != nil {
-		return nil, err
-	}
+func deleteAffinityRule(r *request, a *AffinityRule) (*response, error) {
 	return startAffinity(r, opDeleteAffinity, a, nil), nil
 }
 

@@ -7,10 +7,10 @@ import (
 )
 
 func catalogRoutes(add addRoute) {
-	add("GET", "/api/catalog/{id}", getCatalog, latencyLegacy)
+	add("GET", "/api/catalog/{id}", with(ownCatalog, getCatalog), latencyLegacy)
 	add("GET", "/api/catalogItem/{id}", getCatalogItem, latencyLegacy)
 	add("DELETE", "/api/catalogItem/{id}", deleteCatalogItem, latencyWrite)
-	add("GET", "/api/vAppTemplate/vappTemplate-{id}", getTemplate, latencyVApp)
+	add("GET", "/api/vAppTemplate/vappTemplate-{id}", with2(ownTemplate, getTemplate), latencyVApp)
 	add("GET", "/api/vAppTemplate/vm-{id}", getTemplateVM, latencyVM)
 }
 
@@ -25,11 +25,7 @@ func (c *Catalog) created() time.Time {
 	return c.Created
 }
 
-func getCatalog(r *request) (*response, error) {
-	sh, err := ownCatalog(r)
-	if err != nil {
-		return nil, err
-	}
+func getCatalog(r *request, sh orgCatalog) (*response, error) {
 	n := r.entity("Catalog", "catalog", sh.catalog.ID, sh.catalog.Name)
 	n.Add(r.link("up", "/api/org/"+sh.org.ID, mime("org")))
 	catalogContent(r, n, sh)
@@ -122,11 +118,7 @@ func deleteCatalogItem(r *request) (*response, error) {
 	return noContent(), nil
 }
 
-func getTemplate(r *request) (*response, error) {
-	sh, t, err := ownTemplate(r)
-	if err != nil {
-		return nil, err
-	}
+func getTemplate(r *request, sh orgCatalog, t *Template) (*response, error) {
 	vdc := sh.vdcOf(t)
 	path := "/api/vAppTemplate/vappTemplate-" + t.ID
 	n := r.entity("VAppTemplate", "vapptemplate", t.ID, t.Name,

@@ -9,7 +9,7 @@ import (
 )
 
 func diskRoutes(add addRoute) {
-	add("POST", "/api/vdc/{id}/disk", createDisk, latencyWrite)
+	add("POST", "/api/vdc/{id}/disk", with2(ownVDC, createDisk), latencyWrite)
 	add("GET", "/api/disk/{disk}", getDisk, latencyLegacy)
 	add("PUT", "/api/disk/{disk}", putDisk, latencyWrite)
 	add("DELETE", "/api/disk/{disk}", deleteDisk, latencyWrite)
@@ -112,11 +112,7 @@ func orElse(value, other string) string {
 	return value
 }
 
-func createDisk(r *request) (*response, error) {
-	org, vdc, err := ownVDC(r)
-	if err != nil {
-		return nil, err
-	}
+func createDisk(r *request, org *Org, vdc *VDC) (*response, error) {
 	tree, err := r.tree()
 	if err != nil {
 		return nil, err
@@ -208,11 +204,7 @@ func diskParam(r *request) (*VM, *Disk, error) {
 	return vm, d, err
 }
 
-func attachDisk(r *request) (*response, error) {
-	vm, d, err := diskParam(r)
-	if err != nil {
-		return nil, err
-	}
+func attachDisk(r *request, vm *VM, d *Disk) (*response, error) {
 	if n := len(d.AttachedTo); n > 0 && (!d.shared() || slices.Contains(d.AttachedTo, vm.ID)) {
 		return nil, badRequest("The disk %q is already attached to VM %q.", d.Name, r.sim.vms.name(d.AttachedTo[n-1]))
 	}
@@ -222,11 +214,7 @@ func attachDisk(r *request) (*response, error) {
 	return moveDisk(r, opAttach, vm, d)
 }
 
-func detachDisk(r *request) (*response, error) {
-	vm, d, err := diskParam(r)
-	if err != nil {
-		return nil, err
-	}
+func detachDisk(r *request, vm *VM, d *Disk) (*response, error) {
 	if !slices.Contains(d.AttachedTo, vm.ID) {
 		return nil, badRequest("The disk %q is not attached to VM %q.", d.Name, vm.Name)
 	}

@@ -13,9 +13,9 @@ const externalPath = "/cloudapi/1.0.0/externalNetworks"
 func externalRoutes(add addRoute) {
 	add("GET", externalPath, listExternal, latencyCloudAPI)
 	add("POST", externalPath, createExternal, latencyWrite)
-	add("GET", externalPath+"/{id}", getExternal, latencyCloudAPI)
-	add("PUT", externalPath+"/{id}", putExternal, latencyWrite)
-	add("DELETE", externalPath+"/{id}", deleteExternal, latencyWrite)
+	add("GET", externalPath+"/{id}", with(ownExternal, getExternal), latencyCloudAPI)
+	add("PUT", externalPath+"/{id}", with(ownExternal, putExternal), latencyWrite)
+	add("DELETE", externalPath+"/{id}", with(ownExternal, deleteExternal), latencyWrite)
 }
 
 type externalBody struct {
@@ -185,11 +185,7 @@ func ownExternal(r *request) (*ExternalNetwork, error) {
 	return e, nil
 }
 
-func getExternal(r *request) (*response, error) {
-	e, err := ownExternal(r)
-	if err != nil {
-		return nil, err
-	}
+func getExternal(r *request, e *ExternalNetwork) (*response, error) {
 	return jsonOK(externalJSON(r, e)), nil
 }
 
@@ -208,11 +204,7 @@ func createExternal(r *request) (*response, error) {
 	return r.start(Work{Op: "create externalNetwork", Creates: true}, e.entity(), []string{e.ID}), nil
 }
 
-func putExternal(r *request) (*response, error) {
-	old, err := ownExternal(r)
-	if err != nil {
-		return nil, err
-	}
+func putExternal(r *request, old *ExternalNetwork) (*response, error) {
 	if err := r.sim.tasks.checkIdle(old.ID); err != nil {
 		return nil, err
 	}
@@ -224,11 +216,7 @@ func putExternal(r *request) (*response, error) {
 	return r.start(Work{Op: "update externalNetwork"}, e.entity(), []string{e.ID}), nil
 }
 
-func deleteExternal(r *request) (*response, error) {
-	e, err := ownExternal(r)
-	if err != nil {
-		return nil, err
-	}
+func deleteExternal(r *request, e *ExternalNetwork) (*response, error) {
 	if err := r.sim.tasks.checkIdle(e.ID); err != nil {
 		return nil, err
 	}

@@ -93,9 +93,9 @@ func firewallRoutes(add addRoute) {
 		add("POST", operation, form.create, latencyWrite)
 		add("GET", operation+"/{rule}", form.get, latencyCloudAPI)
 		add("PUT", operation+"/{rule}", form.put, latencyWrite)
-		add("DELETE", operation+"/{rule}", deleteEdgeRule, latencyWrite)
+		add("DELETE", operation+"/{rule}", with2(edgeRule, deleteEdgeRule), latencyWrite)
 	}
-	add("GET", secondRulesOperation, getSecondRules, latencyCloudAPI)
+	add("GET", secondRulesOperation, with(onGateway, getSecondRules), latencyCloudAPI)
 	add("PUT", secondRulesOperation, putSecondRules, latencyWrite)
 	add("DELETE", secondRulesOperation, edgeFirewall().remove, latencyWrite)
 }
@@ -222,11 +222,7 @@ func (f ruleForm) put(r *request) (*response, error) {
 }
 
 // deleteEdgeRule removes one rule of a gateway's firewall.
-func deleteEdgeRule(r *request) (*response, error) {
-	rules, at, err := edgeRule(r)
-	if err != nil {
-		return nil, err
-	}
+func deleteEdgeRule(r *request, rules []any, at int) (*response, error) {
 	return changeEdgeRules(r, slices.Delete(rules, at, at+1))
 }
 

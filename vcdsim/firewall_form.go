@@ -65,11 +65,7 @@ func (f ruleForm) showAll(r *request, out map[string]any) {
 	}
 }
 
-func getSecondRules(r *request) (*response, error) {
-	p, err := onGateway(r)
-	if err != nil {
-		return nil, err
-	}
+func getSecondRules(r *request, p scope) (*response, error) {
 	x := edgeFirewall()
 	out, _ := x.now(r, p)
 	showRules(r, p, out)

@@ -54,11 +54,7 @@ func numbers(begin, end int) *xmltree.Node {
 }
 
 // getHardwareVersion shows what a version of virtual hardware supports.
-func getHardwareVersion(r *request) (*response, error) {
-	_, v, err := ownVDC(r)
-	if err != nil {
-		return nil, err
-	}
+func getHardwareVersion(r *request, _ *Org, v *VDC) (*response, error) {
 	name := r.vars["version"]
 	if !slices.Contains(hardware, name) {
 		return nil, forbidden("VDC_HARDWARE_VERSION_VIEW", name)

@@ -10,11 +10,11 @@ import (
 )
 
 func allocationRoutes(add addRoute) {
-	add("POST", spacePath+"/{id}/allocate", allocateIP, latencyWrite)
-	add("GET", spacePath+"/{id}/allocations", listAllocations, latencyCloudAPI)
-	add("GET", spacePath+"/{id}/allocations/{allocation}", getAllocation, latencyCloudAPI)
-	add("PUT", spacePath+"/{id}/allocations/{allocation}", putAllocation, latencyWrite)
-	add("DELETE", spacePath+"/{id}/allocations/{allocation}", releaseIP, latencyWrite)
+	add("POST", spacePath+"/{id}/allocate", with(ownSpace, allocateIP), latencyWrite)
+	add("GET", spacePath+"/{id}/allocations", with(ownSpace, listAllocations), latencyCloudAPI)
+	add("GET", spacePath+"/{id}/allocations/{allocation}", with2(ownAllocation, getAllocation), latencyCloudAPI)
+	add("PUT", spacePath+"/{id}/allocations/{allocation}", with2(ownAllocation, putAllocation), latencyWrite)
+	add("DELETE", spacePath+"/{id}/allocations/{allocation}", with2(ownAllocation, releaseIP), latencyWrite)
 	add("GET", spacePath+"/floatingIpSuggestions", suggestIPs, latencyCloudAPI)
 }
 
@@ -136,11 +136,7 @@ func readAllocation(r *request) (allocationRequest, error) {
 	return q, nil
 }
 
-func allocateIP(r *request) (*response, error) {
-	p, err := ownSpace(r)
-	if err != nil {
-		return nil, err
-	}
+func allocateIP(r *request, p *IPSpace) (*response, error) {
 	q, err := readAllocation(r)
 	if err != nil {
 		return nil, err
@@ -241,11 +237,7 @@ func allocationJSON(r *request, a *IPAllocation) map[string]any {
 	return out
 }
 
-func listAllocations(r *request) (*response, error) {
-	p, err := ownSpace(r)
-	if err != nil {
-		return nil, err
-	}
+func listAllocations(r *request, p *IPSpace) (*response, error) {
 	if kind := r.filterValue("type"); kind == "" && r.sim.assume.AllocationsNeedType {
 		return nil, badRequest("The allocation type must be specified in the filter, such as type==FLOATING_IP.")
 	}
@@ -272,22 +264,14 @@ func ownAllocation(r *request) (*IPSpace, *IPAllocation, error) {
 	return nil, nil, forbidden("IP_SPACE_ALLOCATION_VIEW", r.vars["allocation"])
 }
 
-func getAllocation(r *request) (*response, error) {
-	_, a, err := ownAllocation(r)
-	if err != nil {
-		return nil, err
-	}
+func getAllocation(r *request, _ *IPSpace, a *IPAllocation) (*response, error) {
 	return jsonOK(allocationJSON(r, a)), nil
 }
 
 func (a *IPAllocation) entity() Entity { return Entity{"ipSpaceIpAllocation", a.ID, a.Value} }
 
 // putAllocation marks an allocation as used manually, or unmarks it.
-func putAllocation(r *request) (*response, error) {
-	p, a, err := ownAllocation(r)
-	if err != nil {
-		return nil, err
-	}
+func putAllocation(r *request, p *IPSpace, a *IPAllocation) (*response, error) {
 	if err := r.sim.tasks.checkIdle(a.ID); err != nil {
 		return nil, err
 	}
@@ -329,11 +313,7 @@ func commitMark(s *Simulator, t *Task) error {
 }
 
 // releaseIP releases an allocation that is not in use.
-func releaseIP(r *request) (*response, error) {
-	p, a, err := ownAllocation(r)
-	if err != nil {
-		return nil, err
-	}
+func releaseIP(r *request, p *IPSpace, a *IPAllocation) (*response, error) {
 	if err := r.sim.tasks.checkIdle(a.ID); err != nil {
 		return nil, err
 	}

@@ -12,9 +12,9 @@ const spacePath = "/cloudapi/1.0.0/ipSpaces"
 func spaceRoutes(add addRoute) {
 	add("GET", spacePath+"/summaries", listSpaces, latencyCloudAPI)
 	add("POST", spacePath, createSpace, latencyWrite)
-	add("GET", spacePath+"/{id}", getSpace, latencyCloudAPI)
-	add("PUT", spacePath+"/{id}", putSpace, latencyWrite)
-	add("DELETE", spacePath+"/{id}", deleteSpace, latencyWrite)
+	add("GET", spacePath+"/{id}", with(ownSpace, getSpace), latencyCloudAPI)
+	add("PUT", spacePath+"/{id}", with(manageSpace, putSpace), latencyWrite)
+	add("DELETE", spacePath+"/{id}", with(manageSpace, deleteSpace), latencyWrite)
 	allocationRoutes(add)
 	spaceUplinkRoutes(add)
 }
@@ -227,11 +227,7 @@ func listSpaces(r *request) (*response, error) {
 	return r.page(out)
 }
 
-func getSpace(r *request) (*response, error) {
-	p, err := ownSpace(r)
-	if err != nil {
-		return nil, err
-	}
+func getSpace(r *request, p *IPSpace) (*response, error) {
 	return jsonOK(spaceJSON(r, p, false)), nil
 }
 
@@ -264,11 +260,7 @@ func manageSpace(r *request) (*IPSpace, error) {
 	return p, r.sim.tasks.checkIdle(p.ID)
 }
 
-func putSpace(r *request) (*response, error) {
-	old, err := manageSpace(r)
-	if err != nil {
-		return nil, err
-	}
+func putSpace(r *request, old *IPSpace) (*response, error) {
 	p, err := readSpace(r, old)
 	if err != nil {
 		return nil, err
@@ -277,11 +269,7 @@ func putSpace(r *request) (*response, error) {
 	return r.start(Work{Op: "update ipSpace"}, p.entity(), []string{p.ID}), nil
 }
 
-func deleteSpace(r *request) (*response, error) {
-	p, err := manageSpace(r)
-	if err != nil {
-		return nil, err
-	}
+func deleteSpace(r *request, p *IPSpace) (*response, error) {
 	if len(p.Allocations) > 0 {
 		return nil, inUse("IP space", p.Name, "allocation "+p.Allocations[0].Value)
 	}

@@ -13,9 +13,9 @@ const (
 func spaceUplinkRoutes(add addRoute) {
 	add("GET", spaceUplinkPath, listSpaceUplinks, latencyCloudAPI)
 	add("POST", spaceUplinkPath, createSpaceUplink, latencyWrite)
-	add("GET", spaceUplinkPath+"/{id}", getSpaceUplink, latencyCloudAPI)
-	add("PUT", spaceUplinkPath+"/{id}", putSpaceUplink, latencyWrite)
-	add("DELETE", spaceUplinkPath+"/{id}", deleteSpaceUplink, latencyWrite)
+	add("GET", spaceUplinkPath+"/{id}", with2(spaceUplink, getSpaceUplink), latencyCloudAPI)
+	add("PUT", spaceUplinkPath+"/{id}", with2(spaceUplink, putSpaceUplink), latencyWrite)
+	add("DELETE", spaceUplinkPath+"/{id}", with2(spaceUplink, deleteSpaceUplink), latencyWrite)
 	add("GET", "/cloudapi/"+spaceAssignmentPath, listSpaceAssignments, latencyCloudAPI)
 	add("GET", "/cloudapi/"+spaceAssignmentPath+"/{id}", func(r *request) (*response, error) { return oneOf(r, spaceAssignments(r), "id") }, latencyCloudAPI)
 	add("PUT", "/cloudapi/"+spaceAssignmentPath+"/{id}", putSpaceAssignment, latencyWrite)
@@ -64,11 +64,7 @@ func spaceUplink(r *request) (*IPSpace, *SpaceUplink, error) {
 	return nil, nil, forbidden("IP_SPACE_UPLINK_VIEW", r.vars["id"])
 }
 
-func getSpaceUplink(r *request) (*response, error) {
-	p, u, err := spaceUplink(r)
-	if err != nil {
-		return nil, err
-	}
+func getSpaceUplink(r *request, p *IPSpace, u *SpaceUplink) (*response, error) {
 	return jsonOK(spaceUplinkJSON(r, p, *u)), nil
 }
 
@@ -116,11 +112,7 @@ func createSpaceUplink(r *request) (*response, error) {
 	return r.start(Work{Op: "create ipSpaceUplink", Creates: true}, u.entity(), []string{u.ID}), nil
 }
 
-func putSpaceUplink(r *request) (*response, error) {
-	_, u, err := spaceUplink(r)
-	if err != nil {
-		return nil, err
-	}
+func putSpaceUplink(r *request, _ *IPSpace, u *SpaceUplink) (*response, error) {
 	if err := r.sim.tasks.checkIdle(u.ID); err != nil {
 		return nil, err
 	}
@@ -133,11 +125,7 @@ func putSpaceUplink(r *request) (*response, error) {
 }
 
 // deleteSpaceUplink takes a space away from an external network, unless a gateway uses an address of it there.
-func deleteSpaceUplink(r *request) (*response, error) {
-	p, u, err := spaceUplink(r)
-	if err != nil {
-		return nil, err
-	}
+func deleteSpaceUplink(r *request, p *IPSpace, u *SpaceUplink) (*response, error) {
 	if err := r.sim.tasks.checkIdle(u.ID); err != nil {
 		return nil, err
 	}

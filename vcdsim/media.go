@@ -28,9 +28,9 @@ func mediaRoutes(add addRoute) {
 	add("GET", "/api/media/{media}", getMedia, latencyLegacy)
 	add("DELETE", "/api/media/{media}", deleteMedia, latencyWrite)
 	add("POST", "/api/media/{media}/action/enableDownload", enableDownload, latencyWrite)
-	add("POST", "/api/vApp/vm-{vm}/media/action/insertMedia", insertMedia, latencyWrite)
-	add("POST", "/api/vApp/vm-{vm}/media/action/ejectMedia", ejectMedia, latencyWrite)
-	add("GET", "/api/vApp/vm-{vm}/question", getQuestion, latencyLegacy)
+	add("POST", "/api/vApp/vm-{vm}/media/action/insertMedia", with2(mediaParam, insertMedia), latencyWrite)
+	add("POST", "/api/vApp/vm-{vm}/media/action/ejectMedia", with2(mediaParam, ejectMedia), latencyWrite)
+	add("GET", "/api/vApp/vm-{vm}/question", with(ownVM, getQuestion), latencyLegacy)
 }
 
 func (m *Media) entity() Entity { return Entity{Kind: "media", ID: m.ID, Name: m.Name} }
@@ -194,11 +194,7 @@ func mediaParam(r *request) (*VM, *Media, error) {
 	return vm, m, err
 }
 
-func insertMedia(r *request) (*response, error) {
-	vm, m, err := mediaParam(r)
-	if err != nil {
-		return nil, err
-	}
+func insertMedia(r *request, vm *VM, m *Media) (*response, error) {
 	if m.Status != Resolved {
 		return nil, badRequest("The media %q is not resolved.", m.Name)
 	}
@@ -209,11 +205,7 @@ func insertMedia(r *request) (*response, error) {
 }
 
 // ejectMedia empties the drive; that it was empty is no error.
-func ejectMedia(r *request) (*response, error) {
-	vm, _, err := mediaParam(r)
-	if err != nil {
-		return nil, err
-	}
+func ejectMedia(r *request, vm *VM, _ *Media) (*response, error) {
 	return startVM(r, vm, Work{Op: opEjectMedia})
 }
 
@@ -233,11 +225,7 @@ func commitMedia(s *Simulator, t *Task) error {
 }
 
 // getQuestion answers as VCD does that no VM waits for an answer.
-func getQuestion(r *request) (*response, error) {
-	vm, err := ownVM(r)
-	if err != nil {
-		return nil, err
-	}
+func getQuestion(_ *request, vm *VM) (*response, error) {
 	return nil, forbidden("VAPP_VM_QUESTION_VIEW", vm.ID)
 }
 

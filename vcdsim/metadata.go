@@ -26,9 +26,9 @@ var (
 
 func metadataRoutes(add addRoute) {
 	for _, base := range slices.Concat(metadataPaths, metadataViews) {
-		add("GET", base+"/metadata", getMetadata, latencyLegacy)
-		add("GET", base+"/metadata/{key}", getMetadataValue, latencyLegacy)
-		add("GET", base+"/metadata/{domain}/{key}", getMetadataValue, latencyLegacy)
+		add("GET", base+"/metadata", with(taggedEntity, getMetadata), latencyLegacy)
+		add("GET", base+"/metadata/{key}", with(taggedEntity, getMetadataValue), latencyLegacy)
+		add("GET", base+"/metadata/{domain}/{key}", with(taggedEntity, getMetadataValue), latencyLegacy)
 	}
 	for _, base := range metadataPaths {
 		add("POST", base+"/metadata", mergeMetadata, latencyLegacy)
@@ -169,20 +169,12 @@ func metadataNode(m map[string]Metadata, element string, attrs ...xmltree.Attr) 
 	return n
 }
 
-func getMetadata(r *request) (*response, error) {
-	e, err := taggedEntity(r)
-	if err != nil {
-		return nil, err
-	}
+func getMetadata(r *request, e tagged) (*response, error) {
 	attrs := append(namespaces(), xmltree.A("href", r.href(e.entity.Kind, e.entity.ID)+"/metadata"), xmltree.A("type", mime("metadata")))
 	return xmlOK(metadataNode(e.metadata, "Metadata", attrs...)), nil
 }
 
-func getMetadataValue(r *request) (*response, error) {
-	e, err := taggedEntity(r)
-	if err != nil {
-		return nil, err
-	}
+func getMetadataValue(r *request, e tagged) (*response, error) {
 	m, ok := e.metadata[metadataKey(r)]
 	if !ok {
 		return nil, refuse(http.StatusForbidden, codeForbidden, "The metadata entry %q does not exist.", r.vars["key"])

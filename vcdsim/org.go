@@ -6,10 +6,10 @@ import (
 
 func orgRoutes(add addRoute) {
 	add("GET", "/api/org", listOrgs, latencyOrgList)
-	add("GET", "/api/org/{id}", getOrg, latencyOrg)
+	add("GET", "/api/org/{id}", with(ownOrg, getOrg), latencyOrg)
 	add("GET", "/api/admin", getAdmin, latencyLegacy)
 	add("GET", "/cloudapi/1.0.0/orgs", listOrgsJSON, latencyCloudAPI)
-	add("GET", "/cloudapi/1.0.0/orgs/{id}", getOrgJSON, latencyCloudAPI)
+	add("GET", "/cloudapi/1.0.0/orgs/{id}", with(ownOrg, getOrgJSON), latencyCloudAPI)
 	add("GET", "/cloudapi/1.0.0/site", getSite, latencyCloudAPI)
 }
 
@@ -32,11 +32,7 @@ func listOrgs(r *request) (*response, error) {
 	return xmlOK(n), nil
 }
 
-func getOrg(r *request) (*response, error) {
-	o, err := ownOrg(r)
-	if err != nil {
-		return nil, err
-	}
+func getOrg(r *request, o *Org) (*response, error) {
 	n := r.entity("Org", "org", o.ID, o.Name)
 	for _, v := range o.VDCs {
 		n.Add(r.link("down", "/api/vdc/"+v.ID, mime("vdc"), v.Name))
@@ -101,11 +97,7 @@ func listOrgsJSON(r *request) (*response, error) {
 	return r.page(out)
 }
 
-func getOrgJSON(r *request) (*response, error) {
-	o, err := ownOrg(r)
-	if err != nil {
-		return nil, err
-	}
+func getOrgJSON(r *request, o *Org) (*response, error) {
 	return jsonOK(orgJSON(r, o)), nil
 }
 

@@ -11,12 +11,12 @@ const orgNetworkPath = "/cloudapi/1.0.0/orgVdcNetworks"
 
 func orgNetworkRoutes(add addRoute) {
 	add("POST", orgNetworkPath, createOrgNetwork, latencyWrite)
-	add("PUT", orgNetworkPath+"/{id}", putOrgNetwork, latencyWrite)
-	add("DELETE", orgNetworkPath+"/{id}", deleteOrgNetwork, latencyWrite)
-	add("PUT", orgNetworkPath+"/{id}/dhcp", putDHCP, latencyWrite)
-	add("DELETE", orgNetworkPath+"/{id}/dhcp", deleteDHCP, latencyWrite)
+	add("PUT", orgNetworkPath+"/{id}", with2(freeNetwork, putOrgNetwork), latencyWrite)
+	add("DELETE", orgNetworkPath+"/{id}", with2(freeNetwork, deleteOrgNetwork), latencyWrite)
+	add("PUT", orgNetworkPath+"/{id}/dhcp", with2(freeNetwork, putDHCP), latencyWrite)
+	add("DELETE", orgNetworkPath+"/{id}/dhcp", with2(freeNetwork, deleteDHCP), latencyWrite)
 	add("GET", orgNetworkPath+"/{id}/segmentProfiles", getSegmentProfiles, latencyCloudAPI)
-	add("PUT", orgNetworkPath+"/{id}/segmentProfiles", putSegmentProfiles, latencyWrite)
+	add("PUT", orgNetworkPath+"/{id}/segmentProfiles", with2(freeNetwork, putSegmentProfiles), latencyWrite)
 }
 
 type orgNetworkBody struct {
@@ -223,11 +223,7 @@ func freeNetwork(r *request) (*VDC, *Network, error) {
 	return vdc, n, r.sim.tasks.checkIdle(n.locks()...)
 }
 
-func putOrgNetwork(r *request) (*response, error) {
-	from, old, err := freeNetwork(r)
-	if err != nil {
-		return nil, err
-	}
+func putOrgNetwork(r *request, from *VDC, old *Network) (*response, error) {
 	to, n, err := readNetwork(r, old)
 	if err != nil {
 		return nil, err
@@ -240,11 +236,7 @@ func putOrgNetwork(r *request) (*response, error) {
 	return r.start(Work{Op: "update orgVdcNetwork"}, n.entity(), n.locks()), nil
 }
 
-func deleteOrgNetwork(r *request) (*response, error) {
-	_, n, err := freeNetwork(r)
-	if err != nil {
-		return nil, err
-	}
+func deleteOrgNetwork(r *request, _ *VDC, n *Network) (*response, error) {
 	for _, v := range sorted(r.sim.store.vapps) {
 		if slices.ContainsFunc(v.Networks, func(x VAppNetwork) bool { return x.ParentID == n.ID }) {
 			return nil, inUse("network", n.Name, "vApp "+v.Name)
@@ -284,11 +276,7 @@ func getSegmentProfiles(r *request) (*response, error) {
 	return jsonOK(out), nil
 }
 
-func putSegmentProfiles(r *request) (*response, error) {
-	_, n, err := freeNetwork(r)
-	if err != nil {
-		return nil, err
-	}
+func putSegmentProfiles(r *request, _ *VDC, n *Network) (*response, error) {
 	body := map[string]any{}
 	if err := r.document(&body); err != nil {
 		return nil, err

@@ -54,11 +54,7 @@ func (d *NetworkDHCP) show(out map[string]any) {
 }
 
 // putDHCP sets how a network hands out addresses: by its gateway, by a server on the network, or by relaying to others.
-func putDHCP(r *request) (*response, error) {
-	_, n, err := freeNetwork(r)
-	if err != nil {
-		return nil, err
-	}
+func putDHCP(r *request, _ *VDC, n *Network) (*response, error) {
 	var body dhcpBody
 	if err := r.document(&body); err != nil {
 		return nil, err
@@ -98,11 +94,7 @@ func (n *Network) readDHCPPools(body dhcpBody) ([]Range, error) {
 	return pools, nil
 }
 
-func deleteDHCP(r *request) (*response, error) {
-	_, n, err := freeNetwork(r)
-	if err != nil {
-		return nil, err
-	}
+func deleteDHCP(r *request, _ *VDC, n *Network) (*response, error) {
 	n.DHCP, n.DHCPPool = nil, nil
 	id := n.ID
 	r.sim.store.documents[bindingPath] = slices.DeleteFunc(slices.Clone(r.sim.store.documents[bindingPath]), func(d *document) bool { return d.parent == id })

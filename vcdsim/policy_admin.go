@@ -12,8 +12,8 @@ const policyReferences = "application/vnd.vmware.vcloud.vdcComputePolicyReferenc
 func policyAdminRoutes(add addRoute) {
 	for _, v := range []string{"1.0.0", "2.0.0"} {
 		add("POST", "/cloudapi/"+v+"/vdcComputePolicies", createPolicy, latencyWrite)
-		add("PUT", "/cloudapi/"+v+"/vdcComputePolicies/{id}", putPolicy, latencyWrite)
-		add("DELETE", "/cloudapi/"+v+"/vdcComputePolicies/{id}", deletePolicy, latencyWrite)
+		add("PUT", "/cloudapi/"+v+"/vdcComputePolicies/{id}", with(writablePolicy, putPolicy), latencyWrite)
+		add("DELETE", "/cloudapi/"+v+"/vdcComputePolicies/{id}", with(writablePolicy, deletePolicy), latencyWrite)
 	}
 	add("PUT", "/api/admin/vdc/{id}/computePolicies", assignPolicies, latencyWrite)
 }
@@ -67,11 +67,7 @@ func writablePolicy(r *request) (*ComputePolicy, error) {
 	return p, nil
 }
 
-func putPolicy(r *request) (*response, error) {
-	p, err := writablePolicy(r)
-	if err != nil {
-		return nil, err
-	}
+func putPolicy(r *request, p *ComputePolicy) (*response, error) {
 	body := map[string]any{}
 	if err := r.document(&body); err != nil {
 		return nil, err
@@ -97,11 +93,7 @@ func eachVDC(r *request, f func(*VDC)) {
 }
 
 // deletePolicy removes a policy that no VDC offers.
-func deletePolicy(r *request) (*response, error) {
-	p, err := writablePolicy(r)
-	if err != nil {
-		return nil, err
-	}
+func deletePolicy(r *request, p *ComputePolicy) (*response, error) {
 	used := false
 	eachVDC(r, func(v *VDC) { used = used || slices.Contains(v.Policies, p.Name) })
 	if used {

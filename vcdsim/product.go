@@ -83,11 +83,7 @@ func putVMProducts(r *request) (*response, error) {
 	})
 }
 
-func getVAppProducts(r *request) (*response, error) {
-	v, err := ownVApp(r)
-	if err != nil {
-		return nil, err
-	}
+func getVAppProducts(r *request, v *VApp) (*response, error) {
 	return xmlOK(productSections(r, "/api/vApp/vapp-"+v.ID, v.Properties)), nil
 }
 

@@ -20,10 +20,10 @@ const (
 func entityRoutes(add addRoute) {
 	const base = "/cloudapi/1.0.0/entities"
 	add("POST", "/cloudapi/1.0.0/entityTypes/{id}", createEntity, latencyWrite)
-	add("GET", base+"/{id}", getEntity, latencyCloudAPI)
-	add("PUT", base+"/{id}", putEntity, latencyWrite)
-	add("DELETE", base+"/{id}", deleteEntity, latencyWrite)
-	add("POST", base+"/{id}/resolve", resolveEntity, latencyWrite)
+	add("GET", base+"/{id}", with(entityByID, getEntity), latencyCloudAPI)
+	add("PUT", base+"/{id}", with(entityByID, putEntity), latencyWrite)
+	add("DELETE", base+"/{id}", with(entityByID, deleteEntity), latencyWrite)
+	add("POST", base+"/{id}/resolve", with(entityByID, resolveEntity), latencyWrite)
 	add("GET", base+"/types/{vendor}/{nss}/{version}", listEntities, latencyCloudAPI)
 	add("GET", base+"/interfaces/{vendor}/{nss}/{version}", listByInterface, latencyCloudAPI)
 	grantRoutes(add)
@@ -86,11 +86,7 @@ func entityResponse(d *document) *response {
 
 func (d *document) etag() string { return strconv.Quote(strconv.Itoa(d.version)) }
 
-func getEntity(r *request) (*response, error) {
-	d, err := entityByID(r)
-	if err != nil {
-		return nil, err
-	}
+func getEntity(_ *request, d *document) (*response, error) {
 	return entityResponse(d), nil
 }
 
@@ -128,11 +124,7 @@ func entitiesOf(r *request, wanted func(*document) bool) (*response, error) {
 }
 
 // putEntity replaces an entity, if the caller has seen its last version. One that is resolved must stay valid.
-func putEntity(r *request) (*response, error) {
-	d, err := entityByID(r)
-	if err != nil {
-		return nil, err
-	}
+func putEntity(r *request, d *document) (*response, error) {
 	if match := r.Header.Get("If-Match"); match != "" && match != d.etag() {
 		return nil, refuse(http.StatusPreconditionFailed, "PRECONDITION_FAILED", "The entity %s was changed by another request.", d.id())
 	}
@@ -170,11 +162,7 @@ func validEntity(r *request, d *document, entity map[string]any) error {
 	return jsonschema.Validate(schema, entity)
 }
 
-func resolveEntity(r *request) (*response, error) {
-	d, err := entityByID(r)
-	if err != nil {
-		return nil, err
-	}
+func resolveEntity(r *request, d *document) (*response, error) {
 	entity, _ := d.body["entity"].(map[string]any)
 	state, message := stateResolved, any(nil)
 	if err := validEntity(r, d, entity); err != nil {
@@ -192,11 +180,7 @@ func resolveEntity(r *request) (*response, error) {
 	return res, nil
 }
 
-func deleteEntity(r *request) (*response, error) {
-	d, err := entityByID(r)
-	if err != nil {
-		return nil, err
-	}
+func deleteEntity(r *request, d *document) (*response, error) {
 	if d.body["state"] == statePreCreated {
 		return nil, refuse(http.StatusBadRequest, "RDE_ENTITY_NOT_RESOLVED", "The entity %s is not resolved.", d.id())
 	}

@@ -25,9 +25,9 @@ func behaviourRoutes(add addRoute) {
 	}
 	const access = "/cloudapi/1.0.0/entityTypes/{id}/behaviorAccessControls"
 	add("GET", access, listBehaviourAccess, latencyCloudAPI)
-	add("POST", access, addBehaviourAccess, latencyWrite)
-	add("PUT", access, putBehaviourAccess, latencyWrite)
-	add("POST", "/cloudapi/1.0.0/entities/{id}/behaviors/{behavior}/invocations", invokeBehaviour, latencyWrite)
+	add("POST", access, with(behaviourAccess, addBehaviourAccess), latencyWrite)
+	add("PUT", access, with(behaviourAccess, putBehaviourAccess), latencyWrite)
+	add("POST", "/cloudapi/1.0.0/entities/{id}/behaviors/{behavior}/invocations", with(entityByID, invokeBehaviour), latencyWrite)
 }
 
 func (b behaviours) key(r *request) string {
@@ -177,11 +177,7 @@ func listBehaviourAccess(r *request) (*response, error) {
 	return r.pageOf(r.sim.store.documents[key])
 }
 
-func addBehaviourAccess(r *request) (*response, error) {
-	key, err := behaviourAccess(r)
-	if err != nil {
-		return nil, err
-	}
+func addBehaviourAccess(r *request, key string) (*response, error) {
 	body := map[string]any{}
 	if err := r.document(&body); err != nil {
 		return nil, err
@@ -191,11 +187,7 @@ func addBehaviourAccess(r *request) (*response, error) {
 }
 
 // putBehaviourAccess replaces all.
-func putBehaviourAccess(r *request) (*response, error) {
-	key, err := behaviourAccess(r)
-	if err != nil {
-		return nil, err
-	}
+func putBehaviourAccess(r *request, key string) (*response, error) {
 	var in struct {
 		Values []map[string]any `json:"values"`
 	}
@@ -212,11 +204,7 @@ func putBehaviourAccess(r *request) (*response, error) {
 }
 
 // invokeBehaviour runs a behaviour of an entity in a task, whose result is what it answers.
-func invokeBehaviour(r *request) (*response, error) {
-	d, err := entityByID(r)
-	if err != nil {
-		return nil, err
-	}
+func invokeBehaviour(r *request, d *document) (*response, error) {
 	typ, err := rdeType(r, text(d.body, "entityType"))
 	if err != nil {
 		return nil, err

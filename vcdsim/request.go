@@ -167,6 +167,28 @@ func (r *request) document(into any) error {
 	return nil
 }
 
+// with is a handler for what a request is about.
+func with[T any](find func(*request) (T, error), handle func(*request, T) (*response, error)) handler {
+	return func(r *request) (*response, error) {
+		found, err := find(r)
+		if err != nil {
+			return nil, err
+		}
+		return handle(r, found)
+	}
+}
+
+// with2 is a handler for two things that a request is about, such as an object and the organisation it is in.
+func with2[T, U any](find func(*request) (T, U, error), handle func(*request, T, U) (*response, error)) handler {
+	return func(r *request) (*response, error) {
+		first, second, err := find(r)
+		if err != nil {
+			return nil, err
+		}
+		return handle(r, first, second)
+	}
+}
+
 // withTree finds what a write is about and parses the body as XML.
 func withTree[T any](r *request, find func(*request) (T, error)) (found T, tree *xmltree.Node, err error) {
 	if found, err = find(r); err != nil {

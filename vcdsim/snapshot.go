@@ -26,7 +26,7 @@ func snapshotRoutes(add addRoute) {
 		add("POST", "/api/vApp/vm-{vm}/action/"+action, func(r *request) (*response, error) { return snapshotVM(r, op) }, latencyWrite)
 		add("POST", "/api/vApp/vapp-{vapp}/action/"+action, func(r *request) (*response, error) { return snapshotVApp(r, op) }, latencyWrite)
 	}
-	add("GET", "/api/vApp/vm-{vm}/snapshotSection", getSnapshot, latencyLegacy)
+	add("GET", "/api/vApp/vm-{vm}/snapshotSection", with(ownVM, getSnapshot), latencyLegacy)
 }
 
 func (s *Snapshot) clone() *Snapshot {
@@ -48,11 +48,7 @@ func snapshotSection(r *request, vm *VM, root bool) *xmltree.Node {
 	return n
 }
 
-func getSnapshot(r *request) (*response, error) {
-	vm, err := ownVM(r)
-	if err != nil {
-		return nil, err
-	}
+func getSnapshot(r *request, vm *VM) (*response, error) {
 	return xmlOK(snapshotSection(r, vm, true)), nil
 }
 

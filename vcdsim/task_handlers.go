@@ -9,9 +9,9 @@ import (
 )
 
 func taskRoutes(add addRoute) {
-	add("GET", "/api/task/{id}", getTask, latencyTask)
+	add("GET", "/api/task/{id}", with(ownTask, getTask), latencyTask)
 	add("GET", "/api/tasksList/{org}", listTasks, latencyTask)
-	add("POST", "/api/task/{id}/action/cancel", cancelTask, latencyTask)
+	add("POST", "/api/task/{id}/action/cancel", with(ownTask, cancelTask), latencyTask)
 }
 
 func ownTask(r *request) (*Task, error) {
@@ -22,19 +22,11 @@ func ownTask(r *request) (*Task, error) {
 	return t, nil
 }
 
-func getTask(r *request) (*response, error) {
-	t, err := ownTask(r)
-	if err != nil {
-		return nil, err
-	}
+func getTask(r *request, t *Task) (*response, error) {
 	return xmlOK(taskNode(r, t, true)), nil
 }
 
-func cancelTask(r *request) (*response, error) {
-	t, err := ownTask(r)
-	if err != nil {
-		return nil, err
-	}
+func cancelTask(r *request, t *Task) (*response, error) {
 	if t.done() {
 		return nil, badRequest("The task %s cannot be cancelled: it is completed.", t.ID)
 	}

@@ -12,10 +12,10 @@ import (
 const descriptorFile = "descriptor.ovf"
 
 func templateRoutes(add addRoute) {
-	add("PUT", "/api/vAppTemplate/vappTemplate-{id}", putTemplate, latencyWrite)
-	add("DELETE", "/api/vAppTemplate/vappTemplate-{id}", deleteTemplate, latencyWrite)
-	add("POST", "/api/catalog/{id}/action/captureVApp", captureVApp, latencyWrite)
-	add("POST", "/api/vdc/{id}/action/cloneVApp", cloneVApp, latencyWrite)
+	add("PUT", "/api/vAppTemplate/vappTemplate-{id}", with2(idleTemplate, putTemplate), latencyWrite)
+	add("DELETE", "/api/vAppTemplate/vappTemplate-{id}", with2(idleTemplate, deleteTemplate), latencyWrite)
+	add("POST", "/api/catalog/{id}/action/captureVApp", with(ownCatalog, captureVApp), latencyWrite)
+	add("POST", "/api/vdc/{id}/action/cloneVApp", with2(ownVDC, cloneVApp), latencyWrite)
 }
 
 func (t *Template) entity() Entity { return Entity{Kind: "vapptemplate", ID: t.ID, Name: t.Name} }
@@ -113,11 +113,7 @@ func idleTemplate(r *request) (orgCatalog, *Template, error) {
 }
 
 // putTemplate changes name, description and whether the template is a golden master.
-func putTemplate(r *request) (*response, error) {
-	sh, t, err := idleTemplate(r)
-	if err != nil {
-		return nil, err
-	}
+func putTemplate(r *request, sh orgCatalog, t *Template) (*response, error) {
 	tree, err := r.tree()
 	if err != nil {
 		return nil, err
@@ -137,11 +133,7 @@ func putTemplate(r *request) (*response, error) {
 	return r.done(t.entity()), nil
 }
 
-func deleteTemplate(r *request) (*response, error) {
-	_, t, err := idleTemplate(r)
-	if err != nil {
-		return nil, err
-	}
+func deleteTemplate(r *request, _ orgCatalog, t *Template) (*response, error) {
 	w := Work{Op: opDeleteTemplate, Document: t.ID}
 	return r.start(w, t.entity(), []string{t.ID}), nil
 }
@@ -159,11 +151,7 @@ func removeTemplate(s *Simulator, id string) {
 }
 
 // captureVApp makes a template of a vApp, replacing another when TargetCatalogItem names one.
-func captureVApp(r *request) (*response, error) {
-	sh, err := ownCatalog(r)
-	if err != nil {
-		return nil, err
-	}
+func captureVApp(r *request, sh orgCatalog) (*response, error) {
 	tree, v, err := sourceVApp(r)
 	if err != nil {
 		return nil, err
@@ -244,11 +232,7 @@ func commitCapture(s *Simulator, t *Task) error {
 func undoCapture(s *Simulator, t *Task) { removeTemplate(s, t.Work.Document) }
 
 // cloneVApp copies a vApp with its VMs, under new ids and with new addresses; IsSourceDelete makes it a move.
-func cloneVApp(r *request) (*response, error) {
-	org, vdc, err := ownVDC(r)
-	if err != nil {
-		return nil, err
-	}
+func cloneVApp(r *request, org *Org, vdc *VDC) (*response, error) {
 	tree, source, err := sourceVApp(r)
 	if err != nil {
 		return nil, err

@@ -29,7 +29,7 @@ const (
 
 func tokenRoutes(add addRoute) {
 	for _, base := range []string{"/oauth/tenant/{org}", "/oauth/provider"} {
-		add("POST", base+"/register", registerClient, latencyLogin)
+		add("POST", base+"/register", with(oauthOrg, registerClient), latencyLogin)
 	}
 	for _, k := range []struct {
 		path    string
@@ -58,11 +58,7 @@ func oauthOrg(r *request) (*Org, error) {
 	return org, nil
 }
 
-func registerClient(r *request) (*response, error) {
-	org, err := oauthOrg(r)
-	if err != nil {
-		return nil, err
-	}
+func registerClient(r *request, org *Org) (*response, error) {
 	var in struct {
 		Name       string `json:"client_name"`
 		SoftwareID string `json:"software_id"`

@@ -49,8 +49,8 @@ const maxContent = 64 << 20
 
 // uploadRoutes need no session: a transfer link is its own permission.
 func uploadRoutes(add addRoute) {
-	add("PUT", "/transfer/{upload}/{file}", putFile, latencyWrite)
-	add("GET", "/transfer/{upload}/{file}", getFile, latencyLegacy)
+	add("PUT", "/transfer/{upload}/{file}", with2(transferFile, putFile), latencyWrite)
+	add("GET", "/transfer/{upload}/{file}", with2(transferFile, getFile), latencyLegacy)
 }
 
 // newUpload begins a transfer with a task that ends when the bytes are there.
@@ -93,11 +93,7 @@ func transferFile(r *request) (*Upload, *UploadFile, error) {
 }
 
 // putFile takes a file, or the part of it that Content-Range names. A part may come again; none may be left out.
-func putFile(r *request) (*response, error) {
-	u, f, err := transferFile(r)
-	if err != nil {
-		return nil, err
-	}
+func putFile(r *request, u *Upload, f *UploadFile) (*response, error) {
 	if !r.sim.tasks.busy(u.Entity.ID) {
 		return nil, badRequest("The transfer of %q has ended.", u.Entity.Name)
 	}
@@ -173,11 +169,7 @@ func undoUpload(s *Simulator, t *Task) {
 }
 
 // getFile is a download.
-func getFile(r *request) (*response, error) {
-	u, f, err := transferFile(r)
-	if err != nil {
-		return nil, err
-	}
+func getFile(r *request, u *Upload, f *UploadFile) (*response, error) {
 	if !u.Download || int64(len(f.Content)) != f.Size {
 		return nil, refuse(http.StatusNotFound, codeNotFound, "There is no resource at %s.", r.URL.Path)
 	}

@@ -11,19 +11,19 @@ func vappRoutes(add addRoute) {
 	add("POST", "/api/vdc/{id}/action/composeVApp", composeVApp, latencyWrite)
 	add("POST", "/api/vdc/{id}/action/instantiateVAppTemplate", instantiateTemplate, latencyWrite)
 	const vapp = "/api/vApp/vapp-{vapp}"
-	add("GET", vapp, getVApp, latencyVApp)
+	add("GET", vapp, with(ownVApp, getVApp), latencyVApp)
 	add("PUT", vapp, putVApp, latencyWrite)
-	add("DELETE", vapp, deleteVApp, latencyWrite)
+	add("DELETE", vapp, with(idleVApp, deleteVApp), latencyWrite)
 	add("POST", vapp+"/action/recomposeVApp", recomposeVApp, latencyWrite)
-	add("GET", vapp+"/networkConfigSection", getVAppNetworks, latencyLegacy)
+	add("GET", vapp+"/networkConfigSection", with(ownVApp, getVAppNetworks), latencyLegacy)
 	add("PUT", vapp+"/networkConfigSection", putVAppNetworks, latencyWrite)
-	add("GET", vapp+"/leaseSettingsSection", getLease, latencyLegacy)
-	add("PUT", vapp+"/leaseSettingsSection", putLease, latencyWrite)
-	add("GET", vapp+"/productSections", getVAppProducts, latencyLegacy)
+	add("GET", vapp+"/leaseSettingsSection", with(ownVApp, getLease), latencyLegacy)
+	add("PUT", vapp+"/leaseSettingsSection", with(ownVApp, putLease), latencyWrite)
+	add("GET", vapp+"/productSections", with(ownVApp, getVAppProducts), latencyLegacy)
 	add("PUT", vapp+"/productSections", putVAppProducts, latencyWrite)
-	add("GET", vapp+"/owner", getVAppOwner, latencyLegacy)
-	add("POST", vapp+"/action/deploy", deployVApp, latencyWrite)
-	add("POST", vapp+"/action/undeploy", undeployVApp, latencyWrite)
+	add("GET", vapp+"/owner", with(ownVApp, getVAppOwner), latencyLegacy)
+	add("POST", vapp+"/action/deploy", with(idleVApp, deployVApp), latencyWrite)
+	add("POST", vapp+"/action/undeploy", with(idleVApp, undeployVApp), latencyWrite)
 	for _, action := range []string{"powerOn", "powerOff", "shutdown", "reboot", "reset", "suspend"} {
 		add("POST", vapp+"/power/action/"+action, func(r *request) (*response, error) { return powerVApp(r, action) }, latencyWrite)
 	}
@@ -101,11 +101,7 @@ func addVMs(r *request, vms []*VM) []string {
 	return out
 }
 
-func getVApp(r *request) (*response, error) {
-	v, err := ownVApp(r)
-	if err != nil {
-		return nil, err
-	}
+func getVApp(r *request, v *VApp) (*response, error) {
 	return xmlOK(vappNode(r, v)), nil
 }
 
@@ -192,11 +188,7 @@ func readDeletes(r *request, v *VApp, tree *xmltree.Node) ([]string, error) {
 	return out, nil
 }
 
-func deleteVApp(r *request) (*response, error) {
-	v, err := idleVApp(r)
-	if err != nil {
-		return nil, err
-	}
+func deleteVApp(r *request, v *VApp) (*response, error) {
 	if r.sim.store.running(v) {
 		return nil, badRequest("The requested operation could not be executed on vApp %q. Stop the vApp and try again.", v.Name)
 	}
@@ -208,11 +200,7 @@ func deleteVApp(r *request) (*response, error) {
 	return r.start(Work{Op: opDeleteVApp, VApp: v.ID}, v.entity(), r.sim.vapps.locks(v)), nil
 }
 
-func getVAppNetworks(r *request) (*response, error) {
-	v, err := ownVApp(r)
-	if err != nil {
-		return nil, err
-	}
+func getVAppNetworks(r *request, v *VApp) (*response, error) {
 	return xmlOK(networkConfigSection(r, v, true)), nil
 }
 
@@ -266,19 +254,11 @@ func (s *store) userOf(v *VApp, network string) *VM {
 	return nil
 }
 
-func getLease(r *request) (*response, error) {
-	v, err := ownVApp(r)
-	if err != nil {
-		return nil, err
-	}
+func getLease(r *request, v *VApp) (*response, error) {
 	return xmlOK(leaseSection(r, v, true)), nil
 }
 
-func putLease(r *request) (*response, error) {
-	v, err := ownVApp(r)
-	if err != nil {
-		return nil, err
-	}
+func putLease(r *request, v *VApp) (*response, error) {
 	if err := r.sim.tasks.checkIdle(v.ID); err != nil {
 		return nil, err
 	}
@@ -290,11 +270,7 @@ func putLease(r *request) (*response, error) {
 	return r.start(Work{Op: opLease, VApp: v.ID, Lease: &lease}, v.entity(), []string{v.ID}), nil
 }
 
-func getVAppOwner(r *request) (*response, error) {
-	v, err := ownVApp(r)
-	if err != nil {
-		return nil, err
-	}
+func getVAppOwner(r *request, v *VApp) (*response, error) {
 	n := xmltree.New("Owner", namespaces(), xmltree.A("href", r.href("vapp", v.ID)+"/owner"), xmltree.A("type", mime("owner")))
 	n.Add(ownerNode(r, v.OwnerID, userName(r, v)).Children)
 	return xmlOK(n), nil
@@ -326,11 +302,7 @@ func notRunning(v *VApp) error {
 	return badRequest("The requested operation could not be executed since vApp %q is not running.", v.Name)
 }
 
-func deployVApp(r *request) (*response, error) {
-	v, err := idleVApp(r)
-	if err != nil {
-		return nil, err
-	}
+func deployVApp(r *request, v *VApp) (*response, error) {
 	w, err := deployWork(r)
 	if err != nil {
 		return nil, err
@@ -342,11 +314,7 @@ func deployVApp(r *request) (*response, error) {
 	return r.start(w, v.entity(), r.sim.vapps.locks(v)), nil
 }
 
-func undeployVApp(r *request) (*response, error) {
-	v, err := idleVApp(r)
-	if err != nil {
-		return nil, err
-	}
+func undeployVApp(r *request, v *VApp) (*response, error) {
 	w, err := undeployWork(r)
 	if err != nil {
 		return nil, err

@@ -5,11 +5,11 @@ import (
 )
 
 func vdcRoutes(add addRoute) {
-	add("GET", "/api/vdc/{id}", getVDC, latencyVDC)
-	add("GET", "/api/vdc/{id}/hwv/{version}", getHardwareVersion, latencyLegacy)
+	add("GET", "/api/vdc/{id}", with2(ownVDC, getVDC), latencyVDC)
+	add("GET", "/api/vdc/{id}/hwv/{version}", with2(ownVDC, getHardwareVersion), latencyLegacy)
 	add("GET", "/api/vdcStorageProfile/{id}", getStorageProfile, latencyLegacy)
 	add("GET", "/cloudapi/1.0.0/vdcs", listVDCs, latencyCloudAPI)
-	add("GET", "/cloudapi/1.0.0/vdcs/{id}", getVDCJSON, latencyCloudAPI)
+	add("GET", "/cloudapi/1.0.0/vdcs/{id}", with2(ownVDC, getVDCJSON), latencyCloudAPI)
 	add("GET", "/cloudapi/1.0.0/vdcs/{id}/capabilities", getCapabilities, latencyCloudAPI)
 }
 
@@ -49,11 +49,7 @@ var vdcActions = [][2]string{
 	{"/action/instantiateVmFromTemplate", "instantiateVmTemplateParams"},
 }
 
-func getVDC(r *request) (*response, error) {
-	org, v, err := ownVDC(r)
-	if err != nil {
-		return nil, err
-	}
+func getVDC(r *request, org *Org, v *VDC) (*response, error) {
 	n := r.entity("Vdc", "vdc", v.ID, v.Name, xmltree.A("status", 1))
 	n.Add(r.link("up", "/api/org/"+org.ID, mime("org")))
 	vdcContent(r, n, org, v)
@@ -198,11 +194,7 @@ func listVDCs(r *request) (*response, error) {
 	return r.page(out)
 }
 
-func getVDCJSON(r *request) (*response, error) {
-	org, v, err := ownVDC(r)
-	if err != nil {
-		return nil, err
-	}
+func getVDCJSON(_ *request, org *Org, v *VDC) (*response, error) {
 	return jsonOK(vdcJSON(org, v)), nil
 }
 

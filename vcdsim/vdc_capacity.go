@@ -28,7 +28,7 @@ const (
 
 func vdcCapacityRoutes(add addRoute) {
 	add("GET", "/api/admin/vdcStorageProfile/{id}", getAdminProfile, latencyLegacy)
-	add("PUT", "/api/admin/vdcStorageProfile/{id}", putAdminProfile, latencyWrite)
+	add("PUT", "/api/admin/vdcStorageProfile/{id}", with2(adminProfile, putAdminProfile), latencyWrite)
 	add("POST", "/api/admin/vdc/{id}/vdcStorageProfiles", changeProfiles, latencyWrite)
 }
 
@@ -168,11 +168,7 @@ func getAdminProfile(r *request) (*response, error) {
 }
 
 // putAdminProfile changes limit, whether the profile can be used, and which is the default. A VDC always has a default.
-func putAdminProfile(r *request) (*response, error) {
-	vdc, p, err := adminProfile(r)
-	if err != nil {
-		return nil, err
-	}
+func putAdminProfile(r *request, vdc *VDC, p *StorageProfile) (*response, error) {
 	tree, err := r.tree()
 	if err != nil {
 		return nil, err

@@ -10,9 +10,9 @@ const vdcGroupPath = "/cloudapi/1.0.0/vdcGroups"
 func vdcGroupRoutes(add addRoute) {
 	add("GET", vdcGroupPath, listVDCGroups, latencyCloudAPI)
 	add("POST", vdcGroupPath, createVDCGroup, latencyWrite)
-	add("GET", vdcGroupPath+"/{id}", getVDCGroup, latencyCloudAPI)
-	add("PUT", vdcGroupPath+"/{id}", putVDCGroup, latencyWrite)
-	add("DELETE", vdcGroupPath+"/{id}", deleteVDCGroup, latencyWrite)
+	add("GET", vdcGroupPath+"/{id}", with2(ownVDCGroup, getVDCGroup), latencyCloudAPI)
+	add("PUT", vdcGroupPath+"/{id}", with2(ownVDCGroup, putVDCGroup), latencyWrite)
+	add("DELETE", vdcGroupPath+"/{id}", with2(ownVDCGroup, deleteVDCGroup), latencyWrite)
 	add("GET", vdcGroupPath+"/{id}/capabilities", getCapabilities, latencyCloudAPI)
 	add("GET", vdcGroupPath+"/networkingCandidateVdcs", listCandidates, latencyCloudAPI)
 }
@@ -102,11 +102,7 @@ func ownVDCGroup(r *request) (*Org, *VDCGroup, error) {
 	return org, g, nil
 }
 
-func getVDCGroup(r *request) (*response, error) {
-	org, g, err := ownVDCGroup(r)
-	if err != nil {
-		return nil, err
-	}
+func getVDCGroup(r *request, org *Org, g *VDCGroup) (*response, error) {
 	return jsonOK(vdcGroupJSON(r, org, g)), nil
 }
 
@@ -191,11 +187,7 @@ func createVDCGroup(r *request) (*response, error) {
 	return r.start(Work{Op: "create vdcGroup", Creates: true}, g.entity(), []string{g.ID}), nil
 }
 
-func putVDCGroup(r *request) (*response, error) {
-	org, old, err := ownVDCGroup(r)
-	if err != nil {
-		return nil, err
-	}
+func putVDCGroup(r *request, org *Org, old *VDCGroup) (*response, error) {
 	if err := r.sim.tasks.checkIdle(old.ID); err != nil {
 		return nil, err
 	}
@@ -231,11 +223,7 @@ func keepWithGroup(s *Simulator, org *Org, g *VDCGroup) {
 	}
 }
 
-func deleteVDCGroup(r *request) (*response, error) {
-	org, g, err := ownVDCGroup(r)
-	if err != nil {
-		return nil, err
-	}
+func deleteVDCGroup(r *request, org *Org, g *VDCGroup) (*response, error) {
 	if err := r.sim.tasks.checkIdle(g.ID); err != nil {
 		return nil, err
 	}

@@ -8,12 +8,12 @@ import (
 
 func vmRoutes(add addRoute) {
 	const vm = "/api/vApp/vm-{vm}"
-	add("GET", vm, getVM, latencyVM)
+	add("GET", vm, with(ownVM, getVM), latencyVM)
 	add("PUT", vm, reconfigureVM, latencyWrite)
-	add("DELETE", vm, deleteVMRequest, latencyWrite)
+	add("DELETE", vm, with(idleVM, deleteVMRequest), latencyWrite)
 	add("POST", vm+"/action/reconfigureVm", reconfigureVM, latencyWrite)
-	add("POST", vm+"/action/deploy", deployVM, latencyWrite)
-	add("POST", vm+"/action/undeploy", undeployVM, latencyWrite)
+	add("POST", vm+"/action/deploy", with(idleVM, deployVM), latencyWrite)
+	add("POST", vm+"/action/undeploy", with(idleVM, undeployVM), latencyWrite)
 	for _, action := range []string{"powerOn", "powerOff", "shutdown", "reboot", "reset", "suspend"} {
 		add("POST", vm+"/power/action/"+action, func(r *request) (*response, error) { return powerVM(r, action) }, latencyWrite)
 	}
@@ -38,8 +38,8 @@ func vmRoutes(add addRoute) {
 	add("PUT", vm+"/virtualHardwareSection/cpu", putItem, latencyWrite)
 	add("PUT", vm+"/virtualHardwareSection/memory", putItem, latencyWrite)
 	add("PUT", vm+"/productSections", putVMProducts, latencyWrite)
-	add("POST", vm+"/disk/action/attach", attachDisk, latencyWrite)
-	add("POST", vm+"/disk/action/detach", detachDisk, latencyWrite)
+	add("POST", vm+"/disk/action/attach", with2(diskParam, attachDisk), latencyWrite)
+	add("POST", vm+"/disk/action/detach", with2(diskParam, detachDisk), latencyWrite)
 }
 
 // vmByID finds a VM the caller may see.
@@ -71,11 +71,7 @@ func startVM(r *request, vm *VM, w Work) (*response, error) {
 	return r.start(w, vm.entity(), r.sim.vms.locks(vm)), nil
 }
 
-func getVM(r *request) (*response, error) {
-	vm, err := ownVM(r)
-	if err != nil {
-		return nil, err
-	}
+func getVM(r *request, vm *VM) (*response, error) {
 	return xmlOK(vmNode(r, vm, true)), nil
 }
 
@@ -130,11 +126,7 @@ func deletable(r *request, vm *VM) error {
 	return noDisks(r, vm)
 }
 
-func deleteVMRequest(r *request) (*response, error) {
-	vm, err := idleVM(r)
-	if err != nil {
-		return nil, err
-	}
+func deleteVMRequest(r *request, vm *VM) (*response, error) {
 	if err := deletable(r, vm); err != nil {
 		return nil, err
 	}
@@ -227,11 +219,7 @@ func undeployWork(r *request) (Work, error) {
 	return w, nil
 }
 
-func deployVM(r *request) (*response, error) {
-	vm, err := idleVM(r)
-	if err != nil {
-		return nil, err
-	}
+func deployVM(r *request, vm *VM) (*response, error) {
 	w, err := deployWork(r)
 	if err != nil {
 		return nil, err
@@ -240,11 +228,7 @@ func deployVM(r *request) (*response, error) {
 	return startVM(r, vm, w)
 }
 
-func undeployVM(r *request) (*response, error) {
-	vm, err := idleVM(r)
-	if err != nil {
-		return nil, err
-	}
+func undeployVM(r *request, vm *VM) (*response, error) {
 	w, err := undeployWork(r)
 	if err != nil {
 		return nil, err
