@@ -1,0 +1,55 @@
+// Package local holds what a process knows of objects besides what the API server stores. Losing it costs reads, nothing else.
+package local
+
+import (
+	"context"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// A Store holds one T per object. The zero value is usable. Only the reconcile of an object uses its T, unless T says otherwise.
+type Store[T any] struct {
+	mu    sync.Mutex
+	byUID map[types.UID]*T
+}
+
+// Of returns the T of an object, a zero one if there is none yet.
+func (s *Store[T]) Of(uid types.UID) *T {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byUID == nil {
+		s.byUID = map[types.UID]*T{}
+	}
+	if s.byUID[uid] == nil {
+		s.byUID[uid] = new(T)
+	}
+	return s.byUID[uid]
+}
+
+// Drop forgets the T of an object.
+func (s *Store[T]) Drop(uid types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.byUID, uid)
+}
+
+// Len returns how many objects have a T.
+func (s *Store[T]) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.byUID)
+}
+
+// DropDeleted handles the events of the objects: it forgets the T of one that is gone, and starts no reconcile.
+func (s *Store[T]) DropDeleted() handler.EventHandler {
+	return handler.Funcs{
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			s.Drop(e.Object.GetUID())
+		},
+	}
+}
