@@ -16,46 +16,49 @@ import (
 
 // reconcileAddresses makes sure that the addresses of the machine are known, and later that they are what the guest was told.
 func reconcileAddresses(ctx context.Context, s *scope) (phases.Outcome, error) {
-	if s.record != nil && s.provisioned() {
-		return s.watchAddresses(ctx)
+	if s.vm.row != nil && s.provisioned() {
+		return s.addresses.watch(ctx)
 	}
-	if s.vm == nil || !s.hasAddress() {
-		s.vm = nil
-		s.memory.forgetVM()
-		if out, err := s.readVM(ctx); err != nil || out != phases.Done {
+	if s.vm.now() == nil || !s.addresses.hasAddress() {
+		s.vm.forget()
+		s.vm.current = false
+		if out, err := s.observer.ensureRead(ctx); err != nil || out != phases.Done {
 			return out, err
 		}
 	}
-	s.reportNICs()
-	if !s.hasAddress() {
-		return phases.Wait(session.TaskPoll, infrav1.WaitingForAddressReason, "Waiting for the guest to get an address by DHCP on network %s", s.vm.NICs[0].Network), nil
+	s.addresses.report()
+	if !s.addresses.hasAddress() {
+		return phases.Wait(session.TaskPoll, infrav1.WaitingForAddressReason, "Waiting for the guest to get an address by DHCP on network %s", s.vm.now().NICs[0].Network), nil
 	}
-	return s.addressProblem(), nil
+	return s.addresses.problem(), nil
 }
 
-// watchAddresses looks after the addresses of a machine that runs. Its VM is read when the inventory shows that something
+// Addresses reports the addresses of a VM.
+type addresses struct{ *scope }
+
+// watch looks after the addresses of a machine that runs. Its VM is read when the inventory shows that something
 // changed, and now and then.
-func (s *scope) watchAddresses(ctx context.Context) (phases.Outcome, error) {
-	s.lookWithin(untilNextLook(s.now(), s.placement.vdc.ID, s.key()))
-	known := s.addressesKnown()
-	if !known || s.readDue() {
-		switch err := s.read(ctx); {
+func (s addresses) watch(ctx context.Context) (phases.Outcome, error) {
+	s.requeueWithin(untilNextInventory(s.now(), s.placement.vdc.ID, s.key()))
+	known := s.known()
+	if !known || s.observer.readDue() {
+		switch err := s.observer.read(ctx); {
 		case err == nil:
-			s.reportNICs()
+			s.report()
 		case !known:
-			return session.Refusal(err, "Reading VM "+s.record.Name)
+			return session.Refusal(err, "Reading VM "+s.vm.row.Name)
 		default:
-			ctrl.LoggerFrom(ctx).V(1).Info("Reading the VM later", "vm", s.record.ID, "reason", err.Error())
+			ctrl.LoggerFrom(ctx).V(1).Info("Reading the VM later", "vm", s.vm.row.ID, "reason", err.Error())
 		}
 	}
-	if left := s.memory.readNext.Sub(s.now()); left > 0 {
-		s.lookWithin(left)
+	if left := s.vm.readNext.Sub(s.now()); left > 0 {
+		s.requeueWithin(left)
 	}
-	return s.addressProblem(), nil
+	return s.problem(), nil
 }
 
-// addressProblem says why the guest cannot be reached under what it was told.
-func (s *scope) addressProblem() phases.Outcome {
+// problem says why the guest cannot be reached under what it was told.
+func (s addresses) problem() phases.Outcome {
 	made, ok := s.made()
 	if !ok {
 		return phases.Done
@@ -68,31 +71,31 @@ func (s *scope) addressProblem() phases.Outcome {
 	return phases.Fail(lookEvery, reason, "%s. Set it back in VCD, or replace the machine", message)
 }
 
-// addressesKnown says whether what was read before still holds.
-func (s *scope) addressesKnown() bool {
+// known says whether what was read before still holds.
+func (s addresses) known() bool {
 	if len(s.vcdMachine.Status.NICs) == 0 {
 		return false
 	}
-	return s.record.PrimaryAddress == "" || s.record.PrimaryAddress == s.vcdMachine.Status.NICs[0].Address
+	return s.vm.row.PrimaryAddress == "" || s.vm.row.PrimaryAddress == s.vcdMachine.Status.NICs[0].Address
 }
 
 // hasAddress says whether the primary NIC has one.
-func (s *scope) hasAddress() bool {
-	for _, nic := range s.vm.NICs {
+func (s addresses) hasAddress() bool {
+	for _, nic := range s.vm.now().NICs {
 		if nic.Primary {
 			return nic.Address != ""
 		}
 	}
-	return len(s.vm.NICs) == 0
+	return len(s.vm.now().NICs) == 0
 }
 
-// reportNICs writes what VCD says of the NICs to the status, the primary one first.
-func (s *scope) reportNICs() {
+// report writes what VCD says of the NICs to the status, the primary one first.
+func (s addresses) report() {
 	status := &s.vcdMachine.Status
-	status.Addresses = []clusterv1.MachineAddress{{Type: clusterv1.MachineHostName, Address: cmp.Or(s.vcdMachine.Annotations[infrav1.VMNameAnnotation], s.vm.Name)}}
+	status.Addresses = []clusterv1.MachineAddress{{Type: clusterv1.MachineHostName, Address: cmp.Or(s.vcdMachine.Annotations[infrav1.VMNameAnnotation], s.vm.now().Name)}}
 	status.NICs = nil
 	for _, primary := range []bool{true, false} {
-		for _, nic := range s.vm.NICs {
+		for _, nic := range s.vm.now().NICs {
 			if nic.Primary == primary {
 				s.reportNIC(nic)
 			}
@@ -100,7 +103,7 @@ func (s *scope) reportNICs() {
 	}
 }
 
-func (s *scope) reportNIC(nic vcd.NIC) {
+func (s addresses) reportNIC(nic vcd.NIC) {
 	status := &s.vcdMachine.Status
 	status.NICs = append(status.NICs, infrav1.NICStatus{Network: nic.Network, MACAddress: nic.MAC, Address: nic.Address})
 	if nic.Address != "" {

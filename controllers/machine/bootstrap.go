@@ -25,6 +25,9 @@ type bootstrapData struct {
 	format guestinfo.Format
 }
 
+// Injection writes bootstrap data to the VM.
+type injection struct{ *scope }
+
 // reconcileBootstrapReady waits for the bootstrap data and checks that it fits, before anything is created.
 func reconcileBootstrapReady(ctx context.Context, s *scope) (phases.Outcome, error) {
 	if s.cameUp() {
@@ -47,11 +50,11 @@ func reconcileBootstrapReady(ctx context.Context, s *scope) (phases.Outcome, err
 		return phases.Done, fmt.Errorf("getting Secret %s: %w", key, err)
 	}
 	s.bootstrap = &bootstrapData{value: secret.Data["value"], format: guestinfo.Format(secret.Data["format"])}
-	return s.bootstrapProblem(name), nil
+	return s.injection.problem(name), nil
 }
 
-// bootstrapProblem says why bootstrap data cannot be used. It quotes nothing of it.
-func (s *scope) bootstrapProblem(secret string) phases.Outcome {
+// problem says why bootstrap data cannot be used. It quotes nothing of it.
+func (s injection) problem(secret string) phases.Outcome {
 	b := s.bootstrap
 	if len(b.value) == 0 {
 		return phases.Fail(session.RemedyPoll, infrav1.BootstrapDataInvalidReason, "Secret %s has no bootstrap data in key value", secret)
@@ -74,40 +77,40 @@ func (s *scope) bootstrapProblem(secret string) phases.Outcome {
 // bootstrap data does not stay there.
 func reconcileBootstrapInjected(ctx context.Context, s *scope) (phases.Outcome, error) {
 	if s.cameUp() {
-		return phases.Done, s.removeBootstrapData(ctx)
+		return phases.Done, s.injection.clear(ctx)
 	}
 	const doing = "Writing bootstrap data"
 	out, ended := s.settle(stepInject, doing)
 	if out != phases.Done {
 		return out, nil
 	}
-	if ended && s.vm != nil {
-		s.injected()
+	if ended && s.vm.now() != nil {
+		s.injection.done()
 	}
-	if out, err := s.readVM(ctx); err != nil || out != phases.Done {
+	if out, err := s.observer.ensureRead(ctx); err != nil || out != phases.Done {
 		return out, err
 	}
-	if s.vm.ExtraConfig[guestinfo.KeyMetadata] != "" {
+	if s.vm.now().ExtraConfig[guestinfo.KeyMetadata] != "" {
 		return phases.Done, nil
 	}
-	if s.vm.Status == vcd.StatusPoweredOn {
-		return phases.Fail(session.RemedyPoll, infrav1.PoweredOnEarlyReason, "VM %s was powered on before it had its bootstrap data: power it off in VCD", s.vm.Name), nil
+	if s.vm.now().Status == vcd.StatusPoweredOn {
+		return phases.Fail(session.RemedyPoll, infrav1.PoweredOnEarlyReason, "VM %s was powered on before it had its bootstrap data: power it off in VCD", s.vm.now().Name), nil
 	}
-	return s.inject(ctx, doing)
+	return s.injection.write(ctx, doing)
 }
 
-// injected notes that VCD did all that was asked, or the task would have failed.
-func (s *scope) injected() {
-	if s.vm.ExtraConfig == nil {
-		s.vm.ExtraConfig = map[string]string{}
+// done notes that VCD did all that was asked, or the task would have failed.
+func (s injection) done() {
+	if s.vm.now().ExtraConfig == nil {
+		s.vm.now().ExtraConfig = map[string]string{}
 	}
-	s.vm.ExtraConfig[guestinfo.KeyMetadata] = "written"
-	if len(s.vm.Disks) > 0 && s.memory.askedDiskMiB > 0 {
-		s.vm.Disks[0].SizeMiB = s.memory.askedDiskMiB
+	s.vm.now().ExtraConfig[guestinfo.KeyMetadata] = "written"
+	if len(s.vm.now().Disks) > 0 && s.vm.askedDiskMiB > 0 {
+		s.vm.now().Disks[0].SizeMiB = s.vm.askedDiskMiB
 	}
 }
 
-func (s *scope) inject(ctx context.Context, doing string) (phases.Outcome, error) {
+func (s injection) write(ctx context.Context, doing string) (phases.Outcome, error) {
 	guestNICs, out := s.guestNICs()
 	if out != phases.Done {
 		return out, nil
@@ -128,26 +131,26 @@ func (s *scope) inject(ctx context.Context, doing string) (phases.Outcome, error
 		return phases.Fail(session.RemedyPoll, reason, "The guest cannot be told what it needs: %v", err), nil
 	}
 	change := vcd.VMChange{ExtraConfig: values}
-	if wished := session.DiskMiB(s.vcdMachine); len(s.vm.Disks) > 0 && wished > s.vm.Disks[0].SizeMiB {
+	if wished := session.DiskMiB(s.vcdMachine); len(s.vm.now().Disks) > 0 && wished > s.vm.now().Disks[0].SizeMiB {
 		change.DiskMiB = wished
 	}
-	ctrl.LoggerFrom(ctx).Info("Writing bootstrap data", "vm", s.vm.ID, "diskMiB", change.DiskMiB)
-	task, err := s.session.ReconfigureVM(ctx, s.vm.ID, change)
+	ctrl.LoggerFrom(ctx).Info("Writing bootstrap data", "vm", s.vm.now().ID, "diskMiB", change.DiskMiB)
+	task, err := s.session.ReconfigureVM(ctx, s.vm.now().ID, change)
 	if err != nil {
 		return s.refuse(stepInject, err, doing)
 	}
-	s.memory.askedDiskMiB = change.DiskMiB
+	s.vm.askedDiskMiB = change.DiskMiB
 	return s.start(stepInject, task, doing), nil
 }
 
 // guestNICs returns the NICs as the guest shall see them.
-func (s *scope) guestNICs() ([]guestinfo.NIC, phases.Outcome) {
+func (s injection) guestNICs() ([]guestinfo.NIC, phases.Outcome) {
 	var result []guestinfo.NIC
 	for i, wished := range nics(s.vcdMachine) {
-		nic, ok := nicOf(s.vm, i)
+		nic, ok := nicOf(s.vm.now(), i)
 		if !ok || nic.MAC == "" {
-			s.memory.forgetVM()
-			return nil, phases.Wait(session.TaskPoll, infrav1.WaitingForAddressReason, "Waiting for VCD to show NIC %d of VM %s", i, s.vm.Name)
+			s.vm.forget()
+			return nil, phases.Wait(session.TaskPoll, infrav1.WaitingForAddressReason, "Waiting for VCD to show NIC %d of VM %s", i, s.vm.now().Name)
 		}
 		n := guestinfo.NIC{
 			MAC: nic.MAC, Mode: guestinfo.Mode(nic.Mode), MTU: int(wished.MTU), Primary: nic.Primary, SearchDomains: wished.SearchDomains,
@@ -158,7 +161,7 @@ func (s *scope) guestNICs() ([]guestinfo.NIC, phases.Outcome) {
 			}
 		}
 		if out := addressNIC(&n, nic, s.placement.networks[i]); out != phases.Done {
-			s.memory.forgetVM()
+			s.vm.forget()
 			return nil, out
 		}
 		result = append(result, n)
@@ -201,20 +204,20 @@ func nicOf(vm *vcd.VM, index int) (vcd.NIC, bool) {
 	return vcd.NIC{}, false
 }
 
-// removeBootstrapData makes sure, once the guest has become a Node, that its bootstrap data is gone from the VM. The
+// clear makes sure, once the guest has become a Node, that its bootstrap data is gone from the VM. The
 // guest removes it itself; if it could not, we do. A machine is no less ready for it.
-func (s *scope) removeBootstrapData(ctx context.Context) error {
-	if !s.mayHoldBootstrapData() {
+func (s injection) clear(ctx context.Context) error {
+	if !s.mayBeThere() {
 		return nil
 	}
 	if out, _ := s.settle(stepClear, "Removing bootstrap data"); out != phases.Done {
 		return nil
 	}
 	m := s.vcdMachine
-	vm, err := s.session.VM(ctx, s.record.ID)
+	vm, err := s.session.VM(ctx, s.vm.row.ID)
 	if err != nil {
 		if _, err = session.AskProblem(err); err != nil {
-			err = fmt.Errorf("reading VM %s: %w", s.record.Name, err)
+			err = fmt.Errorf("reading VM %s: %w", s.vm.row.Name, err)
 		}
 		return err
 	}
@@ -236,8 +239,8 @@ func (s *scope) removeBootstrapData(ctx context.Context) error {
 	return nil
 }
 
-// mayHoldBootstrapData says whether the guest has read its bootstrap data, and nobody has seen yet that it is gone.
-func (s *scope) mayHoldBootstrapData() bool {
-	return s.vcdMachine.Annotations[infrav1.BootstrapDataRemovedAnnotation] == "" && s.record != nil &&
+// mayBeThere says whether the guest has read its bootstrap data, and nobody has seen yet that it is gone.
+func (s injection) mayBeThere() bool {
+	return s.vcdMachine.Annotations[infrav1.BootstrapDataRemovedAnnotation] == "" && s.vm.row != nil &&
 		s.machine != nil && s.machine.Status.NodeRef.IsDefined()
 }

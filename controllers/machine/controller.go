@@ -21,6 +21,8 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/batch"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/lease"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -44,10 +46,10 @@ type Reconciler struct {
 	Gather           time.Duration    // how long to wait for machines to create together; 0: a second
 	Now              func() time.Time // nil: time.Now
 
-	wakeUps   session.WakeUps
-	memories  memories
-	creations batch.Queue
-	renewals  renewals
+	wakeUps  session.WakeUps
+	states   local.Store[state]
+	batches  batch.Queue
+	renewals lease.Renewals
 }
 
 // SetupWithManager registers the reconciler.
@@ -65,7 +67,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(byCluster),
 			builder.WithPredicates(predicates.ClusterPausedTransitionsOrInfrastructureProvisioned(scheme, log), predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue))).
 		Watches(&infrav1.VCDCluster{}, handler.EnqueueRequestsFromMapFunc(r.clusterToMachines), changed).
-		Watches(&infrav1.VCDMachine{}, r.memories.forgetting()).
+		Watches(&infrav1.VCDMachine{}, r.states.DropDeleted()).
 		WatchesRawSource(r.wakeUps.Source()).
 		WithOptions(options)
 	return session.WatchCredentials(b, predicates.ResourceIsChanged(scheme, log), r.identityToMachines, r.secretToMachines).
@@ -74,18 +76,19 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 
 // Reconcile makes the VM of m look like m.
 func (r *Reconciler) Reconcile(ctx context.Context, m *infrav1.VCDMachine) (_ ctrl.Result, rerr error) {
-	s, err := r.newScope(ctx, m)
-	if s == nil || err != nil {
+	in, ok, err := r.find(ctx, m)
+	if !ok || err != nil {
 		return ctrl.Result{}, err
 	}
-	defer s.leaveLine()
+	s := r.newScope(in)
+	defer s.creation.leave()
 	if s.patcher, err = phases.Admit(ctx, r.Client, s.cluster, m, infrav1.MachineFinalizer); s.patcher == nil || err != nil {
 		return ctrl.Result{}, err
 	}
 	ctx = vcd.As(ctx, session.Caller(m))
 	table, extra := phasesOf(m), extraPhases(m)
 	defer func() {
-		s.endTurn()
+		s.creation.release()
 		rerr = errors.Join(rerr, s.markProvisioned(ctx, table))
 		phases.SetReady(m, table)
 		rerr = errors.Join(rerr, phases.IgnoreGone(m, s.patcher.Patch(ctx, m, phases.Owned(slices.Concat(table, extra)))))
@@ -94,12 +97,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, m *infrav1.VCDMachine) (_ ct
 	if err == nil && phases.Complete(m, table) {
 		var more ctrl.Result
 		more, err = phases.Run(ctx, m, s, extra, r.Recorder)
-		res = soonest(res, more)
+		res = earliest(res, more)
 	}
-	s.memory.unanswered = s.unanswered
-	s.memory.well = err == nil && phases.Complete(m, slices.Concat(table, extra))
+	s.state.unanswered = s.unanswered
+	s.state.freshness.settled = err == nil && phases.Complete(m, slices.Concat(table, extra))
 	if err == nil {
-		res = soonest(res, ctrl.Result{RequeueAfter: s.again})
+		res = earliest(res, ctrl.Result{RequeueAfter: s.requeueAfter})
 	}
 	return res, err
 }

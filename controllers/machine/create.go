@@ -1,10 +1,12 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -15,22 +17,33 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/batch"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// line names the line for the machine's vApp. Clusters never share one: each has an identity of its own, and what one
+// A creation is the part of a machine in the creation of VMs in its vApp.
+type creation struct {
+	*scope
+
+	pending phases.Outcome // why the VM does not exist yet
+	vApp    *vcd.VApp      // as it is now, if VMs are missing in it
+	joined  bool           // other machines may request the VM
+	turn    batch.Turn     // the right to request VMs in the vApp
+}
+
+// queueName names the line for the machine's vApp. Clusters never share one: each has an identity of its own, and what one
 // creates is not another's.
-func (s *scope) line() string {
+func (s *creation) queueName() string {
 	if s.vcdCluster == nil {
 		return ""
 	}
 	return string(s.vcdCluster.UID) + "/" + s.vcdCluster.Spec.InfraID + "/" + s.vAppName()
 }
 
-// company returns whose VMs are created in one request: the machine's own and those that wait for the same vApp, if they
+// batch returns whose VMs are created in one request: the machine's own and those that wait for the same vApp, if they
 // are of this cluster and suit. That the request is sent is stored on each before: from then on nobody may conclude from
 // not seeing a VM that there never was one.
-func (s *scope) company(ctx context.Context, suits func(batch.Member) bool) ([]batch.Member, error) {
+func (s *creation) batch(ctx context.Context, suits func(batch.Member) bool) ([]batch.Member, error) {
 	if !vapp.PerMachine(s.vcdCluster) {
 		if err := s.noteOnCluster(ctx, infrav1.VAppCreatedAnnotation, "true"); err != nil {
 			return nil, err
@@ -61,14 +74,14 @@ func (s *scope) company(ctx context.Context, suits func(batch.Member) bool) ([]b
 }
 
 // ofSameCluster says whether c is a VM of the machine's cluster.
-func (s *scope) ofSameCluster(c batch.Member) bool {
+func (s *creation) ofSameCluster(c batch.Member) bool {
 	marker, ok := vcd.ParseMarker(c.Spec.Description)
 	return ok && marker.Cluster == s.vcdCluster.Spec.InfraID
 }
 
 // noteCreation stores on the VCDMachine of c when VCD was asked to create its VM, and says whether that is for the first time.
 // It fails if the machine is being deleted, or if that is another object of the same name by now.
-func (s *scope) noteCreation(ctx context.Context, c batch.Member, at string) (first bool, err error) {
+func (s *creation) noteCreation(ctx context.Context, c batch.Member, at string) (first bool, err error) {
 	m := &infrav1.VCDMachine{}
 	if err := s.Live.Get(ctx, c.Machine, m); err != nil {
 		return false, fmt.Errorf("getting VCDMachine %s: %w", c.Machine, err)
@@ -80,7 +93,7 @@ func (s *scope) noteCreation(ctx context.Context, c batch.Member, at string) (fi
 }
 
 // patchCreation stores when VCD was asked to create the VM of c; nil is never.
-func (s *scope) patchCreation(ctx context.Context, c batch.Member, at any) error {
+func (s *creation) patchCreation(ctx context.Context, c batch.Member, at any) error {
 	note, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid":         c.Key,
 		"annotations": map[string]any{infrav1.CreationRequestedAnnotation: at},
@@ -98,7 +111,7 @@ func (s *scope) patchCreation(ctx context.Context, c batch.Member, at any) error
 
 // withdraw takes back that VCD was asked to create VMs if it refused for sure: who deletes such a machine need not look twice
 // for what never was. What was asked for before may still come.
-func (s *scope) withdraw(ctx context.Context, company []batch.Member, err error) {
+func (s *creation) withdraw(ctx context.Context, company []batch.Member, err error) {
 	sure := errors.Is(err, vcd.ErrInvalid) || errors.Is(err, vcd.ErrQuota) || errors.Is(err, vcd.ErrForbidden) || errors.Is(err, vcd.ErrBusy)
 	for _, c := range company {
 		if !sure || !c.First {
@@ -119,4 +132,73 @@ func specs(machines []batch.Member) []vcd.VMSpec {
 		result = append(result, c.Spec)
 	}
 	return result
+}
+
+func (s *creation) member() batch.Member {
+	return batch.Member{
+		Key:     s.key(),
+		Machine: client.ObjectKeyFromObject(s.vcdMachine),
+		Spec:    s.spec(),
+		Alone:   s.state.backoff.creating(),
+		Follow:  func(what string, t vcd.Task) { s.follow(step(what), t) },
+		Wake:    s.wakeUps.ForObject(s.vcdMachine),
+	}
+}
+
+// leave makes sure, at the end of a pass that did not want it, that nobody creates the VM any more.
+func (s *creation) leave() {
+	if !s.joined {
+		s.batches.Leave(s.queueName(), s.key())
+	}
+}
+
+// release gives the turn back.
+func (s *creation) release() {
+	if s.turn.End != nil {
+		s.turn.End()
+	}
+	s.turn = batch.Turn{}
+}
+
+// gather returns how long the machine has still to wait for company, which it never has in a vApp of its own.
+func (s *creation) gather() time.Duration {
+	if vapp.PerMachine(s.vcdCluster) {
+		return 0
+	}
+	if s.state.gatherSince.IsZero() {
+		s.state.gatherSince = s.now()
+	}
+	return s.state.gatherSince.Add(cmp.Or(s.Gather, defaultGather)).Sub(s.now())
+}
+
+// defaultGather is how long the first machine waits for others: several VMs in one request take little longer than one,
+// and those that come later wait for the end of it.
+const defaultGather = time.Second
+
+// followAll lets every machine whose VM a task creates follow it. The task holds the vApp until it ends.
+func (s *creation) followAll(what step, t vcd.Task, machines []batch.Member) {
+	for _, c := range machines {
+		if c.Key != s.key() {
+			c.Follow(string(what), t)
+		}
+	}
+	key, line, wake := s.key()+"/"+string(what), s.queueName(), s.wakeUps.ForObject(s.vcdMachine)
+	s.batches.Started(line, func() bool {
+		running, ok := s.session.Task(key)
+		return ok && running.State == vcd.TaskRunning
+	})
+	s.session.Follow(key, t, func() {
+		wake()
+		s.batches.Ended(line)
+	})
+}
+
+// sameNetworks says whether the networks of s suffice for c.
+func (s *creation) sameNetworks(c batch.Member) bool {
+	for _, nic := range c.Spec.NICs {
+		if !slices.ContainsFunc(s.placement.networks, func(n vcd.Network) bool { return n.Name == nic.Network }) {
+			return false
+		}
+	}
+	return true
 }

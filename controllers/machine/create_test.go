@@ -57,7 +57,7 @@ func TestOnlyMachinesOfTheClusterShareARequest(t *testing.T) {
 	mine, other := s.Member(), s.Member()
 	other.Key, other.Spec.Description = "other", vcd.Marker{Cluster: "another", Machine: "x"}.String()
 
-	company, err := s.Company(w.Ctx, mine, other)
+	company, err := s.Batch(w.Ctx, mine, other)
 
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(company).To(HaveLen(1))
@@ -74,7 +74,7 @@ func TestMachineThatIsBeingDeletedIsNotCreatedInCompany(t *testing.T) {
 	b.Key, b.Machine.Name, b.Spec.Name = string(w.VCDMachine("b").UID), "b", "b"
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("b"))).To(Succeed())
 
-	company, err := s.Company(w.Ctx, mine, b)
+	company, err := s.Batch(w.Ctx, mine, b)
 
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(machine.Specs(company)).To(HaveExactElements(HaveField("Name", "a")))
@@ -91,7 +91,7 @@ func TestMachinesOfOneNameDoNotShareARequest(t *testing.T) {
 	b.Key, b.Machine.Name = string(w.VCDMachine("b").UID), "b"
 	c.Key, c.Machine.Name, c.Spec.Name = string(w.VCDMachine("c").UID), "c", "other"
 
-	company, err := s.Company(w.Ctx, b, c, mine)
+	company, err := s.Batch(w.Ctx, b, c, mine)
 
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(machine.Specs(company)).To(HaveExactElements(HaveField("Name", "other"), HaveField("Name", "same")))
@@ -107,7 +107,7 @@ func TestMachineThatWentIsNotCreatedInCompany(t *testing.T) {
 	mine, gone := s.Member(), s.Member()
 	gone.Key, gone.Machine.Name = "gone", "gone"
 
-	company, err := s.Company(w.Ctx, gone, mine)
+	company, err := s.Batch(w.Ctx, gone, mine)
 
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(company).To(HaveLen(1))

@@ -48,7 +48,7 @@ func deleteVM(ctx context.Context, s *scope) (phases.Outcome, error) {
 	switch {
 	case m.Annotations[infrav1.InstanceIDAnnotation] == "" && m.Spec.ProviderID == "":
 		return phases.Done, nil // Nothing is created before the id is stored.
-	case s.vcdCluster != nil && !s.creations.Leave(s.line(), s.key()):
+	case s.vcdCluster != nil && !s.batches.Leave(s.creation.queueName(), s.key()):
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for the creation of the VM to start or fail"), nil
 	case m.Annotations[infrav1.VMGoneAnnotation] == "true":
 		return phases.Done, nil
@@ -124,7 +124,7 @@ func (s *scope) settleDeletion() (out phases.Outcome, gone bool) {
 			return out, false
 		}
 	}
-	if out := s.settleShutdown(); out != phases.Done {
+	if out := s.shutdown.settleTask(); out != phases.Done {
 		return out, false
 	}
 	for _, p := range []struct {
@@ -187,7 +187,7 @@ func (s *scope) findByMark(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phases.
 	if asked, err := s.wasAsked(ctx); err != nil || !asked {
 		return nil, phases.Done, err
 	}
-	vm, out, err := s.findRenamed(ctx, vApp)
+	vm, out, err := s.observer.findRenamed(ctx, vApp)
 	if err != nil || out != phases.Done || vm != nil {
 		return vm, out, err
 	}
@@ -244,10 +244,10 @@ func (s *scope) ownershipProblem(vm vcd.VM) phases.Outcome {
 // takeDown takes the next step of deleting a VM.
 func (s *scope) takeDown(ctx context.Context, vm *vcd.VM) (phases.Outcome, error) {
 	if len(vm.Tasks) > 0 {
-		return s.waitForVM(ctx, vm)
+		return s.shutdown.await(ctx, vm)
 	}
 	if vm.Status == vcd.StatusPoweredOn {
-		if out, err := s.shutDown(ctx, vm); err != nil || out != phases.Done {
+		if out, err := s.shutdown.ask(ctx, vm); err != nil || out != phases.Done {
 			return out, err
 		}
 	}

@@ -13,7 +13,7 @@ func TestMachinesOfAVDCLookTogether(t *testing.T) {
 	var looks []time.Time
 	for i, uid := range []string{"a", "b", "c", "d"} {
 		now := start.Add(time.Duration(i) * 7 * time.Second)
-		left := untilNextLook(now, "urn:vdc", uid)
+		left := untilNextInventory(now, "urn:vdc", uid)
 		g.Expect(left).To(And(BeNumerically(">", 0), BeNumerically("<=", lookEvery+5*time.Second)))
 		looks = append(looks, now.Add(left))
 	}

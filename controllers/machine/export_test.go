@@ -5,10 +5,10 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/batch"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -29,33 +29,29 @@ var (
 	Specs          = specs
 )
 
-// NewScope returns a scope that has seen nothing yet.
+// NewScope returns a scope that has observed nothing yet but VMs of the machine's name.
 func (r *Reconciler) NewScope(m *infrav1.VCDMachine, c *infrav1.VCDCluster, found ...vcd.Ref) *scope {
-	return &scope{Reconciler: r, vcdMachine: m, vcdCluster: c, memory: &memory{}, placement: placement{networks: make([]vcd.Network, 1)}, found: found}
+	s := r.newScope(inputs{vcdMachine: m, vcdCluster: c})
+	s.placement.networks, s.found = make([]vcd.Network, 1), found
+	return s
 }
 
 func (s *scope) Key() string          { return s.key() }
-func (s *scope) Line() string         { return s.line() }
-func (s *scope) Member() batch.Member { return s.creation() }
+func (s *scope) Line() string         { return s.creation.queueName() }
+func (s *scope) Member() batch.Member { return s.creation.member() }
 
-func (s *scope) Company(ctx context.Context, members ...batch.Member) ([]batch.Member, error) {
-	s.turn = batch.Turn{VMs: members}
-	return s.company(ctx, func(batch.Member) bool { return true })
+func (s *scope) Batch(ctx context.Context, members ...batch.Member) ([]batch.Member, error) {
+	s.creation.turn = batch.Turn{VMs: members}
+	return s.creation.batch(ctx, func(batch.Member) bool { return true })
 }
 
 func (s *scope) ObserveRenamed(ctx context.Context) (phases.Outcome, error) {
-	return s.observeRenamed(ctx)
+	return s.observer.observeRenamed(ctx)
 }
 
-func (r *Reconciler) Batches() *batch.Queue { return &r.creations }
+func (r *Reconciler) Batches() *batch.Queue { return &r.batches }
 
-func (r *Reconciler) Memories() int { return len(r.memories.byUID) }
-
-func (r *Reconciler) Remembers(m *infrav1.VCDMachine) bool { return r.memories.byUID[m.UID] != nil }
-
-func (r *Reconciler) Forget(ctx context.Context, m *infrav1.VCDMachine) {
-	r.memories.forgetting().Delete(ctx, event.DeleteEvent{Object: m}, nil)
-}
+func (r *Reconciler) States() *local.Store[state] { return &r.states }
 
 func (r *Reconciler) IdentityToMachines(ctx context.Context, identity client.Object) []ctrl.Request {
 	return r.identityToMachines(ctx, identity)

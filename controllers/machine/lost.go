@@ -76,7 +76,7 @@ func (l *lostVM) decide(ctx context.Context, evidence gone.Evidence) (phases.Out
 	m, now := l.vcdMachine, l.now()
 	me, _ := missingOf(m, m.Namespace+"/"+session.ClusterName(l.vcdCluster, l.cluster))
 	subject := gone.Subject{
-		Missing: me, Evidence: evidence, Unrecorded: l.id == "", Observed: l.memory.missed,
+		Missing: me, Evidence: evidence, Unrecorded: l.id == "", Observed: l.state.missing.since,
 		DeleteRequested: m.Annotations[infrav1.DeleteRequestedAnnotation] != "",
 	}
 	subject.Born, _ = time.Parse(time.RFC3339, m.Annotations[infrav1.PoweredOnAnnotation]) // zero: long ago
@@ -93,7 +93,7 @@ func (l *lostVM) decide(ctx context.Context, evidence gone.Evidence) (phases.Out
 // report turns a verdict into an outcome.
 func (l *lostVM) report(ctx context.Context, v gone.Verdict, around *site) (phases.Outcome, error) {
 	if absence.Note(l.vcdMachine, v, l.now()) {
-		l.memory.missed = l.now()
+		l.state.missing.since = l.now()
 	}
 	switch v.State {
 	case gone.Gone:

@@ -34,7 +34,7 @@ func (l *lostVM) site(ctx context.Context, me gone.Missing) (*site, error) {
 	if err := l.Client.List(ctx, machines); err != nil {
 		return nil, fmt.Errorf("listing VCDMachines: %w", err)
 	}
-	s := &site{Site: gone.Site{Machines: 1, Asked: l.memory.announced}}
+	s := &site{Site: gone.Site{Machines: 1, Asked: l.state.missing.announced}}
 	var err error
 	if s.Acknowledged, err = l.acknowledged(ctx, me); err != nil {
 		return nil, err
@@ -85,12 +85,12 @@ func missingOf(m *infrav1.VCDMachine, cluster string) (gone.Missing, bool) {
 // askNeighbors makes the machines of other clusters of the site observe their VMs at once, so that a failure of the whole site is
 // known before the first of its machines counts as gone.
 func (l *lostVM) askNeighbors(around *site) {
-	if !l.memory.announced.IsZero() {
+	if !l.state.missing.announced.IsZero() {
 		return
 	}
-	l.memory.announced = l.now()
+	l.state.missing.announced = l.now()
 	for _, other := range around.neighbors {
-		l.memories.of(other.UID).unwell.Store(true)
+		l.states.Of(other.UID).freshness.stale.Store(true)
 		l.wakeUps.ForObject(&other)()
 	}
 }

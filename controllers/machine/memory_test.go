@@ -10,6 +10,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
@@ -115,12 +116,11 @@ func TestMachineInAFailureDomainIsNotSupported(t *testing.T) {
 func TestNothingIsRememberedOfAMachineThatIsGone(t *testing.T) {
 	w := controllertest.New(t, append(controllertest.NewMachine("a"), controllertest.NewMachine("b")...)...)
 	w.Ready("a", "b")
-	w.Expect(w.Machine.Memories()).To(Equal(2))
+	w.Expect(w.Machine.States().Len()).To(Equal(2))
 
-	w.Machine.Forget(w.Ctx, w.VCDMachine("a"))
+	w.Machine.States().DropDeleted().Delete(w.Ctx, event.DeleteEvent{Object: w.VCDMachine("a")}, nil)
 
-	w.Expect(w.Machine.Memories()).To(Equal(1))
-	w.Expect(w.Machine.Remembers(w.VCDMachine("b"))).To(BeTrue())
+	w.Expect(w.Machine.States().Len()).To(Equal(1))
 }
 
 func TestTwoVMsOfOneNameAreLookedAtAgain(t *testing.T) {

@@ -3,43 +3,16 @@ package machine
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vmname"
 )
-
-// vAppName returns the name of the machine's vApp.
-func (s *scope) vAppName() string {
-	if vapp.PerMachine(s.vcdCluster) {
-		return s.vcdMachine.Annotations[infrav1.VMNameAnnotation]
-	}
-	return vapp.Name(s.vcdCluster, session.ClusterName(s.vcdCluster, s.cluster))
-}
-
-// layoutProblem says why the machine must not get a vApp of its own: drivers that look for nodes in one vApp run in the
-// cluster, or nobody knows whether they do. Before the control plane is initialized there is nothing that could run them.
-func (s *scope) layoutProblem(ctx context.Context) phases.Outcome {
-	if !vapp.PerMachine(s.vcdCluster) {
-		return phases.Done
-	}
-	found, known := s.Drivers.In(ctx, s.cluster, s.now())
-	switch {
-	case !known:
-		return phases.Unsure(vapp.DriversRetry, infrav1.WorkloadClusterUnreachableReason,
-			"Layout PerMachine needs a look at what runs in the workload cluster, and its API server cannot be asked: see the Cluster")
-	case len(found) > 0:
-		return phases.Fail(vapp.DriversRetry, infrav1.LegacyDriverInstalledReason, vapp.LegacyDrivers, phases.Few(found))
-	}
-	return phases.Done
-}
 
 // A placement is what a machine is made of and where, as VCD knows it.
 type placement struct {
@@ -77,11 +50,14 @@ func reconcilePlacement(ctx context.Context, s *scope) (phases.Outcome, error) {
 		s.placement.vdc, out, err = session.VDCOf(ctx, s.session, s.vcdCluster)
 		return out, err
 	}
-	return s.place(ctx)
+	return s.placer.find(ctx)
 }
 
-// place finds what the machine still needs to come to life.
-func (s *scope) place(ctx context.Context) (phases.Outcome, error) {
+// The placer finds what a machine is created from, and where.
+type placer struct{ *scope }
+
+// find finds what the machine still needs to come to life.
+func (s placer) find(ctx context.Context) (phases.Outcome, error) {
 	vdc, err := s.session.FindVDC(ctx, session.Recorded(s.vcdCluster, s.vcdCluster.Status.OVDC, s.vcdCluster.Spec.OVDC))
 	if err != nil {
 		return session.LookupProblem(err, infrav1.VDCNotFoundReason, "correct spec.ovdc of the VCDCluster, or give its user access to the VDC")
@@ -104,7 +80,7 @@ func (s *scope) place(ctx context.Context) (phases.Outcome, error) {
 
 // name gives the machine the name of its VM and the id that marks it, for life. Both are stored before anything is
 // created in VCD, by a patch that a pass which saw an old object cannot make.
-func (s *scope) name(ctx context.Context) (phases.Outcome, error) {
+func (s placer) name(ctx context.Context) (phases.Outcome, error) {
 	m := s.vcdMachine
 	if m.Annotations[infrav1.InstanceIDAnnotation] != "" && m.Annotations[infrav1.VMNameAnnotation] != "" {
 		return phases.Done, nil
@@ -130,7 +106,7 @@ func (s *scope) name(ctx context.Context) (phases.Outcome, error) {
 }
 
 // vmName computes the name of the VM, which is its host name too: the same machine always gets the same name.
-func (s *scope) vmName() (string, error) {
+func (s placer) vmName() (string, error) {
 	return vmname.Render(s.vcdMachine.Spec.VMNamingTemplate, vmname.Input{
 		Cluster: s.cluster.Name, Machine: named(s.machine), VCDMachine: named(s.vcdMachine),
 	})
@@ -143,7 +119,7 @@ func named(obj client.Object) vmname.Object {
 }
 
 // findNetworks finds the network of each NIC.
-func (s *scope) findNetworks(ctx context.Context) (phases.Outcome, error) {
+func (s placer) findNetworks(ctx context.Context) (phases.Outcome, error) {
 	for i, nic := range nics(s.vcdMachine) {
 		field, name := fmt.Sprintf("spec.networks[%d].name", i), nic.Name
 		if name == "" {
@@ -162,7 +138,7 @@ func (s *scope) findNetworks(ctx context.Context) (phases.Outcome, error) {
 }
 
 // findImage finds the template, the policies and the storage profile.
-func (s *scope) findImage(ctx context.Context) (phases.Outcome, error) {
+func (s placer) findImage(ctx context.Context) (phases.Outcome, error) {
 	spec, p := s.vcdMachine.Spec, &s.placement
 	var err error
 	if p.template, err = s.session.FindTemplate(ctx, spec.Catalog, spec.Template); err != nil {
@@ -196,7 +172,7 @@ func (s *scope) findImage(ctx context.Context) (phases.Outcome, error) {
 }
 
 // diskProblem says why the disk cannot have the wished size.
-func (s *scope) diskProblem() phases.Outcome {
+func (s placer) diskProblem() phases.Outcome {
 	wished, has := session.DiskMiB(s.vcdMachine), s.placement.template.DiskMiB
 	if wished == 0 || wished >= has {
 		return phases.Done
@@ -211,60 +187,4 @@ func nics(m *infrav1.VCDMachine) []infrav1.NetworkSpec {
 		return m.Spec.Networks
 	}
 	return []infrav1.NetworkSpec{{AddressSource: infrav1.AddressPool}}
-}
-
-// vmSpec is the VM that we ask for.
-func (s *scope) vmSpec() vcd.VMSpec {
-	name := s.vcdMachine.Annotations[infrav1.VMNameAnnotation]
-	p := s.placement
-	return vcd.VMSpec{
-		Name:            name,
-		Description:     s.marker().String(),
-		Template:        p.template,
-		NICs:            s.vcdNICs(),
-		SizingPolicy:    p.sizing,
-		PlacementPolicy: p.policy,
-		StorageProfile:  p.storage,
-		ComputerName:    vmname.ComputerName(name),
-	}
-}
-
-func (s *scope) vcdNICs() []vcd.NIC {
-	wished := nics(s.vcdMachine)
-	result := make([]vcd.NIC, 0, len(wished))
-	for i, nic := range wished {
-		n := vcd.NIC{Index: i, Network: s.placement.networks[i].Name, Mode: modeOf(nic), Primary: i == 0, Adapter: string(nic.Adapter)}
-		if n.Adapter == "" {
-			n.Adapter = string(infrav1.AdapterVMXNET3)
-		}
-		if n.Mode == vcd.ModeManual && len(nic.Addresses) > 0 {
-			n.Address, _, _ = strings.Cut(nic.Addresses[0], "/")
-		}
-		result = append(result, n)
-	}
-	return result
-}
-
-func modeOf(nic infrav1.NetworkSpec) vcd.AddressMode {
-	switch nic.AddressSource {
-	case infrav1.AddressDHCP:
-		return vcd.ModeDHCP
-	case infrav1.AddressManual, infrav1.AddressIPAM:
-		return vcd.ModeManual
-	case infrav1.AddressPool:
-	}
-	return vcd.ModePool
-}
-
-// networkRefs returns the networks of the machine, each once.
-func (s *scope) networkRefs() []vcd.Ref {
-	var refs []vcd.Ref
-	seen := map[string]bool{}
-	for _, n := range s.placement.networks {
-		if !seen[n.ID] {
-			refs = append(refs, n.Ref)
-		}
-		seen[n.ID] = true
-	}
-	return refs
 }

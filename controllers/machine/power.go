@@ -20,6 +20,9 @@ import (
 
 const poweringOn = "Powering on the VM"
 
+// Power switches the VM on.
+type power struct{ *scope }
+
 // reconcilePower makes sure that the VM runs: for the first time always, later if that is wished.
 func reconcilePower(ctx context.Context, s *scope) (phases.Outcome, error) {
 	out, ended := s.settle(stepPowerOn, poweringOn)
@@ -28,25 +31,25 @@ func reconcilePower(ctx context.Context, s *scope) (phases.Outcome, error) {
 	}
 	if ended {
 		vmPoweredOn(s.Recorder, s.vcdMachine)
-		s.poweredOn()
+		s.power.isOn()
 	}
-	status := s.powerStatus()
+	status := s.power.status()
 	switch {
 	case status == vcd.StatusPoweredOn:
 		// Stored before anything else is built on it.
 		return phases.Done, s.noteOnce(ctx, infrav1.PoweredOnAnnotation, s.now().UTC().Format(time.RFC3339))
-	case s.record != nil && s.record.Busy:
+	case s.vm.row != nil && s.vm.row.Busy:
 		s.session.Invalidate(s.placement.vdc) // The next look shall see the end of it.
-		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s", s.record.Name), nil
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s", s.vm.row.Name), nil
 	case !s.cameUp():
-		return s.powerOn(ctx)
-	case status == vcd.StatusPoweredOff && s.vcdMachine.Spec.PowerState == infrav1.PowerStatePowerOn && !s.endsSoon():
-		return s.powerOnAgain(ctx)
+		return s.power.on(ctx)
+	case status == vcd.StatusPoweredOff && s.vcdMachine.Spec.PowerState == infrav1.PowerStatePowerOn && !s.power.endsSoon():
+		return s.power.onAgain(ctx)
 	}
 	return powerProblem(status), nil
 }
 
-func (s *scope) powerOn(ctx context.Context) (phases.Outcome, error) {
+func (s power) on(ctx context.Context) (phases.Outcome, error) {
 	ctrl.LoggerFrom(ctx).Info("Powering on VM", "vm", s.vmID())
 	task, err := s.session.PowerOn(ctx, s.vmID())
 	if err != nil {
@@ -56,14 +59,14 @@ func (s *scope) powerOn(ctx context.Context) (phases.Outcome, error) {
 }
 
 // endsSoon says whether the machine is about to be deleted: its VM may well be off, and stays so.
-func (s *scope) endsSoon() bool {
+func (s power) endsSoon() bool {
 	return s.machine != nil && !s.machine.DeletionTimestamp.IsZero() || s.cluster != nil && !s.cluster.DeletionTimestamp.IsZero() ||
 		s.vcdMachine.Annotations[infrav1.ShutdownRequestedAnnotation] != ""
 }
 
-// powerOnAgain powers on a VM that ran before and that somebody, or its guest, powered off. How often is stored before VCD is
+// onAgain powers on a VM that ran before and that somebody, or its guest, powered off. How often is stored before VCD is
 // asked, so that neither a restart nor a lost answer makes it more.
-func (s *scope) powerOnAgain(ctx context.Context) (phases.Outcome, error) {
+func (s power) onAgain(ctx context.Context) (phases.Outcome, error) {
 	now := s.now()
 	past := parseRevivals(s.vcdMachine.Annotations[infrav1.PoweredOnAgainAnnotation])
 	if left := past.wait(now); left > 0 {
@@ -77,7 +80,7 @@ func (s *scope) powerOnAgain(ctx context.Context) (phases.Outcome, error) {
 		return phases.Done, err
 	}
 	vmPoweredOnAgain(s.Recorder, s.vcdMachine, next.count)
-	return s.powerOn(ctx)
+	return s.on(ctx)
 }
 
 const (
@@ -129,21 +132,21 @@ func (r revivals) next(now time.Time) revivals {
 	return revivals{r.count + 1, now}
 }
 
-// poweredOn notes what a successful task says about the VM.
-func (s *scope) poweredOn() {
-	if s.vm != nil {
-		s.vm.Status = vcd.StatusPoweredOn
+// isOn notes what a successful task says about the VM.
+func (s power) isOn() {
+	if vm := s.vm.now(); vm != nil {
+		vm.Status = vcd.StatusPoweredOn
 	}
-	if s.record != nil {
-		s.record.Status = vcd.StatusPoweredOn
+	if s.vm.row != nil {
+		s.vm.row.Status = vcd.StatusPoweredOn
 	}
 }
 
-func (s *scope) powerStatus() vcd.Status {
-	if s.record != nil {
-		return s.record.Status
+func (s power) status() vcd.Status {
+	if s.vm.row != nil {
+		return s.vm.row.Status
 	}
-	return s.vm.Status
+	return s.vm.now().Status
 }
 
 // powerProblem says that the VM of a machine that ran before does not run.
@@ -164,9 +167,21 @@ const (
 	cancelRetry = 30 * time.Second
 )
 
-// shutdownLeft returns how long the guest may still take to shut down. It reports false if it was not asked to. The time is counted
+// A cancellation is the last request to VCD to give up a shutdown that took too long.
+type cancellation struct {
+	last    time.Time
+	refused bool
+}
+
+// Shutdown ends the guest before the VM is deleted.
+type shutdown struct {
+	*scope
+	*cancellation
+}
+
+// left returns how long the guest may still take to shut down. It reports false if it was not asked to. The time is counted
 // from a note on the object, so that a restart does not start it again.
-func (s *scope) shutdownLeft() (time.Duration, bool) {
+func (s shutdown) left() (time.Duration, bool) {
 	asked, err := time.Parse(time.RFC3339, s.vcdMachine.Annotations[infrav1.ShutdownRequestedAnnotation])
 	if err != nil {
 		return 0, false
@@ -175,24 +190,24 @@ func (s *scope) shutdownLeft() (time.Duration, bool) {
 		asked = now
 		notes.Set(s.vcdMachine, infrav1.ShutdownRequestedAnnotation, now.UTC().Format(time.RFC3339))
 	}
-	return asked.Add(s.shutdownTimeout()).Sub(s.now()), true
+	return asked.Add(s.timeout()).Sub(s.now()), true
 }
 
-func (s *scope) shutdownTimeout() time.Duration {
+func (s shutdown) timeout() time.Duration {
 	if seconds := s.vcdMachine.Spec.ShutdownTimeoutSeconds; seconds != nil {
 		return time.Duration(ptr.Deref(seconds, 0)) * time.Second
 	}
 	return defaultShutdownTimeout
 }
 
-// shutDown asks the guest to shut down, once, and waits for it until the time is up.
-func (s *scope) shutDown(ctx context.Context, vm *vcd.VM) (phases.Outcome, error) {
+// ask asks the guest to shut down, once, and waits for it until the time is up.
+func (s shutdown) ask(ctx context.Context, vm *vcd.VM) (phases.Outcome, error) {
 	m := s.vcdMachine
-	if s.shutdownTimeout() == 0 {
+	if s.timeout() == 0 {
 		return phases.Done, nil
 	}
-	if left, asked := s.shutdownLeft(); asked {
-		if left <= 0 || s.memory.failing(stepShutdown, s.now(), m.Generation) != phases.Done {
+	if left, asked := s.left(); asked {
+		if left <= 0 || s.failing(stepShutdown) != phases.Done {
 			return phases.Done, nil
 		}
 		return phases.Wait(min(left, session.BusyPoll), infrav1.ShuttingDownReason, "Waiting for the guest to shut down"), nil
@@ -209,10 +224,10 @@ func (s *scope) shutDown(ctx context.Context, vm *vcd.VM) (phases.Outcome, error
 	return s.start(stepShutdown, task, "Shutting down the guest"), nil
 }
 
-// settleShutdown waits for the task of the shutdown while the guest may take its time.
-func (s *scope) settleShutdown() phases.Outcome {
+// settleTask waits for the task of the shutdown while the guest may take its time.
+func (s shutdown) settleTask() phases.Outcome {
 	out, _ := s.settle(stepShutdown, "Shutting down the guest")
-	left, _ := s.shutdownLeft()
+	left, _ := s.left()
 	if out.Reason != infrav1.TaskRunningReason || left <= 0 {
 		return phases.Done // What is there is looked at afresh.
 	}
@@ -220,35 +235,35 @@ func (s *scope) settleShutdown() phases.Outcome {
 	return out
 }
 
-// waitForVM waits for what holds a VM that is to be deleted. A shutdown that takes too long is given up: until it has ended, VCD
+// await waits for what holds a VM that is to be deleted. A shutdown that takes too long is given up: until it has ended, VCD
 // lets nobody power the VM off.
-func (s *scope) waitForVM(ctx context.Context, vm *vcd.VM) (phases.Outcome, error) {
-	left, asked := s.shutdownLeft()
+func (s shutdown) await(ctx context.Context, vm *vcd.VM) (phases.Outcome, error) {
+	left, asked := s.left()
 	for _, t := range vm.Tasks {
 		switch {
 		case !t.ShutsDown():
 		case !asked: // It was asked for, and the answer got lost.
 			notes.Set(s.vcdMachine, infrav1.ShutdownRequestedAnnotation, s.now().UTC().Format(time.RFC3339))
 		case left <= 0:
-			return s.giveUpShutdown(ctx, vm, t)
+			return s.cancel(ctx, vm, t)
 		}
 	}
 	return phases.Wait(session.BusyPoll, infrav1.TaskRunningReason, "Waiting for another task on VM %s", vm.Name), nil
 }
 
-func (s *scope) giveUpShutdown(ctx context.Context, vm *vcd.VM, t vcd.Task) (phases.Outcome, error) {
-	if s.now().Sub(s.memory.cancelled) >= cancelRetry {
-		s.memory.cancelled, s.memory.cancelRefused = s.now(), false
+func (s shutdown) cancel(ctx context.Context, vm *vcd.VM, t vcd.Task) (phases.Outcome, error) {
+	if s.now().Sub(s.last) >= cancelRetry {
+		s.last, s.refused = s.now(), false
 		ctrl.LoggerFrom(ctx).Info("Cancelling the shutdown of the guest, which takes too long", "vm", vm.ID, "task", t.ID)
 		err := s.session.CancelTask(ctx, t.ID)
 		switch {
 		case errors.Is(err, vcd.ErrForbidden), errors.Is(err, vcd.ErrInvalid), errors.Is(err, vcd.ErrNotFound):
-			s.memory.cancelRefused = true // It may have ended just now.
+			s.refused = true // It may have ended just now.
 		case err != nil:
 			return session.Refusal(err, "Cancelling the shutdown of the guest")
 		}
 	}
-	if s.memory.cancelRefused {
+	if s.refused {
 		return phases.Fail(session.BusyPoll, infrav1.ShuttingDownReason, "The guest of VM %s did not shut down in time, and VCD does not cancel the task that waits for it: cancel it in VCD", vm.Name), nil
 	}
 	return phases.Wait(session.BusyPoll, infrav1.ShuttingDownReason, "The guest did not shut down in time: waiting for VCD to give it up"), nil

@@ -11,85 +11,100 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/patch"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/batch"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/drift"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/providerid"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// scope holds what one reconcile of a VCDMachine reads and finds out.
+// Inputs are the objects of a reconcile. Each but the VCDMachine is nil if it does not exist any more.
+type inputs struct {
+	vcdMachine *infrav1.VCDMachine
+	machine    *clusterv1.Machine
+	cluster    *clusterv1.Cluster
+	vcdCluster *infrav1.VCDCluster
+	bootstrap  *bootstrapData // until the VM has it
+}
+
+// Missing is since when VCD does not show the VM. Zero times: it does, or another process knows.
+type missing struct {
+	since     time.Time
+	announced time.Time // when machines of other clusters were told to look, too
+}
+
+// A state is what the process knows of a machine between passes.
+type state struct {
+	vm           vmState
+	freshness    freshness
+	backoff      backoff
+	missing      missing
+	gatherSince  time.Time // when the machine first required its VM to be created
+	cancellation cancellation
+	unanswered   bool // VCD gave no answer in the last pass
+}
+
+// A scope is one reconcile of a VCDMachine: inputs, facts, and the steps that act on them.
 type scope struct {
 	*Reconciler
+	inputs
+	facts
 
-	vcdMachine *infrav1.VCDMachine
-	machine    *clusterv1.Machine  // nil: not there any more
-	cluster    *clusterv1.Cluster  // nil: not there any more
-	vcdCluster *infrav1.VCDCluster // nil: not there any more
-	memory     *memory
-	patcher    *patch.Helper
+	state   *state
+	patcher *patch.Helper
 
-	bootstrap *bootstrapData   // set by reconcileBootstrapReady until the VM has it
-	session   *session.Session // set by reconcilePlacement and deleteVM
-	placement placement        // set by reconcilePlacement
-	found     []vcd.Ref        // VMs of our name, while none is recorded; set by reconcileVApp
-	record    *vcd.VMRecord    // the recorded VM in the inventory; set by reconcileVApp
-	adding    phases.Outcome   // why the VM is not there yet; set by reconcileVApp
-	vApp      *vcd.VApp        // set by reconcileVApp if VMs are missing in it
-	inLine    bool             // whether others may create the VM; set by prepareVApp
-	turn      batch.Turn       // the right to create VMs in vApp; set by reconcileVApp
-	vm        *vcd.VM          // in full; set by reconcileVM while the machine is being created
-	again     time.Duration    // when to look again though all is well; zero if need not be
+	placer     placer
+	observer   observer
+	creation   *creation
+	injection  injection
+	power      power
+	shutdown   shutdown
+	addresses  addresses
+	comparison comparison
 
-	unanswered bool // VCD gave no answer in this pass; set by hiccup
+	requeueAfter time.Duration // although all is complete; zero: not needed
+	unanswered   bool          // VCD gave no answer in this pass
 }
 
-// Tolerate implements tolerant.
+// newScope returns a scope that has observed nothing yet.
+func (r *Reconciler) newScope(in inputs) *scope {
+	st := r.states.Of(in.vcdMachine.UID)
+	s := &scope{Reconciler: r, inputs: in, state: st, facts: facts{vm: &st.vm}}
+	s.vm.begin()
+	s.placer, s.observer, s.creation, s.injection = placer{s}, observer{s}, &creation{scope: s}, injection{s}
+	s.power, s.shutdown, s.addresses, s.comparison = power{s}, shutdown{s, &st.cancellation}, addresses{s}, comparison{s}
+	return s
+}
+
+// find returns the inputs, false if m is not to be reconciled yet. One that is deleted needs no owner.
+func (r *Reconciler) find(ctx context.Context, m *infrav1.VCDMachine) (in inputs, ok bool, err error) {
+	if !session.Watched(m, r.WatchFilterValue) {
+		return in, false, nil // Another manager's.
+	}
+	in.vcdMachine = m
+	if in.machine, err = util.GetOwnerMachine(ctx, r.Client, m.ObjectMeta); client.IgnoreNotFound(err) != nil {
+		return in, false, fmt.Errorf("getting the Machine of VCDMachine %s: %w", klog.KObj(m), err)
+	}
+	in.cluster, err = util.GetClusterFromMetadata(ctx, r.Client, m.ObjectMeta)
+	if client.IgnoreNotFound(err) != nil && !errors.Is(err, util.ErrNoCluster) {
+		return in, false, fmt.Errorf("getting the Cluster of VCDMachine %s: %w", klog.KObj(m), err)
+	}
+	if m.DeletionTimestamp.IsZero() && (in.machine == nil || in.cluster == nil) {
+		return in, false, nil // The owner reference triggers the next reconcile.
+	}
+	in.vcdCluster, err = r.vcdClusterOf(ctx, m, in.cluster)
+	return in, err == nil, err
+}
+
+// Tolerate reports whether VCD may leave this pass unanswered: it answered in the one before.
 func (s *scope) Tolerate() bool {
 	s.unanswered = true
-	return !s.memory.unanswered
-}
-
-// lookWithin makes the next pass come within d.
-func (s *scope) lookWithin(d time.Duration) {
-	if s.again == 0 || d < s.again {
-		s.again = d
-	}
-}
-
-// markProvisioned stores that the machine was complete once, before Ready says so: who sees Ready shall find the rest too.
-func (s *scope) markProvisioned(ctx context.Context, table []phases.Phase[*scope]) error {
-	if !s.vcdMachine.DeletionTimestamp.IsZero() || s.provisioned() || !phases.Complete(s.vcdMachine, table) {
-		return nil
-	}
-	s.vcdMachine.Status.Initialization.Provisioned = ptr.To(true)
-	phases.ProvisionedAfter(s.vcdMachine, s.now())
-	return s.save(ctx)
-}
-
-// newScope returns nil while m has no owner yet. One that is deleted does not need it: it takes what is still there.
-func (r *Reconciler) newScope(ctx context.Context, m *infrav1.VCDMachine) (*scope, error) {
-	if !session.Watched(m, r.WatchFilterValue) {
-		return nil, nil // Another manager's.
-	}
-	s := &scope{Reconciler: r, vcdMachine: m, memory: r.memories.of(m.UID)}
-	var err error
-	if s.machine, err = util.GetOwnerMachine(ctx, r.Client, m.ObjectMeta); client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("getting the Machine of VCDMachine %s: %w", klog.KObj(m), err)
-	}
-	if s.cluster, err = util.GetClusterFromMetadata(ctx, r.Client, m.ObjectMeta); client.IgnoreNotFound(err) != nil && !errors.Is(err, util.ErrNoCluster) {
-		return nil, fmt.Errorf("getting the Cluster of VCDMachine %s: %w", klog.KObj(m), err)
-	}
-	if m.DeletionTimestamp.IsZero() && (s.machine == nil || s.cluster == nil) {
-		return nil, nil // Not ours yet: the owner reference triggers the next reconcile.
-	}
-	if s.vcdCluster, err = r.vcdClusterOf(ctx, m, s.cluster); err != nil {
-		return nil, err
-	}
-	return s, nil
+	return !s.state.unanswered
 }
 
 // vcdClusterOf returns the VCDCluster of m, nil if there is none.
@@ -119,6 +134,71 @@ func (r *Reconciler) vcdClusterOf(ctx context.Context, m *infrav1.VCDMachine, cl
 	return &list.Items[0], nil
 }
 
+// identityToMachines finds the VCDMachines that are deleted with the help of an identity.
+func (r *Reconciler) identityToMachines(ctx context.Context, identity client.Object) []ctrl.Request {
+	return r.deletedMachinesOf(ctx, session.ClustersOfIdentity(ctx, r.Client, identity))
+}
+
+// secretToMachines finds the VCDMachines that are deleted with the credentials in a Secret.
+func (r *Reconciler) secretToMachines(ctx context.Context, secret client.Object) []ctrl.Request {
+	return r.deletedMachinesOf(ctx, session.ClustersOfSecret(ctx, r.Client, secret))
+}
+
+// deletedMachinesOf finds the VCDMachines of VCDClusters that are deleted. Others learn by their VCDCluster that its identity was
+// mended; one that waits for its machines to be deleted does not log in.
+func (r *Reconciler) deletedMachinesOf(ctx context.Context, clusters []infrav1.VCDCluster) []ctrl.Request {
+	var requests []ctrl.Request
+	for i := range clusters {
+		for _, m := range r.machinesOf(ctx, &clusters[i]) {
+			if !m.DeletionTimestamp.IsZero() {
+				requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&m)})
+			}
+		}
+	}
+	return requests
+}
+
+// clusterToMachines finds the VCDMachines of a VCDCluster.
+func (r *Reconciler) clusterToMachines(ctx context.Context, cluster client.Object) []ctrl.Request {
+	machines := r.machinesOf(ctx, cluster)
+	requests := make([]ctrl.Request, 0, len(machines))
+	for i := range machines {
+		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&machines[i])})
+	}
+	return requests
+}
+
+// machinesOf lists the VCDMachines of a VCDCluster.
+func (r *Reconciler) machinesOf(ctx context.Context, cluster client.Object) []infrav1.VCDMachine {
+	name := cluster.GetLabels()[clusterv1.ClusterNameLabel]
+	if name == "" {
+		return nil
+	}
+	list := &infrav1.VCDMachineList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(cluster.GetNamespace()), session.OfCluster(name)); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDMachines")
+		return nil
+	}
+	return list.Items
+}
+
+// requeueWithin makes the next pass come within d.
+func (s *scope) requeueWithin(d time.Duration) {
+	if s.requeueAfter == 0 || d < s.requeueAfter {
+		s.requeueAfter = d
+	}
+}
+
+// markProvisioned stores that the machine was complete once, before Ready says so: who sees Ready shall find the rest too.
+func (s *scope) markProvisioned(ctx context.Context, table []phases.Phase[*scope]) error {
+	if !s.vcdMachine.DeletionTimestamp.IsZero() || s.provisioned() || !phases.Complete(s.vcdMachine, table) {
+		return nil
+	}
+	s.vcdMachine.Status.Initialization.Provisioned = ptr.To(true)
+	phases.ProvisionedAfter(s.vcdMachine, s.now())
+	return s.save(ctx)
+}
+
 // key names the machine in the session and in lines.
 func (s *scope) key() string { return string(s.vcdMachine.UID) }
 
@@ -146,12 +226,6 @@ func (s *scope) cameUp() bool {
 	return s.provisioned() || s.vcdMachine.Annotations[infrav1.PoweredOnAnnotation] != ""
 }
 
-// remember keeps the VM as it was read for the passes to come.
-func (s *scope) remember(vm vcd.VM) {
-	s.vm, s.memory.vm, s.memory.vmSeenBy = &vm, &vm, s.session.VMClient
-	s.keepRead(vm)
-}
-
 // save stores what phases changed in the object, now rather than at the end.
 func (s *scope) save(ctx context.Context) error {
 	helper, err := phases.Store(ctx, s.Client, s.vcdMachine, s.patcher)
@@ -168,68 +242,15 @@ func (s *scope) now() time.Time {
 	return time.Now()
 }
 
-// start follows the task of a step and returns the outcome of having started it.
-func (s *scope) start(what step, t vcd.Task, doing string) phases.Outcome {
-	s.follow(what, t)
-	return running(doing)
+// vAppName returns the name of the machine's vApp.
+func (s *scope) vAppName() string {
+	if vapp.PerMachine(s.vcdCluster) {
+		return s.vcdMachine.Annotations[infrav1.VMNameAnnotation]
+	}
+	return vapp.Name(s.vcdCluster, session.ClusterName(s.vcdCluster, s.cluster))
 }
 
-func (s *scope) follow(what step, t vcd.Task) {
-	s.session.Follow(s.key()+"/"+string(what), t, s.wakeUps.ForObject(s.vcdMachine))
-}
-
-func running(doing string) phases.Outcome {
-	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "%s: waiting for VCD", doing)
-}
-
-// settle looks at the task of a step that was started earlier. The outcome is done when there is none to wait for;
-// ended says that one succeeded since the last look.
-func (s *scope) settle(what step, doing string) (out phases.Outcome, ended bool) {
-	key := s.key() + "/" + string(what)
-	t, ok := s.session.Task(key)
-	if !ok {
-		return s.memory.failing(what, s.now(), s.vcdMachine.Generation), false
-	}
-	switch t.State {
-	case vcd.TaskRunning:
-		return running(doing), false
-	case vcd.TaskFailed:
-		s.session.Forget(key)
-		s.lookAnew(what)
-		return s.memory.failed(what, session.TaskFailure(t, doing), s.now(), s.vcdMachine.Generation), false
-	case vcd.TaskSucceeded, vcd.TaskUnknown:
-	}
-	s.session.Forget(key)
-	s.session.Invalidate(s.placement.vdc)
-	if t.State == vcd.TaskUnknown {
-		s.memory.forgetVM() // Nobody knows what came of it: look.
-		return phases.Done, false
-	}
-	s.memory.succeeded(what)
-	return phases.Done, true
-}
-
-// refuse turns the failure of a request into an outcome, and waits longer each time if VCD would only refuse again. VCD
-// may have done what was asked all the same, and only its answer was lost; or it refuses because things are not as we
-// remember them: look.
-func (s *scope) refuse(what step, err error, doing string) (phases.Outcome, error) {
-	if errors.Is(err, vcd.ErrLater) {
-		return phases.Done, err // Nothing was asked.
-	}
-	s.lookAnew(what)
-	out, err := session.Refusal(err, doing)
-	if err == nil && out.Problem && !out.Unknown {
-		out = s.memory.failed(what, out, s.now(), s.vcdMachine.Generation)
-	}
-	return out, err
-}
-
-// lookAnew forgets what is known of the VM, after a step that failed. If it was to be created, what it is made of may have been replaced
-// in VCD by something of the same name since it was looked up.
-func (s *scope) lookAnew(what step) {
-	s.memory.forgetVM()
-	s.session.Invalidate(s.placement.vdc)
-	if what == stepCompose || what == stepAdd {
-		s.session.Refresh()
-	}
+// made returns what the VM was created like, if that is known.
+func (s *scope) made() (drift.Made, bool) {
+	return drift.Parse(s.vcdMachine.Annotations[infrav1.VMRecordedAnnotation])
 }

@@ -1,30 +1,19 @@
 package machine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/batch"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
-
-// inventoryAge is how old the inventory may be for a machine that is being made, or not well. What our own tasks changed is asked for afresh anyway.
-const inventoryAge = 30 * time.Second
-
-// defaultGather is how long the first machine waits for others: several VMs in one request take little longer than one,
-// and those that come later wait for the end of it.
-const defaultGather = time.Second
 
 // reconcileVApp makes sure that the vApp exists and is the cluster's. A vApp that is not there is created together with
 // the VMs that wait for it.
@@ -40,80 +29,31 @@ func reconcileVApp(ctx context.Context, s *scope) (phases.Outcome, error) {
 	}
 	if s.vmID() == "" {
 		// While the VM is being added, or may not be yet, there is nothing to look at: reconcileVM tells of it.
-		if s.adding, _ = s.settle(stepAdd, addingVM); s.adding != phases.Done {
+		if s.creation.pending, _ = s.settle(stepAdd, addingVM); s.creation.pending != phases.Done {
 			return phases.Done, nil
 		}
 	}
-	if out, err := s.observe(ctx); err != nil || out != phases.Done || s.vmID() != "" || len(s.found) > 0 {
+	if out, err := s.observer.observe(ctx); err != nil || out != phases.Done || s.vmID() != "" || len(s.found) > 0 {
 		return out, err
 	}
-	if out := s.layoutProblem(ctx); out != phases.Done {
+	if out := s.creation.layoutProblem(ctx); out != phases.Done {
 		return out, nil
 	}
-	return s.prepareVApp(ctx, composing, connecting)
-}
-
-// observe finds the machine's VM without asking much: the recorded one by its id, else those of its name, else one of its mark.
-func (s *scope) observe(ctx context.Context) (phases.Outcome, error) {
-	id := s.vmID()
-	if id != "" && !s.provisioned() && s.memory.vm != nil && s.memory.vm.ID == id && s.memory.vmSeenBy == s.session.VMClient {
-		s.vm = s.memory.vm
-		return phases.Done, nil
-	}
-	records, err := s.session.VMs(ctx, s.placement.vdc, s.vAppName(), s.inventoryAge())
-	if err != nil {
-		return session.Refusal(err, "Listing VMs")
-	}
-	if id != "" {
-		return s.observeRecorded(ctx, id, records)
-	}
-	return s.observeUnrecorded(ctx, records)
-}
-
-// observeUnrecorded finds the VMs of the machine's name among records, else one that has its mark.
-func (s *scope) observeUnrecorded(ctx context.Context, records []vcd.VMRecord) (phases.Outcome, error) {
-	for _, r := range records {
-		if r.Name == s.vcdMachine.Annotations[infrav1.VMNameAnnotation] {
-			s.found = append(s.found, r.Ref)
-		}
-	}
-	if len(s.found) > 0 {
-		return phases.Done, nil
-	}
-	return s.observeRenamed(ctx)
-}
-
-// observeRecorded finds the recorded VM among records, or elsewhere: somebody may have renamed the vApp, or moved the VM.
-func (s *scope) observeRecorded(ctx context.Context, id string, records []vcd.VMRecord) (phases.Outcome, error) {
-	for _, r := range records {
-		if r.ID == id {
-			s.record = &r
-			return phases.Done, nil
-		}
-	}
-	record, err := s.session.QueryVM(ctx, id)
-	switch {
-	case errors.Is(err, vcd.ErrNotFound):
-		return phases.Done, nil
-	case err != nil:
-		return session.Refusal(err, "Looking for VM "+id)
-	}
-	s.record = &record
-	return phases.Done, nil
+	return s.creation.prepareVApp(ctx, composing, connecting)
 }
 
 // prepareVApp looks at the vApp as it is now, in turn, and takes the next step towards one that VMs can be added to.
-func (s *scope) prepareVApp(ctx context.Context, composing, connecting string) (phases.Outcome, error) {
+func (s *creation) prepareVApp(ctx context.Context, composing, connecting string) (phases.Outcome, error) {
 	name := s.vAppName()
-	mine := s.creation()
+	mine := s.member()
 	if left := s.gather(); left > 0 && !mine.Alone {
-		s.creations.Join(s.line(), mine)
-		s.inLine = true
+		s.batches.Join(s.queueName(), mine)
+		s.joined = true
 		return phases.Wait(left, infrav1.EntityBusyReason, "Waiting for machines that are created at the same time"), nil
 	}
-	t, ok := s.creations.Take(s.line(), mine)
+	t, ok := s.batches.Take(s.queueName(), mine)
 	if !ok {
-		s.inLine = true
+		s.joined = true
 		return phases.Wait(session.TaskPoll, infrav1.EntityBusyReason, "Waiting for another machine to be created in vApp %s", name), nil
 	}
 	s.turn = t
@@ -128,7 +68,7 @@ func (s *scope) prepareVApp(ctx context.Context, composing, connecting string) (
 }
 
 // useVApp takes the next step towards a vApp that VMs can be added to, or finds that the VM is in it.
-func (s *scope) useVApp(ctx context.Context, vApp vcd.VApp, connecting string) (phases.Outcome, error) {
+func (s *creation) useVApp(ctx context.Context, vApp vcd.VApp, connecting string) (phases.Outcome, error) {
 	if out := s.vAppProblem(vApp); out != phases.Done {
 		return out, nil
 	}
@@ -147,45 +87,8 @@ func (s *scope) useVApp(ctx context.Context, vApp vcd.VApp, connecting string) (
 	return s.connect(ctx, vApp, connecting)
 }
 
-// gather returns how long the machine has still to wait for company, which it never has in a vApp of its own.
-func (s *scope) gather() time.Duration {
-	if vapp.PerMachine(s.vcdCluster) {
-		return 0
-	}
-	if s.memory.waitsSince.IsZero() {
-		s.memory.waitsSince = s.now()
-	}
-	return s.memory.waitsSince.Add(cmp.Or(s.Gather, defaultGather)).Sub(s.now())
-}
-
-func (s *scope) creation() batch.Member {
-	return batch.Member{
-		Key:     s.key(),
-		Machine: client.ObjectKeyFromObject(s.vcdMachine),
-		Spec:    s.vmSpec(),
-		Alone:   s.memory.failure.step == stepAdd || s.memory.failure.step == stepCompose,
-		Follow:  func(what string, t vcd.Task) { s.follow(step(what), t) },
-		Wake:    s.wakeUps.ForObject(s.vcdMachine),
-	}
-}
-
-// leaveLine makes sure, at the end of a pass that did not want it, that nobody creates the VM any more.
-func (s *scope) leaveLine() {
-	if !s.inLine {
-		s.creations.Leave(s.line(), s.key())
-	}
-}
-
-// endTurn gives the turn back.
-func (s *scope) endTurn() {
-	if s.turn.End != nil {
-		s.turn.End()
-	}
-	s.turn = batch.Turn{}
-}
-
 // vAppProblem says why nothing may or can be done with a vApp.
-func (s *scope) vAppProblem(vApp vcd.VApp) phases.Outcome {
+func (s *creation) vAppProblem(vApp vcd.VApp) phases.Outcome {
 	marker, ok := vcd.ParseMarker(vApp.Description)
 	if !ok || marker.Cluster != s.vcdCluster.Spec.InfraID {
 		return phases.Fail(session.RemedyPoll, infrav1.NameConflictReason,
@@ -198,12 +101,12 @@ func (s *scope) vAppProblem(vApp vcd.VApp) phases.Outcome {
 }
 
 // compose asks for a vApp with the VMs that wait for it.
-func (s *scope) compose(ctx context.Context, name, doing string) (phases.Outcome, error) {
+func (s *creation) compose(ctx context.Context, name, doing string) (phases.Outcome, error) {
 	marker := s.marker()
 	if !vapp.PerMachine(s.vcdCluster) {
 		marker.Machine = ""
 	}
-	ours, err := s.company(ctx, s.sameNetworks)
+	ours, err := s.batch(ctx, s.sameNetworks)
 	if err != nil {
 		return phases.Done, err
 	}
@@ -218,36 +121,8 @@ func (s *scope) compose(ctx context.Context, name, doing string) (phases.Outcome
 	return running(doing), nil
 }
 
-// sameNetworks says whether the networks of s suffice for c.
-func (s *scope) sameNetworks(c batch.Member) bool {
-	for _, nic := range c.Spec.NICs {
-		if !slices.ContainsFunc(s.placement.networks, func(n vcd.Network) bool { return n.Name == nic.Network }) {
-			return false
-		}
-	}
-	return true
-}
-
-// followAll lets every machine whose VM a task creates follow it. The task holds the vApp until it ends.
-func (s *scope) followAll(what step, t vcd.Task, machines []batch.Member) {
-	for _, c := range machines {
-		if c.Key != s.key() {
-			c.Follow(string(what), t)
-		}
-	}
-	key, line, wake := s.key()+"/"+string(what), s.line(), s.wakeUps.ForObject(s.vcdMachine)
-	s.creations.Started(line, func() bool {
-		running, ok := s.session.Task(key)
-		return ok && running.State == vcd.TaskRunning
-	})
-	s.session.Follow(key, t, func() {
-		wake()
-		s.creations.Ended(line)
-	})
-}
-
 // connect connects the machine's networks to the vApp, if they are not.
-func (s *scope) connect(ctx context.Context, vApp vcd.VApp, doing string) (phases.Outcome, error) {
+func (s *creation) connect(ctx context.Context, vApp vcd.VApp, doing string) (phases.Outcome, error) {
 	var missing []vcd.Ref
 	for _, ref := range s.networkRefs() {
 		if !slices.Contains(vApp.Networks, ref.Name) {
@@ -265,7 +140,7 @@ func (s *scope) connect(ctx context.Context, vApp vcd.VApp, doing string) (phase
 }
 
 // cleanUpVApp removes a vApp of ours whose creation failed before it had a VM.
-func (s *scope) cleanUpVApp(ctx context.Context, vApp vcd.VApp) (phases.Outcome, error) {
+func (s *creation) cleanUpVApp(ctx context.Context, vApp vcd.VApp) (phases.Outcome, error) {
 	task, err := s.session.DeleteVApp(ctx, vApp.ID)
 	if err != nil {
 		return s.refuse(stepCleanUp, err, fmt.Sprintf("Removing vApp %s, whose creation failed", vApp.Name))
@@ -276,14 +151,31 @@ func (s *scope) cleanUpVApp(ctx context.Context, vApp vcd.VApp) (phases.Outcome,
 }
 
 // failedEarlier counts a failure whose end nobody saw, so that it is not repeated at once.
-func (s *scope) failedEarlier() {
-	if f := s.memory.failure.step; f == stepAdd || f == stepCompose {
+func (s *creation) failedEarlier() {
+	if s.state.backoff.creating() {
 		return
 	}
 	out := phases.Fail(0, infrav1.TaskFailedReason, "Creating the VM failed earlier: see the tasks in VCD")
-	s.memory.failed(stepAdd, out, s.now(), s.vcdMachine.Generation)
+	s.failed(stepAdd, out)
 }
 
 func failedCreation(status vcd.Status) bool {
 	return status == vcd.StatusFailedCreation || status == vcd.StatusUnresolved
+}
+
+// layoutProblem says why the machine must not get a vApp of its own: drivers that look for nodes in one vApp run in the
+// cluster, or nobody knows whether they do. Before the control plane is initialized there is nothing that could run them.
+func (s *creation) layoutProblem(ctx context.Context) phases.Outcome {
+	if !vapp.PerMachine(s.vcdCluster) {
+		return phases.Done
+	}
+	found, known := s.Drivers.In(ctx, s.cluster, s.now())
+	switch {
+	case !known:
+		return phases.Unsure(vapp.DriversRetry, infrav1.WorkloadClusterUnreachableReason,
+			"Layout PerMachine needs a look at what runs in the workload cluster, and its API server cannot be asked: see the Cluster")
+	case len(found) > 0:
+		return phases.Fail(vapp.DriversRetry, infrav1.LegacyDriverInstalledReason, vapp.LegacyDrivers, phases.Few(found))
+	}
+	return phases.Done
 }

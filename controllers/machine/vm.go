@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -10,10 +11,12 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/batch"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/lease"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/providerid"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vmname"
 )
 
 const addingVM = "Creating the VM"
@@ -21,48 +24,63 @@ const addingVM = "Creating the VM"
 // reconcileVM makes sure that the VM exists and is known by its URN.
 func reconcileVM(ctx context.Context, s *scope) (phases.Outcome, error) {
 	if s.vmID() != "" {
-		s.watchLease(ctx)
+		keepLease(ctx, s)
 		return s.reportVM(ctx)
 	}
-	if s.adding != phases.Done {
-		return s.adding, nil
+	if s.creation.pending != phases.Done {
+		return s.creation.pending, nil
 	}
 	switch len(s.found) {
 	case 0:
-		return s.addVM(ctx)
+		return s.creation.addVM(ctx)
 	case 1:
-		return s.recordVM(ctx, s.found[0])
+		return s.creation.recordVM(ctx, s.found[0])
 	}
 	return phases.Fail(session.RemedyPoll, infrav1.DuplicateMarkerReason, "There are %d VMs of the name %s in vApp %s: delete or rename all but this machine's in VCD",
 		len(s.found), s.found[0].Name, s.vAppName()), nil
 }
 
-// reportVM tells of the recorded VM.
+// keepLease renews the lease of the machine's vApp. The inventory shows when that is due: nothing is requested before.
+func keepLease(ctx context.Context, s *scope) {
+	if s.vm.row == nil || !s.cameUp() {
+		return
+	}
+	keeper := lease.Keeper{
+		Renewals: &s.renewals, Session: s.session, Machine: s.vcdMachine, VDC: s.placement.vdc, Row: *s.vm.row,
+		Recorder: s.Recorder, Wake: s.wakeUps.ForObject(s.vcdMachine), Now: s.now(),
+	}
+	if after := keeper.Keep(ctx); after > 0 {
+		s.requeueWithin(after)
+	}
+}
+
+// reportVM reports the recorded VM.
 func (s *scope) reportVM(ctx context.Context) (phases.Outcome, error) {
 	m := s.vcdMachine
 	switch {
 	case m.Annotations[infrav1.VMGoneAnnotation] == "true":
-		return phases.Stop(infrav1.VMNotFoundReason, "The VM is gone, annotation %s says: delete the Machine to replace it", infrav1.VMGoneAnnotation), nil
-	case s.record != nil:
+		return phases.Stop(infrav1.VMNotFoundReason,
+			"The VM is gone, annotation %s says: delete the Machine to replace it", infrav1.VMGoneAnnotation), nil
+	case s.vm.row != nil:
 		if m.Annotations[infrav1.VMNotFoundSinceAnnotation] != "" {
-			vmBack(s.Recorder, m, s.record.Ref)
+			vmBack(s.Recorder, m, s.vm.row.Ref)
 		}
 		absence.Forget(m)
-		s.memory.announced = time.Time{}
-		m.Status.VM = &infrav1.ResourceReference{Name: s.record.Name, ID: s.record.ID}
-		m.Status.VApp = &infrav1.ResourceReference{Name: s.record.VApp.Name, ID: s.record.VApp.ID}
-	case s.vm == nil:
+		s.state.missing.announced = time.Time{}
+		m.Status.VM = &infrav1.ResourceReference{Name: s.vm.row.Name, ID: s.vm.row.ID}
+		m.Status.VApp = &infrav1.ResourceReference{Name: s.vm.row.VApp.Name, ID: s.vm.row.VApp.ID}
+	case s.vm.now() == nil:
 		return s.reportMissing(ctx)
 	}
 	return phases.Done, nil
 }
 
 // addVM asks for the VM, and for those of the other machines that wait for this vApp.
-func (s *scope) addVM(ctx context.Context) (phases.Outcome, error) {
+func (s *creation) addVM(ctx context.Context) (phases.Outcome, error) {
 	if s.vApp == nil {
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for vApp %s", s.vAppName()), nil
 	}
-	ours, err := s.company(ctx, func(c batch.Member) bool {
+	ours, err := s.batch(ctx, func(c batch.Member) bool {
 		exists := slices.ContainsFunc(s.vApp.VMs, func(vm vcd.Ref) bool { return vm.Name == c.Spec.Name })
 		connected := !slices.ContainsFunc(c.Spec.NICs, func(nic vcd.NIC) bool { return !slices.Contains(s.vApp.Networks, nic.Network) })
 		return !exists && connected
@@ -82,7 +100,7 @@ func (s *scope) addVM(ctx context.Context) (phases.Outcome, error) {
 
 // recordVM reads the VM of the machine's name and, if it is the machine's, stores its URN: from then on only that VM
 // is the machine's. It is stored before the VM is powered on.
-func (s *scope) recordVM(ctx context.Context, ref vcd.Ref) (phases.Outcome, error) {
+func (s *creation) recordVM(ctx context.Context, ref vcd.Ref) (phases.Outcome, error) {
 	vm, err := s.session.VM(ctx, ref.ID)
 	if err != nil {
 		s.session.Invalidate(s.placement.vdc)
@@ -108,14 +126,14 @@ func (s *scope) recordVM(ctx context.Context, ref vcd.Ref) (phases.Outcome, erro
 		return phases.Done, err
 	}
 	vmCreated(s.Recorder, m, vm.Ref)
-	s.memory.waitsSince = time.Time{}
-	s.remember(vm)
+	s.state.gatherSince = time.Time{}
+	s.observer.keep(vm)
 	return phases.Done, nil
 }
 
 // cleanUpVM removes a VM of ours whose creation failed half-way. One that is still being created looks the same, but
 // for the task that holds its vApp.
-func (s *scope) cleanUpVM(ctx context.Context, vm vcd.VM) (phases.Outcome, error) {
+func (s *creation) cleanUpVM(ctx context.Context, vm vcd.VM) (phases.Outcome, error) {
 	vApp, err := s.session.FindVApp(ctx, s.placement.vdc, s.vAppName())
 	if err != nil {
 		return session.Refusal(err, "Reading vApp "+s.vAppName())
@@ -140,23 +158,58 @@ func (s *scope) cleanUpVM(ctx context.Context, vm vcd.VM) (phases.Outcome, error
 	return s.start(stepCleanUp, task, "Removing what a failed creation left behind"), nil
 }
 
-// readVM makes sure that the VM is known in full.
-func (s *scope) readVM(ctx context.Context) (phases.Outcome, error) {
-	if s.vm != nil {
-		return phases.Done, nil
+// spec is the VM that we ask for.
+func (s *creation) spec() vcd.VMSpec {
+	name := s.vcdMachine.Annotations[infrav1.VMNameAnnotation]
+	p := s.placement
+	return vcd.VMSpec{
+		Name:            name,
+		Description:     s.marker().String(),
+		Template:        p.template,
+		NICs:            s.nics(),
+		SizingPolicy:    p.sizing,
+		PlacementPolicy: p.policy,
+		StorageProfile:  p.storage,
+		ComputerName:    vmname.ComputerName(name),
 	}
-	vm, err := s.session.VM(ctx, s.vmID())
-	if err != nil {
-		return session.Refusal(err, "Reading VM "+s.vmID())
+}
+
+func (s *creation) nics() []vcd.NIC {
+	wished := nics(s.vcdMachine)
+	result := make([]vcd.NIC, 0, len(wished))
+	for i, nic := range wished {
+		n := vcd.NIC{Index: i, Network: s.placement.networks[i].Name, Mode: modeOf(nic), Primary: i == 0, Adapter: string(nic.Adapter)}
+		if n.Adapter == "" {
+			n.Adapter = string(infrav1.AdapterVMXNET3)
+		}
+		if n.Mode == vcd.ModeManual && len(nic.Addresses) > 0 {
+			n.Address, _, _ = strings.Cut(nic.Addresses[0], "/")
+		}
+		result = append(result, n)
 	}
-	// A recorded id may come from a person. Once the VM came up it was ours, and people may write in descriptions.
-	if marker, ok := vcd.ParseMarker(vm.Description); !s.cameUp() && (!ok || marker != s.marker()) {
-		return phases.Fail(session.RemedyPoll, infrav1.NotOursReason,
-			"VM %s, which spec.providerID names, does not say that it is this machine's: put %q in its description if it is, else delete the Machine", vm.Name, s.marker()), nil
+	return result
+}
+
+func modeOf(nic infrav1.NetworkSpec) vcd.AddressMode {
+	switch nic.AddressSource {
+	case infrav1.AddressDHCP:
+		return vcd.ModeDHCP
+	case infrav1.AddressManual, infrav1.AddressIPAM:
+		return vcd.ModeManual
+	case infrav1.AddressPool:
 	}
-	if len(vm.Tasks) > 0 {
-		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s", vm.Name), nil
+	return vcd.ModePool
+}
+
+// networkRefs returns the networks of the machine, each once.
+func (s *creation) networkRefs() []vcd.Ref {
+	var refs []vcd.Ref
+	seen := map[string]bool{}
+	for _, n := range s.placement.networks {
+		if !seen[n.ID] {
+			refs = append(refs, n.Ref)
+		}
+		seen[n.ID] = true
 	}
-	s.remember(vm)
-	return phases.Done, nil
+	return refs
 }

@@ -24,6 +24,7 @@ type Made struct {
 	CPUs            int64     `json:"cpus,omitempty"`
 	MemoryMiB       int64     `json:"memoryMiB,omitempty"`
 	DiskMiB         int64     `json:"diskMiB,omitempty"` // of the first disk
+	Differs         bool      `json:"differs,omitempty"` // when it was compared last
 }
 
 // A madeNIC is a NIC of a VM as it was made. Its address is what the guest was told, empty where it asks a DHCP server.

@@ -13,7 +13,7 @@ import (
 func TestFailuresAreRetriedLessAndLessOften(t *testing.T) {
 	g := NewWithT(t)
 	now := time.Now()
-	m := &memory{}
+	m := &backoff{}
 	out := phases.Fail(0, "TaskFailed", "no")
 
 	g.Expect(m.failed(stepAdd, out, now, 1).After).To(Equal(session.FirstRetry))

@@ -1,0 +1,194 @@
+// Package lease renews the leases of vApps before VCD stops their VMs, or deletes them.
+package lease
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+const (
+	// margin is how long before its end a lease is renewed; half of the lease, if that is less.
+	margin = 72 * time.Hour
+	// retry is the least time between two attempts.
+	retry = 10 * time.Minute
+)
+
+// Renewals holds the last renewal of each vApp, which several machines may be in. The zero value is usable.
+type Renewals struct {
+	mu     sync.Mutex
+	byVApp map[string]renewal
+}
+
+// A renewal is the last attempt to renew a lease.
+type renewal struct {
+	at      time.Time
+	problem string // why it failed
+}
+
+// begin reports whether the caller is to renew, now, the lease of a vApp that ends at end.
+func (r *Renewals) begin(vApp string, end, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now.Before(r.dueAt(vApp, end)) {
+		return false
+	}
+	if r.byVApp == nil {
+		r.byVApp = map[string]renewal{}
+	}
+	// Of an older renewal, the margin is more than half.
+	maps.DeleteFunc(r.byVApp, func(_ string, last renewal) bool { return now.Sub(last.at) > 2*margin })
+	r.byVApp[vApp] = renewal{at: now}
+	return true
+}
+
+// failed stores why the renewal that was begun failed; an empty problem allows another at once.
+func (r *Renewals) failed(vApp, problem string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if problem == "" {
+		delete(r.byVApp, vApp)
+		return
+	}
+	if last, ok := r.byVApp[vApp]; ok {
+		last.problem = problem
+		r.byVApp[vApp] = last
+	}
+}
+
+// next returns when the lease of a vApp is due, and why it was not renewed the last time.
+func (r *Renewals) next(vApp string, end time.Time) (due time.Time, problem string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.dueAt(vApp, end), r.byVApp[vApp].problem
+}
+
+func (r *Renewals) dueAt(vApp string, end time.Time) time.Time {
+	last, ok := r.byVApp[vApp]
+	if !ok {
+		return end.Add(-margin)
+	}
+	due, earliest := end.Add(-min(margin, end.Sub(last.at)/2)), last.at.Add(retry)
+	if last.problem != "" || due.Before(earliest) {
+		return earliest
+	}
+	return due
+}
+
+// A Keeper renews the lease of the vApp of a machine's VM. VCD is asked for leases that never end, so one that ends is limited by
+// the organisation. The machine stays ready.
+type Keeper struct {
+	*Renewals
+
+	Session  *session.Session
+	Machine  *infrav1.VCDMachine
+	VDC      vcd.VDC
+	Row      vcd.VMRecord // of the VM in the inventory
+	Recorder events.EventRecorder
+	Wake     func() // called when a renewal ended
+	Now      time.Time
+}
+
+// Keep renews the lease if it is due, and reports it by a condition that is no part of Ready. It returns when to call it again;
+// zero if that is not needed.
+func (k Keeper) Keep(ctx context.Context) time.Duration {
+	if after, pending := k.settle(); pending {
+		return after
+	}
+	end, what := k.end()
+	if end.IsZero() {
+		conditions.Delete(k.Machine, infrav1.LeaseUnlimitedCondition)
+		return 0
+	}
+	vApp, requested := k.Row.VApp.ID, false
+	if k.begin(vApp, end, k.Now) {
+		requested = k.renew(ctx)
+	}
+	due, problem := k.next(vApp, end)
+	k.report(end, what, problem)
+	after := max(due.Sub(k.Now), session.BusyPoll)
+	if requested {
+		after = min(after, session.TaskPoll)
+	}
+	return after
+}
+
+// end returns when the lease ends, zero if never, and what VCD does then.
+func (k Keeper) end() (end time.Time, what string) {
+	row := k.Row
+	if row.LeaseEnd.IsZero() || !row.StorageEnd.IsZero() && row.StorageEnd.Before(row.LeaseEnd) {
+		return row.StorageEnd, "deletes"
+	}
+	return row.LeaseEnd, "stops"
+}
+
+// settle reports whether the inventory does not show the result of a renewal yet, and when to call again.
+func (k Keeper) settle() (after time.Duration, pending bool) {
+	key := k.key()
+	t, ok := k.Session.Task(key)
+	switch {
+	case !ok:
+		return 0, false
+	case t.State == vcd.TaskRunning:
+		return session.TaskPoll, true
+	}
+	k.Session.Forget(key)
+	k.Session.Invalidate(k.VDC)
+	if t.State == vcd.TaskFailed {
+		k.failed(k.Row.VApp.ID, t.Err.Error())
+		return 0, false
+	}
+	return session.BusyPoll, true
+}
+
+// key names the task of a renewal in the session.
+func (k Keeper) key() string { return "lease/" + k.Row.VApp.ID }
+
+// renew requests a lease that never ends, else the same once more. It reports whether VCD accepted.
+func (k Keeper) renew(ctx context.Context) bool {
+	id := k.Row.VApp.ID
+	log := ctrl.LoggerFrom(ctx).WithValues("vApp", k.Row.VApp.Name, "leaseEnd", k.Row.LeaseEnd, "storageEnd", k.Row.StorageEnd)
+	log.Info("Renewing the lease")
+	task, err := k.Session.SetLease(ctx, id, 0, 0)
+	if errors.Is(err, vcd.ErrInvalid) {
+		var vApp vcd.VApp
+		if vApp, err = k.Session.VApp(ctx, id); err == nil {
+			task, err = k.Session.SetLease(ctx, id, vApp.RuntimeLease, vApp.StorageLease)
+		}
+	}
+	switch {
+	case errors.Is(err, vcd.ErrBusy), errors.Is(err, vcd.ErrLater):
+		k.failed(id, "")
+	case err != nil:
+		log.Error(err, "Renewing the lease")
+		k.failed(id, err.Error())
+	default:
+		k.Session.Follow(k.key(), task, k.Wake)
+	}
+	return err == nil
+}
+
+// report sets the condition, and records an event when its message changes.
+func (k Keeper) report(end time.Time, what, problem string) {
+	if problem != "" {
+		problem = "; renewing failed: " + problem
+	}
+	out := phases.Fail(0, infrav1.LeaseLimitedReason,
+		"The organisation limits leases: VCD %s vApp %s on %s unless we renew its lease before%s; have the limit removed",
+		what, k.Row.VApp.Name, end.UTC().Format(time.RFC3339), problem)
+	if !phases.Reported(k.Machine, infrav1.LeaseUnlimitedCondition, out) {
+		phases.ProblemFound(k.Recorder, k.Machine, infrav1.LeaseUnlimitedCondition, out)
+	}
+	phases.Set(k.Machine, infrav1.LeaseUnlimitedCondition, out.Status(), out.Reason, out.Message)
+}

@@ -1,0 +1,145 @@
+package machine
+
+import (
+	"errors"
+	"time"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// A step is a request to VCD that ends with a task.
+type step string
+
+const (
+	stepCompose  step = "compose"  // a vApp with its first VMs
+	stepConnect  step = "connect"  // networks to a vApp
+	stepAdd      step = "add"      // VMs to a vApp
+	stepCleanUp  step = "clean-up" // what a failed creation left behind
+	stepInject   step = "inject"   // bootstrap data and disk size
+	stepPowerOn  step = "power-on"
+	stepGrow     step = "grow"  // the first disk, of a VM that runs
+	stepClear    step = "clear" // bootstrap data, after the guest read it
+	stepShutdown step = "shutdown"
+	stepPowerOff step = "power-off"
+	stepDetach   step = "detach" // an independent disk
+	stepDelete   step = "delete"
+)
+
+// lastRetry is the longest delay after a failure. It doubles each time.
+const lastRetry = 10 * time.Minute
+
+// A backoff delays the step that failed last. The zero value delays none.
+type backoff struct {
+	step       step
+	out        phases.Outcome // why it failed
+	count      int
+	until      time.Time
+	generation int64
+}
+
+// failed delays a step that failed. A change of the spec ends the delay.
+func (b *backoff) failed(what step, out phases.Outcome, now time.Time, generation int64) phases.Outcome {
+	count := 0
+	if b.step == what && b.generation == generation {
+		count = b.count
+	}
+	out.After = min(session.FirstRetry<<min(count, 10), lastRetry)
+	*b = backoff{step: what, out: out, count: count + 1, until: now.Add(out.After), generation: generation}
+	return out
+}
+
+// failing returns why a step failed while it is delayed.
+func (b *backoff) failing(what step, now time.Time, generation int64) phases.Outcome {
+	if b.step != what || b.generation != generation || !now.Before(b.until) {
+		return phases.Done
+	}
+	out := b.out
+	out.After = b.until.Sub(now)
+	return out
+}
+
+// succeeded ends the delay of a step.
+func (b *backoff) succeeded(what step) {
+	if b.step == what {
+		*b = backoff{}
+	}
+}
+
+// creating reports whether the creation of the VM failed last.
+func (b *backoff) creating() bool { return b.step == stepAdd || b.step == stepCompose }
+
+func (s *scope) failed(what step, out phases.Outcome) phases.Outcome {
+	return s.state.backoff.failed(what, out, s.now(), s.vcdMachine.Generation)
+}
+
+func (s *scope) failing(what step) phases.Outcome {
+	return s.state.backoff.failing(what, s.now(), s.vcdMachine.Generation)
+}
+
+// start follows the task of a step and returns the outcome of having started it.
+func (s *scope) start(what step, t vcd.Task, doing string) phases.Outcome {
+	s.follow(what, t)
+	return running(doing)
+}
+
+func (s *scope) follow(what step, t vcd.Task) {
+	s.session.Follow(s.key()+"/"+string(what), t, s.wakeUps.ForObject(s.vcdMachine))
+}
+
+func running(doing string) phases.Outcome {
+	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "%s: waiting for VCD", doing)
+}
+
+// settle returns why a step that was started earlier has to be waited for; done if it has not. ended reports that its task
+// succeeded since the last call.
+func (s *scope) settle(what step, doing string) (out phases.Outcome, ended bool) {
+	key := s.key() + "/" + string(what)
+	t, ok := s.session.Task(key)
+	if !ok {
+		return s.failing(what), false
+	}
+	switch t.State {
+	case vcd.TaskRunning:
+		return running(doing), false
+	case vcd.TaskFailed:
+		s.session.Forget(key)
+		s.forget(what)
+		return s.failed(what, session.TaskFailure(t, doing)), false
+	case vcd.TaskSucceeded, vcd.TaskUnknown:
+	}
+	s.session.Forget(key)
+	s.session.Invalidate(s.placement.vdc)
+	if t.State == vcd.TaskUnknown {
+		s.vm.forget() // Its result is unknown: read the VM.
+		return phases.Done, false
+	}
+	s.state.backoff.succeeded(what)
+	return phases.Done, true
+}
+
+// refuse turns the failure of a request into an outcome, with a longer delay each time if VCD would only refuse again. VCD may
+// have accepted the request and only its answer was lost, or what is known is outdated: so it is forgotten.
+func (s *scope) refuse(what step, err error, doing string) (phases.Outcome, error) {
+	if errors.Is(err, vcd.ErrLater) {
+		return phases.Done, err // Nothing was requested.
+	}
+	s.forget(what)
+	out, err := session.Refusal(err, doing)
+	if err == nil && out.Problem && !out.Unknown {
+		out = s.failed(what, out)
+	}
+	return out, err
+}
+
+// forget makes the next pass observe the VM again, after a step that failed. What a VM was to be created from may have been
+// replaced in VCD by something of the same name.
+func (s *scope) forget(what step) {
+	s.vm.forget()
+	s.session.Invalidate(s.placement.vdc)
+	if what == stepCompose || what == stepAdd {
+		s.session.Refresh()
+	}
+}
