@@ -68,7 +68,7 @@ func (s addresses) problem() phases.Outcome {
 		return phases.Done
 	}
 	reason, message := drift.Summary(found)
-	return phases.Fail(lookEvery, reason, "%s. Set it back in VCD, or replace the machine", message)
+	return phases.Fail(inventoryEvery, reason, "%s. Set it back in VCD, or replace the machine", message)
 }
 
 // known says whether what was read before still holds.

@@ -19,9 +19,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// hasTwin says whether another VCDMachine, which stays, has the same VM. Naming it is not enough, as anybody can who may create one, and as
+// hasDuplicate says whether another VCDMachine, which stays, has the same VM. Naming it is not enough, as anybody can who may create one, and as
 // two sites may use one URN: the machine must have been found to be the VM's own, by the same mark.
-func (s *scope) hasTwin(ctx context.Context) (bool, error) {
+func (s deletion) hasDuplicate(ctx context.Context) (bool, error) {
 	if s.vcdMachine.Spec.ProviderID == "" {
 		return false, nil
 	}
@@ -30,17 +30,20 @@ func (s *scope) hasTwin(ctx context.Context) (bool, error) {
 		return false, fmt.Errorf("listing VCDMachines: %w", err)
 	}
 	for i := range list.Items {
-		if isTwin(s.vcdMachine, &list.Items[i]) {
+		if isDuplicate(s.vcdMachine, &list.Items[i]) {
 			return true, nil
 		}
 	}
 	return false, nil
 }
 
-func isTwin(m, other *infrav1.VCDMachine) bool {
+func isDuplicate(m, other *infrav1.VCDMachine) bool {
 	return other.UID != m.UID && other.DeletionTimestamp.IsZero() && ptr.Deref(other.Status.Initialization.Provisioned, false) &&
 		other.Spec.ProviderID == m.Spec.ProviderID && other.Annotations[infrav1.InstanceIDAnnotation] == m.Annotations[infrav1.InstanceIDAnnotation]
 }
+
+// Deletion removes the VM.
+type deletion struct{ *scope }
 
 // deleteVM makes sure that the VM is gone: shut down, power off, detach independent disks, delete.
 func deleteVM(ctx context.Context, s *scope) (phases.Outcome, error) {
@@ -57,43 +60,43 @@ func deleteVM(ctx context.Context, s *scope) (phases.Outcome, error) {
 			"The VCDCluster is gone, which says where VM %s is: delete the VM in VCD, then annotate the VCDMachine with %s=true",
 			m.Annotations[infrav1.VMNameAnnotation], infrav1.VMGoneAnnotation), nil
 	}
-	if out, err := s.openForDeletion(ctx); err != nil || out != phases.Done {
-		return s.unlessNeverAsked(ctx, out, err)
+	if out, err := s.deletion.open(ctx); err != nil || out != phases.Done {
+		return s.deletion.unlessNeverRequested(ctx, out, err)
 	}
-	return s.deleteStep(ctx)
+	return s.deletion.next(ctx)
 }
 
-// unlessNeverAsked passes on why VCD cannot be asked about the VM, unless VCD was never asked to make it.
-func (s *scope) unlessNeverAsked(ctx context.Context, out phases.Outcome, err error) (phases.Outcome, error) {
+// unlessNeverRequested passes on why VCD cannot be asked about the VM, unless VCD was never asked to make it.
+func (s deletion) unlessNeverRequested(ctx context.Context, out phases.Outcome, err error) (phases.Outcome, error) {
 	if err != nil || s.vmID() != "" {
 		return out, err
 	}
-	asked, err := s.wasAsked(ctx)
+	asked, err := s.wasRequested(ctx)
 	if err != nil || asked {
 		return out, err
 	}
 	return phases.Done, nil
 }
 
-// deleteStep takes the next step, when VCD has ended the last one.
-func (s *scope) deleteStep(ctx context.Context) (phases.Outcome, error) {
-	if out, gone := s.settleDeletion(); out != phases.Done || gone {
+// next takes the next step, when VCD has ended the last one.
+func (s deletion) next(ctx context.Context) (phases.Outcome, error) {
+	if out, gone := s.settleAll(); out != phases.Done || gone {
 		return out, nil
 	}
-	vm, out, err := s.findForDeletion(ctx)
+	vm, out, err := s.find(ctx)
 	if err != nil || out != phases.Done || vm == nil {
 		return out, err
 	}
-	if shared, err := s.hasTwin(ctx); err != nil || shared {
+	if shared, err := s.hasDuplicate(ctx); err != nil || shared {
 		if shared {
-			vmLeftToTwin(s.Recorder, s.vcdMachine, vm.ID)
+			vmLeftToDuplicate(s.Recorder, s.vcdMachine, vm.ID)
 		}
 		return phases.Done, err
 	}
 	return s.takeDown(ctx, vm)
 }
 
-func (s *scope) openForDeletion(ctx context.Context) (phases.Outcome, error) {
+func (s deletion) open(ctx context.Context) (phases.Outcome, error) {
 	opened, out, err := s.Identities.Open(ctx, s.Sessions, s.vcdCluster)
 	if err != nil || out != phases.Done {
 		return out, err
@@ -103,9 +106,9 @@ func (s *scope) openForDeletion(ctx context.Context) (phases.Outcome, error) {
 	return out, err
 }
 
-// settleDeletion waits for what was started earlier, be it by a creation that the deletion overtook. gone says that
+// settleAll waits for what was started earlier, be it by a creation that the deletion overtook. gone says that
 // our own task deleted the VM.
-func (s *scope) settleDeletion() (out phases.Outcome, gone bool) {
+func (s deletion) settleAll() (out phases.Outcome, gone bool) {
 	for _, p := range []struct {
 		step  step
 		doing string
@@ -142,8 +145,8 @@ func (s *scope) settleDeletion() (out phases.Outcome, gone bool) {
 	return out, ended
 }
 
-// findForDeletion returns the VM, or nil if it is proved gone or was never created.
-func (s *scope) findForDeletion(ctx context.Context) (*vcd.VM, phases.Outcome, error) {
+// find returns the VM, or nil if it is proved gone or was never created.
+func (s deletion) find(ctx context.Context) (*vcd.VM, phases.Outcome, error) {
 	if id := s.vmID(); id != "" {
 		return s.findRecorded(ctx, id)
 	}
@@ -162,7 +165,7 @@ func (s *scope) findForDeletion(ctx context.Context) (*vcd.VM, phases.Outcome, e
 }
 
 // findByName returns the VM in vApp that has the machine's name and marker, else one of its marker.
-func (s *scope) findByName(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phases.Outcome, error) {
+func (s deletion) findByName(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phases.Outcome, error) {
 	name := s.vcdMachine.Annotations[infrav1.VMNameAnnotation]
 	for _, ref := range vApp.VMs {
 		if ref.Name != name {
@@ -183,28 +186,28 @@ func (s *scope) findByName(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phases.
 }
 
 // findByMark returns the VM in vApp that has the machine's marker under another name, if VCD was ever asked to create it.
-func (s *scope) findByMark(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phases.Outcome, error) {
-	if asked, err := s.wasAsked(ctx); err != nil || !asked {
+func (s deletion) findByMark(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phases.Outcome, error) {
+	if asked, err := s.wasRequested(ctx); err != nil || !asked {
 		return nil, phases.Done, err
 	}
 	vm, out, err := s.observer.findRenamed(ctx, vApp)
 	if err != nil || out != phases.Done || vm != nil {
 		return vm, out, err
 	}
-	return s.lost("").find(ctx)
+	return newLost(s.scope, "").find(ctx)
 }
 
 // findUnrecorded decides whether a VM whose vApp is not found was never created: a request to create it whose answer was lost may
 // still be in progress.
-func (s *scope) findUnrecorded(ctx context.Context) (*vcd.VM, phases.Outcome, error) {
-	if asked, err := s.wasAsked(ctx); err != nil || !asked {
+func (s deletion) findUnrecorded(ctx context.Context) (*vcd.VM, phases.Outcome, error) {
+	if asked, err := s.wasRequested(ctx); err != nil || !asked {
 		return nil, phases.Done, err
 	}
-	return s.lost("").find(ctx)
+	return newLost(s.scope, "").find(ctx)
 }
 
-// wasAsked reports whether VCD was asked to create the VM.
-func (s *scope) wasAsked(ctx context.Context) (bool, error) {
+// wasRequested reports whether VCD was asked to create the VM.
+func (s deletion) wasRequested(ctx context.Context) (bool, error) {
 	m := s.vcdMachine
 	if m.Annotations[infrav1.CreationRequestedAnnotation] != "" {
 		return true, nil
@@ -221,8 +224,8 @@ func (s *scope) wasAsked(ctx context.Context) (bool, error) {
 }
 
 // findRecorded returns the recorded VM, or nil if it is gone.
-func (s *scope) findRecorded(ctx context.Context, id string) (*vcd.VM, phases.Outcome, error) {
-	vm, out, err := s.lost(id).find(ctx)
+func (s deletion) findRecorded(ctx context.Context, id string) (*vcd.VM, phases.Outcome, error) {
+	vm, out, err := newLost(s.scope, id).find(ctx)
 	switch {
 	case vm != nil:
 		return vm, s.ownershipProblem(*vm), nil
@@ -233,7 +236,7 @@ func (s *scope) findRecorded(ctx context.Context, id string) (*vcd.VM, phases.Ou
 }
 
 // ownershipProblem keeps hands off a VM that does not say it is this machine's.
-func (s *scope) ownershipProblem(vm vcd.VM) phases.Outcome {
+func (s deletion) ownershipProblem(vm vcd.VM) phases.Outcome {
 	if marker, ok := vcd.ParseMarker(vm.Description); ok && marker == s.marker() {
 		return phases.Done
 	}
@@ -242,7 +245,7 @@ func (s *scope) ownershipProblem(vm vcd.VM) phases.Outcome {
 }
 
 // takeDown takes the next step of deleting a VM.
-func (s *scope) takeDown(ctx context.Context, vm *vcd.VM) (phases.Outcome, error) {
+func (s deletion) takeDown(ctx context.Context, vm *vcd.VM) (phases.Outcome, error) {
 	if len(vm.Tasks) > 0 {
 		return s.shutdown.await(ctx, vm)
 	}
@@ -269,7 +272,7 @@ func (s *scope) takeDown(ctx context.Context, vm *vcd.VM) (phases.Outcome, error
 }
 
 // detach takes an independent disk out of a VM that is to be deleted.
-func (s *scope) detach(ctx context.Context, vm *vcd.VM, disk vcd.Ref) (phases.Outcome, error) {
+func (s deletion) detach(ctx context.Context, vm *vcd.VM, disk vcd.Ref) (phases.Outcome, error) {
 	ctrl.LoggerFrom(ctx).Info("Detaching disk", "vm", vm.ID, "disk", disk.ID)
 	if err := s.noteDisk(ctx, disk); err != nil {
 		return phases.Done, err

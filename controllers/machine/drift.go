@@ -36,7 +36,7 @@ func (s comparison) growDisk(ctx context.Context, made *drift.Made) (phases.Outc
 	case wished <= made.DiskMiB:
 		return phases.Done, nil
 	case s.vm.known() == nil && s.vm.row.Busy:
-		return s.awaitOtherTask(), nil
+		return s.comparison.awaitOtherTask(), nil
 	case s.vm.known() == nil:
 		return phases.Unsure(session.RemedyPoll, infrav1.VMUnverifiedReason, "The disk of VM %s could not be read yet, which is to grow", s.vm.row.Name), nil
 	}
@@ -54,7 +54,7 @@ func (s comparison) growDiskTo(ctx context.Context, wished int64, made *drift.Ma
 	case has.SizeMiB > wished || has.ID == "":
 		return phases.Done, nil // Reported as a difference.
 	case s.vm.row.Busy:
-		return s.awaitOtherTask(), nil
+		return s.comparison.awaitOtherTask(), nil
 	}
 	ctrl.LoggerFrom(ctx).Info("Growing disk", "vm", vm.ID, "diskMiB", wished)
 	task, err := s.session.ReconfigureVM(ctx, vm.ID, vcd.VMChange{DiskMiB: wished})
@@ -65,7 +65,7 @@ func (s comparison) growDiskTo(ctx context.Context, wished int64, made *drift.Ma
 }
 
 // awaitOtherTask waits for the end of a task on the VM that is not followed.
-func (s *scope) awaitOtherTask() phases.Outcome {
+func (s comparison) awaitOtherTask() phases.Outcome {
 	s.session.Invalidate(s.placement.vdc) // The next look shall see the end of it.
 	return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s", s.vm.row.Name)
 }

@@ -14,10 +14,10 @@ func TestMachinesOfAVDCLookTogether(t *testing.T) {
 	for i, uid := range []string{"a", "b", "c", "d"} {
 		now := start.Add(time.Duration(i) * 7 * time.Second)
 		left := untilNextInventory(now, "urn:vdc", uid)
-		g.Expect(left).To(And(BeNumerically(">", 0), BeNumerically("<=", lookEvery+5*time.Second)))
+		g.Expect(left).To(And(BeNumerically(">", 0), BeNumerically("<=", inventoryEvery+5*time.Second)))
 		looks = append(looks, now.Add(left))
 	}
 	for _, at := range looks[1:] {
-		g.Expect(at.Sub(looks[0]).Abs() % lookEvery).To(Or(BeNumerically("<", 5*time.Second), BeNumerically(">", lookEvery-5*time.Second)))
+		g.Expect(at.Sub(looks[0]).Abs() % inventoryEvery).To(Or(BeNumerically("<", 5*time.Second), BeNumerically(">", inventoryEvery-5*time.Second)))
 	}
 }

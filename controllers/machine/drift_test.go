@@ -84,7 +84,7 @@ func TestDriftOfALiveMachine(t *testing.T) {
 			id := w.Sim.State().VMs[0].ID
 
 			w.Edit("cp-0", tt.change)
-			m := passAt(w, machine.LookEvery, "cp-0")
+			m := passAt(w, machine.InventoryEvery, "cp-0")
 
 			c := conditions.Get(m, tt.condition)
 			w.Expect(c.Status).To(Equal(metav1.ConditionFalse))
@@ -93,12 +93,12 @@ func TestDriftOfALiveMachine(t *testing.T) {
 			w.Expect(conditions.IsTrue(m, clusterv1.ReadyCondition)).To(Equal(tt.ready))
 			w.Expect(w.EventTexts()).To(ContainElement(HavePrefix("Warning " + tt.reason)))
 			w.Restart(t, events.NewFakeRecorder(100))
-			m = passAt(w, machine.LookEvery, "cp-0")
+			m = passAt(w, machine.InventoryEvery, "cp-0")
 			w.Expect(conditions.GetReason(m, tt.condition)).To(Equal(tt.reason), "a restart forgets nothing")
 			w.ExpectSettled("cp-0")
 
 			w.Edit(id, tt.undo)
-			m = passAt(w, 3*machine.LookEvery, "cp-0")
+			m = passAt(w, 3*machine.InventoryEvery, "cp-0")
 			w.Expect(conditions.IsTrue(m, tt.condition)).To(BeTrue(), conditions.GetMessage(m, tt.condition))
 			w.Expect(conditions.IsTrue(m, clusterv1.ReadyCondition)).To(BeTrue())
 			w.Expect(w.Writes()).To(Equal(writes), "what somebody changed in VCD is not changed back")
@@ -117,7 +117,7 @@ func TestVMMovedToAnotherVAppIsFoundThere(t *testing.T) {
 	w.Await(admin, task)
 
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.MoveVM(e.VM("a"), e.VApp("attic")) })
-	m := passAt(w, machine.LookEvery, "a")
+	m := passAt(w, machine.InventoryEvery, "a")
 
 	w.Expect(conditions.GetReason(m, infrav1.VMAsSpecifiedCondition)).To(Equal(infrav1.VMMovedReason))
 	w.Expect(conditions.IsTrue(m, clusterv1.ReadyCondition)).To(BeTrue())
@@ -149,8 +149,8 @@ func TestMachineAtRestCostsOneQuery(t *testing.T) {
 	w.ExpectSettled("b")
 	w.Sim.ResetCounters()
 
-	passAt(w, machine.LookEvery, "a")
-	passAt(w, machine.LookEvery, "b")
+	passAt(w, machine.InventoryEvery, "a")
+	passAt(w, machine.InventoryEvery, "b")
 
 	w.Expect(w.Sim.Counters()).To(Equal(map[string]int{"GET /api/query type=vm": 1}))
 }
@@ -175,14 +175,14 @@ func TestPersonTakesAVMAsItIs(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
 	w.Edit("cp-0", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.MemoryMiB = 8192 })
-	m := passAt(w, machine.LookEvery, "cp-0")
+	m := passAt(w, machine.InventoryEvery, "cp-0")
 	w.Expect(conditions.GetReason(m, infrav1.VMAsSpecifiedCondition)).To(Equal(infrav1.ComputeChangedReason))
 	w.Expect(conditions.GetMessage(m, infrav1.VMAsSpecifiedCondition)).To(ContainSubstring(infrav1.VMRecordedAnnotation))
 
 	delete(m.Annotations, infrav1.VMRecordedAnnotation)
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 
-	w.Expect(conditions.IsTrue(passAt(w, machine.LookEvery, "cp-0"), infrav1.VMAsSpecifiedCondition)).To(BeTrue())
+	w.Expect(conditions.IsTrue(passAt(w, machine.InventoryEvery, "cp-0"), infrav1.VMAsSpecifiedCondition)).To(BeTrue())
 }
 
 func TestDriftIsInReadyWhereThatIsWished(t *testing.T) {
@@ -192,7 +192,7 @@ func TestDriftIsInReadyWhereThatIsWished(t *testing.T) {
 	w.Ready("cp-0")
 	w.Edit("cp-0", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.CPUs = 8 })
 
-	m := passAt(w, machine.LookEvery, "cp-0")
+	m := passAt(w, machine.InventoryEvery, "cp-0")
 
 	w.Expect(conditions.GetReason(m, clusterv1.ReadyCondition)).To(Equal(infrav1.ComputeChangedReason))
 }
@@ -284,7 +284,7 @@ func TestVMIsPoweredOnAgainWithinBounds(t *testing.T) {
 	w.Sim.ResetCounters()
 
 	// A guest that powers itself off whenever it is on, for an hour.
-	for at := machine.LookEvery; at < machine.LookEvery+time.Hour; at += time.Minute {
+	for at := machine.InventoryEvery; at < machine.InventoryEvery+time.Hour; at += time.Minute {
 		w.Edit("cp-0", off)
 		// The clock of this test leaps. It waits for tasks, which are asked after less often the older they look.
 		w.Eventually(func() string {
@@ -294,11 +294,11 @@ func TestVMIsPoweredOnAgainWithinBounds(t *testing.T) {
 
 	w.Expect(w.Sim.Counters()[powerOnCall]).To(Equal(machine.MaxRevivals))
 	w.Edit("cp-0", off)
-	m := passAt(w, machine.LookEvery+time.Hour-time.Minute, "cp-0")
+	m := passAt(w, machine.InventoryEvery+time.Hour-time.Minute, "cp-0")
 	w.Expect(conditions.GetReason(m, clusterv1.ReadyCondition)).To(Equal(infrav1.VMPoweredOffReason))
 	w.Expect(conditions.GetMessage(m, clusterv1.ReadyCondition)).To(ContainSubstring("does not stay on"))
 	w.Restart(t, events.NewFakeRecorder(100))
-	passAt(w, machine.LookEvery+time.Hour-time.Minute, "cp-0")
+	passAt(w, machine.InventoryEvery+time.Hour-time.Minute, "cp-0")
 	w.Expect(w.Sim.Counters()[powerOnCall]).To(Equal(machine.MaxRevivals), "a restart forgets nothing")
 	w.Expect(strings.Join(w.EventTexts(), "\n")).To(ContainSubstring("PoweringOnAgain"))
 }
@@ -332,7 +332,7 @@ func TestVMOfAMachineThatEndsIsLeftOff(t *testing.T) {
 			w.Edit("cp-0", func(e *vcdsim.Editor, vm *vcdsim.VM) { e.PowerOff(vm) })
 			writes := w.Writes()
 
-			m := passAt(w, machine.LookEvery, "cp-0")
+			m := passAt(w, machine.InventoryEvery, "cp-0")
 
 			w.Expect(conditions.GetReason(m, clusterv1.ReadyCondition)).To(Equal(infrav1.VMPoweredOffReason))
 			w.Expect(w.Writes()).To(Equal(writes))

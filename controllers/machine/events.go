@@ -74,8 +74,8 @@ func bootstrapDataRemoved(r events.EventRecorder, m *infrav1.VCDMachine) {
 	phases.Happened(r, m, "BootstrapDataRemoved", "Removing the bootstrap data from the VM, which its guest left there")
 }
 
-// vmLeftToTwin records that the VM of m stays, because it is another VCDMachine's, too.
-func vmLeftToTwin(r events.EventRecorder, m *infrav1.VCDMachine, vmID string) {
+// vmLeftToDuplicate records that the VM of m stays, because it is another VCDMachine's, too.
+func vmLeftToDuplicate(r events.EventRecorder, m *infrav1.VCDMachine, vmID string) {
 	phases.Happened(r, m, "VMLeft", "VM "+vmID+" is another VCDMachine's, too, and is left alone")
 }
 

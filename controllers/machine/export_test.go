@@ -15,7 +15,7 @@ import (
 
 // What the tests of package machine_test need. They are outside because controllertest imports this package.
 const (
-	LookEvery              = lookEvery
+	InventoryEvery         = inventoryEvery
 	MaxRevivals            = maxRevivals
 	MaxNotedDisks          = maxNotedDisks
 	CancelRetry            = cancelRetry

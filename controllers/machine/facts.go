@@ -25,7 +25,7 @@ const (
 	inventoryAge = 30 * time.Second
 	// lookEvery is how often the inventory is queried for a machine without problems. All machines of a VDC are due at the same
 	// time, so that one query serves them.
-	lookEvery = 5 * time.Minute
+	inventoryEvery = 5 * time.Minute
 	// readEvery is how often a VM is read whose inventory row does not show everything that may change unnoticed: the
 	// addresses of further NICs.
 	readEvery = 9 * time.Minute
@@ -250,7 +250,7 @@ func (s observer) ensureRead(ctx context.Context) (phases.Outcome, error) {
 func (s observer) read(ctx context.Context) error {
 	vm, err := s.session.VM(ctx, s.vm.row.ID)
 	if err != nil {
-		s.vm.readNext = s.now().Add(lookEvery)
+		s.vm.readNext = s.now().Add(inventoryEvery)
 		return err
 	}
 	vm.ExtraConfig = nil // It may be large, and is needed for the creation only.
@@ -311,13 +311,13 @@ func (s observer) inventoryAge() time.Duration {
 
 // lastInventory is when the inventory was last due for machines of a VDC.
 func lastInventory(now time.Time, vdc string) time.Time {
-	offset := spread(vdc, lookEvery)
-	return now.Add(-offset).Truncate(lookEvery).Add(offset)
+	offset := spread(vdc, inventoryEvery)
+	return now.Add(-offset).Truncate(inventoryEvery).Add(offset)
 }
 
 // untilNextInventory is when the inventory is due for a machine again.
 func untilNextInventory(now time.Time, vdc, uid string) time.Duration {
-	return lastInventory(now, vdc).Add(lookEvery).Sub(now) + spread(uid, 5*time.Second)
+	return lastInventory(now, vdc).Add(inventoryEvery).Sub(now) + spread(uid, 5*time.Second)
 }
 
 // spread returns a time below d that is always the same for a seed.

@@ -209,17 +209,17 @@ func TestOneUnansweredCallDoesNotMakeAMachineUnknown(t *testing.T) {
 	before := conditions.Get(w.VCDMachine("cp-0"), clusterv1.ReadyCondition)
 	w.Sim.Faults().Add(vcdsim.Fault{Status: http.StatusServiceUnavailable, Count: 1})
 
-	m := passAt(w, machine.LookEvery, "cp-0")
+	m := passAt(w, machine.InventoryEvery, "cp-0")
 
 	w.Expect(conditions.Get(m, clusterv1.ReadyCondition)).To(Equal(before))
 	w.Expect(w.EventTexts()).To(BeEmpty())
 	w.Expect(w.Next).To(BeNumerically("<=", phases.UnansweredRetry*6/5))
 	w.Sim.Faults().Add(vcdsim.Fault{Status: http.StatusServiceUnavailable, Count: 1})
-	m = passAt(w, machine.LookEvery+phases.UnansweredRetry, "cp-0")
+	m = passAt(w, machine.InventoryEvery+phases.UnansweredRetry, "cp-0")
 	expectReady(w, m, metav1.ConditionUnknown, infrav1.SiteUnreachableReason)
-	expectReady(w, passAt(w, machine.LookEvery+3*phases.UnansweredRetry, "cp-0"), metav1.ConditionTrue, infrav1.ReadyReason)
+	expectReady(w, passAt(w, machine.InventoryEvery+3*phases.UnansweredRetry, "cp-0"), metav1.ConditionTrue, infrav1.ReadyReason)
 	w.Sim.Faults().Add(vcdsim.Fault{Status: http.StatusServiceUnavailable, Count: 1})
-	expectReady(w, passAt(w, 2*machine.LookEvery, "cp-0"), metav1.ConditionTrue, infrav1.ReadyReason)
+	expectReady(w, passAt(w, 2*machine.InventoryEvery, "cp-0"), metav1.ConditionTrue, infrav1.ReadyReason)
 }
 
 func TestUnreachableVCDIsUnknown(t *testing.T) {

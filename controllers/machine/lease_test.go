@@ -59,7 +59,7 @@ func TestLimitedLeaseIsReportedAndRenewed(t *testing.T) {
 
 	res, err := w.ReconcileMachine("a")
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(res.RequeueAfter).To(BeNumerically("<", 2*machine.LookEvery), "every look at the inventory shows when it is due")
+	w.Expect(res.RequeueAfter).To(BeNumerically("<", 2*machine.InventoryEvery), "every look at the inventory shows when it is due")
 	m := w.VCDMachine("a")
 	w.Expect(conditions.IsTrue(m, clusterv1.ReadyCondition)).To(BeTrue())
 	w.Expect(conditions.GetReason(m, infrav1.LeaseUnlimitedCondition)).To(Equal(infrav1.LeaseLimitedReason))

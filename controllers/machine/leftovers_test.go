@@ -16,7 +16,7 @@ func TestVAppThatSomebodyRenamedGoesWithItsCluster(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a")...)
 	w.Ready("a")
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.VApp(controllertest.ClusterName).Name = "renamed" })
-	w.Later(2 * machine.LookEvery)
+	w.Later(2 * machine.InventoryEvery)
 	w.EventuallyMachine("a", clusterv1.ReadyCondition, infrav1.ReadyReason)
 
 	w.DeleteMachine("a")

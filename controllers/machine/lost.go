@@ -26,7 +26,7 @@ type lostVM struct {
 	name string // in messages
 }
 
-func (s *scope) lost(id string) *lostVM {
+func newLost(s *scope, id string) *lostVM {
 	return &lostVM{scope: s, id: id, name: "VM " + cmp.Or(id, s.vcdMachine.Annotations[infrav1.VMNameAnnotation])}
 }
 
@@ -149,12 +149,12 @@ func (l *lostVM) declareGone(ctx context.Context, around *site) error {
 }
 
 // reportMissing reports what became of a recorded VM that the inventory does not show.
-func (s *scope) reportMissing(ctx context.Context) (phases.Outcome, error) {
+func reportMissing(ctx context.Context, s *scope) (phases.Outcome, error) {
 	m, id := s.vcdMachine, s.vmID()
 	known := m.Annotations[infrav1.VMNotFoundSinceAnnotation] != ""
-	find := s.lost(id).find
+	find := newLost(s, id).find
 	if known {
-		find = s.readInvisible
+		find = s.observer.readInvisible
 	}
 	vm, out, err := find(ctx)
 	switch {
@@ -167,11 +167,11 @@ func (s *scope) reportMissing(ctx context.Context) (phases.Outcome, error) {
 	case !known:
 		vmGone(s.Recorder, m, id)
 	}
-	return phases.Fail(lookEvery, infrav1.VMNotFoundReason, "VM %s is gone from VCD: delete the Machine to replace it", id), nil
+	return phases.Fail(inventoryEvery, infrav1.VMNotFoundReason, "VM %s is gone from VCD: delete the Machine to replace it", id), nil
 }
 
 // readInvisible returns the recorded VM, or nil if VCD does not show it.
-func (s *scope) readInvisible(ctx context.Context) (*vcd.VM, phases.Outcome, error) {
+func (s observer) readInvisible(ctx context.Context) (*vcd.VM, phases.Outcome, error) {
 	vm, err := s.session.VM(ctx, s.vmID())
 	if absence.Invisible(err) {
 		return nil, phases.Done, nil

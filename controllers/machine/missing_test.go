@@ -42,7 +42,7 @@ func expectReady(w *controllertest.Env, m *infrav1.VCDMachine, status metav1.Con
 // expectNobodyGone looks at machines for two days, across restarts, and makes sure that none is declared gone.
 func expectNobodyGone(w *controllertest.Env, t *testing.T, names ...string) {
 	t.Helper()
-	for _, at := range []time.Duration{machine.LookEvery, machine.LookEvery + 62*time.Second, machine.LookEvery + 12*time.Minute, time.Hour, 23 * time.Hour} {
+	for _, at := range []time.Duration{machine.InventoryEvery, machine.InventoryEvery + 62*time.Second, machine.InventoryEvery + 12*time.Minute, time.Hour, 23 * time.Hour} {
 		w.Restart(t, events.NewFakeRecorder(100))
 		for _, name := range names {
 			m := passAt(w, at, name)
@@ -57,16 +57,16 @@ func TestLiveVMThatSomebodyDeletedIsGoneAtTheSecondLook(t *testing.T) {
 	w.Ready("a", "b", "c")
 	vanish(w, "a")
 
-	expectReady(w, passAt(w, machine.LookEvery, "a"), metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
+	expectReady(w, passAt(w, machine.InventoryEvery, "a"), metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
 	w.Expect(w.VCDMachine("a").Annotations).To(HaveKey(infrav1.MissingSinceAnnotation))
-	expectReady(w, passAt(w, machine.LookEvery+30*time.Second, "a"), metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
+	expectReady(w, passAt(w, machine.InventoryEvery+30*time.Second, "a"), metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
 	recorder := events.NewFakeRecorder(100)
 	w.Restart(t, recorder)
 	w.Events = recorder.Events
-	expectReady(w, passAt(w, machine.LookEvery+62*time.Second, "a"), metav1.ConditionFalse, infrav1.VMNotFoundReason)
+	expectReady(w, passAt(w, machine.InventoryEvery+62*time.Second, "a"), metav1.ConditionFalse, infrav1.VMNotFoundReason)
 
 	w.Expect(w.EventTexts()).To(ContainElement(HavePrefix("Warning " + infrav1.VMNotFoundReason)))
-	expectReady(w, passAt(w, machine.LookEvery+62*time.Second, "b"), metav1.ConditionTrue, infrav1.ReadyReason)
+	expectReady(w, passAt(w, machine.InventoryEvery+62*time.Second, "b"), metav1.ConditionTrue, infrav1.ReadyReason)
 	w.ExpectSettled("a")
 	w.Expect(w.Sim.State().VMs).To(HaveLen(2), "nothing is made anew")
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("a"))).To(Succeed())
@@ -77,14 +77,14 @@ func TestVMIsNotGoneBecauseTheClockWasPutForward(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a", "b")...)
 	w.Ready("a", "b")
 	vanish(w, "a")
-	m := passAt(w, machine.LookEvery, "a")
+	m := passAt(w, machine.InventoryEvery, "a")
 	expectReady(w, m, metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
 	m.Annotations[infrav1.MissingSinceAnnotation] = time.Now().Add(-time.Hour).UTC().Format(time.RFC3339) // as the clock has it that was put forward
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 
-	expectReady(w, passAt(w, machine.LookEvery+2*time.Second, "a"), metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
+	expectReady(w, passAt(w, machine.InventoryEvery+2*time.Second, "a"), metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
 
-	expectReady(w, passAt(w, machine.LookEvery+65*time.Second, "a"), metav1.ConditionFalse, infrav1.VMNotFoundReason)
+	expectReady(w, passAt(w, machine.InventoryEvery+65*time.Second, "a"), metav1.ConditionFalse, infrav1.VMNotFoundReason)
 }
 
 func TestLiveVMThatIsSeenAgainIsBack(t *testing.T) {
@@ -93,13 +93,13 @@ func TestLiveVMThatIsSeenAgainIsBack(t *testing.T) {
 	var dump bytes.Buffer
 	w.Expect(w.Sim.Dump(&dump)).To(Succeed())
 	vanish(w, "a")
-	passAt(w, machine.LookEvery, "a")
-	expectReady(w, passAt(w, machine.LookEvery+62*time.Second, "a"), metav1.ConditionFalse, infrav1.VMNotFoundReason)
+	passAt(w, machine.InventoryEvery, "a")
+	expectReady(w, passAt(w, machine.InventoryEvery+62*time.Second, "a"), metav1.ConditionFalse, infrav1.VMNotFoundReason)
 
 	w.Expect(w.Sim.Restore(&dump)).To(Succeed())
 	w.Restart(t, events.NewFakeRecorder(100))
 
-	m := passAt(w, 2*machine.LookEvery, "a")
+	m := passAt(w, 2*machine.InventoryEvery, "a")
 	expectReady(w, m, metav1.ConditionTrue, infrav1.ReadyReason)
 	w.Expect(m.Annotations).NotTo(Or(HaveKey(infrav1.MissingSinceAnnotation), HaveKey(infrav1.VMNotFoundSinceAnnotation)))
 }
@@ -191,7 +191,7 @@ func TestRowLostBetweenPagesIsAskedForByItself(t *testing.T) {
 		return &with, nil
 	}
 
-	for _, at := range []time.Duration{machine.LookEvery, machine.LookEvery + 62*time.Second, time.Hour} {
+	for _, at := range []time.Duration{machine.InventoryEvery, machine.InventoryEvery + 62*time.Second, time.Hour} {
 		m := passAt(w, at, "a")
 		expectReady(w, m, metav1.ConditionTrue, infrav1.ReadyReason)
 		w.Expect(m.Annotations).NotTo(HaveKey(infrav1.MissingSinceAnnotation))
@@ -235,16 +235,16 @@ func TestManyMissingMachinesAreReleasedOneByOne(t *testing.T) {
 		return n
 	}
 
-	w.Expect(declared(machine.LookEvery)).To(BeZero())
-	w.Expect(declared(machine.LookEvery + 2*time.Minute)).To(BeZero())
+	w.Expect(declared(machine.InventoryEvery)).To(BeZero())
+	w.Expect(declared(machine.InventoryEvery + 2*time.Minute)).To(BeZero())
 	expectReady(w, w.VCDMachine("b"), metav1.ConditionUnknown, infrav1.GoneHeldBackReason)
 	w.Restart(t, events.NewFakeRecorder(100))
-	w.Expect(declared(machine.LookEvery + 9*time.Minute)).To(BeZero())
-	w.Expect(declared(machine.LookEvery + 11*time.Minute)).To(Equal(1))
-	w.Expect(declared(machine.LookEvery + 11*time.Minute + 30*time.Second)).To(Equal(1))
-	w.Expect(declared(machine.LookEvery + 13*time.Minute)).To(Equal(2))
-	w.Expect(declared(machine.LookEvery + 15*time.Minute)).To(Equal(3))
-	expectReady(w, passAt(w, machine.LookEvery+15*time.Minute, "d"), metav1.ConditionTrue, infrav1.ReadyReason)
+	w.Expect(declared(machine.InventoryEvery + 9*time.Minute)).To(BeZero())
+	w.Expect(declared(machine.InventoryEvery + 11*time.Minute)).To(Equal(1))
+	w.Expect(declared(machine.InventoryEvery + 11*time.Minute + 30*time.Second)).To(Equal(1))
+	w.Expect(declared(machine.InventoryEvery + 13*time.Minute)).To(Equal(2))
+	w.Expect(declared(machine.InventoryEvery + 15*time.Minute)).To(Equal(3))
+	expectReady(w, passAt(w, machine.InventoryEvery+15*time.Minute, "d"), metav1.ConditionTrue, infrav1.ReadyReason)
 }
 
 func TestVAppDeletedByHand(t *testing.T) {
@@ -269,11 +269,11 @@ func TestVAppDeletedByHand(t *testing.T) {
 
 			tt.delete(t, w)
 
-			for _, at := range []time.Duration{machine.LookEvery, machine.LookEvery + 62*time.Second} {
+			for _, at := range []time.Duration{machine.InventoryEvery, machine.InventoryEvery + 62*time.Second} {
 				passAt(w, at, "a")
 				passAt(w, at, "b")
 			}
-			expectReady(w, passAt(w, machine.LookEvery+65*time.Second, "a"), metav1.ConditionUnknown, tt.reason)
+			expectReady(w, passAt(w, machine.InventoryEvery+65*time.Second, "a"), metav1.ConditionUnknown, tt.reason)
 		})
 	}
 }
@@ -314,9 +314,9 @@ func TestMachinesMissingInThreeClustersStopASite(t *testing.T) {
 		}
 	}
 
-	passes(machine.LookEvery)
-	passes(machine.LookEvery + 62*time.Second)
-	passes(machine.LookEvery + 80*time.Second)
+	passes(machine.InventoryEvery)
+	passes(machine.InventoryEvery + 62*time.Second)
+	passes(machine.InventoryEvery + 80*time.Second)
 	expectNobodyGone(w, t, all...)
 
 	m := w.VCDMachine(all[0])

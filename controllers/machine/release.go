@@ -20,17 +20,20 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
+// Release removes the vApp of a machine that had its own, and records on the cluster what remains.
+type release struct{ *scope }
+
 // deleteMachineVApp removes the vApp of a machine that had one of its own. A vApp that machines share goes with the
 // cluster.
 func deleteMachineVApp(ctx context.Context, s *scope) (phases.Outcome, error) {
-	if s.vcdCluster == nil || !vapp.PerMachine(s.vcdCluster) || !s.mayHaveVM() {
+	if s.vcdCluster == nil || !vapp.PerMachine(s.vcdCluster) || !s.release.mayHaveVM() {
 		return phases.Done, nil
 	}
-	if shared, err := s.hasTwin(ctx); err != nil || shared {
+	if shared, err := s.deletion.hasDuplicate(ctx); err != nil || shared {
 		return phases.Done, err
 	}
 	if s.session == nil {
-		if out, err := s.openForDeletion(ctx); err != nil || out != phases.Done {
+		if out, err := s.deletion.open(ctx); err != nil || out != phases.Done {
 			return out, err
 		}
 	}
@@ -38,11 +41,11 @@ func deleteMachineVApp(ctx context.Context, s *scope) (phases.Outcome, error) {
 	if out != phases.Done {
 		return out, nil
 	}
-	return s.findMachineVApp(ctx, ended)
+	return s.release.findVApp(ctx, ended)
 }
 
-// findMachineVApp deletes the vApp that is the machine's alone if it is there; ended says that our own task deleted it.
-func (s *scope) findMachineVApp(ctx context.Context, ended bool) (phases.Outcome, error) {
+// findVApp deletes the vApp that is the machine's alone if it is there; ended says that our own task deleted it.
+func (s release) findVApp(ctx context.Context, ended bool) (phases.Outcome, error) {
 	name := s.vAppName()
 	vApp, err := s.session.FindVApp(ctx, s.placement.vdc, name)
 	if err == nil && s.ownsVApp(vApp) {
@@ -75,13 +78,13 @@ func (s *scope) findMachineVApp(ctx context.Context, ended bool) (phases.Outcome
 }
 
 // ownsVApp says whether a vApp is the machine's alone.
-func (s *scope) ownsVApp(vApp vcd.VApp) bool {
+func (s release) ownsVApp(vApp vcd.VApp) bool {
 	marker, ok := vcd.ParseMarker(vApp.Description)
 	return ok && marker == s.marker()
 }
 
 // renamedVApp finds the vApp that was made for the machine and that somebody renamed.
-func (s *scope) renamedVApp(ctx context.Context) (vApp vcd.VApp, found bool, err error) {
+func (s release) renamedVApp(ctx context.Context) (vApp vcd.VApp, found bool, err error) {
 	id := s.madeIn()
 	if id == "" {
 		return vcd.VApp{}, false, nil
@@ -118,7 +121,7 @@ const deletingVApp = "Deleting the machine's vApp"
 
 // removeVApp takes the next step of deleting a vApp that is the machine's alone. It took the proof that the VM is gone
 // with it, which is stored first.
-func (s *scope) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Outcome, error) {
+func (s release) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Outcome, error) {
 	if len(vApp.Tasks) > 0 {
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on vApp %s", vApp.Name), nil
 	}
@@ -140,8 +143,8 @@ func (s *scope) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Outcome, 
 
 // releaseMachine lets the API server delete the VCDMachine.
 func releaseMachine(ctx context.Context, s *scope) (phases.Outcome, error) {
-	if s.vcdCluster != nil && !vapp.PerMachine(s.vcdCluster) && s.mayHaveVM() {
-		switch err := s.noteVApp(ctx); {
+	if s.vcdCluster != nil && !vapp.PerMachine(s.vcdCluster) && s.release.mayHaveVM() {
+		switch err := s.release.noteVApp(ctx); {
 		case apierrors.IsConflict(err):
 			return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting to write down on the VCDCluster which vApp the VM was in, while others write there"), nil
 		case err != nil:
@@ -153,7 +156,7 @@ func releaseMachine(ctx context.Context, s *scope) (phases.Outcome, error) {
 }
 
 // noteVApp remembers that there was a vApp, and which, for the day when its cluster is deleted.
-func (s *scope) noteVApp(ctx context.Context) error {
+func (s release) noteVApp(ctx context.Context) error {
 	if err := s.noteOnCluster(ctx, infrav1.VAppCreatedAnnotation, "true"); err != nil {
 		return err
 	}
@@ -163,11 +166,11 @@ func (s *scope) noteVApp(ctx context.Context) error {
 	}
 	// A machine of another vApp, which is released at the same time, must not lose what it wrote down.
 	change := client.MergeFromWithOptions(s.vcdCluster, client.MergeFromWithOptimisticLock{})
-	return s.patchCluster(ctx, infrav1.VAppsAnnotation, strings.Join(append(known, id), ","), change)
+	return patchCluster(ctx, s.scope, infrav1.VAppsAnnotation, strings.Join(append(known, id), ","), change)
 }
 
 // mayHaveVM says whether VCD was asked for a VM.
-func (s *scope) mayHaveVM() bool {
+func (s release) mayHaveVM() bool {
 	return s.vcdMachine.Spec.ProviderID != "" || s.vcdMachine.Annotations[infrav1.CreationRequestedAnnotation] != ""
 }
 
@@ -197,10 +200,10 @@ func (s *scope) noteOnCluster(ctx context.Context, key, value string) error {
 	if s.vcdCluster.Annotations[key] == value {
 		return nil
 	}
-	return s.patchCluster(ctx, key, value, client.MergeFrom(s.vcdCluster))
+	return patchCluster(ctx, s, key, value, client.MergeFrom(s.vcdCluster))
 }
 
-func (s *scope) patchCluster(ctx context.Context, key, value string, change client.Patch) error {
+func patchCluster(ctx context.Context, s *scope, key, value string, change client.Patch) error {
 	c := s.vcdCluster.DeepCopy()
 	notes.Set(c, key, value)
 	if err := s.Client.Patch(ctx, c, change); client.IgnoreNotFound(err) != nil {

@@ -66,6 +66,8 @@ type scope struct {
 	shutdown   shutdown
 	addresses  addresses
 	comparison comparison
+	deletion   deletion
+	release    release
 
 	requeueAfter time.Duration // although all is complete; zero: not needed
 	unanswered   bool          // VCD gave no answer in this pass
@@ -78,6 +80,7 @@ func (r *Reconciler) newScope(in inputs) *scope {
 	s.vm.begin()
 	s.placer, s.observer, s.creation, s.injection = placer{s}, observer{s}, &creation{scope: s}, injection{s}
 	s.power, s.shutdown, s.addresses, s.comparison = power{s}, shutdown{s, &st.cancellation}, addresses{s}, comparison{s}
+	s.deletion, s.release = deletion{s}, release{s}
 	return s
 }
 

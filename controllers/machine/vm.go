@@ -25,7 +25,7 @@ const addingVM = "Creating the VM"
 func reconcileVM(ctx context.Context, s *scope) (phases.Outcome, error) {
 	if s.vmID() != "" {
 		keepLease(ctx, s)
-		return s.reportVM(ctx)
+		return reportVM(ctx, s)
 	}
 	if s.creation.pending != phases.Done {
 		return s.creation.pending, nil
@@ -55,7 +55,7 @@ func keepLease(ctx context.Context, s *scope) {
 }
 
 // reportVM reports the recorded VM.
-func (s *scope) reportVM(ctx context.Context) (phases.Outcome, error) {
+func reportVM(ctx context.Context, s *scope) (phases.Outcome, error) {
 	m := s.vcdMachine
 	switch {
 	case m.Annotations[infrav1.VMGoneAnnotation] == "true":
@@ -70,7 +70,7 @@ func (s *scope) reportVM(ctx context.Context) (phases.Outcome, error) {
 		m.Status.VM = &infrav1.ResourceReference{Name: s.vm.row.Name, ID: s.vm.row.ID}
 		m.Status.VApp = &infrav1.ResourceReference{Name: s.vm.row.VApp.Name, ID: s.vm.row.VApp.ID}
 	case s.vm.now() == nil:
-		return s.reportMissing(ctx)
+		return reportMissing(ctx, s)
 	}
 	return phases.Done, nil
 }
