@@ -155,19 +155,20 @@ func (r *resync) watchNodes(ctx context.Context) {
 	}
 }
 
-// compareNodes queues all locations if the members of load balancers changed.
+// compareNodes queues all frequent tasks if the members of load balancers changed; at first, when all nodes are new, all tasks.
 func (r *resync) compareNodes(context.Context) {
 	nodes, err := r.opts.Nodes.List(labels.Everything())
 	if err != nil {
 		return
 	}
-	now := r.membersOf(nodes)
-	if now == r.members {
+	before := r.members
+	if r.members = r.membersOf(nodes); r.members == before {
 		return
 	}
-	r.members = now
-	for _, name := range r.opts.Defaults.Locations {
-		r.queue.Add(taskOf(name))
+	for name, task := range r.tasks {
+		if task.every > 0 && (before == "" || task.every <= r.opts.Drift) {
+			r.queue.Add(name)
+		}
 	}
 }
 

@@ -156,9 +156,11 @@ func (c *cluster) ensured(t *testing.T, s *corev1.Service) string {
 }
 
 // writes are the changes of load balancers that the simulator was asked for so far.
-func (c *cluster) writes() int {
+func (c *cluster) writes() int { return writes(c.sim) }
+
+func writes(sim *vcdsim.Simulator) int {
 	n := 0
-	for call, times := range c.sim.Counters() {
+	for call, times := range sim.Counters() {
 		method, rest, _ := strings.Cut(call, " ")
 		if method != "GET" && (strings.Contains(rest, "loadBalancer") || strings.Contains(rest, "nat/rules") || strings.Contains(rest, "applicationPortProfiles") ||
 			strings.Contains(rest, "firewallGroups") || strings.Contains(rest, "ipSpaces")) {

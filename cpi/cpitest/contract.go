@@ -1,0 +1,228 @@
+package cpitest
+
+import (
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cloud-provider/api"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
+)
+
+func (c *cluster) nodesAreKnown() {
+	name := c.machines()[0]
+
+	node := c.node(name) // by its name, as it has no provider ID
+	c.Expect(node.Spec.ProviderID).To(HavePrefix(c.provider.ProviderName() + "://"))
+	metadata, err := c.instances().InstanceMetadata(c.t.Context(), node)
+
+	c.Expect(err).NotTo(HaveOccurred())
+	c.Expect(metadata.ProviderID).To(Equal(node.Spec.ProviderID))
+	c.Expect(metadata.NodeAddresses).To(ContainElements(
+		corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: c.cloud.Machines[name]}, corev1.NodeAddress{Type: corev1.NodeHostName, Address: name}))
+	c.Expect(c.instances().InstanceExists(c.t.Context(), node)).To(BeTrue())
+	c.Expect(c.instances().InstanceShutdown(c.t.Context(), node)).To(BeFalse())
+}
+
+func (c *cluster) foreignNodesAreLeftAlone() {
+	foreign := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "foreign"}, Spec: corev1.NodeSpec{ProviderID: "another://machine"}}
+
+	c.Expect(c.instances().InstanceExists(c.t.Context(), foreign)).To(BeTrue())
+	c.Expect(c.instances().InstanceShutdown(c.t.Context(), foreign)).To(BeFalse())
+	c.Expect(c.instances().InstanceMetadata(c.t.Context(), foreign)).To(BeNil())
+}
+
+func (c *cluster) shutdownIsNotGone() {
+	node := c.node(c.machines()[0])
+
+	c.cloud.PowerOff(node.Name)
+	c.clock.Step(time.Minute)
+
+	c.Expect(c.instances().InstanceShutdown(c.t.Context(), node)).To(BeTrue())
+	c.Expect(c.instances().InstanceExists(c.t.Context(), node)).To(BeTrue())
+}
+
+func (c *cluster) goneIsProvedTwice() {
+	for _, name := range c.machines() {
+		c.node(name)
+	}
+	node := c.node(c.machines()[0])
+	c.cloud.Remove(node.Name)
+	c.clock.Step(time.Minute)
+
+	_, err := c.instances().InstanceExists(c.t.Context(), node)
+	c.Expect(err).To(HaveOccurred(), "it may only be missing")
+	c.clock.Step(2 * time.Minute)
+
+	c.Expect(c.instances().InstanceExists(c.t.Context(), node)).To(BeFalse())
+	c.Expect(c.instances().InstanceExists(c.t.Context(), c.node(c.machines()[1]))).To(BeTrue())
+}
+
+func (c *cluster) outageRemovesNothing() {
+	node := c.node(c.machines()[0])
+	var s *corev1.Service
+	if c.cloud.Balancers != nil {
+		s = c.service("shop")
+		c.ensured(s)
+	}
+	c.cloud.SetAway(true)
+
+	for range 5 {
+		c.clock.Step(5 * time.Minute)
+		_, err := c.instances().InstanceExists(c.t.Context(), node)
+		c.Expect(err).To(HaveOccurred(), "what is not seen may exist")
+	}
+	if s != nil {
+		_, exists, err := c.balancer().GetLoadBalancer(c.t.Context(), "", s)
+		c.Expect(exists || err != nil).To(BeTrue(), "what is not seen may exist")
+		c.Expect(c.balancer().EnsureLoadBalancerDeleted(c.t.Context(), "", s)).NotTo(Succeed())
+	}
+
+	c.cloud.SetAway(false)
+	c.clock.Step(5 * time.Minute)
+	c.Eventually(func() (bool, error) { return c.instances().InstanceExists(c.t.Context(), node) }, "30s", "5ms").Should(BeTrue())
+	if s != nil {
+		c.removed(s)
+		c.Expect(c.cloud.Balancers.Left()).To(BeZero())
+	}
+}
+
+func (c *cluster) lifeOfALoadBalancer() {
+	c.balancer()
+	s := c.service("shop")
+
+	address := c.ensured(s)
+	c.Expect(c.cloud.Balancers.Standing()).To(Equal(map[string]string{address + ":80": c.standing()}))
+	writes := c.cloud.Balancers.Writes()
+	c.Expect(c.ensured(s)).To(Equal(address))
+	c.Expect(c.cloud.Balancers.Writes()).To(Equal(writes), "the second time changes nothing")
+	_, exists, err := c.balancer().GetLoadBalancer(c.t.Context(), "", s)
+	c.Expect(err).NotTo(HaveOccurred())
+	c.Expect(exists).To(BeTrue())
+
+	now := c.stored(s)
+	now.Spec.Ports[0].Port = 8080
+	now.Spec.Ports = append(now.Spec.Ports, corev1.ServicePort{Name: "more", Protocol: corev1.ProtocolTCP, Port: 443, NodePort: 30443})
+	c.update(now)
+	c.Expect(c.ensured(s)).To(Equal(address), "clients keep the address")
+	c.Expect(c.cloud.Balancers.Standing()).To(Equal(map[string]string{address + ":8080": c.standing(), address + ":443": c.standing()}))
+
+	c.removed(s)
+	c.Expect(c.cloud.Balancers.Left()).To(BeZero())
+	c.Expect(c.events.Events).To(BeEmpty())
+}
+
+func (c *cluster) sameNameTwice() {
+	c.balancer()
+	one, two := c.service("shop"), c.service("blog")
+
+	first, second := c.ensured(one), c.ensured(two)
+	c.Expect(first).NotTo(Equal(second))
+
+	c.removed(one)
+	c.Expect(c.ensured(two)).To(Equal(second))
+	c.Expect(c.cloud.Balancers.Standing()).To(HaveLen(1))
+	c.removed(two)
+	c.Expect(c.cloud.Balancers.Left()).To(BeZero())
+}
+
+func (c *cluster) membersFollowNodes() {
+	c.balancer()
+	s, leaver := c.service("shop"), c.machines()[0]
+	address := c.ensured(s)
+
+	c.Expect(c.client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("nodes"), "", leaver)).To(Succeed())
+	c.seen()
+	c.Expect(c.balancer().UpdateLoadBalancer(c.t.Context(), "", c.stored(s), nil)).To(Succeed())
+	c.Expect(c.ensured(s)).To(Equal(address))
+	c.Expect(c.cloud.Balancers.Standing()).To(HaveKeyWithValue(address+":80", c.standing(leaver)))
+
+	c.addNode(leaver)
+	c.seen()
+	c.Expect(c.balancer().UpdateLoadBalancer(c.t.Context(), "", c.stored(s), nil)).To(Succeed())
+	c.Expect(c.ensured(s)).To(Equal(address))
+	c.Expect(c.cloud.Balancers.Standing()).To(HaveKeyWithValue(address+":80", c.standing()))
+	c.removed(s)
+}
+
+func (c *cluster) driftIsRepaired() {
+	c.balancer()
+	s := c.service("shop")
+	address := c.ensured(s)
+	c.provider.Initialize(nil, c.t.Context().Done())
+
+	c.cloud.Balancers.Break()
+	c.Expect(c.cloud.Balancers.Standing()).NotTo(HaveKeyWithValue(address+":80", c.standing()))
+
+	c.Eventually(func() map[string]string {
+		c.clock.Step(2 * time.Minute)
+		return c.cloud.Balancers.Standing()
+	}, "30s", "20ms").Should(Equal(map[string]string{address + ":80": c.standing()}))
+	c.removed(s)
+}
+
+func (c *cluster) refusalHeals() {
+	c.balancer()
+	s := c.service("shop", c.cloud.Balancers.Refused)
+
+	for range 2 {
+		_, err := c.balancer().EnsureLoadBalancer(c.t.Context(), "", c.stored(s), nil)
+		c.Expect(err).To(BeAssignableToTypeOf(&api.RetryError{}))
+	}
+	c.Expect(c.events.Events).To(Receive(HavePrefix(corev1.EventTypeWarning)))
+	c.Expect(c.events.Events).To(BeEmpty(), "once")
+	c.Expect(c.cloud.Balancers.Left()).To(BeZero(), "nothing half-built")
+
+	now, right := c.stored(s), template(s.Namespace)
+	now.Spec, now.Annotations = right.Spec, right.Annotations
+	c.update(now)
+	c.ensured(s)
+	c.Expect(c.events.Events).To(Receive(HavePrefix(corev1.EventTypeNormal + " LoadBalancerCorrected")))
+	c.removed(s)
+	c.Expect(c.cloud.Balancers.Left()).To(BeZero())
+}
+
+// crashesLoseNothing lets the process die at each step of a creation and a removal, and a new one go on.
+func (c *cluster) crashesLoseNothing() {
+	c.balancer()
+	for _, after := range []bool{false, true} {
+		for step := 1; ; step++ {
+			s := c.service("shop")
+			died := c.dies(step, after, func() error {
+				_, err := c.balancer().EnsureLoadBalancer(c.t.Context(), "", c.stored(s), nil)
+				return err
+			})
+			c.start(nil)
+			address := c.ensured(s)
+			c.Expect(c.cloud.Balancers.Standing()).To(Equal(map[string]string{address + ":80": c.standing()}), "step %d", step)
+			diedAgain := c.dies(step, after, func() error { return c.balancer().EnsureLoadBalancerDeleted(c.t.Context(), "", c.stored(s)) })
+			c.start(nil)
+			c.removed(s)
+			c.Expect(c.cloud.Balancers.Left()).To(BeZero(), "step %d", step)
+			if !died && !diedAgain {
+				break
+			}
+		}
+	}
+}
+
+// dies starts a process that dies at a step of what it does, and reports whether it did.
+func (c *cluster) dies(step int, after bool, do func() error) bool {
+	d := &dying{left: step, after: after}
+	c.start(func(b cpi.Balancer) cpi.Balancer {
+		d.Balancer = b
+		return d
+	})
+	for range 20 {
+		if err := do(); err == nil {
+			return false
+		}
+		if d.left == 0 {
+			return true
+		}
+	}
+	c.t.Fatal("it is never done")
+	return false
+}
