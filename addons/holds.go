@@ -7,18 +7,14 @@ import (
 
 // Holds reports whether an object in a cluster has everything that a rendered one has. What the API server or others
 // added does not matter; lists must be equal, but lists of elements with names may hold more.
-func Holds(actual, wished map[string]any) bool {
-	return holds(actual, wished)
-}
-
-func holds(actual, wished any) bool {
+func Holds(actual, wished any) bool {
 	switch want := wished.(type) {
 	case nil:
 		return actual == nil
 	case map[string]any:
 		have, _ := actual.(map[string]any)
 		for key := range want {
-			if !holds(have[key], want[key]) {
+			if !Holds(have[key], want[key]) {
 				return false
 			}
 		}
@@ -39,7 +35,7 @@ func holdsList(have, want []any) bool {
 		return false
 	}
 	for i, element := range want {
-		if !holds(pick(have, i, nameOf(element)), element) {
+		if !Holds(pick(have, i, nameOf(element)), element) {
 			return false
 		}
 	}

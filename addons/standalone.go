@@ -58,22 +58,16 @@ func StandAlone(image string) ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := []File{{ManifestName, manifest}, {CRSManifestName, manifest}}
-	for _, f := range []struct {
-		name, comment string
-		render        func() ([]byte, error)
-	}{
-		{ConfigMapFile, configComment, standAloneConfig},
-		{CredentialsFile, credentialsComment, func() ([]byte, error) { return []byte(credentialsManifest), nil }},
-		{ClusterIDFile, clusterIDComment, func() ([]byte, error) { return []byte(clusterIDManifest), nil }},
-	} {
-		content, err := f.render()
-		if err != nil {
-			return nil, fmt.Errorf("rendering %s: %w", f.name, err)
-		}
-		files = append(files, File{f.name, append([]byte(comment(f.comment)), content...)})
+	config, err := standAloneConfig()
+	if err != nil {
+		return nil, err
 	}
-	return files, nil
+	return []File{
+		{ManifestName, manifest}, {CRSManifestName, manifest},
+		{ConfigMapFile, commented(configComment, string(config))},
+		{CredentialsFile, commented(credentialsComment, credentialsManifest)},
+		{ClusterIDFile, commented(clusterIDComment, clusterIDManifest)},
+	}, nil
 }
 
 const (
@@ -125,6 +119,7 @@ func standAloneConfig() ([]byte, error) {
 	return Marshal([]unstructured.Unstructured{object})
 }
 
-func comment(text string) string {
-	return "# " + strings.ReplaceAll(text, "\n", "\n# ") + "\n"
+// commented puts a comment before a manifest.
+func commented(comment, manifest string) []byte {
+	return []byte("# " + strings.ReplaceAll(comment, "\n", "\n# ") + "\n" + manifest)
 }

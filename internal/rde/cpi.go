@@ -96,16 +96,20 @@ func text(value string) func(json.RawMessage) (json.RawMessage, error) {
 		if json.Unmarshal(old, &have) == nil && have == value {
 			return old, nil
 		}
-		return marshal(value)
+		return json.Marshal(value)
 	}
 }
 
-func marshal(v any) (json.RawMessage, error) {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return nil, fmt.Errorf("writing JSON: %w", err)
+// appended returns a list with further values.
+func appended[T any](list []json.RawMessage, values []T) ([]json.RawMessage, error) {
+	for _, v := range values {
+		element, err := json.Marshal(v)
+		if err != nil {
+			return nil, fmt.Errorf("writing JSON: %w", err)
+		}
+		list = append(list, element)
 	}
-	return raw, nil
+	return list, nil
 }
 
 // A wireResource is a resource as it is written.
@@ -126,7 +130,10 @@ func (r Resource) wire() wireResource {
 
 func resources(c Change) func(json.RawMessage) (json.RawMessage, error) {
 	return editList(func(elements []json.RawMessage) ([]json.RawMessage, error) {
-		put := slices.Clone(c.Put)
+		var put []wireResource
+		for _, r := range c.Put {
+			put = append(put, r.wire())
+		}
 		var out []json.RawMessage
 		for _, element := range elements {
 			var have wireResource
@@ -134,25 +141,18 @@ func resources(c Change) func(json.RawMessage) (json.RawMessage, error) {
 				out = append(out, element)
 				continue
 			}
-			is := func(r Resource) bool { return r.Type == have.Type && r.ID == have.ID }
-			if i := slices.IndexFunc(put, is); i >= 0 {
-				changed, err := replaced(element, have, put[i].wire())
+			i := slices.IndexFunc(put, func(w wireResource) bool { return w.Type == have.Type && w.ID == have.ID })
+			if i >= 0 {
+				changed, err := replaced(element, have, put[i])
 				if err != nil {
 					return nil, err
 				}
 				out, put = append(out, changed), slices.Delete(put, i, i+1)
-			} else if !slices.ContainsFunc(c.Drop, is) {
+			} else if !slices.ContainsFunc(c.Drop, func(r Resource) bool { return r.Type == have.Type && r.ID == have.ID }) {
 				out = append(out, element)
 			}
 		}
-		for _, r := range put {
-			element, err := marshal(r.wire())
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, element)
-		}
-		return out, nil
+		return appended(out, put)
 	})
 }
 
@@ -164,7 +164,7 @@ func replaced(element json.RawMessage, have, want wireResource) (json.RawMessage
 	if reflect.DeepEqual(have, want) {
 		return element, nil
 	}
-	return marshal(want)
+	return json.Marshal(want)
 }
 
 // A wireEntry is an entry as it is written.
@@ -184,20 +184,20 @@ func entries(detail string, more []Entry, healed []string) func(json.RawMessage)
 			}
 			return json.Unmarshal(element, &have) == nil && slices.Contains(healed, have.Name)
 		})
+		var add []wireEntry
 		for _, e := range more {
-			element, err := marshal(wireEntry{e.Name, e.OccurredAt.UTC(), e.ResourceID, e.ResourceName, map[string]string{detail: e.Detail}})
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, element)
+			details := map[string]string{detail: e.Detail}
+			add = append(add, wireEntry{e.Name, e.OccurredAt.UTC(), e.ResourceID, e.ResourceName, details})
 		}
-		return out[max(0, len(out)-kept):], nil
+		out, err := appended(out, add)
+		return out[max(0, len(out)-kept):], err
 	})
 }
 
 func addresses(c Change) func(json.RawMessage) (json.RawMessage, error) {
 	return editList(func(elements []json.RawMessage) ([]json.RawMessage, error) {
 		var out []json.RawMessage
+		var add []string
 		seen := map[string]bool{}
 		for _, element := range elements {
 			var have string
@@ -210,16 +210,11 @@ func addresses(c Change) func(json.RawMessage) (json.RawMessage, error) {
 			out = append(out, element)
 		}
 		for _, ip := range c.AddIPs {
-			if seen[ip] {
-				continue
+			if !seen[ip] {
+				add = append(add, ip)
 			}
 			seen[ip] = true
-			element, err := marshal(ip)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, element)
 		}
-		return out, nil
+		return appended(out, add)
 	})
 }

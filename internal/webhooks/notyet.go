@@ -9,8 +9,8 @@ import (
 
 // feature is a part of the API that this release does not implement yet. Implementing it means to delete its row below.
 type feature[S any] struct {
-	// path of the field that asks for the feature, below the spec.
-	path []string
+	// path of the field that asks for the feature, below the spec; empty: the whole kind.
+	path string
 	// asked reports whether a spec asks for it.
 	asked func(spec *S) bool
 	// what is not implemented yet, and what to do instead.
@@ -18,85 +18,52 @@ type feature[S any] struct {
 }
 
 var clusterFeatures = []feature[infrav1.VCDClusterSpec]{
-	{
-		path:  []string{"endpoint", "type"},
-		asked: func(s *infrav1.VCDClusterSpec) bool { return s.Endpoint.Type == infrav1.EndpointEdgeGateway },
-		what:  "an endpoint of type EdgeGateway", instead: "use KubeVIP or External",
-	},
-	{
-		path: []string{"endpoint", "kubeVIP", "dnsName"},
-		asked: func(s *infrav1.VCDClusterSpec) bool {
+	{"endpoint.type", func(s *infrav1.VCDClusterSpec) bool { return s.Endpoint.Type == infrav1.EndpointEdgeGateway },
+		"an endpoint of type EdgeGateway", "use KubeVIP or External"},
+	{"endpoint.kubeVIP.dnsName",
+		func(s *infrav1.VCDClusterSpec) bool {
 			return s.Endpoint.KubeVIP != nil && s.Endpoint.KubeVIP.DNSName != ""
 		},
-		what: "a name updated by dynamic DNS", instead: "use kubeVIP.address or kubeVIP.poolRef",
-	},
-	{
-		path:  []string{"failureDomainSelector"},
-		asked: func(s *infrav1.VCDClusterSpec) bool { return s.FailureDomainSelector != nil },
-		what:  "choosing deployment zones", instead: "use ovdc and ovdcNetwork",
-	},
-	{
-		path:  []string{"proxy"},
-		asked: func(s *infrav1.VCDClusterSpec) bool { return !isZero(s.Proxy) },
-		what:  "a proxy of the nodes", instead: "write it with files and preKubeadmCommands of the bootstrap configuration",
-	},
-	{
-		path: []string{"rde"},
-		asked: func(s *infrav1.VCDClusterSpec) bool {
+		"a name updated by dynamic DNS", "use kubeVIP.address or kubeVIP.poolRef"},
+	{"failureDomainSelector", func(s *infrav1.VCDClusterSpec) bool { return s.FailureDomainSelector != nil },
+		"choosing deployment zones", "use ovdc and ovdcNetwork"},
+	{"proxy", func(s *infrav1.VCDClusterSpec) bool { return !isZero(s.Proxy) },
+		"a proxy of the nodes", "write it with files and preKubeadmCommands of the bootstrap configuration"},
+	{"rde",
+		func(s *infrav1.VCDClusterSpec) bool {
 			return !isZero(s.RDE) && s.RDE != infrav1.RDESpec{Mode: infrav1.RDENone}
 		},
-		what: "the runtime defined entity", instead: "leave it out: clusters work without",
-	},
+		"the runtime defined entity", "leave it out: clusters work without"},
 }
 
 var machineFeatures = []feature[infrav1.VCDMachineSpec]{
-	{
-		path:  []string{"catalog"},
-		asked: func(s *infrav1.VCDMachineSpec) bool { return s.Catalog == "" },
-		what:  "taking the catalog from a deployment zone", instead: "name the catalog of the template here",
-	},
-	{
-		path:  []string{"bootstrap", "transport"},
-		asked: func(s *infrav1.VCDMachineSpec) bool { return s.Bootstrap.Transport == infrav1.TransportOVFProperties },
-		what:  "transport OVFProperties", instead: "use GuestInfo",
-	},
-	{
-		path:  []string{"bootstrap", "templateMode"},
-		asked: func(s *infrav1.VCDMachineSpec) bool { return s.Bootstrap.TemplateMode == infrav1.TemplateLegacy },
-		what:  "template mode Legacy", instead: "use an image whose cloud-init reads guestinfo (DataSourceVMware)",
-	},
-	{
-		path:  []string{"metadata"},
-		asked: func(s *infrav1.VCDMachineSpec) bool { return len(s.Metadata) > 0 },
-		what:  "metadata of VMs", instead: "leave it out",
-	},
+	{"catalog", func(s *infrav1.VCDMachineSpec) bool { return s.Catalog == "" },
+		"taking the catalog from a deployment zone", "name the catalog of the template here"},
+	{"bootstrap.transport",
+		func(s *infrav1.VCDMachineSpec) bool { return s.Bootstrap.Transport == infrav1.TransportOVFProperties },
+		"transport OVFProperties", "use GuestInfo"},
+	{"bootstrap.templateMode",
+		func(s *infrav1.VCDMachineSpec) bool { return s.Bootstrap.TemplateMode == infrav1.TemplateLegacy },
+		"template mode Legacy", "use an image whose cloud-init reads guestinfo (DataSourceVMware)"},
+	{"metadata", func(s *infrav1.VCDMachineSpec) bool { return len(s.Metadata) > 0 },
+		"metadata of VMs", "leave it out"},
 }
 
 var networkFeatures = []feature[infrav1.NetworkSpec]{
-	{
-		path:  []string{"addressSource"},
-		asked: func(n *infrav1.NetworkSpec) bool { return n.AddressSource == infrav1.AddressManual },
-		what:  "address source Manual", instead: "use Pool or DHCP",
-	},
-	{
-		path:  []string{"addressSource"},
-		asked: func(n *infrav1.NetworkSpec) bool { return n.AddressSource == infrav1.AddressIPAM },
-		what:  "address source IPAM", instead: "use Pool or DHCP",
-	},
+	{"addressSource", func(n *infrav1.NetworkSpec) bool { return n.AddressSource == infrav1.AddressManual },
+		"address source Manual", "use Pool or DHCP"},
+	{"addressSource", func(n *infrav1.NetworkSpec) bool { return n.AddressSource == infrav1.AddressIPAM },
+		"address source IPAM", "use Pool or DHCP"},
 }
 
 var failureDomainFeatures = []feature[infrav1.VCDFailureDomainSpec]{
-	{
-		asked: func(*infrav1.VCDFailureDomainSpec) bool { return true },
-		what:  "VCDFailureDomain", instead: "use ovdc and ovdcNetwork of the VCDCluster",
-	},
+	{"", func(*infrav1.VCDFailureDomainSpec) bool { return true },
+		"VCDFailureDomain", "use ovdc and ovdcNetwork of the VCDCluster"},
 }
 
 var deploymentZoneFeatures = []feature[infrav1.VCDDeploymentZoneSpec]{
-	{
-		asked: func(*infrav1.VCDDeploymentZoneSpec) bool { return true },
-		what:  "VCDDeploymentZone", instead: "use ovdc and ovdcNetwork of the VCDCluster",
-	},
+	{"", func(*infrav1.VCDDeploymentZoneSpec) bool { return true },
+		"VCDDeploymentZone", "use ovdc and ovdcNetwork of the VCDCluster"},
 }
 
 // notYet returns an error for each feature that the spec at path asks for.
@@ -107,8 +74,8 @@ func notYet[S any](features []feature[S], spec *S, path *field.Path) field.Error
 			continue
 		}
 		at := path
-		for _, name := range f.path {
-			at = at.Child(name)
+		if f.path != "" {
+			at = at.Child(f.path)
 		}
 		errs = append(errs, field.Forbidden(at, f.what+" is not implemented yet: "+f.instead))
 	}

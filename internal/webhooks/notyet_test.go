@@ -43,6 +43,6 @@ admission, in these words. This page is made from the table that refuses: ` + "`
 
 func addRows[S any](page *strings.Builder, spec string, features []feature[S]) {
 	for _, f := range features {
-		fmt.Fprintf(page, "| `%s` | %s | %s |\n", strings.Join(append([]string{spec}, f.path...), "."), f.what, f.instead)
+		fmt.Fprintf(page, "| `%s` | %s | %s |\n", strings.TrimSuffix(spec+"."+f.path, "."), f.what, f.instead)
 	}
 }

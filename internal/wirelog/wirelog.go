@@ -61,9 +61,9 @@ func (w *Log) OnSignal(ctx context.Context, d time.Duration) {
 			select {
 			case <-signals:
 				if w.left() > 0 {
-					w.switchOff()
+					w.switchFor(0)
 				} else {
-					w.switchOn(d)
+					w.switchFor(d)
 				}
 			case <-ctx.Done():
 				return
@@ -72,24 +72,22 @@ func (w *Log) OnSignal(ctx context.Context, d time.Duration) {
 	}()
 }
 
-// switchOn logs calls for d from now on.
-func (w *Log) switchOn(d time.Duration) {
+// switchFor logs calls for d from now on; 0 ends it.
+func (w *Log) switchFor(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.stopTimer()
+	if w.timer != nil {
+		w.timer.Stop()
+		w.timer = nil
+	}
+	if d == 0 {
+		w.end()
+		return
+	}
 	until := w.clock.Now().Add(d)
-	w.until = until
-	w.timer = w.clock.AfterFunc(d, func() { w.expire(until) })
+	w.until, w.timer = until, w.clock.AfterFunc(d, func() { w.expire(until) })
 	w.set(w.exchange)
 	w.log.Info("Switched the log of calls to VCD on", "for", d.String())
-}
-
-// switchOff ends it early.
-func (w *Log) switchOff() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.stopTimer()
-	w.end()
 }
 
 // expire ends it in time, unless it was switched again meanwhile.
@@ -110,13 +108,6 @@ func (w *Log) end() {
 		w.set(nil)
 	}
 	w.log.Info("Switched the log of calls to VCD off")
-}
-
-func (w *Log) stopTimer() {
-	if w.timer != nil {
-		w.timer.Stop()
-		w.timer = nil
-	}
 }
 
 // left returns how long calls will be logged; 0 if they are not, or always.
@@ -151,9 +142,9 @@ func (w *Log) Handler(fallback time.Duration) http.Handler {
 				http.Error(to, err.Error(), http.StatusBadRequest)
 				return
 			}
-			w.switchOn(d)
+			w.switchFor(d)
 		case http.MethodDelete:
-			w.switchOff()
+			w.switchFor(0)
 		default:
 			to.Header().Set("Allow", "GET, PUT, POST, DELETE")
 			http.Error(to, "use GET, PUT or DELETE", http.StatusMethodNotAllowed)

@@ -110,11 +110,11 @@ func TestTheLogOfCallsEndsByItself(t *testing.T) {
 	g := NewWithT(t)
 	l := newLogged(t, 0)
 
-	l.wire.switchOn(time.Minute)
+	l.wire.switchFor(time.Minute)
 	l.clock.Step(59 * time.Second)
 	l.call(t)
 	g.Expect(l.calls()).To(Equal(1))
-	l.wire.switchOn(time.Minute) // once more, which the first minute does not end
+	l.wire.switchFor(time.Minute) // once more, which the first minute does not end
 	l.clock.Step(59 * time.Second)
 	l.call(t)
 	g.Expect(l.calls()).To(Equal(2))
@@ -128,8 +128,8 @@ func TestTheLogOfCallsEndsByItself(t *testing.T) {
 func TestTheLogOfCallsGoesOnWhereItIsAlwaysOn(t *testing.T) {
 	g := NewWithT(t)
 	l := newLogged(t, level)
-	l.wire.switchOn(time.Minute)
-	l.wire.switchOff()
+	l.wire.switchFor(time.Minute)
+	l.wire.switchFor(0)
 	before := l.calls()
 
 	l.call(t)
