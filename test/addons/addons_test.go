@@ -1,5 +1,5 @@
-// Package addons_test applies the manifests of the cloud controller manager to a real kube-apiserver, with kubectl, as
-// people do: to an empty cluster, and over VMware's CPI 1.6.1.
+// Package addons_test applies the manifests of the cloud controller manager to a real kube-apiserver, with kubectl,
+// as users do: to an empty cluster, and over VMware's CPI 1.6.1.
 package addons_test
 
 import (
@@ -25,7 +25,7 @@ import (
 
 const image = "registry.example.com/cloud-provider-for-cloud-director:v2.0.0"
 
-// A cluster is an API server, of which every test has one object set for itself in turn.
+// A cluster is an API server, used by one test after the other.
 type cluster struct {
 	*WithT
 	*stack.Stack
@@ -128,7 +128,7 @@ func (c cluster) bind(namespace, role string) {
 	})).To(Succeed())
 }
 
-// holdsAll says whether the API server keeps what a manifest wishes, as the manager looks at it.
+// holdsAll reports whether the API server has the fields of a manifest, by the manager's comparison.
 func (c cluster) holdsAll(manifest []byte) bool {
 	wished, err := addons.Parse(manifest)
 	c.Expect(err).NotTo(HaveOccurred())
@@ -144,7 +144,7 @@ func (c cluster) holdsAll(manifest []byte) bool {
 	return true
 }
 
-// may says what the service account of the cloud controller manager may do.
+// may reports whether the service account of the cloud controller manager has a right.
 func (c cluster) may(what authorizationv1.ResourceAttributes) bool {
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: "system:serviceaccount:kube-system:cloud-controller-manager", Groups: []string{"system:serviceaccounts"}, ResourceAttributes: &what,
@@ -204,7 +204,7 @@ func (c cluster) upgrades(verb string) {
 	c.Expect(pod.Containers[0].Command).To(Equal([]string{addons.Binary}), "without its arguments")
 	c.Expect(pod.Containers[0].VolumeMounts).To(HaveLen(2))
 	if verb == "apply" {
-		c.Expect(pod.Volumes).To(HaveLen(2)) // Otherwise nobody knows who wished for the old ones, which nothing mounts.
+		c.Expect(pod.Volumes).To(HaveLen(2)) // Old ones without a mount may remain.
 	}
 	c.Expect(pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution).To(BeNil())
 	c.Expect(pod.Tolerations).To(HaveLen(6))

@@ -127,10 +127,10 @@ func (a *apiServer) listWatch(obj runtime.Object) toolscache.ListerWatcher {
 	}, noWatchList{})
 }
 
-// noWatchList says that lists do not come by watching.
+// noWatchList is a client without support for watch lists.
 type noWatchList struct{}
 
-// IsWatchListSemanticsUnSupported is what client-go looks for.
+// IsWatchListSemanticsUnSupported is checked by client-go.
 func (noWatchList) IsWatchListSemanticsUnSupported() bool { return true }
 
 // metadataOf is what a watch of metadata shows of an object.

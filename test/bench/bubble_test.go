@@ -48,7 +48,7 @@ type bubble struct {
 
 	t      *testing.T
 	ctx    context.Context //nolint:containedctx // that of the test
-	client client.Client   // what people and Cluster API use
+	client client.Client   // the client of users and Cluster API
 }
 
 // inBubble runs a test in a bubble. Options may be nil.
@@ -214,7 +214,7 @@ func owner(obj client.Object, kind string) []metav1.OwnerReference {
 	return []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: kind, Name: obj.GetName(), UID: obj.GetUID()}}
 }
 
-// ready says how many machines are, and which one is not, and why.
+// ready returns how many machines are ready, and why another one is not.
 func (b *bubble) ready() (int, string) {
 	list := &infrav1.VCDMachineList{}
 	b.Expect(b.client.List(b.ctx, list)).To(Succeed())
@@ -232,14 +232,14 @@ func (b *bubble) ready() (int, string) {
 	return n, problem
 }
 
-// machineReady says whether one machine is.
+// machineReady reports whether one machine is ready.
 func (b *bubble) machineReady(name string) bool {
 	m := &infrav1.VCDMachine{}
 	b.Expect(b.client.Get(b.ctx, client.ObjectKey{Namespace: namespace, Name: name}, m)).To(Succeed())
 	return conditions.IsTrue(m, clusterv1.ReadyCondition)
 }
 
-// awaitReady waits until n machines are ready, and returns how long that took. Many are looked at less often.
+// awaitReady waits until n machines are ready, and returns how long that took. Many are polled less often.
 func (b *bubble) awaitReady(n int, patience time.Duration) time.Duration {
 	b.t.Helper()
 	start := time.Now()

@@ -11,8 +11,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// steadyCalls is how many calls a resync of a cluster of fifty machines may take, whatever else is in the VDC. What the
-// cluster stands in, its VDC and its network, is looked at once an hour on top; so is the session renewed.
+// steadyCalls is how many calls a resync of a cluster of fifty machines may take, whatever else is in the VDC. What
+// the cluster stands in, its VDC and its network, is read once an hour on top, and the session renewed.
 const (
 	steadyCalls = 2
 	hourlyCalls = 5
@@ -68,7 +68,7 @@ func TestOneSessionServesAllClustersOfAnIdentity(t *testing.T) {
 		counts := b.Counters()
 		b.Expect(b.State().Sessions).To(HaveLen(1))
 		b.Expect(counts["POST /cloudapi/1.0.0/sessions"]).To(Equal(1))
-		b.Expect(counts["GET /api/query type=orgVdc"]).To(BeNumerically("<=", 2), "they share what is looked up, too")
+		b.Expect(counts["GET /api/query type=orgVdc"]).To(BeNumerically("<=", 2), "they share look-ups, too")
 		t.Logf("20 clusters of one machine, all at once:\n%s", table(counts))
 	})
 }

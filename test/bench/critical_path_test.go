@@ -10,10 +10,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// VCD's own tasks are unavoidable; what comes on top is ours: finding out that a task ended, looking, asking for the
+// VCD's own tasks are unavoidable; what comes on top is ours: finding out that a task ended, reading, asking for the
 // next.
 const (
-	oneMachine   = 1.1 // times the sum of its tasks, with the login and the look-ups of a site that nobody asked before
+	oneMachine   = 1.1 // times the sum of its tasks, with the login and the look-ups of a site without a cache
 	nineMachines = 1.2 // times the critical path of nine machines over three vApps
 )
 

@@ -30,7 +30,7 @@ func TestAClusterWithManyMachinesDoesNotStarveAnother(t *testing.T) {
 		all := time.Since(start)
 		calls := len(b.Requests())
 		t.Logf("200 machines with a vApp each: %.0f s, %d calls", all.Seconds(), calls)
-		b.Expect(float64(calls)).To(BeNumerically(">", 0.6*all.Seconds()*20), "nobody was sent away for longer than it takes to serve the others")
+		b.Expect(float64(calls)).To(BeNumerically(">", 0.6*all.Seconds()*20), "no reconcile was requeued for longer than the others took")
 		b.expectRate(20, 40)
 	})
 }

@@ -30,7 +30,7 @@ var checkFormat = format{
 	needs:   1,
 }
 
-// shards is how many simulators share the tests: most of the time the client sleeps between two looks at a task.
+// shards is how many simulators share the tests: most of the time the client sleeps between two polls of a task.
 const shards = 4
 
 // TestGoVCloudDirector runs the functional tests of VMware's Go SDK.

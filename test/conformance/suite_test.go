@@ -82,7 +82,7 @@ type suite struct {
 	limit  time.Duration // of one run
 }
 
-// start begins a suite: a simulator that tells the tally of every request. Nothing takes any time in it, so that no
+// start begins a suite: a simulator that reports every request to the tally. Nothing takes any time in it, so that no
 // client waits for a task.
 func start(t *testing.T, f format, model vcdsim.Model) *suite {
 	t.Helper()

@@ -36,7 +36,7 @@ func variables(s suite) map[string]string {
 	return variables
 }
 
-// intervals are how long the specs wait, and how often they look.
+// intervals are the timeouts and polling intervals of the specs.
 func intervals() map[string][]string {
 	return map[string][]string{
 		"default/wait-cluster":                         {"10m", "1s"},

@@ -1,11 +1,11 @@
 // Package e2e runs the end-to-end specs that Cluster API shares with its providers (sigs.k8s.io/cluster-api/test/e2e)
 // against this provider: its manager as it is shipped, the real Cluster API, a simulated VMware Cloud Director and
-// pretend workload clusters. No container is needed. `make e2e` runs them; plain `go test` skips them. After each spec
-// nothing may be left in the simulated VCD.
+// simulated workload clusters. No container is needed. `make e2e` runs them; plain `go test` skips them. After each
+// spec nothing may be left in the simulated VCD.
 //
 // These run: QuickStart, after which owner references, finalizers and resource versions must recover and rest, and once
 // more with a ClusterClass; MachineDeploymentScale; MachineDeploymentRemediation; ClusterDeletion;
-// KCPAndMachineDeploymentRollout; ClusterUpgradeConformance without conformance; Scale. Nobody waits for a CNI: pretend
+// KCPAndMachineDeploymentRollout; ClusterUpgradeConformance without conformance; Scale. There is no CNI: simulated
 // nodes are ready without.
 //
 // These do not:
@@ -13,8 +13,8 @@
 //   - K8SConformance, Autoscaler, NodeDrainTimeout: they need pods that run, or at least are scheduled and evicted.
 //   - SelfHosted, ClusterctlUpgrade: they install providers as Deployments and wait until these are available.
 //   - ClusterInPlaceUpdate and ClusterUpgradeWithRuntimeSDK: they need Cluster API's test extension, and in a Service.
-//   - KCPRemediation: its machines run a script that asks a ConfigMap what to do next, and pretend guests run no scripts.
+//   - KCPRemediation: its machines run a script that asks a ConfigMap what to do next, and simulated guests run no scripts.
 //   - MachinePool: this provider has none.
 //   - KCPAdoption, KCPInfraAdoption, KubeadmJoinOldNodes, ClusterClassChanges, ClusterClassRollout: nothing is known to
-//     stand in their way, but they want templates of their own, which nobody has written yet.
+//     stand in their way, but they need templates of their own, which do not exist yet.
 package e2e

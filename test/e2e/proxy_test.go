@@ -24,7 +24,7 @@ const (
 )
 
 // proxy is the framework's way to the management cluster. It gives each cluster an endpoint of its own, and reaches
-// workload clusters through the pretend guests' HTTP proxy.
+// workload clusters through the simulated guests' HTTP proxy.
 type proxy struct {
 	framework.ClusterProxy
 
@@ -65,7 +65,7 @@ func (p *proxy) withEndpoint(resources []byte) []byte {
 	return bytes.ReplaceAll(resources, []byte(endpoint), fmt.Appendf(nil, "192.168.100.%d", next))
 }
 
-// withoutSubresource sends changes of a node's status to the node itself: pretend API servers have no subresources.
+// withoutSubresource sends changes of a node's status to the node itself: simulated API servers have no subresources.
 type withoutSubresource struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.

@@ -39,7 +39,7 @@ func ownedBy(owners ...metav1.OwnerReference) func(types.NamespacedName, []metav
 	}
 }
 
-// owners says who owns what, in the whole graph of a cluster.
+// owners are the expected owners in the whole graph of a cluster.
 func owners() []ownerAssertions {
 	return []ownerAssertions{
 		framework.CoreOwnerReferenceAssertion,
@@ -66,7 +66,7 @@ func secretOwners(name types.NamespacedName, got []metav1.OwnerReference) error 
 	}
 }
 
-// finalizers says what holds what, in the whole graph of a cluster; kinds without an entry have none.
+// finalizers are the expected finalizers in the whole graph of a cluster; kinds without an entry have none.
 func finalizers() []finalizerAssertions {
 	always := func(finalizer string) func(types.NamespacedName) []string {
 		return func(types.NamespacedName) []string { return []string{finalizer} }

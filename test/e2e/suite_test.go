@@ -24,7 +24,7 @@ var ctx = context.Background()
 
 // What BeforeSuite makes and all specs share.
 var (
-	house            suite
+	shared           suite
 	config           *clusterctl.E2EConfig
 	clusterctlConfig string
 	management       *proxy
@@ -49,27 +49,27 @@ var _ = BeforeSuite(func() {
 	Expect(os.RemoveAll(artifacts)).To(Succeed())
 	Expect(os.MkdirAll(artifacts, 0o750)).To(Succeed())
 
-	house, err = startSuite(ctx, dir)
+	shared, err = startSuite(ctx, dir)
 	Expect(err).NotTo(HaveOccurred())
-	variables := variables(house)
+	variables := variables(shared)
 	for name := range variables {
 		Expect(os.Unsetenv(name)).To(Succeed()) // The framework and clusterctl prefer the environment.
 	}
 	config = &clusterctl.E2EConfig{Variables: variables, Intervals: intervals()}
-	clusterctlConfig, err = writeRepository(house, variables)
+	clusterctlConfig, err = writeRepository(shared, variables)
 	Expect(err).NotTo(HaveOccurred())
-	management = newProxy(house)
+	management = newProxy(shared)
 })
 
 // After each spec its cluster is deleted: nothing of it may be left in VCD, and nothing that VCD does not know may have
 // been asked for.
 var _ = AfterEach(func() {
-	Eventually(house.Left).WithPolling(time.Second).Should(BeEmpty(), "left in the simulated VCD")
-	Expect(house.Failed()).NotTo(Receive(), "a program ended by itself")
+	Eventually(shared.Left).WithPolling(time.Second).Should(BeEmpty(), "left in the simulated VCD")
+	Expect(shared.Failed()).NotTo(Receive(), "a program ended by itself")
 })
 
 var _ = AfterSuite(func() {
-	if house.Site != nil {
-		Expect(house.Close()).To(Succeed())
+	if shared.Site != nil {
+		Expect(shared.Close()).To(Succeed())
 	}
 })

@@ -16,8 +16,8 @@ import (
 // step is the distance between samples and evaluations.
 const step = time.Minute
 
-// fires says whether the alert fires at a time: its expression gave something at every evaluation of the time it must
-// last.
+// fires reports whether the alert fires at a time: its expression had a result at every evaluation of the time it
+// must last.
 func fires(t *testing.T, engine *promql.Engine, samples storage.Storage, r rule, at time.Duration) bool {
 	t.Helper()
 	g := NewWithT(t)
@@ -51,8 +51,8 @@ var stories = []story{
 	{"CAPVCDLoadBalancersRefused", "a certificate is missing", []string{`capvcd_ccm_refusals{reason="CertificateUnknown"} 1x180`}, true},
 	{"CAPVCDLoadBalancersRefused", "it was corrected", []string{`capvcd_ccm_refusals{reason="CertificateUnknown"} 1x100 _x80`}, false},
 	{"CAPVCDGatewayNotSeen", "for an hour", []string{`capvcd_ccm_last_look_timestamp_seconds{place=""} 7200x180`, `capvcd_ccm_load_balancers{state="ready"} 3x180`}, true},
-	{"CAPVCDGatewayNotSeen", "nobody needs it any more", []string{`capvcd_ccm_last_look_timestamp_seconds{place=""} 7200x180`, `capvcd_ccm_load_balancers{state="ready"} 0x180`}, false},
-	{"CAPVCDManagerAbsent", "nobody is scraped", []string{`up 1x180`}, true},
+	{"CAPVCDGatewayNotSeen", "it is not needed any more", []string{`capvcd_ccm_last_look_timestamp_seconds{place=""} 7200x180`, `capvcd_ccm_load_balancers{state="ready"} 0x180`}, false},
+	{"CAPVCDManagerAbsent", "no manager is scraped", []string{`up 1x180`}, true},
 	{"CAPVCDManagerAbsent", "a manager is", []string{`controller_runtime_max_concurrent_reconciles{controller="vcdmachine"} 20x180`}, false},
 	{"CAPVCDNoLeader", "one of two works", []string{
 		`leader_election_master_status{name="controller-leader-election-capvcd",pod="a"} 0x180`,
@@ -79,7 +79,7 @@ var stories = []story{
 		`capvcd_vcd_calls_total{site="a",operation="x",status="ok"} 0+80x180`,
 		`capvcd_vcd_calls_total{site="a",operation="x",status="unavailable"} 0+20x180`,
 	}, true},
-	{"CAPVCDCallsFail", "VCD says no, which is an answer", []string{
+	{"CAPVCDCallsFail", "VCD refuses, which is an answer", []string{
 		`capvcd_vcd_calls_total{site="a",operation="x",status="ok"} 0+80x180`,
 		`capvcd_vcd_calls_total{site="a",operation="x",status="forbidden"} 0+80x180`,
 	}, false},
@@ -89,16 +89,16 @@ var stories = []story{
 	{"CAPVCDCallsSlow", "a third of a second each", []string{
 		`capvcd_vcd_calls_total{site="a",operation="x",status="ok"} 0+30x180`, `capvcd_vcd_call_seconds_total{site="a"} 0+10x180`,
 	}, false},
-	{"CAPVCDThrottled", "VCD says so", []string{`capvcd_vcd_throttled_total{site="a",by="vcd"} 0+6x180`}, true},
+	{"CAPVCDThrottled", "VCD throttles", []string{`capvcd_vcd_throttled_total{site="a",by="vcd"} 0+6x180`}, true},
 	{"CAPVCDThrottled", "only we do", []string{`capvcd_vcd_throttled_total{site="a",by="rate_limit"} 0+60x180`}, false},
 	{"CAPVCDOwnLimit", "five workers wait at all times", []string{`capvcd_vcd_wait_seconds_total{site="a",by="rate_limit"} 0+300x180`}, true},
-	{"CAPVCDOwnLimit", "now and then somebody waits", []string{`capvcd_vcd_wait_seconds_total{site="a",by="in_flight"} 0+10x180`}, false},
+	{"CAPVCDOwnLimit", "a call waits now and then", []string{`capvcd_vcd_wait_seconds_total{site="a",by="in_flight"} 0+10x180`}, false},
 	{"CAPVCDCredentialsRefused", "one identity's are", []string{`capvcd_vcd_credentials_refused{site="a"} 0x100 1x80`}, true},
 	{"CAPVCDCredentialsRefused", "none are", []string{`capvcd_vcd_credentials_refused{site="a"} 0x180`}, false},
 	{"CAPVCDInventoryOld", "the site answers all else", []string{
 		`capvcd_vcd_inventory_age_seconds{site="a"} 0+60x180`, `capvcd_vcd_site_up{site="a"} 1x180`,
 	}, true},
-	{"CAPVCDInventoryOld", "the site is down, which another alert says", []string{
+	{"CAPVCDInventoryOld", "the site is down, which is another alert", []string{
 		`capvcd_vcd_inventory_age_seconds{site="a"} 0+60x180`, `capvcd_vcd_site_up{site="a"} 0x180`,
 	}, false},
 	{"CAPVCDTasksFail", "one in an hour", []string{`capvcd_vcd_tasks_total{site="a",operation="vappDeploy",result="failure"} 0x60 1x60 2x60`}, false},
@@ -110,11 +110,11 @@ var stories = []story{
 	{"CAPVCDTasksStuck", "a busy site", []string{
 		`capvcd_vcd_tasks_running{site="a"} 2x180`, `capvcd_vcd_tasks_total{site="a",operation="vappDeploy",result="success"} 0+1x180`,
 	}, false},
-	{"CAPVCDClusterNotReady", "nobody may log in", []string{conditions("VCDCluster", "Ready", "False", "CredentialsRefused", "1x180")}, true},
+	{"CAPVCDClusterNotReady", "credentials are refused", []string{conditions("VCDCluster", "Ready", "False", "CredentialsRefused", "1x180")}, true},
 	{"CAPVCDClusterNotReady", "it waits for its pool", []string{conditions("VCDCluster", "Ready", "False", "AddressClaimed", "1x180")}, false},
 	{"CAPVCDClusterNotReady", "it is", []string{conditions("VCDCluster", "Ready", "True", "Ready", "1x180")}, false},
-	{"CAPVCDMachineNotReady", "somebody powered two off", []string{conditions("VCDMachine", "Ready", "False", "VMPoweredOff", "0x100 2x80")}, true},
-	{"CAPVCDMachineNotReady", "VCD does not tell", []string{conditions("VCDMachine", "Ready", "Unknown", "SiteUnreachable", "2x180")}, true},
+	{"CAPVCDMachineNotReady", "two are powered off", []string{conditions("VCDMachine", "Ready", "False", "VMPoweredOff", "0x100 2x80")}, true},
+	{"CAPVCDMachineNotReady", "VCD does not answer", []string{conditions("VCDMachine", "Ready", "Unknown", "SiteUnreachable", "2x180")}, true},
 	{"CAPVCDMachineNotReady", "they come up", []string{
 		conditions("VCDMachine", "Ready", "False", "TaskRunning", "2x180"), conditions("VCDMachine", "Ready", "Unknown", "WaitingForEarlierPhase", "2x180"),
 	}, false},
@@ -129,7 +129,7 @@ var stories = []story{
 	{"CAPVCDGoneStopped", "one VM is not seen", []string{conditions("VCDMachine", "Ready", "Unknown", "VMUnverified", "1x180")}, false},
 	{"CAPVCDMachineGone", "one is", []string{conditions("VCDMachine", "Ready", "False", "VMNotFound", "0x100 1x80")}, true},
 	{"CAPVCDMachineGone", "none is", []string{conditions("VCDMachine", "Ready", "True", "Ready", "3x180")}, false},
-	{"CAPVCDDrift", "somebody renamed one", []string{conditions("VCDMachine", "VMAsSpecified", "False", "VMRenamed", "1x180")}, true},
+	{"CAPVCDDrift", "one is renamed", []string{conditions("VCDMachine", "VMAsSpecified", "False", "VMRenamed", "1x180")}, true},
 	{"CAPVCDDrift", "all are as they were made", []string{conditions("VCDMachine", "VMAsSpecified", "True", "Ready", "3x180")}, false},
 	{"CAPVCDDeletionStuck", "for two hours", []string{`capvcd_longest_deletion_seconds{kind="VCDMachine"} 0x60 0+60x120`}, true},
 	{"CAPVCDDeletionStuck", "one after the other, quickly", []string{`capvcd_longest_deletion_seconds{kind="VCDMachine"} 0 60 120 0 60 120 0x174`}, false},
@@ -148,19 +148,19 @@ func conditions(kind, condition, status, reason, values string) string {
 	return fmt.Sprintf("capvcd_conditions{kind=%q,condition=%q,status=%q,reason=%q} %s", kind, condition, status, reason, values)
 }
 
-// TestAlertsFireWhenTheyShould tells stories to Prometheus' engine.
+// TestAlertsFireWhenTheyShould runs series through Prometheus' engine.
 func TestAlertsFireWhenTheyShould(t *testing.T) {
 	rules := map[string]rule{}
 	for _, r := range readAlerts(t) {
 		rules[r.Alert] = r
 	}
 	engine := promqltest.NewTestEngine(t, false, 0, promqltest.DefaultMaxSamplesPerQuery)
-	told := map[string]map[bool]bool{}
+	tested := map[string]map[bool]bool{}
 	for _, s := range stories {
-		if told[s.alert] == nil {
-			told[s.alert] = map[bool]bool{}
+		if tested[s.alert] == nil {
+			tested[s.alert] = map[bool]bool{}
 		}
-		told[s.alert][s.fires] = true
+		tested[s.alert][s.fires] = true
 		t.Run(s.alert+": "+s.name, func(t *testing.T) {
 			g := NewWithT(t)
 			g.Expect(rules).To(HaveKey(s.alert))
@@ -174,6 +174,6 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 		})
 	}
 	for name := range rules {
-		NewWithT(t).Expect(told[name]).To(HaveLen(2), "%s needs a story in which it fires and one in which it does not", name)
+		NewWithT(t).Expect(tested[name]).To(HaveLen(2), "%s needs a story in which it fires and one in which it does not", name)
 	}
 }

@@ -117,8 +117,8 @@ func expressions(t *testing.T) map[string]string {
 	return all
 }
 
-// TestExpressionsNameWhatThereIs parses every expression and looks for each metric and label in what a manager really
-// serves.
+// TestExpressionsNameWhatThereIs parses every expression and searches for each metric and label in what a manager
+// really serves.
 func TestExpressionsNameWhatThereIs(t *testing.T) {
 	served := gather(t)
 	words := words(t)
@@ -225,7 +225,7 @@ func words(t *testing.T) map[string]bool {
 	return found
 }
 
-// TestEveryMetricIsShown looks for each metric of ours in the panels.
+// TestEveryMetricIsShown searches for each metric of ours in the panels.
 func TestEveryMetricIsShown(t *testing.T) {
 	d := readDashboard(t)
 	var panels strings.Builder
@@ -252,7 +252,7 @@ func TestTheDashboardIsWhole(t *testing.T) {
 
 	g.Expect(d.UID).NotTo(BeEmpty())
 	g.Expect(d.SchemaVersion).To(BeNumerically(">=", 39))
-	g.Expect(d.Templating.List[0].Type).To(Equal("datasource"), "whose Prometheus it is, is chosen by people")
+	g.Expect(d.Templating.List[0].Type).To(Equal("datasource"), "users choose the Prometheus")
 	for _, p := range d.Panels {
 		g.Expect(ids).NotTo(HaveKey(p.ID), p.Title)
 		ids[p.ID] = p.Title

@@ -93,7 +93,7 @@ func (k known) add(family *dto.MetricFamily) {
 	}
 }
 
-// exerciseClient makes a VM in a simulated VCD, is refused, is told to wait, and finds the site gone.
+// exerciseClient creates a VM in a simulated VCD, is refused, is throttled, and finds the site down.
 func exerciseClient(t *testing.T, registry *prometheus.Registry) {
 	t.Helper()
 	g := NewWithT(t)
@@ -119,7 +119,7 @@ func exerciseClient(t *testing.T, registry *prometheus.Registry) {
 	_, err = s.VDCs.FindVDC(ctx, "nowhere")
 	g.Expect(err).To(MatchError(vcd.ErrNotFound))
 
-	waitForTurns(t, s, registry)
+	queueCalls(t, s, registry)
 
 	g.Expect(sim.Close()).To(Succeed())
 	for range 3 {
@@ -129,9 +129,9 @@ func exerciseClient(t *testing.T, registry *prometheus.Registry) {
 	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(ctx)) })
 }
 
-// waitForTurns has so many calls made at once that some wait for their turn, which those that are made one after the
-// other need not do where each takes long.
-func waitForTurns(t *testing.T, s *vcd.Session, registry prometheus.Gatherer) {
+// queueCalls makes so many calls at once that some are queued, which those that are made one after the other need not
+// do where each takes long.
+func queueCalls(t *testing.T, s *vcd.Session, registry prometheus.Gatherer) {
 	t.Helper()
 	NewWithT(t).Eventually(func() (int, error) {
 		var calls sync.WaitGroup
@@ -196,7 +196,7 @@ func (gateway) Plan(context.Context, string, cpi.PlanRequest) (plan.Plan, error)
 	return plan.Plan{}, nil
 }
 
-// exerciseBalancers has a Service counted that asks for what it cannot have, and a gateway looked at.
+// exerciseBalancers counts a Service that asks for something impossible, and reads a gateway.
 func exerciseBalancers(t *testing.T, registry prometheus.Registerer) {
 	t.Helper()
 	g := NewWithT(t)

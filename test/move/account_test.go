@@ -21,7 +21,7 @@ const account = name + "-account"
 
 // asAccount makes that identity, and changes a manifest so that its cluster uses it; the cloud controller manager keeps
 // the one it has.
-func (s *scene) asAccount(h house, manifest string) string {
+func (s *scene) asAccount(h cluster, manifest string) string {
 	s.Expect(h.client.Create(s.t.Context(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: account, Namespace: namespace},
 		StringData: map[string]string{
@@ -45,7 +45,7 @@ func (s *scene) asAccount(h house, manifest string) string {
 }
 
 // held waits until clusterctl would wait for the manager's last login.
-func (s *scene) held(h house) {
+func (s *scene) held(h cluster) {
 	s.t.Helper()
 	s.Eventually(func(g Gomega) {
 		secret := &corev1.Secret{}

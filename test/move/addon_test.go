@@ -27,7 +27,7 @@ const token = "token-of-the-cluster-that-moves"
 
 // delivered waits until the cloud controller manager is in the workload cluster as a management cluster has it, in
 // which each object that brings it there is once, and is owned by what is there.
-func (s *scene) delivered(h house) {
+func (s *scene) delivered(h cluster) {
 	s.t.Helper()
 	s.Eventually(func(g Gomega) {
 		infra := &infrav1.VCDCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
@@ -56,7 +56,7 @@ func (s *scene) delivered(h house) {
 }
 
 // uidOf is the UID of what an owner reference names.
-func (s *scene) uidOf(h house, ref metav1.OwnerReference) (types.UID, error) {
+func (s *scene) uidOf(h cluster, ref metav1.OwnerReference) (types.UID, error) {
 	owner := &unstructured.Unstructured{}
 	owner.SetAPIVersion(ref.APIVersion)
 	owner.SetKind(ref.Kind)
@@ -85,7 +85,7 @@ func (s *scene) workload() client.Client {
 }
 
 // installed is what is in the workload cluster. To apply it anew changes nothing: Cluster API does so if it sees the
-// ClusterResourceSet that moves before what says where it was applied.
+// ClusterResourceSet that moves before the record of where it was applied.
 func (s *scene) installed() map[string]string {
 	s.t.Helper()
 	contents, workload := map[string]string{}, s.workload()
@@ -95,7 +95,7 @@ func (s *scene) installed() map[string]string {
 	} {
 		obj.SetNamespace(addons.Namespace)
 		s.Expect(workload.Get(s.t.Context(), client.ObjectKeyFromObject(obj), obj)).To(Succeed())
-		obj.SetResourceVersion("") // The workload clusters here count each write, whatever it says.
+		obj.SetResourceVersion("") // The workload clusters here count each write, even without a change.
 		obj.SetGeneration(0)
 		obj.SetManagedFields(nil)
 		content, err := json.Marshal(obj)
@@ -107,7 +107,7 @@ func (s *scene) installed() map[string]string {
 
 // rotate changes the token of the cluster's identity, an empty one back to the password, and waits until it is in the
 // workload cluster.
-func (s *scene) rotate(h house, token string) {
+func (s *scene) rotate(h cluster, token string) {
 	s.t.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name + "-credentials", Namespace: namespace}}
 	patch := fmt.Appendf(nil, `{"data":{%q:%q}}`, infrav1.SecretAPIToken, base64.StdEncoding.EncodeToString([]byte(token)))

@@ -96,7 +96,7 @@ func TestARunningClusterMovesAndComesBack(t *testing.T) {
 }
 
 // createCluster is what a user does who wrote the Secret with the credentials by hand: no label of ours is on it.
-func (s *scene) createCluster(h house) {
+func (s *scene) createCluster(h cluster) {
 	manifest, err := h.Clusterctl(s.t.Context(), "generate", "cluster", name, "--infrastructure=vcd:"+version,
 		"--target-namespace="+namespace, "--kubernetes-version="+programs.KubernetesVersion,
 		"--control-plane-machine-count=1", "--worker-machine-count=1")
@@ -117,7 +117,7 @@ func (s *scene) createCluster(h house) {
 }
 
 // available waits until the cluster is available with so many machines, all of them ready and nodes.
-func (s *scene) available(h house, machines int) {
+func (s *scene) available(h cluster, machines int) {
 	s.t.Helper()
 	s.Eventually(func(g Gomega) {
 		cluster := &clusterv1.Cluster{}
@@ -152,7 +152,7 @@ func condition(object interface{ GetConditions() []metav1.Condition }, kind stri
 }
 
 // scale changes the number of workers.
-func (s *scene) scale(h house, workers int32) {
+func (s *scene) scale(h cluster, workers int32) {
 	md := &clusterv1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Name: name + "-md-0", Namespace: namespace}}
 	s.Expect(h.client.Get(s.t.Context(), client.ObjectKeyFromObject(md), md)).To(Succeed())
 	before := md.DeepCopy()
@@ -161,7 +161,7 @@ func (s *scene) scale(h house, workers int32) {
 }
 
 // move runs clusterctl move to its end.
-func (s *scene) move(from, to house) {
+func (s *scene) move(from, to cluster) {
 	s.t.Helper()
 	_, err := from.Clusterctl(s.t.Context(), "move", "--namespace="+namespace, "--to-kubeconfig="+to.Kubeconfig())
 	s.Expect(err).NotTo(HaveOccurred())
@@ -169,7 +169,7 @@ func (s *scene) move(from, to house) {
 
 // killedMove runs clusterctl move and kills it as soon as something is seen. It gets no answer any more from then on:
 // however busy the machine is, it does not come to its end before.
-func (s *scene) killedMove(from, to house, seen func() bool) {
+func (s *scene) killedMove(from, to cluster, seen func() bool) {
 	s.t.Helper()
 	ctx, cancel := context.WithCancel(s.t.Context())
 	defer cancel()
@@ -186,19 +186,19 @@ func (s *scene) killedMove(from, to house, seen func() bool) {
 	s.Expect(cmd.Wait()).To(MatchError(ContainSubstring("killed")), "clusterctl ended by itself: %s", &out)
 }
 
-// answersUntil serves the API server of a management cluster until something is seen, and tells then that the request
-// at hand and all after it are held. It returns the path of a kubeconfig for it.
-func (s *scene) answersUntil(h house, seen func() bool, reached chan<- struct{}) string {
+// answersUntil serves the API server of a management cluster until seen returns true, and reports then that the
+// request at hand and all after it are held. It returns the path of a kubeconfig for it.
+func (s *scene) answersUntil(h cluster, seen func() bool, reached chan<- struct{}) string {
 	s.t.Helper()
 	target, err := url.Parse(h.RESTConfig().Host)
 	s.Expect(err).NotTo(HaveOccurred())
 	transport, err := rest.TransportFor(h.RESTConfig())
 	s.Expect(err).NotTo(HaveOccurred())
 	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: transport, FlushInterval: -1}
-	tell := sync.OnceFunc(func() { close(reached) })
+	report := sync.OnceFunc(func() { close(reached) })
 	front := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if seen() {
-			tell()
+			report()
 			<-r.Context().Done() // until it is killed
 			return
 		}
@@ -217,15 +217,15 @@ func (s *scene) answersUntil(h house, seen func() bool, reached chan<- struct{})
 }
 
 // pause pauses a cluster, or goes on.
-func (s *scene) pause(h house, paused bool) {
+func (s *scene) pause(h cluster, paused bool) {
 	s.t.Helper()
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"paused":%t}}`, paused))
 	s.Expect(h.client.Patch(s.t.Context(), cluster, patch)).To(Succeed())
 }
 
-// forget removes what a killed move left, as docs/guides/moving.md says.
-func (s *scene) forget(h house) {
+// forget removes what a killed move left, as described in docs/guides/moving.md.
+func (s *scene) forget(h cluster) {
 	s.t.Helper()
 	const kinds = "machines,machinesets,machinedeployments,kubeadmcontrolplanes,kubeadmconfigs,kubeadmconfigtemplates," +
 		"vcdclusters,vcdmachines,vcdmachinetemplates,vcdidentities,clusterresourcesets,clusterresourcesetbindings,secrets,clusters"
@@ -239,8 +239,8 @@ func (s *scene) forget(h house) {
 	}
 }
 
-// exists says whether there are objects of a list's kind.
-func (s *scene) exists(h house, list client.ObjectList) bool {
+// exists reports whether there are objects of a list's kind.
+func (s *scene) exists(h cluster, list client.ObjectList) bool {
 	s.Expect(h.client.List(s.t.Context(), list, client.InNamespace(namespace), client.Limit(1))).To(Succeed())
 	return listLen(list) > 0
 }

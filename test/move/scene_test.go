@@ -29,11 +29,11 @@ type scene struct {
 
 	t          *testing.T
 	site       *simsite.Site
-	home, away house
+	home, away cluster
 }
 
-// house is a management cluster.
-type house struct {
+// cluster is a management cluster.
+type cluster struct {
 	*framework.ManagementCluster
 
 	client client.Client
@@ -56,11 +56,11 @@ func newScene(t *testing.T) *scene {
 		}
 		s.Expect(os.RemoveAll(dir)).To(Succeed())
 	})
-	s.home, s.away = s.newHouse("home"), s.newHouse("away")
+	s.home, s.away = s.newCluster("home"), s.newCluster("away")
 	return s
 }
 
-func (s *scene) newHouse(dir string) house {
+func (s *scene) newCluster(dir string) cluster {
 	s.t.Helper()
 	w, err := s.site.NewManagementCluster(s.t.Context(), framework.Options{Dir: dir, Out: os.Stderr})
 	s.Expect(err).NotTo(HaveOccurred())
@@ -75,7 +75,7 @@ func (s *scene) newHouse(dir string) house {
 	}
 	c, err := client.New(w.RESTConfig(), client.Options{Scheme: scheme})
 	s.Expect(err).NotTo(HaveOccurred())
-	return house{ManagementCluster: w, client: c}
+	return cluster{ManagementCluster: w, client: c}
 }
 
 // vms are the VMs of the simulated VCD, by what makes them the same VM.
@@ -100,7 +100,7 @@ func (s *scene) writes(since int) []string {
 }
 
 // nothingAt checks that nothing of a cluster that moved is left, its credentials least of all.
-func (s *scene) nothingAt(h house) {
+func (s *scene) nothingAt(h cluster) {
 	s.t.Helper()
 	for _, list := range []client.ObjectList{
 		&clusterv1.ClusterList{}, &clusterv1.MachineList{}, &infrav1.VCDClusterList{}, &infrav1.VCDMachineList{},

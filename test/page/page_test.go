@@ -1,4 +1,4 @@
-// Package page_test looks at the page that vcdsim serves with a real browser.
+// Package page_test tests the page that vcdsim serves with a real browser.
 package page_test
 
 import (
@@ -29,21 +29,21 @@ func TestMain(m *testing.M) {
 	testtime.Main(m)
 }
 
-// A visit is a browser that looks at a simulator.
-type visit struct {
+// A browser shows the page of a simulator.
+type browser struct {
 	*WithT
 
 	sim   *vcdsim.Simulator
 	ctx   context.Context //nolint:containedctx // of the browser
-	noise func() []string // what the browser complained about
+	noise func() []string // errors of the browser
 }
 
 // browse starts a simulator with two vApps, one with a hostile name, and opens its page.
-func browse(t *testing.T, mods ...func(*vcdsim.Config)) *visit {
+func browse(t *testing.T, mods ...func(*vcdsim.Config)) *browser {
 	t.Helper()
-	browser, err := exec.LookPath("chromium")
+	path, err := exec.LookPath("chromium")
 	if err != nil {
-		t.Skip("chromium is not installed (on Debian: apt-get install --no-install-recommends chromium); the page is not looked at")
+		t.Skip("chromium is not installed (on Debian: apt-get install --no-install-recommends chromium); the page is not tested")
 	}
 	cfg := vcdsim.Config{
 		Model: vcdsim.K8sTenant(), Seed: 1, Profile: vcdsim.Recorded, TokenLifetime: 1000 * time.Hour,
@@ -53,7 +53,7 @@ func browse(t *testing.T, mods ...func(*vcdsim.Config)) *visit {
 	for _, m := range mods {
 		m(&cfg)
 	}
-	v := &visit{WithT: NewWithT(t)}
+	v := &browser{WithT: NewWithT(t)}
 	v.sim, err = vcdsim.New(cfg)
 	v.Expect(err).NotTo(HaveOccurred())
 	v.rename()
@@ -61,7 +61,7 @@ func browse(t *testing.T, mods ...func(*vcdsim.Config)) *visit {
 	t.Cleanup(func() { v.Expect(v.sim.Close()).To(Succeed()) })
 
 	allocated, cancelAllocator := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(browser), chromedp.NoSandbox, chromedp.Flag("ignore-certificate-errors", true), chromedp.WindowSize(1280, 900), chromedp.WSURLReadTimeout(testtime.Patience))...)
+		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Flag("ignore-certificate-errors", true), chromedp.WindowSize(1280, 900), chromedp.WSURLReadTimeout(testtime.Patience))...)
 	t.Cleanup(cancelAllocator)
 	ctx, cancel := chromedp.NewContext(allocated)
 	t.Cleanup(func() { _ = chromedp.Cancel(ctx); cancel() })
@@ -70,7 +70,7 @@ func browse(t *testing.T, mods ...func(*vcdsim.Config)) *visit {
 }
 
 // rename gives the vApps and VMs of a small fleet shorter names.
-func (v *visit) rename() {
+func (v *browser) rename() {
 	state := v.sim.State()
 	if len(state.VApps) > 2 {
 		return
@@ -112,33 +112,33 @@ func listen(ctx context.Context) func() []string {
 }
 
 // do runs actions in the browser.
-func (v *visit) do(actions ...chromedp.Action) {
+func (v *browser) do(actions ...chromedp.Action) {
 	ctx, cancel := context.WithTimeout(v.ctx, testtime.Patience)
 	defer cancel()
 	v.ExpectWithOffset(1, chromedp.Run(ctx, actions...)).To(Succeed())
 }
 
 // open starts the browser and goes to an address of the page, until it shows something.
-func (v *visit) open(address string) {
+func (v *browser) open(address string) {
 	v.Expect(chromedp.Run(v.ctx)).To(Succeed(), "starting the browser")
 	v.do(chromedp.Navigate(v.sim.URL()+address), chromedp.WaitVisible("#vapps details", chromedp.ByQuery))
 }
 
 // eval evaluates a script in the page.
-func eval[T any](v *visit, script string) func() T {
+func eval[T any](v *browser, script string) func() T {
 	return func() (out T) {
 		v.do(chromedp.Evaluate(script, &out))
 		return out
 	}
 }
 
-// text is what a person reads at a selector.
-func (v *visit) text(selector string) func() string {
+// text is the visible text at a selector.
+func (v *browser) text(selector string) func() string {
 	return eval[string](v, `document.querySelector("`+selector+`").innerText`)
 }
 
-// shoot keeps a picture where SCREENSHOTS says.
-func (v *visit) shoot(name string) {
+// shoot saves a screenshot in the folder SCREENSHOTS.
+func (v *browser) shoot(name string) {
 	dir := os.Getenv("SCREENSHOTS")
 	if dir == "" {
 		return
@@ -149,7 +149,7 @@ func (v *visit) shoot(name string) {
 }
 
 // client calls the simulator as a tenant.
-func (v *visit) client() func(method, path, body string) int {
+func (v *browser) client() func(method, path, body string) int {
 	pool := x509.NewCertPool()
 	v.Expect(pool.AppendCertsFromPEM(v.sim.CA())).To(BeTrue())
 	c := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}}
@@ -241,7 +241,7 @@ func TestThePageIsAccessible(t *testing.T) {
 		v.do(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
 		v.Expect(eval[[]string](v, contrast)()).To(BeEmpty(), "text that is hard to read, "+scheme)
 	}
-	// By keyboard: a vApp is closed and stays closed when the page looks again.
+	// By keyboard: a vApp is closed and stays closed when the page refreshes.
 	v.do(chromedp.Focus("#vapps summary", chromedp.ByQuery), chromedp.KeyEvent(" "))
 	v.Eventually(eval[bool](v, `document.querySelector("#vapps details").open`)).Should(BeFalse())
 	v.client()

@@ -34,7 +34,7 @@ func (q *quickstart) manager() string {
 	return filepath.Join(q.dir, "bin", "manager")
 }
 
-// startSimulator starts the simulated VCD; VMs that it powers on become nodes of pretend clusters.
+// startSimulator starts the simulated VCD; VMs that it powers on become nodes of simulated clusters.
 func (q *quickstart) startSimulator(ctx context.Context) error {
 	var err error
 	q.site, err = simsite.Start(context.WithoutCancel(ctx), q.dir, vcdsim.K8sTenant(), func(c *vcdsim.Config) {
@@ -57,7 +57,7 @@ func (q *quickstart) startStack(ctx context.Context) error {
 	return q.newClient()
 }
 
-// installProvider installs what a release holds, and tells clusterctl about it.
+// installProvider installs the files of a release, as clusterctl would.
 func (q *quickstart) installProvider(ctx context.Context) error {
 	q.say("Installing this provider as it is shipped")
 	manager, err := q.stack.InstallProvider(ctx, stack.ProviderInstall{

@@ -78,9 +78,9 @@ func (q *quickstart) watch(ctx context.Context, what string, wanted func(*view) 
 	defer ticker.Stop()
 	var last *view
 	for {
-		v, err := q.look(ctx)
+		v, err := q.observe(ctx)
 		if err != nil && ctx.Err() == nil {
-			return fmt.Errorf("looking at the cluster: %w", err)
+			return fmt.Errorf("reading the cluster: %w", err)
 		}
 		if err == nil {
 			last = v

@@ -26,7 +26,7 @@ type view struct {
 	calls    int
 }
 
-func (q *quickstart) look(ctx context.Context) (*view, error) {
+func (q *quickstart) observe(ctx context.Context) (*view, error) {
 	v := &view{vms: map[string]infrav1.VCDMachine{}, calls: q.calls()}
 	err := q.client.Get(ctx, client.ObjectKey{Name: clusterName, Namespace: clusterNamespace}, &v.cluster)
 	if v.gone = apierrors.IsNotFound(err); client.IgnoreNotFound(err) != nil {
@@ -63,7 +63,7 @@ func (q *quickstart) calls() int {
 	return sum
 }
 
-// available says whether the cluster is up with that many nodes.
+// available reports whether the cluster is up with that many nodes.
 func (v *view) available(nodes int) bool {
 	if !meta.IsStatusConditionTrue(v.cluster.Status.Conditions, clusterv1.AvailableCondition) || len(v.machines) != nodes {
 		return false
@@ -76,7 +76,7 @@ func (v *view) available(nodes int) bool {
 	return true
 }
 
-// lines are what a person wants to know, one line per object.
+// lines are the state for users, one line per object.
 func (v *view) lines() []string {
 	var lines []string
 	for i := range v.vcd {
@@ -95,7 +95,7 @@ func line(object, stage string) string {
 	return fmt.Sprintf("%-34s %s", object, stage)
 }
 
-// machineStage says where a machine is: first what this provider does, then what Kubernetes does.
+// machineStage is the current step of a machine: first of this provider, then of Kubernetes.
 func (v *view) machineStage(m *clusterv1.Machine) string {
 	vm, found := v.vms[m.Spec.InfrastructureRef.Name]
 	switch {
@@ -135,7 +135,7 @@ func stage(deleted *metav1.Time, conditions []metav1.Condition) string {
 	case meta.IsStatusConditionTrue(conditions, clusterv1.ReadyCondition):
 		return "ready"
 	default:
-		return "not looked at yet"
+		return "not reconciled yet"
 	}
 }
 

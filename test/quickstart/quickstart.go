@@ -83,7 +83,7 @@ func (q *quickstart) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(q.out, "[%4.0fs] %s\n", time.Since(q.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// during tells what is being done, again and again while it takes long.
+// during prints an action, again and again while it takes long.
 func (q *quickstart) during(what string, do func() error) error {
 	q.say("%s", what)
 	done := make(chan error, 1)

@@ -48,8 +48,8 @@ func TestStage(t *testing.T) {
 		conditions []metav1.Condition
 		want       string
 	}{
-		"nothing written yet": {want: "not looked at yet"},
-		"the first phase that waits is told": {
+		"nothing written yet": {want: "not reconciled yet"},
+		"the first phase that waits is shown": {
 			conditions: []metav1.Condition{
 				condition(infrav1.PoweredOnCondition, metav1.ConditionUnknown, "Pending", ""),
 				condition(infrav1.VMCreatedCondition, metav1.ConditionFalse, "Creating", "VM a is being created\nand more"),
@@ -68,11 +68,11 @@ func TestStage(t *testing.T) {
 			},
 			want: "ready",
 		},
-		"conditions of others say nothing": {
+		"conditions of others are ignored": {
 			conditions: []metav1.Condition{condition(clusterv1.PausedCondition, metav1.ConditionFalse, "NotPaused", "")},
-			want:       "not looked at yet",
+			want:       "not reconciled yet",
 		},
-		"a deletion is told": {
+		"a deletion is shown": {
 			deleted:    &now,
 			conditions: []metav1.Condition{condition(infrav1.VMCreatedCondition, metav1.ConditionFalse, "Deleting", "")},
 			want:       "being deleted",

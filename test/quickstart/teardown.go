@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// deleteCluster deletes the cluster and looks whether anything is left of it.
+// deleteCluster deletes the cluster and checks that nothing of it is left.
 func (q *quickstart) deleteCluster(ctx context.Context) error {
 	q.say("Deleting the cluster")
 	cluster := &clusterv1.Cluster{}

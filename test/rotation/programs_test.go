@@ -28,26 +28,26 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// newPool makes what a program has once. It looks things up anew each time, so that there is something to log in for.
+// newPool makes what a program has once. It has no caches of look-ups, so that it logs in.
 func newPool() *vcd.Pool {
 	return vcd.NewPool(vcd.PoolOptions{RequestsPerSecond: 10000, Burst: 10000, LookupTTL: time.Nanosecond})
 }
 
 // A manager is what main makes of the provider's manager, as far as it logs in.
 type manager struct {
-	house    *house
-	identity *identity.Reconciler
-	cluster  *cluster.Reconciler
-	provider *cloudprovider.Reconciler
+	environment *environment
+	identity    *identity.Reconciler
+	cluster     *cluster.Reconciler
+	provider    *cloudprovider.Reconciler
 }
 
-// newManager starts one that remembers nothing.
-func (h *house) newManager() *manager {
+// newManager starts one without state.
+func (h *environment) newManager() *manager {
 	r := controllers.New(controllers.Options{
 		Client: h.client, Live: h.client, Recorder: &events.FakeRecorder{}, Pool: newPool(), Namespace: "capvcd-system",
 	})
 	r.CloudProvider.Workload, r.CloudProvider.Image, r.CloudProvider.LookEvery = empty, "registry.example.com/ccm:v1", time.Minute
-	return &manager{house: h, identity: r.Identity, cluster: r.Cluster, provider: r.CloudProvider}
+	return &manager{environment: h, identity: r.Identity, cluster: r.Cluster, provider: r.CloudProvider}
 }
 
 // empty is a workload cluster with nothing in it.
@@ -62,11 +62,11 @@ func empty(context.Context, client.ObjectKey) (client.Client, error) {
 // pass reconciles a cluster with a reconciler, and returns a condition.
 func (m *manager) pass(r reconcile.ObjectReconciler[*infrav1.VCDCluster], name, condition string) (metav1.Condition, error) {
 	key := client.ObjectKey{Namespace: namespace, Name: name}
-	if _, err := reconcile.AsReconciler(m.house.client, r).Reconcile(m.house.ctx, ctrl.Request{NamespacedName: key}); err != nil {
+	if _, err := reconcile.AsReconciler(m.environment.client, r).Reconcile(m.environment.ctx, ctrl.Request{NamespacedName: key}); err != nil {
 		return metav1.Condition{}, err
 	}
 	c := &infrav1.VCDCluster{}
-	if err := m.house.client.Get(m.house.ctx, key, c); err != nil {
+	if err := m.environment.client.Get(m.environment.ctx, key, c); err != nil {
 		return metav1.Condition{}, err
 	}
 	if got := conditions.Get(c, condition); got != nil {
@@ -77,24 +77,24 @@ func (m *manager) pass(r reconcile.ObjectReconciler[*infrav1.VCDCluster], name, 
 
 // ready reconciles a cluster until it has its network, which it is asked for each time.
 func (m *manager) ready(name string) {
-	m.house.t.Helper()
-	m.house.Eventually(func(g Gomega) {
+	m.environment.t.Helper()
+	m.environment.Eventually(func(g Gomega) {
 		got, err := m.pass(m.cluster, name, infrav1.NetworkReadyCondition)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(got.Status).To(Equal(metav1.ConditionTrue), got.Message)
 	}, patience, "5ms").Should(Succeed())
 }
 
-// keeps reconciles an identity, and says whether clusterctl has to wait with its Secret.
+// keeps reconciles an identity, and reports whether clusterctl has to wait with its Secret.
 func (m *manager) keeps(identity string) bool {
 	key := client.ObjectKey{Namespace: namespace, Name: identity}
 	const passes = 4 // The finalizer and the condition Paused take one each.
 	for range passes {
-		_, err := reconcile.AsReconciler(m.house.client, m.identity).Reconcile(m.house.ctx, ctrl.Request{NamespacedName: key})
-		m.house.Expect(err).NotTo(HaveOccurred())
+		_, err := reconcile.AsReconciler(m.environment.client, m.identity).Reconcile(m.environment.ctx, ctrl.Request{NamespacedName: key})
+		m.environment.Expect(err).NotTo(HaveOccurred())
 	}
 	secret := &corev1.Secret{}
-	m.house.Expect(m.house.client.Get(m.house.ctx, key, secret)).To(Succeed())
+	m.environment.Expect(m.environment.client.Get(m.environment.ctx, key, secret)).To(Succeed())
 	_, waits := secret.Annotations[clusterctlv1.BlockMoveAnnotation]
 	return waits
 }
@@ -108,7 +108,7 @@ type ccm struct {
 }
 
 // newCCM takes the first token from what the manager had rendered, as Cluster API does, and starts.
-func (h *house) newCCM(cluster string) *ccm {
+func (h *environment) newCCM(cluster string) *ccm {
 	clients, err := kubernetes.NewForConfig(h.RESTConfig())
 	h.Expect(err).NotTo(HaveOccurred())
 	c := &ccm{name: "workload-of-" + cluster, clients: clients, config: vcd.Config{Site: h.sim.URL(), Org: "acme", CABundle: h.sim.CA()}}

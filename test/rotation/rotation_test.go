@@ -37,7 +37,7 @@ func TestNobodyIsLockedOut(t *testing.T) {
 		t.Skip("starts an API server, and -short is set")
 	}
 	log.SetLogger(klog.Background())
-	h := newHouse(t)
+	h := newEnvironment(t)
 	h.account(managers, vcdsim.RoleClusterAuthor, false)
 	h.account("ccm-a", vcdsim.RoleCloudProvider, true)
 	h.account("ccm-b", vcdsim.RoleCloudProvider, true)
@@ -48,17 +48,17 @@ func TestNobodyIsLockedOut(t *testing.T) {
 	h.cluster("b", "192.168.100.201", "ccm-b")
 	m := h.newManager()
 	seen := map[string][]string{managers: {h.value(namespace, managers, infrav1.SecretAPIToken)}}
-	var crew []*ccm
+	var ccms []*ccm
 	for _, cluster := range []string{"a", "b"} {
 		m.ready(cluster)
-		h.says(m, cluster, infrav1.CloudProviderApplyingReason)
-		crew = append(crew, h.newCCM(cluster))
-		seen[crew[len(crew)-1].name] = nil
+		h.reports(m, cluster, infrav1.CloudProviderApplyingReason)
+		ccms = append(ccms, h.newCCM(cluster))
+		seen[ccms[len(ccms)-1].name] = nil
 	}
 
 	for round := range rounds {
 		h.sim.Edit(func(e *vcdsim.Editor) { e.ExpireSessions() })
-		h.round(round, m, crew)
+		h.round(round, m, ccms)
 		for user, tokens := range seen {
 			now := h.tokenOf(user)
 			h.Expect(tokens).NotTo(ContainElement(now), "round %d: %s has logged in", round, user)
@@ -68,18 +68,18 @@ func TestNobodyIsLockedOut(t *testing.T) {
 		case 7:
 			m = h.newManager()
 		case 11, 17:
-			crew[round%2].restart()
+			ccms[round%2].restart()
 		}
 	}
 
-	h.nobodyGetsThem(m)
+	h.neverShared(m)
 	h.tokensMoveWhenTheyMay(m)
-	h.nobodyWasRefused()
+	h.noLoginWasRefused()
 	h.tokensAreWhereTheyBelong(seen)
 }
 
-// round has everybody work at the same time, each for several. A cluster is looked at when its spec changes.
-func (h *house) round(round int, m *manager, crew []*ccm) {
+// round runs all programs at the same time, each for several clusters. A cluster is reconciled when its spec changes.
+func (h *environment) round(round int, m *manager, ccms []*ccm) {
 	h.t.Helper()
 	var all sync.WaitGroup
 	for _, cluster := range []string{"a", "b"} {
@@ -87,7 +87,7 @@ func (h *house) round(round int, m *manager, crew []*ccm) {
 		h.Expect(h.client.Patch(h.ctx, &infrav1.VCDCluster{ObjectMeta: meta(cluster)}, client.RawPatch(types.MergePatchType, change))).To(Succeed())
 		all.Go(func() { m.ready(cluster) })
 	}
-	for _, c := range crew {
+	for _, c := range ccms {
 		for range 2 {
 			all.Go(func() { h.Expect(c.work(h.ctx)).To(Succeed(), c.name) })
 		}
@@ -96,15 +96,15 @@ func (h *house) round(round int, m *manager, crew []*ccm) {
 }
 
 // tokenOf is the token of the manager or of a cloud controller manager.
-func (h *house) tokenOf(user string) string {
+func (h *environment) tokenOf(user string) string {
 	if user == managers {
 		return h.value(namespace, managers, infrav1.SecretAPIToken)
 	}
 	return h.value(user, addons.ServiceAccountName, addons.RefreshTokenKey)
 }
 
-// says waits for a reason of CloudProviderReady.
-func (h *house) says(m *manager, cluster, reason string) {
+// reports waits for a reason of CloudProviderReady.
+func (h *environment) reports(m *manager, cluster, reason string) {
 	h.t.Helper()
 	h.Eventually(func(g Gomega) {
 		got, err := m.pass(m.provider, cluster, infrav1.CloudProviderReadyCondition)
@@ -114,8 +114,8 @@ func (h *house) says(m *manager, cluster, reason string) {
 	}, patience, "5ms").Should(Succeed())
 }
 
-// nobodyGetsThem wishes for credentials that must not leave the management cluster.
-func (h *house) nobodyGetsThem(m *manager) {
+// neverShared asks for credentials that must not leave the management cluster.
+func (h *environment) neverShared(m *manager) {
 	for i, tt := range []struct{ cluster, identity, reason string }{
 		{"c", managers, infrav1.IdentityNotSharedReason},
 		{"d", "in-disguise", infrav1.TokenTakenReason},
@@ -124,13 +124,13 @@ func (h *house) nobodyGetsThem(m *manager) {
 	} {
 		h.cluster(tt.cluster, "192.168.100.21"+string(rune('0'+i)), tt.identity)
 		m.ready(tt.cluster)
-		h.says(m, tt.cluster, tt.reason)
+		h.reports(m, tt.cluster, tt.reason)
 	}
 }
 
-// tokensMoveWhenTheyMay checks that the manager's token can be moved to another management cluster from the moment that
-// nobody logs in with it any more, and that those of cloud controller managers always can.
-func (h *house) tokensMoveWhenTheyMay(m *manager) {
+// tokensMoveWhenTheyMay checks that the manager's token can be moved to another management cluster from the moment
+// that no program logs in with it any more, and that those of cloud controller managers always can.
+func (h *environment) tokensMoveWhenTheyMay(m *manager) {
 	h.Expect(m.keeps(managers)).To(BeTrue())
 	h.Expect(m.keeps("ccm-a")).To(BeFalse())
 	clusters := &clusterv1.ClusterList{}
@@ -142,8 +142,8 @@ func (h *house) tokensMoveWhenTheyMay(m *manager) {
 	h.Expect(m.keeps(managers)).To(BeFalse())
 }
 
-// nobodyWasRefused checks that every login was one with the newest token.
-func (h *house) nobodyWasRefused() {
+// noLoginWasRefused checks that every login was one with the newest token.
+func (h *environment) noLoginWasRefused() {
 	logins := 0
 	for _, r := range h.sim.Requests() {
 		if strings.HasSuffix(r.Path, "/token") {
@@ -155,9 +155,9 @@ func (h *house) nobodyWasRefused() {
 	h.Expect(logins).To(BeNumerically("<", 4*rounds), "one login for all who need it")
 }
 
-// tokensAreWhereTheyBelong looks for all tokens that there ever were, and for the password, in everything that holds
+// tokensAreWhereTheyBelong searches for all tokens that ever existed, and for the password, in everything that holds
 // data.
-func (h *house) tokensAreWhereTheyBelong(seen map[string][]string) {
+func (h *environment) tokensAreWhereTheyBelong(seen map[string][]string) {
 	secrets, maps := &corev1.SecretList{}, &corev1.ConfigMapList{}
 	h.Expect(h.client.List(h.ctx, secrets)).To(Succeed())
 	h.Expect(h.client.List(h.ctx, maps)).To(Succeed())

@@ -82,8 +82,8 @@ func LoadOpenAPI(file string) (*OpenAPI, error) {
 	return out, nil
 }
 
-// mend puts right what the document says in its own way: lists of words that call themselves objects, and "objects"
-// of which it says nothing, by which it means anything.
+// mend corrects errors of the document: enumerations with type object, and objects without a schema, which can be
+// anything.
 func mend(d *openapi2.SchemaRef) {
 	v := d.Value
 	if v == nil {
@@ -146,7 +146,7 @@ func (p *path) literals() int {
 	return n
 }
 
-// Check judges the exchanges of cloudapi and says how many those were.
+// Check validates the exchanges of cloudapi and returns their number.
 func (o *OpenAPI) Check(exchanges []vcdsim.Exchange) ([]Violation, int) {
 	var out []Violation
 	n := 0
@@ -251,8 +251,7 @@ func (o *OpenAPI) checkBody(content openapi3.Content, body []byte, dir direction
 	return out
 }
 
-// withoutNulls drops what is null: the document cannot say that a field may be, and VCD sends null for whatever is not
-// set.
+// withoutNulls drops what is null: the document has no nullable fields, and VCD sends null for whatever is not set.
 func withoutNulls(v any) any {
 	switch x := v.(type) {
 	case map[string]any:
@@ -289,7 +288,7 @@ func flatten(err error) []string {
 	return []string{err.Error()}
 }
 
-// anyIndex replaces the numbers in a path: the third item says no more than the first.
+// anyIndex replaces the numbers in a path: violations of the third item and the first are equal.
 func anyIndex(path []string) []string {
 	out := slices.Clone(path)
 	for i, p := range out {
@@ -327,7 +326,7 @@ func (o *OpenAPI) unknownFields(at string, schema *openapi3.Schema, v any) []str
 // implied are the kinds that have no schema under their name.
 var implied = map[string]string{"VdcVmPolicy": "VdcComputePolicy"}
 
-// concrete is the schema that a value says it is of, where the schema leaves the choice.
+// concrete is the schema that a value names, if the schema allows several.
 func (o *OpenAPI) concrete(schema *openapi3.Schema, v map[string]any) *openapi3.Schema {
 	if schema.Discriminator == nil {
 		return schema
@@ -339,7 +338,7 @@ func (o *OpenAPI) concrete(schema *openapi3.Schema, v map[string]any) *openapi3.
 	return schema
 }
 
-// properties are those of a schema and of all it is made of; open says that there may be others.
+// properties are those of a schema and of all its parts; open: others are allowed.
 func properties(schema *openapi3.Schema) (known map[string]*openapi3.Schema, open bool) {
 	known = map[string]*openapi3.Schema{}
 	for name, p := range schema.Properties {
@@ -358,7 +357,7 @@ func properties(schema *openapi3.Schema) (known map[string]*openapi3.Schema, ope
 
 var lookahead = regexp.MustCompile(`\(\?=[^)]*\)`)
 
-// pattern compiles a pattern of the document, which is Java's: what looks ahead is left out.
+// pattern compiles a pattern of the document, which is Java's: lookaheads are dropped.
 func pattern(expr string) (openapi3.RegexMatcher, error) {
 	re, err := regexp.Compile(lookahead.ReplaceAllString(expr, ""))
 	if err != nil {

@@ -60,7 +60,7 @@ func (c *Collector) Exchanges() []vcdsim.Exchange {
 	return out
 }
 
-// distinct drops violations that say the same.
+// distinct drops equal violations.
 func distinct(all []Violation) []Violation {
 	seen := map[string]bool{}
 	var out []Violation

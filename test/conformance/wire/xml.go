@@ -33,7 +33,7 @@ const driver = `<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">
 <xs:import namespace="http://www.vmware.com/vcloud/extension/v1.5" schemaLocation="file://%[1]s/xsd/1.5/schemas/extension/vmwextensions.xsd"/>
 </xs:schema>`
 
-// CheckXML validates the XML answers with xmllint and the folder with VMware's schemas, and says how many those were.
+// CheckXML validates the XML answers with xmllint and the folder with VMware's schemas, and returns their number.
 func CheckXML(groundTruth, scratch string, exchanges []vcdsim.Exchange) ([]Violation, int, error) {
 	docs := xmlExchanges(exchanges)
 	if err := os.WriteFile(filepath.Join(scratch, "driver.xsd"), fmt.Appendf(nil, driver, groundTruth), 0o600); err != nil {
@@ -76,7 +76,7 @@ func checkBatch(groundTruth, scratch string, docs []vcdsim.Exchange) ([]Violatio
 	for _, m := range complaint.FindAllSubmatch(text, -1) {
 		var i int
 		if _, err := fmt.Sscan(string(m[1]), &i); err != nil || i >= len(docs) {
-			return nil, fmt.Errorf("reading what xmllint says: %s", m[0])
+			return nil, fmt.Errorf("parsing the output of xmllint: %s", m[0])
 		}
 		what := braces.ReplaceAllString(string(m[2]), "")
 		v := Violation{Operation: docs[i].Operation, Status: docs[i].Status, Where: "document", What: what, Body: excerpt(docs[i].Response)}
@@ -143,7 +143,7 @@ func each(doc []byte, f func(parent, before, after string)) {
 	for {
 		tok, err := dec.Token()
 		if errors.Is(err, io.EOF) || err != nil {
-			return // the schemas say what is broken
+			return // the schemas report what is broken
 		}
 		top := stack[len(stack)-1]
 		switch t := tok.(type) {

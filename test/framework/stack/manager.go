@@ -44,8 +44,8 @@ func (s *Stack) newManager(c *components, install ProviderInstall) *Manager {
 	return &Manager{stack: s, components: c, install: install}
 }
 
-// Replica returns another manager of the same provider, which can be killed while webhooks and conversions go on calling
-// m. It has a log and ports of its own; args follow those of m, and must make the two handle different objects.
+// Replica returns another manager of the same provider, which can be killed while webhooks and conversions go on
+// calling m. It has a log and ports of its own; args follow those of m, and must make the two handle different objects.
 func (m *Manager) Replica(ctx context.Context, name string, args ...string) (*Manager, error) {
 	install := m.install
 	install.Args = slices.Concat(install.Args, args)

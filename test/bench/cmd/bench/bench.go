@@ -36,9 +36,9 @@ type bench struct {
 	out   io.Writer
 	began time.Time
 
-	site   *simsite.Site
-	world  *framework.ManagementCluster
-	client client.Client
+	site       *simsite.Site
+	management *framework.ManagementCluster
+	client     client.Client
 }
 
 func (b *bench) run(ctx context.Context) error {
@@ -86,14 +86,14 @@ func (b *bench) start(ctx context.Context) error {
 	if b.profiler != "" {
 		opts.ManagerArgs = append(opts.ManagerArgs, "--profiler-address="+b.profiler)
 	}
-	if b.world, err = b.site.NewManagementCluster(ctx, opts); err != nil {
+	if b.management, err = b.site.NewManagementCluster(ctx, opts); err != nil {
 		return fmt.Errorf("starting the management cluster: %w", err)
 	}
 	scheme := runtime.NewScheme()
 	if err := errors.Join(corev1.AddToScheme(scheme), clusterv1.AddToScheme(scheme), infrav1.AddToScheme(scheme)); err != nil {
 		return err
 	}
-	access := b.world.RESTConfig()
+	access := b.management.RESTConfig()
 	access.QPS, access.Burst = 200, 400
 	b.client, err = client.New(access, client.Options{Scheme: scheme})
 	return err
@@ -119,7 +119,7 @@ func (b *bench) await(ctx context.Context, machines int) error {
 	for {
 		p, err := b.progress(ctx)
 		if err != nil && ctx.Err() == nil {
-			return fmt.Errorf("looking at the clusters: %w", err)
+			return fmt.Errorf("listing the clusters: %w", err)
 		}
 		if p.complete(b, machines) {
 			return nil
@@ -131,7 +131,7 @@ func (b *bench) await(ctx context.Context, machines int) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%w: %s", context.Cause(ctx), p)
-		case err := <-b.world.Failed():
+		case err := <-b.management.Failed():
 			return err
 		case <-ticker.C:
 		}

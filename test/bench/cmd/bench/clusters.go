@@ -30,7 +30,7 @@ import (
 const creators = 8
 
 func (b *bench) createClusters(ctx context.Context) error {
-	template, err := os.ReadFile(filepath.Join(b.world.Root, "templates", "cluster-template.yaml"))
+	template, err := os.ReadFile(filepath.Join(b.management.Root, "templates", "cluster-template.yaml"))
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func withoutOwners(objects []client.Object) []client.Object {
 	return kept
 }
 
-// bareMachines are the machines of the n-th cluster, with bootstrap data that somebody made already.
+// bareMachines are the machines of the n-th cluster, with existing bootstrap data.
 func (b *bench) bareMachines(n int) []client.Object {
 	var objects []client.Object
 	ref := func(name string) clusterv1.ContractVersionedObjectReference {

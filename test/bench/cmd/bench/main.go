@@ -36,7 +36,7 @@ func main() {
 // What Cluster API does in a run.
 const (
 	// setupFull is all of Cluster API: control planes and workers come from KubeadmControlPlanes and
-	// MachineDeployments, and boot as nodes of pretend clusters in memory.
+	// MachineDeployments, and boot as nodes of simulated clusters in memory.
 	setupFull = "full"
 	// setupMachines is its core only: Machines are made by hand, and nothing boots. It shows the manager without the
 	// rest.
@@ -72,7 +72,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(out)
-	flags.StringVar(&opts.setup, "setup", setupFull, "full: all of Cluster API, and pretend clusters; machines: its core and bare machines, which shows the manager alone")
+	flags.StringVar(&opts.setup, "setup", setupFull, "full: all of Cluster API, and simulated clusters; machines: its core and bare machines, which shows the manager alone")
 	flags.IntVar(&opts.clusters, "clusters", 100, "number of clusters, at most 200, with one control plane each")
 	flags.IntVar(&opts.workers, "workers", 2, "number of workers of each cluster")
 	profile := flags.String("profile", vcdsim.Instant.Name, "how long the simulated VCD takes: instant, fast (a tenth of a real one) or recorded (as a real one)")

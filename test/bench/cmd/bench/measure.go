@@ -18,7 +18,7 @@ import (
 const ticksPerSecond = 100
 
 // ourself is how this process is listed: it is everything that a real installation would not have, or not here.
-const ourself = "bench (simulator, pretend clusters, driver)"
+const ourself = "bench (simulator, simulated clusters, driver)"
 
 // cpuSeconds returns the processor time of this process and of its children so far, by the name of the program.
 func cpuSeconds() (map[string]float64, error) {

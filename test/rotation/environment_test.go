@@ -38,8 +38,8 @@ const (
 	patience = time.Minute
 )
 
-// A house is an API server with the kinds of Cluster API and of this provider, beside a simulated VCD.
-type house struct {
+// An environment is an API server with the kinds of Cluster API and of this provider, beside a simulated VCD.
+type environment struct {
 	*WithT
 	*stack.Stack
 
@@ -49,9 +49,9 @@ type house struct {
 	sim    *vcdsim.Simulator
 }
 
-func newHouse(t *testing.T) *house {
+func newEnvironment(t *testing.T) *environment {
 	t.Helper()
-	h := &house{WithT: NewWithT(t), t: t, ctx: t.Context(), sim: vcdsimtest.Start(t, vcdsim.Config{Profile: vcdsim.Instant})}
+	h := &environment{WithT: NewWithT(t), t: t, ctx: t.Context(), sim: vcdsimtest.Start(t, vcdsim.Config{Profile: vcdsim.Instant})}
 	dir, err := os.MkdirTemp("", "rotation-") //nolint:usetesting // Logs outlive a test that fails.
 	h.Expect(err).NotTo(HaveOccurred())
 	h.Stack, err = stack.Start(t.Context(), stack.Options{Dir: dir, Out: os.Stderr, Parts: []stack.Part{}})
@@ -75,8 +75,8 @@ func newHouse(t *testing.T) *house {
 	return h
 }
 
-// installKinds brings the CRDs that are needed here. Nobody converts: all is of one version.
-func (h *house) installKinds() {
+// installKinds installs the CRDs. There is no conversion: all have one version.
+func (h *environment) installKinds() {
 	root, err := framework.Root()
 	h.Expect(err).NotTo(HaveOccurred())
 	list := exec.CommandContext(h.ctx, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api")
@@ -98,7 +98,7 @@ func (h *house) installKinds() {
 	h.Expect(h.InstallCRDs(h.ctx, crds...)).To(Succeed())
 }
 
-func (h *house) create(obj client.Object) {
+func (h *environment) create(obj client.Object) {
 	h.t.Helper()
 	h.Expect(h.client.Create(h.ctx, obj)).To(Succeed())
 }
@@ -106,28 +106,28 @@ func (h *house) create(obj client.Object) {
 func meta(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }
 
 // identity makes an identity with what is in a Secret, which may be another's.
-func (h *house) identity(name, secret string, kind infrav1.CredentialType, share bool) {
+func (h *environment) identity(name, secret string, kind infrav1.CredentialType, share bool) {
 	h.t.Helper()
 	i := &infrav1.VCDIdentity{ObjectMeta: meta(name)}
 	i.Spec = infrav1.VCDIdentitySpec{Site: h.sim.URL(), SecretRef: infrav1.LocalSecretReference{Name: secret}, Type: kind, ShareWithClusters: ptr.To(share)}
 	h.create(i)
 }
 
-func (h *house) secret(name string, data map[string]string) {
+func (h *environment) secret(name string, data map[string]string) {
 	h.t.Helper()
 	data["ca.crt"] = string(h.sim.CA())
 	h.create(&corev1.Secret{ObjectMeta: meta(name), StringData: data})
 }
 
 // account makes an identity of a new service account.
-func (h *house) account(name, role string, share bool) {
+func (h *environment) account(name, role string, share bool) {
 	h.t.Helper()
 	h.secret(name, map[string]string{infrav1.SecretAPIToken: vcdsimtest.ServiceAccount(h.t, h.sim, name, role)})
 	h.identity(name, name, infrav1.CredentialServiceAccount, share)
 }
 
 // cluster makes a cluster whose control plane is up, and whose cloud controller manager is to log in with an identity.
-func (h *house) cluster(name, address, ccm string) {
+func (h *environment) cluster(name, address, ccm string) {
 	h.t.Helper()
 	c := &clusterv1.Cluster{ObjectMeta: meta(name)}
 	c.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "VCDCluster", Name: name}
@@ -149,7 +149,7 @@ func (h *house) cluster(name, address, ccm string) {
 }
 
 // value is what a key of a Secret has now.
-func (h *house) value(namespace, name, key string) string {
+func (h *environment) value(namespace, name, key string) string {
 	secret := &corev1.Secret{}
 	h.Expect(h.client.Get(h.ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret)).To(Succeed())
 	return string(secret.Data[key])
