@@ -120,7 +120,7 @@ func TestLoadBalancersGoThoughTheManagerIsKilled(t *testing.T) {
 		return c.Status, err
 	}, controllertest.Patience, "5ms").Should(Equal(metav1.ConditionUnknown), "nobody knows what VCD did")
 
-	w.Cluster.ForgetTeardown(w.VCDCluster().UID) // What a new manager knows.
+	w.Cluster.ForgetPurge(w.VCDCluster().UID) // What a new manager knows.
 	w.Hurry()
 
 	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
@@ -172,7 +172,7 @@ func TestAManagerThatDiesBeforeTheLastLookLeavesItToTheNextOne(t *testing.T) {
 				w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 			}
 
-			w.Cluster.ForgetTeardown(w.VCDCluster().UID) // What a new manager knows.
+			w.Cluster.ForgetPurge(w.VCDCluster().UID) // What a new manager knows.
 			w.Expect(w.IsClusterGone()).To(BeFalse())
 			w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LastLookReason)
 			w.Balance(id, "web", nil) // The cloud controller manager still works.

@@ -28,29 +28,34 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// tellStop tells of a stop on the VCDCluster, too, which those look at who do not look at each machine.
-func tellStop(c *infrav1.VCDCluster) {
-	if c.Annotations[infrav1.GoneStoppedAnnotation] == "" {
-		conditions.Delete(c, infrav1.GoneTrustedCondition)
-		return
+// phasesOf returns the phases of a VCDCluster, in order: each is a condition, and what makes it true.
+func phasesOf(c *infrav1.VCDCluster) []phases.Phase[*scope] {
+	if !c.DeletionTimestamp.IsZero() {
+		table := []phases.Phase[*scope]{
+			{Condition: infrav1.LoadBalancersDeletedCondition, Run: unlessDuplicated(deleteBalancers, nothingOwn)},
+			{Condition: infrav1.VAppDeletedCondition, Run: unlessDuplicated(deleteVApp, ownVApp)},
+		}
+		if c.Spec.OrphanedDiskPolicy == infrav1.OrphanedDiskDelete {
+			disks := phases.Phase[*scope]{Condition: infrav1.DisksDeletedCondition, Run: unlessDuplicated(deleteDisks, nothingOwn)}
+			table = append(table, disks)
+		}
+		return append(table, phases.Phase[*scope]{Condition: infrav1.ReleasedCondition, Run: releaseCluster})
 	}
-	phases.Set(c, infrav1.GoneTrustedCondition, metav1.ConditionFalse, infrav1.GoneStoppedReason, fmt.Sprintf(
-		"VMs of several clusters of the site went missing together, so none counts as gone: look at VCD. If those of this cluster that are missing now are gone, or all are back, annotate the VCDCluster with %s=true",
-		infrav1.GoneAcknowledgedAnnotation))
-}
-
-// reconcileVAppLayout tells when what runs in the workload cluster does not get along with the layout. A cluster that
-// cannot be asked is no less ready for it; its machines wait.
-func reconcileVAppLayout(ctx context.Context, s *scope) (phases.Outcome, error) {
-	if found, _ := s.Drivers.In(ctx, s.cluster, s.now()); len(found) > 0 {
-		return phases.Fail(vapp.DriversRetry, infrav1.LegacyDriverInstalledReason, vapp.LegacyDrivers, phases.Few(found)), nil
+	table := []phases.Phase[*scope]{
+		{Condition: infrav1.IdentityReadyCondition, Run: reconcileIdentityReady},
+		{Condition: infrav1.NetworkReadyCondition, Run: reconcileNetwork},
+		{Condition: infrav1.EndpointReadyCondition, Run: reconcileEndpoint},
 	}
-	return phases.Done, nil
+	if vapp.PerMachine(c) {
+		table = append(table, phases.Phase[*scope]{Condition: infrav1.VAppLayoutReadyCondition, Run: reconcileVAppLayout})
+	}
+	return table
 }
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdclusters,verbs=get;list;watch;patch
@@ -71,9 +76,9 @@ type Reconciler struct {
 	Drivers          *vapp.Drivers
 	Now              func() time.Time // nil: time.Now
 
-	wakeUps   session.WakeUps
-	looks     looks
-	teardowns teardowns
+	wakeUps    session.WakeUps
+	placements store.Store[placement]
+	purges     store.Store[*purge]
 }
 
 // SetupWithManager registers the reconciler.
@@ -89,6 +94,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(owner),
 			builder.WithPredicates(predicates.ResourceIsChanged(scheme, log), predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue))).
 		Owns(&ipamv1.IPAddressClaim{}, builder.WithPredicates(predicates.ResourceIsChanged(scheme, log)), builder.MatchEveryOwner).
+		Watches(&infrav1.VCDCluster{}, r.placements.OnDelete()).
+		Watches(&infrav1.VCDCluster{}, r.purges.OnDelete()).
 		Watches(&infrav1.VCDMachine{}, handler.EnqueueRequestsFromMapFunc(r.machineToCluster), builder.WithPredicates(session.Deletions())).
 		WatchesRawSource(r.wakeUps.Source()).
 		WithOptions(options)
@@ -96,19 +103,27 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Complete(reconcile.AsReconciler(r.Client, r))
 }
 
-// scope holds what one reconcile of a VCDCluster reads and finds out.
+// scope holds the inputs of one reconcile of a VCDCluster, and the facts that its phases find.
 type scope struct {
 	*Reconciler
 
 	vcdCluster *infrav1.VCDCluster
-	cluster    *clusterv1.Cluster // nil: not there any more
+	cluster    *clusterv1.Cluster // nil: deleted
 	patcher    *patch.Helper
 
-	session *session.Session // set by reconcileIdentityReady
-	vdc     vcd.VDC          // set by reconcileNetwork
-	network vcd.Network      // set by reconcileNetwork
-	gone    bool             // the vApp is proved gone, or never was; set by deleteClusterVApp
-	ended   bool             // our own task deleted the vApp; set by deleteClusterVApp
+	session   *session.Session // set by open
+	placement                  // set by reconcileNetwork
+	gone      bool             // the vApp is proved gone, or never was; set by deleteVApp
+}
+
+// A placement is the VDC and the network that a cluster is in, as they were found.
+type placement struct {
+	vdc     vcd.VDC
+	network vcd.Network
+
+	by         session.Placements // the session that found them: another may see others
+	generation int64
+	until      time.Time
 }
 
 // Reconcile makes c ready for machines.
@@ -124,7 +139,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (_ ct
 		return ctrl.Result{}, err
 	}
 	ctx = vcd.As(ctx, session.Caller(c))
-	tellStop(c)
+	reportStop(c)
 	table := phasesOf(c)
 	defer func() {
 		rerr = errors.Join(rerr, s.markProvisioned(ctx, table))
@@ -134,7 +149,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (_ ct
 	return phases.Run(ctx, c, s, table, r.Recorder)
 }
 
-// markProvisioned stores that the cluster was complete once, before Ready says so: who sees Ready shall find the rest too.
+// markProvisioned stores that the cluster was complete once, before Ready is true: readers of Ready rely on it.
 func (s *scope) markProvisioned(ctx context.Context, table []phases.Phase[*scope]) error {
 	c := s.vcdCluster
 	if !c.DeletionTimestamp.IsZero() || ptr.Deref(c.Status.Initialization.Provisioned, false) || !phases.Complete(c, table) {
@@ -154,30 +169,7 @@ func (s *scope) save(ctx context.Context) error {
 	return err
 }
 
-func phasesOf(c *infrav1.VCDCluster) []phases.Phase[*scope] {
-	if !c.DeletionTimestamp.IsZero() {
-		table := []phases.Phase[*scope]{
-			{Condition: infrav1.LoadBalancersDeletedCondition, Run: sparing(deleteClusterBalancers, nothingOwn)},
-			{Condition: infrav1.VAppDeletedCondition, Run: sparing(deleteClusterVApp, ownVApp)},
-		}
-		if c.Spec.OrphanedDiskPolicy == infrav1.OrphanedDiskDelete {
-			table = append(table, phases.Phase[*scope]{Condition: infrav1.DisksDeletedCondition, Run: sparing(deleteClusterDisks, nothingOwn)})
-		}
-		return append(table, phases.Phase[*scope]{Condition: infrav1.ReleasedCondition, Run: releaseCluster})
-	}
-	table := []phases.Phase[*scope]{
-		{Condition: infrav1.IdentityReadyCondition, Run: reconcileIdentityReady},
-		{Condition: infrav1.NetworkReadyCondition, Run: reconcileNetwork},
-		{Condition: infrav1.EndpointReadyCondition, Run: reconcileEndpoint},
-	}
-	if vapp.PerMachine(c) {
-		table = append(table, phases.Phase[*scope]{Condition: infrav1.VAppLayoutReadyCondition, Run: reconcileVAppLayout})
-	}
-	return table
-}
-
-// newScope returns nil while c has no owner yet, which one that is deleted does not need, and if somebody else looks
-// after c.
+// newScope returns nil while c has no owner yet, which one that is deleted does not need, and if c is managed externally.
 func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scope, error) {
 	if session.ExternallyManaged(c) || !session.Watched(c, r.WatchFilterValue) {
 		return nil, nil // Not ours.
@@ -202,28 +194,40 @@ func (r *Reconciler) identify(ctx context.Context, c *infrav1.VCDCluster) (bool,
 	c.Spec.InfraID = string(c.UID)
 	err := r.Client.Patch(ctx, c, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	switch {
-	case apierrors.IsConflict(err): // Somebody changed c just now, which wakes us.
+	case apierrors.IsConflict(err): // c was just changed, which starts a reconcile.
 	case err != nil:
 		return false, fmt.Errorf("storing the id of VCDCluster %s: %w", klog.KObj(c), err)
 	}
 	return true, nil
 }
 
-// reconcileIdentityReady logs in.
-func reconcileIdentityReady(ctx context.Context, s *scope) (phases.Outcome, error) {
-	if out, err := s.namesakeProblem(ctx); err != nil || out != phases.Done {
-		return out, err
+// open logs in, once per pass.
+func (s *scope) open(ctx context.Context) (phases.Outcome, error) {
+	if s.session != nil {
+		return phases.Done, nil
 	}
 	opened, out, err := s.Identities.Open(ctx, s.Sessions, s.vcdCluster)
-	if err != nil || out != phases.Done {
+	s.session = opened
+	return out, err
+}
+
+// reconcileIdentityReady logs in.
+func reconcileIdentityReady(ctx context.Context, s *scope) (phases.Outcome, error) {
+	if out, err := s.duplicateProblem(ctx); err != nil || out != phases.Done {
 		return out, err
 	}
-	s.session = opened
-	if c := s.vcdCluster; c.Annotations[infrav1.CredentialsAcceptedAnnotation] != opened.Version {
-		notes.Set(c, infrav1.CredentialsAcceptedAnnotation, opened.Version)
+	if out, err := s.open(ctx); err != nil || out != phases.Done {
+		return out, err
+	}
+	if c := s.vcdCluster; c.Annotations[infrav1.CredentialsAcceptedAnnotation] != s.session.Version {
+		notes.Set(c, infrav1.CredentialsAcceptedAnnotation, s.session.Version)
 	}
 	return phases.Done, nil
 }
+
+// placementAge is how long the placement of a cluster that is ready is cached, give or take a tenth. Its machines show sooner if
+// something is wrong.
+const placementAge = time.Hour
 
 // reconcileNetwork finds the VDC and the network.
 func reconcileNetwork(ctx context.Context, s *scope) (phases.Outcome, error) {
@@ -231,9 +235,9 @@ func reconcileNetwork(ctx context.Context, s *scope) (phases.Outcome, error) {
 	if c.Spec.OVDC == "" || c.Spec.OVDCNetwork == "" {
 		return phases.Stop(infrav1.NotSupportedReason, "Failure domains are not supported yet: set spec.ovdc and spec.ovdcNetwork"), nil
 	}
-	if seen, ok := s.looks.of(c, s.session, s.now()); ok {
-		s.vdc, s.network = seen.vdc, seen.network
-		s.rememberGateway()
+	if cached, ok := s.placements.Get(c.UID); ok && s.current(cached) {
+		s.placement = cached
+		s.recordGateway(s.network.EdgeGateway)
 		return phases.Done, nil
 	}
 	vdc, err := s.session.FindVDC(ctx, session.Recorded(c, c.Status.OVDC, c.Spec.OVDC))
@@ -244,10 +248,47 @@ func reconcileNetwork(ctx context.Context, s *scope) (phases.Outcome, error) {
 	if err != nil {
 		return session.LookupProblem(err, infrav1.NetworkNotFoundReason, "correct spec.ovdcNetwork of the VCDCluster, or connect the network to the VDC")
 	}
-	s.vdc, s.network = vdc, network
-	s.rememberGateway()
+	s.placement = placement{
+		vdc: vdc, network: network, by: s.session.Placements, generation: c.Generation,
+		until: s.now().Add(phases.Jitter(placementAge*9/10, string(c.UID))),
+	}
+	s.recordGateway(network.EdgeGateway)
 	c.Status.OVDC = &infrav1.ResourceReference{Name: vdc.Name, ID: vdc.ID}
 	c.Status.OVDCNetwork = &infrav1.ResourceReference{Name: network.Name, ID: network.ID}
-	s.looks.keep(c, look{session: s.session.Placements, vdc: vdc, network: network}, s.now())
+	s.placements.Set(c.UID, s.placement)
+	return phases.Done, nil
+}
+
+// current reports whether a cached placement counts: the cluster was complete once, and nothing that it depends on changed.
+func (s *scope) current(p placement) bool {
+	c := s.vcdCluster
+	return ptr.Deref(c.Status.Initialization.Provisioned, false) && c.Status.OVDC != nil && c.Status.OVDCNetwork != nil &&
+		p.generation == c.Generation && p.by == s.session.Placements && s.now().Before(p.until)
+}
+
+func (s *scope) now() time.Time {
+	if s.Now != nil {
+		return s.Now()
+	}
+	return time.Now()
+}
+
+// reportStop reports as a condition whether machines of the cluster are held back until a person acknowledges that they are gone.
+func reportStop(c *infrav1.VCDCluster) {
+	if c.Annotations[infrav1.GoneStoppedAnnotation] == "" {
+		conditions.Delete(c, infrav1.GoneTrustedCondition)
+		return
+	}
+	phases.Set(c, infrav1.GoneTrustedCondition, metav1.ConditionFalse, infrav1.GoneStoppedReason, fmt.Sprintf(
+		"VMs of several clusters of the site went missing together, so none counts as gone: check VCD. If those of this cluster that are missing now are gone, or all are back, annotate the VCDCluster with %s=true",
+		infrav1.GoneAcknowledgedAnnotation))
+}
+
+// reconcileVAppLayout reports drivers in the workload cluster that do not support the layout. An unreachable workload cluster is not a
+// problem of the VCDCluster; its machines wait.
+func reconcileVAppLayout(ctx context.Context, s *scope) (phases.Outcome, error) {
+	if found, _ := s.Drivers.In(ctx, s.cluster, s.now()); len(found) > 0 {
+		return phases.Fail(vapp.DriversRetry, infrav1.LegacyDriverInstalledReason, vapp.LegacyDrivers, phases.Few(found)), nil
+	}
 	return phases.Done, nil
 }

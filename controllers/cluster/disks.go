@@ -16,11 +16,11 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// uuid is in every id that the controller makes up.
+// uuid is in every id that the controller generates.
 var uuid = regexp.MustCompile(`[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`)
 
-// ownsDisk says whether a disk is a cluster's: its description has our marker, or is the cluster's id and nothing else, which is what
-// VMware's CSI driver writes when it is given that id. An id that a person chose could be anybody's word.
+// ownsDisk reports whether a disk is a cluster's: its description has our marker, or is the cluster's id and nothing else, which is
+// what VMware's CSI driver writes when it is given that id. An id that a person chose could be any word.
 func ownsDisk(infraID string, disk vcd.NamedDisk) bool {
 	if marker, ok := vcd.ParseMarker(disk.Description); ok {
 		return infraID != "" && marker.Cluster == infraID
@@ -30,12 +30,8 @@ func ownsDisk(infraID string, disk vcd.NamedDisk) bool {
 
 // ownDisks lists the disks of the cluster.
 func (s *scope) ownDisks(ctx context.Context) ([]vcd.NamedDisk, phases.Outcome, error) {
-	if s.session == nil {
-		opened, out, err := s.Identities.Open(ctx, s.Sessions, s.vcdCluster)
-		if err != nil || out != phases.Done {
-			return nil, out, err
-		}
-		s.session = opened
+	if out, err := s.open(ctx); err != nil || out != phases.Done {
+		return nil, out, err
 	}
 	vdc, out, err := session.VDCOf(ctx, s.session, s.vcdCluster)
 	if err != nil || out != phases.Done {
@@ -49,12 +45,12 @@ func (s *scope) ownDisks(ctx context.Context) ([]vcd.NamedDisk, phases.Outcome, 
 	return slices.DeleteFunc(disks, func(d vcd.NamedDisk) bool { return !ownsDisk(s.vcdCluster.Spec.InfraID, d) }), phases.Done, nil
 }
 
-// deleteClusterDisks deletes the cluster's independent disks, one after the other. Those that are attached are in use by somebody
-// else, for the cluster has no VM any more: they stay.
-func deleteClusterDisks(ctx context.Context, s *scope) (phases.Outcome, error) {
+// deleteDisks deletes the cluster's independent disks, one after the other. Attached ones are in use elsewhere, for the cluster has no
+// VM any more: they stay.
+func deleteDisks(ctx context.Context, s *scope) (phases.Outcome, error) {
 	c := s.vcdCluster
 	if c.Spec.InfraID == "" || !s.gone {
-		return phases.Done, nil // Where VMs may be left, somebody may need the disks: those that are detached just now, too.
+		return phases.Done, nil // Where VMs may be left, their disks may be needed, also those that are detached at the moment.
 	}
 	disks, out, err := s.ownDisks(ctx)
 	if err != nil || out != phases.Done {
@@ -83,7 +79,7 @@ func (s *scope) deleteDisk(ctx context.Context, key string, disk vcd.NamedDisk) 
 	task, err := s.session.DeleteNamedDisk(ctx, disk.ID)
 	switch {
 	case errors.Is(err, vcd.ErrNotFound):
-		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Independent disk %s went away meanwhile", disk.Name), nil
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Independent disk %s disappeared meanwhile", disk.Name), nil
 	case err != nil:
 		return session.Refusal(err, "Deleting independent disk "+disk.Name+" (or set spec.orphanedDiskPolicy to Retain)")
 	}
@@ -92,16 +88,16 @@ func (s *scope) deleteDisk(ctx context.Context, key string, disk vcd.NamedDisk) 
 	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Waiting for VCD to delete independent disk %s", disk.Name), nil
 }
 
-// disksThatStay lists the independent disks that outlive the cluster, as far as anybody knows: those that are marked as the
-// cluster's, and those that were detached from its VMs. Who owns the latter may have deleted them since. Nobody waits for it.
-func (s *scope) disksThatStay(ctx context.Context) []string {
+// remainingDisks lists the known independent disks that outlive the cluster: those that are marked as the cluster's, and those that were
+// detached from its VMs, which may have been deleted since. The deletion does not wait for it.
+func (s *scope) remainingDisks(ctx context.Context) []string {
 	known := notes.DetachedDisks(s.vcdCluster)
 	if s.vcdCluster.Spec.InfraID == "" {
 		return known
 	}
 	marked, out, err := s.ownDisks(ctx)
 	if err != nil || out != phases.Done {
-		ctrl.LoggerFrom(ctx).Info("Cannot list the cluster's independent disks", "reason", out.Message, "error", errorText(err))
+		ctrl.LoggerFrom(ctx).Info("Cannot list the cluster's independent disks", "reason", out.Message, "error", err)
 	}
 	for _, disk := range marked {
 		if text := notes.DiskText(disk.Ref); !slices.Contains(known, text) {
@@ -110,11 +106,4 @@ func (s *scope) disksThatStay(ctx context.Context) []string {
 	}
 	slices.Sort(known)
 	return known
-}
-
-func errorText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
 }

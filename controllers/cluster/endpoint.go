@@ -35,7 +35,7 @@ func reconcileEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
 	return phases.Stop(infrav1.NotSupportedReason, "Endpoints of type %s are not supported yet: use KubeVIP or External in spec.endpoint.type", s.vcdCluster.Spec.Endpoint.Type), nil
 }
 
-// reconcileExternal waits for the endpoint that somebody else provides.
+// reconcileExternal waits for an endpoint that is provided externally.
 func (s *scope) reconcileExternal() phases.Outcome {
 	if s.vcdCluster.Spec.ControlPlaneEndpoint.IsValid() || s.cluster.Spec.ControlPlaneEndpoint.IsValid() {
 		return phases.Done
@@ -51,8 +51,8 @@ func (s *scope) reconcileKubeVIP(ctx context.Context) (phases.Outcome, error) {
 	}
 	if addr, err := netip.ParseAddr(host); err == nil {
 		if out := vipProblem(addr, s.network, s.vipRemedy()); out != phases.Done {
-			s.session.ForgetNetwork(s.vdc, s.network.Ref) // Somebody may take the address out of its pool.
-			s.looks.drop(s.vcdCluster)
+			s.session.ForgetNetwork(s.vdc, s.network.Ref) // The address may be taken out of its pool.
+			s.placements.Delete(s.vcdCluster.UID)
 			return out, nil
 		}
 	}
@@ -72,7 +72,7 @@ func (s *scope) reconcileKubeVIP(ctx context.Context) (phases.Outcome, error) {
 	return phases.Done, nil
 }
 
-// endpointHost returns the host of the endpoint: the one that is set already, else the one that is wished for.
+// endpointHost returns the host of the endpoint: the one that is set already, else the one that the spec asks for.
 func (s *scope) endpointHost(ctx context.Context) (string, phases.Outcome, error) {
 	spec := s.vcdCluster.Spec
 	kube := spec.Endpoint.KubeVIP
@@ -87,7 +87,7 @@ func (s *scope) endpointHost(ctx context.Context) (string, phases.Outcome, error
 	case kube.DNSName != "":
 		return kube.DNSName, phases.Done, nil
 	}
-	return "", phases.Stop(infrav1.EndpointMissingReason, "Nothing says where the endpoint is: set address, poolRef or dnsName in spec.endpoint.kubeVIP"), nil
+	return "", phases.Stop(infrav1.EndpointMissingReason, "The endpoint is not specified: set address, poolRef or dnsName in spec.endpoint.kubeVIP"), nil
 }
 
 // claimAddress claims the virtual IP from a pool.
@@ -101,9 +101,9 @@ func (s *scope) claimAddress(ctx context.Context, pool infrav1.IPPoolReference) 
 	case err != nil:
 		return "", phases.Done, fmt.Errorf("getting IPAddressClaim %s: %w", key, err)
 	case !claim.DeletionTimestamp.IsZero():
-		return "", phases.Wait(session.TaskPoll, infrav1.AddressClaimedReason, "Waiting for an earlier IPAddressClaim %s to go", key.Name), nil
+		return "", phases.Wait(session.TaskPoll, infrav1.AddressClaimedReason, "Waiting for an earlier IPAddressClaim %s to be deleted", key.Name), nil
 	case !controllerutil.HasControllerReference(claim) || !metav1.IsControlledBy(claim, s.vcdCluster):
-		return "", phases.Fail(session.RemedyPoll, infrav1.NameConflictReason, "IPAddressClaim %s belongs to somebody else: delete it, or give the address in spec.endpoint.kubeVIP.address", key.Name), nil
+		return "", phases.Fail(session.RemedyPoll, infrav1.NameConflictReason, "IPAddressClaim %s is not this VCDCluster's: delete it, or give the address in spec.endpoint.kubeVIP.address", key.Name), nil
 	case claim.Status.AddressRef.Name == "":
 		return "", phases.Wait(0, infrav1.AddressClaimedReason, "Waiting for an address from %s %s: see IPAddressClaim %s", pool.Kind, pool.Name, key.Name), nil
 	}
@@ -138,7 +138,7 @@ func (s *scope) createClaim(ctx context.Context, key client.ObjectKey, pool infr
 	return nil
 }
 
-// vipRemedy says how to get another virtual IP.
+// vipRemedy returns how to get another virtual IP.
 func (s *scope) vipRemedy() string {
 	spec := s.vcdCluster.Spec
 	switch kube := spec.Endpoint.KubeVIP; {
@@ -150,7 +150,7 @@ func (s *scope) vipRemedy() string {
 	return "choose another in spec.endpoint.kubeVIP.address"
 }
 
-// vipProblem says why addr cannot be a virtual IP in network: it must be in it, and nobody else may hand it out.
+// vipProblem reports why addr cannot be a virtual IP in network: it must be in it, and in no pool.
 func vipProblem(addr netip.Addr, network vcd.Network, remedy string) phases.Outcome {
 	for _, subnet := range network.Subnets {
 		if !subnet.Prefix.Contains(addr) {
@@ -193,8 +193,8 @@ func kubeVIPConfig(spec infrav1.EndpointSpec, endpoint clusterv1.APIEndpoint) ku
 	return config
 }
 
-// writeKubeVIPSecret writes what the templates' control-plane nodes take kube-vip's manifest from. A Secret that is not
-// this VCDCluster's is left alone.
+// writeKubeVIPSecret writes the Secret with kube-vip's manifest for the templates' control-plane nodes. A Secret that is not this
+// VCDCluster's is left alone.
 func (s *scope) writeKubeVIPSecret(ctx context.Context, data map[string][]byte) (phases.Outcome, error) {
 	key := client.ObjectKey{Namespace: s.vcdCluster.Namespace, Name: s.cluster.Name + kubeVIPSuffix}
 	secret := &corev1.Secret{}
@@ -226,8 +226,8 @@ func (s *scope) writeKubeVIPSecret(ctx context.Context, data map[string][]byte) 
 	return phases.Done, nil
 }
 
-// ownsKubeVIPSecret says whether a Secret is one that we wrote for this cluster. A restore from a backup may have taken
-// its owner away; type and label are still ours then.
+// ownsKubeVIPSecret reports whether a Secret is one that we wrote for this cluster. A restore from a backup may have removed its owner;
+// type and label are still ours then.
 func (s *scope) ownsKubeVIPSecret(secret *corev1.Secret) bool {
 	if metav1.GetControllerOf(secret) != nil {
 		return metav1.IsControlledBy(secret, s.vcdCluster)

@@ -36,7 +36,7 @@ func vAppDeleted(r events.EventRecorder, c *infrav1.VCDCluster, name string) {
 	phases.Happened(r, c, "VAppDeleted", "vApp "+name+" is deleted")
 }
 
-// diskDeleted records that an independent disk of c is being deleted, as its policy wishes.
+// diskDeleted records that an independent disk of c is being deleted, as its policy says.
 func diskDeleted(r events.EventRecorder, c *infrav1.VCDCluster, disk vcd.Ref) {
 	phases.Happened(r, c, "DiskDeleted", "Deleting independent disk "+notes.DiskText(disk))
 }
@@ -44,10 +44,10 @@ func diskDeleted(r events.EventRecorder, c *infrav1.VCDCluster, disk vcd.Ref) {
 // disksLeft records which independent disks of c may still be there.
 func disksLeft(r events.EventRecorder, c *infrav1.VCDCluster, disks []string) {
 	phases.Happened(r, c, "DisksLeft", "Independent disks are kept. Known are those that are marked as the cluster's, and those that were detached from its VMs, "+
-		"if nobody deleted them since: "+phases.Few(disks))
+		"if they were not deleted since: "+phases.Few(disks))
 }
 
-// leftToNamesake records that what carries the id of c stays in VCD, because it may be another cluster's.
-func leftToNamesake(r events.EventRecorder, c *infrav1.VCDCluster) {
+// leftToDuplicate records that what carries the id of c stays in VCD, because it may be another cluster's.
+func leftToDuplicate(r events.EventRecorder, c *infrav1.VCDCluster) {
 	phases.Happened(r, c, "LeftToNamesake", "Another VCDCluster has spec.infraID "+c.Spec.InfraID+", too: what carries it in VCD is left alone")
 }

@@ -8,4 +8,4 @@ const (
 	RefusedPatience = refusedPatience
 )
 
-func (r *Reconciler) ForgetTeardown(uid types.UID) { r.teardowns.forget(uid) }
+func (r *Reconciler) ForgetPurge(uid types.UID) { r.purges.Delete(uid) }

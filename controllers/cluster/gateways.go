@@ -16,28 +16,25 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// A place is where the load balancers of a cluster are.
-type place struct {
-	name     string // as messages say it
-	gateways []string
-	lost     error // why the gateways are not known
+// gateways are the edge gateways that load balancers of a cluster may be on.
+type gateways struct {
+	name string // in messages; empty: the cluster cannot have load balancers
+	ids  []string
+	lost error // why further ones are not known
 }
 
-// nowhere is the place of a cluster that cannot have load balancers.
-var nowhere place
-
-func onGateways(gateways []vcd.Ref) place {
+func gatewaysOf(refs []vcd.Ref) gateways {
 	var ids, names []string
-	for _, g := range gateways {
+	for _, g := range refs {
 		ids, names = append(ids, g.ID), append(names, cmp.Or(g.Name, g.ID))
 	}
-	return place{name: "edge gateway " + strings.Join(names, ", "), gateways: ids}
+	return gateways{name: "edge gateway " + strings.Join(names, ", "), ids: ids}
 }
 
-// rememberGateway notes the edge gateway of the cluster's network: what is on it is to be found, too, when the network is gone. Where the network
-// was before stays noted.
-func (s *scope) rememberGateway() {
-	c, gateway := s.vcdCluster, s.network.EdgeGateway
+// recordGateway records the edge gateway of the cluster's network: its load balancers must be found, too, when the network is gone.
+// Former ones stay recorded.
+func (s *scope) recordGateway(gateway vcd.Ref) {
+	c := s.vcdCluster
 	known := knownGateways(c)
 	if gateway.ID == "" || slices.Contains(known, gateway.ID) {
 		return
@@ -53,58 +50,52 @@ func knownGateways(c *infrav1.VCDCluster) []string {
 	return notes.URNs(c.Annotations[infrav1.EdgeGatewaysAnnotation])
 }
 
-// furtherGateways are the URNs of those that its load balancers may be on besides.
-func furtherGateways(c *infrav1.VCDCluster) []string {
-	return notes.URNs(c.Annotations[infrav1.LoadBalancerGatewaysAnnotation])
-}
-
-// notedGateways are all of them, each once.
-func notedGateways(c *infrav1.VCDCluster) []vcd.Ref {
-	var gateways []vcd.Ref
-	for _, id := range slices.Concat(knownGateways(c), furtherGateways(c)) {
-		if ref := (vcd.Ref{ID: id}); !slices.Contains(gateways, ref) {
-			gateways = append(gateways, ref)
+// recordedGateways are these, and the further ones of spec.loadBalancer, each once.
+func recordedGateways(c *infrav1.VCDCluster) []vcd.Ref {
+	var found []vcd.Ref
+	for _, id := range append(knownGateways(c), notes.URNs(c.Annotations[infrav1.LoadBalancerGatewaysAnnotation])...) {
+		if ref := (vcd.Ref{ID: id}); !slices.Contains(found, ref) {
+			found = append(found, ref)
 		}
 	}
-	return gateways
+	return found
 }
 
-// place finds out where the load balancers of the cluster are: where its network is, where it was, and where they were told to be besides. A network
-// that is not found proves nothing: it is gone, or is not shown.
-func (s *scope) place(ctx context.Context) (place, phases.Outcome, error) {
+// balancerGateways returns the gateways that load balancers of the cluster may be on: those that its network is and was on, and the
+// further ones of spec.loadBalancer. A network that is not found proves nothing: it is gone, or is not shown.
+func (s *scope) balancerGateways(ctx context.Context) (gateways, phases.Outcome, error) {
 	c := s.vcdCluster
-	gateways := notedGateways(c)
+	refs := recordedGateways(c)
 	gateway, found, out, err := s.gateway(ctx)
-	i := slices.IndexFunc(gateways, func(g vcd.Ref) bool { return g.ID == gateway.ID })
+	i := slices.IndexFunc(refs, func(g vcd.Ref) bool { return g.ID == gateway.ID })
 	switch {
 	case err != nil || out != phases.Done:
-		return nowhere, out, err
+		return gateways{}, out, err
 	case i >= 0:
-		gateways[i] = gateway
+		refs[i] = gateway
 	case gateway.ID != "":
-		gateways = append(gateways, gateway)
+		refs = append(refs, gateway)
 	case len(knownGateways(c)) == 0 && !found && c.Status.OVDCNetwork != nil:
-		return lostGateway(c.Status.OVDCNetwork.Name, gateways), phases.Done, nil
-	case len(gateways) == 0:
-		return nowhere, phases.Done, nil // What is not routed, or was never found, has nothing on it.
+		return lostGateway(c.Status.OVDCNetwork.Name, refs), phases.Done, nil
+	case len(refs) == 0:
+		return gateways{}, phases.Done, nil // A network that is not routed, or was never found, has nothing on it.
 	}
-	return onGateways(gateways), phases.Done, nil
+	return gatewaysOf(refs), phases.Done, nil
 }
 
-// lostGateway is the place of a cluster whose network cannot be asked for its edge gateway, and may be on others, too.
-func lostGateway(network string, others []vcd.Ref) place {
-	name, at := "the edge gateway of network "+network, onGateways(others)
+// lostGateway returns the gateways of a cluster whose network does not show its edge gateway any more.
+func lostGateway(network string, others []vcd.Ref) gateways {
+	on, name := gatewaysOf(others), "the edge gateway of network "+network
 	if len(others) > 0 {
-		name += " and " + at.name
+		name += " and " + on.name
 	}
-	return place{
-		name: name, gateways: at.gateways,
-		lost: fmt.Errorf("%w: network %s, which says which edge gateway that is, is deleted or is not shown", lb.ErrRefused, network),
-	}
+	on.name = name
+	on.lost = fmt.Errorf("%w: network %s, which says which edge gateway that is, is deleted or is not shown", lb.ErrRefused, network)
+	return on
 }
 
-// gateway returns the edge gateway of the cluster's network, if that is found; none if the network is not routed. A cluster that moved here and is
-// deleted at once has no status.
+// gateway returns the edge gateway of the cluster's network, if that is found; none if the network is not routed. A cluster that was
+// moved here and is deleted at once has no status.
 func (s *scope) gateway(ctx context.Context) (gateway vcd.Ref, found bool, out phases.Outcome, err error) {
 	c, name := s.vcdCluster, s.vcdCluster.Spec.OVDCNetwork
 	known := c.Status.OVDC != nil && c.Status.OVDCNetwork != nil

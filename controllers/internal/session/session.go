@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -119,7 +118,7 @@ type Session struct {
 	leases
 	namedDisks
 
-	Balancers func() Balancers // with a memory of their own
+	Balancers func() *edge.Driver // with caches of its own
 
 	Version string // of the Secret that it was opened with
 }
@@ -146,7 +145,7 @@ func Of(pool *vcd.Pool) Opener {
 			}{s.VDCs, s.Networks, s.Templates},
 			gateways: s.Gateways, policies: s.VDCs, Inventory: s.Inventory, lookups: s, VApps: s.VApps, VMClient: s.VMs, power: s.VMs,
 			tasks: s.Tasks, history: s.Tasks, leases: s.VApps, namedDisks: s.Disks,
-			Balancers: func() Balancers {
+			Balancers: func() *edge.Driver {
 				return edge.New(func(context.Context) (*vcd.Session, error) { return s, nil }, edge.Options{})
 			},
 		}, nil
@@ -161,14 +160,6 @@ const (
 // Caller names the cluster of obj among those that call VCD: they take turns.
 func Caller(obj client.Object) string {
 	return obj.GetNamespace() + "/" + obj.GetLabels()[clusterv1.ClusterNameLabel]
-}
-
-// Balancers works on the load balancers of edge gateways.
-type Balancers interface {
-	Owners(ctx context.Context, gateway, cluster string) ([]lb.Owner, error)
-	Observe(ctx context.Context, gateway string, q lb.Query) (lb.Observed, error)
-	Capabilities(ctx context.Context, gateway string) (lb.Capabilities, error)
-	Run(ctx context.Context, gateway string, step lb.Step) error
 }
 
 // namedDisks looks after independent disks.
