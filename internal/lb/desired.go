@@ -28,7 +28,7 @@ func FamilyOf(a netip.Addr) Family {
 // A Range is a range of addresses, both ends included. The zero Range holds none.
 type Range struct{ First, Last netip.Addr }
 
-// Contains says whether an address is in the range.
+// Contains reports whether an address is in the range.
 func (r Range) Contains(a netip.Addr) bool {
 	return r.First.IsValid() && a.Is4() == r.First.Is4() && !a.Less(r.First) && !r.Last.Less(a)
 }
@@ -36,13 +36,13 @@ func (r Range) Contains(a netip.Addr) bool {
 // Desired is what a load balancer should be.
 type Desired struct {
 	Owner Owner
-	// Absent asks for everything of the owner to be removed. Of the rest only Intent and Published then matter, as proof of ownership.
+	// Absent asks for the removal of everything the owner has. Of the rest only Intent and Published then matter, as proof of ownership.
 	Absent bool
 	// Families the load balancer has an address of, the one of the pool members first; at least one.
 	Families []Family
-	// Requested are addresses asked for by name, one for each family at most.
+	// Requested are addresses that the Service names, at most one of each family.
 	Requested []netip.Addr
-	// Intent are the addresses that were written down on the Service before their first use ([Plan.Intent]).
+	// Intent are the addresses stored on the Service before their first use ([Plan.Intent]).
 	Intent []netip.Addr
 	// Published are the addresses in the status of the Service: proof of whose objects without a marker are.
 	Published []netip.Addr
@@ -51,11 +51,11 @@ type Desired struct {
 	Duplicate bool
 	// Reserved is what others of the cluster are about to use on the gateway and may not be seen there yet: its addresses are taken.
 	Reserved []Use
-	// Accompanied says that others of the cluster have, or are about to have, a load balancer on the gateway: what all share stays.
+	// Accompanied is set if other Services of the cluster have a load balancer on the gateway, or will: what all share stays.
 	Accompanied bool
-	// Share is a key; Services that name the same one may have one address together, if their ports differ. Empty: never.
+	// Share is a key; Services with the same key may share an address if their ports differ. Empty: never.
 	Share string
-	// Internal asks for addresses inside the organisation: from Subnet, else from OneArm, never translated.
+	// Internal asks for addresses inside the organization: from Subnet, else from OneArm, never translated.
 	Internal bool
 	// Subnet limits from where addresses are chosen. The zero Prefix does not.
 	Subnet netip.Prefix
@@ -71,7 +71,7 @@ type Desired struct {
 	Generation uint64
 	// Sticky sends a client to the same node again.
 	Sticky bool
-	// SourceRanges are the only ones that may reach the load balancer; empty lets everybody.
+	// SourceRanges are the only clients that may connect; empty: all.
 	SourceRanges []netip.Prefix
 	// PreserveClientIP lets nodes see the addresses of clients.
 	PreserveClientIP bool
@@ -90,7 +90,7 @@ const (
 	UDP Protocol = "UDP"
 )
 
-// An Application is what a virtual service understands of what it passes on.
+// An Application is the protocol that a virtual service understands.
 type Application string
 
 // Applications, in VCD's words.
@@ -101,7 +101,7 @@ const (
 	HTTPS Application = "HTTPS"
 )
 
-// TLS says whether the application ends TLS at the load balancer, which takes a certificate.
+// TLS reports whether the application ends TLS at the load balancer, which takes a certificate.
 func (a Application) TLS() bool { return a == L4TLS || a == HTTPS }
 
 // A Listener is one port of a load balancer.
@@ -122,17 +122,17 @@ func (l Listener) Key() string { return key(l.Protocol, l.Port) }
 
 func key(p Protocol, port int) string { return fmt.Sprintf("%s-%d", strings.ToLower(string(p)), port) }
 
-// A Certificate is one of the organisation's library by its alias, or one to be put there.
+// A Certificate is one of the organization's library by its alias, or one to be put there.
 type Certificate struct {
 	// Alias in the library. Empty for one to be imported.
 	Alias string
 	// Chain and Key are PEM, for a certificate to be imported. The key is never part of a text or a hash that leaves the plan.
 	Chain, Key string
-	// Source says to people where the certificate is from.
+	// Source names for users where the certificate is from.
 	Source string
 }
 
-// A Monitor is how a pool finds out which members work, in VCD's words.
+// A Monitor is a kind of health check of pool members, in VCD's words.
 type Monitor string
 
 // Monitors.
@@ -159,4 +159,47 @@ type Health struct {
 // Compare orders listeners by what identifies them.
 func (l Listener) Compare(other Listener) int {
 	return cmp.Or(cmp.Compare(l.Port, other.Port), cmp.Compare(l.Protocol, other.Protocol))
+}
+
+// An Owner is what a load balancer belongs to: a Service of a cluster.
+type Owner struct {
+	// Cluster is the id of the cluster that all its objects in VCD carry (the infraID of a VCDCluster, CLUSTER_ID of the cloud controller
+	// manager).
+	Cluster string
+	// Namespace and Name are those of the Service. Both are empty for what belongs to the cluster as a whole: the sets of node addresses.
+	// Only Namespace is empty for what cloud provider interface 1.6.1 made, which wrote down neither namespace nor UID.
+	Namespace, Name string
+	// UID is that of the Service; with Cluster it is the identity. A Service that is created again under its name is another owner.
+	UID string
+}
+
+// String returns the owner as users know it.
+func (o Owner) String() string {
+	if o.Name == "" {
+		return "cluster " + o.Cluster
+	}
+	if o.Namespace == "" {
+		return o.Name
+	}
+	return o.Namespace + "/" + o.Name
+}
+
+// Is reports whether two owners are the same: of one cluster and one UID. The names are not compared, as a long marker omits them.
+func (o Owner) Is(other Owner) bool {
+	if o.Cluster == "" || o.Cluster != other.Cluster || o.UID != other.UID {
+		return false
+	}
+	return o.UID != "" || o.Namespace == other.Namespace && o.Name == other.Name
+}
+
+// WholeCluster reports whether the owner is the cluster itself, not one of its Services.
+func (o Owner) WholeCluster() bool { return o.Cluster != "" && o.Name == "" && o.UID == "" }
+
+// Old reports whether the owner is a Service known only from the names that cloud provider interface 1.6.1 gave.
+func (o Owner) Old() bool { return o.Cluster != "" && o.UID == "" && o.Name != "" }
+
+// Compare orders owners by cluster and name.
+func (o Owner) Compare(other Owner) int {
+	return cmp.Or(strings.Compare(o.Cluster, other.Cluster), strings.Compare(o.Namespace, other.Namespace),
+		strings.Compare(o.Name, other.Name), strings.Compare(o.UID, other.UID))
 }

@@ -1,11 +1,9 @@
 package lb
 
-import (
-	"strings"
-)
+import "strings"
 
 const (
-	// markerWord begins a marker. It is the word on virtual machines and vApps, too: one search finds all that is a cluster's.
+	// markerWord begins a marker, also on virtual machines and vApps: one search finds everything of a cluster.
 	markerWord = "cluster-api-provider-vcd"
 
 	// maxDescription is how long a description may be on every kind of object.
@@ -21,16 +19,16 @@ const (
 	ViaItself Via = ""
 	// ViaNAT is through a DNAT rule.
 	ViaNAT Via = "nat"
-	// ViaInside is directly on an address inside the organisation.
+	// ViaInside is directly on an address inside the organization.
 	ViaInside Via = "inside"
 )
 
-// A Marker says whose an object is. It stands in the object's description from the very request that creates it.
+// A Marker names the owner of an object. It is in the object's description from the very request that creates it.
 type Marker struct {
 	Owner Owner
 	// Listener is the key of the listener that the object serves ([Listener.Key]); empty for what serves all of them.
 	Listener string
-	// Via says how clients get to a virtual service, as long as that is not directly on its address.
+	// Via is how clients get to a virtual service.
 	Via Via
 	// Filtered is set on a virtual service if rules of the firewall admit only some sources.
 	Filtered bool
@@ -39,11 +37,11 @@ type Marker struct {
 	// Probe is the monitor that a pool was given, if it is not the one that pools of its listener have unless something else is asked for.
 	Probe Monitor
 	// Wrote is a short hash of what was last written into the object, of what lists do not show; empty if lists show all.
-	// Of an object that was not read in full it says whether it is as wanted.
+	// It shows whether an object that was not read in full is as wanted.
 	Wrote string
 }
 
-// String returns the marker as it stands in a description. When it would be too long, it leaves the name of the Service out.
+// String returns the marker as it is in a description. If it would be too long, it omits the name of the Service.
 func (m Marker) String() string {
 	s := m.words(true)
 	if len(s) > maxDescription {
@@ -74,7 +72,7 @@ func (m Marker) words(named bool) string {
 	return strings.Join(words, " ")
 }
 
-// ParseMarker finds the marker in a description; people may write before and after it. It reports false when there is none, when it is
+// ParseMarker finds the marker in a description; users may write before and after it. It reports false when there is none, when it is
 // that of a machine, or when there are two of different owners: what claims two owners has none.
 func ParseMarker(description string) (Marker, bool) {
 	words := strings.Fields(description)
@@ -125,8 +123,8 @@ var markerFields = map[string]func(m *Marker, value string){
 	"probe":   func(m *Marker, v string) { m.Probe = Monitor(v) },
 }
 
-// describe puts the marker in a description that may hold words of people, in place of the marker that is there. A description that says
-// the same already stays as it is.
+// describe puts the marker into a description that may hold text of users, in place of the old marker. A description with an equal marker
+// stays as it is.
 func describe(old string, m Marker) string {
 	if got, ok := ParseMarker(old); ok && got.words(false) == m.words(false) {
 		return old

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Facts are things about a gateway that not every plan needs to know; each costs requests. A plan that lacks some says so
-// ([Plan.Needs]); whoever runs it observes again.
+// Facts are parts of an observation that not every plan depends on; each costs requests. A plan that lacks some asks for them
+// ([Plan.Needs]), and is made again.
 type Facts uint
 
 // Facts.
@@ -15,7 +15,7 @@ const (
 	Addresses Facts = 1 << iota
 	// EngineGroups: Gateway.Groups.
 	EngineGroups
-	// Certificates: Observed.Certificates. Who may not look into the library has put nothing there: then it is known to be empty.
+	// Certificates: Observed.Certificates. A user who may not see the library has put nothing there: then it is known to be empty.
 	Certificates
 	// Forwardings: Observed.Rules, Observed.Profiles, and the NAT rules in Observed.Taken.
 	Forwardings
@@ -27,21 +27,21 @@ const (
 	FullSets
 )
 
-// Has says whether all of the asked facts are known.
+// Has reports whether all of the asked facts are known.
 func (f Facts) Has(asked Facts) bool { return f&asked == asked }
 
-// A Query says what to observe.
+// A Query is what to observe.
 type Query struct {
 	Owner Owner
-	// Facts to learn besides the virtual services, pools, sets and claims, which always are observed.
+	// Facts to observe besides virtual services, pools, sets and claims, which always are.
 	Facts Facts
-	// Translated says that load balancers are reached through DNAT rules here: that the user may see none is no proof that there are none.
+	// Translated is set where load balancers are reached through DNAT rules: a missing right to see them is no proof of absence.
 	Translated bool
-	// Fresh asks for what was read after the query was made; else something a little older will do.
+	// Fresh asks for what is read after the query; else cached lists do.
 	Fresh bool
 }
 
-// A State is where VCD is with an object.
+// A State is how far VCD is with an object.
 type State string
 
 // States.
@@ -49,14 +49,14 @@ const (
 	Realized State = "REALIZED"
 	// Pending is what VCD is working on.
 	Pending State = "PENDING"
-	// Failed is what VCD has given up on (REALIZATION_FAILED).
+	// Failed is what VCD could not realize (REALIZATION_FAILED).
 	Failed State = "FAILED"
-	// Broken is what is Failed though it was written again just now: it is left alone for a while.
+	// Broken is what is Failed although it was written again just now: it is left alone for a while.
 	Broken State = "BROKEN"
 )
 
 // Observed is what there is of an owner, complete, and what of the gateway its plan depends on. Objects of the owner are there also when
-// half-built, pending or failed, and those whose name alone says that they may be its ([OldName]).
+// half-built, pending or failed, and those that may be its by their names only ([OldName]).
 type Observed struct {
 	// Known facts. What is not known is empty below.
 	Known   Facts
@@ -68,14 +68,14 @@ type Observed struct {
 	Claims       []Claim
 	Rules        []Rule
 	Profiles     []Profile
-	Certificates []CertificateItem // the owner's, and those of nobody: people's
+	Certificates []CertificateItem // the owner's, and unmarked ones
 	Firewall     []FirewallRule
 
 	// Taken is what others, of this cluster too, have on the gateway: virtual services and, if Forwardings are known, both sides of DNAT rules.
 	Taken []Use
 	// Strays are objects with the UID of the owner and the id of another cluster: the cluster had another id, or is a copy.
 	Strays []Stray
-	// Others says that other Services of the cluster have something on the gateway.
+	// Others is set if other Services of the cluster have something on the gateway.
 	Others bool
 }
 
@@ -97,7 +97,7 @@ type Gateway struct {
 	Used []UsedAddress
 	// Spaces are the IP Spaces whose floating IPs the gateway can use; empty without IP Spaces.
 	Spaces []Space
-	// UsesSpaces says that there are some. It is always known.
+	// UsesSpaces is set if there are some. It is always known.
 	UsesSpaces bool
 	// Groups are the service engine groups assigned to the gateway.
 	Groups []EngineGroup
@@ -116,7 +116,7 @@ type Space struct {
 	Ranges []Range
 	// Free are some that could be allocated, in order.
 	Free []netip.Addr
-	// Full says that the organisation may have no more of its addresses.
+	// Full is set if the organization may have no more of its addresses.
 	Full bool
 }
 
@@ -127,7 +127,7 @@ type EngineGroup struct {
 	Deployed, Max int
 }
 
-// An Object is what all objects have.
+// An Object is what all objects have in common.
 type Object struct {
 	ID, Name, Description string
 	State                 State
@@ -289,11 +289,11 @@ type Use struct {
 	Port     int
 	Kind     Kind
 	Name     string
-	// Marker of the object; the zero value if it is nobody's of this cluster.
+	// Marker of the object; the zero value if it belongs to another cluster or to none.
 	Marker Marker
 }
 
-// A Ref refers to an object. In a step the ID may be empty: then Name is that of an object which an earlier step creates or which is there.
+// A Ref refers to an object. In a step the ID may be empty: then Name is that of an object that exists or that an earlier step creates.
 type Ref struct{ ID, Name string }
 
 // Capabilities are what the gateway, the version of the API and the rights of the user allow.

@@ -13,7 +13,7 @@ type Kind string
 const (
 	// KindAddress is a floating IP allocated from an IP Space.
 	KindAddress Kind = "ip-allocation"
-	// KindCertificate is an item of the organisation's certificate library.
+	// KindCertificate is an item of the organization's certificate library.
 	KindCertificate Kind = "certificate"
 	// KindSet is an IP set: the addresses of the cluster's nodes, of one family.
 	KindSet Kind = "ip-set"
@@ -29,13 +29,13 @@ const (
 	KindFirewall Kind = "firewall-rule"
 )
 
-// OnGateway says whether things of a kind are on one gateway. The others are the organisation's: they are seen from every gateway, also
-// where they are not used.
+// OnGateway reports whether objects of a kind are on one gateway. The others are the organization's: they are seen from every gateway,
+// also where they are not used.
 func (k Kind) OnGateway() bool {
 	return k != KindAddress && k != KindCertificate && k != KindProfile
 }
 
-// How names begin. Those that cloud provider interface 1.6.1 used are kept: tools and people know them.
+// prefixes begin names. Those of cloud provider interface 1.6.1 are kept: tools and users know them.
 var prefixes = map[Kind]string{
 	KindPool: "ingress-pool-", KindService: "ingress-vs-", KindRule: "dnat-ingress-vs-", KindProfile: "appPort_dnat-ingress-vs-",
 	KindSet: "nodes-", KindCertificate: "ingress-cert-", KindFirewall: "ingress-fw-",
@@ -53,7 +53,7 @@ func nameFor(kind Kind, o Owner, which string) string {
 	}
 	prefix, end := prefixes[kind], "-"+short(o.Cluster, o.Namespace, o.Name, o.UID)+"-"+which
 	if kind == KindSet {
-		readable = tame(oldCluster(o.Cluster))
+		readable = sanitized(oldCluster(o.Cluster))
 	}
 	if room := maxName - len(prefix) - len(end); len(readable) > room {
 		readable = readable[:room]
@@ -66,8 +66,8 @@ func LoadBalancerName(o Owner) string {
 	return strings.TrimSuffix(nameFor(KindService, o, ""), "-")
 }
 
-// tame leaves only letters, digits, dots, dashes and underscores.
-func tame(s string) string {
+// sanitized leaves only letters, digits, dots, dashes and underscores.
+func sanitized(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r) {
 			return r
@@ -80,4 +80,88 @@ func tame(s string) string {
 func short(words ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(words, "\x00")))
 	return hex.EncodeToString(sum[:5])
+}
+
+// What ids of clusters began with that cloud provider interface 1.6.1 left out of names.
+var oldClusterPrefixes = []string{"urn:vcloud:entity:vmware:", "urn:vcloud:entity:cse:nativeCluster:"}
+
+// oldCluster returns the id of a cluster as it is in names of cloud provider interface 1.6.1.
+func oldCluster(cluster string) string {
+	for _, p := range oldClusterPrefixes {
+		if rest, ok := strings.CutPrefix(cluster, p); ok {
+			return rest
+		}
+	}
+	return cluster
+}
+
+// An Origin is how the owner of an object is known.
+type Origin int
+
+// Origins.
+const (
+	// Foreign is an object of another cluster, or of none.
+	Foreign Origin = iota
+	// Marked is an object with a marker in its description.
+	Marked
+	// OldName is an object without a marker that has a name as cloud provider interface 1.6.1 gives: certainly the cluster's, likely the
+	// Service's.
+	OldName
+)
+
+// OwnerOf returns the marker of an object, if it is of the given cluster. An [Observed] of an owner holds the objects whose owner
+// [Owner.Is] it, and those of origin OldName that have the Service's name.
+func OwnerOf(cluster string, kind Kind, name, description string) (Marker, Origin) {
+	if m, ok := ParseMarker(description); ok {
+		if m.Owner.Cluster != cluster {
+			return Marker{}, Foreign
+		}
+		return m, Marked
+	}
+	if strings.Contains(description, markerWord) {
+		return Marker{}, Foreign
+	}
+	if kind == KindAddress {
+		return oldClaim(cluster, description)
+	}
+	service, port, ok := oldName(cluster, kind, name)
+	if !ok {
+		return Marker{}, Foreign
+	}
+	return Marker{Owner: Owner{Cluster: cluster, Name: service}, Listener: port}, OldName
+}
+
+// oldName takes a name of cloud provider interface 1.6.1 apart: the Service and the name of its port.
+func oldName(cluster string, kind Kind, name string) (service, port string, ok bool) {
+	switch kind {
+	case KindPool, KindService, KindRule, KindProfile:
+	default:
+		return "", "", false
+	}
+	rest, ok := strings.CutPrefix(name, prefixes[kind])
+	if !ok || cluster == "" {
+		return "", "", false
+	}
+	return cutOnce(rest, "-"+oldCluster(cluster)+"-")
+}
+
+// oldClaim reads the words with which cloud provider interface 1.6 marked allocations.
+func oldClaim(cluster, description string) (Marker, Origin) {
+	rest, ok := strings.CutPrefix(description, "cluster-"+oldCluster(cluster)+"-namespace-")
+	if !ok {
+		return Marker{}, Foreign
+	}
+	namespace, service, ok := cutOnce(rest, "-service-")
+	if !ok {
+		return Marker{}, Foreign
+	}
+	return Marker{Owner: Owner{Cluster: cluster, Namespace: namespace, Name: service}}, OldName
+}
+
+// cutOnce cuts around a separator that is in the text exactly once.
+func cutOnce(s, separator string) (before, after string, ok bool) {
+	if strings.Count(s, separator) != 1 {
+		return "", "", false
+	}
+	return strings.Cut(s, separator)
 }

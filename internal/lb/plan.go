@@ -1,3 +1,7 @@
+// Package lb is the model of a load balancer on an edge gateway, and its planner: what is desired ([Desired]) and what is observed
+// ([Observed]) make a [Plan], an ordered list of steps. It is pure: it knows neither Kubernetes nor the calls of VCD, and gives the same
+// plan for the same input. A caller observes, makes a plan, runs its steps and repeats that until the plan is empty; removal is the plan
+// for [Desired.Absent]. A plan may be interrupted after any step: the next one continues from what is observed.
 package lb
 
 import (
@@ -5,58 +9,59 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 )
 
-// Errors by which those who run steps tell why one could not be done.
+// Errors that errors of steps wrap.
 var (
-	// ErrBusy is for what VCD is working on: try again soon.
+	// ErrBusy means that VCD is working on the object: try again soon.
 	ErrBusy = errors.New("busy")
-	// ErrRefused is for what VCD will not do until somebody changes something: bad input, a missing right, a quota.
+	// ErrRefused means that VCD needs something changed first: bad input, a missing right, a quota.
 	ErrRefused = errors.New("refused")
-	// ErrUnknown is for what cannot be said: VCD did not answer, or not completely.
+	// ErrUnknown means that the state is unknown: VCD did not answer, or not completely.
 	ErrUnknown = errors.New("unknown")
 )
 
 // A Plan is what to do next.
 type Plan struct {
-	// Needs are facts to be observed first. Then there is nothing else in the plan.
+	// Needs are facts to observe first. Then there is nothing else in the plan.
 	Needs Facts
-	// Refusals say why what is wanted cannot be. Then there are no steps at all: nothing half-built stands, what stands stays.
+	// Refusals explain why the load balancer cannot be as desired. Then there are no steps: what exists stays.
 	Refusals []Finding
-	// Notices say what is done otherwise than wanted.
+	// Notices explain what is done otherwise than desired.
 	Notices []Finding
-	// Intent are the addresses to write down on the Service before any step runs; empty if they are there already.
+	// Intent are the addresses to store on the Service before any step runs; empty if they are stored already.
 	Intent []netip.Addr
-	// Unused are addresses that were written down on the Service and that it has left, all else being done: to be taken off it. Whoever gets
-	// them next would be taken for us.
+	// Unused are stored addresses that the load balancer has left, when nothing else is to do. They have to be removed from the Service:
+	// their next user would be taken for it.
 	Unused []netip.Addr
-	// Steps in their order. To stop after any of them does no harm.
+	// Steps in their order. Stopping after any of them does no harm.
 	Steps []Step
-	// Stuck says what VCD cannot make, however often it is asked, when there are no steps: the load balancer stands, but not as wanted.
+	// Stuck names what VCD fails to realize, when there are no steps: the load balancer exists, but not as desired.
 	Stuck []Finding
-	// Wait says what VCD is still working on, when there are no steps and the work is not done; else it is empty.
+	// Wait names what VCD is still working on, when there are no steps; else it is empty.
 	Wait string
 	// Status of the load balancer as observed.
 	Status Status
 }
 
-// Done says whether nothing is left to do.
+// Done reports whether nothing is left to do.
 func (p Plan) Done() bool {
 	return p.Needs == 0 && len(p.Refusals) == 0 && len(p.Intent) == 0 && len(p.Steps) == 0 && len(p.Stuck) == 0 && p.Wait == ""
 }
 
-// Doubtful says whether a refusal depends on what the provider of the gateway set up, which is seldom looked at.
+// Doubtful reports whether a refusal depends on the settings of the gateway's provider, which are cached for long.
 func (p Plan) Doubtful() bool {
 	return slices.ContainsFunc(p.Refusals, func(f Finding) bool {
 		return slices.Contains([]string{AddressOutside, NoFreeAddress, NoEngineGroup, Unsupported}, f.Reason)
 	})
 }
 
-// A Finding says what cannot be as wanted.
+// A Finding explains what cannot be as desired.
 type Finding struct {
 	// Reason in CamelCase, one of the constants of this package.
 	Reason string
-	// Message says what and what to do about it. It is the same as long as nothing changes.
+	// Message explains the problem and its remedy. It stays the same as long as nothing changes.
 	Message string
 }
 
@@ -64,11 +69,11 @@ type Finding struct {
 type Status struct {
 	// Addresses of the load balancer, in the order of the families; only those that all listeners have.
 	Addresses []netip.Addr
-	// Ready says that everything stands as wanted.
+	// Ready is set if everything is as desired.
 	Ready bool
 	// Ports, in order.
 	Ports []PortStatus
-	// Objects of the owner that stand.
+	// Objects of the owner.
 	Objects []ObjectStatus
 }
 
@@ -82,13 +87,13 @@ type PortStatus struct {
 	Health string
 }
 
-// An ObjectStatus names an object that stands.
+// An ObjectStatus names an object.
 type ObjectStatus struct {
 	Kind     Kind
 	ID, Name string
 	// Address of a virtual service.
 	Address netip.Addr
-	// Old says that cloud provider interface 1.6.1 named it.
+	// Old is set if cloud provider interface 1.6.1 named it.
 	Old bool
 }
 
@@ -153,7 +158,7 @@ func (s Step) Uses() []Use {
 // may use as well.
 func (s Step) Deferrable() bool { return !s.Kind.OnGateway() }
 
-// String returns what the step does, for people. It tells no secrets.
+// String describes the step for users. It contains no secrets.
 func (s Step) String() string {
 	what := fmt.Sprintf("%s %s %s", s.Verb, s.Kind, s.Name)
 	if d := s.detail(); d != "" {
@@ -161,3 +166,80 @@ func (s Step) String() string {
 	}
 	return what
 }
+
+// detail is what matters of a step to a reader of the plan.
+func (s Step) detail() string {
+	switch {
+	case s.Address != nil:
+		return "in " + s.Address.Space.Name
+	case s.Set != nil:
+		return fmt.Sprintf("%d addresses", len(s.Set.Members))
+	case s.Pool != nil:
+		return s.Pool.String()
+	case s.Service != nil:
+		return fmt.Sprintf("%s port %d on %s", s.Service.Application, s.Service.Port, join(s.Service.VIPs))
+	case s.Rule != nil:
+		return fmt.Sprintf("%s port %d to %s", s.Rule.External, s.Rule.ExternalPort, s.Rule.Internal)
+	case s.Profile != nil:
+		return fmt.Sprintf("%s port %d", s.Profile.Protocol, s.Profile.Port)
+	case s.Firewall != nil:
+		return fmt.Sprintf("%d ranges may reach %s", len(s.Firewall.Sources), s.Firewall.Destination)
+	}
+	return ""
+}
+
+// String returns where the pool sends to.
+func (s Pool) String() string {
+	if s.Group != (Ref{}) {
+		return fmt.Sprintf("node port %d of IP set %s", s.NodePort, s.Group.Name)
+	}
+	return fmt.Sprintf("node port %d of %d members", s.NodePort, len(s.Members))
+}
+
+func join(addresses []netip.Addr) string {
+	words := make([]string, 0, len(addresses))
+	for _, a := range addresses {
+		words = append(words, a.String())
+	}
+	return strings.Join(words, " and ")
+}
+
+// Reasons of refusals and notices.
+const (
+	// NoPorts: the Service has no ports that could be balanced.
+	NoPorts = "NoPorts"
+	// BadPort: a port is invalid, has no node port, or is there twice.
+	BadPort = "BadPort"
+	// BadFamilies: a family of addresses is asked for that does not fit the rest.
+	BadFamilies = "BadFamilies"
+	// NoMembers: no node has an address of the family.
+	NoMembers = "NoMembers"
+	// TooManyMembers: only some of the nodes are members.
+	TooManyMembers = "TooManyMembers"
+	// Unsupported: the gateway, the version of the API or the rights of the user do not allow it.
+	Unsupported = "Unsupported"
+	// CertificateMissing: TLS is asked for without a certificate.
+	CertificateMissing = "CertificateMissing"
+	// CertificateUnknown: the library has no certificate of this alias, or several.
+	CertificateUnknown = "CertificateUnknown"
+	// BadRange: a range or subnet of addresses is missing or invalid.
+	BadRange = "BadRange"
+	// AddressTaken: the address is another's.
+	AddressTaken = "AddressTaken"
+	// AddressOutside: the address is not one of the gateway's.
+	AddressOutside = "AddressOutside"
+	// NoFreeAddress: no address is left.
+	NoFreeAddress = "NoFreeAddress"
+	// PortTaken: another virtual service or rule has this port of the address.
+	PortTaken = "PortTaken"
+	// NoEngineGroup: the gateway has no service engine group, not the one asked for, or none with room.
+	NoEngineGroup = "NoEngineGroup"
+	// RealizationFailed: VCD could not make something, and neither when it was asked again.
+	RealizationFailed = "RealizationFailed"
+	// NotProvablyOurs: objects with a name of cloud provider interface 1.6.1 may be another Service's.
+	NotProvablyOurs = "NotProvablyOurs"
+	// OtherClusterID: the Service has something under another id of the cluster.
+	OtherClusterID = "OtherClusterID"
+	// AddressShared: others use the address, too, and it cannot be given back.
+	AddressShared = "AddressShared"
+)

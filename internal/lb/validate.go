@@ -13,10 +13,10 @@ var algorithms = []string{
 // Algorithms returns the names of the algorithms that pools can have, sorted.
 func Algorithms() []string { return slices.Sorted(slices.Values(algorithms)) }
 
-// A validator refuses what cannot be, whatever is observed.
+// A validator checks the desired state.
 type validator struct{ *planner }
 
-// validate refuses what cannot be, before anything is looked at.
+// validate refuses what cannot be, whatever is observed.
 func (p validator) validate() {
 	p.validateFamilies()
 	p.validateListeners()
@@ -52,7 +52,7 @@ func (p validator) validateFamilies() {
 	}
 }
 
-// lacking says why the load balancer cannot have a family.
+// lacking explains why the load balancer cannot have a family.
 func (p validator) lacking(f Family) string {
 	switch {
 	case f == IPv6 && !p.c.IPv6:
