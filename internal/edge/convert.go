@@ -67,18 +67,18 @@ func protocolOf(profile string) lb.Protocol {
 	return lb.TCP
 }
 
-func poolOf(p vcd.PoolSummary) lb.Pool {
+func poolOf(p vcd.ServerPool) lb.Pool {
 	return lb.Pool{
 		Object: object(p.Ref, p.Description, p.Status),
-		Hints:  &lb.Hints{ByGroup: p.ByGroup, Members: p.Members, Monitored: p.ActiveMonitors},
+		Hints:  &lb.Hints{ByGroup: p.ByGroup, Members: p.MemberCount, Monitored: p.Monitored},
 	}
 }
 
 func fullPool(p vcd.ServerPool) lb.Pool {
-	out := poolOf(p.PoolSummary)
+	out := poolOf(p)
 	out.Full, out.NodePort, out.Group = true, p.DefaultPort, ref(p.MemberGroup)
-	out.Sticky, out.Algorithm = p.Persistence == vcd.ClientIP, p.Algorithm
-	for _, m := range p.MemberList {
+	out.Sticky, out.Algorithm = p.Sticky, p.Algorithm
+	for _, m := range p.Members {
 		out.Members = append(out.Members, m.Address)
 		if m.Port != 0 && m.Port != p.DefaultPort {
 			out.NodePort = m.Port // that is where the pool sends to
@@ -94,12 +94,7 @@ func setOf(s vcd.IPSet) lb.Set { return lb.Set{Object: object(s.Ref, s.Descripti
 
 func fullSet(s vcd.IPSet) lb.Set {
 	out := setOf(s)
-	out.Full = true
-	for _, text := range s.Addresses {
-		if a, err := netip.ParseAddr(text); err == nil {
-			out.Members = append(out.Members, a)
-		}
-	}
+	out.Full, out.Members = true, s.Addresses
 	return out
 }
 
@@ -109,7 +104,7 @@ func claimOf(a vcd.FloatingIP, space lb.Ref) lb.Claim {
 
 func ruleOf(r vcd.NATRule) lb.Rule {
 	return lb.Rule{
-		Object: object(vcd.Ref{ID: r.ID, Name: r.Name}, r.Description, ""), External: address(r.External),
+		Object: object(r.Ref, r.Description, ""), External: address(r.External),
 		Internal: address(r.Internal), ExternalPort: r.Port, Profile: ref(r.Profile), Other: r.Type != "DNAT",
 	}
 }

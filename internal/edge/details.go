@@ -103,7 +103,7 @@ func (d *details) set(s lb.Set, age time.Duration) lb.Set {
 // readPool reads a pool in full.
 func (g *gateway) readPool(ctx context.Context, s *vcd.Session, id string) (lb.Pool, error) {
 	now := g.driver.opts.Clock.Now()
-	p, err := s.Balancers.ServerPool(ctx, id)
+	p, err := s.Balancers.Pool(ctx, id)
 	if err != nil {
 		g.pools.invalidate() // it may be gone
 		return lb.Pool{}, err

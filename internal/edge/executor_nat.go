@@ -43,9 +43,9 @@ func (e *ruleExecutor) create(ctx context.Context) error {
 	mine, settled := e.addressesOfRule(), e.settled()
 	before := mine.occupants(nil, e.gateway.rules.known())
 	_, err := create(ctx, e.executor, e.gateway.rules, want, func() (vcd.Task, error) {
-		return e.session.NAT.CreateDNAT(ctx, e.gateway.id, vcd.DNATSpec{
-			Name: want.Name, Description: want.Description, External: want.External.String(), Internal: want.Internal.String(),
-			Port: want.ExternalPort, Profile: want.Profile.ID,
+		return e.session.NAT.CreateDNAT(ctx, e.gateway.id, vcd.NATRule{
+			Ref: vcd.Ref{Name: want.Name}, Description: want.Description, External: want.External.String(),
+			Internal: want.Internal.String(), Port: want.ExternalPort, Profile: vcd.Ref{ID: want.Profile.ID},
 		})
 	})
 	if err != nil || settled {
@@ -119,8 +119,8 @@ func (e *profileExecutor) create(ctx context.Context) error {
 	want := *e.step.Profile
 	want.Object = e.object(want.Description)
 	_, err = create(ctx, e.executor, e.gateway.profiles, want, func() (vcd.Task, error) {
-		return e.session.NAT.CreatePortProfile(ctx, vcd.PortProfileSpec{
-			Name: want.Name, Description: want.Description, Owner: f.gateway.Owner.ID, Protocol: string(want.Protocol), Port: want.Port,
+		return e.session.NAT.CreatePortProfile(ctx, f.gateway.Owner.ID, vcd.PortProfile{
+			Ref: vcd.Ref{Name: want.Name}, Description: want.Description, Protocol: string(want.Protocol), Port: want.Port,
 		})
 	})
 	return err

@@ -22,9 +22,9 @@ func (e *poolExecutor) create(ctx context.Context) error {
 		return err
 	}
 	_, err := create(ctx, e.executor, e.gateway.pools, e.listed(want), func() (vcd.Task, error) {
-		return e.session.Balancers.CreatePool(ctx, vcd.PoolSpec{
-			Name: e.step.Name, Description: want.Description, Gateway: e.gateway.id, DefaultPort: want.NodePort,
-			Algorithm: cmp.Or(want.Algorithm, "ROUND_ROBIN"), Members: poolMembers(want), MemberGroup: want.Group.ID,
+		return e.session.Balancers.CreatePool(ctx, vcd.ServerPool{
+			Ref: vcd.Ref{Name: e.step.Name}, Description: want.Description, Gateway: vcd.Ref{ID: e.gateway.id}, DefaultPort: want.NodePort,
+			Algorithm: cmp.Or(want.Algorithm, "ROUND_ROBIN"), Members: poolMembers(want), MemberGroup: vcd.Ref{ID: want.Group.ID},
 			Monitors: monitors(want.Probes), Sticky: want.Sticky,
 		})
 	})
@@ -102,8 +102,8 @@ func (e *setExecutor) create(ctx context.Context) error {
 	defer e.gateway.generations.wrote(e.step.Name, want.Generation)
 	listed := lb.Set{Object: e.object(want.Description)}
 	_, err := create(ctx, e.executor, e.gateway.sets, listed, func() (vcd.Task, error) {
-		return e.session.Firewall.CreateIPSet(ctx, vcd.IPSetSpec{
-			Name: e.step.Name, Description: want.Description, Owner: e.gateway.id, Addresses: want.Members,
+		return e.session.Firewall.CreateIPSet(ctx, vcd.IPSet{
+			Ref: vcd.Ref{Name: e.step.Name}, Description: want.Description, Owner: vcd.Ref{ID: e.gateway.id}, Addresses: want.Members,
 		})
 	})
 	return e.withoutSets(e.step.Name, err)

@@ -40,9 +40,10 @@ func (e *serviceExecutor) create(ctx context.Context) error {
 	mine := e.addressesOfService()
 	before := mine.occupants(e.gateway.services.known(), nil)
 	id, err := create(ctx, e.executor, e.gateway.services, want, func() (vcd.Task, error) {
-		return e.session.Balancers.CreateVirtualService(ctx, vcd.VirtualServiceSpec{
-			Name: want.Name, Description: want.Description, Gateway: e.gateway.id, Pool: want.Pool.ID, EngineGroup: want.EngineGroup.ID,
-			Certificate: want.Certificate.ID, Address: v4, IPv6Address: v6, Ports: servicePorts(want),
+		return e.session.Balancers.CreateVirtualService(ctx, vcd.VirtualService{
+			Ref: vcd.Ref{Name: want.Name}, Description: want.Description, Gateway: vcd.Ref{ID: e.gateway.id},
+			Pool: vcd.Ref{ID: want.Pool.ID}, EngineGroup: vcd.Ref{ID: want.EngineGroup.ID}, Certificate: vcd.Ref{ID: want.Certificate.ID},
+			Address: v4, IPv6Address: v6, Ports: servicePorts(want),
 			Application: vcd.Application(want.Application), Transparent: want.Transparent,
 		})
 	})

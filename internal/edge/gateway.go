@@ -135,7 +135,7 @@ func (g *gateway) readServices(ctx context.Context, s *vcd.Session) ([]lb.Virtua
 }
 
 func (g *gateway) readPools(ctx context.Context, s *vcd.Session) ([]lb.Pool, error) {
-	return converted(poolOf)(s.Balancers.PoolSummaries(ctx, g.id))
+	return converted(poolOf)(s.Balancers.Pools(ctx, g.id))
 }
 
 // readSets lists the IP sets. A user who may not see any has created none, unless something shows that there are some.

@@ -3,8 +3,6 @@ package vcd
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -12,59 +10,34 @@ import (
 
 const poolsPath = "/cloudapi/1.0.0/loadBalancer/pools"
 
-// ClientIP is the persistence that sends a client, known by its address, to the same member again.
-const ClientIP = "CLIENT_IP"
+// clientIP is the persistence that sends a client, known by its address, to the same member again.
+const clientIP = "CLIENT_IP"
 
-// A Health is how a load balancer finds a pool or virtual service: UP, DOWN, DISABLED, UNAVAILABLE, PENDING or UNKNOWN.
-type Health string
-
-// A PoolSummary is a pool as it stands in lists.
-type PoolSummary struct {
+// A ServerPool is a load balancer pool.
+type ServerPool struct {
 	Ref
 
-	Description     string // carries the ownership marker
-	Status          Realization
-	Health          Health
-	Members         int // how many members it has
-	EnabledMembers  int
-	UpMembers       int
-	Enabled         bool
-	ByGroup         bool // its members are those of a group
-	ActiveMonitors  bool // it has health monitors
-	VirtualServices []Ref
-}
+	Description string // carries the ownership marker
+	Status      Realization
+	MemberCount int  // not used in what is written
+	ByGroup     bool // its members are those of a group; not used in what is written
+	Monitored   bool // it has health monitors; not used in what is written
 
-// A ServerPool is a pool in full.
-type ServerPool struct {
-	PoolSummary
+	// Lists do not contain what follows.
 
 	Gateway     Ref
-	Algorithm   string // ROUND_ROBIN, LEAST_CONNECTIONS …
+	Algorithm   string // ROUND_ROBIN, LEAST_CONNECTIONS …; empty in a new pool for VCD's own choice
 	DefaultPort int
-	MemberList  []PoolMember
-	MemberGroup Ref // the IP set whose addresses are the members; zero if there is none
+	Members     []PoolMember
+	MemberGroup Ref // the IP set whose addresses are the members; zero if there is none; see Features.MemberGroups
 	Monitors    []string
-	Persistence string // ClientIP …; empty for none
+	Sticky      bool // a client is sent to the same member again, by its address
 }
 
 // A PoolMember is an address that a pool sends to.
 type PoolMember struct {
 	Address netip.Addr
 	Port    int
-	Enabled bool // not used in what is written: new members are enabled, and what somebody disabled stays so
-}
-
-// A PoolSpec is what a new pool looks like. It has members or a member group.
-type PoolSpec struct {
-	Name        string
-	Description string
-	Gateway     string // URN
-	Algorithm   string // empty for VCD's own choice
-	DefaultPort int
-	Members     []PoolMember
-	MemberGroup string // URN of an IP set; see Features.MemberGroups
-	Monitors    []string
-	Sticky      bool // a client gets to the same member again, by its address
 }
 
 // A PoolChange is one change of a pool: what is nil stays as it is.
@@ -81,26 +54,19 @@ type PoolChange struct {
 }
 
 type wirePool struct {
-	ID              string      `json:"id"`
-	Name            string      `json:"name"`
-	Description     string      `json:"description"`
-	Status          Realization `json:"status"`
-	HealthStatus    Health      `json:"healthStatus"`
-	Enabled         *bool       `json:"enabled"`
-	MemberCount     int         `json:"memberCount"`
-	EnabledMembers  int         `json:"enabledMemberCount"`
-	UpMemberCount   int         `json:"upMemberCount"`
-	MemberGroupType string      `json:"memberGroupType"` // of summaries
-	ActiveMonitors  bool        `json:"activeMonitoringEnabled"`
-	Services        []wireRef   `json:"virtualServiceRefs"`
+	wireObject
+
+	MemberCount     int    `json:"memberCount"`
+	MemberGroupType string `json:"memberGroupType"` // of summaries
+	ActiveMonitors  bool   `json:"activeMonitoringEnabled"`
 
 	Gateway        *wireRef         `json:"gatewayRef"`
 	Algorithm      string           `json:"algorithm"`
 	DefaultPort    int              `json:"defaultPort"`
 	Members        []wirePoolMember `json:"members"`
 	MemberGroup    *wireRef         `json:"memberGroupRef"`
-	HealthMonitors []wireMonitor    `json:"healthMonitors"`
-	Persistence    *wirePersistence `json:"persistenceProfile"`
+	HealthMonitors []wireType       `json:"healthMonitors"`
+	Persistence    wireType         `json:"persistenceProfile"`
 }
 
 type wirePoolMember struct {
@@ -110,41 +76,26 @@ type wirePoolMember struct {
 	Enabled bool   `json:"enabled"`
 }
 
-type wireMonitor struct {
-	Type string `json:"type"`
-}
-
-type wirePersistence struct {
+// A wireType is a health monitor, a persistence profile or another profile, which are told by their types.
+type wireType struct {
 	Type string `json:"type,omitempty"`
-}
-
-func (w *wirePool) summary() PoolSummary {
-	summary := PoolSummary{
-		Ref: Ref{ID: w.ID, Name: w.Name}, Description: w.Description, Status: w.Status, Health: w.HealthStatus,
-		Members: w.MemberCount, EnabledMembers: w.EnabledMembers, UpMembers: w.UpMemberCount,
-		Enabled: w.Enabled == nil || *w.Enabled, ByGroup: w.MemberGroupType != "" || w.MemberGroup.ref().ID != "",
-		ActiveMonitors: w.ActiveMonitors || len(w.HealthMonitors) > 0,
-	}
-	for _, vs := range w.Services {
-		summary.VirtualServices = append(summary.VirtualServices, vs.ref())
-	}
-	return summary
 }
 
 func (w *wirePool) pool() ServerPool {
 	p := ServerPool{
-		PoolSummary: w.summary(), Gateway: w.Gateway.ref(), Algorithm: w.Algorithm, DefaultPort: w.DefaultPort, MemberGroup: w.MemberGroup.ref(),
+		Ref: w.ref(), Description: w.Description, Status: w.Status, MemberCount: w.MemberCount,
+		ByGroup:   w.MemberGroupType != "" || w.MemberGroup.ref().ID != "",
+		Monitored: w.ActiveMonitors || len(w.HealthMonitors) > 0,
+		Gateway:   w.Gateway.ref(), Algorithm: w.Algorithm, DefaultPort: w.DefaultPort, MemberGroup: w.MemberGroup.ref(),
+		Sticky: w.Persistence.Type == clientIP,
 	}
 	for _, m := range w.Members {
 		if addr := parseAddr(m.Address); addr.IsValid() {
-			p.MemberList = append(p.MemberList, PoolMember{Address: addr, Port: m.Port, Enabled: m.Enabled})
+			p.Members = append(p.Members, PoolMember{Address: addr, Port: m.Port})
 		}
 	}
 	for _, m := range w.HealthMonitors {
 		p.Monitors = append(p.Monitors, m.Type)
-	}
-	if w.Persistence != nil {
-		p.Persistence = w.Persistence.Type
 	}
 	return p
 }
@@ -152,76 +103,57 @@ func (w *wirePool) pool() ServerPool {
 // Balancers are the load balancers of edge gateways: pools, virtual services and certificates.
 type Balancers struct{ *client }
 
-// PoolSummaries lists the load balancer pools of a gateway, whoever they belong to. It takes the right
+// Pools lists the load balancer pools of a gateway, whoever owns them. It takes the right
 // "Organization vDC Gateway: View Load Balancer" (VCD 10.2).
-func (b *Balancers) PoolSummaries(ctx context.Context, gateway string) ([]PoolSummary, error) {
-	l := listing{path: gatewaysPath + url.PathEscape(gateway) + "/loadBalancer/poolSummaries", what: "pools", sort: "name"}
-	pools, err := listAs(ctx, b.client, l, func(w wirePool) string { return w.ID }, (*wirePool).summary)
-	if err != nil {
-		return nil, fmt.Errorf("listing pools of edge gateway %s: %w", gateway, err)
-	}
-	return pools, nil
+func (b *Balancers) Pools(ctx context.Context, gateway string) ([]ServerPool, error) {
+	return listAs(ctx, b.client, onGateway(gateway, "/loadBalancer/poolSummaries", "pools", "name"), (*wirePool).pool)
 }
 
-// ServerPool reads a pool by its URN.
-func (b *Balancers) ServerPool(ctx context.Context, id string) (ServerPool, error) {
-	var doc wirePool
-	if err := b.getJSON(ctx, poolPath(id), "", &doc); err != nil {
-		return ServerPool{}, fmt.Errorf("reading pool %s: %w", id, err)
-	}
-	return doc.pool(), nil
+// Pool reads a pool by its URN.
+func (b *Balancers) Pool(ctx context.Context, id string) (ServerPool, error) {
+	return read(ctx, b.client, "pool", id, poolPath(id), (*wirePool).pool)
 }
 
 func poolPath(id string) string { return poolsPath + "/" + url.PathEscape(id) }
 
 // CreatePool starts creating a pool; the task's owner is the new pool. It takes the right
 // "Organization vDC Gateway: Configure Load Balancer", as do all changes.
-func (b *Balancers) CreatePool(ctx context.Context, spec PoolSpec) (Task, error) {
+func (b *Balancers) CreatePool(ctx context.Context, p ServerPool) (Task, error) {
+	monitors := make([]wireType, len(p.Monitors))
+	for i, t := range p.Monitors {
+		monitors[i].Type = t
+	}
 	body := map[string]any{
-		"name": spec.Name, "description": spec.Description, "enabled": true, "gatewayRef": refTo(spec.Gateway),
-		"defaultPort": spec.DefaultPort, "healthMonitors": monitors(spec.Monitors), "members": wireMembers(spec.Members),
+		"name": p.Name, "description": p.Description, "enabled": true, "gatewayRef": refTo(p.Gateway.ID),
+		"defaultPort": p.DefaultPort, "healthMonitors": monitors,
 	}
-	if spec.Algorithm != "" {
-		body["algorithm"] = spec.Algorithm
+	if p.Algorithm != "" {
+		body["algorithm"] = p.Algorithm
 	}
-	if spec.MemberGroup != "" {
-		body["memberGroupRef"] = refTo(spec.MemberGroup)
-		delete(body, "members")
+	if p.MemberGroup.ID != "" {
+		body["memberGroupRef"] = refTo(p.MemberGroup.ID)
+	} else {
+		members := make([]wirePoolMember, len(p.Members))
+		for i, m := range p.Members {
+			members[i] = wirePoolMember{Address: m.Address.String(), Port: m.Port, Ratio: 1, Enabled: true}
+		}
+		body["members"] = members
 	}
-	if spec.Sticky {
-		body["persistenceProfile"] = wirePersistence{Type: ClientIP}
+	if p.Sticky {
+		body["persistenceProfile"] = wireType{clientIP}
 	}
-	task, err := b.startJSON(ctx, http.MethodPost, poolsPath, body)
-	if err != nil {
-		return Task{}, fmt.Errorf("creating pool %s: %w", spec.Name, err)
-	}
-	return task, nil
+	return b.create(ctx, "pool", p.Name, poolsPath, body)
 }
 
-func monitors(types []string) []wireMonitor {
-	list := make([]wireMonitor, len(types))
-	for i, t := range types {
-		list[i].Type = t
-	}
-	return list
-}
-
-func wireMembers(members []PoolMember) []wirePoolMember {
-	list := make([]wirePoolMember, len(members))
-	for i, m := range members {
-		list[i] = wirePoolMember{Address: m.Address.String(), Port: m.Port, Ratio: 1, Enabled: true}
-	}
-	return list
-}
-
-// UpdatePool reads a pool, changes it and starts writing it back; what the change does not name stays as VCD wrote it. If the
-// pool is so already, nothing is written, and the task has succeeded.
+// UpdatePool reads a pool, changes it and starts writing it back; what the change does not name stays as VCD wrote it. If
+// nothing changes, nothing is written, and the task has succeeded.
 func (b *Balancers) UpdatePool(ctx context.Context, id string, change PoolChange) (Task, error) {
-	task, err := b.change(ctx, poolPath(id), change.apply)
-	if err != nil {
-		return Task{}, fmt.Errorf("changing pool %s: %w", id, err)
-	}
-	return task, nil
+	return b.change(ctx, "pool", id, poolPath(id), change.apply)
+}
+
+// DeletePool starts deleting a pool, which no virtual service may use.
+func (b *Balancers) DeletePool(ctx context.Context, id string) (Task, error) {
+	return b.remove(ctx, "pool", id, poolPath(id))
 }
 
 func (c PoolChange) apply(o object) (bool, error) {
@@ -231,15 +163,6 @@ func (c PoolChange) apply(o object) (bool, error) {
 		o.setMonitors(c.Monitors, c.NoMonitors), setBy(c.Sticky, o.setSticky),
 	), nil
 }
-
-// setIf sets a field unless there is nothing to set.
-func setIf[T any](o object, field string, value *T) bool { return value != nil && o.set(field, *value) }
-
-// setBy sets something unless there is nothing to set.
-func setBy[T any](value *T, set func(T) bool) bool { return value != nil && set(*value) }
-
-// either says whether any of some changes, which all are made, changed something.
-func either(changes ...bool) bool { return slices.Contains(changes, true) }
 
 func (o object) setMemberGroup(id string) bool {
 	var now wireRef
@@ -255,7 +178,7 @@ func (o object) setMemberGroup(id string) bool {
 	return true
 }
 
-// setMembers makes the pool's members those given. What else VCD, or somebody, noted of a member that stays is kept.
+// setMembers makes the pool's members those given. Other fields of members that stay are kept.
 func (o object) setMembers(members []PoolMember) bool {
 	var now []object
 	_ = json.Unmarshal(o["members"], &now) // null is none
@@ -303,22 +226,13 @@ func (o object) setMonitors(add, remove []string) bool {
 }
 
 func (o object) setSticky(sticky bool) bool {
-	var now wirePersistence
+	var now wireType
 	_ = json.Unmarshal(o["persistenceProfile"], &now) // null is none
 	switch {
-	case sticky == (now.Type == ClientIP):
+	case sticky == (now.Type == clientIP):
 		return false
 	case sticky:
-		return o.set("persistenceProfile", wirePersistence{Type: ClientIP})
+		return o.set("persistenceProfile", wireType{clientIP})
 	}
 	return o.set("persistenceProfile", nil)
-}
-
-// DeletePool starts deleting a pool, which no virtual service may use.
-func (b *Balancers) DeletePool(ctx context.Context, id string) (Task, error) {
-	task, err := b.startJSON(ctx, http.MethodDelete, poolPath(id), nil)
-	if err != nil {
-		return Task{}, fmt.Errorf("deleting pool %s: %w", id, err)
-	}
-	return task, nil
 }

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
-	"net/http"
 	"net/netip"
 	"net/url"
 )
@@ -31,28 +29,29 @@ var applicationNames = map[Application]string{
 // Profiles of ports of virtual services.
 const (
 	TCPProxy    = "TCP_PROXY"
-	TCPFastPath = "TCP_FAST_PATH"
 	UDPFastPath = "UDP_FAST_PATH"
 )
 
-// A VirtualService is a virtual service as it stands in lists, which tell all of it.
+// A Health is the state of a virtual service: UP, DOWN, DISABLED, UNAVAILABLE, PENDING or UNKNOWN.
+type Health string
+
+// A VirtualService is a virtual service. Lists contain all of it.
 type VirtualService struct {
 	Ref
 
 	Description string // carries the ownership marker
 	Status      Realization
 	Health      Health
-	Message     string // why the health is so
-	Enabled     bool
+	Enabled     bool       // not used in what is written: new ones are enabled
 	Address     netip.Addr // zero if there is none
-	IPv6Address netip.Addr // zero if there is none
+	IPv6Address netip.Addr // zero if there is none; see Features.IPv6VIP
 	Ports       []ServicePort
 	Application Application
 	Pool        Ref
 	EngineGroup Ref
 	Certificate Ref // zero if there is none
 	Gateway     Ref
-	Transparent bool // it keeps the address of the client
+	Transparent bool // it keeps the address of the client; see Features.TransparentMode
 }
 
 // A ServicePort is a range of ports that a virtual service listens on.
@@ -60,21 +59,6 @@ type ServicePort struct {
 	From, To int
 	Profile  string // TCPProxy …
 	SSL      bool
-}
-
-// A VirtualServiceSpec is what a new virtual service looks like.
-type VirtualServiceSpec struct {
-	Name        string
-	Description string
-	Gateway     string // URN
-	Pool        string // URN
-	EngineGroup string // URN
-	Certificate string // URN; empty for none
-	Address     netip.Addr
-	IPv6Address netip.Addr // see Features.IPv6VIP
-	Ports       []ServicePort
-	Application Application
-	Transparent bool // see Features.TransparentMode
 }
 
 // A VirtualServiceChange is one change of a virtual service: what is nil stays as it is.
@@ -92,104 +76,76 @@ type VirtualServiceChange struct {
 }
 
 type wireService struct {
-	ID              string      `json:"id"`
-	Name            string      `json:"name"`
-	Description     string      `json:"description"`
-	Status          Realization `json:"status"`
-	HealthStatus    Health      `json:"healthStatus"`
-	HealthMessage   string      `json:"healthMessage"`
-	DetailedMessage string      `json:"detailedHealthMessage"`
-	Enabled         *bool       `json:"enabled"`
-	Address         string      `json:"virtualIpAddress"`
-	IPv6Address     string      `json:"ipv6VirtualIpAddress"`
-	Ports           []wirePort  `json:"servicePorts"`
-	ProfileType     Application `json:"applicationProfileType"` // of summaries
-	Profile         *struct {
-		Type Application `json:"type"`
-	} `json:"applicationProfile"`
-	Pool        *wireRef `json:"loadBalancerPoolRef"`
-	EngineGroup *wireRef `json:"serviceEngineGroupRef"`
-	Certificate *wireRef `json:"certificateRef"`
-	Gateway     *wireRef `json:"gatewayRef"`
-	Transparent *bool    `json:"transparentModeEnabled"`
+	wireObject
+
+	HealthStatus Health      `json:"healthStatus"`
+	Enabled      *bool       `json:"enabled"`
+	Address      string      `json:"virtualIpAddress"`
+	IPv6Address  string      `json:"ipv6VirtualIpAddress"`
+	Ports        []wirePort  `json:"servicePorts"`
+	ProfileType  Application `json:"applicationProfileType"` // of summaries
+	Profile      wireType    `json:"applicationProfile"`
+	Pool         *wireRef    `json:"loadBalancerPoolRef"`
+	EngineGroup  *wireRef    `json:"serviceEngineGroupRef"`
+	Certificate  *wireRef    `json:"certificateRef"`
+	Gateway      *wireRef    `json:"gatewayRef"`
+	Transparent  *bool       `json:"transparentModeEnabled"`
 }
 
 type wirePort struct {
-	From    int  `json:"portStart"`
-	To      int  `json:"portEnd,omitempty"`
-	SSL     bool `json:"sslEnabled"`
-	Profile *struct {
-		Type string `json:"type"`
-	} `json:"tcpUdpProfile"`
+	From    int      `json:"portStart"`
+	To      int      `json:"portEnd,omitempty"`
+	SSL     bool     `json:"sslEnabled"`
+	Profile wireType `json:"tcpUdpProfile"`
 }
 
 func (w *wireService) service() VirtualService {
 	vs := VirtualService{
-		Ref: Ref{ID: w.ID, Name: w.Name}, Description: w.Description, Status: w.Status, Health: w.HealthStatus,
-		Message: cmp.Or(w.DetailedMessage, w.HealthMessage), Enabled: w.Enabled == nil || *w.Enabled,
-		Address: parseAddr(w.Address), IPv6Address: parseAddr(w.IPv6Address), Application: w.ProfileType,
-		Pool: w.Pool.ref(), EngineGroup: w.EngineGroup.ref(), Certificate: w.Certificate.ref(), Gateway: w.Gateway.ref(),
+		Ref: w.ref(), Description: w.Description, Status: w.Status, Health: w.HealthStatus, Enabled: w.Enabled == nil || *w.Enabled,
+		Address: parseAddr(w.Address), IPv6Address: parseAddr(w.IPv6Address),
+		Application: cmp.Or(Application(w.Profile.Type), w.ProfileType),
+		Pool:        w.Pool.ref(), EngineGroup: w.EngineGroup.ref(), Certificate: w.Certificate.ref(), Gateway: w.Gateway.ref(),
 		Transparent: w.Transparent != nil && *w.Transparent,
 	}
-	if w.Profile != nil {
-		vs.Application = w.Profile.Type
-	}
 	for _, p := range w.Ports {
-		port := ServicePort{From: p.From, To: max(p.From, p.To), SSL: p.SSL}
-		if p.Profile != nil {
-			port.Profile = p.Profile.Type
-		}
-		vs.Ports = append(vs.Ports, port)
+		vs.Ports = append(vs.Ports, ServicePort{From: p.From, To: max(p.From, p.To), SSL: p.SSL, Profile: p.Profile.Type})
 	}
 	return vs
 }
 
-// VirtualServices lists the virtual services of a gateway, whoever they belong to. It takes the right
+// VirtualServices lists the virtual services of a gateway, whoever owns them. It takes the right
 // "Organization vDC Gateway: View Load Balancer" (VCD 10.2).
 func (b *Balancers) VirtualServices(ctx context.Context, gateway string) ([]VirtualService, error) {
-	l := listing{
-		path: gatewaysPath + url.PathEscape(gateway) + "/loadBalancer/virtualServiceSummaries", what: "virtual services", sort: "name",
-	}
-	services, err := listAs(ctx, b.client, l, func(w wireService) string { return w.ID }, (*wireService).service)
-	if err != nil {
-		return nil, fmt.Errorf("listing virtual services of edge gateway %s: %w", gateway, err)
-	}
-	return services, nil
+	l := onGateway(gateway, "/loadBalancer/virtualServiceSummaries", "virtual services", "name")
+	return listAs(ctx, b.client, l, (*wireService).service)
 }
 
 // VirtualService reads a virtual service by its URN.
 func (b *Balancers) VirtualService(ctx context.Context, id string) (VirtualService, error) {
-	var doc wireService
-	if err := b.getJSON(ctx, servicePath(id), "", &doc); err != nil {
-		return VirtualService{}, fmt.Errorf("reading virtual service %s: %w", id, err)
-	}
-	return doc.service(), nil
+	return read(ctx, b.client, "virtual service", id, servicePath(id), (*wireService).service)
 }
 
 func servicePath(id string) string { return servicesPath + "/" + url.PathEscape(id) }
 
 // CreateVirtualService starts creating a virtual service; the task's owner is the new one. It takes the right
 // "Organization vDC Gateway: Configure Load Balancer", as do all changes.
-func (b *Balancers) CreateVirtualService(ctx context.Context, spec VirtualServiceSpec) (Task, error) {
+func (b *Balancers) CreateVirtualService(ctx context.Context, vs VirtualService) (Task, error) {
 	body := map[string]any{
-		"name": spec.Name, "description": spec.Description, "enabled": true, "gatewayRef": refTo(spec.Gateway),
-		"loadBalancerPoolRef": refTo(spec.Pool), "serviceEngineGroupRef": refTo(spec.EngineGroup), "certificateRef": refTo(spec.Certificate),
-		"servicePorts": wirePorts(spec.Ports), "applicationProfile": profileOf(spec.Application),
+		"name": vs.Name, "description": vs.Description, "enabled": true, "gatewayRef": refTo(vs.Gateway.ID),
+		"loadBalancerPoolRef": refTo(vs.Pool.ID), "serviceEngineGroupRef": refTo(vs.EngineGroup.ID),
+		"certificateRef": refTo(vs.Certificate.ID), "servicePorts": wirePorts(vs.Ports),
+		"applicationProfile": profileOf(vs.Application),
 	}
-	if spec.Address.IsValid() {
-		body["virtualIpAddress"] = spec.Address.String()
+	if vs.Address.IsValid() {
+		body["virtualIpAddress"] = vs.Address.String()
 	}
-	if spec.IPv6Address.IsValid() {
-		body["ipv6VirtualIpAddress"] = spec.IPv6Address.String()
+	if vs.IPv6Address.IsValid() {
+		body["ipv6VirtualIpAddress"] = vs.IPv6Address.String()
 	}
-	if spec.Transparent {
+	if vs.Transparent {
 		body["transparentModeEnabled"] = true
 	}
-	task, err := b.startJSON(ctx, http.MethodPost, servicesPath, body)
-	if err != nil {
-		return Task{}, fmt.Errorf("creating virtual service %s: %w", spec.Name, err)
-	}
-	return task, nil
+	return b.create(ctx, "virtual service", vs.Name, servicesPath, body)
 }
 
 func profileOf(kind Application) map[string]any {
@@ -207,13 +163,14 @@ func wirePorts(ports []ServicePort) []map[string]any {
 }
 
 // UpdateVirtualService reads a virtual service, changes it and starts writing it back; what the change does not name stays as
-// VCD wrote it. If it is so already, nothing is written, and the task has succeeded.
+// VCD wrote it. If nothing changes, nothing is written, and the task has succeeded.
 func (b *Balancers) UpdateVirtualService(ctx context.Context, id string, change VirtualServiceChange) (Task, error) {
-	task, err := b.change(ctx, servicePath(id), change.apply)
-	if err != nil {
-		return Task{}, fmt.Errorf("changing virtual service %s: %w", id, err)
-	}
-	return task, nil
+	return b.change(ctx, "virtual service", id, servicePath(id), change.apply)
+}
+
+// DeleteVirtualService starts deleting a virtual service; its pool stays.
+func (b *Balancers) DeleteVirtualService(ctx context.Context, id string) (Task, error) {
+	return b.remove(ctx, "virtual service", id, servicePath(id))
 }
 
 func (c VirtualServiceChange) apply(o object) (bool, error) {
@@ -230,30 +187,10 @@ func (o object) setTransparent(on bool) bool {
 	return (on || !sameJSON(o["transparentModeEnabled"], nil)) && o.set("transparentModeEnabled", on)
 }
 
-// setRef sets a reference; an empty URN takes it away.
-func setRef(o object, field string, urn *string) bool {
-	if urn == nil {
-		return false
-	}
-	var now wireRef
-	_ = json.Unmarshal(o[field], &now) // null is none
-	return now.ID != *urn && o.set(field, refTo(*urn))
-}
-
-func setAddress(o object, field string, address *netip.Addr) bool {
-	switch {
-	case address == nil, parseAddr(o.textOf(field)) == *address:
-		return false
-	case !address.IsValid():
-		return o.set(field, nil)
-	}
-	return o.set(field, address.String())
-}
-
 func (o object) setApplication(kind Application) bool {
-	var now object
-	_ = json.Unmarshal(o["applicationProfile"], &now) // null is none
-	return now.textOf("type") != string(kind) && o.set("applicationProfile", profileOf(kind))
+	var now wireType
+	_ = json.Unmarshal(o["applicationProfile"], &now) // may be null
+	return now.Type != string(kind) && o.set("applicationProfile", profileOf(kind))
 }
 
 // setPorts changes the ports if they differ in something that is ours: somebody may have chosen another profile of VCD's.
@@ -268,13 +205,4 @@ func (o object) setPorts(ports []ServicePort) bool {
 		same = have[i] == want
 	}
 	return !same && o.set("servicePorts", wirePorts(ports))
-}
-
-// DeleteVirtualService starts deleting a virtual service; its pool stays.
-func (b *Balancers) DeleteVirtualService(ctx context.Context, id string) (Task, error) {
-	task, err := b.startJSON(ctx, http.MethodDelete, servicePath(id), nil)
-	if err != nil {
-		return Task{}, fmt.Errorf("deleting virtual service %s: %w", id, err)
-	}
-	return task, nil
 }

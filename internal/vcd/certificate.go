@@ -2,7 +2,6 @@ package vcd
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 )
@@ -36,18 +35,16 @@ type wireCertificate struct {
 	Description string `json:"description"`
 }
 
-func (w wireCertificate) certificate() Certificate {
+func (w wireCertificate) id() string { return w.ID }
+
+func (w *wireCertificate) certificate() Certificate {
 	return Certificate{Ref: Ref{ID: w.ID, Name: w.Alias}, Description: w.Description}
 }
 
 // Certificates lists the certificate library of the organisation. It takes the right "Certificate Library: View" (VCD 10.2).
 func (b *Balancers) Certificates(ctx context.Context) ([]Certificate, error) {
 	l := listing{path: certificatesPath, what: "certificates", sort: "alias"}
-	certificates, err := listAs(ctx, b.client, l, func(w wireCertificate) string { return w.ID }, func(w *wireCertificate) Certificate { return w.certificate() })
-	if err != nil {
-		return nil, fmt.Errorf("listing certificates: %w", err)
-	}
-	return certificates, nil
+	return listAs(ctx, b.client, l, (*wireCertificate).certificate)
 }
 
 // CreateCertificate puts a certificate with its key into the library, at once. [ErrConflict] means that the alias is taken. It
@@ -56,21 +53,15 @@ func (b *Balancers) CreateCertificate(ctx context.Context, spec CertificateSpec)
 	got, err := b.do(ctx, call{method: http.MethodPost, path: certificatesPath, json: true, content: map[string]string{
 		"alias": spec.Alias, "description": spec.Description, "certificate": string(spec.Certificate), "privateKey": string(spec.PrivateKey),
 	}})
-	if err != nil {
-		return Certificate{}, fmt.Errorf("importing certificate %s: %w", spec.Alias, err)
-	}
 	var made wireCertificate
-	if err := decodeJSON(got.body, &made); err != nil {
-		return Certificate{}, fmt.Errorf("importing certificate %s: %w", spec.Alias, err)
+	if err == nil {
+		err = decodeJSON(got.body, &made)
 	}
-	return made.certificate(), nil
+	return made.certificate(), wrapped(err, "importing certificate", spec.Alias)
 }
 
 // DeleteCertificate removes an entry of the library, at once. Nothing may use it.
 func (b *Balancers) DeleteCertificate(ctx context.Context, id string) error {
 	_, err := b.do(ctx, call{method: http.MethodDelete, path: certificatesPath + "/" + url.PathEscape(id), json: true})
-	if err != nil {
-		return fmt.Errorf("deleting certificate %s: %w", id, err)
-	}
-	return nil
+	return wrapped(err, "deleting certificate", id)
 }

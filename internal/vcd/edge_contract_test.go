@@ -92,14 +92,15 @@ func (to *target) balancer(t *testing.T, s *vcd.Session, name, address string) b
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(groups).To(HaveLen(1))
 	g.Expect(groups[0].Max).To(BeNumerically(">", groups[0].Deployed))
-	task, err := s.Balancers.CreatePool(ctx, vcd.PoolSpec{
-		Name: name, Description: "pool of " + name, Gateway: edge, Algorithm: "ROUND_ROBIN", DefaultPort: 30080, Monitors: []string{"TCP"}, Sticky: true,
+	task, err := s.Balancers.CreatePool(ctx, vcd.ServerPool{
+		Ref: vcd.Ref{Name: name}, Description: "pool of " + name, Gateway: vcd.Ref{ID: edge}, Algorithm: "ROUND_ROBIN", DefaultPort: 30080, Monitors: []string{"TCP"}, Sticky: true,
 		Members: []vcd.PoolMember{{Address: netip.MustParseAddr("192.168.100.11"), Port: 30080}, {Address: netip.MustParseAddr("192.168.100.12"), Port: 30080}},
 	})
 	pool := done(t, s, task, err).Owner
 	g.Expect(pool).To(HavePrefix("urn:vcloud:loadBalancerPool:"))
-	task, err = s.Balancers.CreateVirtualService(ctx, vcd.VirtualServiceSpec{
-		Name: name, Description: "service of " + name, Gateway: edge, Pool: pool, EngineGroup: groups[0].ID, Address: netip.MustParseAddr(address),
+	task, err = s.Balancers.CreateVirtualService(ctx, vcd.VirtualService{
+		Ref: vcd.Ref{Name: name}, Description: "service of " + name, Gateway: vcd.Ref{ID: edge}, Pool: vcd.Ref{ID: pool},
+		EngineGroup: groups[0].Ref, Address: netip.MustParseAddr(address),
 		Ports: []vcd.ServicePort{{From: 80}}, Application: vcd.L4,
 	})
 	service := done(t, s, task, err).Owner
@@ -126,15 +127,18 @@ func TestLifeOfALoadBalancer(t *testing.T) {
 	g.Expect(full.Description).To(Equal("service of web"))
 	g.Expect(full.Pool.ID).To(Equal(b.pool))
 
-	pools, err := s.Balancers.PoolSummaries(ctx, b.gateway)
+	pools, err := s.Balancers.Pools(ctx, b.gateway)
 	g.Expect(err).NotTo(HaveOccurred())
-	pool, err := s.Balancers.ServerPool(ctx, b.pool)
+	pool, err := s.Balancers.Pool(ctx, b.pool)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(pools).To(Equal([]vcd.PoolSummary{pool.PoolSummary}))
-	g.Expect(pool.Members).To(Equal(2))
-	g.Expect(pool.MemberList).To(HaveLen(2))
-	g.Expect([]any{pool.Monitors, pool.Persistence, pool.DefaultPort, pool.Algorithm}).To(Equal([]any{[]string{"TCP"}, vcd.ClientIP, 30080, "ROUND_ROBIN"}))
-	g.Expect(pool.VirtualServices).To(Equal([]vcd.Ref{full.Ref}))
+	shown := func(p vcd.ServerPool) []any {
+		return []any{p.Ref, p.Description, p.Status, p.MemberCount, p.ByGroup, p.Monitored}
+	}
+	g.Expect(pools).To(HaveLen(1))
+	g.Expect(shown(pools[0])).To(Equal(shown(pool)))
+	g.Expect(pool.MemberCount).To(Equal(2))
+	g.Expect(pool.Members).To(HaveLen(2))
+	g.Expect([]any{pool.Monitors, pool.Sticky, pool.DefaultPort, pool.Algorithm}).To(Equal([]any{[]string{"TCP"}, true, 30080, "ROUND_ROBIN"}))
 
 	used, err := s.Gateways.UsedAddresses(ctx, b.gateway)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -146,7 +150,7 @@ func TestLifeOfALoadBalancer(t *testing.T) {
 	done(t, s, task, err)
 	task, err = s.Balancers.DeletePool(ctx, b.pool)
 	done(t, s, task, err)
-	g.Expect(s.Balancers.PoolSummaries(ctx, b.gateway)).To(BeEmpty())
+	g.Expect(s.Balancers.Pools(ctx, b.gateway)).To(BeEmpty())
 	g.Expect(s.Balancers.VirtualServices(ctx, b.gateway)).To(BeEmpty())
 	_, err = s.Balancers.DeletePool(ctx, b.pool)
 	g.Expect(err).To(MatchError(vcd.ErrForbidden), "VCD does not tell what is gone from what is forbidden")
@@ -195,9 +199,9 @@ func TestChangesKeepWhatOthersWrote(t *testing.T) {
 
 	task, err = s.Balancers.UpdatePool(ctx, b.pool, vcd.PoolChange{Sticky: ptr(false), NoMonitors: []string{"TCP"}})
 	done(t, s, task, err)
-	pool, err := s.Balancers.ServerPool(ctx, b.pool)
+	pool, err := s.Balancers.Pool(ctx, b.pool)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect([]any{pool.Persistence, pool.Monitors, pool.Description}).To(Equal([]any{"", []string(nil), "pool of web"}))
+	g.Expect([]any{pool.Sticky, pool.Monitors, pool.Description}).To(Equal([]any{false, []string(nil), "pool of web"}))
 
 	task, err = s.Balancers.UpdateVirtualService(ctx, b.service, vcd.VirtualServiceChange{
 		Address: ptr(netip.MustParseAddr("203.0.113.21")), Ports: &[]vcd.ServicePort{{From: 81, Profile: vcd.UDPFastPath}}, Description: ptr("d"),
@@ -215,11 +219,11 @@ func TestPoolsByIPSet(t *testing.T) {
 	to := newEdge(t, vcdsim.K8sTenant())
 	s := to.session(t)
 	edge := to.edgeOf(t, s)
-	task, err := s.Firewall.CreateIPSet(ctx, vcd.IPSetSpec{Name: "nodes", Description: "d", Owner: edge, Addresses: []netip.Addr{netip.MustParseAddr("192.168.100.11")}})
+	task, err := s.Firewall.CreateIPSet(ctx, vcd.IPSet{Ref: vcd.Ref{Name: "nodes"}, Description: "d", Owner: vcd.Ref{ID: edge}, Addresses: []netip.Addr{netip.MustParseAddr("192.168.100.11")}})
 	set := done(t, s, task, err).Owner
-	task, err = s.Balancers.CreatePool(ctx, vcd.PoolSpec{Name: "web", Gateway: edge, DefaultPort: 30080, MemberGroup: set})
+	task, err = s.Balancers.CreatePool(ctx, vcd.ServerPool{Ref: vcd.Ref{Name: "web"}, Gateway: vcd.Ref{ID: edge}, DefaultPort: 30080, MemberGroup: vcd.Ref{ID: set}})
 	pool := done(t, s, task, err).Owner
-	g.Expect(s.Balancers.PoolSummaries(ctx, edge)).To(ConsistOf(And(HaveField("ByGroup", true), HaveField("Members", 1))))
+	g.Expect(s.Balancers.Pools(ctx, edge)).To(ConsistOf(And(HaveField("ByGroup", true), HaveField("MemberCount", 1))))
 
 	to.sim.ResetCounters()
 	want := []netip.Addr{netip.MustParseAddr("192.168.100.12"), netip.MustParseAddr("192.168.100.11")}
@@ -228,14 +232,14 @@ func TestPoolsByIPSet(t *testing.T) {
 	total, calls := to.calls()
 	g.Expect(total).To(Equal(2), "one read and one write: %v", calls)
 
-	g.Expect(s.Firewall.IPSet(ctx, set)).To(HaveField("Addresses", ConsistOf("192.168.100.11", "192.168.100.12")))
+	g.Expect(s.Firewall.IPSet(ctx, set)).To(HaveField("Addresses", ConsistOf(want[1], want[0])))
 	g.Expect(s.Firewall.IPSets(ctx, edge)).To(ConsistOf(And(HaveField("Name", "nodes"), HaveField("Description", "d"), HaveField("Addresses", BeNil()))))
 	task, err = s.Balancers.UpdatePool(ctx, pool, vcd.PoolChange{Members: &[]vcd.PoolMember{{Address: want[0], Port: 1}}})
 	done(t, s, task, err)
-	g.Expect(s.Balancers.ServerPool(ctx, pool)).To(And(HaveField("MemberGroup", vcd.Ref{}), HaveField("MemberList", HaveLen(1))))
+	g.Expect(s.Balancers.Pool(ctx, pool)).To(And(HaveField("MemberGroup", vcd.Ref{}), HaveField("Members", HaveLen(1))))
 	task, err = s.Balancers.UpdatePool(ctx, pool, vcd.PoolChange{MemberGroup: &set})
 	done(t, s, task, err)
-	g.Expect(s.Balancers.ServerPool(ctx, pool)).To(And(HaveField("MemberGroup.ID", set), HaveField("MemberList", BeEmpty())))
+	g.Expect(s.Balancers.Pool(ctx, pool)).To(And(HaveField("MemberGroup.ID", set), HaveField("Members", BeEmpty())))
 	_, err = s.Firewall.DeleteIPSet(ctx, set)
 	g.Expect(err).To(MatchError(vcd.ErrInvalid))
 	task, err = s.Balancers.DeletePool(ctx, pool)
@@ -253,21 +257,21 @@ func TestForwardings(t *testing.T) {
 	edge := to.edgeOf(t, s)
 	gateway, err := s.Gateways.Gateway(ctx, edge)
 	g.Expect(err).NotTo(HaveOccurred())
-	task, err := s.NAT.CreatePortProfile(ctx, vcd.PortProfileSpec{Name: "p", Description: "d", Owner: gateway.Owner.ID, Protocol: "UDP", Port: 53})
+	task, err := s.NAT.CreatePortProfile(ctx, gateway.Owner.ID, vcd.PortProfile{Ref: vcd.Ref{Name: "p"}, Description: "d", Protocol: "UDP", Port: 53})
 	profile := done(t, s, task, err).Owner
 	g.Expect(s.NAT.PortProfiles(ctx)).To(ConsistOf(vcd.PortProfile{
 		Ref: vcd.Ref{ID: profile, Name: "p"}, Description: "d", Scope: "TENANT", Status: vcd.Realized, Protocol: "UDP", Port: 53,
 	}))
 	task, err = s.NAT.UpdatePortProfile(ctx, profile, vcd.PortProfileChange{Port: &vcd.ProfilePort{Protocol: "TCP", Port: 80}})
 	done(t, s, task, err)
-	task, err = s.NAT.CreateDNAT(ctx, edge, vcd.DNATSpec{
-		Name: "r", Description: "d", External: "203.0.113.30", Internal: "192.168.8.2", Port: 80, Profile: profile,
+	task, err = s.NAT.CreateDNAT(ctx, edge, vcd.NATRule{
+		Ref: vcd.Ref{Name: "r"}, Description: "d", External: "203.0.113.30", Internal: "192.168.8.2", Port: 80, Profile: vcd.Ref{ID: profile},
 	})
 	owner := done(t, s, task, err).Owner
 	rules, err := s.NAT.Rules(ctx, edge)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(rules).To(ConsistOf(vcd.NATRule{
-		ID: rules[0].ID, Name: "r", Description: "d", Type: "DNAT", Enabled: true, External: "203.0.113.30", Internal: "192.168.8.2", Port: 80,
+		Ref: vcd.Ref{ID: rules[0].ID, Name: "r"}, Description: "d", Type: "DNAT", Enabled: true, External: "203.0.113.30", Internal: "192.168.8.2", Port: 80,
 		Profile: vcd.Ref{ID: profile, Name: "p"},
 	}))
 	g.Expect(owner).To(Equal(edge), "VCD does not tell the id of a new rule")
@@ -293,10 +297,10 @@ func TestLongListsAreComplete(t *testing.T) {
 	gateway, err := s.Gateways.Gateway(ctx, edge)
 	g.Expect(err).NotTo(HaveOccurred())
 	for i := range 130 {
-		task, err := s.NAT.CreateDNAT(ctx, edge, vcd.DNATSpec{Name: fmt.Sprint("r", i), External: "203.0.113.30", Internal: "192.168.8.2", Port: 1000 + i})
+		task, err := s.NAT.CreateDNAT(ctx, edge, vcd.NATRule{Ref: vcd.Ref{Name: fmt.Sprint("r", i)}, External: "203.0.113.30", Internal: "192.168.8.2", Port: 1000 + i})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(task.ID).NotTo(BeEmpty())
-		_, err = s.NAT.CreatePortProfile(ctx, vcd.PortProfileSpec{Name: fmt.Sprint("p", i), Owner: gateway.Owner.ID, Protocol: "TCP", Port: i + 1})
+		_, err = s.NAT.CreatePortProfile(ctx, gateway.Owner.ID, vcd.PortProfile{Ref: vcd.Ref{Name: fmt.Sprint("p", i)}, Protocol: "TCP", Port: i + 1})
 		g.Expect(err).NotTo(HaveOccurred())
 	}
 	to.sim.ResetCounters()

@@ -1,9 +1,8 @@
 package vcd
 
 import (
+	"cmp"
 	"context"
-	"fmt"
-	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -63,14 +62,11 @@ type Firewall struct{ *client }
 func (f *Firewall) Rules(ctx context.Context, gateway string) ([]FirewallRule, error) {
 	lines, err := f.rules(ctx, gateway)
 	if err != nil {
-		return nil, fmt.Errorf("listing firewall rules of edge gateway %s: %w", gateway, err)
+		return nil, wrapped(err, "listing firewall rules of edge gateway", gateway)
 	}
 	rules := make([]FirewallRule, len(lines))
 	for i, w := range lines {
-		rules[i] = FirewallRule{ID: w.ID, Name: w.Name, Description: w.Comments, Enabled: w.Active, Action: w.Action}
-		if rules[i].Description == "" {
-			rules[i].Description = w.Description
-		}
+		rules[i] = FirewallRule{ID: w.ID, Name: w.Name, Description: cmp.Or(w.Comments, w.Description), Enabled: w.Active, Action: w.Action}
 	}
 	return rules, nil
 }
@@ -111,11 +107,7 @@ func (f *Firewall) CreateRule(ctx context.Context, gateway string, spec Firewall
 	if spec.Before != "" { // the first rule goes without: 38.1 knows no other place than beside another rule
 		body["relativePosition"] = map[string]any{"rulePosition": "BEFORE", "adjacentRuleId": spec.Before}
 	}
-	task, err := f.startJSON(ctx, http.MethodPost, rulesPath(gateway, ""), body)
-	if err != nil {
-		return Task{}, fmt.Errorf("creating firewall rule %s: %w", spec.Name, err)
-	}
-	return task, nil
+	return f.create(ctx, "firewall rule", spec.Name, rulesPath(gateway, ""), body)
 }
 
 func portItems(protocol string, ports []int) []any {
@@ -132,9 +124,5 @@ func portItems(protocol string, ports []int) []any {
 
 // DeleteRule starts deleting one rule.
 func (f *Firewall) DeleteRule(ctx context.Context, gateway, id string) (Task, error) {
-	task, err := f.startJSON(ctx, http.MethodDelete, rulesPath(gateway, id), nil)
-	if err != nil {
-		return Task{}, fmt.Errorf("deleting firewall rule %s: %w", id, err)
-	}
-	return task, nil
+	return f.remove(ctx, "firewall rule", id, rulesPath(gateway, id))
 }

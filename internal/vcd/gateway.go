@@ -2,7 +2,6 @@ package vcd
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
 	"net/url"
 )
@@ -62,12 +61,11 @@ type EngineGroup struct {
 }
 
 type wireGateway struct {
-	ID           string      `json:"id"`
-	Name         string      `json:"name"`
-	Status       Realization `json:"status"`
-	OwnerRef     *wireRef    `json:"ownerRef"`
-	OrgVdc       *wireRef    `json:"orgVdc"`
-	UsingIPSpace bool        `json:"usingIpSpace"`
+	wireObject
+
+	OwnerRef     *wireRef `json:"ownerRef"`
+	OrgVdc       *wireRef `json:"orgVdc"`
+	UsingIPSpace bool     `json:"usingIpSpace"`
 	Uplinks      []struct {
 		ID           string `json:"uplinkId"`
 		Name         string `json:"uplinkName"`
@@ -91,21 +89,22 @@ type wireUplinkSubnet struct {
 	} `json:"ipRanges"`
 }
 
+// onGateway is a list of what is on an edge gateway.
+func onGateway(gateway, path, what, sort string) listing {
+	return listing{path: gatewaysPath + url.PathEscape(gateway) + path, what: what, of: " of edge gateway " + gateway, sort: sort}
+}
+
 // Gateways are the edge gateways.
 type Gateways struct{ *client }
 
 // Gateway reads an edge gateway by its URN. It takes the right "Organization vDC Gateway: View"; that an uplink uses IP Spaces is told since
 // VCD 10.4.1.
 func (g *Gateways) Gateway(ctx context.Context, id string) (Gateway, error) {
-	var doc wireGateway
-	if err := g.getJSON(ctx, gatewaysPath+url.PathEscape(id), "", &doc); err != nil {
-		return Gateway{}, fmt.Errorf("reading edge gateway %s: %w", id, err)
-	}
-	return doc.gateway(), nil
+	return read(ctx, g.client, "edge gateway", id, gatewaysPath+url.PathEscape(id), (*wireGateway).gateway)
 }
 
 func (w *wireGateway) gateway() Gateway {
-	g := Gateway{Ref: Ref{ID: w.ID, Name: w.Name}, Status: w.Status, Owner: w.OwnerRef.ref(), UsesIPSpaces: w.UsingIPSpace}
+	g := Gateway{Ref: w.ref(), Status: w.Status, Owner: w.OwnerRef.ref(), UsesIPSpaces: w.UsingIPSpace}
 	if g.Owner.ID == "" {
 		g.Owner = w.OrgVdc.ref()
 	}
@@ -151,31 +150,41 @@ func parseAddr(text string) netip.Addr {
 	return addr.Unmap()
 }
 
+// parseAddrs reads addresses, without what is none.
+func parseAddrs(texts []string) []netip.Addr {
+	var addresses []netip.Addr
+	for _, text := range texts {
+		if addr := parseAddr(text); addr.IsValid() {
+			addresses = append(addresses, addr)
+		}
+	}
+	return addresses
+}
+
 type wireUsed struct {
 	Address  string   `json:"ipAddress"`
 	Category string   `json:"category"`
 	Network  *wireRef `json:"networkRef"`
 }
 
+func (w wireUsed) id() string { return w.Network.ref().ID + " " + w.Address + " " + w.Category }
+
 // UsedAddresses lists the addresses to outside that are used on a gateway, one line for each use. It takes the right to view
 // gateways.
 func (g *Gateways) UsedAddresses(ctx context.Context, gateway string) ([]UsedAddress, error) {
-	l := listing{path: gatewaysPath + url.PathEscape(gateway) + "/usedIpAddresses", what: "used addresses"}
-	lines, err := listAll(ctx, g.client, l, func(w wireUsed) string { return w.Network.ref().ID + " " + w.Address + " " + w.Category })
-	if err != nil {
-		return nil, fmt.Errorf("listing used addresses of edge gateway %s: %w", gateway, err)
-	}
+	lines, err := listAll[wireUsed](ctx, g.client, onGateway(gateway, "/usedIpAddresses", "used addresses", ""))
 	var used []UsedAddress
 	for _, line := range lines {
 		if addr := parseAddr(line.Address); addr.IsValid() {
 			used = append(used, UsedAddress{Address: addr, Category: line.Category})
 		}
 	}
-	return used, nil
+	return used, err
 }
 
 type wireAssignment struct {
-	ID       string   `json:"id"`
+	wireRef
+
 	Group    *wireRef `json:"serviceEngineGroupRef"`
 	Gateway  *wireRef `json:"gatewayRef"`
 	Max      int      `json:"maxVirtualServices"`
@@ -184,21 +193,17 @@ type wireAssignment struct {
 
 // EngineGroups lists the service engine groups assigned to a gateway. It takes the right to view load balancers of gateways.
 func (b *Balancers) EngineGroups(ctx context.Context, gateway string) ([]EngineGroup, error) {
-	l := listing{
+	lines, err := listAll[wireAssignment](ctx, b.client, listing{
 		path: "/cloudapi/1.0.0/loadBalancer/serviceEngineGroups/assignments", what: "service engine groups",
-		terms: []term{{"gatewayRef.id", gateway}},
-	}
-	lines, err := listAll(ctx, b.client, l, func(w wireAssignment) string { return w.ID })
-	if err != nil {
-		return nil, fmt.Errorf("listing service engine groups of edge gateway %s: %w", gateway, err)
-	}
+		of: " of edge gateway " + gateway, terms: []term{{"gatewayRef.id", gateway}},
+	})
 	var groups []EngineGroup
 	for _, line := range lines {
 		if line.Gateway.ref().ID == gateway {
 			groups = append(groups, EngineGroup{Ref: line.Group.ref(), Max: line.Max, Deployed: line.Deployed})
 		}
 	}
-	return groups, nil
+	return groups, err
 }
 
 // BalancerSettings are how the load balancer of a gateway is set up.
@@ -213,15 +218,13 @@ type BalancerSettings struct {
 // Settings reads how the load balancer of a gateway is set up, which is the provider's to change. It takes the right
 // "Organization vDC Gateway: View Load Balancer" (VCD 10.2; the feature set is told since 10.4).
 func (b *Balancers) Settings(ctx context.Context, gateway string) (BalancerSettings, error) {
-	var doc struct {
+	type settings struct {
 		Enabled     bool   `json:"enabled"`
 		FeatureSet  string `json:"supportedFeatureSet"`
-		Transparent *bool  `json:"transparentModeEnabled"`
+		Transparent bool   `json:"transparentModeEnabled"`
 	}
-	if err := b.getJSON(ctx, gatewaysPath+url.PathEscape(gateway)+"/loadBalancer", "", &doc); err != nil {
-		return BalancerSettings{}, fmt.Errorf("reading the load balancer of edge gateway %s: %w", gateway, err)
-	}
-	return BalancerSettings{
-		Enabled: doc.Enabled, Premium: doc.FeatureSet != "STANDARD", Transparent: doc.Transparent != nil && *doc.Transparent,
-	}, nil
+	path := gatewaysPath + url.PathEscape(gateway) + "/loadBalancer"
+	return read(ctx, b.client, "the load balancer of edge gateway", gateway, path, func(s *settings) BalancerSettings {
+		return BalancerSettings{Enabled: s.Enabled, Premium: s.FeatureSet != "STANDARD", Transparent: s.Transparent}
+	})
 }

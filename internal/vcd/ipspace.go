@@ -2,7 +2,6 @@ package vcd
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -53,33 +52,27 @@ type wireSuggestion struct {
 	Unused []string `json:"unusedValues"`
 }
 
+func (w wireSuggestion) id() string { return w.Space.ref().ID }
+
+func (w *wireSuggestion) suggestion() Suggestion {
+	return Suggestion{Space: w.Space.ref(), Unused: parseAddrs(w.Unused)}
+}
+
 // IPSpaces are the IP Spaces and the addresses allocated from them.
 type IPSpaces struct{ *client }
 
 // Suggestions lists the IP Spaces that a gateway can have addresses from. A gateway that does not use IP Spaces answers with
 // [ErrForbidden], as does a missing right "Organization vDC Gateway: View" (VCD 10.4.1).
 func (i *IPSpaces) Suggestions(ctx context.Context, gateway string) ([]Suggestion, error) {
-	l := listing{path: spacesPath + "/floatingIpSuggestions", what: "IP Spaces", sort: "ipSpaceRef.name", terms: []term{{"gatewayId", gateway}}}
-	lines, err := listAll(ctx, i.client, l, func(w wireSuggestion) string { return w.Space.ref().ID })
-	if err != nil {
-		return nil, fmt.Errorf("listing IP Spaces of edge gateway %s: %w", gateway, err)
-	}
-	suggestions := make([]Suggestion, 0, len(lines))
-	for _, line := range lines {
-		suggestion := Suggestion{Space: line.Space.ref()}
-		for _, text := range line.Unused {
-			if addr := parseAddr(text); addr.IsValid() {
-				suggestion.Unused = append(suggestion.Unused, addr)
-			}
-		}
-		suggestions = append(suggestions, suggestion)
-	}
-	return suggestions, nil
+	return listAs(ctx, i.client, listing{
+		path: spacesPath + "/floatingIpSuggestions", what: "IP Spaces", of: " of edge gateway " + gateway, sort: "ipSpaceRef.name",
+		terms: []term{{"gatewayId", gateway}},
+	}, (*wireSuggestion).suggestion)
 }
 
 type wireSpace struct {
-	ID     string `json:"id"`
-	Name   string `json:"name"`
+	wireRef
+
 	Type   string `json:"type"`
 	Ranges *struct {
 		Ranges []struct {
@@ -90,7 +83,7 @@ type wireSpace struct {
 }
 
 func (w *wireSpace) space() IPSpace {
-	space := IPSpace{Ref: Ref{ID: w.ID, Name: w.Name}, Type: w.Type}
+	space := IPSpace{Ref: w.ref(), Type: w.Type}
 	if w.Ranges != nil {
 		for _, r := range w.Ranges.Ranges {
 			space.Ranges = appendRange(space.Ranges, r.Start, r.End)
@@ -101,17 +94,14 @@ func (w *wireSpace) space() IPSpace {
 
 // Space reads an IP Space by its URN.
 func (i *IPSpaces) Space(ctx context.Context, id string) (IPSpace, error) {
-	var doc wireSpace
-	if err := i.getJSON(ctx, spacePath(id), "", &doc); err != nil {
-		return IPSpace{}, fmt.Errorf("reading IP Space %s: %w", id, err)
-	}
-	return doc.space(), nil
+	return read(ctx, i.client, "IP Space", id, spacePath(id), (*wireSpace).space)
 }
 
 func spacePath(id string) string { return spacesPath + "/" + url.PathEscape(id) }
 
 type wireAllocation struct {
-	ID          string     `json:"id"`
+	wireRef
+
 	Type        string     `json:"type"`
 	Value       string     `json:"value"`
 	Usage       UsageState `json:"usageState"`
@@ -120,18 +110,17 @@ type wireAllocation struct {
 
 // FloatingIPs lists the addresses of an IP Space that are allocated to the organisation, whoever asked for them.
 func (i *IPSpaces) FloatingIPs(ctx context.Context, space string) ([]FloatingIP, error) {
-	l := listing{path: spacePath(space) + "/allocations", what: "floating IPs", sort: "value", terms: []term{{"type", floatingIP}}}
-	lines, err := listAll(ctx, i.client, l, func(w wireAllocation) string { return w.ID })
-	if err != nil {
-		return nil, fmt.Errorf("listing addresses allocated from IP Space %s: %w", space, err)
-	}
+	lines, err := listAll[wireAllocation](ctx, i.client, listing{
+		path: spacePath(space) + "/allocations", what: "floating IPs", of: " of IP Space " + space, sort: "value",
+		terms: []term{{"type", floatingIP}},
+	})
 	var allocated []FloatingIP
-	for _, line := range lines {
-		if a := line.allocation(); line.Type == floatingIP && a.Address.IsValid() {
+	for j := range lines {
+		if a := lines[j].allocation(); lines[j].Type == floatingIP && a.Address.IsValid() {
 			allocated = append(allocated, a)
 		}
 	}
-	return allocated, nil
+	return allocated, err
 }
 
 // Allocate starts allocating a certain address of an IP Space to the organisation (VCD 10.4.2). Allocations take no
@@ -140,10 +129,7 @@ func (i *IPSpaces) FloatingIPs(ctx context.Context, space string) ([]FloatingIP,
 func (i *IPSpaces) Allocate(ctx context.Context, space string, address netip.Addr) (Task, error) {
 	body := map[string]any{"type": floatingIP, "value": address.String()}
 	task, err := i.startJSON(ctx, http.MethodPost, spacePath(space)+"/allocate", body)
-	if err != nil {
-		return Task{}, fmt.Errorf("allocating %s: %w", address, err)
-	}
-	return task, nil
+	return task, wrapped(err, "allocating", address.String())
 }
 
 // AllocatedID returns the id of an address in the result of the task that allocated it; empty if it does not tell.
@@ -162,21 +148,17 @@ func AllocatedID(task Task, address netip.Addr) string {
 
 // FloatingIP reads an allocated address.
 func (i *IPSpaces) FloatingIP(ctx context.Context, space, id string) (FloatingIP, error) {
-	var doc wireAllocation
-	if err := i.getJSON(ctx, allocationPath(space, id), "", &doc); err != nil {
-		return FloatingIP{}, fmt.Errorf("reading an address of IP Space %s: %w", space, err)
-	}
-	return doc.allocation(), nil
+	return read(ctx, i.client, "an address of IP Space", space, allocationPath(space, id), (*wireAllocation).allocation)
 }
 
-func (w wireAllocation) allocation() FloatingIP {
+func (w *wireAllocation) allocation() FloatingIP {
 	return FloatingIP{ID: w.ID, Address: parseAddr(w.Value), Usage: w.Usage, Description: w.Description}
 }
 
 // Mark reads an allocated address, lets mark say what it is used for and by whom, and starts writing that back. Of one
 // that VCD itself uses, only the description changes. It takes the right "IP Spaces: Allocate".
 func (i *IPSpaces) Mark(ctx context.Context, space, id string, mark func(now FloatingIP) (UsageState, string, error)) (Task, error) {
-	task, err := i.change(ctx, allocationPath(space, id), func(o object) (bool, error) {
+	task, err := i.edit(ctx, allocationPath(space, id), func(o object) (bool, error) {
 		now := FloatingIP{
 			ID: o.textOf("id"), Address: parseAddr(o.textOf("value")), Usage: UsageState(o.textOf("usageState")), Description: o.textOf("description"),
 		}
@@ -190,10 +172,7 @@ func (i *IPSpaces) Mark(ctx context.Context, space, id string, mark func(now Flo
 		}
 		return changed, nil
 	})
-	if err != nil {
-		return Task{}, fmt.Errorf("marking an address of IP Space %s: %w", space, err)
-	}
-	return task, nil
+	return task, wrapped(err, "marking an address of IP Space", space)
 }
 
 func allocationPath(space, id string) string {
@@ -203,8 +182,5 @@ func allocationPath(space, id string) string {
 // Release starts giving an allocated address back; it must be marked [Unused] before.
 func (i *IPSpaces) Release(ctx context.Context, space, id string) (Task, error) {
 	task, err := i.startJSON(ctx, http.MethodDelete, allocationPath(space, id), nil)
-	if err != nil {
-		return Task{}, fmt.Errorf("releasing an address of IP Space %s: %w", space, err)
-	}
-	return task, nil
+	return task, wrapped(err, "releasing an address of IP Space", space)
 }

@@ -8,15 +8,16 @@ import (
 	"strconv"
 )
 
-// maxPages bounds how many pages of one list are read: a server that always offers another one stops us here.
+// maxPages bounds how many pages of one list are read, should a server always offer another one.
 const maxPages = 400
 
 // A listing is a list of the JSON API.
 type listing struct {
 	path  string
-	what  string // for people
+	what  string // plural, for messages
+	of    string // what they belong to, for messages; may be empty
 	terms []term // of our own words and ids, which every filter can carry
-	sort  string // field by which pages are cut; empty where VCD knows none
+	sort  string // field that orders the pages; empty where VCD knows none
 }
 
 func (l listing) query(page int) string {
@@ -27,66 +28,80 @@ func (l listing) query(page int) string {
 	return params("page", strconv.Itoa(page), "pageSize", strconv.Itoa(pageSize), "sortAsc", l.sort, "filter", filter)
 }
 
-// listAll reads all pages of a list. What comes and goes between two pages would be seen twice or never: such an answer is
-// thrown away, asked for once more, and then given up.
-func listAll[T any](ctx context.Context, c *client, l listing, id func(T) string) ([]T, error) {
-	for range 2 {
-		items, complete, err := listOnce(ctx, c, l, id)
-		if err != nil || complete {
-			return items, err
-		}
-	}
-	return nil, &connectionError{ErrUnavailable, "the list of " + l.what + " changed while it was read"}
-}
+// An item is something that stands in a list.
+type item interface{ id() string }
 
-// listAs is listAll for what is shown otherwise than VCD writes it.
-func listAs[T, U any](ctx context.Context, c *client, l listing, id func(T) string, show func(*T) U) ([]U, error) {
-	items, err := listAll(ctx, c, l, id)
-	if err != nil {
-		return nil, err
-	}
-	shown := make([]U, len(items))
-	for i := range items {
-		shown[i] = show(&items[i])
-	}
-	return shown, nil
-}
-
-func listOnce[T any](ctx context.Context, c *client, l listing, id func(T) string) ([]T, bool, error) {
-	var items []T
-	seen := map[string]bool{}
-	total := 0
-	for page := 1; page <= maxPages; page++ {
+// listAll reads all pages of a list.
+func listAll[T item](ctx context.Context, c *client, l listing) ([]T, error) {
+	items, err := complete(l.what, T.id, func(page int) ([]T, int, error) {
 		var found struct {
 			ResultTotal *int `json:"resultTotal"`
 			Values      []T  `json:"values"`
 		}
 		if err := c.getJSON(ctx, l.path, l.query(page), &found); err != nil {
-			return nil, false, err
+			return nil, 0, err
 		}
 		if found.ResultTotal == nil {
-			return nil, false, &connectionError{ErrUnavailable, "the list of " + l.what + " does not say how long it is"}
+			return nil, 0, &connectionError{ErrUnavailable, "the list of " + l.what + " does not say how long it is"}
 		}
-		if page == 1 {
-			total = *found.ResultTotal
-		}
-		if !unseen(seen, found.Values, id) {
-			return nil, false, nil
-		}
-		items = append(items, found.Values...)
-		switch {
-		case *found.ResultTotal != total || len(items) > total:
-			return nil, false, nil
-		case len(items) == total:
-			return items, true, nil
-		case len(found.Values) == 0:
-			return nil, false, nil
-		}
-	}
-	return nil, false, nil
+		return found.Values, *found.ResultTotal, nil
+	})
+	return items, wrapped(err, "listing", l.what+l.of)
 }
 
-// unseen notes items, and says whether none was there before.
+// listAs is listAll with a conversion.
+func listAs[T item, U any](ctx context.Context, c *client, l listing, convert func(*T) U) ([]U, error) {
+	items, err := listAll[T](ctx, c, l)
+	if err != nil {
+		return nil, err
+	}
+	converted := make([]U, len(items))
+	for i := range items {
+		converted[i] = convert(&items[i])
+	}
+	return converted, nil
+}
+
+// complete reads all pages of a list. An item that comes or goes between two pages would be seen twice or never: such an answer
+// is discarded, and the list is read once more.
+func complete[T any](what string, id func(T) string, read func(page int) (items []T, total int, err error)) ([]T, error) {
+	return twice(what, func() ([]T, bool, error) {
+		var all []T
+		first, seen := 0, map[string]bool{}
+		for page := 1; page <= maxPages; page++ {
+			items, total, err := read(page)
+			if err != nil {
+				return nil, false, err
+			}
+			if page == 1 {
+				first = total
+			}
+			all = append(all, items...)
+			switch {
+			case !unseen(seen, items, id), total != first, len(all) > total:
+				return nil, false, nil
+			case len(all) == total:
+				return all, true, nil
+			case len(items) == 0:
+				return nil, false, nil
+			}
+		}
+		return nil, false, nil
+	})
+}
+
+// twice reads a list, once more if the first answer is not complete.
+func twice[T any](what string, read func() (items []T, complete bool, err error)) ([]T, error) {
+	for range 2 {
+		items, complete, err := read()
+		if err != nil || complete {
+			return items, err
+		}
+	}
+	return nil, &connectionError{ErrUnavailable, "the list of " + what + " changed while it was read"}
+}
+
+// unseen records items and reports whether none was there before.
 func unseen[T any](seen map[string]bool, items []T, id func(T) string) bool {
 	for _, item := range items {
 		if seen[id(item)] {
@@ -100,42 +115,34 @@ func unseen[T any](seen map[string]bool, items []T, id func(T) string) bool {
 // nextCursor finds where a list goes on that has cursors instead of pages.
 var nextCursor = regexp.MustCompile(`<([^<>]*)>\s*;[^,]*rel="?nextPage"?`)
 
-// listByCursor reads a list that does not say how long it is, as far as its cursors lead.
-func listByCursor[T any](ctx context.Context, c *client, l listing, id func(T) string) ([]T, error) {
-	for range 2 {
-		items, complete, err := listByCursorOnce(ctx, c, l, id)
-		if err != nil || complete {
-			return items, err
+// listByCursor reads a list that does not contain its length, as far as its cursors lead.
+func listByCursor[T item](ctx context.Context, c *client, l listing) ([]T, error) {
+	items, err := twice(l.what, func() ([]T, bool, error) {
+		var items []T
+		cursor, seen := "", map[string]bool{}
+		for range maxPages {
+			query := params("pageSize", strconv.Itoa(pageSize), "cursor", url.QueryEscape(cursor))
+			got, err := c.do(ctx, call{method: http.MethodGet, path: l.path, query: query, json: true})
+			if err != nil {
+				return nil, false, err
+			}
+			var found struct {
+				Values []T `json:"values"`
+			}
+			if err := decodeJSON(got.body, &found); err != nil {
+				return nil, false, err
+			}
+			if !unseen(seen, found.Values, T.id) {
+				return nil, false, nil
+			}
+			items = append(items, found.Values...)
+			if cursor = cursorIn(got.header); cursor == "" {
+				return items, true, nil
+			}
 		}
-	}
-	return nil, &connectionError{ErrUnavailable, "the list of " + l.what + " changed while it was read"}
-}
-
-func listByCursorOnce[T any](ctx context.Context, c *client, l listing, id func(T) string) ([]T, bool, error) {
-	var items []T
-	seen := map[string]bool{}
-	cursor := ""
-	for range maxPages {
-		query := params("pageSize", strconv.Itoa(pageSize), "cursor", url.QueryEscape(cursor))
-		got, err := c.do(ctx, call{method: http.MethodGet, path: l.path, query: query, json: true})
-		if err != nil {
-			return nil, false, err
-		}
-		var found struct {
-			Values []T `json:"values"`
-		}
-		if err := decodeJSON(got.body, &found); err != nil {
-			return nil, false, err
-		}
-		if !unseen(seen, found.Values, id) {
-			return nil, false, nil
-		}
-		items = append(items, found.Values...)
-		if cursor = cursorIn(got.header); cursor == "" {
-			return items, true, nil
-		}
-	}
-	return nil, false, nil
+		return nil, false, nil
+	})
+	return items, wrapped(err, "listing", l.what+l.of)
 }
 
 // cursorIn takes the cursor of the next page out of the links of an answer; empty if this was the last one. Of the link, only

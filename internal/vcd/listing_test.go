@@ -72,7 +72,7 @@ func TestListsAreCompleteOrAnError(t *testing.T) {
 			const op = "GET /cloudapi/1.0.0/edgeGateways/{id}/loadBalancer/poolSummaries"
 			f.on(op, pages(tt.answers...))
 
-			pools, err := session(t, f).Balancers.PoolSummaries(t.Context(), testGateway)
+			pools, err := session(t, f).Balancers.Pools(t.Context(), testGateway)
 
 			g.Expect(f.count(op)).To(Equal(tt.calls))
 			if tt.kind != nil {
@@ -134,7 +134,7 @@ func TestATaskThatWasDoneAtOnce(t *testing.T) {
 		reply(w, `{"id":"urn:vcloud:loadBalancerPool:x"}`)
 	})
 
-	task, err := session(t, f).Balancers.CreatePool(t.Context(), PoolSpec{Name: "p"})
+	task, err := session(t, f).Balancers.CreatePool(t.Context(), ServerPool{Ref: Ref{Name: "p"}})
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(task).To(Equal(Task{State: TaskSucceeded, Owner: "urn:vcloud:loadBalancerPool:x"}))

@@ -77,48 +77,14 @@ func both[T any](tenant, provider []*T) []*T {
 	return tenant
 }
 
-// queryVMs asks for all pages of VM records that a filter matches. Rows that come and go between two pages would be
-// seen twice or never: such an answer is thrown away, asked for once more, and then given up.
+// queryVMs asks for all VM records that a filter matches.
 func (i *Inventory) queryVMs(ctx context.Context, filter string) ([]*types.QueryResultVMRecordType, error) {
-	for range 2 {
-		rows, complete, err := i.queryVMsOnce(ctx, filter)
-		if err != nil || complete {
-			return rows, err
-		}
-	}
-	return nil, &connectionError{ErrUnavailable, "the list of VMs changed while it was read"}
-}
-
-func (i *Inventory) queryVMsOnce(ctx context.Context, filter string) ([]*types.QueryResultVMRecordType, bool, error) {
-	var rows []*types.QueryResultVMRecordType
-	seen := map[string]bool{}
-	total := 0
-	for page := 1; ; page++ {
+	id := func(r *types.QueryResultVMRecordType) string { return uuidOf(r.HREF) }
+	return complete("VMs", id, func(page int) ([]*types.QueryResultVMRecordType, int, error) {
 		var found types.QueryResultRecordsType
-		if err := i.queryPage(ctx, "vm", filter, page, "name", &found); err != nil {
-			return nil, false, err
-		}
-		if page == 1 {
-			total = int(found.Total)
-		}
-		records := both(found.VMRecord, found.AdminVMRecord)
-		for _, record := range records {
-			id := uuidOf(record.HREF)
-			if seen[id] {
-				return nil, false, nil
-			}
-			seen[id] = true
-			rows = append(rows, record)
-		}
-		switch {
-		case int(found.Total) != total || len(rows) > total:
-			return nil, false, nil
-		case len(rows) == total:
-			return rows, true, nil
-		case len(records) == 0:
-			return nil, false, nil
-		}
-	}
+		err := i.queryPage(ctx, "vm", filter, page, "name", &found)
+		return both(found.VMRecord, found.AdminVMRecord), int(found.Total), err
+	})
 }
 
 // parseTime reads a time as VCD writes it; the zero time if there is none.
