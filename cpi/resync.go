@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,32 +33,33 @@ type resync struct {
 	*LoadBalancers
 
 	queue   workqueue.TypedDelayingInterface[string] // names of tasks
-	tasks   map[string]resyncTask
+	tasks   map[string]*resyncTask
 	members string // addresses of nodes when they were last compared
 }
 
-// A resyncTask runs when its name is in the queue, and, if every is set, again so much later.
+// A resyncTask runs when it is triggered and, if every is set, from time to time.
 type resyncTask struct {
 	run   func(context.Context)
 	every time.Duration
+
+	mu  sync.Mutex
+	due time.Time
 }
 
 // Start begins to compare all load balancers with what is there: from time to time, and when addresses of nodes change. It ends with ctx.
 func (l *LoadBalancers) Start(ctx context.Context) {
 	r := &resync{LoadBalancers: l, queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Clock: l.opts.Clock})}
-	r.tasks = map[string]resyncTask{
+	r.tasks = map[string]*resyncTask{
 		"nodes":   {run: r.compareNodes},
-		"classes": {foreignClasses{l}.release, l.opts.Drift},
-		"orphans": {r.searchOrphans, orphanRounds * l.opts.Drift},
+		"classes": {run: foreignClasses{l}.release, every: l.opts.Drift},
+		"orphans": {run: r.searchOrphans, every: orphanRounds * l.opts.Drift},
 	}
 	for _, name := range l.opts.Defaults.Locations {
-		r.tasks[taskOf(name)] = resyncTask{func(ctx context.Context) { r.repairAll(ctx, name) }, l.opts.Drift}
+		r.tasks["location/"+name] = &resyncTask{run: func(ctx context.Context) { r.repairAll(ctx, name) }, every: l.opts.Drift}
 	}
 	r.watchNodes(ctx)
 	go r.run(ctx)
 }
-
-func taskOf(location string) string { return "location/" + location }
 
 // run works on each task by itself: a location that hangs does not hold up the others.
 func (r *resync) run(ctx context.Context) {
@@ -66,18 +68,16 @@ func (r *resync) run(ctx context.Context) {
 		return
 	}
 	for name, task := range r.tasks {
-		r.schedule(name, min(task.every, r.opts.Drift))
+		if task.every > 0 {
+			r.queue.AddAfter(name, jitter(r.opts.Drift))
+		}
 		go r.work(ctx)
 	}
 	<-ctx.Done()
 }
 
-// schedule queues a task in about that time; 0: not at all.
-func (r *resync) schedule(name string, in time.Duration) {
-	if in > 0 {
-		r.queue.AddAfter(name, wait.Jitter(in*9/10, 0.2))
-	}
-}
+// jitter spreads intervals by a tenth.
+func jitter(d time.Duration) time.Duration { return wait.Jitter(d*9/10, 0.2) }
 
 func (r *resync) work(ctx context.Context) {
 	for {
@@ -86,10 +86,34 @@ func (r *resync) work(ctx context.Context) {
 			return
 		}
 		task := r.tasks[name]
-		task.run(ctx)
-		r.schedule(name, task.every)
+		due, next := task.begin(r.opts.Clock.Now())
+		if due {
+			task.run(ctx)
+		}
+		if task.every > 0 {
+			r.queue.AddAfter(name, next.Sub(r.opts.Clock.Now()))
+		}
 		r.queue.Done(name)
 	}
+}
+
+// begin reports whether the task is due, and returns when the next run is. A task that was triggered may be called again too early.
+func (t *resyncTask) begin(now time.Time) (due bool, next time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if due = !now.Before(t.due); due {
+		t.due = now.Add(jitter(t.every))
+	}
+	return due, t.due
+}
+
+// trigger runs a task as soon as possible.
+func (r *resync) trigger(name string) {
+	task := r.tasks[name]
+	task.mu.Lock()
+	task.due = time.Time{}
+	task.mu.Unlock()
+	r.queue.Add(name)
 }
 
 // repairAll brings the load balancers of one location to what their Services ask for.
@@ -167,7 +191,7 @@ func (r *resync) compareNodes(context.Context) {
 	}
 	for name, task := range r.tasks {
 		if task.every > 0 && (before == "" || task.every <= r.opts.Drift) {
-			r.queue.Add(name)
+			r.trigger(name)
 		}
 	}
 }
