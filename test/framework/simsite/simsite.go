@@ -19,8 +19,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// Brisk is quick, but slow enough for tasks to be seen running.
-func Brisk() vcdsim.Profile { return vcdsim.Profile{Name: "brisk", Scale: 0.02} }
+// brisk is quick, but slow enough for tasks to be seen running.
+func brisk() vcdsim.Profile { return vcdsim.Profile{Name: "brisk", Scale: 0.02} }
 
 // Site is a simulated VCD, its workload clusters, and the management clusters that use it.
 type Site struct {
@@ -33,7 +33,7 @@ type Site struct {
 }
 
 // Start starts a simulator with a model of a tenant; everything it writes, such as its log, is below dir. Tasks take
-// as long as in Brisk, unless a mod changes it.
+// as long as in brisk, unless a mod changes it.
 func Start(ctx context.Context, dir string, model vcdsim.Model, mods ...func(*vcdsim.Config)) (_ *Site, err error) {
 	s := &Site{dir: dir}
 	defer func() {
@@ -51,7 +51,7 @@ func Start(ctx context.Context, dir string, model vcdsim.Model, mods ...func(*vc
 	if s.Workloads, err = workload.New(ctx, workload.Options{Log: log}); err != nil {
 		return nil, fmt.Errorf("starting the simulated guests: %w", err)
 	}
-	config := vcdsim.Config{Model: model, Profile: Brisk(), Seed: 1, Guest: s.Workloads, Log: log}
+	config := vcdsim.Config{Model: model, Profile: brisk(), Seed: 1, Guest: s.Workloads, Log: log}
 	for _, mod := range mods {
 		mod(&config)
 	}

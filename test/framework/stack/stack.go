@@ -33,8 +33,8 @@ const (
 	IPAM         Part = programs.IPAMManager
 )
 
-// AllParts is every part.
-func AllParts() []Part {
+// allParts is every part.
+func allParts() []Part {
 	return []Part{Core, Bootstrap, ControlPlane, IPAM}
 }
 
@@ -83,7 +83,7 @@ func Start(ctx context.Context, opts Options) (*Stack, error) {
 		opts.Out = io.Discard
 	}
 	if opts.Parts == nil {
-		opts.Parts = AllParts()
+		opts.Parts = allParts()
 	}
 	set, err := programs.Build(ctx, programs.Options{Cache: opts.Cache, Out: opts.Out})
 	if err != nil {
