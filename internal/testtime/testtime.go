@@ -1,5 +1,5 @@
-// Package testtime says how long tests wait for what comes at once unless the machine is busy. Who waits longer than that has a reason of its
-// own; nobody waits for less, because a busy machine is no bug of the product.
+// Package testtime has the timeout of tests for events that are immediate unless the machine is busy. Longer timeouts
+// need a reason; shorter ones fail on a busy machine.
 package testtime
 
 import (
@@ -10,14 +10,14 @@ import (
 	"github.com/onsi/gomega"
 )
 
-// Patience is how long is waited for what needs no clock but the machine's. Only a test that fails takes so long.
+// Patience is the timeout for events that depend on the machine only. Only a failing test waits so long.
 const Patience = time.Minute
 
-// BePatient makes every Eventually without a time of its own wait that long. Gomega's one second is less than what a busy machine
-// sometimes takes to let a goroutine go on.
+// BePatient sets the default timeout of Eventually. Gomega's default of a second is shorter than a busy machine
+// sometimes takes to schedule a goroutine.
 func BePatient() { gomega.SetDefaultEventuallyTimeout(Patience) }
 
-// Main runs the tests of a package patiently: func TestMain(m *testing.M) { testtime.Main(m) }.
+// Main runs the tests of a package with that timeout: func TestMain(m *testing.M) { testtime.Main(m) }.
 func Main(m *testing.M) {
 	BePatient()
 	os.Exit(m.Run())

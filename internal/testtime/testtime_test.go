@@ -17,9 +17,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testtime"
 )
 
-// TestNobodyIsImpatient holds all tests of the repository to the one rule: an Eventually waits for a minute or longer, by a time of its own or
-// by that of a package whose TestMain is patient.
-func TestNobodyIsImpatient(t *testing.T) {
+// TestEveryEventuallyIsPatient checks all tests of the repository: an Eventually waits for a minute or longer, by its
+// own timeout or the default of a package whose TestMain calls Main.
+func TestEveryEventuallyIsPatient(t *testing.T) {
 	g := NewWithT(t)
 	folders := map[string]*folder{}
 	g.Expect(filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
@@ -47,7 +47,7 @@ func TestNobodyIsImpatient(t *testing.T) {
 	g.Expect(waits).To(BeNumerically(">", 200), "they were not found")
 }
 
-// A folder is what its tests say about time.
+// A folder has the timeouts of its tests.
 type folder struct {
 	files   token.FileSet
 	patient bool                     // it has a TestMain that is
