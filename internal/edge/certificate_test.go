@@ -19,7 +19,7 @@ func selfSigned(t *testing.T) (chain, key string) {
 }
 
 // aliases lists the certificate library.
-func (w *world) aliases() []string {
+func (w *fixture) aliases() []string {
 	var found []string
 	for _, doc := range w.sim.State().Documents {
 		if strings.HasSuffix(doc.Path, "ssl/certificateLibrary") {
@@ -30,8 +30,8 @@ func (w *world) aliases() []string {
 }
 
 func TestCertificatesAreImportedReplacedAndRemoved(t *testing.T) {
-	w := newWorld(t, vcdsim.K8sTenant())
-	d := wish(service("c1", "web"), 443)
+	w := newFixture(t, vcdsim.K8sTenant())
+	d := desired(service("c1", "web"), 443)
 	chain, key := selfSigned(t)
 	d.Listeners[0].Application = lb.HTTPS
 	d.Listeners[0].Certificate = lb.Certificate{Chain: chain, Key: key, Source: "Secret default/web"}
@@ -58,8 +58,8 @@ func TestACertificateOfPeopleStays(t *testing.T) {
 	model := vcdsim.K8sTenant()
 	chain, key := selfSigned(t)
 	model.Orgs[1].Certificates = []vcdsim.Certificate{{Alias: "theirs", PEM: chain, Key: key}}
-	w := newWorld(t, model)
-	d := wish(service("c1", "web"), 443)
+	w := newFixture(t, model)
+	d := desired(service("c1", "web"), 443)
 	d.Listeners[0].Application, d.Listeners[0].Certificate = lb.HTTPS, lb.Certificate{Alias: "theirs"}
 
 	plan := w.insist(&d)
@@ -67,7 +67,7 @@ func TestACertificateOfPeopleStays(t *testing.T) {
 	w.remove(d)
 	w.Expect(w.aliases()).To(HaveLen(1))
 
-	d = wish(service("c1", "web"), 443)
+	d = desired(service("c1", "web"), 443)
 	d.Listeners[0].Application, d.Listeners[0].Certificate = lb.HTTPS, lb.Certificate{Alias: "nope"}
 	plan, err := w.reach(&d)
 	w.Expect(err).NotTo(HaveOccurred())

@@ -16,7 +16,7 @@ import (
 
 // life takes a load balancer through everything that is done to one: made, changed, removed. Each stage is reached by work, which may be
 // interrupted.
-func (w *world) life(shape shape, work func(*lb.Desired)) {
+func (w *fixture) life(shape shape, work func(*lb.Desired)) {
 	w.t.Helper()
 	d := shape.wish(service("c1", "web"), 80, 443)
 	work(&d)
@@ -34,7 +34,7 @@ func (w *world) life(shape shape, work func(*lb.Desired)) {
 }
 
 // stands checks in the simulator that a load balancer is as it should be, with nothing besides.
-func (w *world) stands(d lb.Desired, ports int) {
+func (w *fixture) stands(d lb.Desired, ports int) {
 	w.t.Helper()
 	w.restart()
 	plan := w.insist(&d)
@@ -62,7 +62,7 @@ func isWrite(operation string) bool {
 // writesOf counts the writes of a life without interruption.
 func writesOf(t *testing.T, shape shape) int {
 	t.Helper()
-	w := newWorld(t, shape.model())
+	w := newFixture(t, shape.model())
 	w.life(shape, func(d *lb.Desired) { w.insist(d) })
 	n := 0
 	for _, r := range w.sim.Requests() {
@@ -76,7 +76,7 @@ func writesOf(t *testing.T, shape shape) int {
 var errDied = errors.New("died")
 
 // dieAfter runs rounds until one write has been done, notes the intent only if it was there to be noted, and dies.
-func (w *world) dieAfter(d *lb.Desired, write int, done *int) {
+func (w *fixture) dieAfter(d *lb.Desired, write int, done *int) {
 	w.t.Helper()
 	for range 60 {
 		plan, err := w.plan(d)
@@ -105,7 +105,7 @@ func TestDyingAfterEveryStep(t *testing.T) {
 			steps := writesOf(t, shape)
 			NewWithT(t).Expect(steps).To(BeNumerically(">", 15))
 			for n := 1; n <= steps; n++ {
-				w := newWorld(t, shape.model())
+				w := newFixture(t, shape.model())
 				done := 0
 				w.life(shape, func(d *lb.Desired) { w.dieAfter(d, n, &done) })
 			}
@@ -128,7 +128,7 @@ func TestEveryFaultAtEveryCall(t *testing.T) {
 	for _, shape := range []shape{shapes()[0], shapes()[3]} {
 		calls := 0
 		t.Run(shape.name+" without faults", func(t *testing.T) {
-			w := newWorld(t, shape.model())
+			w := newFixture(t, shape.model())
 			w.life(shape, func(d *lb.Desired) { w.insist(d) })
 			calls = len(w.sim.Requests())
 		})
@@ -136,7 +136,7 @@ func TestEveryFaultAtEveryCall(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, VCD %s", shape.name, name), func(t *testing.T) {
 				t.Parallel()
 				for skip := 3; skip < calls; skip += 4 { // the login is tested elsewhere; every call has its turn with one fault or another
-					w := newWorld(t, shape.model())
+					w := newFixture(t, shape.model())
 					fault.Skip, fault.Count = skip+len(name)%4, 1
 					w.sim.Faults().Add(fault)
 					w.life(shape, func(d *lb.Desired) { w.insist(d) })
@@ -152,7 +152,7 @@ func TestEveryTaskFails(t *testing.T) {
 			t.Parallel()
 			tasks := writesOf(t, shape)
 			for skip := range tasks {
-				w := newWorld(t, shape.model())
+				w := newFixture(t, shape.model())
 				w.sim.Faults().Add(vcdsim.Fault{FailTask: true, Skip: skip, Count: 1})
 				w.life(shape, func(d *lb.Desired) { w.insist(d) })
 			}
@@ -164,7 +164,7 @@ func TestManyTasksFailAndManyCallsAreLost(t *testing.T) {
 	for _, shape := range shapes()[:4] {
 		t.Run(shape.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, shape.model(), func(c *vcdsim.Config) { c.Seed = 7 })
+			w := newFixture(t, shape.model(), func(c *vcdsim.Config) { c.Seed = 7 })
 			w.sim.Faults().Add(vcdsim.Fault{FailTask: true, Probability: 0.2, Count: 5})
 			w.sim.Faults().Add(vcdsim.Fault{Busy: vcdsim.BusyProvider, Operation: "P*", Probability: 0.2, Count: 8})
 			w.sim.Faults().Add(vcdsim.Fault{DropAfter: true, Operation: "P*", Probability: 0.2, Count: 3})
@@ -177,7 +177,7 @@ func TestTwoClustersOnOneGateway(t *testing.T) {
 	for _, shape := range shapes()[:4] {
 		t.Run(shape.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, shape.model())
+			w := newFixture(t, shape.model())
 			other := *w
 			other.restart()
 			a, b := shape.wish(service("c1", "web"), 80, 443), shape.wish(service("c2", "web"), 80, 8080)

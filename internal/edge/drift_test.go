@@ -21,9 +21,9 @@ const (
 )
 
 // newTimedWorld is a world whose clock is moved by hand.
-func newTimedWorld(t *testing.T) (*world, *testClock) {
+func newTimedWorld(t *testing.T) (*fixture, *testClock) {
 	t.Helper()
-	w := newWorld(t, vcdsim.K8sTenant())
+	w := newFixture(t, vcdsim.K8sTenant())
 	now := newTestClock()
 	w.opts = edge.Options{Clock: now}
 	w.restart()
@@ -31,7 +31,7 @@ func newTimedWorld(t *testing.T) (*world, *testClock) {
 }
 
 // documents are the ids of what is kept at a path in the simulator.
-func (w *world) documents(path string) []string {
+func (w *fixture) documents(path string) []string {
 	var ids []string
 	for _, doc := range w.sim.State().Documents {
 		if doc.Path == path {
@@ -42,13 +42,13 @@ func (w *world) documents(path string) []string {
 }
 
 // byHand changes something as a person does.
-func (w *world) byHand(id string, edit func(body map[string]any)) {
+func (w *fixture) byHand(id string, edit func(body map[string]any)) {
 	w.t.Helper()
 	w.sim.Edit(func(e *vcdsim.Editor) { w.Expect(e.Document(id, edit)).To(BeTrue()) })
 }
 
 // sendsTo is what a pool or IP set says of where it leads: its group, its addresses, its port, its monitors.
-func (w *world) sendsTo(id string) string {
+func (w *fixture) sendsTo(id string) string {
 	w.t.Helper()
 	var body struct {
 		Group     struct{ Name string } `json:"memberGroupRef"`
@@ -91,7 +91,7 @@ func TestWhatListsHintAtIsRepairedAtOnce(t *testing.T) {
 			if tt.without {
 				w.sim.Faults().Add(vcdsim.Fault{Status: http.StatusForbidden, Operation: "POST /cloudapi/1.0.0/firewallGroups"})
 			}
-			wishes := []lb.Desired{wish(service("c1", "a"), 80), wish(service("c1", "b"), 80, 443), wish(service("c1", "c"), 80)}
+			wishes := []lb.Desired{desired(service("c1", "a"), 80), desired(service("c1", "b"), 80, 443), desired(service("c1", "c"), 80)}
 			for i := range wishes {
 				w.insist(&wishes[i])
 			}
@@ -131,7 +131,7 @@ func TestAPoolOfAnotherGroup(t *testing.T) {
 	w, now := newTimedWorld(t)
 	wishes := make([]lb.Desired, 12)
 	for i := range wishes {
-		wishes[i] = wish(service("c1", fmt.Sprint("web-", i)), 80)
+		wishes[i] = desired(service("c1", fmt.Sprint("web-", i)), 80)
 		w.insist(&wishes[i])
 	}
 	minute := func() {
@@ -167,7 +167,7 @@ func TestAFewPoolsHaveTheirTurnWithinMinutes(t *testing.T) {
 	w, now := newTimedWorld(t)
 	wishes := make([]lb.Desired, 9)
 	for i := range wishes {
-		wishes[i] = wish(service("c1", fmt.Sprint("web-", i)), 80)
+		wishes[i] = desired(service("c1", fmt.Sprint("web-", i)), 80)
 		w.insist(&wishes[i])
 	}
 	for _, id := range w.documents(poolsDocument) {
@@ -191,7 +191,7 @@ func TestAFewPoolsHaveTheirTurnWithinMinutes(t *testing.T) {
 
 func TestAFullReadThatFoundNothingIsNotRepeatedForTheSameHint(t *testing.T) {
 	w, now := newTimedWorld(t)
-	d := wish(service("c1", "web"), 80)
+	d := desired(service("c1", "web"), 80)
 	w.insist(&d)
 	observe := func() {
 		now.Advance(31 * time.Second)
@@ -220,7 +220,7 @@ func TestAFullReadThatFoundNothingIsNotRepeatedForTheSameHint(t *testing.T) {
 
 func TestAnAddressThatWasFreedByHandIsNotTakenForUsed(t *testing.T) {
 	w, now := newTimedWorld(t)
-	d, other := wish(service("c1", "web"), 80), wish(service("c1", "other"), 80)
+	d, other := desired(service("c1", "web"), 80), desired(service("c1", "other"), 80)
 	plan := w.insist(&d)
 	now.Advance(31 * time.Second) // What is known is too old now.
 	_, err := w.plan(&d)

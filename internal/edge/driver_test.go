@@ -23,7 +23,7 @@ type shape struct {
 }
 
 func oneArm(o lb.Owner, ports ...int) lb.Desired {
-	d := wish(o, ports...)
+	d := desired(o, ports...)
 	d.OneArm = &lb.Range{First: netip.MustParseAddr("192.168.8.2"), Last: netip.MustParseAddr("192.168.8.200")}
 	return d
 }
@@ -40,17 +40,17 @@ func shapes() []shape {
 		{From: netip.MustParseAddr("203.0.113.10"), To: netip.MustParseAddr("203.0.113.240")},
 	}
 	return []shape{
-		{"on addresses of blocks", roomy(blocks), wish, 2*2 + 1, 8, 6},
-		{"on floating IPs", roomy(spaces), wish, 2*2 + 2 + 1, 8, 6},
+		{"on addresses of blocks", roomy(blocks), desired, 2*2 + 1, 8, 6},
+		{"on floating IPs", roomy(spaces), desired, 2*2 + 2 + 1, 8, 6},
 		{"one-armed", roomy(blocks), oneArm, 4*2 + 1, 8, 10},
 		{"one-armed on floating IPs", roomy(spaces), oneArm, 4*2 + 2 + 1, 9, 10},
-		{"in a VDC group", vcdsim.VDCGroupTenant, wish, 2*2 + 1, 8, 6},
+		{"in a VDC group", vcdsim.VDCGroupTenant, desired, 2*2 + 1, 8, 6},
 	}
 }
 
 func TestTheOwnerIsKnownByItsUIDUnderAnotherClusterID(t *testing.T) {
-	w := newWorld(t, vcdsim.K8sTenant())
-	d := wish(service("c1", "web"), 80)
+	w := newFixture(t, vcdsim.K8sTenant())
+	d := desired(service("c1", "web"), 80)
 	w.insist(&d)
 	w.restart()
 	d.Owner.Cluster, d.Intent = "c2", nil
@@ -65,7 +65,7 @@ func TestLoadBalancersComeAndGo(t *testing.T) {
 	for _, shape := range shapes() {
 		t.Run(shape.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, shape.model())
+			w := newFixture(t, shape.model())
 			now := newTestClock()
 			w.opts.MaxAge, w.opts.Clock = 30*time.Second, now
 			w.restart()
@@ -105,7 +105,7 @@ func TestResyncOfManyServices(t *testing.T) {
 	for _, shape := range shapes()[:3] {
 		t.Run(shape.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, shape.model())
+			w := newFixture(t, shape.model())
 			wishes := make([]lb.Desired, 100)
 			for i := range wishes {
 				wishes[i] = shape.wish(service("c1", fmt.Sprint("web-", i)), 80, 443)
@@ -139,8 +139,8 @@ func TestResyncOfManyServices(t *testing.T) {
 }
 
 func TestANodeMore(t *testing.T) {
-	w := newWorld(t, vcdsim.K8sTenant())
-	a, b := wish(service("c1", "a"), 80, 81), wish(service("c1", "b"), 80)
+	w := newFixture(t, vcdsim.K8sTenant())
+	a, b := desired(service("c1", "a"), 80, 81), desired(service("c1", "b"), 80)
 	w.insist(&a)
 	w.insist(&b)
 	w.calls()

@@ -19,7 +19,7 @@ type frontend struct {
 }
 
 // frontends are the virtual services of an owner.
-func (w *world) frontends(o lb.Owner) []frontend {
+func (w *fixture) frontends(o lb.Owner) []frontend {
 	w.t.Helper()
 	var out []frontend
 	for _, doc := range w.sim.State().Documents {
@@ -45,10 +45,10 @@ func TestDualStack(t *testing.T) {
 		second := map[lb.Family]lb.Family{lb.IPv4: lb.IPv6, lb.IPv6: lb.IPv4}[first]
 		t.Run(string(first)+" first", func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, vcdsim.CloudProvider())
+			w := newFixture(t, vcdsim.CloudProvider())
 			w.opts.SourceRanges = true
 			w.restart()
-			d := families(wish(service("c1", "web"), 80, 443), first, second)
+			d := families(desired(service("c1", "web"), 80, 443), first, second)
 			plan := w.insist(&d)
 			w.Expect(plan.Status.Ready).To(BeTrue())
 			w.Expect(plan.Status.Addresses).To(HaveExactElements(
@@ -63,7 +63,7 @@ func TestDualStack(t *testing.T) {
 			w.Expect(err).NotTo(HaveOccurred())
 			w.Expect(seen.Sets).To(ConsistOf(HaveField("Members", HaveEach(WithTransform(lb.FamilyOf, Equal(first))))), "nodes by the first family")
 
-			other := families(wish(service("c2", "web"), 80), lb.IPv4, lb.IPv6)
+			other := families(desired(service("c2", "web"), 80), lb.IPv4, lb.IPv6)
 			w.insist(&other)
 			w.Expect(w.frontends(other.Owner)).To(ConsistOf(And(HaveField("V4", Not(Equal(have[0].V4))), HaveField("V6", Not(Equal(have[0].V6))))))
 
@@ -89,15 +89,15 @@ func TestDualStack(t *testing.T) {
 }
 
 func TestAnIPv6AddressThatIsAskedFor(t *testing.T) {
-	w := newWorld(t, vcdsim.CloudProvider())
-	d := families(wish(service("c1", "web"), 80), lb.IPv6, lb.IPv4)
+	w := newFixture(t, vcdsim.CloudProvider())
+	d := families(desired(service("c1", "web"), 80), lb.IPv6, lb.IPv4)
 	d.Families = d.Families[:1]
 	d.Requested = []netip.Addr{netip.MustParseAddr("2001:db8::2a")}
 	plan := w.insist(&d)
 	w.Expect(plan.Status.Addresses).To(Equal(d.Requested))
 	w.Expect(w.frontends(d.Owner)).To(ConsistOf(frontend{V6: "2001:db8::2a"}))
 
-	second := families(wish(service("c2", "web"), 80), lb.IPv6, lb.IPv4)
+	second := families(desired(service("c2", "web"), 80), lb.IPv6, lb.IPv4)
 	second.Families, second.Requested = d.Families, d.Requested
 	plan, err := w.plan(&second)
 	w.Expect(err).NotTo(HaveOccurred())
@@ -112,14 +112,14 @@ func TestAnIPv6AddressThatIsAskedFor(t *testing.T) {
 }
 
 func TestAGatewayWithoutIPv6Addresses(t *testing.T) {
-	w := newWorld(t, vcdsim.K8sTenant())
-	d := families(wish(service("c1", "web"), 80), lb.IPv4, lb.IPv6)
+	w := newFixture(t, vcdsim.K8sTenant())
+	d := families(desired(service("c1", "web"), 80), lb.IPv4, lb.IPv6)
 	plan := w.insist(&d)
 	w.Expect(plan.Status.Ready).To(BeTrue())
 	w.Expect(plan.Notices).To(ConsistOf(HaveField("Message", "the edge gateway has no IPv6 addresses: the load balancer has an IPv4 address only")))
 	w.Expect(w.frontends(d.Owner)).To(ConsistOf(And(HaveField("V4", Not(BeEmpty())), HaveField("V6", BeEmpty()))))
 
-	only := families(wish(service("c1", "only"), 80), lb.IPv6, lb.IPv4)
+	only := families(desired(service("c1", "only"), 80), lb.IPv6, lb.IPv4)
 	only.Families = only.Families[:1]
 	plan, err := w.plan(&only)
 	w.Expect(err).NotTo(HaveOccurred())
@@ -140,7 +140,7 @@ func twoSpaces() vcdsim.Model {
 
 func TestSeveralIPSpaces(t *testing.T) {
 	inSmall := HavePrefix("192.0.2.")
-	text := func(w *world, d *lb.Desired) string {
+	text := func(w *fixture, d *lb.Desired) string {
 		plan := w.insist(d)
 		w.Expect(plan.Status.Ready).To(BeTrue())
 		w.Expect(plan.Status.Addresses).To(HaveLen(1))
@@ -148,11 +148,11 @@ func TestSeveralIPSpaces(t *testing.T) {
 	}
 	t.Run("the next one when the first is full", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld(t, twoSpaces())
+		w := newFixture(t, twoSpaces())
 		wishes := make([]lb.Desired, 4)
 		small := 0
 		for i, name := range []string{"a", "b", "c", "d"} {
-			wishes[i] = wish(service("c1", name), 80)
+			wishes[i] = desired(service("c1", name), 80)
 			if strings.HasPrefix(text(w, &wishes[i]), "192.0.2.") {
 				small++
 			}
@@ -165,8 +165,8 @@ func TestSeveralIPSpaces(t *testing.T) {
 		t.Parallel()
 		model := twoSpaces()
 		model.IPSpaces[0].RangeQuota = 1
-		w := newWorld(t, model)
-		a, b, c := wish(service("c1", "a"), 80), wish(service("c1", "b"), 80), wish(service("c1", "c"), 80)
+		w := newFixture(t, model)
+		a, b, c := desired(service("c1", "a"), 80), desired(service("c1", "b"), 80), desired(service("c1", "c"), 80)
 		w.Expect(text(w, &a)).To(inSmall)
 		w.Expect(text(w, &b)).NotTo(inSmall)
 		w.calls()
@@ -182,17 +182,17 @@ func TestSeveralIPSpaces(t *testing.T) {
 		for _, a := range []string{"192.0.2.10", "192.0.2.11"} {
 			model.IPSpaces[0].Allocations = append(model.IPSpaces[0].Allocations, vcdsim.IPAllocation{Type: vcdsim.FloatingIP, Value: a, OrgID: "another"})
 		}
-		w := newWorld(t, model)
-		d := wish(service("c1", "web"), 80)
+		w := newFixture(t, model)
+		d := desired(service("c1", "web"), 80)
 		w.Expect(text(w, &d)).NotTo(inSmall)
 		w.remove(d)
 		w.Expect(w.left("c1")).To(BeEmpty())
 	})
 	t.Run("the one that is named, and no other", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld(t, twoSpaces())
+		w := newFixture(t, twoSpaces())
 		named := func(name, space string) lb.Desired {
-			d := wish(service("c1", name), 80)
+			d := desired(service("c1", name), 80)
 			d.IPSpace = space
 			return d
 		}

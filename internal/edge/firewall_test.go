@@ -22,15 +22,15 @@ const (
 
 // guarded is a wish for a load balancer that only some may reach.
 func guarded(o lb.Owner, ports ...int) lb.Desired {
-	d := wish(o, ports...)
+	d := desired(o, ports...)
 	d.SourceRanges = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
 	return d
 }
 
 // newGuardedWorld is one where source ranges are switched on, with a rule of a person in the gateway's firewall.
-func newGuardedWorld(t *testing.T, mods ...func(*vcdsim.Config)) *world {
+func newGuardedWorld(t *testing.T, mods ...func(*vcdsim.Config)) *fixture {
 	t.Helper()
-	w := newWorld(t, vcdsim.K8sTenant(), mods...)
+	w := newFixture(t, vcdsim.K8sTenant(), mods...)
 	w.opts.SourceRanges = true
 	w.restart()
 	org := w.sim.State().Model.Orgs[1].ID
@@ -54,7 +54,7 @@ type firewallRule struct {
 	} `json:"version"`
 }
 
-func (w *world) firewall() []firewallRule {
+func (w *fixture) firewall() []firewallRule {
 	w.t.Helper()
 	var found struct {
 		Rules []firewallRule `json:"userDefinedRules"`
@@ -68,7 +68,7 @@ func (w *world) firewall() []firewallRule {
 }
 
 // guards is the whole firewall: who may reach an address, and the others, before the rule of a person, which stays as it was.
-func (w *world) guards(address string, sources ...string) {
+func (w *fixture) guards(address string, sources ...string) {
 	w.t.Helper()
 	rules := w.firewall()
 	w.Expect(rules).To(HaveLen(3))
@@ -80,7 +80,7 @@ func (w *world) guards(address string, sources ...string) {
 }
 
 // unguarded says that only the rule of a person is left.
-func (w *world) unguarded() {
+func (w *fixture) unguarded() {
 	w.t.Helper()
 	w.Expect(w.firewall()).To(ConsistOf(And(HaveField("Name", "theirs"), HaveField("Version.Version", 7))))
 }

@@ -11,7 +11,7 @@ import (
 )
 
 func TestAnOlderListOfNodesDoesNotOverwriteANewerOne(t *testing.T) {
-	w := newWorld(t, vcdsim.K8sTenant())
+	w := newFixture(t, vcdsim.K8sTenant())
 	members := func() (out []string) {
 		for _, doc := range w.sim.State().Documents {
 			if doc.Path == "1.0.0/firewallGroups" {
@@ -22,7 +22,7 @@ func TestAnOlderListOfNodesDoesNotOverwriteANewerOne(t *testing.T) {
 		}
 		return out
 	}
-	late, early := wish(service("c1", "late"), 80), wish(service("c1", "early"), 80)
+	late, early := desired(service("c1", "late"), 80), desired(service("c1", "early"), 80)
 	late.Generation, early.Generation = 1, 2
 	w.insist(&late)
 	w.insist(&early)

@@ -20,13 +20,13 @@ func TestWhatAStepRefersToIsDeletedByHand(t *testing.T) {
 		deleted string
 		before  lb.Kind
 	}{
-		{"the IP set of a pool", wish(service("c1", "web"), 80), setsDocument, lb.KindPool},
-		{"the pool of a virtual service", wish(service("c1", "web"), 80), poolsDocument, lb.KindService},
+		{"the IP set of a pool", desired(service("c1", "web"), 80), setsDocument, lb.KindPool},
+		{"the pool of a virtual service", desired(service("c1", "web"), 80), poolsDocument, lb.KindService},
 		{"the port profile of a rule", oneArm(service("c1", "web"), 80), "1.0.0/applicationPortProfiles", lb.KindRule},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, vcdsim.K8sTenant())
+			w := newFixture(t, vcdsim.K8sTenant())
 			d, there := tc.wish, w.documents(tc.deleted)
 			for _, step := range w.steps(&d) {
 				if step.Kind != tc.before {
@@ -50,8 +50,8 @@ func TestWhatAStepRefersToIsDeletedByHand(t *testing.T) {
 }
 
 func TestAFloatingIPThatSomebodyGaveBackIsAllocatedAgain(t *testing.T) {
-	w := newWorld(t, vcdsim.IPSpaces())
-	d := wish(service("c1", "web"), 80)
+	w := newFixture(t, vcdsim.IPSpaces())
+	d := desired(service("c1", "web"), 80)
 	address := w.insist(&d).Status.Addresses
 	mine := func() []vcdsim.IPAllocation {
 		return slices.DeleteFunc(w.sim.State().Model.IPSpaces[0].Allocations, func(a vcdsim.IPAllocation) bool { return !strings.Contains(a.Description, d.Owner.UID) })

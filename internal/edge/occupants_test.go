@@ -30,16 +30,16 @@ func TestAnAddressTakenInTheSameMoment(t *testing.T) {
 		wish             func(lb.Owner, ...int) lb.Desired
 		body             map[string]any
 	}{
-		{"of a virtual service", servicesDocument, "loadBalancerVirtualService", "203.0.113.11", wish, service8080("203.0.113.11")},
+		{"of a virtual service", servicesDocument, "loadBalancerVirtualService", "203.0.113.11", desired, service8080("203.0.113.11")},
 		{"inside", servicesDocument, "loadBalancerVirtualService", "192.168.8.2", oneArm, service8080("192.168.8.2")},
 		{"of a NAT rule", rulesOfNAT, "natRule", "203.0.113.11", oneArm, rule8080},
-		{"of a virtual service by a NAT rule", rulesOfNAT, "natRule", "203.0.113.11", wish, rule8080},
+		{"of a virtual service by a NAT rule", rulesOfNAT, "natRule", "203.0.113.11", desired, rule8080},
 		{"of a NAT rule by a virtual service", servicesDocument, "loadBalancerVirtualService", "203.0.113.11", oneArm, service8080("203.0.113.11")},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, vcdsim.K8sTenant())
+			w := newFixture(t, vcdsim.K8sTenant())
 			d := tt.wish(service("c1", "web"), 80)
 			steps := w.steps(&d)
 			body := map[string]any{"name": "theirs", "description": lb.Marker{Owner: service("c2", "web")}.String()}
@@ -70,16 +70,16 @@ func TestAnAddressTakenInTheSameMoment(t *testing.T) {
 // TestTwoClustersTakeOneAddressInTwoWays lets both ask VCD before it has answered either: one for a virtual service on the address, the
 // other for a NAT rule.
 func TestTwoClustersTakeOneAddressInTwoWays(t *testing.T) {
-	w := newWorld(t, vcdsim.K8sTenant(), func(c *vcdsim.Config) {
+	w := newFixture(t, vcdsim.K8sTenant(), func(c *vcdsim.Config) {
 		c.Assumptions = ptr(vcdsim.DefaultAssumptions())
 		c.Assumptions.GatewayWritesExclude = false // or one would be turned away as busy
 	})
 	other := *w
 	other.restart()
-	a, b := wish(service("c1", "web"), 80), oneArm(service("c2", "web"), 80)
+	a, b := desired(service("c1", "web"), 80), oneArm(service("c2", "web"), 80)
 	aSteps, bSteps := w.steps(&a), other.steps(&b)
 	w.Expect(a.Intent).To(Equal(b.Intent), "both have seen it free")
-	last := func(w *world, steps []lb.Step, kind lb.Kind) lb.Step {
+	last := func(w *fixture, steps []lb.Step, kind lb.Kind) lb.Step {
 		for _, step := range steps {
 			if step.Kind == kind {
 				return step

@@ -13,11 +13,11 @@ import (
 )
 
 func TestAMonitorThatPeopleAddedStays(t *testing.T) {
-	w := newWorld(t, vcdsim.K8sTenant())
+	w := newFixture(t, vcdsim.K8sTenant())
 	now := newTestClock()
 	w.opts = edge.Options{Clock: now}
 	w.restart()
-	d := wish(service("c1", "web"), 80)
+	d := desired(service("c1", "web"), 80)
 	w.insist(&d)
 	seen, err := w.driver.Observe(t.Context(), w.gateway, lb.Query{Owner: d.Owner})
 	w.Expect(err).NotTo(HaveOccurred())
@@ -67,7 +67,7 @@ func TestAMonitorThatPeopleAddedStays(t *testing.T) {
 }
 
 func TestAnAddressThatWasLeftIsWhoseEverAllocatesItNext(t *testing.T) {
-	w := newWorld(t, vcdsim.IPSpaces())
+	w := newFixture(t, vcdsim.IPSpaces())
 	now := newTestClock()
 	w.opts = edge.Options{Clock: now}
 	w.restart()
@@ -79,7 +79,7 @@ func TestAnAddressThatWasLeftIsWhoseEverAllocatesItNext(t *testing.T) {
 		})
 	}
 	allocate("198.51.100.77", "for the shop")
-	d := wish(service("c1", "web"), 80)
+	d := desired(service("c1", "web"), 80)
 	left := w.insist(&d).Status.Addresses[0]
 	d.Requested = []netip.Addr{netip.MustParseAddr("198.51.100.77")}
 	now.Advance(time.Minute)

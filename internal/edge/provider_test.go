@@ -19,8 +19,8 @@ func TestUsedAddressesOfAnUplinkOfBlocksBesideOneOfIPSpaces(t *testing.T) {
 	uplink.Network = "blocks"
 	g := &m.Orgs[1].VDCs[0].EdgeGateways[0]
 	g.Uplinks = append(g.Uplinks, uplink)
-	w := newWorld(t, m)
-	d := wish(service("c1", "web"), 80)
+	w := newFixture(t, m)
+	d := desired(service("c1", "web"), 80)
 	d.Requested = []netip.Addr{uplink.Subnets[0].Primary}
 
 	plan, err := w.plan(&d)

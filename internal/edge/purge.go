@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
 // PurgeOptions say what to remove.
@@ -99,4 +101,122 @@ func (p purge) remove(ctx context.Context, owner lb.Owner) (int, error) {
 		}
 	}
 	return len(plan.Steps), nil
+}
+
+// Owners returns the owners of everything that a cluster has on a gateway, read anew: Services by their markers, those known from names of
+// cloud provider interface 1.6.1 only, and, for what all share, the cluster itself. Errors are those of Observe.
+func (d *Driver) Owners(ctx context.Context, gateway, cluster string) ([]lb.Owner, error) {
+	c := census{cluster: cluster, gateway: d.at(gateway)}
+	if err := d.scan(ctx, gateway, allKinds, c.add); err != nil {
+		return nil, err
+	}
+	err := c.gateway.rights.hides(false, lb.KindSet, lb.KindRule, lb.KindProfile, lb.KindCertificate, lb.KindFirewall)
+	if err != nil {
+		return nil, classified(err)
+	}
+	slices.SortFunc(c.owners, lb.Owner.Compare)
+	return c.owners, nil
+}
+
+// Existing returns the objects of kinds that are seen on a gateway, of all owners, read anew; those with several addresses once for
+// each. Errors are those of Observe, also if objects of a kind may not be seen.
+func (d *Driver) Existing(ctx context.Context, gateway string, kinds []lb.Kind) ([]lb.ObjectStatus, error) {
+	var out []lb.ObjectStatus
+	err := d.scan(ctx, gateway, kinds, func(kind lb.Kind, o lb.Object, x any) {
+		var addresses []netip.Addr
+		switch x := x.(type) {
+		case lb.VirtualService:
+			addresses = x.VIPs
+		case lb.Rule:
+			addresses = []netip.Addr{x.External}
+		}
+		for _, a := range append(slices.Clone(addresses), netip.Addr{}) {
+			out = append(out, lb.ObjectStatus{Kind: kind, ID: o.ID, Name: o.Name, Address: a})
+		}
+	})
+	if err == nil {
+		err = d.at(gateway).rights.hides(true, kinds...)
+	}
+	if err != nil {
+		return nil, classified(err)
+	}
+	return out, nil
+}
+
+var allKinds = []lb.Kind{
+	lb.KindService, lb.KindPool, lb.KindSet, lb.KindAddress, lb.KindRule, lb.KindProfile, lb.KindCertificate, lb.KindFirewall,
+}
+
+// scan calls a function with each object of some kinds, read anew.
+func (d *Driver) scan(ctx context.Context, gateway string, kinds []lb.Kind, f func(lb.Kind, lb.Object, any)) error {
+	s, err := d.session(ctx)
+	if err != nil {
+		return classified(err)
+	}
+	g, want := d.at(gateway), demand{maxAge: d.opts.MaxAge, after: d.next()}
+	for _, kind := range kinds {
+		switch kind {
+		case lb.KindService:
+			err = each(ctx, s, want, g.services, kind, f)
+		case lb.KindPool:
+			err = each(ctx, s, want, g.pools, kind, f)
+		case lb.KindSet:
+			err = each(ctx, s, want, g.sets, kind, f)
+		case lb.KindAddress:
+			err = each(ctx, s, want, g.claims, kind, f)
+		case lb.KindRule:
+			err = each(ctx, s, want, g.rules, kind, f)
+		case lb.KindProfile:
+			err = each(ctx, s, want, g.profiles, kind, f)
+		case lb.KindCertificate:
+			err = each(ctx, s, want, g.certificates, kind, f)
+		case lb.KindFirewall:
+			err = each(ctx, s, want, g.firewall, kind, f)
+		}
+		if err != nil {
+			return classified(err)
+		}
+	}
+	return nil
+}
+
+func each[T any](
+	ctx context.Context, s *vcd.Session, want demand, l *list[T], kind lb.Kind, f func(lb.Kind, lb.Object, any),
+) error {
+	items, err := l.get(ctx, s, want)
+	for _, item := range items {
+		f(kind, *l.object(&item), item)
+	}
+	return err
+}
+
+// A census collects the owners of a cluster's objects.
+type census struct {
+	cluster string
+	gateway *gateway
+	owners  []lb.Owner
+}
+
+// add counts the owner of an object, and infers from it what else there is.
+func (c *census) add(kind lb.Kind, o lb.Object, x any) {
+	m, origin := lb.OwnerOf(c.cluster, kind, o.Name, o.Description)
+	if origin == lb.Foreign {
+		return
+	}
+	c.gateway.rights.see(kind)
+	switch x := x.(type) {
+	case lb.VirtualService:
+		c.gateway.rights.infer(m, x.Certificate, false)
+	case lb.Pool:
+		c.gateway.rights.infer(m, lb.Ref{}, x.Hints.ByGroup)
+	}
+	for i, known := range c.owners {
+		if known.Is(m.Owner) {
+			if known.Name == "" {
+				c.owners[i] = m.Owner // a longer marker leaves the names out
+			}
+			return
+		}
+	}
+	c.owners = append(c.owners, m.Owner)
 }

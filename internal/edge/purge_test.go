@@ -14,8 +14,8 @@ import (
 )
 
 func TestAPurgeLeavesNothingOfTheClusterAndAllOfOthers(t *testing.T) {
-	w := newWorld(t, vcdsim.K8sTenant())
-	one, two, other := wish(service("c1", "one"), 80), oneArm(service("c1", "two"), 81), wish(service("c2", "one"), 82)
+	w := newFixture(t, vcdsim.K8sTenant())
+	one, two, other := desired(service("c1", "one"), 80), oneArm(service("c1", "two"), 81), desired(service("c2", "one"), 82)
 	for _, d := range []*lb.Desired{&one, &two, &other} {
 		w.insist(d)
 	}
@@ -33,8 +33,8 @@ func TestAPurgeLeavesNothingOfTheClusterAndAllOfOthers(t *testing.T) {
 }
 
 func TestAPurgeEndsBeforeAStepThatItsCallerForbids(t *testing.T) {
-	w := newWorld(t, vcdsim.K8sTenant())
-	d := wish(service("c1", "web"), 80)
+	w := newFixture(t, vcdsim.K8sTenant())
+	d := desired(service("c1", "web"), 80)
 	w.insist(&d)
 	before, forbidden := w.left("c1"), errors.New("the lease is lost")
 
@@ -47,8 +47,8 @@ func TestAPurgeEndsBeforeAStepThatItsCallerForbids(t *testing.T) {
 }
 
 func TestAGatewayThatRefusesKeepsNothingOnAnother(t *testing.T) {
-	w := newWorld(t, vcdsim.K8sTenant())
-	d := wish(service("c1", "web"), 80)
+	w := newFixture(t, vcdsim.K8sTenant())
+	d := desired(service("c1", "web"), 80)
 	w.insist(&d)
 	const hidden = "urn:vcloud:gateway:00000000-0000-4000-8000-000000000001"
 	w.sim.Faults().Add(vcdsim.Fault{Operation: "GET /cloudapi/1.0.0/edgeGateways/" + hidden, Status: http.StatusForbidden})

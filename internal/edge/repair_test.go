@@ -19,7 +19,7 @@ func TestWhatVCDGaveUpIsWrittenAgain(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, vcdsim.K8sTenant())
+			w := newFixture(t, vcdsim.K8sTenant())
 			d := oneArm(service("c1", "web"), 80)
 			fault := w.sim.Faults().Add(vcdsim.Fault{FailTask: true, Operation: operation, Count: 1})
 
@@ -40,11 +40,11 @@ func TestWhatVCDGaveUpIsWrittenAgain(t *testing.T) {
 }
 
 func TestWhatVCDDoesNotMakeIsToldAndTriedLessAndLess(t *testing.T) {
-	w := newWorld(t, vcdsim.K8sTenant())
+	w := newFixture(t, vcdsim.K8sTenant())
 	now := newTestClock()
 	w.opts = edge.Options{Clock: now}
 	w.restart()
-	d := wish(service("c1", "web"), 80)
+	d := desired(service("c1", "web"), 80)
 	w.sim.Faults().Add(vcdsim.Fault{FailTask: true, Operation: "createLoadBalancerPool", Count: 1})
 	w.sim.Faults().Add(vcdsim.Fault{FailTask: true, Operation: "updateLoadBalancerPool"})
 	writes := func() (n int) {

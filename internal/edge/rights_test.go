@@ -12,7 +12,7 @@ import (
 
 func TestWhatARightHidesIsFoundOutAfterARestart(t *testing.T) {
 	https := func(o lb.Owner, ports ...int) lb.Desired {
-		d := wish(o, ports...)
+		d := desired(o, ports...)
 		d.Listeners[0].Application = lb.HTTPS
 		d.Listeners[0].Certificate.Chain, d.Listeners[0].Certificate.Key = selfSigned(t)
 		return d
@@ -23,12 +23,12 @@ func TestWhatARightHidesIsFoundOutAfterARestart(t *testing.T) {
 	}{
 		{"rules, by a virtual service behind them", "edgeGateways/nat/rules", "Organization vDC Gateway: View NAT", oneArm},
 		{"profiles, by a virtual service behind them", "applicationPortProfiles", "Organization vDC Gateway: View", oneArm},
-		{"IP sets, by a pool of them", "firewallGroups/summaries", "Organization vDC Gateway: View", wish},
+		{"IP sets, by a pool of them", "firewallGroups/summaries", "Organization vDC Gateway: View", desired},
 		{"certificates, by a virtual service with one", "ssl/certificateLibrary", "Certificate Library: View", https},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, vcdsim.K8sTenant())
+			w := newFixture(t, vcdsim.K8sTenant())
 			d := tt.wish(service("c1", "web"), 80)
 			w.insist(&d)
 			w.restart()
@@ -52,7 +52,7 @@ func TestWhatARightHidesIsFoundOutAfterARestart(t *testing.T) {
 }
 
 func TestWhereAddressesAreTranslatedRulesThatAreHiddenMayBeThere(t *testing.T) {
-	w := newWorld(t, vcdsim.K8sTenant())
+	w := newFixture(t, vcdsim.K8sTenant())
 	w.sim.Faults().Add(vcdsim.Fault{Status: http.StatusForbidden, Operation: "GET /cloudapi/1.0.0/edgeGateways/nat/rules"})
 	query := lb.Query{Owner: service("c1", "web"), Facts: lb.Forwardings}
 

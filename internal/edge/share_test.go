@@ -12,7 +12,7 @@ import (
 )
 
 // marksOf are the descriptions of floating IPs that a cluster has.
-func (w *world) marksOf(cluster string) (out []string) {
+func (w *fixture) marksOf(cluster string) (out []string) {
 	for _, a := range w.sim.State().Model.IPSpaces[0].Allocations {
 		if strings.Contains(a.Description, "cluster="+cluster) {
 			out = append(out, a.Description)
@@ -22,7 +22,7 @@ func (w *world) marksOf(cluster string) (out []string) {
 }
 
 // share makes two load balancers that share an address, and returns it.
-func (w *world) share(one, two *lb.Desired) []netip.Addr {
+func (w *fixture) share(one, two *lb.Desired) []netip.Addr {
 	one.Share, two.Share = "both", "both"
 	address := w.insist(one).Status.Addresses
 	w.Expect(w.insist(two).Status.Addresses).To(Equal(address))
@@ -30,8 +30,8 @@ func (w *world) share(one, two *lb.Desired) []netip.Addr {
 }
 
 func TestAFloatingIPThatTwoShareStaysWithTheOther(t *testing.T) {
-	w := newWorld(t, vcdsim.IPSpaces())
-	one, two := wish(service("c1", "one"), 80), wish(service("c1", "two"), 81)
+	w := newFixture(t, vcdsim.IPSpaces())
+	one, two := desired(service("c1", "one"), 80), desired(service("c1", "two"), 81)
 	address := w.share(&one, &two)
 	gone := absent(one)
 	w.insist(&gone)
@@ -45,8 +45,8 @@ func TestAFloatingIPThatTwoShareStaysWithTheOther(t *testing.T) {
 }
 
 func TestAFloatingIPThatAnotherUsesByRulesIsNotGivenBack(t *testing.T) {
-	w := newWorld(t, vcdsim.IPSpaces())
-	one, two := wish(service("c1", "one"), 80), oneArm(service("c1", "two"), 81)
+	w := newFixture(t, vcdsim.IPSpaces())
+	one, two := desired(service("c1", "one"), 80), oneArm(service("c1", "two"), 81)
 	address := w.share(&one, &two)
 
 	one.Internal, one.Subnet = true, netip.MustParsePrefix("192.168.77.0/24")

@@ -15,7 +15,7 @@ import (
 )
 
 // steps plans what makes a load balancer, with its address written down.
-func (w *world) steps(d *lb.Desired) []lb.Step {
+func (w *fixture) steps(d *lb.Desired) []lb.Step {
 	w.t.Helper()
 	plan, err := w.plan(d)
 	w.Expect(err).NotTo(HaveOccurred())
@@ -25,7 +25,7 @@ func (w *world) steps(d *lb.Desired) []lb.Step {
 }
 
 // run runs a step that must succeed.
-func (w *world) run(step lb.Step) {
+func (w *fixture) run(step lb.Step) {
 	w.t.Helper()
 	w.Expect(w.driver.Run(w.t.Context(), w.gateway, step)).To(Succeed())
 }
@@ -34,7 +34,7 @@ func TestWhatIsDoneTwiceIsDoneOnce(t *testing.T) {
 	for _, shape := range shapes()[:4] {
 		t.Run(shape.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, shape.model())
+			w := newFixture(t, shape.model())
 			d := shape.wish(service("c1", "web"), 80)
 			for range 4 {
 				plan, err := w.plan(&d)
@@ -64,8 +64,8 @@ func TestWhatIsDoneTwiceIsDoneOnce(t *testing.T) {
 }
 
 func TestWhatSomebodyElseHasIsLeftAlone(t *testing.T) {
-	w := newWorld(t, vcdsim.K8sTenant())
-	d := wish(service("c1", "web"), 80)
+	w := newFixture(t, vcdsim.K8sTenant())
+	d := desired(service("c1", "web"), 80)
 	var pool lb.Step
 	for _, step := range w.steps(&d) {
 		if step.Kind == lb.KindPool {
@@ -103,8 +103,8 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, vcdsim.K8sTenant())
-			d := wish(service("c1", "web"), 80)
+			w := newFixture(t, vcdsim.K8sTenant())
+			d := desired(service("c1", "web"), 80)
 			steps := w.steps(&d)
 			tt.fault.Operation = "POST /cloudapi/1.0.0/firewallGroups"
 			if tt.name == "a missing right" {
@@ -127,7 +127,7 @@ func TestObservationFailsClosed(t *testing.T) {
 	for _, path := range []string{"virtualServiceSummaries", "poolSummaries", "summaries", "nat/rules", "applicationPortProfiles", "certificateLibrary"} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, vcdsim.K8sTenant())
+			w := newFixture(t, vcdsim.K8sTenant())
 			for _, operation := range []string{"GET /cloudapi/*/*/*/" + path, "GET /cloudapi/*/*/" + path, "GET /cloudapi/*/" + path} {
 				w.sim.Faults().Add(vcdsim.Fault{Status: http.StatusInternalServerError, Operation: operation})
 			}
@@ -140,7 +140,7 @@ func TestObservationFailsClosed(t *testing.T) {
 }
 
 func TestARightThatWasTakenAwayIsNoProofOfAbsence(t *testing.T) {
-	w := newWorld(t, vcdsim.K8sTenant())
+	w := newFixture(t, vcdsim.K8sTenant())
 	d := oneArm(service("c1", "web"), 80)
 	w.sim.Faults().Add(vcdsim.Fault{Status: http.StatusForbidden, Operation: "GET /cloudapi/1.0.0/ssl/certificateLibrary"})
 	w.insist(&d)
@@ -152,9 +152,9 @@ func TestARightThatWasTakenAwayIsNoProofOfAbsence(t *testing.T) {
 }
 
 func TestWithoutTheRightToIPSets(t *testing.T) {
-	w := newWorld(t, vcdsim.K8sTenant())
+	w := newFixture(t, vcdsim.K8sTenant())
 	w.sim.Faults().Add(vcdsim.Fault{Status: http.StatusForbidden, Operation: "POST /cloudapi/1.0.0/firewallGroups"})
-	d := wish(service("c1", "web"), 80)
+	d := desired(service("c1", "web"), 80)
 
 	_, err := w.reach(&d)
 	w.Expect(err).To(MatchError(lb.ErrBusy), "the next plan does without")
@@ -174,11 +174,11 @@ func TestWithoutTheRightToIPSets(t *testing.T) {
 
 func TestAFloatingIPThatAnotherOrganisationHas(t *testing.T) {
 	model := vcdsim.IPSpaces()
-	w := newWorld(t, model)
+	w := newFixture(t, model)
 	w.sim.Edit(func(e *vcdsim.Editor) {
 		e.Model.IPSpaces[0].Allocations = []vcdsim.IPAllocation{{Type: vcdsim.FloatingIP, Value: "198.51.100.10", OrgID: "another"}}
 	})
-	d := wish(service("c1", "web"), 80)
+	d := desired(service("c1", "web"), 80)
 
 	_, err := w.reach(&d)
 	w.Expect(err).To(MatchError(lb.ErrBusy))
@@ -191,8 +191,8 @@ func TestAFloatingIPThatAnotherOrganisationHas(t *testing.T) {
 }
 
 func TestAMarkOfSomebodyElseStays(t *testing.T) {
-	w := newWorld(t, vcdsim.IPSpaces())
-	d := wish(service("c1", "web"), 80)
+	w := newFixture(t, vcdsim.IPSpaces())
+	d := desired(service("c1", "web"), 80)
 	steps := w.steps(&d)
 	w.run(steps[0])
 	theirs := lb.Marker{Owner: service("c2", "web")}.String()
@@ -207,7 +207,7 @@ func TestAMarkOfSomebodyElseStays(t *testing.T) {
 }
 
 func TestATaskThatNeverEndsIsNotWaitedForForever(t *testing.T) {
-	w := newWorld(t, vcdsim.K8sTenant())
+	w := newFixture(t, vcdsim.K8sTenant())
 	w.opts = edge.Options{TaskTimeout: 50 * time.Millisecond}
 	w.restart()
 	w.sim.Faults().Add(vcdsim.Fault{StickTask: true})
@@ -220,11 +220,11 @@ func TestATaskThatNeverEndsIsNotWaitedForForever(t *testing.T) {
 }
 
 func TestDriftIsSeen(t *testing.T) {
-	w := newWorld(t, vcdsim.K8sTenant())
+	w := newFixture(t, vcdsim.K8sTenant())
 	now := newTestClock()
 	w.opts = edge.Options{Clock: now}
 	w.restart()
-	d := wish(service("c1", "web"), 80, 443)
+	d := desired(service("c1", "web"), 80, 443)
 	w.insist(&d)
 	seen, err := w.driver.Observe(t.Context(), w.gateway, lb.Query{Owner: d.Owner})
 	w.Expect(err).NotTo(HaveOccurred())
@@ -251,7 +251,7 @@ func TestDriftIsSeen(t *testing.T) {
 }
 
 func TestWhatOldVersionsMade(t *testing.T) {
-	w := newWorld(t, vcdsim.K8sTenant())
+	w := newFixture(t, vcdsim.K8sTenant())
 	const cluster = "urn:vcloud:entity:vmware:capvcdCluster:11111111-2222-3333-4444-555555555555"
 	short := "capvcdCluster:11111111-2222-3333-4444-555555555555"
 	org := w.sim.State().Model.Orgs[1].ID
@@ -283,7 +283,7 @@ func TestWhatOldVersionsMade(t *testing.T) {
 }
 
 // stuck lets the next task of a kind hang, and returns what frees it.
-func (w *world) stuck(operation string) (free func()) {
+func (w *fixture) stuck(operation string) (free func()) {
 	id := w.sim.Faults().Add(vcdsim.Fault{Hang: true, Operation: operation})
 	return func() { w.sim.Faults().Remove(id) }
 }
@@ -296,10 +296,10 @@ func TestWritesTakeTurns(t *testing.T) {
 		Addresses: []vcdsim.Range{{From: netip.MustParseAddr("203.0.113.200"), To: netip.MustParseAddr("203.0.113.210")}},
 	}}}}
 	model.Orgs[1].VDCs[0].EdgeGateways = append(model.Orgs[1].VDCs[0].EdgeGateways, second)
-	w := newWorld(t, model)
+	w := newFixture(t, model)
 	w.opts.MaxWaiting = 2
 	w.restart()
-	d := wish(service("c1", "web"), 80)
+	d := desired(service("c1", "web"), 80)
 	step := w.steps(&d)[0]
 	w.stuck("POST /cloudapi/1.0.0/firewallGroups")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -315,7 +315,7 @@ func TestWritesTakeTurns(t *testing.T) {
 	w.sim.Faults().Clear()
 	other := *w
 	other.gateway = vcdsim.URN("gateway", w.sim.State().Model.Orgs[1].VDCs[0].EdgeGateways[1].ID)
-	elsewhere := wish(service("c1", "elsewhere"), 80)
+	elsewhere := desired(service("c1", "elsewhere"), 80)
 	other.insist(&elsewhere)
 	w.Consistently(errs, "20ms").ShouldNot(Receive(), "the first still waits for its answer")
 
@@ -328,8 +328,8 @@ func TestWritesTakeTurns(t *testing.T) {
 }
 
 func TestWhoGivesUpDoesNotWaitForATask(t *testing.T) {
-	w := newWorld(t, vcdsim.K8sTenant())
-	d := wish(service("c1", "web"), 80)
+	w := newFixture(t, vcdsim.K8sTenant())
+	d := desired(service("c1", "web"), 80)
 	step := w.steps(&d)[0]
 	w.sim.Faults().Add(vcdsim.Fault{StickTask: true})
 	ctx, cancel := context.WithCancel(t.Context())

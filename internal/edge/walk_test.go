@@ -51,10 +51,10 @@ func TestWhoeverChangesTheirMindGetsThere(t *testing.T) {
 		for seed := range uint64(2) {
 			t.Run(fmt.Sprint(name, ", seed ", seed), func(t *testing.T) {
 				t.Parallel()
-				w, r := newWorld(t, model()), rand.New(rand.NewPCG(seed, 1))
+				w, r := newFixture(t, model()), rand.New(rand.NewPCG(seed, 1))
 				w.opts.SourceRanges = true
 				w.restart()
-				all := []lb.Desired{wish(service("c1", "a"), 81), wish(service("c1", "b"), 82), wish(service("c1", "c"), 83)}
+				all := []lb.Desired{desired(service("c1", "a"), 81), desired(service("c1", "b"), 82), desired(service("c1", "c"), 83)}
 				for i := range all {
 					all[i].Share = "all"
 				}

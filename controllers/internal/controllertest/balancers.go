@@ -42,18 +42,13 @@ func (w *Balanced) Balance(cluster, name string, oneArm *lb.Range) {
 			{Name: "http", Protocol: lb.TCP, Application: lb.L4, Port: 80, NodePort: 30080}, {Name: "admin", Protocol: lb.TCP, Application: lb.L4, Port: 81, NodePort: 30081},
 		},
 	}
-	can, err := w.driver.Capabilities(w.Ctx, w.Gateway)
-	w.Expect(err).NotTo(HaveOccurred())
-	query := lb.Query{Owner: d.Owner, Fresh: true}
 	for range 20 {
-		seen, err := w.driver.Observe(w.Ctx, w.Gateway, query)
+		plan, err := w.driver.Plan(w.Ctx, w.Gateway, d, edge.PlanOptions{Fresh: true})
 		w.Expect(err).NotTo(HaveOccurred())
-		plan := lb.Make(d, seen, can)
 		w.Expect(plan.Refusals).To(BeEmpty())
 		if plan.Done() {
 			return
 		}
-		query.Facts |= plan.Needs
 		d.Intent = append(d.Intent, plan.Intent...)
 		for _, step := range plan.Steps {
 			w.Expect(w.driver.Run(w.Ctx, w.Gateway, step)).To(Succeed())
@@ -71,12 +66,10 @@ func (w *Balanced) Owners(cluster string) []lb.Owner {
 
 // ByHand deletes what a cluster has of some kinds.
 func (w *Balanced) ByHand(cluster string, kinds ...lb.Kind) {
-	can, err := w.driver.Capabilities(w.Ctx, w.Gateway)
-	w.Expect(err).NotTo(HaveOccurred())
 	for _, owner := range slices.Backward(w.Owners(cluster)) {
-		seen, err := w.driver.Observe(w.Ctx, w.Gateway, lb.Query{Owner: owner, Fresh: true, Facts: lb.Forwardings | lb.Certificates | lb.Firewall})
+		plan, err := w.driver.Plan(w.Ctx, w.Gateway, lb.Desired{Owner: owner, Absent: true}, edge.PlanOptions{Fresh: true})
 		w.Expect(err).NotTo(HaveOccurred())
-		for _, step := range lb.Make(lb.Desired{Owner: owner, Absent: true}, seen, can).Steps {
+		for _, step := range plan.Steps {
 			if slices.Contains(kinds, step.Kind) {
 				w.Expect(w.driver.Run(w.Ctx, w.Gateway, step)).To(Succeed())
 			}

@@ -19,8 +19,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A world is a simulated VCD with a gateway, and a driver for it.
-type world struct {
+// A fixture is a simulated VCD with a gateway, and a driver for it.
+type fixture struct {
 	*WithT
 
 	t       *testing.T
@@ -32,9 +32,9 @@ type world struct {
 	opts    edge.Options
 }
 
-func newWorld(t *testing.T, model vcdsim.Model, mods ...func(*vcdsim.Config)) *world {
+func newFixture(t *testing.T, model vcdsim.Model, mods ...func(*vcdsim.Config)) *fixture {
 	t.Helper()
-	w := &world{WithT: NewWithT(t), t: t}
+	w := &fixture{WithT: NewWithT(t), t: t}
 	config := vcdsim.Config{Model: model, Profile: vcdsim.Instant, Seed: 1}
 	for _, mod := range mods {
 		mod(&config)
@@ -59,7 +59,7 @@ func newWorld(t *testing.T, model vcdsim.Model, mods ...func(*vcdsim.Config)) *w
 }
 
 // restart is what the death of the process does to the driver.
-func (w *world) restart() {
+func (w *fixture) restart() {
 	w.driver = edge.New(func(ctx context.Context) (*vcd.Session, error) { return w.pool.Session(ctx, w.config) }, w.opts)
 }
 
@@ -69,7 +69,7 @@ func service(cluster, name string) lb.Owner {
 }
 
 // wish is a simple load balancer: TCP ports on an address.
-func wish(o lb.Owner, ports ...int) lb.Desired {
+func desired(o lb.Owner, ports ...int) lb.Desired {
 	d := lb.Desired{Owner: o, Families: []lb.Family{lb.IPv4}, Members: []netip.Addr{netip.MustParseAddr("192.168.100.11"), netip.MustParseAddr("192.168.100.12")}}
 	for _, p := range ports {
 		d.Listeners = append(d.Listeners, lb.Listener{Name: fmt.Sprint("p", p), Protocol: lb.TCP, Application: lb.L4, Port: p, NodePort: 30000 + p})
@@ -84,12 +84,12 @@ func absent(d lb.Desired) lb.Desired {
 }
 
 // plan observes what it takes to plan, and plans.
-func (w *world) plan(d *lb.Desired) (lb.Plan, error) {
+func (w *fixture) plan(d *lb.Desired) (lb.Plan, error) {
 	return w.driver.Plan(w.t.Context(), w.gateway, *d, edge.PlanOptions{})
 }
 
 // round does what the cloud controller manager does: observe, plan, note the intent, run the steps.
-func (w *world) round(d *lb.Desired) (lb.Plan, error) {
+func (w *fixture) round(d *lb.Desired) (lb.Plan, error) {
 	plan, err := w.plan(d)
 	if err != nil {
 		return plan, err
@@ -107,7 +107,7 @@ func (w *world) round(d *lb.Desired) (lb.Plan, error) {
 }
 
 // reach runs rounds until nothing is left to do.
-func (w *world) reach(d *lb.Desired) (lb.Plan, error) {
+func (w *fixture) reach(d *lb.Desired) (lb.Plan, error) {
 	var plan lb.Plan
 	var err error
 	for range 8 {
@@ -122,7 +122,7 @@ func (w *world) reach(d *lb.Desired) (lb.Plan, error) {
 }
 
 // insist reaches it whatever happens.
-func (w *world) insist(d *lb.Desired) lb.Plan {
+func (w *fixture) insist(d *lb.Desired) lb.Plan {
 	w.t.Helper()
 	var plan lb.Plan
 	w.Eventually(func() (err error) { // VCD is left alone for seconds after failures.
@@ -133,7 +133,7 @@ func (w *world) insist(d *lb.Desired) lb.Plan {
 }
 
 // remove takes load balancers away, and what their clusters have besides.
-func (w *world) remove(wishes ...lb.Desired) {
+func (w *fixture) remove(wishes ...lb.Desired) {
 	w.t.Helper()
 	for _, d := range wishes {
 		d = absent(d)
@@ -146,7 +146,7 @@ func (w *world) remove(wishes ...lb.Desired) {
 }
 
 // left lists what a cluster has in VCD, or anybody if it is empty.
-func (w *world) left(cluster string) []string {
+func (w *fixture) left(cluster string) []string {
 	var found []string
 	for _, doc := range w.sim.State().Documents {
 		for _, path := range []string{"loadBalancer/pools", "loadBalancer/virtualServices", "nat/rules", "applicationPortProfiles", "firewallGroups", "ssl/certificateLibrary"} {
@@ -170,7 +170,7 @@ const rolling = "GET /cloudapi/1.0.0/loadBalancer/pools"
 
 // calls are the calls since the last look, besides those about tasks and those that read something in turn: how many read and how many
 // write.
-func (w *world) calls() (reads, writes int, all map[string]int) {
+func (w *fixture) calls() (reads, writes int, all map[string]int) {
 	all = w.sim.Counters()
 	maps.DeleteFunc(all, func(op string, _ int) bool {
 		return strings.Contains(op, "task") || op == rolling || strings.Contains(op, "sessions") || strings.Contains(op, "versions")
