@@ -46,8 +46,8 @@ type PoolChange struct {
 	Description *string
 	Algorithm   *string
 	DefaultPort *int
-	Members     *[]PoolMember // takes the place of a member group
-	MemberGroup *string       // takes the place of members
+	Members     *[]PoolMember // replace a member group
+	MemberGroup *string       // replaces members
 	Monitors    []string      // types that are added unless they are there; others stay, as those that are there do
 	NoMonitors  []string      // types that are taken away, unless Monitors names them
 	Sticky      *bool         // false takes persistence by address of the client away, and no other
@@ -76,7 +76,7 @@ type wirePoolMember struct {
 	Enabled bool   `json:"enabled"`
 }
 
-// A wireType is a health monitor, a persistence profile or another profile, which are told by their types.
+// A wireType is a health monitor, a persistence profile or another profile, known by its type.
 type wireType struct {
 	Type string `json:"type,omitempty"`
 }
@@ -103,7 +103,7 @@ func (w *wirePool) pool() ServerPool {
 // Balancers are the load balancers of edge gateways: pools, virtual services and certificates.
 type Balancers struct{ *client }
 
-// Pools lists the load balancer pools of a gateway, whoever owns them. It takes the right
+// Pools lists the load balancer pools of a gateway, of all owners. It takes the right
 // "Organization vDC Gateway: View Load Balancer" (VCD 10.2).
 func (b *Balancers) Pools(ctx context.Context, gateway string) ([]ServerPool, error) {
 	return listAs(ctx, b.client, onGateway(gateway, "/loadBalancer/poolSummaries", "pools", "name"), (*wirePool).pool)

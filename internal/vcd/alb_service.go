@@ -113,7 +113,7 @@ func (w *wireService) service() VirtualService {
 	return vs
 }
 
-// VirtualServices lists the virtual services of a gateway, whoever owns them. It takes the right
+// VirtualServices lists the virtual services of a gateway, of all owners. It takes the right
 // "Organization vDC Gateway: View Load Balancer" (VCD 10.2).
 func (b *Balancers) VirtualServices(ctx context.Context, gateway string) ([]VirtualService, error) {
 	l := onGateway(gateway, "/loadBalancer/virtualServiceSummaries", "virtual services", "name")
@@ -193,7 +193,7 @@ func (o object) setApplication(kind Application) bool {
 	return now.Type != string(kind) && o.set("applicationProfile", profileOf(kind))
 }
 
-// setPorts changes the ports if they differ in something that is ours: somebody may have chosen another profile of VCD's.
+// setPorts changes the ports if they differ from those wanted.
 func (o object) setPorts(ports []ServicePort) bool {
 	now := wireService{}
 	_ = json.Unmarshal(o["servicePorts"], &now.Ports) // null is none

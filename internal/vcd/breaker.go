@@ -26,7 +26,7 @@ const (
 )
 
 // errSlow ends the waiting for another caller's call.
-var errSlow = &connectionError{ErrUnavailable, "VCD takes longer than " + maxWait.String() + " to answer somebody else"}
+var errSlow = &connectionError{ErrUnavailable, "VCD takes longer than " + maxWait.String() + " to answer another call"}
 
 // A breaker is the circuit breaker of a site: while the site is silent, calls fail at once, so that workers are free for
 // other sites. After an outage, one call at a time tries whether it is over. Calls pass the fair queue of the site first.

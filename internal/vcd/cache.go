@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// A cache remembers what look-ups found, for a while. Failures are not remembered: what a person corrects must be seen.
+// A cache keeps what look-ups found for a while. Failures are not kept: a correction must take effect at once.
 type cache struct {
 	ttl    time.Duration
 	clock  Clock
@@ -56,8 +56,8 @@ func (c *cache) clear() {
 	clear(c.entries)
 }
 
-// lookup returns what the cache has for key, or finds it: once for all who ask at the same time. It goes on when those who
-// asked give up, for whoever asks next.
+// lookup returns what the cache has for key, or finds it: once for all who ask at the same time. It goes on when the
+// callers give up, for the next one.
 func lookup[T any](ctx context.Context, c *cache, key string, find func(context.Context) (T, error)) (T, error) {
 	var none T
 	if value, ok := c.get(key); ok {

@@ -2,7 +2,7 @@ package vcd
 
 import "time"
 
-// A Clock tells the time; tests have their own.
+// A Clock gives the time; tests have their own.
 type Clock interface {
 	Now() time.Time
 	After(d time.Duration) <-chan time.Time

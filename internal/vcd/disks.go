@@ -22,7 +22,7 @@ type NamedDisk struct {
 // Disks are the independent disks of VDCs.
 type Disks struct{ *client }
 
-// NamedDisks lists the independent disks of a VDC, whoever they belong to.
+// NamedDisks lists the independent disks of a VDC, of all owners.
 func (d *Disks) NamedDisks(ctx context.Context, vdc VDC) ([]NamedDisk, error) {
 	var disks []NamedDisk
 	for page := 1; page <= maxDiskPages; page++ {

@@ -2,8 +2,8 @@ package vcd
 
 import "time"
 
-// durations is how long tasks took, by operation: the last two of each. From that, or from their progress, it is guessed when
-// running tasks end. A wrong guess costs little: see [follower.untilNextPoll].
+// durations is how long tasks took, by operation: the last two of each. It predicts, together with their progress,
+// when running tasks end. A wrong prediction costs little: see [Tasks.untilNextPoll].
 type durations map[string][2]time.Duration
 
 // learn notes how long a task took, by VCD's own clock.

@@ -52,7 +52,7 @@ func entityFrom(got answer) (Entity, error) {
 	}, nil
 }
 
-// Update writes the content of an entity that was read, unless somebody has changed it since: then the error wraps
+// Update writes the content of an entity that was read, unless it was changed since: then the error wraps
 // [ErrChanged]. What VCD wrote beside the content goes back as it came. It returns the new version.
 func (e *Entities) Update(ctx context.Context, read Entity, content json.RawMessage) (Entity, error) {
 	o := object{}

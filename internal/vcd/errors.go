@@ -13,8 +13,8 @@ import (
 var (
 	// ErrNotFound means that the entity does not exist: VCD answered 404, or a query found nothing.
 	ErrNotFound = errors.New("not found")
-	// ErrForbidden means that VCD refuses: a right is missing, or the entity does not exist. VCD does not tell
-	// these apart, so this is no proof that something is gone.
+	// ErrForbidden means that VCD refuses: a right is missing, or the entity does not exist. VCD does not
+	// distinguish these, so this is no proof that something is gone.
 	ErrForbidden = errors.New("forbidden")
 	// ErrBusy means that a task holds the entity; retry when it ends.
 	ErrBusy = errors.New("busy")
@@ -27,13 +27,13 @@ var (
 	ErrUnauthorized = errors.New("unauthorized")
 	// ErrInvalid means that the request can never succeed as it is.
 	ErrInvalid = errors.New("invalid request")
-	// ErrAmbiguous means that several objects have the name that a person gave.
+	// ErrAmbiguous means that several objects have the given name.
 	ErrAmbiguous = errors.New("ambiguous name")
 	// ErrQuota means that a quota or the capacity of a VDC is used up.
 	ErrQuota = errors.New("quota exceeded")
 	// ErrConflict means that something of that name exists already.
 	ErrConflict = errors.New("name in use")
-	// ErrChanged means that somebody changed the object after it was read; read it again.
+	// ErrChanged means that the object was changed after it was read; read it again.
 	ErrChanged = errors.New("changed meanwhile")
 	// ErrUnavailable means that VCD could not be reached, did not answer in time or failed inside.
 	ErrUnavailable = errors.New("unavailable")
@@ -123,7 +123,7 @@ func (e *StatusError) kindOfStatus() error {
 	return ErrUnavailable
 }
 
-// RetryAfter returns how long to wait, as VCD asked or because others come first; 0 if nobody said.
+// RetryAfter returns how long to wait, as VCD asked or because others come first; 0 if not known.
 func RetryAfter(err error) time.Duration {
 	if later, ok := errors.AsType[*laterError](err); ok {
 		return later.after
@@ -134,7 +134,7 @@ func RetryAfter(err error) time.Duration {
 	return 0
 }
 
-// A laterError sends somebody away for a while. Its text is always the same.
+// A laterError postpones a unit of work. Its text is always the same.
 type laterError struct{ after time.Duration }
 
 // Error implements error.
@@ -143,7 +143,7 @@ func (e *laterError) Error() string { return "others call VCD first" }
 // Unwrap lets [errors.Is] match the sentinel.
 func (e *laterError) Unwrap() error { return ErrLater }
 
-// A LookupError says that an object that a person named cannot be used. It wraps [ErrNotFound], [ErrInvalid] or [ErrAmbiguous].
+// A LookupError is about an object, given by name, that cannot be used. It wraps [ErrNotFound], [ErrInvalid] or [ErrAmbiguous].
 type LookupError struct {
 	Kind   string // what was looked for: "VDC", "network", "template", …
 	Name   string

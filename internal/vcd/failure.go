@@ -81,7 +81,7 @@ func tidyMessage(message string) string {
 }
 
 // maxRetryAfter bounds how long a site is left alone because it says so: what is in front of it may name a day, or have another
-// idea of the time, and whoever asks once in a while is no burden.
+// idea of the time, and one call in a while is no burden.
 const maxRetryAfter = 5 * time.Minute
 
 // parseRetryAfter reads the header in both its forms, seconds and a date.
@@ -95,7 +95,7 @@ func parseRetryAfter(value string, now time.Time) time.Duration {
 	return 0
 }
 
-// A connectionError says why a call got no answer. Its text has no ports and addresses that change.
+// A connectionError is why a call got no answer. Its text has no ports and addresses that change.
 type connectionError struct {
 	kind   error
 	reason string
@@ -126,7 +126,7 @@ func isTimeout(err error) bool {
 	return ok && timeout.Timeout()
 }
 
-// distrust says why a certificate was refused.
+// distrust returns why a certificate was refused.
 func distrust(err error) (string, bool) {
 	if e, ok := errors.AsType[x509.HostnameError](err); ok {
 		return "it is not for this host: " + e.Error(), true

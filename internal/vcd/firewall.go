@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// A FirewallRule is a rule of a gateway's firewall that a person, or a program, made.
+// A FirewallRule is a rule of a gateway's firewall that VCD itself did not create.
 type FirewallRule struct {
 	ID          string // a UUID, not a URN
 	Name        string
@@ -76,9 +76,9 @@ func (f *Firewall) rules(ctx context.Context, gateway string) ([]wireRule, error
 	if err != nil {
 		return nil, err
 	}
-	raw, told := all["userDefinedRules"]
-	if !told {
-		return nil, &connectionError{ErrUnavailable, "the answer does not tell the rules of users"}
+	raw, ok := all["userDefinedRules"]
+	if !ok {
+		return nil, &connectionError{ErrUnavailable, "the answer has no rules of users"}
 	}
 	var lines []wireRule
 	return lines, decodeJSON(raw, &lines)
@@ -87,7 +87,7 @@ func (f *Firewall) rules(ctx context.Context, gateway string) ([]wireRule, error
 // itemPorts is how many ports NSX takes in one item of a rule.
 const itemPorts = 15
 
-// CreateRule starts creating one rule without touching the others. The task is the gateway's: VCD does not tell the id of the new
+// CreateRule starts creating one rule without touching the others. The task is the gateway's: VCD does not return the id of the new
 // rule. It takes VCD 10.5.1, see [Features.SingleFirewallRule], and the right "Organization vDC Gateway: Configure Firewall". [ErrInvalid] may
 // mean that the rule is gone that it was to come before.
 func (f *Firewall) CreateRule(ctx context.Context, gateway string, spec FirewallRuleSpec) (Task, error) {
@@ -104,7 +104,7 @@ func (f *Firewall) CreateRule(ctx context.Context, gateway string, spec Firewall
 		"sourceFirewallIpAddresses": sources, "destinationFirewallIpAddresses": []string{spec.Destination.String()},
 		"rawPortProtocols": portItems(spec.Protocol, spec.Ports),
 	}
-	if spec.Before != "" { // the first rule goes without: 38.1 knows no other place than beside another rule
+	if spec.Before != "" { // the first rule goes without: 38.1 knows no position but beside another rule
 		body["relativePosition"] = map[string]any{"rulePosition": "BEFORE", "adjacentRuleId": spec.Before}
 	}
 	return f.create(ctx, "firewall rule", spec.Name, rulesPath(gateway, ""), body)

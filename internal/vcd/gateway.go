@@ -25,7 +25,7 @@ type Gateway struct {
 
 	Status Realization
 	Owner  Ref // the VDC or VDC group it serves
-	// UsesIPSpaces says that its addresses come from IP Spaces; else they are those of its uplinks.
+	// UsesIPSpaces is true if its addresses come from IP Spaces; else they are those of its uplinks.
 	UsesIPSpaces bool
 	Uplinks      []Uplink
 }
@@ -97,7 +97,7 @@ func onGateway(gateway, path, what, sort string) listing {
 // Gateways are the edge gateways.
 type Gateways struct{ *client }
 
-// Gateway reads an edge gateway by its URN. It takes the right "Organization vDC Gateway: View"; that an uplink uses IP Spaces is told since
+// Gateway reads an edge gateway by its URN. It takes the right "Organization vDC Gateway: View"; the use of IP Spaces is shown since
 // VCD 10.4.1.
 func (g *Gateways) Gateway(ctx context.Context, id string) (Gateway, error) {
 	return read(ctx, g.client, "edge gateway", id, gatewaysPath+url.PathEscape(id), (*wireGateway).gateway)
@@ -209,14 +209,14 @@ func (b *Balancers) EngineGroups(ctx context.Context, gateway string) ([]EngineG
 // BalancerSettings are how the load balancer of a gateway is set up.
 type BalancerSettings struct {
 	Enabled bool
-	// Premium says that the feature set is the larger one, which L4TLS takes.
+	// Premium is true if the feature set is the larger one, which L4TLS takes.
 	Premium bool
-	// Transparent says that virtual services may keep the address of the client (VCD 10.4.1).
+	// Transparent is true if virtual services may keep the address of the client (VCD 10.4.1).
 	Transparent bool
 }
 
 // Settings reads how the load balancer of a gateway is set up, which is the provider's to change. It takes the right
-// "Organization vDC Gateway: View Load Balancer" (VCD 10.2; the feature set is told since 10.4).
+// "Organization vDC Gateway: View Load Balancer" (VCD 10.2; the feature set is shown since 10.4).
 func (b *Balancers) Settings(ctx context.Context, gateway string) (BalancerSettings, error) {
 	type settings struct {
 		Enabled     bool   `json:"enabled"`

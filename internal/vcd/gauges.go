@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Gauges tell what the pools of a registry hold at the moment they are asked: what is gone is gone from them, too.
+// Gauges are computed from the pools of a registry when they are collected.
 type gauges struct {
 	up, inFlight, sessions, refused, tasks, inventoryAge *prometheus.Desc
 
@@ -31,7 +31,7 @@ func newGauges() *gauges {
 	}
 }
 
-// add makes the gauges tell of p.
+// add includes p in the gauges.
 func (g *gauges) add(p *Pool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -61,16 +61,16 @@ func (g *gauges) Collect(to chan<- prometheus.Metric) {
 	}
 	g.mu.Unlock()
 	for site, s := range found {
-		tell := func(d *prometheus.Desc, value float64) {
+		set := func(d *prometheus.Desc, value float64) {
 			to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, site)
 		}
-		tell(g.up, 1-float64(min(1, s.down)))
-		tell(g.inFlight, float64(s.inFlight))
-		tell(g.sessions, float64(s.sessions))
-		tell(g.refused, float64(s.refused))
-		tell(g.tasks, float64(s.tasks))
+		set(g.up, 1-float64(min(1, s.down)))
+		set(g.inFlight, float64(s.inFlight))
+		set(g.sessions, float64(s.sessions))
+		set(g.refused, float64(s.refused))
+		set(g.tasks, float64(s.tasks))
 		if s.inventoried {
-			tell(g.inventoryAge, s.inventoryAge.Seconds())
+			set(g.inventoryAge, s.inventoryAge.Seconds())
 		}
 	}
 }

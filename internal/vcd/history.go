@@ -9,7 +9,7 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
 
-// History returns what VCD's log of tasks says of objects, given by URN: tasks of anybody, as far as the user may see them and
+// History returns the tasks of all users on objects, given by URN, from VCD's log, as far as the user may see them and
 // VCD has not dropped them yet. Why a task failed is not among it.
 func (ts *Tasks) History(ctx context.Context, ids ...string) ([]Task, error) {
 	terms := make([]term, len(ids))
@@ -45,7 +45,7 @@ func (t Task) Deletes() bool {
 // Undeploys reports whether the task undeploys what it works on: a vApp that runs is undeployed before it is deleted.
 func (t Task) Undeploys() bool { return strings.HasPrefix(t.Operation, "vappUndeploy") }
 
-// ShutsDown says whether the task waits for a guest to shut down.
+// ShutsDown reports whether the task waits for a guest to shut down.
 func (t Task) ShutsDown() bool { return strings.Contains(t.Operation, "Shutdown") }
 
 // CancelTask asks VCD to cancel a task. The task ends some time later, or not: VCD cannot cancel everything.

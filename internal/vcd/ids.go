@@ -39,7 +39,7 @@ var pathByKind = map[string]string{
 	kindOrg:            "/api/org/",
 }
 
-// kindOfHRef says of what kind the object at an href is, by the part that comes before the UUID.
+// kindOfHRef maps what comes before the UUID in an href to the kind of the object.
 var kindOfHRef = []struct{ part, kind string }{
 	{"/vApp/vapp-", kindVApp},
 	{"/vApp/vm-", kindVM},
@@ -54,7 +54,7 @@ var kindOfHRef = []struct{ part, kind string }{
 	{"/org/", kindOrg},
 }
 
-// isURN says whether s is a URN rather than a name.
+// isURN reports whether s is a URN rather than a name.
 func isURN(s string) bool { return urnPattern.MatchString(s) }
 
 // uuidOf returns the UUID in a URN or href; empty if there is none.

@@ -23,7 +23,7 @@ type Inventory struct {
 
 // An inventory is what is known of the VMs of one VDC, as far as their vApps were asked for. One query feeds all.
 type inventory struct {
-	turn chan struct{} // held by the one who asks VCD
+	querying chan struct{} // held during a query
 
 	mu         sync.Mutex
 	asked      map[string]time.Time // vApps by name: when they were last asked for
@@ -42,7 +42,7 @@ type snapshot struct {
 }
 
 // VMs returns the VMs of a vApp, sorted by name, from the inventory of the VDC. The inventory is asked for anew when it is
-// older than maxAge or was invalidated since: by one query for all vApps of the VDC that somebody asks for.
+// older than maxAge or was invalidated since: by one query for all vApps of the VDC that callers ask for.
 func (i *Inventory) VMs(ctx context.Context, vdc VDC, vApp string, maxAge time.Duration) ([]VMRecord, error) {
 	if err := checkName("vApp", vApp, "VDC "+vdc.Name); err != nil {
 		return nil, err
@@ -54,8 +54,8 @@ func (i *Inventory) VMs(ctx context.Context, vdc VDC, vApp string, maxAge time.D
 		return slices.Clone(shot.rows[vApp]), shot.err
 	}
 	select {
-	case inv.turn <- struct{}{}:
-		defer func() { <-inv.turn }()
+	case inv.querying <- struct{}{}:
+		defer func() { <-inv.querying }()
 	case <-i.opts.Clock.After(maxWait):
 		return nil, errSlow
 	case <-ctx.Done():
@@ -81,7 +81,7 @@ func (i *Inventory) of(vdc VDC) *inventory {
 	defer i.mu.Unlock()
 	inv, ok := i.vdcs[vdc.ID]
 	if !ok {
-		inv = &inventory{turn: make(chan struct{}, 1), asked: map[string]time.Time{}}
+		inv = &inventory{querying: make(chan struct{}, 1), asked: map[string]time.Time{}}
 		i.vdcs[vdc.ID] = inv
 	}
 	return inv
@@ -93,8 +93,8 @@ func (inv *inventory) note(vApp string, now time.Time) {
 	inv.asked[vApp] = now
 }
 
-// usable returns the snapshot if it has the vApp and is new enough for somebody who asks since then. A failure is only
-// shared by those who waited for it.
+// usable returns the snapshot if it has the vApp and is new enough for a caller who asks since then. A failure is only
+// shared by callers who waited for it.
 func (inv *inventory) usable(vApp string, since time.Time, maxAge time.Duration) (snapshot, bool) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
@@ -109,7 +109,7 @@ func (inv *inventory) usable(vApp string, since time.Time, maxAge time.Duration)
 	return shot, !shot.started.Before(oldest)
 }
 
-// age says how old the last complete answer is, if somebody still asks for it.
+// age returns how old the last complete answer is, if it is still asked for.
 func (inv *inventory) age(now time.Time) (time.Duration, bool) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
@@ -133,7 +133,7 @@ func (i *Inventory) age(now time.Time) (oldest time.Duration, ok bool) {
 	return oldest, ok
 }
 
-// begin returns an empty snapshot and the vApps to ask for; those that nobody asked for in a long time are forgotten.
+// begin returns an empty snapshot and the vApps to ask for; those not asked for in a long time are dropped.
 func (inv *inventory) begin(now time.Time) (snapshot, []string) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
@@ -182,7 +182,7 @@ func (i *Inventory) fillSnapshot(ctx context.Context, vdc VDC, names []string, r
 	return nil
 }
 
-// QueryVM looks for a VM by its URN in the whole organisation. Together with a failed [VMs.VM] it is part of the proof
+// QueryVM searches for a VM by its URN in the whole organisation. Together with a failed [VMs.VM] it is part of the proof
 // that a VM is gone; it fails with [ErrNotFound] if no row has that id.
 func (i *Inventory) QueryVM(ctx context.Context, id string) (VMRecord, error) {
 	records, err := i.queryVMs(ctx, allOf(term{"id", id}, term{"isVAppTemplate", "false"}))

@@ -47,7 +47,7 @@ func (w *wireIPSet) set() IPSet {
 	}
 }
 
-// IPSets lists the IP sets of a gateway or VDC group, without their addresses, whoever they belong to. It takes the right
+// IPSets lists the IP sets of a gateway or VDC group, without their addresses, of all owners. It takes the right
 // "Organization vDC Gateway: View" (VCD 10.3 for its types).
 func (f *Firewall) IPSets(ctx context.Context, owner string) ([]IPSet, error) {
 	lines, err := listAll[wireIPSet](ctx, f.client, listing{

@@ -12,7 +12,7 @@ const spacesPath = "/cloudapi/1.0.0/ipSpaces"
 // SpacePublic is the type of IP Spaces of which addresses to outside are allocated to organisations.
 const SpacePublic = "PUBLIC"
 
-// A UsageState says what an allocated address is used for.
+// A UsageState is how an allocated address is used.
 type UsageState string
 
 // Usage states. What VCD itself uses, such as for a virtual service, is Used; by hand only the others can be set.
@@ -108,7 +108,7 @@ type wireAllocation struct {
 	Description string     `json:"description"`
 }
 
-// FloatingIPs lists the addresses of an IP Space that are allocated to the organisation, whoever asked for them.
+// FloatingIPs lists the addresses of an IP Space that are allocated to the organisation.
 func (i *IPSpaces) FloatingIPs(ctx context.Context, space string) ([]FloatingIP, error) {
 	lines, err := listAll[wireAllocation](ctx, i.client, listing{
 		path: spacePath(space) + "/allocations", what: "floating IPs", of: " of IP Space " + space, sort: "value",
@@ -124,15 +124,15 @@ func (i *IPSpaces) FloatingIPs(ctx context.Context, space string) ([]FloatingIP,
 }
 
 // Allocate starts allocating a certain address of an IP Space to the organisation (VCD 10.4.2). Allocations take no
-// description: whoever asks notes the address first, so that nobody has to guess whose it is. It takes the right "IP Spaces:
-// Allocate". The task's result tells the id; [AllocatedID] reads it.
+// description, so the caller records the address first. It takes the right "IP Spaces:
+// Allocate". The task's result has the id; [AllocatedID] reads it.
 func (i *IPSpaces) Allocate(ctx context.Context, space string, address netip.Addr) (Task, error) {
 	body := map[string]any{"type": floatingIP, "value": address.String()}
 	task, err := i.startJSON(ctx, http.MethodPost, spacePath(space)+"/allocate", body)
 	return task, wrapped(err, "allocating", address.String())
 }
 
-// AllocatedID returns the id of an address in the result of the task that allocated it; empty if it does not tell.
+// AllocatedID returns the id of an address in the result of the task that allocated it; empty if it is not there.
 func AllocatedID(task Task, address netip.Addr) string {
 	var result []wireAllocation
 	if decodeJSON([]byte(task.Result), &result) != nil {

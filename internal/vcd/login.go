@@ -22,7 +22,7 @@ type token struct {
 	expires time.Time // zero if unknown
 }
 
-// stale says whether the token should be replaced before it is used again.
+// stale reports whether the token should be replaced before it is used again.
 func (t token) stale(now time.Time) bool {
 	return t.value == "" || !t.expires.IsZero() && !now.Before(t.expires)
 }
@@ -161,7 +161,7 @@ func jwtExpiry(value string) time.Time {
 	return time.Unix(claims.Expires, 0)
 }
 
-// logout ends a session at VCD; sessions that nobody ends pile up there.
+// logout ends a session at VCD; other sessions pile up there.
 func logout(ctx context.Context, via *transport, t token) error {
 	version := via.site.agreedVersion()
 	req, err := via.site.newRequest(ctx, http.MethodDelete, "/api/session", call{}.accept(version), nil)

@@ -111,7 +111,7 @@ func only(kind, nameOrURN, in string, hits []Ref) (Ref, error) {
 	}
 }
 
-// missing turns VCD's refusal to show an object that a person named by URN into a look-up error.
+// missing turns VCD's refusal to show an object given by URN into a look-up error.
 func missing(kind, nameOrURN, in string, err error) error {
 	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrForbidden) {
 		return &LookupError{Kind: kind, Name: nameOrURN, In: in, Err: ErrNotFound}

@@ -8,7 +8,7 @@ import (
 
 const markerWord = "cluster-api-provider-vcd"
 
-// markerID is what ids in a marker look like: one word, whatever people write before and after it.
+// markerID is what ids in a marker look like: one word; a description may have text before and after it.
 var markerID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9:._-]*$`)
 
 // A Marker says whose a vApp or VM is. It is put in the description by the request that creates the object.
@@ -26,8 +26,8 @@ func (m Marker) String() string {
 	return strings.Join(parts, " ")
 }
 
-// Valid says why the marker cannot stand in a description, if so. A valid one is read by [ParseMarker] as it was written; what
-// is created with another one would belong to nobody. The error wraps [ErrInvalid].
+// Valid returns why the marker cannot stand in a description, or nil. A valid one is read by [ParseMarker] as it was written; what
+// is created with another one would have no owner. The error wraps [ErrInvalid].
 func (m Marker) Valid() error {
 	switch {
 	case !markerID.MatchString(m.Cluster):
@@ -38,7 +38,7 @@ func (m Marker) Valid() error {
 	return nil
 }
 
-// ParseMarker finds the marker in a description; people may write before and after it. It reports false when there is
+// ParseMarker finds the marker in a description; there may be text before and after it. It reports false when there is
 // none, or two that differ: what claims two owners has none.
 func ParseMarker(description string) (Marker, bool) {
 	var found Marker

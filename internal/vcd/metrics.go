@@ -13,7 +13,7 @@ import (
 )
 
 // Bounds of what label values there can be. What comes later is counted as otherLabel: a tenant who makes identities for site
-// after site must not fill the memory of the one who counts.
+// after site must not fill the memory of the process.
 const (
 	maxSites      = 50
 	maxOperations = 100
@@ -194,7 +194,7 @@ var callStatuses = []struct {
 	{ErrConflict, "conflict"},
 	{ErrUnavailable, "unavailable"},
 	{ErrTLS, "untrusted"},
-	{context.Canceled, "cancelled"}, // whoever wanted the answer
+	{context.Canceled, "cancelled"}, // by the caller
 }
 
 func callStatus(err error) string {

@@ -63,7 +63,7 @@ func natPath(gateway, id string) string {
 // NAT holds the NAT rules of edge gateways, and the application port profiles that they name.
 type NAT struct{ *client }
 
-// Rules lists the NAT rules of a gateway, whoever they belong to. VCD pages this list by cursors, and knows no filter. It takes
+// Rules lists the NAT rules of a gateway, of all owners. VCD pages this list by cursors, and knows no filter. It takes
 // the right "Organization vDC Gateway: View NAT".
 func (n *NAT) Rules(ctx context.Context, gateway string) ([]NATRule, error) {
 	l := listing{path: natPath(gateway, ""), what: "NAT rules", of: " of edge gateway " + gateway}
@@ -137,7 +137,7 @@ func (w *wireProfile) profile() PortProfile {
 	return p
 }
 
-// PortProfiles lists the application port profiles of the organisation, whoever made them. It takes a right to
+// PortProfiles lists the application port profiles of the organisation. It takes a right to
 // view the organisation's networks.
 func (n *NAT) PortProfiles(ctx context.Context) ([]PortProfile, error) {
 	l := listing{path: profilesPath, what: "application port profiles", sort: "name", terms: []term{{"scope", "TENANT"}}}

@@ -29,8 +29,8 @@ func (n *Networks) FindNetwork(ctx context.Context, vdc VDC, nameOrURN string) (
 	})
 }
 
-// ForgetNetwork lets the next FindNetwork of that network, by whatever name, ask VCD: it is for who waits until somebody
-// changes the network there.
+// ForgetNetwork lets the next FindNetwork of that network, by whatever name, ask VCD: for callers that wait for a change of the
+// network there.
 func (n *Networks) ForgetNetwork(vdc VDC, network Ref) {
 	n.lookups.drop(key("network", vdc.ID, network.ID))
 	n.lookups.drop(key("network", vdc.ID, network.Name))

@@ -45,7 +45,7 @@ func (c *client) object(ctx context.Context, path string) (object, error) {
 	return o, nil
 }
 
-// set gives a field a value, and says whether that is another one than before.
+// set gives a field a value and reports whether it differs from the one before.
 func (o object) set(field string, value any) bool {
 	raw, err := json.Marshal(value)
 	if err != nil || sameJSON(o[field], raw) {

@@ -46,7 +46,7 @@ func (v *VDCs) FindDefaultSizing(ctx context.Context, vdc VDC) (Policy, error) {
 		}
 		found, err := v.FindSizingPolicy(ctx, vdc, id)
 		if _, ok := errors.AsType[*LookupError](err); ok {
-			return Policy{}, nil // It places VMs, or is not for us to see.
+			return Policy{}, nil // It is a placement policy, or hidden from the user.
 		}
 		return found, err
 	})

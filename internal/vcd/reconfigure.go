@@ -112,7 +112,7 @@ func mergeExtraConfig(vm *node, changes map[string]string) error {
 	return nil
 }
 
-// growDisk sets the size of the first disk that is not an independent one, in both places where a VM states it.
+// growDisk sets the size of the first disk that is not an independent one, in both sections that state it.
 func growDisk(vm *node, sizeMiB int64) error {
 	name := vm.attr("name")
 	refuse := func(reason string) error {

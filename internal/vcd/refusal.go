@@ -12,11 +12,11 @@ import (
 const (
 	firstRefusal = 10 * time.Minute
 	lastRefusal  = time.Hour
-	// tokenLook is how often it is looked whether there is another token of a service account. VCD is not asked for that.
-	tokenLook = 30 * time.Second
+	// tokenCheck is how often the store is asked for another token of a service account. VCD is not asked for that.
+	tokenCheck = 30 * time.Second
 )
 
-// A refusal is VCD's no to a login; the zero value is none.
+// A refusal is VCD's refusal of a login; the zero value is none.
 type refusal struct {
 	err   error
 	until time.Time // when to try again; zero: never
@@ -30,12 +30,12 @@ func (r refusal) at(now time.Time) error {
 	return nil
 }
 
-// refuse notes that VCD refused the credentials of a version. Those that never worked are wrong until somebody changes them;
+// refuse notes that VCD refused the credentials of a version. Those that never worked are wrong until they are changed;
 // those that did may be right again, such as when a directory behind VCD comes back. A service account knows itself which token was
 // refused, and tries no token twice. The lock is held.
 func (a *authenticator) refuse(version string, err error) {
 	if _, ok := errors.AsType[*tokenError](err); ok {
-		a.refused[version] = refusal{err: err, until: a.site.clock.Now().Add(tokenLook)}
+		a.refused[version] = refusal{err: err, until: a.site.clock.Now().Add(tokenCheck)}
 		return
 	}
 	status, ok := errors.AsType[*StatusError](err)
@@ -48,13 +48,13 @@ func (a *authenticator) refuse(version string, err error) {
 	a.refused[version] = refusal{err: err, until: a.site.clock.Now().Add(wait)}
 }
 
-// refusesVersion says whether VCD, or one of its cells, does not take the API version of a call.
+// refusesVersion reports whether VCD, or one of its cells, does not take the API version of a call.
 func refusesVersion(err error) bool {
 	status, ok := errors.AsType[*StatusError](err)
 	return ok && status.Status == http.StatusNotAcceptable
 }
 
-// loginFailure says what the failure of a login means. A login that ends in "not found" or "forbidden" must never look as if
+// loginFailure classifies the failure of a login. A login that ends in "not found" or "forbidden" must never look as if
 // the object of the call that needed the login were gone.
 func loginFailure(err error) error {
 	status, ok := errors.AsType[*StatusError](err)
@@ -64,20 +64,20 @@ func loginFailure(err error) error {
 	case status.refusesCredentials():
 		return &StatusError{Status: http.StatusUnauthorized, Operation: status.Operation, Message: "the credentials were refused"}
 	case status.Code == "" && status.Message == "":
-		// VCD says why. A load balancer that has nobody to ask does not.
+		// VCD gives a reason. A load balancer without a working cell does not.
 		return &connectionError{ErrUnavailable, status.Error()}
 	}
 	return &loginError{status}
 }
 
-// refusesCredentials says whether it was the credentials that a login failed of. To a wrong API token, the OAuth endpoint
+// refusesCredentials reports whether a login failed because of the credentials. To a wrong API token, the OAuth endpoint
 // answers 400 (RFC 6749, 5.2).
 func (e *StatusError) refusesCredentials() bool {
 	return e.Status == http.StatusUnauthorized ||
 		e.Status == http.StatusBadRequest && (strings.HasPrefix(e.Message, "invalid_grant") || strings.HasPrefix(e.Message, "invalid_client"))
 }
 
-// A loginError is VCD's reason, other than wrong credentials, not to let somebody in.
+// A loginError is VCD's reason, other than wrong credentials, to refuse a login.
 type loginError struct{ cause *StatusError }
 
 // Error implements error.

@@ -11,14 +11,14 @@ import (
 // flushEvery is how often it is tried again to write down a token.
 const flushEvery = 2 * time.Second
 
-// A TokenStore keeps the token of a service account. VCD replaces it with each login, and knows only the last: whoever has it
-// must be the only one who uses it.
+// A TokenStore keeps the token of a service account. VCD replaces it with each login, and knows only the last, so
+// only one process may use it.
 type TokenStore interface {
 	// Load returns the token for the next login, as it is now and not as it was remembered, once the store is as sure as it can
 	// be that it can write down the one after it. Its errors come back from the login, wrapped.
 	Load(ctx context.Context) (string, error)
 	// Store writes down the token that VCD gave for old, and returns when it cannot be lost any more. It fails with
-	// [ErrConflict] if another token than old is there: somebody has begun anew, and theirs stays.
+	// [ErrConflict] if another token than old is there: it was replaced by a new one, which stays.
 	Store(ctx context.Context, old, token string) error
 }
 
@@ -42,7 +42,7 @@ func NewServiceAccount(tokens TokenStore) *ServiceAccount {
 	return &ServiceAccount{tokens: tokens, refused: map[door]string{}}
 }
 
-// Rest calls do while nobody logs in, after all that VCD gave is written down; not at all if that fails.
+// Rest calls do while no login is in flight, after all that VCD gave is written down; not at all if that fails.
 func (a *ServiceAccount) Rest(ctx context.Context, do func() error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -71,7 +71,7 @@ func (a *ServiceAccount) flush(ctx context.Context, now time.Time) {
 func (a *ServiceAccount) write(ctx context.Context) error {
 	err := a.tokens.Store(ctx, a.old, a.next)
 	switch {
-	case err == nil, errors.Is(err, ErrConflict): // what somebody else wrote is newer than ours
+	case err == nil, errors.Is(err, ErrConflict): // what another process wrote is newer
 		a.old, a.next = "", ""
 		return nil
 	}
@@ -81,7 +81,7 @@ func (a *ServiceAccount) write(ctx context.Context) error {
 // take returns the token to log in with. The lock is held.
 func (a *ServiceAccount) take(ctx context.Context, at door) (string, error) {
 	if a.next != "" {
-		_ = a.write(ctx) // tried again with every call; until it works nobody else has the token
+		_ = a.write(ctx) // tried again with every call; until it works no other process has the token
 	}
 	if a.next != "" && a.next != a.refused[at] {
 		return a.next, nil
@@ -138,7 +138,7 @@ func loginByServiceAccount(ctx context.Context, via *transport, config Config, v
 	return t, err
 }
 
-// A tokenError says that there is no token that a service account could log in with: somebody has to write one down.
+// A tokenError means that there is no token to log in with: a new one has to be stored.
 type tokenError struct{ reason string }
 
 var (
@@ -152,7 +152,7 @@ func (e *tokenError) Error() string { return e.reason }
 // Unwrap lets [errors.Is] match the sentinel.
 func (e *tokenError) Unwrap() error { return ErrUnauthorized }
 
-// A storeError says that the store of a token gave none, so that nothing is known of the site.
+// A storeError means that the store gave no token, which is no evidence about the site.
 type storeError struct{ err error }
 
 // Error implements error.

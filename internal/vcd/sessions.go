@@ -24,7 +24,7 @@ type PoolOptions struct {
 	InFlight          int           // calls per site at the same time; 0: 8
 	TaskPoll          time.Duration // between two task queries of a session; 0: 2 s
 	RequestTimeout    time.Duration // for one call, with its answer; 0: 60 s
-	LookupTTL         time.Duration // how long look-ups are remembered; 0: 10 min
+	LookupTTL         time.Duration // how long look-ups are cached; 0: 10 min
 	IdleTimeout       time.Duration // sessions unused for longer are logged out; 0: 30 min
 	Clock             Clock         // nil: real time
 
@@ -55,7 +55,7 @@ func setDefault[T comparable](value *T, fallback T) {
 	}
 }
 
-// A Pool holds the sessions of a process: one for all who work with the same site, organisation and credentials.
+// A Pool holds the sessions of a process: one for all users of the same site, organisation and credentials.
 type Pool struct {
 	opts    PoolOptions
 	metrics *metrics
@@ -136,7 +136,7 @@ type sessionKey [sha256.Size]byte
 func newSessionKey(base string, c Config) sessionKey {
 	hash := sha256.New()
 	account := ""
-	if c.ServiceAccount != nil { // Its token says nothing: it changes all the time. The version changes when somebody begins anew.
+	if c.ServiceAccount != nil { // Its token changes all the time; its version changes when a new token is stored.
 		account = fmt.Sprintf("%p/%s", c.ServiceAccount, c.Version)
 	}
 	for _, part := range []string{
@@ -148,7 +148,7 @@ func newSessionKey(base string, c Config) sessionKey {
 	return sessionKey(hash.Sum(nil))
 }
 
-// evictIdle logs out sessions that nobody used for a while, such as those of a password that was changed, and forgets sites
+// evictIdle logs out sessions that were not used for a while, such as those of a password that was changed, and forgets sites
 // that have no session left.
 func (p *Pool) evictIdle(ctx context.Context) {
 	deadline := p.opts.Clock.Now().Add(-p.opts.IdleTimeout)
@@ -165,8 +165,8 @@ func (p *Pool) evictIdle(ctx context.Context) {
 	}
 }
 
-// Logout logs out the sessions of the credentials and site of config, in whichever organisation they work: nobody needs
-// them any more. Sessions whose tasks are followed are kept: others have the same credentials. It does not wait for VCD.
+// Logout logs out the sessions of the credentials and site of config, in whichever organisation they work: they are not
+// needed any more. Sessions whose tasks are followed are kept: others have the same credentials. It does not wait for VCD.
 func (p *Pool) Logout(ctx context.Context, config Config) {
 	base, err := parseSite(config.Site)
 	if err != nil {

@@ -35,7 +35,7 @@ func newSite(base string, opts PoolOptions, m *metrics) *site {
 	return s
 }
 
-// parseSite checks an address that a person wrote and returns it as https://host[:port].
+// parseSite checks a configured address and returns it as https://host[:port].
 func parseSite(address string) (string, error) {
 	u, err := url.Parse(strings.TrimSuffix(strings.TrimRight(address, "/"), "/api"))
 	switch {
@@ -49,7 +49,7 @@ func parseSite(address string) (string, error) {
 	return "https://" + strings.ToLower(u.Host), nil
 }
 
-// redactAddress keeps a password that somebody wrote into an address out of messages.
+// redactAddress keeps a password in an address out of messages.
 func redactAddress(address string) string {
 	if at := strings.LastIndex(address, "@"); at >= 0 {
 		return redacted + address[at:]
@@ -66,7 +66,7 @@ func (s *site) pause(d time.Duration) {
 	}
 }
 
-// remainingPause says how long VCD does not want to be called.
+// remainingPause returns how long VCD does not want to be called.
 func (s *site) remainingPause() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
 
-// readTask reads what a task that succeeded worked on and what came of it. If VCD has dropped the task meanwhile, nobody will
-// ever know more than before.
+// readTask reads what a task that succeeded worked on and what came of it. If VCD has dropped the task meanwhile, what is
+// known stays.
 func (ts *Tasks) readTask(ctx context.Context, id string, known Task) (Task, error) {
 	states, err := ts.readTasks(ctx, []string{id})
 	if read, ok := states[id]; ok {
@@ -56,8 +56,8 @@ func (ts *Tasks) readTasks(ctx context.Context, ids []string) (map[string]Task, 
 	return states, nil
 }
 
-// whyFailed reads the error of a failed task, which the query does not tell.
-// The second error says that it cannot tell now: who follows the task would take a used-up quota for any failure.
+// whyFailed reads the error of a failed task, which the query does not show.
+// The second error means that it cannot be read now; without it, a used-up quota would count as any failure.
 func (ts *Tasks) whyFailed(ctx context.Context, id string) (why, err error) {
 	var t types.Task
 	err = ts.getXML(ctx, pathOf(kindTask, id), &t)

@@ -16,10 +16,10 @@ const (
 	tasksPerQuery = 60
 	// missesUntilUnknown is how often a task must be missing from the answer before it counts as unknown.
 	missesUntilUnknown = 2
-	// triesUntilUnexplained is how often it is asked why a task failed until it is told without a reason.
+	// triesUntilUnexplained is how often the reason of a failure is asked for before the failure is reported without it.
 	triesUntilUnexplained = 5
-	// endedKept is how long the end of a task is remembered for who followed it. Mostly they forget it at once, but they may go away
-	// before, such as a machine that a person took the finalizer from.
+	// endedKept is how long the end of a task is kept for its follower. Most forget it at once, but they may be deleted
+	// before, such as a machine whose finalizer was removed.
 	endedKept = 24 * time.Hour
 )
 
@@ -75,7 +75,7 @@ func (ts *Tasks) follow(f *followedTask) {
 	}
 }
 
-// Task returns the task that key follows, from memory: no call is made.
+// Task returns the task that key follows. It makes no call.
 func (ts *Tasks) Task(key string) (Task, bool) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -139,7 +139,7 @@ func (ts *Tasks) countEnded(t Task) {
 	ts.site.metrics.taskEnded(t)
 }
 
-// wakeLocked tells the one who follows a task that it ended. It is called with the lock held and must not wait.
+// wakeLocked wakes the follower of a task that ended. It is called with the lock held and must not wait.
 func (ts *Tasks) wakeLocked(t *followedTask) {
 	if wake := t.wake; wake != nil {
 		t.wake = nil
@@ -165,7 +165,7 @@ func (ts *Tasks) stop() {
 
 type pollingKey struct{}
 
-// isPolling says whether a call is made by a poller. Such calls do not keep a session alive: somebody must want the answers.
+// isPolling reports whether a call is made by a poller. Such calls do not keep a session alive.
 func isPolling(ctx context.Context) bool { return ctx.Value(pollingKey{}) != nil }
 
 // run polls while there is something to poll.
@@ -195,8 +195,8 @@ func (ts *Tasks) run(ctx context.Context) {
 	}
 }
 
-// giveUp stops polling, because VCD does not let us in any more. Nobody knows what comes of the tasks: those who follow them
-// have to look, by another session if need be.
+// giveUp stops polling, because VCD refuses the login. What becomes of the tasks is unknown: their followers
+// have to check, by another session if need be.
 func (ts *Tasks) giveUp(ctx context.Context) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -236,7 +236,7 @@ func (ts *Tasks) untilNextPoll() time.Duration {
 }
 
 // batch returns the tasks of the next round by id, and false if the poller has nothing left to do. A poller that was
-// replaced must not take the place of its successor: its context is cancelled.
+// replaced must not act for its successor: its context is cancelled.
 func (ts *Tasks) batch(ctx context.Context) ([]string, bool) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -268,7 +268,7 @@ func (ts *Tasks) batch(ctx context.Context) ([]string, bool) {
 	return append(ids[start:], ids[:start]...)[:tasksPerQuery], true
 }
 
-// poll asks for the tasks of one round and tells those whose tasks ended.
+// poll asks for the tasks of one round and wakes the followers of those that ended.
 func (ts *Tasks) poll(ctx context.Context, ids []string) error {
 	states, err := ts.queryTasks(ctx, ids)
 	if errors.Is(err, ErrInvalid) || errors.Is(err, ErrForbidden) {
@@ -292,7 +292,7 @@ func (ts *Tasks) poll(ctx context.Context, ids []string) error {
 	return incomplete
 }
 
-// complete adds what the query service does not tell of a task that has ended: why it failed, or what came of it.
+// complete adds what the query service does not show of a task that has ended: why it failed, or what came of it.
 func (ts *Tasks) complete(ctx context.Context, id string, t Task) (Task, error) {
 	switch {
 	case t.State == TaskFailed && t.Err == nil:
@@ -321,7 +321,7 @@ func (ts *Tasks) tries(id string) int {
 	return most
 }
 
-// asked says whether somebody who follows a task does not know what it works on, and wants to.
+// asked reports whether a follower of a task wants to know what it works on.
 func (ts *Tasks) asked(id string) bool {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -356,7 +356,7 @@ func (ts *Tasks) settle(id string, state Task, known bool) {
 	}
 }
 
-// note records what became of a task, and tells the one who follows it if it ended. The lock is held.
+// note records what became of a task, and wakes its follower if it ended. The lock is held.
 func (ts *Tasks) note(t *followedTask, now Task) {
 	if now.State == TaskRunning {
 		t.task = now

@@ -67,7 +67,7 @@ func (t *Templates) templateFilter(catalog, template, in string) (string, error)
 	return allOf(term{"name", template}, by), nil
 }
 
-// blameCatalog says that there is no such catalog, if so: who mistyped its name should not search for the template.
+// blameCatalog returns an error about the catalog if there is none of that name, else notFound.
 func (t *Templates) blameCatalog(ctx context.Context, catalog string, notFound error) error {
 	var found types.QueryResultRecordsType
 	if err := t.queryPage(ctx, "catalog", allOf(term{"name", catalog}), 1, "", &found); err != nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A Ref names a VCD object. ID is its URN (urn:vcloud:<kind>:<uuid>); Name is for people and may change.
+// A Ref names a VCD object. ID is its URN (urn:vcloud:<kind>:<uuid>); Name may change.
 type Ref struct {
 	ID   string
 	Name string
@@ -36,12 +36,12 @@ type Config struct {
 	Credentials Credentials
 	CABundle    []byte // PEM; nil uses the system's roots
 	Insecure    bool   // skip TLS verification: only by explicit opt-in
-	// ServiceAccount takes the place of Credentials; nil: there is none.
+	// ServiceAccount replaces Credentials; nil: there is none.
 	ServiceAccount *ServiceAccount
 	// Version distinguishes revisions of the same credentials (a Secret's resourceVersion): one wrong
 	// password is tried once per Version. That of a service account stays while it changes its token itself.
 	Version string
-	// Accepted says that VCD accepted these credentials before, in another life of the process: if it refuses them now, they
+	// Accepted is true if VCD accepted these credentials before, maybe in an earlier process: if it refuses them now, they
 	// may be right again later.
 	Accepted bool
 }
@@ -83,7 +83,7 @@ type Subnet struct {
 // An AddressRange is a range of addresses, both ends included.
 type AddressRange struct{ From, To netip.Addr }
 
-// Contains says whether addr is in the range.
+// Contains reports whether addr is in the range.
 func (r AddressRange) Contains(addr netip.Addr) bool {
 	return r.From.Compare(addr) <= 0 && addr.Compare(r.To) <= 0
 }
@@ -251,7 +251,7 @@ type VMSpec struct {
 }
 
 // A VMChange is one reconfiguration of a VM: nil and zero fields stay as they are. Extra configuration that
-// is not named stays, whoever wrote it.
+// is not named stays.
 type VMChange struct {
 	ExtraConfig map[string]string
 	DiskMiB     int64 // grows the first disk
@@ -280,6 +280,6 @@ type Task struct {
 	Started   time.Time
 	Ended     time.Time
 
-	// asks says that who started it wants to know what it worked on: the JSON API only says where the task is.
+	// asks is true if its starter wants to know what it worked on: the JSON API only returns the address of the task.
 	asks bool
 }

@@ -25,7 +25,7 @@ const (
 // VApps are the vApps of VDCs.
 type VApps struct{ *client }
 
-// FindVApp finds a vApp of the VDC by name. Its id is remembered, so that the next look costs one call.
+// FindVApp finds a vApp of the VDC by name. Its id is cached, so that the next time takes one call.
 func (v *VApps) FindVApp(ctx context.Context, vdc VDC, name string) (VApp, error) {
 	cacheKey := key("vapp", vdc.ID, name)
 	if id, ok := v.lookups.get(cacheKey); ok {

@@ -24,8 +24,8 @@ const (
 	versionsAge = time.Hour
 )
 
-// laterCalls are parts of the API that came after oldestAPI, by how their paths begin. Who calls them asks for a version that has
-// them, whatever was agreed on: the same document of another version may look otherwise, so all else stays at one.
+// laterCalls are parts of the API that came after oldestAPI, by how their paths begin. Calls of them ask for a version that has
+// them, whatever was agreed on: documents differ between versions, so all else stays at one.
 var laterCalls = []struct {
 	under string
 	since apiVersion

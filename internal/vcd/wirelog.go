@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// An Exchange is one call as it may be shown to people: without credentials and without bodies, which carry bootstrap
+// An Exchange is one call as it may be logged: without credentials and without bodies, which carry bootstrap
 // data.
 type Exchange struct {
 	Operation string

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A node is an element as the server wrote it, prefixes included. Documents that are read, changed in one place and sent
+// A node is an element as the server wrote it, prefixes included. Documents that are read, changed in one element and sent
 // back go through nodes, because the SDK's types lose prefixes, and what they do not know.
 type node struct {
 	name     xml.Name // Space is the prefix, not the namespace
@@ -60,7 +60,7 @@ func grow(open []*node, raw xml.Token) []*node {
 	return open
 }
 
-// newNode turns a value of Go into a node.
+// newNode converts a value of Go into a node.
 func newNode(what any) (*node, error) {
 	document, err := xml.Marshal(what)
 	if err != nil {
