@@ -23,8 +23,8 @@ var accessPaths = []string{
 func accessRoutes(add addRoute) {
 	for _, path := range accessPaths {
 		add("GET", path+"/controlAccess", with(sharedEntity, getAccess), latencyLegacy)
-		add("POST", path+"/action/controlAccess", setAccess, latencyWrite)
-		add("PUT", path+"/action/controlAccess", setAccess, latencyWrite)
+		add("POST", path+"/action/controlAccess", with2(parsed(sharedEntity), setAccess), latencyWrite)
+		add("PUT", path+"/action/controlAccess", with2(parsed(sharedEntity), setAccess), latencyWrite)
 	}
 }
 
@@ -58,11 +58,7 @@ func accessNode(r *request, a access) *xmltree.Node {
 	return n
 }
 
-func setAccess(r *request) (*response, error) {
-	e, tree, err := withTree(r, sharedEntity)
-	if err != nil {
-		return nil, err
-	}
+func setAccess(r *request, e Entity, tree *xmltree.Node) (*response, error) {
 	var a access
 	if tree.Bool("IsSharedToEveryone") {
 		if a.everyone = tree.Str("EveryoneAccessLevel"); a.everyone == "" {

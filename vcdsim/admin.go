@@ -10,7 +10,7 @@ func adminRoutes(add addRoute) {
 	add("GET", "/api/admin/user/{id}", getUser, latencyLegacy)
 	add("GET", "/api/admin/catalog/{id}", with(ownCatalog, getAdminCatalog), latencyLegacy)
 	add("POST", "/api/admin/org/{id}/catalogs", createCatalog, latencyWrite)
-	add("PUT", "/api/admin/catalog/{id}", putCatalog, latencyWrite)
+	add("PUT", "/api/admin/catalog/{id}", with2(parsed(ownCatalog), putCatalog), latencyWrite)
 	add("DELETE", "/api/admin/catalog/{id}", with(ownCatalog, deleteCatalog), latencyWrite)
 	add("DELETE", "/api/catalog/{id}", with(ownCatalog, deleteCatalog), latencyWrite)
 }

@@ -93,11 +93,7 @@ func checkCatalogName(org *Org, name string) error {
 	return nil
 }
 
-func putCatalog(r *request) (*response, error) {
-	sh, tree, err := withTree(r, ownCatalog)
-	if err != nil {
-		return nil, err
-	}
+func putCatalog(r *request, sh orgCatalog, tree *xmltree.Node) (*response, error) {
 	if name := tree.Attr("name"); name != sh.catalog.Name {
 		if err := checkCatalogName(sh.org, name); err != nil {
 			return nil, err
@@ -106,6 +102,7 @@ func putCatalog(r *request) (*response, error) {
 	}
 	sh.catalog.Description = tree.Str("Description")
 	if tree.At("CatalogStorageProfiles") != nil {
+		var err error
 		if sh.catalog.StorageProfiles, err = readCatalogProfiles(r, sh.org, tree); err != nil {
 			return nil, err
 		}

@@ -27,11 +27,11 @@ type OrgSettings struct {
 
 func adminOrgRoutes(add addRoute) {
 	add("POST", "/api/admin/orgs", createOrg, latencyWrite)
-	add("PUT", "/api/admin/org/{id}", putOrg, latencyWrite)
+	add("PUT", "/api/admin/org/{id}", with2(parsed(ownOrg), putOrg), latencyWrite)
 	add("DELETE", "/api/admin/org/{id}", deleteOrg, latencyWrite)
 	add("POST", "/api/admin/org/{id}/action/disable", func(r *request) (*response, error) { return enableOrg(r, false) }, latencyWrite)
 	add("POST", "/api/admin/org/{id}/action/enable", func(r *request) (*response, error) { return enableOrg(r, true) }, latencyWrite)
-	add("POST", "/api/admin/org/{id}/users", createUser, latencyWrite)
+	add("POST", "/api/admin/org/{id}/users", with2(parsed(ownOrg), createUser), latencyWrite)
 	add("PUT", "/api/admin/user/{id}", putUser, latencyWrite)
 	add("DELETE", "/api/admin/user/{id}", deleteUser, latencyWrite)
 	add("POST", "/api/admin/user/{id}/action/takeOwnership", takeOwnership, latencyWrite)
@@ -123,11 +123,7 @@ func ownOrg(r *request) (*Org, error) {
 	return o, nil
 }
 
-func putOrg(r *request) (*response, error) {
-	org, tree, err := withTree(r, ownOrg)
-	if err != nil {
-		return nil, err
-	}
+func putOrg(r *request, org *Org, tree *xmltree.Node) (*response, error) {
 	org.readSettings(tree)
 	return r.done(org.entity()), nil
 }

@@ -102,11 +102,7 @@ func hasRole(s *Simulator, org *Org, name string) bool {
 	return slices.ContainsFunc(s.store.documents[rolesPath], func(d *document) bool { return d.orgID == org.ID && text(d.body, "name") == name })
 }
 
-func createUser(r *request) (*response, error) {
-	org, tree, err := withTree(r, ownOrg)
-	if err != nil {
-		return nil, err
-	}
+func createUser(r *request, org *Org, tree *xmltree.Node) (*response, error) {
 	u := User{ID: r.sim.ids.next("user")}
 	if err := readUser(r, org, &u, tree); err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ func createVDC(r *request) (*response, error) {
 	if err := r.byProvider("VDC_CREATE"); err != nil {
 		return nil, err
 	}
-	org, tree, err := withTree(r, ownOrg)
+	org, tree, err := parsed(ownOrg)(r)
 	if err != nil {
 		return nil, err
 	}

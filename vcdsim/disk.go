@@ -196,7 +196,7 @@ func attachedVMs(r *request) (*response, error) {
 
 // diskParam reads which disk an attach or detach is about.
 func diskParam(r *request) (*VM, *Disk, error) {
-	vm, tree, err := withTree(r, idleVM)
+	vm, tree, err := parsed(idleVM)(r)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -24,7 +24,7 @@ type Media struct {
 }
 
 func mediaRoutes(add addRoute) {
-	add("POST", "/api/catalog/{id}/action/upload", uploadItem, latencyWrite)
+	add("POST", "/api/catalog/{id}/action/upload", with2(parsed(ownCatalog), uploadItem), latencyWrite)
 	add("GET", "/api/media/{media}", getMedia, latencyLegacy)
 	add("DELETE", "/api/media/{media}", deleteMedia, latencyWrite)
 	add("POST", "/api/media/{media}/action/enableDownload", enableDownload, latencyWrite)
@@ -68,11 +68,7 @@ func (c *Catalog) freeItemName(name string) error {
 }
 
 // uploadItem creates a catalog item, whose bytes the client then sends to the item's transfer links.
-func uploadItem(r *request) (*response, error) {
-	sh, tree, err := withTree(r, ownCatalog)
-	if err != nil {
-		return nil, err
-	}
+func uploadItem(r *request, sh orgCatalog, tree *xmltree.Node) (*response, error) {
 	if err := sh.catalog.freeItemName(tree.Attr("name")); err != nil {
 		return nil, err
 	}
@@ -186,7 +182,7 @@ func enableDownload(r *request) (*response, error) {
 
 // mediaParam reads which media an insert or eject is about.
 func mediaParam(r *request) (*VM, *Media, error) {
-	vm, tree, err := withTree(r, idleVM)
+	vm, tree, err := parsed(idleVM)(r)
 	if err != nil {
 		return nil, nil, err
 	}

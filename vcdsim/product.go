@@ -87,16 +87,12 @@ func getVAppProducts(r *request, v *VApp) (*response, error) {
 	return xmlOK(productSections(r, "/api/vApp/vapp-"+v.ID, v.Properties)), nil
 }
 
-func putVAppProducts(r *request) (*response, error) {
-	v, tree, err := withTree(r, idleVApp)
+func putVAppProducts(r *request, v *VApp, tree *xmltree.Node) (*response, error) {
+	properties, err := readProducts(tree)
 	if err != nil {
 		return nil, err
 	}
-	w := Work{Op: opProducts, VApp: v.ID}
-	if w.Properties, err = readProducts(tree); err != nil {
-		return nil, err
-	}
-	return r.start(w, v.entity(), []string{v.ID}), nil
+	return r.start(Work{Op: opProducts, VApp: v.ID, Properties: properties}, v.entity(), []string{v.ID}), nil
 }
 
 func commitProducts(s *Simulator, t *Task) error {

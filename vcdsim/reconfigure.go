@@ -24,7 +24,7 @@ type changeReader func(r *request, vm *VM, tree *xmltree.Node, c *vmChange) erro
 
 // changeVM starts a reconfiguration that edits a copy of the VM.
 func changeVM(r *request, edit changeReader) (*response, error) {
-	vm, tree, err := withTree(r, idleVM)
+	vm, tree, err := parsed(idleVM)(r)
 	if err != nil {
 		return nil, err
 	}

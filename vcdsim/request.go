@@ -189,13 +189,15 @@ func with2[T, U any](find func(*request) (T, U, error), handle func(*request, T,
 	}
 }
 
-// withTree finds what a write is about and parses the body as XML.
-func withTree[T any](r *request, find func(*request) (T, error)) (found T, tree *xmltree.Node, err error) {
-	if found, err = find(r); err != nil {
-		return found, nil, err
+// parsed finds what a write is about and parses the body as XML.
+func parsed[T any](find func(*request) (T, error)) func(*request) (T, *xmltree.Node, error) {
+	return func(r *request) (found T, tree *xmltree.Node, err error) {
+		if found, err = find(r); err != nil {
+			return found, nil, err
+		}
+		tree, err = r.tree()
+		return found, tree, err
 	}
-	tree, err = r.tree()
-	return found, tree, err
 }
 
 // newElement returns an element, with namespaces if it is the root of a document.

@@ -12,15 +12,15 @@ func vappRoutes(add addRoute) {
 	add("POST", "/api/vdc/{id}/action/instantiateVAppTemplate", instantiateTemplate, latencyWrite)
 	const vapp = "/api/vApp/vapp-{vapp}"
 	add("GET", vapp, with(ownVApp, getVApp), latencyVApp)
-	add("PUT", vapp, putVApp, latencyWrite)
+	add("PUT", vapp, with2(parsed(idleVApp), putVApp), latencyWrite)
 	add("DELETE", vapp, with(idleVApp, deleteVApp), latencyWrite)
-	add("POST", vapp+"/action/recomposeVApp", recomposeVApp, latencyWrite)
+	add("POST", vapp+"/action/recomposeVApp", with2(parsed(idleVApp), recomposeVApp), latencyWrite)
 	add("GET", vapp+"/networkConfigSection", with(ownVApp, getVAppNetworks), latencyLegacy)
-	add("PUT", vapp+"/networkConfigSection", putVAppNetworks, latencyWrite)
+	add("PUT", vapp+"/networkConfigSection", with2(parsed(idleVApp), putVAppNetworks), latencyWrite)
 	add("GET", vapp+"/leaseSettingsSection", with(ownVApp, getLease), latencyLegacy)
 	add("PUT", vapp+"/leaseSettingsSection", with(ownVApp, putLease), latencyWrite)
 	add("GET", vapp+"/productSections", with(ownVApp, getVAppProducts), latencyLegacy)
-	add("PUT", vapp+"/productSections", putVAppProducts, latencyWrite)
+	add("PUT", vapp+"/productSections", with2(parsed(idleVApp), putVAppProducts), latencyWrite)
 	add("GET", vapp+"/owner", with(ownVApp, getVAppOwner), latencyLegacy)
 	add("POST", vapp+"/action/deploy", with(idleVApp, deployVApp), latencyWrite)
 	add("POST", vapp+"/action/undeploy", with(idleVApp, undeployVApp), latencyWrite)
@@ -106,11 +106,7 @@ func getVApp(r *request, v *VApp) (*response, error) {
 }
 
 // putVApp changes name and description.
-func putVApp(r *request) (*response, error) {
-	v, tree, err := withTree(r, idleVApp)
-	if err != nil {
-		return nil, err
-	}
+func putVApp(r *request, v *VApp, tree *xmltree.Node) (*response, error) {
 	w := Work{Op: opUpdateVApp, VApp: v.ID}
 	if err := readVAppName(r, v, tree, &w); err != nil {
 		return nil, err
@@ -136,11 +132,7 @@ func readVAppName(r *request, v *VApp, tree *xmltree.Node, w *Work) error {
 }
 
 // recomposeVApp adds and removes VMs and networks and changes name and description.
-func recomposeVApp(r *request) (*response, error) {
-	v, tree, err := withTree(r, idleVApp)
-	if err != nil {
-		return nil, err
-	}
+func recomposeVApp(r *request, v *VApp, tree *xmltree.Node) (*response, error) {
 	vdc, err := vdcByID(r, v.VDCID)
 	if err != nil {
 		return nil, err
@@ -205,11 +197,7 @@ func getVAppNetworks(r *request, v *VApp) (*response, error) {
 }
 
 // putVAppNetworks replaces the networks of a vApp.
-func putVAppNetworks(r *request) (*response, error) {
-	v, tree, err := withTree(r, idleVApp)
-	if err != nil {
-		return nil, err
-	}
+func putVAppNetworks(r *request, v *VApp, tree *xmltree.Node) (*response, error) {
 	vdc, err := vdcByID(r, v.VDCID)
 	if err != nil {
 		return nil, err
