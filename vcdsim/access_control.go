@@ -17,7 +17,8 @@ type grant struct{ kind, id, name, mediaType, level string }
 
 // accessPaths are the entities that can be shared.
 var accessPaths = []string{
-	"/api/vApp/vapp-{vapp}", "/api/catalog/{catalog}", "/api/admin/catalog/{catalog}", "/api/org/{org}/catalog/{catalog}", "/api/vdc/{vdc}", "/api/admin/vdc/{vdc}",
+	"/api/vApp/vapp-{vapp}", "/api/catalog/{catalog}", "/api/admin/catalog/{catalog}",
+	"/api/org/{org}/catalog/{catalog}", "/api/vdc/{vdc}", "/api/admin/vdc/{vdc}",
 }
 
 func accessRoutes(add addRoute) {
@@ -39,7 +40,8 @@ func sharedEntity(r *request) (Entity, error) {
 }
 
 func getAccess(r *request, e Entity) (*response, error) {
-	return &response{status: http.StatusOK, xml: accessNode(r, r.sim.store.access[e.ID]), contentType: mime("controlAccess")}, nil
+	return &response{status: http.StatusOK, xml: accessNode(r, r.sim.store.access[e.ID]),
+		contentType: mime("controlAccess")}, nil
 }
 
 func accessNode(r *request, a access) *xmltree.Node {
@@ -51,8 +53,9 @@ func accessNode(r *request, a access) *xmltree.Node {
 	}
 	list := xmltree.New("AccessSettings")
 	for _, g := range a.subjects {
-		list.Add(xmltree.New("AccessSetting", xmltree.New("Subject", A("href", r.base()+"/api/admin/"+g.kind+"/"+g.id), A("name", g.name),
-			A("type", g.mediaType)), T("AccessLevel", g.level)))
+		list.Add(xmltree.New("AccessSetting",
+			xmltree.New("Subject", A("href", r.base()+"/api/admin/"+g.kind+"/"+g.id), A("name", g.name),
+				A("type", g.mediaType)), T("AccessLevel", g.level)))
 	}
 	n.Add(list)
 	return n

@@ -17,7 +17,8 @@ func adminRoutes(add addRoute) {
 
 // adminRef is a reference below /api/admin.
 func adminRef(r *request, element, kind, id, name string) *xmltree.Node {
-	return xmltree.New(element, xmltree.A("href", r.base()+"/api/admin/"+kind+"/"+id), xmltree.A("id", URN(kind, id)), xmltree.A("name", name),
+	return xmltree.New(element, xmltree.A("href", r.base()+"/api/admin/"+kind+"/"+id), xmltree.A("id", URN(kind, id)),
+		xmltree.A("name", name),
 		xmltree.A("type", "application/vnd.vmware.admin."+kind+"+xml"))
 }
 
@@ -25,14 +26,17 @@ func adminRef(r *request, element, kind, id, name string) *xmltree.Node {
 func getAdminOrg(r *request, o *Org) (*response, error) {
 	T := xmltree.T
 	path := r.base() + "/api/admin/org/" + o.ID
-	n := xmltree.New("AdminOrg", namespaces(), xmltree.A("name", o.Name), xmltree.A("id", URN("org", o.ID)), xmltree.A("href", path),
+	n := xmltree.New("AdminOrg", namespaces(), xmltree.A("name", o.Name), xmltree.A("id", URN("org", o.ID)),
+		xmltree.A("href", path),
 		xmltree.A("type", "application/vnd.vmware.admin.organization+xml"))
 	n.Add([]*xmltree.Node{
 		r.link("alternate", "/api/org/"+o.ID, mime("org")),
-		r.link("add", "/api/admin/org/"+o.ID+"/catalogs", "application/vnd.vmware.admin.catalog+xml"), r.link("down", "/api/org/"+o.ID+"/metadata", mime("metadata")),
+		r.link("add", "/api/admin/org/"+o.ID+"/catalogs", "application/vnd.vmware.admin.catalog+xml"),
+		r.link("down", "/api/org/"+o.ID+"/metadata", mime("metadata")),
 		T("Description", o.Description), T("FullName", o.FullName), T("IsEnabled", !o.Disabled), o.settingsNode(),
 	})
-	users, catalogs, vdcs, networks := xmltree.New("Users"), xmltree.New("Catalogs"), xmltree.New("Vdcs"), xmltree.New("Networks")
+	users, catalogs, vdcs, networks := xmltree.New("Users"), xmltree.New("Catalogs"), xmltree.New("Vdcs"),
+		xmltree.New("Networks")
 	for _, u := range o.Users {
 		users.Add(adminRef(r, "UserReference", "user", u.ID, u.Name))
 	}

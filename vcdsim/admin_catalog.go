@@ -28,7 +28,8 @@ func adminCatalogNode(r *request, sh orgCatalog) *xmltree.Node {
 		xmltree.A("href", r.base()+path), xmltree.A("type", adminCatalogType))
 	n.Add([]*xmltree.Node{
 		r.link("up", "/api/admin/org/"+sh.org.ID, "application/vnd.vmware.admin.organization+xml"),
-		r.link("alternate", "/api/catalog/"+c.ID, mime("catalog")), r.link("edit", path, adminCatalogType), r.link("remove", path, ""),
+		r.link("alternate", "/api/catalog/"+c.ID, mime("catalog")), r.link("edit", path, adminCatalogType),
+		r.link("remove", path, ""),
 		r.link("down", path+"/metadata", mime("metadata")),
 	})
 	catalogContent(r, n, sh)
@@ -58,7 +59,8 @@ func createCatalog(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := Catalog{ID: r.sim.ids.next("catalog"), Name: tree.Attr("name"), Description: tree.Str("Description"), Created: r.sim.clock.Now()}
+	c := Catalog{ID: r.sim.ids.next("catalog"), Name: tree.Attr("name"), Description: tree.Str("Description"),
+		Created: r.sim.clock.Now()}
 	if err := checkCatalogName(org, c.Name); err != nil {
 		return nil, err
 	}

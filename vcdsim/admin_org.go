@@ -29,8 +29,10 @@ func adminOrgRoutes(add addRoute) {
 	add("POST", "/api/admin/orgs", createOrg, latencyWrite)
 	add("PUT", "/api/admin/org/{id}", with2(parsed(ownOrg), putOrg), latencyWrite)
 	add("DELETE", "/api/admin/org/{id}", deleteOrg, latencyWrite)
-	add("POST", "/api/admin/org/{id}/action/disable", func(r *request) (*response, error) { return enableOrg(r, false) }, latencyWrite)
-	add("POST", "/api/admin/org/{id}/action/enable", func(r *request) (*response, error) { return enableOrg(r, true) }, latencyWrite)
+	add("POST", "/api/admin/org/{id}/action/disable",
+		func(r *request) (*response, error) { return enableOrg(r, false) }, latencyWrite)
+	add("POST", "/api/admin/org/{id}/action/enable", func(r *request) (*response, error) { return enableOrg(r, true) },
+		latencyWrite)
 	add("POST", "/api/admin/org/{id}/users", with2(parsed(ownOrg), createUser), latencyWrite)
 	add("PUT", "/api/admin/user/{id}", putUser, latencyWrite)
 	add("DELETE", "/api/admin/user/{id}", deleteUser, latencyWrite)
@@ -42,12 +44,16 @@ func (o *Org) settingsNode() *xmltree.Node {
 	T, s := xmltree.T, o.Settings
 	secs := func(d time.Duration) int64 { return int64(d.Seconds()) }
 	return xmltree.New("Settings",
-		xmltree.New("OrgGeneralSettings", T("CanPublishCatalogs", s.CanPublishCatalogs), T("CanPublishExternally", s.CanPublishExternally),
-			T("CanSubscribe", s.CanSubscribe), T("DeployedVMQuota", s.DeployedVMQuota), T("StoredVmQuota", s.StoredVMQuota),
+		xmltree.New("OrgGeneralSettings", T("CanPublishCatalogs", s.CanPublishCatalogs),
+			T("CanPublishExternally", s.CanPublishExternally),
+			T("CanSubscribe", s.CanSubscribe), T("DeployedVMQuota", s.DeployedVMQuota),
+			T("StoredVmQuota", s.StoredVMQuota),
 			T("UseServerBootSequence", false), T("DelayAfterPowerOnSeconds", secs(s.PowerOnDelay))),
-		xmltree.New("VAppLeaseSettings", T("DeleteOnStorageLeaseExpiration", !s.KeepExpired), T("DeploymentLeaseSeconds", secs(o.RuntimeLease)),
+		xmltree.New("VAppLeaseSettings", T("DeleteOnStorageLeaseExpiration", !s.KeepExpired),
+			T("DeploymentLeaseSeconds", secs(o.RuntimeLease)),
 			T("StorageLeaseSeconds", secs(o.StorageLease)), T("PowerOffOnRuntimeLeaseExpiration", !s.KeepRunning)),
-		xmltree.New("VAppTemplateLeaseSettings", T("DeleteOnStorageLeaseExpiration", !s.KeepExpiredTemplates), T("StorageLeaseSeconds", secs(s.TemplateLease))))
+		xmltree.New("VAppTemplateLeaseSettings", T("DeleteOnStorageLeaseExpiration", !s.KeepExpiredTemplates),
+			T("StorageLeaseSeconds", secs(s.TemplateLease))))
 }
 
 // readSettings applies the settings in an AdminOrg; those it does not name stay.
@@ -55,7 +61,8 @@ func (o *Org) readSettings(tree *xmltree.Node) {
 	o.FullName, o.Description, o.Disabled = tree.Str("FullName"), tree.Str("Description"), !tree.Bool("IsEnabled")
 	s := &o.Settings
 	if g := tree.At("Settings", "OrgGeneralSettings"); g != nil {
-		s.CanPublishCatalogs, s.CanPublishExternally, s.CanSubscribe = g.Bool("CanPublishCatalogs"), g.Bool("CanPublishExternally"), g.Bool("CanSubscribe")
+		s.CanPublishCatalogs, s.CanPublishExternally, s.CanSubscribe = g.Bool("CanPublishCatalogs"),
+			g.Bool("CanPublishExternally"), g.Bool("CanSubscribe")
 		s.DeployedVMQuota, _ = g.Int("DeployedVMQuota")
 		s.StoredVMQuota, _ = g.Int("StoredVmQuota")
 		delay, _ := g.Int("DelayAfterPowerOnSeconds")
@@ -65,7 +72,8 @@ func (o *Org) readSettings(tree *xmltree.Node) {
 		runtime, _ := l.Int("DeploymentLeaseSeconds")
 		storage, _ := l.Int("StorageLeaseSeconds")
 		o.RuntimeLease, o.StorageLease = seconds(runtime), seconds(storage)
-		s.KeepExpired, s.KeepRunning = !l.Bool("DeleteOnStorageLeaseExpiration"), !l.Bool("PowerOffOnRuntimeLeaseExpiration")
+		s.KeepExpired, s.KeepRunning = !l.Bool("DeleteOnStorageLeaseExpiration"),
+			!l.Bool("PowerOffOnRuntimeLeaseExpiration")
 	}
 	if l := tree.At("Settings", "VAppTemplateLeaseSettings"); l != nil {
 		lease, _ := l.Int("StorageLeaseSeconds")
@@ -153,9 +161,11 @@ func deleteOrg(r *request) (*response, error) {
 		return nil, badRequest("The organization %q is not empty.", org.Name)
 	}
 	e := org.entity()
-	r.sim.store.model.Orgs = slices.DeleteFunc(slices.Clone(r.sim.store.model.Orgs), func(o Org) bool { return o.ID == e.ID })
+	r.sim.store.model.Orgs = slices.DeleteFunc(slices.Clone(r.sim.store.model.Orgs),
+		func(o Org) bool { return o.ID == e.ID })
 	for path, list := range r.sim.store.documents {
-		r.sim.store.documents[path] = slices.DeleteFunc(slices.Clone(list), func(d *document) bool { return d.orgID == e.ID })
+		r.sim.store.documents[path] = slices.DeleteFunc(slices.Clone(list),
+			func(d *document) bool { return d.orgID == e.ID })
 	}
 	return r.done(e), nil
 }

@@ -48,12 +48,17 @@ func userNode(r *request, o *Org, u *User) *xmltree.Node {
 	if provider == "" {
 		provider = "INTEGRATED"
 	}
-	n := xmltree.New("User", namespaces(), A("name", u.Name), A("id", URN("user", u.ID)), A("href", r.base()+path), A("type", adminUserType))
+	n := xmltree.New("User", namespaces(), A("name", u.Name), A("id", URN("user", u.ID)), A("href", r.base()+path),
+		A("type", adminUserType))
 	n.Add([]*xmltree.Node{
-		r.link("up", "/api/admin/org/"+o.ID, adminOrgType), r.link("edit", path, adminUserType), r.link("remove", path, ""),
-		T("Description", u.Details.Description), T("FullName", u.FullName), T("EmailAddress", u.Details.Email), T("Telephone", u.Details.Telephone),
-		T("IsEnabled", !u.Disabled), T("IsLocked", false), T("IM", u.Details.IM), T("NameInSource", u.Name), T("IsExternal", u.Details.External),
-		T("ProviderType", provider), T("IsGroupRole", false), T("StoredVmQuota", u.Details.StoredVMQuota), T("DeployedVmQuota", u.Details.DeployedVMQuota),
+		r.link("up", "/api/admin/org/"+o.ID, adminOrgType), r.link("edit", path, adminUserType),
+		r.link("remove", path, ""),
+		T("Description", u.Details.Description), T("FullName", u.FullName), T("EmailAddress", u.Details.Email),
+		T("Telephone", u.Details.Telephone),
+		T("IsEnabled", !u.Disabled), T("IsLocked", false), T("IM", u.Details.IM), T("NameInSource", u.Name),
+		T("IsExternal", u.Details.External),
+		T("ProviderType", provider), T("IsGroupRole", false), T("StoredVmQuota", u.Details.StoredVMQuota),
+		T("DeployedVmQuota", u.Details.DeployedVMQuota),
 		adminRef(r, "Role", "role", r.sim.ids.named("role", u.Role), u.Role), xmltree.New("GroupReferences"),
 	})
 	return n
@@ -80,7 +85,8 @@ func readUser(r *request, org *Org, u *User, tree *xmltree.Node) error {
 		u.Password = password
 	}
 	d := &u.Details
-	d.Description, d.Email, d.Telephone, d.IM = tree.Str("Description"), tree.Str("EmailAddress"), tree.Str("Telephone"), tree.Str("IM")
+	d.Description, d.Email, d.Telephone, d.IM = tree.Str("Description"), tree.Str("EmailAddress"),
+		tree.Str("Telephone"), tree.Str("IM")
 	d.External, d.Provider = tree.Bool("IsExternal"), tree.Str("ProviderType")
 	d.StoredVMQuota, _ = tree.Int("StoredVmQuota")
 	d.DeployedVMQuota, _ = tree.Int("DeployedVmQuota")
@@ -99,7 +105,8 @@ func roleName(r *request, org *Org, id string) (string, error) {
 
 // hasRole reports whether an organisation has a role of that name.
 func hasRole(s *Simulator, org *Org, name string) bool {
-	return slices.ContainsFunc(s.store.documents[rolesPath], func(d *document) bool { return d.orgID == org.ID && text(d.body, "name") == name })
+	return slices.ContainsFunc(s.store.documents[rolesPath],
+		func(d *document) bool { return d.orgID == org.ID && text(d.body, "name") == name })
 }
 
 func createUser(r *request, org *Org, tree *xmltree.Node) (*response, error) {

@@ -6,7 +6,8 @@ import (
 
 // roleNames are the roles every organisation has.
 var roleNames = []string{
-	"Organization Administrator", "Catalog Author", "vApp Author", "vApp User", "Console Access Only", "Defer to Identity Provider",
+	"Organization Administrator", "Catalog Author", "vApp Author", "vApp User", "Console Access Only",
+	"Defer to Identity Provider",
 }
 
 // getAdminVDC shows a VDC as administrators see it.
@@ -19,11 +20,13 @@ func getAdminVDC(r *request) (*response, error) {
 	n := xmltree.New("AdminVdc", namespaces(), A("status", 1), A("name", v.Name), A("id", URN("vdc", v.ID)),
 		A("href", r.base()+"/api/admin/vdc/"+v.ID), A("type", "application/vnd.vmware.admin.vdc+xml"))
 	n.Add([]*xmltree.Node{
-		r.link("up", "/api/admin/org/"+org.ID, "application/vnd.vmware.admin.organization+xml"), r.link("alternate", "/api/vdc/"+v.ID, mime("vdc")),
+		r.link("up", "/api/admin/org/"+org.ID, "application/vnd.vmware.admin.organization+xml"),
+		r.link("alternate", "/api/vdc/"+v.ID, mime("vdc")),
 	})
 	vdcContent(r, n, org, v)
 	c := &v.Compute
-	n.Add([]*xmltree.Node{T("ResourceGuaranteedMemory", c.MemoryGuaranteed), T("ResourceGuaranteedCpu", c.CPUGuaranteed), T("VCpuInMhz", c.speed()), T("IsThinProvision", !c.ThickDisks)})
+	n.Add([]*xmltree.Node{T("ResourceGuaranteedMemory", c.MemoryGuaranteed),
+		T("ResourceGuaranteedCpu", c.CPUGuaranteed), T("VCpuInMhz", c.speed()), T("IsThinProvision", !c.ThickDisks)})
 	if r.session.provider() {
 		n.Add(xmltree.New("NetworkPoolReference", A("href", r.base()+"/api/admin/extension/networkPool/"+poolID(r.sim)),
 			A("id", URN("networkpool", poolID(r.sim))), A("name", providerPool),
@@ -31,7 +34,8 @@ func getAdminVDC(r *request) (*response, error) {
 	}
 	n.Add([]*xmltree.Node{
 		adminRef(r, "ProviderVdcReference", "providervdc", providerID(r.sim), providerVDC), resourcePools(r, v),
-		T("UsesFastProvisioning", !v.FullClones), T("OverCommitAllowed", !c.NoOvercommit), T("VmDiscoveryEnabled", false),
+		T("UsesFastProvisioning", !v.FullClones), T("OverCommitAllowed", !c.NoOvercommit),
+		T("VmDiscoveryEnabled", false),
 		T("IsElastic", c.Elastic), T("IncludeMemoryOverhead", !c.NoMemoryOverhead),
 	})
 	return xmlOK(n), nil

@@ -25,7 +25,8 @@ func createVDC(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := VDC{Name: tree.Attr("name"), Description: tree.Str("Description"), Policies: []string{"System Default"}, AllocationModel: tree.Str("AllocationModel")}
+	v := VDC{Name: tree.Attr("name"), Description: tree.Str("Description"), Policies: []string{"System Default"},
+		AllocationModel: tree.Str("AllocationModel")}
 	if v.Name == "" || bare(tree.At("ProviderVdcReference").Attr("href")) != providerID(r.sim) {
 		return nil, badRequest("A VDC needs a name and a provider VDC.")
 	}
@@ -171,7 +172,8 @@ func commitDeleteVDC(s *Simulator, t *Task) error {
 // removeDocumentsOf removes the documents that belong to something.
 func removeDocumentsOf(s *Simulator, parent string) {
 	for path := range s.store.documents {
-		s.store.documents[path] = slices.DeleteFunc(slices.Clone(s.store.documents[path]), func(d *document) bool { return d.parent == parent })
+		s.store.documents[path] = slices.DeleteFunc(slices.Clone(s.store.documents[path]),
+			func(d *document) bool { return d.parent == parent })
 	}
 }
 
@@ -187,12 +189,14 @@ func vdcNetworkProfile() *setting {
 			return scope{org.ID, v.ID, []string{v.ID}}, nil
 		},
 		initial: always(map[string]any{
-			"primaryEdgeCluster": nil, "secondaryEdgeCluster": nil, "servicesEdgeCluster": nil, "vdcNetworkSegmentProfileTemplateRef": nil,
+			"primaryEdgeCluster": nil, "secondaryEdgeCluster": nil, "servicesEdgeCluster": nil,
+			"vdcNetworkSegmentProfileTemplateRef":  nil,
 			"vappNetworkSegmentProfileTemplateRef": nil,
 		}),
 		show: func(_ *request, _ scope, out map[string]any) {
 			if m, ok := out["servicesEdgeCluster"].(map[string]any); ok && text(m, "backingId") != "" {
-				out["servicesEdgeCluster"] = map[string]any{"backingId": m["backingId"], "edgeClusterRef": map[string]any{"name": edgeCluster, "id": m["backingId"]}}
+				out["servicesEdgeCluster"] = map[string]any{"backingId": m["backingId"],
+					"edgeClusterRef": map[string]any{"name": edgeCluster, "id": m["backingId"]}}
 			}
 		},
 	}

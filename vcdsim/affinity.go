@@ -52,7 +52,8 @@ func affinityNode(r *request, a *AffinityRule, root bool) *xmltree.Node {
 	n := newElement("VmAffinityRule", root)
 	path := "/api/vmAffinityRule/" + a.ID
 	n.Add([]xmltree.Attr{
-		xmltree.A("id", URN("vmAffinityRule", a.ID)), xmltree.A("href", r.base()+path), xmltree.A("type", mime("vmaffinityrule")),
+		xmltree.A("id", URN("vmAffinityRule", a.ID)), xmltree.A("href", r.base()+path),
+		xmltree.A("type", mime("vmaffinityrule")),
 	})
 	refs := xmltree.New("VmReferences")
 	for _, id := range a.VMs {
@@ -61,15 +62,18 @@ func affinityNode(r *request, a *AffinityRule, root bool) *xmltree.Node {
 		}
 	}
 	n.Add([]*xmltree.Node{
-		r.link("up", "/api/vdc/"+a.VDCID, mime("vdc")), r.link("edit", path, mime("vmaffinityrule")), r.link("remove", path, ""),
-		xmltree.T("Name", a.Name), xmltree.T("IsEnabled", a.Enabled), xmltree.T("IsMandatory", a.Mandatory), xmltree.T("Polarity", a.Polarity), refs,
+		r.link("up", "/api/vdc/"+a.VDCID, mime("vdc")), r.link("edit", path, mime("vmaffinityrule")),
+		r.link("remove", path, ""),
+		xmltree.T("Name", a.Name), xmltree.T("IsEnabled", a.Enabled), xmltree.T("IsMandatory", a.Mandatory),
+		xmltree.T("Polarity", a.Polarity), refs,
 	})
 	return n
 }
 
 func listAffinityRules(r *request, _ *Org, vdc *VDC) (*response, error) {
 	n := xmltree.New("VmAffinityRules", namespaces(), xmltree.A("href", r.href("vdc", vdc.ID)+"/vmAffinityRules/"),
-		xmltree.A("type", mime("vmaffinityrules")), r.link("add", "/api/vdc/"+vdc.ID+"/vmAffinityRules/", mime("vmaffinityrule")))
+		xmltree.A("type", mime("vmaffinityrules")),
+		r.link("add", "/api/vdc/"+vdc.ID+"/vmAffinityRules/", mime("vmaffinityrule")))
 	for _, a := range sorted(r.sim.store.affinity) {
 		if a.VDCID == vdc.ID {
 			n.Add(affinityNode(r, a, false))

@@ -8,8 +8,10 @@ import (
 const assignmentPath = "1.0.0/loadBalancer/serviceEngineGroups/assignments"
 
 func balancerRoutes(add addRoute) {
-	add("GET", "/cloudapi/1.0.0/edgeGateways/{gateway}/loadBalancer/poolSummaries", summaries(poolPath, poolSummary), latencyCloudAPI)
-	add("GET", "/cloudapi/1.0.0/edgeGateways/{gateway}/loadBalancer/virtualServiceSummaries", summaries(servicePath, serviceSummary), latencyCloudAPI)
+	add("GET", "/cloudapi/1.0.0/edgeGateways/{gateway}/loadBalancer/poolSummaries", summaries(poolPath, poolSummary),
+		latencyCloudAPI)
+	add("GET", "/cloudapi/1.0.0/edgeGateways/{gateway}/loadBalancer/virtualServiceSummaries",
+		summaries(servicePath, serviceSummary), latencyCloudAPI)
 	add("GET", "/cloudapi/1.0.0/nsxAlbResources/importableClouds", listImportableClouds, latencyCloudAPI)
 	add("GET", "/cloudapi/1.0.0/nsxAlbResources/importableServiceEngineGroups", listImportableEngines, latencyCloudAPI)
 	add("POST", "/cloudapi/"+enginePath+"/{id}/sync", syncEngines, latencyWrite)
@@ -38,7 +40,8 @@ func prepareBalancer(r *request, body map[string]any) error {
 		return nil
 	}
 	g.LoadBalancer = &LoadBalancer{Enabled: true, Fields: map[string]any{}}
-	for _, f := range []string{"serviceNetworkDefinition", "ipv6ServiceNetworkDefinition", "supportedFeatureSet", "transparentModeEnabled"} {
+	for _, f := range []string{"serviceNetworkDefinition", "ipv6ServiceNetworkDefinition", "supportedFeatureSet",
+		"transparentModeEnabled"} {
 		if body[f] != nil && body[f] != "" {
 			g.LoadBalancer.Fields[f] = body[f]
 		}
@@ -49,7 +52,8 @@ func prepareBalancer(r *request, body map[string]any) error {
 func showBalancer(r *request, p scope, out map[string]any) {
 	clear(out)
 	maps.Copy(out, map[string]any{
-		"enabled": false, "serviceNetworkDefinition": nil, "ipv6ServiceNetworkDefinition": nil, "loadBalancerCloudRef": nil, "licenseType": nil,
+		"enabled": false, "serviceNetworkDefinition": nil, "ipv6ServiceNetworkDefinition": nil,
+		"loadBalancerCloudRef": nil, "licenseType": nil,
 		"supportedFeatureSet": nil, "transparentModeEnabled": nil,
 	})
 	_, _, g := r.sim.store.gateway(p.parent)
@@ -57,7 +61,8 @@ func showBalancer(r *request, p scope, out map[string]any) {
 		return
 	}
 	maps.Copy(out, map[string]any{
-		"enabled": true, "serviceNetworkDefinition": "192.168.255.1/25", "supportedFeatureSet": "PREMIUM", "transparentModeEnabled": false, "licenseType": "ENTERPRISE",
+		"enabled": true, "serviceNetworkDefinition": "192.168.255.1/25", "supportedFeatureSet": "PREMIUM",
+		"transparentModeEnabled": false, "licenseType": "ENTERPRISE",
 	})
 	maps.Copy(out, g.LoadBalancer.Fields)
 	for _, d := range r.sim.store.documents[cloudPath] {
@@ -67,8 +72,10 @@ func showBalancer(r *request, p scope, out map[string]any) {
 
 func assignmentCollection() *collection {
 	return &collection{
-		path: assignmentPath, kind: "serviceEngineGroupAssignment", right: "SERVICE_ENGINE_GROUP", title: "Service Engine Group Assignment",
-		fixed: []string{"gatewayRef", "serviceEngineGroupRef"}, scope: balancedScope, prepare: prepareAssignment, free: freeAssignment, show: showAssignment,
+		path: assignmentPath, kind: "serviceEngineGroupAssignment", right: "SERVICE_ENGINE_GROUP",
+		title: "Service Engine Group Assignment",
+		fixed: []string{"gatewayRef", "serviceEngineGroupRef"}, scope: balancedScope, prepare: prepareAssignment,
+		free: freeAssignment, show: showAssignment,
 	}
 }
 
@@ -87,7 +94,8 @@ func prepareAssignment(r *request, body map[string]any, old *document) error {
 	body["serviceEngineGroupRef"] = map[string]any{"id": engines.id(), "name": text(engines.body, "name")}
 	dedicated := text(engines.body, "reservationType") == "DEDICATED"
 	if dedicated && (body["maxVirtualServices"] != nil || body["minVirtualServices"] != nil) {
-		return badRequest("The number of virtual services cannot be set for a service engine group with the reservation type DEDICATED.")
+		return badRequest("The number of virtual services cannot be set for a service engine group with the " +
+			"reservation type DEDICATED.")
 	}
 	if number(body["minVirtualServices"]) > number(body["maxVirtualServices"]) {
 		return badRequest("The least number of virtual services is greater than the most.")
@@ -131,7 +139,8 @@ func number(v any) int {
 func (ds documents) assignments(engines, gateway string) []*document {
 	var out []*document
 	for _, d := range ds[assignmentPath] {
-		if (engines == "" || refID(d.body, "serviceEngineGroupRef") == engines) && (gateway == "" || d.parent == gateway) {
+		if (engines == "" || refID(d.body, "serviceEngineGroupRef") == engines) &&
+			(gateway == "" || d.parent == gateway) {
 			out = append(out, d)
 		}
 	}
@@ -163,7 +172,8 @@ func serviceEngineGroup(r *request, body map[string]any, old *document, g *EdgeG
 		limit = min(limit, n)
 	}
 	if old == nil && r.sim.store.documents.deployedServices(id, g.ID) >= limit {
-		return badRequest("The service engine group %q has no room for another virtual service of the edge gateway %q.", text(engines.body, "name"), g.Name)
+		return badRequest("The service engine group %q has no room for another virtual service of the edge "+
+			"gateway %q.", text(engines.body, "name"), g.Name)
 	}
 	return nil
 }
@@ -173,7 +183,8 @@ func freeAssignment(r *request, d *document) error {
 		return err
 	}
 	if n := r.sim.store.documents.deployedServices(refID(d.body, "serviceEngineGroupRef"), d.parent); n > 0 {
-		return inUse("service engine group assignment", text(d.body["serviceEngineGroupRef"].(map[string]any), "name"), "virtual services") //nolint:forcetypeassert // checked when it came
+		return inUse("service engine group assignment", text(d.body["serviceEngineGroupRef"].(map[string]any), "name"),
+			"virtual services") //nolint:forcetypeassert // checked when it came
 	}
 	return nil
 }
@@ -184,14 +195,16 @@ func showAssignment(r *request, d *document, out map[string]any) {
 	if org, vdc, g := r.sim.store.gateway(d.parent); g != nil {
 		owned := map[string]any{}
 		addEdgeOwner(org, vdc, g.Group, owned)
-		out["gatewayOwnerRef"], out["gatewayOrgRef"], out["gatewayRef"] = owned["ownerRef"], owned["orgRef"], jsonRef("gateway", g.ID, g.Name)
+		out["gatewayOwnerRef"], out["gatewayOrgRef"], out["gatewayRef"] = owned["ownerRef"], owned["orgRef"],
+			jsonRef("gateway", g.ID, g.Name)
 	}
 	out["numDeployedVirtualServices"] = r.sim.store.documents.deployedServices(id, d.parent)
 	if engines == nil {
 		return
 	}
 	out["serviceEngineGroupRef"] = map[string]any{"id": id, "name": text(engines.body, "name")}
-	out["serviceEngineGroupSupportedFeatureSet"], out["gatewaySupportedFeatureSet"] = engines.body["supportedFeatureSet"], "PREMIUM"
+	out["serviceEngineGroupSupportedFeatureSet"],
+		out["gatewaySupportedFeatureSet"] = engines.body["supportedFeatureSet"], "PREMIUM"
 	out["serviceEngineGroupHaMode"] = engines.body["haMode"]
 	if out["maxVirtualServices"] == nil {
 		out["maxVirtualServices"] = maxServices(engines)
@@ -206,7 +219,8 @@ func policySettings() []*setting {
 	var out []*setting
 	for _, p := range []string{"request", "response", "security"} {
 		out = append(out, &setting{
-			path: servicePath + "/{service}/httpPolicy/" + p + "Rules", kind: "http" + p + "Policy", title: "HTTP " + p + " Policy", list: true, scope: onService,
+			path: servicePath + "/{service}/httpPolicy/" + p + "Rules", kind: "http" + p + "Policy",
+			title: "HTTP " + p + " Policy", list: true, scope: onService,
 		})
 	}
 	return out

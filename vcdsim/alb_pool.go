@@ -9,10 +9,13 @@ const poolPath = "1.0.0/loadBalancer/pools"
 
 func poolCollection() *collection {
 	return &collection{
-		path: poolPath, kind: "loadBalancerPool", hides: true, right: "LOAD_BALANCER_POOL", title: "Load Balancer Pool", unique: []string{"name"}, required: []string{"name"},
+		path: poolPath, kind: "loadBalancerPool", hides: true, right: "LOAD_BALANCER_POOL", title: "Load Balancer Pool",
+		unique: []string{"name"}, required: []string{"name"},
 		defaults: map[string]any{
-			"enabled": true, "description": "", "algorithm": "LEAST_CONNECTIONS", "defaultPort": 80, "gracefulTimeoutPeriod": 1, "passiveMonitoringEnabled": true,
-			"sslEnabled": false, "commonNameCheckEnabled": false, "memberGroupRef": nil, "persistenceProfile": nil, "healthMonitors": nil,
+			"enabled": true, "description": "", "algorithm": "LEAST_CONNECTIONS", "defaultPort": 80,
+			"gracefulTimeoutPeriod": 1, "passiveMonitoringEnabled": true,
+			"sslEnabled": false, "commonNameCheckEnabled": false, "memberGroupRef": nil, "persistenceProfile": nil,
+			"healthMonitors":    nil,
 			"caCertificateRefs": nil, "domainNames": nil, "members": nil,
 		},
 		// VMware's document says 37.1 of memberGroupRef, but its SDK uses it with 37.0.
@@ -43,7 +46,8 @@ func balancedGateway(r *request, body map[string]any, old *document) (*EdgeGatew
 }
 
 var poolAlgorithms = []string{
-	"LEAST_CONNECTIONS", "ROUND_ROBIN", "CONSISTENT_HASH", "FASTEST_RESPONSE", "LEAST_LOAD", "FEWEST_SERVERS", "RANDOM", "FEWEST_TASKS", "CORE_AFFINITY",
+	"LEAST_CONNECTIONS", "ROUND_ROBIN", "CONSISTENT_HASH", "FASTEST_RESPONSE", "LEAST_LOAD", "FEWEST_SERVERS", "RANDOM",
+	"FEWEST_TASKS", "CORE_AFFINITY",
 }
 
 func preparePool(r *request, body map[string]any, old *document) error {
@@ -214,12 +218,14 @@ func showPool(r *request, d *document, out map[string]any) {
 }
 
 var healthMessages = map[string]string{
-	"UP": "The health status is up.", "DOWN": "No member is up.", "DISABLED": "It is disabled.", statePending: "The health status is not known yet.",
+	"UP": "The health status is up.", "DOWN": "No member is up.", "DISABLED": "It is disabled.",
+	statePending:  "The health status is not known yet.",
 	"UNAVAILABLE": "The health status is not available.",
 }
 
 func memberJSON(m map[string]any, health string) map[string]any {
-	out := map[string]any{"healthStatus": health, "markedDownBy": []any{}, "detailedHealthMessage": healthMessages[health]}
+	out := map[string]any{"healthStatus": health, "markedDownBy": []any{},
+		"detailedHealthMessage": healthMessages[health]}
 	for k, v := range m {
 		if _, computed := out[k]; !computed {
 			out[k] = v
@@ -242,7 +248,8 @@ func freePool(r *request, d *document) error {
 func poolSummary(r *request, d *document) map[string]any {
 	full := poolCollection().shown(r, d)
 	monitors, _ := d.body["healthMonitors"].([]any)
-	out := map[string]any{"activeMonitoringEnabled": len(monitors) > 0, "memberSslEnabled": d.body["sslEnabled"], "memberGroupType": nil}
+	out := map[string]any{"activeMonitoringEnabled": len(monitors) > 0, "memberSslEnabled": d.body["sslEnabled"],
+		"memberGroupType": nil}
 	for _, f := range []string{
 		"id", "name", "description", "enabled", "status", "passiveMonitoringEnabled", "healthStatus", "healthMessage",
 		"memberCount", "enabledMemberCount", "upMemberCount", "virtualServiceRefs",

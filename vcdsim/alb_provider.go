@@ -25,10 +25,14 @@ func providerScope(r *request, _ map[string]any) (scope, error) {
 
 func controllerCollection() *collection {
 	return &collection{
-		path: controllerPath, kind: "loadBalancerController", right: "LOAD_BALANCER_CONTROLLER", title: "Load Balancer Controller", unique: []string{"name"},
-		required: []string{"name", "url"}, hidden: []string{"password"}, scope: providerScope, prepare: keepPassword, show: func(_ *request, _ *document, out map[string]any) { out["password"] = hiddenPassword }, defaults: map[string]any{"description": "", "licenseType": "ENTERPRISE", "version": "22.1.5"},
+		path: controllerPath, kind: "loadBalancerController", right: "LOAD_BALANCER_CONTROLLER",
+		title: "Load Balancer Controller", unique: []string{"name"},
+		required: []string{"name", "url"}, hidden: []string{"password"}, scope: providerScope, prepare: keepPassword,
+		show:     func(_ *request, _ *document, out map[string]any) { out["password"] = hiddenPassword },
+		defaults: map[string]any{"description": "", "licenseType": "ENTERPRISE", "version": "22.1.5"},
 		free: func(r *request, d *document) error {
-			return r.sim.alb.usedIn(cloudPath, "load balancer controller", d, "loadBalancerCloudBacking", "loadBalancerControllerRef")
+			return r.sim.alb.usedIn(cloudPath, "load balancer controller", d, "loadBalancerCloudBacking",
+				"loadBalancerControllerRef")
 		},
 	}
 }
@@ -45,35 +49,43 @@ func keepPassword(_ *request, body map[string]any, old *document) error {
 
 func cloudCollection() *collection {
 	return &collection{
-		path: cloudPath, kind: "loadBalancerCloud", right: "LOAD_BALANCER_CLOUD", title: "Load Balancer Cloud", unique: []string{"name"}, required: []string{"name"},
+		path: cloudPath, kind: "loadBalancerCloud", right: "LOAD_BALANCER_CLOUD", title: "Load Balancer Cloud",
+		unique: []string{"name"}, required: []string{"name"},
 		scope: providerScope, defaults: map[string]any{"description": ""},
 		prepare: func(r *request, body map[string]any, _ *document) error {
 			backing, _ := body["loadBalancerCloudBacking"].(map[string]any)
-			ref, err := documentReference(r, controllerPath, "LOAD_BALANCER_CONTROLLER_VIEW", refID(backing, "loadBalancerControllerRef"))
+			ref, err := documentReference(r, controllerPath, "LOAD_BALANCER_CONTROLLER_VIEW",
+				refID(backing, "loadBalancerControllerRef"))
 			if err != nil {
 				return err
 			}
-			backing["loadBalancerControllerRef"], backing["backingType"] = ref, cmp.Or(text(backing, "backingType"), "NSXALB_NSXT")
+			backing["loadBalancerControllerRef"], backing["backingType"] = ref,
+				cmp.Or(text(backing, "backingType"), "NSXALB_NSXT")
 			return nil
 		},
 		free: func(r *request, d *document) error {
-			return r.sim.alb.usedIn(enginePath, "load balancer cloud", d, "serviceEngineGroupBacking", "loadBalancerCloudRef")
+			return r.sim.alb.usedIn(enginePath, "load balancer cloud", d, "serviceEngineGroupBacking",
+				"loadBalancerCloudRef")
 		},
 		show: func(r *request, d *document, out map[string]any) {
-			out["status"], out["healthStatus"], out["detailedHealthMessage"] = r.sim.tasks.realization(bare(d.id()), d.failed), "UP", ""
+			out["status"], out["healthStatus"],
+				out["detailedHealthMessage"] = r.sim.tasks.realization(bare(d.id()), d.failed), "UP", ""
 		},
 	}
 }
 
 func engineCollection() *collection {
 	return &collection{
-		path: enginePath, kind: "serviceEngineGroup", right: "SERVICE_ENGINE_GROUP", title: "Service Engine Group", unique: []string{"name"}, required: []string{"name"},
+		path: enginePath, kind: "serviceEngineGroup", right: "SERVICE_ENGINE_GROUP", title: "Service Engine Group",
+		unique: []string{"name"}, required: []string{"name"},
 		scope: providerScope, fixed: []string{"reservationType"}, defaults: map[string]any{
-			"description": "", "reservationType": "SHARED", "haMode": "ELASTIC_N_PLUS_M_BUFFER", "maxVirtualServices": 100, "supportedFeatureSet": "PREMIUM",
+			"description": "", "reservationType": "SHARED", "haMode": "ELASTIC_N_PLUS_M_BUFFER",
+			"maxVirtualServices": 100, "supportedFeatureSet": "PREMIUM",
 		},
 		prepare: func(r *request, body map[string]any, _ *document) error {
 			backing, _ := body["serviceEngineGroupBacking"].(map[string]any)
-			ref, err := documentReference(r, cloudPath, "LOAD_BALANCER_CLOUD_VIEW", refID(backing, "loadBalancerCloudRef"))
+			ref, err := documentReference(r, cloudPath, "LOAD_BALANCER_CLOUD_VIEW",
+				refID(backing, "loadBalancerCloudRef"))
 			if err == nil {
 				backing["loadBalancerCloudRef"] = ref
 			}
@@ -90,7 +102,8 @@ func engineCollection() *collection {
 			for _, a := range r.sim.store.documents.assignments(d.id(), "") {
 				reserved += number(a.body["minVirtualServices"])
 			}
-			out["status"], out["numDeployedVirtualServices"] = r.sim.tasks.realization(bare(d.id()), d.failed), r.sim.store.documents.deployedServices(d.id(), "")
+			out["status"], out["numDeployedVirtualServices"] = r.sim.tasks.realization(bare(d.id()), d.failed),
+				r.sim.store.documents.deployedServices(d.id(), "")
 			out["reservedVirtualServices"], out["overAllocated"] = reserved, false
 		},
 	}
@@ -125,7 +138,8 @@ func listImportableClouds(r *request) (*response, error) {
 		return text(backing, "backingId") == id
 	})
 	return r.page([]any{map[string]any{
-		"id": id, "displayName": importableCloud, "alreadyImported": imported, "networkPoolRef": jsonRef("networkPool", poolID(r.sim), providerPool),
+		"id": id, "displayName": importableCloud, "alreadyImported": imported,
+		"networkPoolRef":    jsonRef("networkPool", poolID(r.sim), providerPool),
 		"transportZoneName": providerPool,
 	}})
 }
@@ -138,7 +152,8 @@ func listImportableEngines(r *request) (*response, error) {
 		return nil, forbidden("LOAD_BALANCER_CLOUD_VIEW", r.filterValue("_context"))
 	}
 	return r.cursorPage([]any{map[string]any{
-		"id": "serviceenginegroup-" + r.sim.ids.named("albEngines", importableEngines), "displayName": importableEngines, "haMode": "ELASTIC_N_PLUS_M_BUFFER",
+		"id":          "serviceenginegroup-" + r.sim.ids.named("albEngines", importableEngines),
+		"displayName": importableEngines, "haMode": "ELASTIC_N_PLUS_M_BUFFER",
 	}})
 }
 
@@ -162,7 +177,9 @@ func seedBalancers(s *Simulator) {
 		body["id"], body["name"], body["description"] = URN(kind, s.ids.named(kind, name)), name, ""
 		return s.store.documents.add(path, "", body)
 	}
-	controller := named(controllerPath, "loadBalancerController", "alb1", map[string]any{"url": "https://alb1.example", "username": "admin", "password": "password", "licenseType": "ENTERPRISE", "version": "22.1.5"})
+	controller := named(controllerPath, "loadBalancerController", "alb1",
+		map[string]any{"url": "https://alb1.example", "username": "admin", "password": "password",
+			"licenseType": "ENTERPRISE", "version": "22.1.5"})
 	cloud := named(cloudPath, "loadBalancerCloud", "alb1-cloud", map[string]any{
 		"networkPoolRef": jsonRef("networkPool", poolID(s), providerPool),
 		"loadBalancerCloudBacking": map[string]any{
@@ -176,9 +193,11 @@ func seedBalancers(s *Simulator) {
 			kind = "DEDICATED"
 		}
 		named(enginePath, "serviceEngineGroup", e.Name, map[string]any{
-			"reservationType": kind, "haMode": "ELASTIC_N_PLUS_M_BUFFER", "maxVirtualServices": cmp.Or(e.MaxService, 100), "supportedFeatureSet": "PREMIUM",
+			"reservationType": kind, "haMode": "ELASTIC_N_PLUS_M_BUFFER",
+			"maxVirtualServices": cmp.Or(e.MaxService, 100), "supportedFeatureSet": "PREMIUM",
 			"serviceEngineGroupBacking": map[string]any{
-				"backingId": fmt.Sprintf("serviceenginegroup-%d", i), "loadBalancerCloudRef": map[string]any{"id": cloud.id(), "name": "alb1-cloud"},
+				"backingId":            fmt.Sprintf("serviceenginegroup-%d", i),
+				"loadBalancerCloudRef": map[string]any{"id": cloud.id(), "name": "alb1-cloud"},
 			},
 		})
 	}
@@ -196,14 +215,17 @@ func seedAssignments(s *Simulator, orgID string, g *EdgeGateway) {
 		return
 	}
 	for _, name := range g.LoadBalancer.Groups {
-		i := slices.IndexFunc(s.store.documents[enginePath], func(d *document) bool { return text(d.body, "name") == name })
+		i := slices.IndexFunc(s.store.documents[enginePath],
+			func(d *document) bool { return text(d.body, "name") == name })
 		if i < 0 {
 			continue
 		}
 		engines := s.store.documents[enginePath][i]
 		d := s.store.documents.add(assignmentPath, orgID, map[string]any{
-			"id":         URN("serviceEngineGroupAssignment", s.ids.named("serviceEngineGroupAssignment", g.ID+name)),
-			"gatewayRef": jsonRef("gateway", g.ID, g.Name), "serviceEngineGroupRef": map[string]any{"id": engines.id(), "name": name},
+			"id": URN("serviceEngineGroupAssignment",
+				s.ids.named("serviceEngineGroupAssignment", g.ID+name)),
+			"gatewayRef":            jsonRef("gateway", g.ID, g.Name),
+			"serviceEngineGroupRef": map[string]any{"id": engines.id(), "name": name},
 		})
 		d.parent = g.ID
 	}

@@ -9,10 +9,12 @@ const servicePath = "1.0.0/loadBalancer/virtualServices"
 
 func serviceCollection() *collection {
 	return &collection{
-		path: servicePath, kind: "loadBalancerVirtualService", hides: true, right: "LOAD_BALANCER_VIRTUAL_SERVICE", title: "Virtual Service", unique: []string{"name"},
+		path: servicePath, kind: "loadBalancerVirtualService", hides: true, right: "LOAD_BALANCER_VIRTUAL_SERVICE",
+		title: "Virtual Service", unique: []string{"name"},
 		required: []string{"name"},
 		defaults: map[string]any{
-			"enabled": true, "description": "", "certificateRef": nil, "ipv6VirtualIpAddress": nil, "transparentModeEnabled": false, "virtualIpAddress": nil,
+			"enabled": true, "description": "", "certificateRef": nil, "ipv6VirtualIpAddress": nil,
+			"transparentModeEnabled": false, "virtualIpAddress": nil,
 		},
 		since: map[string]string{"ipv6VirtualIpAddress": "37.0", "transparentModeEnabled": "37.1"},
 		scope: balancedScope, prepare: prepareService, show: showService,
@@ -21,10 +23,12 @@ func serviceCollection() *collection {
 
 // applicationProfiles are the types of virtual services with the profile VCD chooses.
 var applicationProfiles = map[string]string{
-	"HTTP": "System-HTTP", "HTTPS": "System-Secure-HTTP", "L4": "System-L4-Application", "L4_TLS": "System-SSL-Application",
+	"HTTP": "System-HTTP", "HTTPS": "System-Secure-HTTP", "L4": "System-L4-Application",
+	"L4_TLS": "System-SSL-Application",
 }
 
-var tcpProfiles = map[string]string{"TCP_PROXY": "System-TCP-Proxy", "TCP_FAST_PATH": "System-TCP-Fast-Path", "UDP_FAST_PATH": "System-UDP-Fast-Path"}
+var tcpProfiles = map[string]string{"TCP_PROXY": "System-TCP-Proxy", "TCP_FAST_PATH": "System-TCP-Fast-Path",
+	"UDP_FAST_PATH": "System-UDP-Fast-Path"}
 
 func prepareService(r *request, body map[string]any, old *document) error {
 	g, err := balancedGateway(r, body, old)
@@ -96,7 +100,8 @@ func serviceCertificate(r *request, body map[string]any, kind string) error {
 	id := refID(body, "certificateRef")
 	if id == "" {
 		if body["certificateRef"] = nil; kind == "HTTPS" || kind == "L4_TLS" {
-			return badRequest("A certificate must be specified for a virtual service with the application profile %s.", kind)
+			return badRequest("A certificate must be specified for a virtual service with the application profile %s.",
+				kind)
 		}
 		return nil
 	}
@@ -110,7 +115,8 @@ func serviceCertificate(r *request, body map[string]any, kind string) error {
 
 func knownCertificates(r *request, ids []string) error {
 	for _, id := range ids {
-		if d := r.sim.store.documents.find(certificatePath, URN("certificateLibraryItem", id)); d == nil || !r.sees(d.orgID) {
+		if d := r.sim.store.documents.find(certificatePath, URN("certificateLibraryItem", id)); d == nil ||
+			!r.sees(d.orgID) {
 			return forbidden("CERTIFICATE_LIBRARY_ITEM_VIEW", id)
 		}
 	}
@@ -157,7 +163,8 @@ func unsharedVIP(body map[string]any, others []*document, shared bool) error {
 
 func takenVIP(vip, by string, shared bool) error {
 	if shared {
-		return badRequest("The virtual IP address %s is already used with the same port by the virtual service %q.", vip, by)
+		return badRequest("The virtual IP address %s is already used with the same port by the virtual service %q.",
+			vip, by)
 	}
 	return badRequest("The virtual IP address %s is already used by the virtual service %q.", vip, by)
 }
@@ -204,7 +211,8 @@ func portRanges(body map[string]any) []portRange {
 
 func showService(r *request, d *document, out map[string]any) {
 	members := 0
-	if pool := r.sim.store.documents.find(poolPath, refID(d.body, "loadBalancerPoolRef")); pool != nil && enabled(pool.body) {
+	if pool := r.sim.store.documents.find(poolPath, refID(d.body, "loadBalancerPoolRef")); pool != nil &&
+		enabled(pool.body) {
 		members, _ = r.sim.alb.enabledMembers(pool)
 	}
 	health := r.sim.alb.health(d, members)

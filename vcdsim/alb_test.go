@@ -19,9 +19,11 @@ func TestAVirtualServiceComesUp(t *testing.T) {
 	get := func() map[string]any { return c.get(cloudAPI + "loadBalancer/virtualServices/" + id).json }
 	c.Expect(get()).To(And(HaveKeyWithValue("status", "REALIZED"), HaveKeyWithValue("healthStatus", "PENDING")))
 	c.advance(20 * time.Second)
-	c.Expect(get()).To(And(HaveKeyWithValue("healthStatus", "UP"), HaveKeyWithValue("applicationProfile", HaveKeyWithValue("name", "System-L4-Application"))))
+	c.Expect(get()).To(And(HaveKeyWithValue("healthStatus", "UP"),
+		HaveKeyWithValue("applicationProfile", HaveKeyWithValue("name", "System-L4-Application"))))
 	full := c.get(cloudAPI + "loadBalancer/pools/" + pool).json
-	c.Expect(full).To(And(HaveKeyWithValue("memberCount", 2.0), HaveKeyWithValue("upMemberCount", 2.0), HaveKeyWithValue("virtualServiceRefs", HaveLen(1))))
+	c.Expect(full).To(And(HaveKeyWithValue("memberCount", 2.0), HaveKeyWithValue("upMemberCount", 2.0),
+		HaveKeyWithValue("virtualServiceRefs", HaveLen(1))))
 
 	c.ok(http.MethodPut, cloudAPI+"loadBalancer/pools/"+pool, with(full, map[string]any{"members": []any{}}))
 	c.advance(20 * time.Second)
@@ -35,13 +37,20 @@ func TestAVirtualServiceComesUp(t *testing.T) {
 
 func TestPoolsByMemberGroup(t *testing.T) {
 	c := start(t)
-	set := c.make("firewallGroups", `{"name":"nodes","type":"IP_SET","ownerRef":{"id":"`+c.gatewayURN()+`"},"ipAddresses":["192.168.100.11","192.168.100.12"]}`)
-	pool := c.make("loadBalancer/pools", `{"name":"api","gatewayRef":{"id":"`+c.gatewayURN()+`"},"memberGroupRef":{"id":"`+set+`"}}`)
+	set := c.make("firewallGroups",
+		`{"name":"nodes","type":"IP_SET","ownerRef":{"id":"`+c.gatewayURN()+
+			`"},"ipAddresses":["192.168.100.11","192.168.100.12"]}`)
+	pool := c.make("loadBalancer/pools",
+		`{"name":"api","gatewayRef":{"id":"`+c.gatewayURN()+`"},"memberGroupRef":{"id":"`+set+`"}}`)
 	c.make("loadBalancer/virtualServices", c.service("api", pool, "203.0.113.20", 6443))
-	c.Expect(c.get(cloudAPI + "loadBalancer/pools/" + pool).json).To(And(HaveKeyWithValue("memberCount", 2.0), HaveKeyWithValue("memberGroupRef", HaveKeyWithValue("name", "nodes"))))
-	c.ok(http.MethodPut, cloudAPI+"firewallGroups/"+set, `{"name":"nodes","type":"IP_SET","ipAddresses":["192.168.100.13"]}`)
-	c.Expect(c.get(cloudAPI+"loadBalancer/pools/"+pool).json).To(HaveKeyWithValue("upMemberCount", 1.0), "the pool follows the set")
-	c.Expect(c.refused(http.MethodDelete, cloudAPI+"firewallGroups/"+set, "", 400, "VALIDATION_ERROR")).To(ContainSubstring("in use by load balancer pool api"))
+	c.Expect(c.get(cloudAPI + "loadBalancer/pools/" + pool).json).To(And(HaveKeyWithValue("memberCount", 2.0),
+		HaveKeyWithValue("memberGroupRef", HaveKeyWithValue("name", "nodes"))))
+	c.ok(http.MethodPut, cloudAPI+"firewallGroups/"+set,
+		`{"name":"nodes","type":"IP_SET","ipAddresses":["192.168.100.13"]}`)
+	c.Expect(c.get(cloudAPI+"loadBalancer/pools/"+pool).json).To(HaveKeyWithValue("upMemberCount", 1.0),
+		"the pool follows the set")
+	c.Expect(c.refused(http.MethodDelete, cloudAPI+"firewallGroups/"+set, "", 400,
+		"VALIDATION_ERROR")).To(ContainSubstring("in use by load balancer pool api"))
 }
 
 func TestLoadBalancersAreChecked(t *testing.T) {
@@ -51,11 +60,13 @@ func TestLoadBalancersAreChecked(t *testing.T) {
 	})
 	pool := c.pool("api", "192.168.100.11")
 	vs := c.make("loadBalancer/virtualServices", c.service("api", pool, "203.0.113.20", 6443))
-	c.Expect(c.refused(http.MethodPost, cloudAPI+"loadBalancer/virtualServices", c.service("second", pool, "203.0.113.20", 80), 400, "BAD_REQUEST")).
+	c.Expect(c.refused(http.MethodPost, cloudAPI+"loadBalancer/virtualServices",
+		c.service("second", pool, "203.0.113.20", 80), 400, "BAD_REQUEST")).
 		To(ContainSubstring("has no room for another virtual service"))
 	p := c.provider()
 	engines := p.values("loadBalancer/serviceEngineGroups")[0]
-	p.ok(http.MethodPut, cloudAPI+"loadBalancer/serviceEngineGroups/"+engines["id"].(string), with(engines, map[string]any{"maxVirtualServices": 50}))
+	p.ok(http.MethodPut, cloudAPI+"loadBalancer/serviceEngineGroups/"+engines["id"].(string),
+		with(engines, map[string]any{"maxVirtualServices": 50}))
 
 	base := c.service("second", pool, "203.0.113.20", 80)
 	tls := strings.Replace(base, `"L4"`, `"HTTPS"`, 1)
@@ -63,22 +74,30 @@ func TestLoadBalancersAreChecked(t *testing.T) {
 		name, body, code, message string
 		status                    int
 	}{
-		{"the same address and port", c.service("second", pool, "203.0.113.20", 6443), "BAD_REQUEST", `already used with the same port by the virtual service "api"`, 400},
+		{"the same address and port", c.service("second", pool, "203.0.113.20", 6443), "BAD_REQUEST",
+			`already used with the same port by the virtual service "api"`, 400},
 		{"the same name", c.service("api", pool, "203.0.113.20", 80), "DUPLICATE_NAME", "already exists", 400},
 		{"HTTPS without a certificate", tls, "BAD_REQUEST", "A certificate must be specified", 400},
-		{"an unknown certificate", strings.Replace(tls, `"name"`, `"certificateRef":{"id":"urn:vcloud:certificateLibraryItem:x"},"name"`, 1), "ACCESS_TO_RESOURCE_IS_FORBIDDEN", "invalid", 403},
-		{"an unknown pool", c.service("second", "urn:vcloud:loadBalancerPool:x", "203.0.113.20", 80), "ACCESS_TO_RESOURCE_IS_FORBIDDEN", "invalid", 403},
+		{"an unknown certificate",
+			strings.Replace(tls, `"name"`, `"certificateRef":{"id":"urn:vcloud:certificateLibraryItem:x"},"name"`, 1),
+			"ACCESS_TO_RESOURCE_IS_FORBIDDEN", "invalid", 403},
+		{"an unknown pool", c.service("second", "urn:vcloud:loadBalancerPool:x", "203.0.113.20", 80),
+			"ACCESS_TO_RESOURCE_IS_FORBIDDEN", "invalid", 403},
 		{"an address that is none", c.service("second", pool, "here", 80), "BAD_REQUEST", `"here" is invalid`, 400},
 		{"no port", c.service("second", pool, "203.0.113.20", 0), "BAD_REQUEST", "service port is invalid", 400},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			NewWithT(t).Expect(c.refused(http.MethodPost, cloudAPI+"loadBalancer/virtualServices", tc.body, tc.status, tc.code)).To(ContainSubstring(tc.message))
+			NewWithT(t).Expect(c.refused(http.MethodPost, cloudAPI+"loadBalancer/virtualServices", tc.body, tc.status,
+				tc.code)).To(ContainSubstring(tc.message))
 		})
 	}
 	certificate := c.values("ssl/certificateLibrary")[0]["id"].(string)
-	second := c.make("loadBalancer/virtualServices", strings.Replace(tls, `"name"`, `"certificateRef":{"id":"`+certificate+`"},"name"`, 1))
-	c.Expect(c.refused(http.MethodDelete, cloudAPI+"ssl/certificateLibrary/"+certificate, "", 400, "VALIDATION_ERROR")).To(ContainSubstring("in use by virtual service second"))
-	c.Expect(c.refused(http.MethodDelete, cloudAPI+"loadBalancer/pools/"+pool, "", 400, "VALIDATION_ERROR")).To(ContainSubstring("in use by virtual service api"))
+	second := c.make("loadBalancer/virtualServices",
+		strings.Replace(tls, `"name"`, `"certificateRef":{"id":"`+certificate+`"},"name"`, 1))
+	c.Expect(c.refused(http.MethodDelete, cloudAPI+"ssl/certificateLibrary/"+certificate, "", 400,
+		"VALIDATION_ERROR")).To(ContainSubstring("in use by virtual service second"))
+	c.Expect(c.refused(http.MethodDelete, cloudAPI+"loadBalancer/pools/"+pool, "", 400,
+		"VALIDATION_ERROR")).To(ContainSubstring("in use by virtual service api"))
 	for _, id := range []string{vs, second} {
 		c.ok(http.MethodDelete, cloudAPI+"loadBalancer/virtualServices/"+id, "")
 	}
@@ -89,17 +108,20 @@ func TestALoadBalancerIsDisabledOnlyWhenItIsEmpty(t *testing.T) {
 	c := start(t)
 	p := c.provider()
 	path := cloudAPI + "edgeGateways/" + c.gatewayURN() + "/loadBalancer"
-	c.Expect(c.get(path).json).To(And(HaveKeyWithValue("enabled", true), HaveKeyWithValue("serviceNetworkDefinition", "192.168.255.1/25")))
+	c.Expect(c.get(path).json).To(And(HaveKeyWithValue("enabled", true),
+		HaveKeyWithValue("serviceNetworkDefinition", "192.168.255.1/25")))
 	pool := c.pool("api", "192.168.100.11")
 	c.refused(http.MethodPut, path, `{"enabled":false}`, 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 	p.refused(http.MethodPut, path, `{"enabled":false}`, 400, "VALIDATION_ERROR")
 	c.ok(http.MethodDelete, cloudAPI+"loadBalancer/pools/"+pool, "")
 	assignment := p.values("loadBalancer/serviceEngineGroups/assignments")[0]
-	c.Expect(assignment).To(And(HaveKeyWithValue("numDeployedVirtualServices", 0.0), HaveKeyWithValue("maxVirtualServices", 200.0)))
+	c.Expect(assignment).To(And(HaveKeyWithValue("numDeployedVirtualServices", 0.0),
+		HaveKeyWithValue("maxVirtualServices", 200.0)))
 	p.ok(http.MethodDelete, cloudAPI+"loadBalancer/serviceEngineGroups/assignments/"+assignment["id"].(string), "")
 	p.ok(http.MethodPut, path, `{"enabled":false}`)
 	c.Expect(c.get(path).json).To(HaveKeyWithValue("enabled", false))
-	c.Expect(c.refused(http.MethodPost, cloudAPI+"loadBalancer/pools", fmt.Sprintf(`{"name":"p","gatewayRef":{"id":%q}}`, c.gatewayURN()), 400, "BAD_REQUEST")).
+	c.Expect(c.refused(http.MethodPost, cloudAPI+"loadBalancer/pools",
+		fmt.Sprintf(`{"name":"p","gatewayRef":{"id":%q}}`, c.gatewayURN()), 400, "BAD_REQUEST")).
 		To(ContainSubstring("not enabled"))
 }
 
@@ -121,7 +143,8 @@ func TestAnAddressIsSharedSinceVCD104(t *testing.T) {
 				c.make("loadBalancer/virtualServices", c.service("https", pool, "203.0.113.20", 443))
 				return
 			}
-			c.Expect(c.refused(http.MethodPost, cloudAPI+"loadBalancer/virtualServices", c.service("https", pool, "203.0.113.20", 443), 400, "BAD_REQUEST")).
+			c.Expect(c.refused(http.MethodPost, cloudAPI+"loadBalancer/virtualServices",
+				c.service("https", pool, "203.0.113.20", 443), 400, "BAD_REQUEST")).
 				To(ContainSubstring(`203.0.113.20 is already used by the virtual service "http"`))
 			c.make("loadBalancer/virtualServices", c.service("https", pool, "203.0.113.21", 443))
 		})
@@ -132,9 +155,11 @@ func TestAddressesToOutsideMustBeTheGateways(t *testing.T) {
 	c := start(t)
 	pool := c.pool("api", "192.168.100.11")
 	for _, address := range []string{"203.0.113.100", "203.0.113.2"} {
-		c.Expect(c.refused(http.MethodPost, cloudAPI+"loadBalancer/virtualServices", c.service("x", pool, address, 80), 400, "BAD_REQUEST")).
+		c.Expect(c.refused(http.MethodPost, cloudAPI+"loadBalancer/virtualServices", c.service("x", pool, address, 80),
+			400, "BAD_REQUEST")).
 			To(ContainSubstring("is not allocated to the edge gateway"))
-		c.Expect(c.refused(http.MethodPost, cloudAPI+c.natPath(), dnat("x", address, "192.168.100.5", ""), 400, "BAD_REQUEST")).
+		c.Expect(c.refused(http.MethodPost, cloudAPI+c.natPath(), dnat("x", address, "192.168.100.5", ""), 400,
+			"BAD_REQUEST")).
 			To(ContainSubstring("is not allocated to the edge gateway"))
 	}
 	c.make("loadBalancer/virtualServices", c.service("primary", pool, "203.0.113.10", 80))
@@ -148,9 +173,11 @@ func TestAddressesToOutsideMustBeTheGateways(t *testing.T) {
 
 func TestWhatWasCancelledWhileItWasMadeIsNotRealized(t *testing.T) {
 	c := start(t, manual)
-	a := c.call(http.MethodPost, cloudAPI+"loadBalancer/pools", `{"name":"api","gatewayRef":{"id":"`+c.gatewayURN()+`"}}`)
+	a := c.call(http.MethodPost, cloudAPI+"loadBalancer/pools",
+		`{"name":"api","gatewayRef":{"id":"`+c.gatewayURN()+`"}}`)
 	c.Expect(a.status).To(Equal(http.StatusAccepted))
-	c.Expect(c.call(http.MethodPost, a.header.Get("Location")+"/action/cancel", "").status).To(Equal(http.StatusNoContent))
+	c.Expect(c.call(http.MethodPost, a.header.Get("Location")+"/action/cancel",
+		"").status).To(Equal(http.StatusNoContent))
 	pools := c.values("edgeGateways/" + c.gatewayURN() + "/loadBalancer/poolSummaries")
 	c.Expect(pools).To(ConsistOf(HaveKeyWithValue("status", "REALIZATION_FAILED")))
 }

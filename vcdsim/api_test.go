@@ -44,7 +44,8 @@ func TestAPITokens(t *testing.T) {
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		return c.do(req)
 	}
-	c.Expect(token("/oauth/provider/token").status).To(Equal(http.StatusBadRequest), "the provider does not know a tenant's token")
+	c.Expect(token("/oauth/provider/token").status).To(Equal(http.StatusBadRequest),
+		"the provider does not know a tenant's token")
 	a := token("/oauth/tenant/acme/token")
 	c.Expect(a.status).To(Equal(http.StatusOK))
 	c.token, _ = a.json["access_token"].(string)
@@ -68,7 +69,8 @@ func TestVersions(t *testing.T) {
 	req.Header.Set("Accept", "application/*+xml;version=39.0")
 	a := c.do(req)
 	c.Expect(a.status).To(Equal(http.StatusNotAcceptable))
-	c.Expect(a.xml.Attr("message")).To(ContainSubstring("The request has invalid accept header: Unknown API version 39.0"))
+	c.Expect(a.xml.Attr("message")).To(
+		ContainSubstring("The request has invalid accept header: Unknown API version 39.0"))
 	req = c.request(http.MethodGet, "/api/org", "")
 	req.Header["Accept"] = []string{"vnd.vmware.vcloud.org+xml;version=37.3", "*_/_*;version=37.2"}
 	c.Expect(c.do(req).status).To(Equal(http.StatusOK))
@@ -92,7 +94,8 @@ func TestTenantsSeeTheirOwn(t *testing.T) {
 	c.Expect(c.records("type=task")).To(BeEmpty())
 	c.refused(http.MethodGet, "/api/vApp/vapp-"+vapp, "", 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 	c.refused(http.MethodGet, c.vdc(), "", 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
-	c.refused(http.MethodGet, "/cloudapi/1.0.0/orgVdcNetworks/urn:vcloud:network:"+c.model().VDCs[0].Networks[0].ID, "", 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
+	c.refused(http.MethodGet, "/cloudapi/1.0.0/orgVdcNetworks/urn:vcloud:network:"+c.model().VDCs[0].Networks[0].ID, "",
+		403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 	c.refused(http.MethodGet, "/api/query?type=adminVM", "", 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 }
 
@@ -104,7 +107,8 @@ func TestQueries(t *testing.T) {
 		items = append(items, c.item(fmt.Sprintf("node-%d", i), nic("POOL", ""), ""))
 	}
 	c.ok(http.MethodPost, vapp+"/action/recomposeVApp", recompose(items...))
-	c.ok(http.MethodPost, vapp+"/metadata", `<Metadata `+xmlns+` xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><MetadataEntry><Key>owner</Key><TypedValue xsi:type="MetadataStringValue"><Value>me</Value></TypedValue></MetadataEntry></Metadata>`)
+	c.ok(http.MethodPost, vapp+"/metadata",
+		`<Metadata `+xmlns+` xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><MetadataEntry><Key>owner</Key><TypedValue xsi:type="MetadataStringValue"><Value>me</Value></TypedValue></MetadataEntry></Metadata>`)
 	vdc := c.model().VDCs[0].ID
 	for _, tc := range []struct {
 		name, query string
@@ -113,7 +117,8 @@ func TestQueries(t *testing.T) {
 		{"all VMs, templates' too", "type=vm", 8},
 		{"only real VMs", "&type=vm&filter=isVAppTemplate==false&filterEncoded=true", 7},
 		{"a raw semicolon", "type=vm&filter=isVAppTemplate==false;name==node-3", 1},
-		{"an encoded filter", "type=vm&filter=" + url.QueryEscape("(name==node-1,name==node-2);vdc==urn:vcloud:vdc:"+vdc), 2},
+		{"an encoded filter",
+			"type=vm&filter=" + url.QueryEscape("(name==node-1,name==node-2);vdc==urn:vcloud:vdc:"+vdc), 2},
 		{"a container by href", "type=vm&filter=container==" + c.sim.URL() + vapp, 7},
 		{"a container by bare id", "type=vm&filter=container==" + c.sim.State().VApps[0].ID, 7},
 		{"by id", "type=vm&filter=id==urn:vcloud:vm:" + c.state("node-4").ID, 1},
@@ -141,7 +146,8 @@ func TestQueries(t *testing.T) {
 	c.WithT = NewWithT(t)
 	page := c.get("/api/query?type=vm&filter=isVAppTemplate==false&pageSize=5&sortDesc=name")
 	first := page.xml
-	c.Expect([]string{first.Attr("total"), first.Attr("pageSize"), first.Attr("page")}).To(Equal([]string{"7", "5", "1"}))
+	c.Expect([]string{first.Attr("total"), first.Attr("pageSize"),
+		first.Attr("page")}).To(Equal([]string{"7", "5", "1"}))
 	c.Expect(first.All("VMRecord")[0].Attr("name")).To(Equal("node-6"))
 	rest := c.get(c.linked(page, "nextPage")).xml
 	c.Expect(rest.All("VMRecord")).To(HaveLen(2), "the next page is the link's")
@@ -164,9 +170,11 @@ func TestQueries(t *testing.T) {
 func TestEveryAttributeIsSearchable(t *testing.T) {
 	c := start(t)
 	c.ok(http.MethodPost, c.vm(c.vapp("cluster"), "node")+"/power/action/powerOn", "")
-	c.ok(http.MethodPost, c.vdc()+"/disk", `<DiskCreateParams `+xmlns+`><Disk name="data" sizeMb="1024"/></DiskCreateParams>`)
+	c.ok(http.MethodPost, c.vdc()+"/disk",
+		`<DiskCreateParams `+xmlns+`><Disk name="data" sizeMb="1024"/></DiskCreateParams>`)
 	for _, kind := range []string{
-		"vm", "vApp", "orgVdc", "orgVdcNetwork", "orgVdcStorageProfile", "catalog", "catalogItem", "vAppTemplate", "task", "disk", "organization",
+		"vm", "vApp", "orgVdc", "orgVdcNetwork", "orgVdcStorageProfile", "catalog", "catalogItem", "vAppTemplate",
+		"task", "disk", "organization",
 	} {
 		for _, a := range c.records("type=" + kind)[0].Attrs {
 			if a.Name != "type" {
@@ -201,10 +209,14 @@ func TestCloudAPILists(t *testing.T) {
 	}{
 		{"all policies", "/cloudapi/2.0.0/vdcComputePolicies", 4},
 		{"a policy by name", "/cloudapi/1.0.0/vdcComputePolicies?filter=name==small", 1},
-		{"sizing policies of a VDC", "/cloudapi/2.0.0/vdcComputePolicies?filter=isSizingOnly==true;_context==urn:vcloud:vdc:" + c.model().VDCs[0].ID, 3},
-		{"policies of a VDC", "/cloudapi/2.0.0/vdcs/urn%3Avcloud%3Avdc%3A" + c.model().VDCs[0].ID + "/computePolicies/", 4},
+		{"sizing policies of a VDC",
+			"/cloudapi/2.0.0/vdcComputePolicies?filter=isSizingOnly==true;_context==urn:vcloud:vdc:" +
+				c.model().VDCs[0].ID, 3},
+		{"policies of a VDC", "/cloudapi/2.0.0/vdcs/urn%3Avcloud%3Avdc%3A" + c.model().VDCs[0].ID + "/computePolicies/",
+			4},
 		{"networks", "/cloudapi/1.0.0/orgVdcNetworks?pageSize=1", 2},
-		{"networks of an owner", "/cloudapi/1.0.0/orgVdcNetworks?filter=ownerRef.id==urn:vcloud:vdc:" + c.model().VDCs[0].ID, 2},
+		{"networks of an owner",
+			"/cloudapi/1.0.0/orgVdcNetworks?filter=ownerRef.id==urn:vcloud:vdc:" + c.model().VDCs[0].ID, 2},
 		{"organisations", "/cloudapi/1.0.0/orgs/", 1},
 		{"VDCs", "/cloudapi/1.0.0/vdcs", 1},
 		{"a page past the end", "/cloudapi/1.0.0/vdcs?page=7", 1},
@@ -223,7 +235,8 @@ func TestCloudAPILists(t *testing.T) {
 
 	dhcp := c.get("/cloudapi/1.0.0/orgVdcNetworks/urn:vcloud:network:" + c.model().VDCs[0].Networks[0].ID + "/dhcp")
 	c.Expect(dhcp.json["dhcpPools"]).To(HaveLen(1))
-	c.refused(http.MethodGet, "/cloudapi/1.0.0/vdcs/urn:vcloud:vdc:11111111-2222-3333-4444-555555555555", "", 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
+	c.refused(http.MethodGet, "/cloudapi/1.0.0/vdcs/urn:vcloud:vdc:11111111-2222-3333-4444-555555555555", "", 403,
+		"ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 }
 
 func TestUnknownRoutesAreRecorded(t *testing.T) {
@@ -256,14 +269,16 @@ func TestTheSameSeedGivesTheSameState(t *testing.T) {
 func TestFaults(t *testing.T) {
 	c := start(t)
 	f := c.sim.Faults()
-	f.Add(vcdsim.Fault{Operation: "GET /api/org", Skip: 1, Count: 2, Status: 503, Code: "SERVICE_UNAVAILABLE", Message: "later", Header: map[string]string{"Retry-After": "7"}})
+	f.Add(vcdsim.Fault{Operation: "GET /api/org", Skip: 1, Count: 2, Status: 503, Code: "SERVICE_UNAVAILABLE",
+		Message: "later", Header: map[string]string{"Retry-After": "7"}})
 	var statuses []int
 	for range 4 {
 		statuses = append(statuses, c.call(http.MethodGet, "/api/org", "").status)
 	}
 	c.Expect(statuses).To(Equal([]int{200, 503, 503, 200}))
 
-	f.Add(vcdsim.Fault{Operation: "GET /cloudapi/*/vdcs", Count: 1, Status: 429, Header: map[string]string{"Retry-After": "7"}})
+	f.Add(vcdsim.Fault{Operation: "GET /cloudapi/*/vdcs", Count: 1, Status: 429,
+		Header: map[string]string{"Retry-After": "7"}})
 	a := c.call(http.MethodGet, "/cloudapi/1.0.0/vdcs", "")
 	c.Expect(a.status).To(Equal(429))
 	c.Expect(a.header.Get("Retry-After")).To(Equal("7"))
@@ -294,7 +309,8 @@ func TestControlAPI(t *testing.T) {
 	c.Expect(c.call(http.MethodPost, "/_sim/clock", `{"advance": "90s"}`).status).To(Equal(200))
 	c.Expect(c.sim.Clock().Now().Sub(before)).To(Equal(90 * time.Second))
 	c.Expect(c.call(http.MethodPost, "/_sim/clock", `{"advance": "soon"}`).status).To(Equal(400))
-	c.Expect(c.call(http.MethodPost, "/_sim/faults", `{"Operation": "GET /api/org", "Status": 500}`).status).To(Equal(201))
+	c.Expect(c.call(http.MethodPost, "/_sim/faults",
+		`{"Operation": "GET /api/org", "Status": 500}`).status).To(Equal(201))
 	c.Expect(c.sim.Faults().List()).To(HaveLen(1))
 	c.Expect(c.call(http.MethodDelete, "/_sim/faults", "").status).To(Equal(204))
 	c.Expect(c.sim.Unhandled()).To(BeEmpty())

@@ -217,14 +217,16 @@ func tokenResponse(r *request, org *Org, u *User, apiToken string) *response {
 	x := openSession(r, org, u)
 	r.session = x
 	return jsonOK(map[string]any{
-		"access_token": x.Token, "token_type": "Bearer", "expires_in": int(r.sim.lifetime.Seconds()), "scope": "openid", "refresh_token": apiToken,
+		"access_token": x.Token, "token_type": "Bearer", "expires_in": int(r.sim.lifetime.Seconds()), "scope": "openid",
+		"refresh_token": apiToken,
 	})
 }
 
 func oauthError(code string) *response {
 	return &response{
 		status: http.StatusBadRequest,
-		json:   map[string]any{"error": code, "error_description": "Failed to create an access token from the refresh token."},
+		json: map[string]any{"error": code,
+			"error_description": "Failed to create an access token from the refresh token."},
 	}
 }
 
@@ -249,8 +251,10 @@ func currentSession(r *request) (*response, error) { return jsonOK(sessionJSON(r
 
 func legacySession(r *request) (*response, error) {
 	x := r.session
-	n := xmltree.New("Session", namespaces(), xmltree.A("org", x.Org), xmltree.A("roles", x.Role), xmltree.A("user", x.User),
-		xmltree.A("userId", URN("user", x.UserID)), xmltree.A("href", r.base()+"/api/session"), xmltree.A("type", mime("session")))
+	n := xmltree.New("Session", namespaces(), xmltree.A("org", x.Org), xmltree.A("roles", x.Role),
+		xmltree.A("user", x.User),
+		xmltree.A("userId", URN("user", x.UserID)), xmltree.A("href", r.base()+"/api/session"),
+		xmltree.A("type", mime("session")))
 	n.Add([]*xmltree.Node{
 		r.link("down", "/api/org/", mime("orgList")),
 		r.link("remove", "/api/session", ""),

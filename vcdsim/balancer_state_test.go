@@ -39,23 +39,27 @@ func TestWhatIsConfiguredWhileAGatewayChanges(t *testing.T) {
 		busy   bool
 		states []string
 	}{
-		{"what changes, and the gateway", func(*vcdsim.Assumptions) {}, true, []string{"gateway CONFIGURING", "a REALIZED", "b CONFIGURING", "vs REALIZED"}},
+		{"what changes, and the gateway", func(*vcdsim.Assumptions) {}, true,
+			[]string{"gateway CONFIGURING", "a REALIZED", "b CONFIGURING", "vs REALIZED"}},
 		{
 			"all of the gateway", func(a *vcdsim.Assumptions) { a.BusyGatewayConfiguresAll = true }, true,
 			[]string{"gateway CONFIGURING", "a CONFIGURING", "b CONFIGURING", "vs CONFIGURING"},
 		},
-		{"one change beside another", func(a *vcdsim.Assumptions) { a.GatewayWritesExclude = false }, false, []string{"gateway CONFIGURING", "a REALIZED", "b CONFIGURING", "vs REALIZED"}},
+		{"one change beside another", func(a *vcdsim.Assumptions) { a.GatewayWritesExclude = false }, false,
+			[]string{"gateway CONFIGURING", "a REALIZED", "b CONFIGURING", "vs REALIZED"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := start(t, manual, assuming(tc.assume))
 			a, b := c.pool("a", "192.168.100.11"), c.pool("b", "192.168.100.11")
 			vs := c.make("loadBalancer/virtualServices", c.service("vs", a, "203.0.113.20", 80))
 			put := func(pool, name string) answer {
-				return c.call(http.MethodPut, cloudAPI+"loadBalancer/pools/"+pool, `{"name":"`+name+`","gatewayRef":{"id":"`+c.gatewayURN()+`"}}`)
+				return c.call(http.MethodPut, cloudAPI+"loadBalancer/pools/"+pool,
+					`{"name":"`+name+`","gatewayRef":{"id":"`+c.gatewayURN()+`"}}`)
 			}
 			c.Expect(put(b, "b").status).To(Equal(http.StatusAccepted))
 			c.Expect(c.states()).To(Equal(tc.states))
-			c.Expect(c.get(cloudAPI + "loadBalancer/virtualServices/" + vs).json["status"]).To(Equal(strings.Fields(tc.states[3])[1]))
+			c.Expect(c.get(cloudAPI + "loadBalancer/virtualServices/" +
+				vs).json["status"]).To(Equal(strings.Fields(tc.states[3])[1]))
 			c.Expect(put(b, "b").status).To(Equal(400), "the same one again")
 
 			c.advance(2 * time.Second)
@@ -66,7 +70,8 @@ func TestWhatIsConfiguredWhileAGatewayChanges(t *testing.T) {
 			c.Expect(put(a, "a").status).To(Equal(wanted))
 			c.advance(4 * time.Second)
 			if !tc.busy {
-				c.Expect(c.states()[:3]).To(Equal([]string{"gateway CONFIGURING", "a CONFIGURING", "b REALIZED"}), "until the last one ends")
+				c.Expect(c.states()[:3]).To(Equal([]string{"gateway CONFIGURING", "a CONFIGURING", "b REALIZED"}),
+					"until the last one ends")
 			}
 			c.advance(4 * time.Second)
 			c.Expect(c.states()).To(HaveEach(HaveSuffix(" REALIZED")))
@@ -76,20 +81,25 @@ func TestWhatIsConfiguredWhileAGatewayChanges(t *testing.T) {
 
 func TestSummariesSayWhatThereIs(t *testing.T) {
 	c := start(t)
-	body := with(c.body(c.service("vs", c.pool("p", "192.168.100.11"), "203.0.113.20", 80)), map[string]any{"description": "whose it is"})
+	body := with(c.body(c.service("vs", c.pool("p", "192.168.100.11"), "203.0.113.20", 80)),
+		map[string]any{"description": "whose it is"})
 	c.make("loadBalancer/virtualServices", body)
 	edge := "edgeGateways/" + c.gatewayURN() + "/loadBalancer/"
 	service, pool := c.values(edge + "virtualServiceSummaries")[0], c.values(edge + "poolSummaries")[0]
 	for _, f := range []string{
-		"status", "id", "name", "enabled", "virtualIpAddress", "ipv6VirtualIpAddress", "loadBalancerPoolRef", "gatewayRef", "serviceEngineGroupRef", "certificateRef",
+		"status", "id", "name", "enabled", "virtualIpAddress", "ipv6VirtualIpAddress", "loadBalancerPoolRef",
+		"gatewayRef", "serviceEngineGroupRef", "certificateRef",
 		"servicePorts", "healthStatus", "healthMessage", "transparentModeEnabled", "applicationProfileType",
 	} {
 		c.Expect(service).To(HaveKey(f))
 	}
-	c.Expect(service).To(And(HaveKeyWithValue("description", "whose it is"), Not(HaveKey("detailedHealthMessage")), Not(HaveKey("applicationProfile"))))
-	c.Expect(c.provider().values(edge + "virtualServiceSummaries")[0]).To(HaveKey("detailedHealthMessage"), "for providers only")
+	c.Expect(service).To(And(HaveKeyWithValue("description", "whose it is"), Not(HaveKey("detailedHealthMessage")),
+		Not(HaveKey("applicationProfile"))))
+	c.Expect(c.provider().values(edge + "virtualServiceSummaries")[0]).To(HaveKey("detailedHealthMessage"),
+		"for providers only")
 	for _, f := range []string{
-		"status", "id", "name", "description", "enabled", "passiveMonitoringEnabled", "activeMonitoringEnabled", "healthStatus", "memberCount", "enabledMemberCount",
+		"status", "id", "name", "description", "enabled", "passiveMonitoringEnabled", "activeMonitoringEnabled",
+		"healthStatus", "memberCount", "enabledMemberCount",
 		"upMemberCount", "healthMessage", "virtualServiceRefs", "memberSslEnabled",
 	} {
 		c.Expect(pool).To(HaveKey(f))
@@ -97,7 +107,8 @@ func TestSummariesSayWhatThereIs(t *testing.T) {
 	c.Expect(pool).To(And(Not(HaveKey("members")), Not(HaveKey("gatewayRef"))))
 
 	for i := range 12 {
-		c.make("loadBalancer/virtualServices", c.service(fmt.Sprint("vs-", i), pool["id"].(string), "203.0.113.20", 1000+i))
+		c.make("loadBalancer/virtualServices",
+			c.service(fmt.Sprint("vs-", i), pool["id"].(string), "203.0.113.20", 1000+i))
 	}
 	c.Expect(c.values(edge + "poolSummaries")[0]["virtualServiceRefs"]).To(HaveLen(10))
 	c.Expect(c.get(cloudAPI + "loadBalancer/pools/" + pool["id"].(string)).json["virtualServiceRefs"]).To(HaveLen(13))
@@ -112,58 +123,80 @@ func TestSizesAreLimited(t *testing.T) {
 		return `{"gatewayRef":{"id":"` + c.gatewayURN() + `"},` + more + `}`
 	}
 	vs := func(changes map[string]any) string {
-		return with(c.body(c.service("vs", c.values("edgeGateways/" + c.gatewayURN() + "/loadBalancer/poolSummaries")[0]["id"].(string), "203.0.113.20", 80)), changes)
+		return with(c.body(c.service("vs",
+			c.values("edgeGateways/" + c.gatewayURN() + "/loadBalancer/poolSummaries")[0]["id"].(string),
+			"203.0.113.20", 80)), changes)
 	}
 	long := func(n int) string { return strings.Repeat("x", n) }
 	c.make("loadBalancer/pools", pool(`"name":"`+long(128)+`","description":"`+long(1024)+`","members":`+members(100)))
 	for _, tc := range []struct{ name, path, body, message string }{
-		{"members", "loadBalancer/pools", pool(`"name":"x","members":` + members(101)), "size of the field members is 101"},
+		{"members", "loadBalancer/pools", pool(`"name":"x","members":` + members(101)),
+			"size of the field members is 101"},
 		{"a name", "loadBalancer/pools", pool(`"name":"` + long(129) + `"`), "length of the field name is 129"},
-		{"a description", "loadBalancer/pools", pool(`"name":"x","description":"` + long(1025) + `"`), "length of the field description is 1025"},
+		{"a description", "loadBalancer/pools", pool(`"name":"x","description":"` + long(1025) + `"`),
+			"length of the field description is 1025"},
 		{"a port", "loadBalancer/pools", pool(`"name":"x","defaultPort":65536`), "must be between 1 and 65535"},
-		{"a member's port", "loadBalancer/pools", pool(`"name":"x","members":[{"ipAddress":"192.168.100.11","port":0}]`), "must be between 1 and 65535"},
-		{"a ratio", "loadBalancer/pools", pool(`"name":"x","members":[{"ipAddress":"192.168.100.11","ratio":21}]`), "must be between 1 and 20"},
+		{"a member's port", "loadBalancer/pools",
+			pool(`"name":"x","members":[{"ipAddress":"192.168.100.11","port":0}]`), "must be between 1 and 65535"},
+		{"a ratio", "loadBalancer/pools", pool(`"name":"x","members":[{"ipAddress":"192.168.100.11","ratio":21}]`),
+			"must be between 1 and 20"},
 		{"half a minute", "loadBalancer/pools", pool(`"name":"x","gracefulTimeoutPeriod":0.5`), "between -1 and 7200"},
 		{"a number that is none", "loadBalancer/pools", pool(`"name":"x","defaultPort":"80"`), "is not a number"},
-		{"ports", "loadBalancer/virtualServices", vs(map[string]any{"servicePorts": make([]map[string]int, 11)}), "size of the field servicePorts is 11"},
-		{"no ports", "loadBalancer/virtualServices", vs(map[string]any{"servicePorts": []any{}}), "servicePorts must not be empty"},
-		{"a NAT rule's name", c.natPath(), dnat(long(129), "203.0.113.20", "192.168.100.5", ""), "length of the field name is 129"},
-		{"a NAT rule's priority", c.natPath(), dnat("x", "203.0.113.20", "192.168.100.5", `,"priority":-1`), "field priority must be between 0"},
-		{"an alias", "ssl/certificateLibrary", `{"alias":"` + long(129) + `","certificate":"x"}`, "length of the field alias is 129"},
+		{"ports", "loadBalancer/virtualServices", vs(map[string]any{"servicePorts": make([]map[string]int, 11)}),
+			"size of the field servicePorts is 11"},
+		{"no ports", "loadBalancer/virtualServices", vs(map[string]any{"servicePorts": []any{}}),
+			"servicePorts must not be empty"},
+		{"a NAT rule's name", c.natPath(), dnat(long(129), "203.0.113.20", "192.168.100.5", ""),
+			"length of the field name is 129"},
+		{"a NAT rule's priority", c.natPath(), dnat("x", "203.0.113.20", "192.168.100.5", `,"priority":-1`),
+			"field priority must be between 0"},
+		{"an alias", "ssl/certificateLibrary", `{"alias":"` + long(129) + `","certificate":"x"}`,
+			"length of the field alias is 129"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			NewWithT(t).Expect(c.refused(http.MethodPost, cloudAPI+tc.path, tc.body, 400, "BAD_REQUEST")).To(ContainSubstring(tc.message))
+			NewWithT(t).Expect(c.refused(http.MethodPost, cloudAPI+tc.path, tc.body, 400,
+				"BAD_REQUEST")).To(ContainSubstring(tc.message))
 		})
 	}
 }
 
 func TestOlderClientsDoNotKnowNewerFields(t *testing.T) {
 	c := start(t, func(cfg *vcdsim.Config) { cfg.Version = vcdsim.Version104 })
-	set := c.make("firewallGroups", `{"name":"nodes","type":"IP_SET","ownerRef":{"id":"`+c.gatewayURN()+`"},"ipAddresses":["192.168.100.11"]}`)
+	set := c.make("firewallGroups",
+		`{"name":"nodes","type":"IP_SET","ownerRef":{"id":"`+c.gatewayURN()+`"},"ipAddresses":["192.168.100.11"]}`)
 	body := `{"name":"p","gatewayRef":{"id":"` + c.gatewayURN() + `"},"memberGroupRef":{"id":"` + set + `"}}`
 	pool := c.make("loadBalancer/pools", body)
 	old := *c
 	old.version = "36.0"
 	full := old.get(cloudAPI + "loadBalancer/pools/" + pool).json
-	c.Expect(full).To(And(HaveKeyWithValue("memberCount", 1.0), Not(HaveKey("memberGroupRef")), Not(HaveKey("sslEnabled"))))
-	c.Expect(old.refused(http.MethodPost, cloudAPI+"loadBalancer/pools", strings.Replace(body, `"p"`, `"q"`, 1), 400, "BAD_REQUEST")).
+	c.Expect(full).To(And(HaveKeyWithValue("memberCount", 1.0), Not(HaveKey("memberGroupRef")),
+		Not(HaveKey("sslEnabled"))))
+	c.Expect(old.refused(http.MethodPost, cloudAPI+"loadBalancer/pools", strings.Replace(body, `"p"`, `"q"`, 1), 400,
+		"BAD_REQUEST")).
 		To(ContainSubstring("memberGroupRef is not known in API version 36.0"))
-	old.ok(http.MethodPut, cloudAPI+"loadBalancer/pools/"+pool, with(full, map[string]any{"description": "changed", "members": nil}))
-	c.Expect(c.get(cloudAPI+"loadBalancer/pools/"+pool).json).To(And(HaveKeyWithValue("description", "changed"), HaveKeyWithValue("memberGroupRef", HaveKeyWithValue("id", set))),
+	old.ok(http.MethodPut, cloudAPI+"loadBalancer/pools/"+pool,
+		with(full, map[string]any{"description": "changed", "members": nil}))
+	c.Expect(c.get(cloudAPI+"loadBalancer/pools/"+pool).json).To(And(HaveKeyWithValue("description", "changed"),
+		HaveKeyWithValue("memberGroupRef", HaveKeyWithValue("id", set))),
 		"what the client cannot know stays")
 
-	lax := start(t, assuming(func(a *vcdsim.Assumptions) { a.NewerFieldsRefused = false }), func(cfg *vcdsim.Config) { cfg.Version = vcdsim.Version103 })
-	group := lax.make("firewallGroups", `{"name":"nodes","type":"IP_SET","ownerRef":{"id":"`+lax.gatewayURN()+`"},"ipAddresses":["192.168.100.11"]}`)
-	id := lax.make("loadBalancer/pools", `{"name":"p","gatewayRef":{"id":"`+lax.gatewayURN()+`"},"memberGroupRef":{"id":"`+group+`"}}`)
+	lax := start(t, assuming(func(a *vcdsim.Assumptions) { a.NewerFieldsRefused = false }),
+		func(cfg *vcdsim.Config) { cfg.Version = vcdsim.Version103 })
+	group := lax.make("firewallGroups",
+		`{"name":"nodes","type":"IP_SET","ownerRef":{"id":"`+lax.gatewayURN()+`"},"ipAddresses":["192.168.100.11"]}`)
+	id := lax.make("loadBalancer/pools",
+		`{"name":"p","gatewayRef":{"id":"`+lax.gatewayURN()+`"},"memberGroupRef":{"id":"`+group+`"}}`)
 	lax.Expect(lax.get(cloudAPI+"loadBalancer/pools/"+id).json).To(HaveKeyWithValue("memberCount", 0.0), "left out")
 }
 
 func TestTasksOfNATRulesDoNotRevealTheirIDs(t *testing.T) {
 	c := start(t, manual)
-	location := c.call(http.MethodPost, cloudAPI+c.natPath(), dnat("web", "203.0.113.20", "192.168.100.5", "")).header.Get("Location")
+	location := c.call(http.MethodPost, cloudAPI+c.natPath(),
+		dnat("web", "203.0.113.20", "192.168.100.5", "")).header.Get("Location")
 	c.Expect(c.get(location).xml.At("Owner").Attr("id")).To(Equal(c.gatewayURN()))
 	c.Expect(c.get(cloudAPI + "edgeGateways/" + c.gatewayURN()).json["status"]).To(Equal("CONFIGURING"))
 	c.sim.Faults().Add(vcdsim.Fault{Operation: "createNatRule", Count: 1, FailTask: true})
 	c.finish(c.get(location).xml)
-	c.Expect(c.get(cloudAPI + "edgeGateways/" + c.gatewayURN()).json["status"]).To(Equal("REALIZED"), "the gateway did not fail")
+	c.Expect(c.get(cloudAPI + "edgeGateways/" + c.gatewayURN()).json["status"]).To(Equal("REALIZED"),
+		"the gateway did not fail")
 }

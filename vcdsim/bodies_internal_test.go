@@ -37,7 +37,8 @@ func (v *visitor) ids() []string {
 	org := s.Model.Orgs[1]
 	vdc, tpl := org.VDCs[0], org.Catalogs[0].Templates[0]
 	out := []string{
-		org.ID, org.Users[0].ID, vdc.ID, vdc.StorageProfiles[0].ID, vdc.Networks[0].ID, vdc.EdgeGateways[0].ID, org.Catalogs[0].ID,
+		org.ID, org.Users[0].ID, vdc.ID, vdc.StorageProfiles[0].ID, vdc.Networks[0].ID, vdc.EdgeGateways[0].ID,
+		org.Catalogs[0].ID,
 		tpl.ID, tpl.ItemID, tpl.VMs[0].ID, s.VApps[0].ID, s.VMs[0].ID, s.Disks[0].ID,
 	}
 	kinds := map[string]bool{}
@@ -82,8 +83,10 @@ func TestNoRouteFallsOverABodyThatSaysNothing(t *testing.T) {
 	sim, err := New(Config{Model: m, Seed: 1})
 	g.Expect(err).NotTo(HaveOccurred())
 	v := &visitor{sim: sim, there: map[string]bool{}}
-	v.token = v.call(http.MethodPost, "/cloudapi/1.0.0/sessions/provider", "").Header().Get("X-VMWARE-VCLOUD-ACCESS-TOKEN")
-	made := v.call(http.MethodPost, "/api/vdc/"+sim.State().Model.Orgs[1].VDCs[0].ID+"/disk", `<DiskCreateParams><Disk name="d" sizeMb="1"/></DiskCreateParams>`)
+	v.token = v.call(http.MethodPost, "/cloudapi/1.0.0/sessions/provider",
+		"").Header().Get("X-VMWARE-VCLOUD-ACCESS-TOKEN")
+	made := v.call(http.MethodPost, "/api/vdc/"+sim.State().Model.Orgs[1].VDCs[0].ID+"/disk",
+		`<DiskCreateParams><Disk name="d" sizeMb="1"/></DiskCreateParams>`)
 	g.Expect(made.Code).To(Equal(http.StatusCreated))
 	ids := v.ids()
 
@@ -96,7 +99,8 @@ func TestNoRouteFallsOverABodyThatSaysNothing(t *testing.T) {
 		})
 	}
 	called := map[string]bool{}
-	for _, body := range []string{"null", " null\n", "{}", "[]", `{"values": [null], "name": 1, "ownerRef": null, "gatewayRef": "x"}`, "<x/>", ""} {
+	for _, body := range []string{"null", " null\n", "{}", "[]",
+		`{"values": [null], "name": 1, "ownerRef": null, "gatewayRef": "x"}`, "<x/>", ""} {
 		for _, route := range routes {
 			for _, path := range v.fill(route[1], ids) {
 				w := v.call(route[0], path, body)

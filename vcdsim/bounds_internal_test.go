@@ -26,7 +26,8 @@ func TestWhatIsAskedForInVainIsNotKeptForEver(t *testing.T) {
 	requests := sim.Requests()
 	g.Expect(len(requests[len(requests)-1].Path)).To(BeNumerically("<", 2*maxPath))
 
-	v.token = v.call(http.MethodPost, "/cloudapi/1.0.0/sessions/provider", "").Header().Get("X-VMWARE-VCLOUD-ACCESS-TOKEN")
+	v.token = v.call(http.MethodPost, "/cloudapi/1.0.0/sessions/provider",
+		"").Header().Get("X-VMWARE-VCLOUD-ACCESS-TOKEN")
 	g.Expect(sim.Counters()).To(HaveKeyWithValue(otherOperations, BeNumerically(">", 40)))
 	v.call(http.MethodGet, "/api/nothing/at/all", "")
 	g.Expect(len(sim.Unhandled())).To(BeNumerically("<=", maxOperations+1))
@@ -52,9 +53,11 @@ func TestATaskThatEndedDoesNotKeepWhatItWrote(t *testing.T) {
 	sim, err := New(Config{Model: m})
 	g.Expect(err).NotTo(HaveOccurred())
 	v := &visitor{sim: sim}
-	v.token = v.call(http.MethodPost, "/cloudapi/1.0.0/sessions/provider", "").Header().Get("X-VMWARE-VCLOUD-ACCESS-TOKEN")
+	v.token = v.call(http.MethodPost, "/cloudapi/1.0.0/sessions/provider",
+		"").Header().Get("X-VMWARE-VCLOUD-ACCESS-TOKEN")
 	secret := `<Vm xmlns:vmw="x"><VirtualHardwareSection><vmw:ExtraConfig vmw:key="guestinfo.userdata" vmw:value="secret"/></VirtualHardwareSection></Vm>`
-	g.Expect(v.call(http.MethodPost, "/api/vApp/vm-"+sim.State().VMs[0].ID+"/action/reconfigureVm", secret).Code).To(Equal(http.StatusAccepted))
+	g.Expect(v.call(http.MethodPost, "/api/vApp/vm-"+sim.State().VMs[0].ID+"/action/reconfigureVm",
+		secret).Code).To(Equal(http.StatusAccepted))
 	g.Expect(sim.State().VMs[0].ExtraConfig).To(HaveKeyWithValue("guestinfo.userdata", "secret"))
 	tasks := sim.State().Tasks
 	g.Expect(tasks).To(HaveLen(1))

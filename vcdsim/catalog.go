@@ -49,7 +49,8 @@ func catalogContent(r *request, n *xmltree.Node, sh orgCatalog) {
 			xmltree.A("name", i.of.Name), xmltree.A("type", mime("catalogitem"))))
 	}
 	n.Add([]*xmltree.Node{
-		ownerAmong(r, sh.org.Users), items, xmltree.T("IsPublished", false), xmltree.T("DateCreated", c.created()), xmltree.T("VersionNumber", 1),
+		ownerAmong(r, sh.org.Users), items, xmltree.T("IsPublished", false), xmltree.T("DateCreated", c.created()),
+		xmltree.T("VersionNumber", 1),
 	})
 }
 
@@ -63,8 +64,9 @@ func ownerAmong(r *request, users []User) *xmltree.Node {
 }
 
 func ownerNode(r *request, id, name string) *xmltree.Node {
-	return xmltree.New("Owner", xmltree.A("type", mime("owner")), xmltree.New("User", xmltree.A("href", r.base()+"/api/admin/user/"+id),
-		xmltree.A("name", name), xmltree.A("type", "application/vnd.vmware.admin.user+xml")))
+	return xmltree.New("Owner", xmltree.A("type", mime("owner")),
+		xmltree.New("User", xmltree.A("href", r.base()+"/api/admin/user/"+id),
+			xmltree.A("name", name), xmltree.A("type", "application/vnd.vmware.admin.user+xml")))
 }
 
 func ownTemplate(r *request) (orgCatalog, *Template, error) {
@@ -93,7 +95,8 @@ func catalogItemNode(r *request, id string) (*xmltree.Node, error) {
 	n.Add([]*xmltree.Node{
 		r.link("up", "/api/catalog/"+i.catalog.ID, mime("catalog")), r.link("down", path+"/metadata", mime("metadata")),
 		r.link("edit", path, mime("catalogitem")), r.link("remove", path, ""),
-		xmltree.T("Description", i.description), r.ref("Entity", i.of), xmltree.T("DateCreated", i.created), xmltree.T("VersionNumber", 1),
+		xmltree.T("Description", i.description), r.ref("Entity", i.of), xmltree.T("DateCreated", i.created),
+		xmltree.T("VersionNumber", 1),
 	})
 	return n, nil
 }
@@ -122,24 +125,30 @@ func getTemplate(r *request, sh orgCatalog, t *Template) (*response, error) {
 	vdc := sh.vdcOf(t)
 	path := "/api/vAppTemplate/vappTemplate-" + t.ID
 	n := r.entity("VAppTemplate", "vapptemplate", t.ID, t.Name,
-		xmltree.A("goldMaster", t.GoldMaster), xmltree.A("ovfDescriptorUploaded", templateDescribed(r, t)), xmltree.A("status", t.Status))
+		xmltree.A("goldMaster", t.GoldMaster), xmltree.A("ovfDescriptorUploaded", templateDescribed(r, t)),
+		xmltree.A("status", t.Status))
 	n.Add([]*xmltree.Node{
-		r.link("up", "/api/vdc/"+vdc.ID, mime("vdc")), r.link("catalogItem", "/api/catalogItem/"+t.ItemID, mime("catalogitem")),
+		r.link("up", "/api/vdc/"+vdc.ID, mime("vdc")),
+		r.link("catalogItem", "/api/catalogItem/"+t.ItemID, mime("catalogitem")),
 		r.link("remove", path, ""), r.link("edit", path, mime("vapptemplate")),
 		r.link("enable", path+"/action/enableDownload", ""), r.link("ovf", path+"/ovf", "text/xml"),
 		r.link("down", path+"/owner", mime("owner")), r.link("down", path+"/metadata", mime("metadata")),
 		r.link("down", path+"/productSections/", mime("productSections")),
-		xmltree.T("Description", t.Description), tasksNode(r, t.ID), filesNode(r, t.Upload), ownerAmong(r, sh.org.Users),
+		xmltree.T("Description", t.Description), tasksNode(r, t.ID), filesNode(r, t.Upload),
+		ownerAmong(r, sh.org.Users),
 	})
 	children := xmltree.New("Children")
 	for i := range t.VMs {
 		children.Add(templateVMNode(r, vdc, t, &t.VMs[i], false))
 	}
-	lease := xmltree.New("LeaseSettingsSection", section(r.base()+path+"/leaseSettingsSection/", "leaseSettingsSection"),
+	lease := xmltree.New("LeaseSettingsSection",
+		section(r.base()+path+"/leaseSettingsSection/", "leaseSettingsSection"),
 		xmltree.T("ovf:Info", "Lease settings section"),
-		r.link("edit", path+"/leaseSettingsSection/", mime("leaseSettingsSection")), xmltree.T("StorageLeaseInSeconds", 0))
+		r.link("edit", path+"/leaseSettingsSection/", mime("leaseSettingsSection")),
+		xmltree.T("StorageLeaseInSeconds", 0))
 	n.Add([]*xmltree.Node{children, lease})
-	n.Add(xmltree.New("CustomizationSection", xmltree.A("goldMaster", false), section(r.base()+path+"/customizationSection/", "customizationSection"),
+	n.Add(xmltree.New("CustomizationSection", xmltree.A("goldMaster", false),
+		section(r.base()+path+"/customizationSection/", "customizationSection"),
 		xmltree.T("ovf:Info", "VApp template customization section"), xmltree.T("CustomizeOnInstantiate", true)))
 	n.Add(xmltree.T("DateCreated", created()))
 	return xmlOK(n), nil
@@ -181,17 +190,20 @@ func templateVMNode(r *request, vdc *VDC, t *Template, vm *TemplateVM, root bool
 		r.link("storageProfile", "/api/vdcStorageProfile/"+vdc.defaultProfile(), mime("vdcstorageProfile")),
 		r.link("down", path+"/metadata", mime("metadata")), T("Description", ""),
 	})
-	nics := xmltree.New("NetworkConnectionSection", section(href+"/networkConnectionSection/", "networkConnectionSection"),
+	nics := xmltree.New("NetworkConnectionSection",
+		section(href+"/networkConnectionSection/", "networkConnectionSection"),
 		T("ovf:Info", "Specifies the available VM network connections"), T("PrimaryNetworkConnectionIndex", 0))
 	for i := range vm.NICs {
 		nics.Add(xmltree.New("NetworkConnection", A("needsCustomization", true), A("network", "VM Network"),
 			T("NetworkConnectionIndex", i), T("IsConnected", true), T("MACAddress", "00:50:56:00:00:00"),
 			T("IpAddressAllocationMode", "DHCP"), T("NetworkAdapterType", "VMXNET3")))
 	}
-	custom := xmltree.New("GuestCustomizationSection", section(href+"/guestCustomizationSection/", "guestCustomizationSection"),
+	custom := xmltree.New("GuestCustomizationSection",
+		section(href+"/guestCustomizationSection/", "guestCustomizationSection"),
 		T("ovf:Info", "Specifies Guest OS Customization Settings"), T("Enabled", false), T("ChangeSid", false),
 		T("VirtualMachineId", vm.ID), T("JoinDomainEnabled", false), T("UseOrgSettings", false),
-		T("AdminPasswordEnabled", true), T("AdminPasswordAuto", true), T("ResetPasswordRequired", false), T("ComputerName", computerName(vm.Name)))
+		T("AdminPasswordEnabled", true), T("AdminPasswordAuto", true), T("ResetPasswordRequired", false),
+		T("ComputerName", computerName(vm.Name)))
 	n.Add([]*xmltree.Node{nics, custom, specSection(r, &VM{
 		OS: vm.OS, CPUs: vm.CPUs, CoresPerSocket: 1, MemoryMiB: vm.MemoryMiB, HardwareVersion: defaultHardware,
 		Disks: templateDisks(vm, vdc.defaultProfile()),

@@ -48,7 +48,8 @@ func (c *Cell) Status() CellStatus {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return CellStatus{
-		Number: c.number, URL: c.URL(), Up: c.up, InRotation: c.up || c.missed, Maintenance: c.maintenance, Version: c.version,
+		Number: c.number, URL: c.URL(), Up: c.up, InRotation: c.up || c.missed, Maintenance: c.maintenance,
+		Version: c.version,
 	}
 }
 
@@ -216,7 +217,8 @@ func (c *Cell) admit(w http.ResponseWriter, balanced bool) (status int, ok bool)
 	case !is.Up:
 		return 0, false
 	case is.Maintenance:
-		return writeHTML(w, http.StatusServiceUnavailable, "VMware Cloud Director is down for maintenance. Please try again later."), false
+		return writeHTML(w, http.StatusServiceUnavailable,
+			"VMware Cloud Director is down for maintenance. Please try again later."), false
 	default:
 		return 0, true
 	}

@@ -47,7 +47,8 @@ func TestABalancerHandsRequestsRoundTheCells(t *testing.T) {
 
 	cells[1].Maintain(true)
 	c.Expect(c.statuses(4)).To(ContainElements(200, 503))
-	c.Expect(string(c.call(http.MethodGet, cells[1].URL()+"/api/versions", "").body)).To(ContainSubstring("maintenance"))
+	c.Expect(string(c.call(http.MethodGet, cells[1].URL()+"/api/versions",
+		"").body)).To(ContainSubstring("maintenance"))
 	cells[1].Maintain(false)
 
 	c.sim.Edit(func(e *vcdsim.Editor) { e.Assumptions().CellStopEndsSessions = false })
@@ -71,8 +72,10 @@ func TestACellThatStopsTakesSessionsAndTasksAlong(t *testing.T) {
 	}
 	first, second := session(0), session(1)
 	c.token = second
-	task := c.call(http.MethodPost, c.sim.Cells()[0].URL()+c.vdc()+"/action/composeVApp", c.compose("a", "")).xml.At("Tasks", "Task").Attr("href")
-	other := c.call(http.MethodPost, c.sim.Cells()[1].URL()+c.vdc()+"/action/composeVApp", c.compose("b", "")).xml.At("Tasks", "Task").Attr("href")
+	task := c.call(http.MethodPost, c.sim.Cells()[0].URL()+c.vdc()+"/action/composeVApp",
+		c.compose("a", "")).xml.At("Tasks", "Task").Attr("href")
+	other := c.call(http.MethodPost, c.sim.Cells()[1].URL()+c.vdc()+"/action/composeVApp",
+		c.compose("b", "")).xml.At("Tasks", "Task").Attr("href")
 
 	c.sim.Cells()[0].Restart(time.Minute)
 	c.Expect(c.sim.Cells()[0].Status().Up).To(BeFalse())
@@ -147,7 +150,8 @@ func TestATaskFailsOnTheCellThatTheRuleNames(t *testing.T) {
 	c := start(t, twoCells)
 	c.sim.Faults().Add(vcdsim.Fault{Cell: 2, FailTask: true})
 	for i, cell := range c.sim.Cells() {
-		made := c.call(http.MethodPost, cell.URL()+c.vdc()+"/disk", `<DiskCreateParams `+xmlns+`><Disk name="data" sizeMb="1"/></DiskCreateParams>`).xml
+		made := c.call(http.MethodPost, cell.URL()+c.vdc()+"/disk",
+			`<DiskCreateParams `+xmlns+`><Disk name="data" sizeMb="1"/></DiskCreateParams>`).xml
 		task := c.get(made.At("Tasks", "Task").Attr("href")).xml
 		c.Expect(task.Attr("status")).To(Equal([]string{"success", "error"}[i]))
 	}

@@ -197,14 +197,16 @@ func (c *client) compose(name, more string) string {
 func (c *client) networks(which ...int) string {
 	s := `<NetworkConfigSection><ovf:Info/>`
 	for _, i := range which {
-		s += `<NetworkConfig networkName="` + c.model().VDCs[0].Networks[i].Name + `"><Configuration><ParentNetwork href="` + c.network(i) +
+		s += `<NetworkConfig networkName="` + c.model().VDCs[0].Networks[i].Name +
+			`"><Configuration><ParentNetwork href="` + c.network(i) +
 			`"/><FenceMode>bridged</FenceMode></Configuration></NetworkConfig>`
 	}
 	return s + `</NetworkConfigSection>`
 }
 
 func (c *client) vapp(name string) string {
-	return strings.TrimPrefix(c.ok(http.MethodPost, c.vdc()+"/action/composeVApp", c.compose(name, "")).xml.Attr("href"), c.sim.URL())
+	return strings.TrimPrefix(c.ok(http.MethodPost, c.vdc()+"/action/composeVApp",
+		c.compose(name, "")).xml.Attr("href"), c.sim.URL())
 }
 
 func nic(mode, address string) string {
@@ -218,7 +220,8 @@ func nic(mode, address string) string {
 
 // item is a sourced item of a recompose.
 func (c *client) item(name, nics, more string) string {
-	return `<SourcedItem><Source href="` + c.templateVM() + `"/><VmGeneralParams><Name>` + name + `</Name><Description>` + name +
+	return `<SourcedItem><Source href="` + c.templateVM() + `"/><VmGeneralParams><Name>` + name +
+		`</Name><Description>` + name +
 		`</Description></VmGeneralParams><InstantiationParams>` + nics + `</InstantiationParams>` + more + `</SourcedItem>`
 }
 

@@ -65,10 +65,12 @@ func (r *request) pageIgnoring(items []any, decided []string) (*response, error)
 		values = []any{}
 	}
 	res := jsonOK(map[string]any{
-		"resultTotal": len(items), "pageCount": pages, "page": page, "pageSize": size, "associations": nil, "values": values,
+		"resultTotal": len(items), "pageCount": pages, "page": page, "pageSize": size, "associations": nil,
+		"values": values,
 	})
 	if page < pages {
-		res.header = map[string]string{"Link": fmt.Sprintf(`<%s>;rel="nextPage";type="application/json";model="Page"`, r.nextPage(page+1))}
+		res.header = map[string]string{"Link": fmt.Sprintf(`<%s>;rel="nextPage";type="application/json";model="Page"`,
+			r.nextPage(page+1))}
 	}
 	return res, nil
 }

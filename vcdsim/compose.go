@@ -89,7 +89,9 @@ func checkVMQuota(r *request, vdc *VDC, more int) error {
 		return err
 	}
 	if have, _ := r.sim.vms.countIn(vdc.ID); more > 0 && vdc.VMQuota > 0 && have+more > vdc.VMQuota {
-		return refuse(400, "QUOTA_EXCEEDED", "The operation could not be performed, because there are no more VMs allowed by the VM quota of VDC %q.", vdc.Name)
+		return refuse(400, "QUOTA_EXCEEDED",
+			"The operation could not be performed, because there are no more VMs allowed by the VM quota of VDC %q.",
+			vdc.Name)
 	}
 	return nil
 }
@@ -145,7 +147,8 @@ func newVM(r *request, vdc *VDC, v *VApp, tpl *Template, t *TemplateVM, item *xm
 	vm := &VM{
 		ID: r.sim.ids.next("vm"), Name: name, Description: item.Str("VmGeneralParams", "Description"), VAppID: v.ID,
 		Status: Unresolved, Created: r.sim.clock.Now(), OS: t.OS, HardwareVersion: defaultHardware,
-		CPUs: t.CPUs, CoresPerSocket: 1, MemoryMiB: t.MemoryMiB, ExtraConfig: map[string]string{}, Metadata: map[string]Metadata{},
+		CPUs: t.CPUs, CoresPerSocket: 1, MemoryMiB: t.MemoryMiB, ExtraConfig: map[string]string{},
+		Metadata:   map[string]Metadata{},
 		Properties: map[string]Property{}, Customization: Customization{ComputerName: computerName(name)},
 		TemplateID: tpl.ID, TemplateName: tpl.Name, KubernetesVersion: tpl.KubernetesVersion,
 	}
@@ -200,7 +203,8 @@ func readPolicies(r *request, vdc *VDC, vm *VM, n *xmltree.Node) error {
 		}
 		p := r.sim.store.policy(id)
 		if p == nil || p.Placement != placement || !slices.Contains(vdc.Policies, p.Name) {
-			return badRequest("The VDC compute policy %s is not a %s policy of VDC %q.", id, map[bool]string{true: "placement", false: "sizing"}[placement], vdc.Name)
+			return badRequest("The VDC compute policy %s is not a %s policy of VDC %q.", id,
+				map[bool]string{true: "placement", false: "sizing"}[placement], vdc.Name)
 		}
 		if placement {
 			vm.PlacementPolicyID = id

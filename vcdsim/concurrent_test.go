@@ -32,7 +32,8 @@ func TestConcurrentClients(t *testing.T) {
 	stop := make(chan struct{})
 	var watchers, all sync.WaitGroup
 	for _, watch := range []func(){
-		func() { _ = c.sim.State() }, func() { _ = c.sim.Dump(io.Discard) }, func() { _ = c.sim.Requests() }, func() { _ = c.sim.Counters() },
+		func() { _ = c.sim.State() }, func() { _ = c.sim.Dump(io.Discard) }, func() { _ = c.sim.Requests() },
+		func() { _ = c.sim.Counters() },
 		func() { c.sim.Edit(func(e *vcdsim.Editor) { e.VM("node-0").Description = "edited" }) },
 	} {
 		watchers.Go(func() {
@@ -76,7 +77,8 @@ func TestConcurrentClients(t *testing.T) {
 	}
 	c.Expect(statuses[http.StatusOK]).To(BeNumerically(">", clients*rounds*3))
 	c.Expect(statuses[http.StatusAccepted]).To(BeNumerically(">", clients))
-	c.Eventually(func() int { return len(c.records("type=task&filter=status==running,status==queued")) }).Should(BeZero())
+	c.Eventually(func() int { return len(c.records("type=task&filter=status==running,status==queued")) }).Should(
+		BeZero())
 	c.Expect(c.records("type=vm&filter=isVAppTemplate==false")).To(HaveLen(len(vms)))
 	c.Expect(c.get("/api/query?type=disk").xml.Attr("total")).To(Equal(strconv.Itoa(clients * rounds)))
 	c.Expect(c.sim.Unhandled()).To(BeEmpty())
@@ -92,7 +94,8 @@ func concurrentCalls(c *client, vm string, client, round int) [][3]string {
 		{http.MethodPost, vm + "/power/action/" + power, ""},
 		{http.MethodPost, vm + "/action/reconfigureVm", userdata},
 		{http.MethodGet, "/cloudapi/1.0.0/orgVdcNetworks?page=1&pageSize=32", ""},
-		{http.MethodPost, c.vdc() + "/disk", `<DiskCreateParams ` + xmlns + `><Disk name="` + disk + `" sizeMb="1024"/></DiskCreateParams>`},
+		{http.MethodPost, c.vdc() + "/disk",
+			`<DiskCreateParams ` + xmlns + `><Disk name="` + disk + `" sizeMb="1024"/></DiskCreateParams>`},
 		{http.MethodPut, vm + "/metadata/k", strings.ReplaceAll(metadataValue, "VALUE", disk)},
 		{http.MethodGet, "/api/query?type=task&pageSize=10", ""},
 	}

@@ -89,7 +89,8 @@ func TestConfigurationPageIsWhatTheCodeSays(t *testing.T) {
 		fmt.Fprintf(&assumed, "| `%s` | `%v` | %s |\n", name, defaults.Field(i).Interface(), comments[name])
 	}
 	rights := "`" + strings.Join(RightsOfCloudProvider(), "`, `") + "`"
-	page := fmt.Sprintf(configurationPage, presetRows.String(), releases.String(), needed.String(), rights, assumed.String())
+	page := fmt.Sprintf(configurationPage, presetRows.String(), releases.String(), needed.String(), rights,
+		assumed.String())
 	file := filepath.Join("..", "docs", "reference", "vcdsim-configuration.md")
 	if *update {
 		g.Expect(os.WriteFile(file, []byte(page), 0o600)).To(Succeed())

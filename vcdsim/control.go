@@ -26,23 +26,34 @@ func controlAPI() []controlRoute {
 	return []controlRoute{
 		{"GET", "", "The web page: inventory, running tasks and the last requests, live.", "", getPage},
 		{"GET", "/page/{file}", "The files of the page.", "", getPageFile},
-		{"GET", "/overview", "What the page shows. `?since=N` gives only requests after number N, `?filter=TEXT` only vApps and VMs with TEXT in their name.", "", getOverview},
+		{"GET", "/overview", "What the page shows. `?since=N` gives only requests after number N, `?filter=TEXT` " +
+			"only vApps and VMs with TEXT in their name.", "", getOverview},
 		{"GET", "/state", "Everything that is simulated, without passwords, tokens and private keys.", "", getState},
 		{"GET", "/dump", "Everything that is simulated, with all secrets, for `/_sim/restore`.", "", getDump},
-		{"POST", "/restore", "Replaces everything that is simulated by a dump, like restoring a database.", `{"format": "vcdsim", …}`, restoreDump},
+		{"POST", "/restore", "Replaces everything that is simulated by a dump, like restoring a database.",
+			`{"format": "vcdsim", …}`, restoreDump},
 		{"GET", "/faults", "The fault rules.", "", listFaults},
-		{"POST", "/faults", "Adds a fault rule and answers with it and its id. See [fault rules](#fault-rules).", `{"operation": "GET /api/query type=vm", "count": 3, "status": 503, "header": {"Retry-After": "5"}}`, addFault},
+		{"POST", "/faults", "Adds a fault rule and answers with it and its id. See [fault rules](#fault-rules).",
+			`{"operation": "GET /api/query type=vm", "count": 3, "status": 503, "header": {"Retry-After": "5"}}`,
+			addFault},
 		{"DELETE", "/faults", "Removes all fault rules.", "", clearFaults},
 		{"DELETE", "/faults/{id}", "Removes a fault rule.", "", removeFault},
 		{"GET", "/cells", "The cells of the site and their state.", "", listCells},
-		{"POST", "/cells/{number}", "Changes a cell: `stop`, `crash`, `start`, `restart` (with `down`, a duration), `upgrade` (with `version`), `maintain`, `serve` (ends maintenance), `renewCertificate` (with `newAuthority`).", `{"do": "restart", "down": "30s"}`, commandCell},
+		{"POST", "/cells/{number}", "Changes a cell: `stop`, `crash`, `start`, `restart` (with `down`, a duration), " +
+			"`upgrade` (with `version`), `maintain`, `serve` (ends maintenance), `renewCertificate` (with " +
+			"`newAuthority`).", `{"do": "restart", "down": "30s"}`, commandCell},
 		{"GET", "/clock", "The time, and how fast it goes.", "", getClock},
-		{"POST", "/clock", "Moves the clock forward, lets it go faster or slower, or stops it (`rate` 0).", `{"advance": "1h", "rate": 60}`, setClock},
-		{"GET", "/counters", "How often each operation was called.", "", func(r *request) (*response, error) { return jsonOK(r.sim.Counters()), nil }},
+		{"POST", "/clock", "Moves the clock forward, lets it go faster or slower, or stops it (`rate` 0).",
+			`{"advance": "1h", "rate": 60}`, setClock},
+		{"GET", "/counters", "How often each operation was called.", "",
+			func(r *request) (*response, error) { return jsonOK(r.sim.Counters()), nil }},
 		{"DELETE", "/counters", "Sets the counters to zero.", "", resetCounters},
-		{"GET", "/requests", "The last requests, oldest first.", "", func(r *request) (*response, error) { return jsonOK(r.sim.Requests()), nil }},
-		{"GET", "/unhandled", "Routes that were asked for and are not simulated.", "", func(r *request) (*response, error) { return jsonOK(r.sim.Unhandled()), nil }},
-		{"GET", "/ca", "The certificate of the authority that signed the simulator's, as PEM in a JSON string.", "", func(r *request) (*response, error) { return jsonOK(string(r.sim.CA())), nil }},
+		{"GET", "/requests", "The last requests, oldest first.", "",
+			func(r *request) (*response, error) { return jsonOK(r.sim.Requests()), nil }},
+		{"GET", "/unhandled", "Routes that were asked for and are not simulated.", "",
+			func(r *request) (*response, error) { return jsonOK(r.sim.Unhandled()), nil }},
+		{"GET", "/ca", "The certificate of the authority that signed the simulator's, as PEM in a JSON string.", "",
+			func(r *request) (*response, error) { return jsonOK(string(r.sim.CA())), nil }},
 		{"GET", "/metrics", "Metrics for Prometheus.", "", getMetrics},
 	}
 }
@@ -78,7 +89,8 @@ func (ctl *control) serve(w http.ResponseWriter, r *request, e endpoint) {
 		return
 	}
 	if e.handle == nil {
-		writeJSON(w, http.StatusNotFound, map[string]string{"error": "the control API has no " + r.Method + " " + r.URL.Path})
+		writeJSON(w, http.StatusNotFound,
+			map[string]string{"error": "the control API has no " + r.Method + " " + r.URL.Path})
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxControlBody))
@@ -138,7 +150,8 @@ func (ctl *control) check(r *request) (status int, message string) {
 			given = token
 		}
 		if !ctl.isToken(given) {
-			return http.StatusUnauthorized, "the control API needs its token: Authorization: Bearer TOKEN, or open /_sim/?token=TOKEN"
+			return http.StatusUnauthorized,
+				"the control API needs its token: Authorization: Bearer TOKEN, or open /_sim/?token=TOKEN"
 		}
 		return 0, ""
 	}
@@ -156,10 +169,12 @@ func (ctl *control) isToken(given string) bool {
 // signIn moves the token from the address of the page into a cookie, so that no address contains it any longer.
 func (ctl *control) signIn(w http.ResponseWriter, r *request) bool {
 	given := r.query.get("token")
-	if ctl.token == "" || given == "" || strings.Trim(r.URL.Path, "/") != strings.Trim(controlPath, "/") || !ctl.isToken(given) {
+	if ctl.token == "" || given == "" || strings.Trim(r.URL.Path, "/") != strings.Trim(controlPath, "/") ||
+		!ctl.isToken(given) {
 		return false
 	}
-	http.SetCookie(w, &http.Cookie{Name: tokenCookie, Value: given, Path: controlPath, Secure: true, HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	http.SetCookie(w, &http.Cookie{Name: tokenCookie, Value: given, Path: controlPath, Secure: true, HttpOnly: true,
+		SameSite: http.SameSiteStrictMode})
 	w.Header().Set("Location", controlPath+"/")
 	w.WriteHeader(http.StatusSeeOther)
 	return true

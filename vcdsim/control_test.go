@@ -15,15 +15,18 @@ import (
 
 func TestFaultRulesByTheControlAPI(t *testing.T) {
 	c := start(t)
-	added := c.call(http.MethodPost, "/_sim/faults", `{"operation": "GET /api/org", "delay": "1ms", "status": 503, "body": "html"}`)
+	added := c.call(http.MethodPost, "/_sim/faults",
+		`{"operation": "GET /api/org", "delay": "1ms", "status": 503, "body": "html"}`)
 	c.Expect(added.status).To(Equal(201))
 	c.Expect(added.json).To(HaveKeyWithValue("id", 1.0))
 	c.Expect(c.call(http.MethodGet, "/api/org", "").status).To(Equal(503))
-	c.Expect(string(c.get("/_sim/faults").body)).To(MatchJSON(`[{"id": 1, "operation": "GET /api/org", "delay": "1ms", "status": 503, "body": "html"}]`))
+	c.Expect(string(c.get("/_sim/faults").body)).To(
+		MatchJSON(`[{"id": 1, "operation": "GET /api/org", "delay": "1ms", "status": 503, "body": "html"}]`))
 	c.Expect(c.call(http.MethodDelete, "/_sim/faults/1", "").status).To(Equal(204))
 	c.Expect(c.call(http.MethodDelete, "/_sim/faults/1", "").status).To(Equal(404))
 	for body, message := range map[string]string{
-		`{"colour": 1}`: "unknown field", `{"operation": "GET /api/org"}`: "it has no effect", `<xml/>`: "invalid character",
+		`{"colour": 1}`: "unknown field", `{"operation": "GET /api/org"}`: "it has no effect",
+		`<xml/>`: "invalid character",
 	} {
 		refused := c.call(http.MethodPost, "/_sim/faults", body)
 		c.Expect(refused.status).To(Equal(400))
@@ -36,7 +39,8 @@ func TestCellsByTheControlAPI(t *testing.T) {
 	cell := func(body string) answer { return c.call(http.MethodPost, "/_sim/cells/2", body) }
 	c.Expect(cell(`{"do": "restart", "down": "1m"}`).json).To(HaveKeyWithValue("up", false))
 	c.advance(time.Minute)
-	c.Expect(cell(`{"do": "maintain"}`).json).To(And(HaveKeyWithValue("up", true), HaveKeyWithValue("maintenance", true)))
+	c.Expect(cell(`{"do": "maintain"}`).json).To(And(HaveKeyWithValue("up", true),
+		HaveKeyWithValue("maintenance", true)))
 	c.Expect(cell(`{"do": "serve"}`).json).To(HaveKeyWithValue("maintenance", false))
 	c.Expect(cell(`{"do": "upgrade", "version": "38.1"}`).json).To(HaveKeyWithValue("version", "38.1"))
 	c.Expect(cell(`{"do": "crash"}`).json).To(And(HaveKeyWithValue("up", false), HaveKeyWithValue("inRotation", true)))
@@ -52,10 +56,12 @@ func TestCellsByTheControlAPI(t *testing.T) {
 
 func TestTheClockByTheControlAPI(t *testing.T) {
 	c := start(t, manual)
-	c.Expect(c.call(http.MethodPost, "/_sim/clock", `{"advance": "90s"}`).json).To(HaveKeyWithValue("now", "2026-03-01T00:01:30Z"))
+	c.Expect(c.call(http.MethodPost, "/_sim/clock", `{"advance": "90s"}`).json).To(HaveKeyWithValue("now",
+		"2026-03-01T00:01:30Z"))
 	c.Expect(c.get("/_sim/clock").json).To(HaveKeyWithValue("rate", 0.0))
 	c.Expect(c.call(http.MethodPost, "/_sim/clock", `{"rate": 50000}`).json).To(HaveKeyWithValue("rate", 50000.0))
-	c.Eventually(func() time.Time { return c.sim.Clock().Now() }).Should(BeTemporally(">", time.Date(2026, time.March, 1, 1, 0, 0, 0, time.UTC)))
+	c.Eventually(func() time.Time { return c.sim.Clock().Now() }).Should(BeTemporally(">",
+		time.Date(2026, time.March, 1, 1, 0, 0, 0, time.UTC)))
 	c.Expect(c.call(http.MethodPost, "/_sim/clock", `{"rate": 0}`).status).To(Equal(200))
 	now := c.sim.Clock().Now()
 	c.Consistently(c.sim.Clock().Now, 20*time.Millisecond).Should(Equal(now))
@@ -82,7 +88,8 @@ func TestMetrics(t *testing.T) {
 		c.Expect(text).To(ContainSubstring("\n" + line + "\n"))
 	}
 	for _, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
-		c.Expect(line).To(MatchRegexp(`^(# (HELP|TYPE) vcdsim_[a-z_]+ .+|vcdsim_[a-z_]+(\{[a-z]+="([^"\\]|\\.)*"(,[a-z]+="([^"\\]|\\.)*")*\})? [0-9.]+)$`))
+		c.Expect(line).To(MatchRegexp(
+			`^(# (HELP|TYPE) vcdsim_[a-z_]+ .+|vcdsim_[a-z_]+(\{[a-z]+="([^"\\]|\\.)*"(,[a-z]+="([^"\\]|\\.)*")*\})? [0-9.]+)$`))
 	}
 }
 
@@ -120,7 +127,8 @@ func TestTheStateShowsNoSecrets(t *testing.T) {
 func TestWhoMayUseTheControlAPI(t *testing.T) {
 	c := start(t)
 	ask := func(sim *vcdsim.Simulator, from string, header map[string]string) int {
-		r := httptest.NewRequest(http.MethodPost, "https://vcd.example.com/_sim/faults", strings.NewReader(`{"hang": true}`))
+		r := httptest.NewRequest(http.MethodPost, "https://vcd.example.com/_sim/faults",
+			strings.NewReader(`{"hang": true}`))
 		r.RemoteAddr = from
 		for k, v := range header {
 			r.Header.Set(k, v)
@@ -132,7 +140,8 @@ func TestWhoMayUseTheControlAPI(t *testing.T) {
 	c.Expect(ask(c.sim, "127.0.0.1:5", nil)).To(Equal(201))
 	c.Expect(ask(c.sim, "[::1]:5", nil)).To(Equal(201))
 	c.Expect(ask(c.sim, "192.0.2.7:5", nil)).To(Equal(403), "another machine")
-	c.Expect(ask(c.sim, "127.0.0.1:5", map[string]string{"Origin": "https://evil.example"})).To(Equal(403), "a page of another origin")
+	c.Expect(ask(c.sim, "127.0.0.1:5", map[string]string{"Origin": "https://evil.example"})).To(Equal(403),
+		"a page of another origin")
 	c.Expect(ask(c.sim, "127.0.0.1:5", map[string]string{"Sec-Fetch-Site": "cross-site"})).To(Equal(403))
 	c.Expect(ask(c.sim, "127.0.0.1:5", map[string]string{"Origin": "https://vcd.example.com"})).To(Equal(201))
 
@@ -146,14 +155,16 @@ func TestWhoMayUseTheControlAPI(t *testing.T) {
 	in := guarded.call(http.MethodGet, "/_sim/?token=secret", "")
 	c.Expect(in.status).To(Equal(303))
 	cookie := in.header.Get("Set-Cookie")
-	c.Expect(cookie).To(And(ContainSubstring("HttpOnly"), ContainSubstring("Secure"), ContainSubstring("SameSite=Strict")))
+	c.Expect(cookie).To(And(ContainSubstring("HttpOnly"), ContainSubstring("Secure"),
+		ContainSubstring("SameSite=Strict")))
 	c.Expect(ask(guarded.sim, "192.0.2.7:5", map[string]string{"Cookie": strings.Split(cookie, ";")[0]})).To(Equal(201))
 }
 
 func TestThePageIsServedWithAStrictPolicy(t *testing.T) {
 	c := start(t)
 	for path, mediaType := range map[string]string{
-		"/_sim/": "text/html; charset=utf-8", "/_sim": "text/html; charset=utf-8", "/_sim/page/page.js": "text/javascript; charset=utf-8",
+		"/_sim/": "text/html; charset=utf-8", "/_sim": "text/html; charset=utf-8",
+		"/_sim/page/page.js":  "text/javascript; charset=utf-8",
 		"/_sim/page/page.css": "text/css; charset=utf-8", "/_sim/page/icon.svg": "image/svg+xml",
 	} {
 		res, err := c.http.Do(c.request(http.MethodGet, path, ""))
@@ -161,7 +172,8 @@ func TestThePageIsServedWithAStrictPolicy(t *testing.T) {
 		c.Expect(res.Body.Close()).To(Succeed())
 		c.Expect(res.StatusCode).To(Equal(200), path)
 		c.Expect(res.Header.Get("Content-Type")).To(Equal(mediaType))
-		c.Expect(res.Header.Get("Content-Security-Policy")).To(And(HavePrefix("default-src 'none'"), Not(ContainSubstring("unsafe"))))
+		c.Expect(res.Header.Get("Content-Security-Policy")).To(And(HavePrefix("default-src 'none'"),
+			Not(ContainSubstring("unsafe"))))
 		c.Expect(res.Header.Get("X-Content-Type-Options")).To(Equal("nosniff"))
 	}
 	c.Expect(c.call(http.MethodGet, "/_sim/page/page.go", "").status).To(Equal(404))
@@ -169,7 +181,8 @@ func TestThePageIsServedWithAStrictPolicy(t *testing.T) {
 
 func TestWhatTheControlAPIHasNotIsSaidByIt(t *testing.T) {
 	c := start(t)
-	for _, call := range [][2]string{{http.MethodGet, "/_sim/nothing"}, {http.MethodPut, "/_sim/faults"}, {http.MethodDelete, "/_sim/clock/x"}} {
+	for _, call := range [][2]string{{http.MethodGet, "/_sim/nothing"}, {http.MethodPut, "/_sim/faults"},
+		{http.MethodDelete, "/_sim/clock/x"}} {
 		a := c.call(call[0], call[1], "")
 		c.Expect(a.status).To(Equal(http.StatusNotFound), call[1])
 		c.Expect(a.json).To(HaveKeyWithValue("error", "the control API has no "+call[0]+" "+call[1]))

@@ -19,11 +19,14 @@ func onGroup(r *request) (scope, error) {
 // dfwSettings are the distributed firewall of VDC groups: whether it is on, its one policy, and the rules of that.
 func dfwSettings() []*setting {
 	return []*setting{
-		{path: dfwPath, kind: "dfwPolicies", title: "Distributed Firewall", scope: onGroup, prepare: prepareDFW, show: showDFW},
-		{path: dfwDefaultPath, kind: "dfwPolicy", title: "Distributed Firewall Policy", scope: onGroup, show: func(r *request, p scope, out map[string]any) {
-			dfwPolicyJSON(r, p, out)
-		}, initial: always(map[string]any{"enabled": true})},
-		{path: dfwRulesPath, kind: "dfwRules", title: "Distributed Firewall Rules", scope: onGroup, prepare: prepareDFWRules, show: showDFWRules},
+		{path: dfwPath, kind: "dfwPolicies", title: "Distributed Firewall", scope: onGroup, prepare: prepareDFW,
+			show: showDFW},
+		{path: dfwDefaultPath, kind: "dfwPolicy", title: "Distributed Firewall Policy", scope: onGroup,
+			show: func(r *request, p scope, out map[string]any) {
+				dfwPolicyJSON(r, p, out)
+			}, initial: always(map[string]any{"enabled": true})},
+		{path: dfwRulesPath, kind: "dfwRules", title: "Distributed Firewall Rules", scope: onGroup,
+			prepare: prepareDFWRules, show: showDFWRules},
 	}
 }
 
@@ -101,9 +104,11 @@ func defaultDFWRule(r *request, group string) map[string]any {
 		name = g.Name
 	}
 	return map[string]any{
-		"id": r.sim.ids.named("dfwRule", group), "name": "Default_VdcGroup_" + name, "description": "", "comments": "", "action": "ALLOW", "actionValue": "ALLOW", "enabled": true,
-		"logging": false, "direction": "IN_OUT", "ipProtocol": "IPV4_IPV6", "sourceFirewallGroups": nil, "destinationFirewallGroups": nil,
-		"applicationPortProfiles": nil, "networkContextProfiles": nil, "version": map[string]any{"version": 0},
+		"id": r.sim.ids.named("dfwRule", group), "name": "Default_VdcGroup_" + name, "description": "", "comments": "",
+		"action": "ALLOW", "actionValue": "ALLOW", "enabled": true,
+		"logging": false, "direction": "IN_OUT", "ipProtocol": "IPV4_IPV6", "sourceFirewallGroups": nil,
+		"destinationFirewallGroups": nil,
+		"applicationPortProfiles":   nil, "networkContextProfiles": nil, "version": map[string]any{"version": 0},
 	}
 }
 

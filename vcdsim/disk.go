@@ -22,7 +22,8 @@ func diskByID(r *request, id string) (*Disk, error) {
 	d := r.sim.store.disks[bare(id)]
 	if d == nil || !r.sees(d.OrgID) {
 		// Clients recognise a deleted disk by these words.
-		return nil, refuse(http.StatusForbidden, codeForbidden, "The VCD entity com.vmware.vcloud.entity.disk:%s does not exist.", bare(id))
+		return nil, refuse(http.StatusForbidden, codeForbidden,
+			"The VCD entity com.vmware.vcloud.entity.disk:%s does not exist.", bare(id))
 	}
 	return d, nil
 }
@@ -38,8 +39,10 @@ func idleDisk(r *request, id string) (*Disk, error) {
 func diskNode(r *request, d *Disk) *xmltree.Node {
 	A := xmltree.A
 	path := "/api/disk/" + d.ID
-	n := r.entity("Disk", "disk", d.ID, d.Name, A("status", int(d.Status)), A("sizeMb", d.SizeMiB), A("busType", d.BusType),
-		A("busSubType", d.BusSubType), A("encrypted", false), A("shareable", d.shared()), xmltree.Opt("sharingType", d.SharingType), A("uuid", d.UUID))
+	n := r.entity("Disk", "disk", d.ID, d.Name, A("status", int(d.Status)), A("sizeMb", d.SizeMiB),
+		A("busType", d.BusType),
+		A("busSubType", d.BusSubType), A("encrypted", false), A("shareable", d.shared()),
+		xmltree.Opt("sharingType", d.SharingType), A("uuid", d.UUID))
 	n.Add(r.link("up", "/api/vdc/"+d.VDCID, mime("vdc")))
 	n.Add(r.link("edit", path, mime("disk")))
 	if len(d.AttachedTo) == 0 {
@@ -47,7 +50,9 @@ func diskNode(r *request, d *Disk) *xmltree.Node {
 	}
 	n.Add([]*xmltree.Node{
 		r.link("down", path+"/attachedVms", mime("vms")), r.link("down", path+"/metadata", mime("metadata")),
-		xmltree.T("Description", d.Description), tasksNode(r, d.ID), profileRef(r, "StorageProfile", d.StorageProfileID), ownerNode(r, d.OwnerID, r.sim.store.user(d.OrgID, d.OwnerID)),
+		xmltree.T("Description", d.Description), tasksNode(r, d.ID),
+		profileRef(r, "StorageProfile", d.StorageProfileID),
+		ownerNode(r, d.OwnerID, r.sim.store.user(d.OrgID, d.OwnerID)),
 	})
 	return n
 }
@@ -119,8 +124,9 @@ func createDisk(r *request, org *Org, vdc *VDC) (*response, error) {
 	}
 	n := tree.At("Disk")
 	d := &Disk{
-		ID: r.sim.ids.next("disk"), OrgID: org.ID, VDCID: vdc.ID, OwnerID: r.session.UserID, StorageProfileID: vdc.defaultProfile(),
-		BusType: orElse(n.Attr("busType"), busSCSI), BusSubType: orElse(n.Attr("busSubType"), busSubtype),
+		ID: r.sim.ids.next("disk"), OrgID: org.ID, VDCID: vdc.ID, OwnerID: r.session.UserID,
+		StorageProfileID: vdc.defaultProfile(),
+		BusType:          orElse(n.Attr("busType"), busSCSI), BusSubType: orElse(n.Attr("busSubType"), busSubtype),
 		SharingType: readSharing(n), Metadata: map[string]Metadata{},
 	}
 	d.UUID = r.sim.ids.named("diskUUID", d.ID)
@@ -169,7 +175,8 @@ func deleteDisk(r *request) (*response, error) {
 		return nil, err
 	}
 	if len(d.AttachedTo) > 0 {
-		return nil, badRequest("The disk %q cannot be deleted: it is attached to VM %q.", d.Name, r.sim.vms.name(d.AttachedTo[0]))
+		return nil, badRequest("The disk %q cannot be deleted: it is attached to VM %q.", d.Name,
+			r.sim.vms.name(d.AttachedTo[0]))
 	}
 	return r.start(Work{Op: opDeleteDisk, Disk: d.ID}, d.entity(), []string{d.ID}), nil
 }
@@ -186,9 +193,11 @@ func attachedVMs(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := xmltree.New("Vms", namespaces(), xmltree.A("href", r.href("disk", d.ID)+"/attachedVms"), xmltree.A("type", mime("vms")))
+	n := xmltree.New("Vms", namespaces(), xmltree.A("href", r.href("disk", d.ID)+"/attachedVms"),
+		xmltree.A("type", mime("vms")))
 	for _, id := range d.AttachedTo {
-		n.Add(xmltree.New("VmReference", xmltree.A("href", r.href("vm", id)), xmltree.A("id", URN("vm", id)), xmltree.A("name", r.sim.vms.name(id)),
+		n.Add(xmltree.New("VmReference", xmltree.A("href", r.href("vm", id)), xmltree.A("id", URN("vm", id)),
+			xmltree.A("name", r.sim.vms.name(id)),
 			xmltree.A("type", mime("vm"))))
 	}
 	return xmlOK(n), nil
@@ -233,7 +242,8 @@ func commitAttach(s *Simulator, t *Task) error {
 	}
 	unit := nextUnit(vm.Disks, 0)
 	d.AttachedTo = append(d.AttachedTo, vm.ID)
-	vm.Disks = append(vm.Disks, VMDisk{ID: diskID(unit), SizeMiB: d.SizeMiB, Unit: unit, StorageProfileID: d.StorageProfileID, DiskID: d.ID})
+	vm.Disks = append(vm.Disks,
+		VMDisk{ID: diskID(unit), SizeMiB: d.SizeMiB, Unit: unit, StorageProfileID: d.StorageProfileID, DiskID: d.ID})
 	return nil
 }
 
@@ -254,7 +264,8 @@ func commitDisk(s *Simulator, t *Task) error {
 		return gone("disk", t.Work.Disk)
 	}
 	if spec := t.Work.DiskSpec; spec != nil {
-		d.Name, d.Description, d.SizeMiB, d.StorageProfileID = spec.Name, spec.Description, spec.SizeMiB, spec.StorageProfileID
+		d.Name, d.Description, d.SizeMiB, d.StorageProfileID = spec.Name, spec.Description, spec.SizeMiB,
+			spec.StorageProfileID
 	}
 	d.Status = Resolved
 	return nil

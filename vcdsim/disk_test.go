@@ -12,7 +12,8 @@ func TestASharedDiskIsOnSeveralVMs(t *testing.T) {
 	vapp := c.vapp("cluster")
 	a, b := c.vm(vapp, "a"), c.vm(vapp, "b")
 	create := func(attrs string) (href, param string) {
-		made := c.ok(http.MethodPost, c.vdc()+"/disk", `<DiskCreateParams `+xmlns+`><Disk name="data" sizeMb="1024" `+attrs+`/></DiskCreateParams>`)
+		made := c.ok(http.MethodPost, c.vdc()+"/disk",
+			`<DiskCreateParams `+xmlns+`><Disk name="data" sizeMb="1024" `+attrs+`/></DiskCreateParams>`)
 		href = made.xml.Attr("href")
 		return href, `<DiskAttachOrDetachParams ` + xmlns + `><Disk href="` + href + `"/></DiskAttachOrDetachParams>`
 	}

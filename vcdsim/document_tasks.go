@@ -162,7 +162,8 @@ func documentOperations() map[string]operation {
 		if c.title == "" {
 			continue
 		}
-		for verb, run := range map[string]func(*Simulator, *Task) error{"create": c.commitCreate, "update": c.commitUpdate, "delete": c.commitRemove} {
+		for verb, run := range map[string]func(*Simulator, *Task) error{"create": c.commitCreate,
+			"update": c.commitUpdate, "delete": c.commitRemove} {
 			out[verb+" "+c.path] = networkOperation(verb, c.kind, c.title, run)
 		}
 	}
@@ -174,7 +175,8 @@ func documentOperations() map[string]operation {
 func networkOperation(verb, kind, title string, run func(*Simulator, *Task) error) operation {
 	doing := map[string]string{"create": "Creating", "update": "Updating", "delete": "Deleting"}[verb]
 	return operation{
-		name: verb + strings.ToUpper(kind[:1]) + kind[1:], busy: strings.ToUpper(verb + "_" + strings.ReplaceAll(title, " ", "_")),
+		name: verb + strings.ToUpper(kind[:1]) + kind[1:],
+		busy: strings.ToUpper(verb + "_" + strings.ReplaceAll(title, " ", "_")),
 		verb: doing + " " + title, duration: durationGateway, run: run,
 	}
 }
@@ -256,5 +258,6 @@ func refID(body map[string]any, field string) string {
 
 // inUse is VCD's answer to the deletion of something that is still referred to.
 func inUse(kind, name, by string) *Refusal {
-	return refuse(http.StatusBadRequest, "VALIDATION_ERROR", "Cannot delete the %s %q because it is in use by %s.", kind, name, by)
+	return refuse(http.StatusBadRequest, "VALIDATION_ERROR", "Cannot delete the %s %q because it is in use by %s.",
+		kind, name, by)
 }

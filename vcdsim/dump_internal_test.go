@@ -56,7 +56,8 @@ func TestEveryFieldOfASimulatorIsDumpedOrKnownNotToBe(t *testing.T) {
 	for i := range reflect.TypeFor[ids]().NumField() {
 		fields = append(fields, reflect.TypeFor[ids]().Field(i).Name)
 	}
-	NewWithT(t).Expect(fields).To(ConsistOf("seed", "count", "macs", "dice", "rng"), "a new field of ids: add it to frozenIDs")
+	NewWithT(t).Expect(fields).To(ConsistOf("seed", "count", "macs", "dice", "rng"),
+		"a new field of ids: add it to frozenIDs")
 }
 
 // fillValue sets everything that v can hold to something, so that whatever a dump forgets is missed.
@@ -134,9 +135,11 @@ func TestEveryFieldOfTheStoreIsInTheDump(t *testing.T) {
 
 // shownAs says where State shows a field of the store.
 var shownAs = map[string]string{
-	"model": "Model", "vapps": "VApps", "vms": "VMs", "children": "VMs", "order": "VMs", "disks": "Disks", "uploads": "Uploads", "affinity": "Affinity", "tasks": "Tasks", "locks": "Tasks",
-	"sessions": "Sessions", "metadata": "Metadata", "documents": "Documents", "access": "Access", "clients": "APIClients",
-	"alarms": "Tasks", "alarmCount": "",
+	"model": "Model", "vapps": "VApps", "vms": "VMs", "children": "VMs", "order": "VMs", "disks": "Disks",
+	"uploads": "Uploads", "affinity": "Affinity", "tasks": "Tasks", "locks": "Tasks",
+	"sessions": "Sessions", "metadata": "Metadata", "documents": "Documents", "access": "Access",
+	"clients": "APIClients",
+	"alarms":  "Tasks", "alarmCount": "",
 }
 
 func TestStateShowsEveryFieldOfTheStore(t *testing.T) {

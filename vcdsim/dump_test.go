@@ -48,7 +48,8 @@ func TestADumpThatIsAnHourOldRestoresItsState(t *testing.T) {
 	c.Expect(c.state("kept").ExtraConfig).To(HaveKey("guestinfo.userdata"))
 	c.Expect(c.vm(vapp, "new")).NotTo(Equal(lost), "an id of what was lost would be mistaken for it")
 	c.Expect(c.state("running").Boot.Up).To(BeTrue())
-	c.Eventually(guest.counts).Should(Equal([3]int{1, 0, 2}), "the guest that ran runs on; the deleted VM and the lost one are gone")
+	c.Eventually(guest.counts).Should(Equal([3]int{1, 0, 2}),
+		"the guest that ran runs on; the deleted VM and the lost one are gone")
 	c.token = later
 	c.Expect(c.call(http.MethodGet, "/api/org", "").status).To(Equal(401), "the session is younger than the dump")
 }
@@ -60,10 +61,12 @@ func TestADumpGoesOnInAnotherSimulator(t *testing.T) {
 	vm := c.vm(vapp, "node")
 	c.ok(http.MethodPost, vm+"/action/reconfigureVm", userdata)
 	c.ok(http.MethodPost, vm+"/power/action/powerOn", "")
-	c.ok(http.MethodPost, vapp+"/metadata", `<Metadata `+xmlns+` xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><MetadataEntry><Key>k</Key><TypedValue xsi:type="MetadataStringValue"><Value>v</Value></TypedValue></MetadataEntry></Metadata>`)
+	c.ok(http.MethodPost, vapp+"/metadata",
+		`<Metadata `+xmlns+` xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><MetadataEntry><Key>k</Key><TypedValue xsi:type="MetadataStringValue"><Value>v</Value></TypedValue></MetadataEntry></Metadata>`)
 	certificate, err := json.Marshal(map[string]string{"alias": "mine", "certificate": string(c.sim.CA())})
 	c.Expect(err).NotTo(HaveOccurred())
-	c.Expect(c.call(http.MethodPost, "/cloudapi/1.0.0/ssl/certificateLibrary", string(certificate)).status).To(Equal(201))
+	c.Expect(c.call(http.MethodPost, "/cloudapi/1.0.0/ssl/certificateLibrary",
+		string(certificate)).status).To(Equal(201))
 	c.advance(time.Hour)
 	dump := c.dump()
 
@@ -108,7 +111,8 @@ func TestWhatIsNoDumpChangesNothing(t *testing.T) {
 		{"no JSON", `<xml/>`, "reading the dump"},
 		{"half a dump", good[:len(good)/2], "reading the dump"},
 		{"a dump of another version", strings.Replace(good, `"version":2`, `"version":99`, 1), "version 99 is not 2"},
-		{"a store with a strange field", strings.Replace(good, `"store":{`, `"store":{"colour":1,`, 1), "has no field colour"},
+		{"a store with a strange field", strings.Replace(good, `"store":{`, `"store":{"colour":1,`, 1),
+			"has no field colour"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -85,7 +85,8 @@ func edgeJSON(r *request, org *Org, vdc *VDC, g *EdgeGateway) map[string]any {
 		"distributedRoutingEnabled": false, "nonDistributedRoutingEnabled": false, "deploymentMode": "ACTIVE_STANDBY",
 		"serviceNetworkDefinition": "192.168.255.225/27", "distributedRouterUplinkNetworkDefinition": nil,
 		"edgeClusterConfig": map[string]any{
-			"primaryEdgeCluster":   map[string]any{"edgeClusterRef": map[string]any{"name": edgeCluster, "id": cluster}, "backingId": cluster},
+			"primaryEdgeCluster": map[string]any{"edgeClusterRef": map[string]any{"name": edgeCluster, "id": cluster},
+				"backingId": cluster},
 			"secondaryEdgeCluster": nil,
 		},
 	}
@@ -97,7 +98,8 @@ func edgeJSON(r *request, org *Org, vdc *VDC, g *EdgeGateway) map[string]any {
 		uplinks = append(uplinks, uplinkJSON(r, g, u))
 	}
 	maps.Copy(out, map[string]any{
-		"id": URN("gateway", g.ID), "name": g.Name, "description": g.Description, "status": s.tasks.realization(g.ID, g.Failed),
+		"id": URN("gateway", g.ID), "name": g.Name, "description": g.Description,
+		"status":             s.tasks.realization(g.ID, g.Failed),
 		"edgeGatewayUplinks": uplinks, "orgVdcNetworkCount": networks, "usingIpSpace": spaces,
 		"gatewayBacking": map[string]any{
 			"backingId": s.ids.named("tier1", g.ID), "gatewayType": "NSXT_BACKED",
@@ -152,7 +154,8 @@ func owner(ownerRef, orgVDC jsonRefBody) string {
 }
 
 // edgeFields are stored as they were sent.
-var edgeFields = []string{"distributedRoutingEnabled", "nonDistributedRoutingEnabled", "deploymentMode", "serviceNetworkDefinition", "edgeClusterConfig"}
+var edgeFields = []string{"distributedRoutingEnabled", "nonDistributedRoutingEnabled", "deploymentMode",
+	"serviceNetworkDefinition", "edgeClusterConfig"}
 
 // rest picks fields that are set.
 func rest(raw []byte, fields []string) map[string]any {

@@ -18,7 +18,8 @@ func edgeHref(r *request, id string) string { return r.base() + "/api/admin/edge
 
 // edgeRef is a reference to an edge gateway.
 func edgeRef(r *request, g *EdgeGateway) *xmltree.Node {
-	return xmltree.New("EdgeGateway", xmltree.A("href", edgeHref(r, g.ID)), xmltree.A("id", URN("gateway", g.ID)), xmltree.A("name", g.Name), xmltree.A("type", mimeEdge))
+	return xmltree.New("EdgeGateway", xmltree.A("href", edgeHref(r, g.ID)), xmltree.A("id", URN("gateway", g.ID)),
+		xmltree.A("name", g.Name), xmltree.A("type", mimeEdge))
 }
 
 func getLegacyGateway(r *request) (*response, error) {
@@ -36,22 +37,28 @@ func getLegacyGateway(r *request) (*response, error) {
 			interfaces.Add(networkInterface(r, n))
 		}
 	}
-	return xmlOK(xmltree.New("EdgeGateway", namespaces(), xmltree.A("status", 1), xmltree.A("name", g.Name), xmltree.A("id", URN("gateway", g.ID)),
-		xmltree.A("href", edgeHref(r, g.ID)), xmltree.A("type", mimeEdge), r.link("up", "/api/admin/vdc/"+vdc.ID, "application/vnd.vmware.admin.vdc+xml"),
+	return xmlOK(xmltree.New("EdgeGateway", namespaces(), xmltree.A("status", 1), xmltree.A("name", g.Name),
+		xmltree.A("id", URN("gateway", g.ID)),
+		xmltree.A("href", edgeHref(r, g.ID)), xmltree.A("type", mimeEdge),
+		r.link("up", "/api/admin/vdc/"+vdc.ID, "application/vnd.vmware.admin.vdc+xml"),
 		T("Description", g.Description), tasksNode(r, g.ID),
-		xmltree.New("Configuration", T("BackwardCompatibilityMode", false), T("GatewayBackingConfig", "compact"), interfaces,
-			T("HaEnabled", true), T("UseDefaultRouteForDnsRelay", false), T("AdvancedNetworkingEnabled", false), T("DistributedRoutingEnabled", false)))), nil
+		xmltree.New("Configuration", T("BackwardCompatibilityMode", false), T("GatewayBackingConfig", "compact"),
+			interfaces,
+			T("HaEnabled", true), T("UseDefaultRouteForDnsRelay", false), T("AdvancedNetworkingEnabled", false),
+			T("DistributedRoutingEnabled", false)))), nil
 }
 
 // gatewayInterface is a connection of a gateway to a network.
 func gatewayInterface(name, kind string, network *xmltree.Node, subnets []*xmltree.Node, first bool) *xmltree.Node {
 	T := xmltree.T
-	return xmltree.New("GatewayInterface", T("Name", name), T("DisplayName", name), network, T("InterfaceType", kind), subnets,
+	return xmltree.New("GatewayInterface", T("Name", name), T("DisplayName", name), network, T("InterfaceType", kind),
+		subnets,
 		T("ApplyRateLimit", false), T("UseForDefaultRoute", first))
 }
 
 func adminNetworkRef(r *request, id, name string) *xmltree.Node {
-	return xmltree.New("Network", xmltree.A("href", r.base()+"/api/admin/network/"+id), xmltree.A("id", URN("network", id)), xmltree.A("name", name),
+	return xmltree.New("Network", xmltree.A("href", r.base()+"/api/admin/network/"+id),
+		xmltree.A("id", URN("network", id)), xmltree.A("name", name),
 		xmltree.A("type", "application/vnd.vmware.admin.network+xml"))
 }
 
@@ -68,7 +75,8 @@ func uplinkInterface(r *request, u Uplink, first bool) *xmltree.Node {
 }
 
 func networkInterface(r *request, n *Network) *xmltree.Node {
-	return gatewayInterface(n.Name, "internal", adminNetworkRef(r, n.ID, n.Name), []*xmltree.Node{participation(n.Gateway, n.Gateway.Addr(), nil, false)}, false)
+	return gatewayInterface(n.Name, "internal", adminNetworkRef(r, n.ID, n.Name),
+		[]*xmltree.Node{participation(n.Gateway, n.Gateway.Addr(), nil, false)}, false)
 }
 
 // participation is what a gateway has of a subnet.

@@ -20,7 +20,8 @@ func TestTheLegacyAPIShowsEdgeGateways(t *testing.T) {
 
 	network := c.get(c.records("type=orgVdcNetwork&filter=name==nodes")[0].Attr("href"))
 	c.Expect(network.xml.At("EdgeGateway").Attr("href")).To(Equal(row.Attr("href")))
-	c.refused(http.MethodGet, "/api/admin/edgeGateway/00000000-0000-4000-8000-000000000000", "", 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
+	c.refused(http.MethodGet, "/api/admin/edgeGateway/00000000-0000-4000-8000-000000000000", "", 403,
+		"ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 }
 
 func TestSeeingALegacyGatewayTakesARight(t *testing.T) {

@@ -19,15 +19,20 @@ func TestGatewaysUseAddresses(t *testing.T) {
 	c.make(c.natPath(), dnat("web", "203.0.113.20", "192.168.100.5", ""))
 	c.make("loadBalancer/virtualServices", c.service("api", c.pool("api", "192.168.100.11"), "203.0.113.21", 6443))
 	c.make(c.natPath(), dnat("inside", "10.9.9.9", "192.168.100.6", ""))
-	c.Expect(c.used()).To(Equal([]string{"203.0.113.10 PRIMARY_IP", "203.0.113.20 DNAT", "203.0.113.21 Load_Balancer"}), "addresses to inside are no business of the uplink")
+	c.Expect(c.used()).To(Equal([]string{"203.0.113.10 PRIMARY_IP", "203.0.113.20 DNAT", "203.0.113.21 Load_Balancer"}),
+		"addresses to inside are no business of the uplink")
 
-	subnet := c.get(cloudAPI + "edgeGateways/" + c.gatewayURN()).json["edgeGatewayUplinks"].([]any)[0].(map[string]any)["subnets"].(map[string]any)["values"].([]any)[0]
-	c.Expect(subnet).To(And(HaveKeyWithValue("totalIpCount", 90.0), HaveKeyWithValue("usedIpCount", 3.0), HaveKeyWithValue("primaryIp", "203.0.113.10")))
+	subnet := c.get(cloudAPI + "edgeGateways/" +
+		c.gatewayURN()).json["edgeGatewayUplinks"].([]any)[0].(map[string]any)["subnets"].(map[string]any)["values"].([]any)[0]
+	c.Expect(subnet).To(And(HaveKeyWithValue("totalIpCount", 90.0), HaveKeyWithValue("usedIpCount", 3.0),
+		HaveKeyWithValue("primaryIp", "203.0.113.10")))
 
 	for _, rule := range c.values(c.natPath()) {
 		c.ok(http.MethodDelete, cloudAPI+c.natPath()+"/"+rule["id"].(string), "")
 	}
-	c.ok(http.MethodDelete, cloudAPI+"loadBalancer/virtualServices/"+c.values("edgeGateways/" + c.gatewayURN() + "/loadBalancer/virtualServiceSummaries")[0]["id"].(string), "")
+	c.ok(http.MethodDelete,
+		cloudAPI+"loadBalancer/virtualServices/"+
+			c.values("edgeGateways/" + c.gatewayURN() + "/loadBalancer/virtualServiceSummaries")[0]["id"].(string), "")
 	c.Expect(c.used()).To(ConsistOf("203.0.113.10 PRIMARY_IP"), "all are returned")
 }
 
@@ -39,7 +44,9 @@ func (c *client) edgeBody(name, subnet string) string {
 
 func TestNoAddressIsGivenToTwoGateways(t *testing.T) {
 	c := start(t).provider()
-	id := c.make("edgeGateways", c.edgeBody("second", `{"gateway":"203.0.113.1","prefixLength":24,"autoAllocateIpRanges":true,"totalIpCount":100}`))
+	id := c.make("edgeGateways",
+		c.edgeBody("second",
+			`{"gateway":"203.0.113.1","prefixLength":24,"autoAllocateIpRanges":true,"totalIpCount":100}`))
 	gateways := c.model().VDCs[0].EdgeGateways
 	c.Expect(gateways).To(HaveLen(2))
 	first, second := gateways[0].Uplinks[0].Subnets[0], gateways[1].Uplinks[0].Subnets[0]
@@ -52,20 +59,29 @@ func TestNoAddressIsGivenToTwoGateways(t *testing.T) {
 	c.Expect(second.Primary).To(Equal(second.Addresses[0].From))
 
 	for _, tc := range []struct{ name, subnet, message string }{
-		{"another gateway's addresses", `{"gateway":"203.0.113.1","prefixLength":24,"ipRanges":{"values":[{"startAddress":"203.0.113.50","endAddress":"203.0.113.60"}]}}`, "already allocated to another edge gateway"},
-		{"addresses that are not in the pool", `{"gateway":"203.0.113.1","prefixLength":24,"ipRanges":{"values":[{"startAddress":"203.0.113.3","endAddress":"203.0.113.4"}]}}`, "not within the static IP pool"},
-		{"addresses of another subnet", `{"gateway":"203.0.113.1","prefixLength":24,"ipRanges":{"values":[{"startAddress":"198.51.100.3","endAddress":"198.51.100.4"}]}}`, "is invalid"},
-		{"more than there are", `{"gateway":"203.0.113.1","prefixLength":24,"autoAllocateIpRanges":true,"totalIpCount":52}`, "not enough free IP addresses"},
+		{"another gateway's addresses",
+			`{"gateway":"203.0.113.1","prefixLength":24,"ipRanges":{"values":[{"startAddress":"203.0.113.50","endAddress":"203.0.113.60"}]}}`, "already allocated to another edge gateway"},
+		{"addresses that are not in the pool",
+			`{"gateway":"203.0.113.1","prefixLength":24,"ipRanges":{"values":[{"startAddress":"203.0.113.3","endAddress":"203.0.113.4"}]}}`, "not within the static IP pool"},
+		{"addresses of another subnet",
+			`{"gateway":"203.0.113.1","prefixLength":24,"ipRanges":{"values":[{"startAddress":"198.51.100.3","endAddress":"198.51.100.4"}]}}`, "is invalid"},
+		{"more than there are",
+			`{"gateway":"203.0.113.1","prefixLength":24,"autoAllocateIpRanges":true,"totalIpCount":52}`,
+			"not enough free IP addresses"},
 		{"a gateway that is none", `{"gateway":"here","prefixLength":24}`, `"here" is invalid`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			message := c.refused(http.MethodPost, cloudAPI+"edgeGateways", c.edgeBody("third", tc.subnet), 400, "BAD_REQUEST")
+			message := c.refused(http.MethodPost, cloudAPI+"edgeGateways", c.edgeBody("third", tc.subnet), 400,
+				"BAD_REQUEST")
 			NewWithT(t).Expect(message).To(ContainSubstring(tc.message))
 		})
 	}
-	c.make("edgeGateways", c.edgeBody("third", `{"gateway":"203.0.113.1","prefixLength":24,"autoAllocateIpRanges":true,"totalIpCount":51}`))
+	c.make("edgeGateways",
+		c.edgeBody("third", `{"gateway":"203.0.113.1","prefixLength":24,"autoAllocateIpRanges":true,"totalIpCount":51}`))
 	c.ok(http.MethodDelete, cloudAPI+"edgeGateways/"+id, "")
-	c.make("edgeGateways", c.edgeBody("fourth", `{"gateway":"203.0.113.1","prefixLength":24,"autoAllocateIpRanges":true,"totalIpCount":100}`))
+	c.make("edgeGateways",
+		c.edgeBody("fourth",
+			`{"gateway":"203.0.113.1","prefixLength":24,"autoAllocateIpRanges":true,"totalIpCount":100}`))
 }
 
 func TestAddressesInUseStayWithTheirGateway(t *testing.T) {
@@ -73,8 +89,10 @@ func TestAddressesInUseStayWithTheirGateway(t *testing.T) {
 	c.make(c.natPath(), dnat("web", "203.0.113.80", "192.168.100.5", ""))
 	p := c.provider()
 	path := cloudAPI + "edgeGateways/" + c.gatewayURN()
-	shrunk := c.edgeBody("acme-vdc-gateway", `{"gateway":"203.0.113.1","prefixLength":24,"primaryIp":"203.0.113.10","ipRanges":{"values":[{"startAddress":"203.0.113.10","endAddress":"203.0.113.20"}]}}`)
-	c.Expect(p.refused(http.MethodPut, path, shrunk, 400, "VALIDATION_ERROR")).To(ContainSubstring("203.0.113.80 cannot be deallocated because it is in use"))
+	shrunk := c.edgeBody("acme-vdc-gateway",
+		`{"gateway":"203.0.113.1","prefixLength":24,"primaryIp":"203.0.113.10","ipRanges":{"values":[{"startAddress":"203.0.113.10","endAddress":"203.0.113.20"}]}}`)
+	c.Expect(p.refused(http.MethodPut, path, shrunk, 400,
+		"VALIDATION_ERROR")).To(ContainSubstring("203.0.113.80 cannot be deallocated because it is in use"))
 	c.ok(http.MethodDelete, cloudAPI+c.natPath()+"/"+c.values(c.natPath())[0]["id"].(string), "")
 	p.ok(http.MethodPut, path, shrunk)
 	c.Expect(c.gateway().Uplinks[0].Subnets[0].Addresses).To(HaveLen(1))
@@ -91,9 +109,11 @@ func TestOneTaskAtATimeOnAGateway(t *testing.T) {
 	c.Expect(first.status).To(Equal(http.StatusAccepted))
 	c.Expect(first.body).To(BeEmpty(), "only Location says what comes of it")
 	c.Expect(c.get(cloudAPI + "edgeGateways/" + c.gatewayURN()).json["status"]).To(Equal("CONFIGURING"))
-	message := c.refused(http.MethodPost, cloudAPI+c.natPath(), dnat("second", "203.0.113.21", "192.168.100.5", ""), 400, "BUSY_ENTITY")
+	message := c.refused(http.MethodPost, cloudAPI+c.natPath(), dnat("second", "203.0.113.21", "192.168.100.5", ""),
+		400, "BUSY_ENTITY")
 	c.Expect(message).To(ContainSubstring("CREATE_NAT_RULE(com.vmware.vcloud.entity.task:"))
-	c.refused(http.MethodPost, cloudAPI+"loadBalancer/pools", `{"name":"p","gatewayRef":{"id":"`+c.gatewayURN()+`"}}`, 400, "BUSY_ENTITY")
+	c.refused(http.MethodPost, cloudAPI+"loadBalancer/pools", `{"name":"p","gatewayRef":{"id":"`+c.gatewayURN()+`"}}`,
+		400, "BUSY_ENTITY")
 	c.advance(10 * time.Second)
 	c.make(c.natPath(), dnat("second", "203.0.113.21", "192.168.100.5", ""))
 	c.Expect(c.get(cloudAPI + "edgeGateways/" + c.gatewayURN()).json["status"]).To(Equal("REALIZED"))
@@ -102,7 +122,8 @@ func TestOneTaskAtATimeOnAGateway(t *testing.T) {
 func TestAFailedTaskLeavesWhatItMade(t *testing.T) {
 	c := start(t, manual)
 	c.sim.Faults().Add(vcdsim.Fault{FailTask: true, Operation: "createLoadBalancerPool", Count: 1})
-	location := c.call(http.MethodPost, cloudAPI+"loadBalancer/pools", `{"name":"p","gatewayRef":{"id":"`+c.gatewayURN()+`"}}`).header.Get("Location")
+	location := c.call(http.MethodPost, cloudAPI+"loadBalancer/pools",
+		`{"name":"p","gatewayRef":{"id":"`+c.gatewayURN()+`"}}`).header.Get("Location")
 	summaries := "edgeGateways/" + c.gatewayURN() + "/loadBalancer/poolSummaries"
 	c.Expect(c.values(summaries)[0]).To(HaveKeyWithValue("status", "PENDING"))
 	c.Expect(c.finish(c.get(location).xml).Attr("status")).To(Equal("error"))
@@ -120,8 +141,10 @@ func TestOthersDoNotSeeAGateway(t *testing.T) {
 	})
 	pool := c.pool("secret", "192.168.100.11")
 	paths := []string{
-		"edgeGateways/" + c.gatewayURN(), "edgeGateways/" + c.gatewayURN() + "/usedIpAddresses", c.natPath(), "loadBalancer/pools/" + pool,
-		"edgeGateways/" + c.gatewayURN() + "/loadBalancer", "edgeGateways/" + c.gatewayURN() + "/loadBalancer/poolSummaries",
+		"edgeGateways/" + c.gatewayURN(), "edgeGateways/" + c.gatewayURN() + "/usedIpAddresses", c.natPath(),
+		"loadBalancer/pools/" + pool,
+		"edgeGateways/" + c.gatewayURN() + "/loadBalancer",
+		"edgeGateways/" + c.gatewayURN() + "/loadBalancer/poolSummaries",
 	}
 	for _, p := range paths {
 		c.get(cloudAPI + p)

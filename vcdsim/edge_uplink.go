@@ -60,7 +60,8 @@ func (eg *edgeGateways) readUplink(body uplinkBody, old *EdgeGateway, first bool
 }
 
 // settleUplink adds the addresses that were asked for by number, and the primary one.
-func (eg *edgeGateways) settleUplink(external *ExternalNetwork, u *Uplink, old *EdgeGateway, more int, first bool) error {
+func (eg *edgeGateways) settleUplink(external *ExternalNetwork, u *Uplink, old *EdgeGateway, more int,
+	first bool) error {
 	primary := slices.ContainsFunc(u.Subnets, func(x UplinkSubnet) bool { return x.Primary.IsValid() })
 	for i := range u.Subnets {
 		sub := &u.Subnets[i]
@@ -71,7 +72,8 @@ func (eg *edgeGateways) settleUplink(external *ExternalNetwork, u *Uplink, old *
 		if least > 0 {
 			got, ok := take(external.pool(sub.Gateway), append(eg.handedOut(external.ID, old), sub.Addresses...), least)
 			if !ok {
-				return refuse(400, codeBadRequest, "There are not enough free IP addresses in the external network %q.", external.Name)
+				return refuse(400, codeBadRequest, "There are not enough free IP addresses in the external "+
+					"network %q.", external.Name)
 			}
 			sub.Addresses, more = merged(append(sub.Addresses, got...)), 0
 		}
@@ -82,7 +84,8 @@ func (eg *edgeGateways) settleUplink(external *ExternalNetwork, u *Uplink, old *
 	return nil
 }
 
-func (eg *edgeGateways) readUplinkSubnet(external *ExternalNetwork, in uplinkSubnetBody, old *EdgeGateway) (UplinkSubnet, error) {
+func (eg *edgeGateways) readUplinkSubnet(external *ExternalNetwork, in uplinkSubnetBody,
+	old *EdgeGateway) (UplinkSubnet, error) {
 	var out UplinkSubnet
 	subnet, err := external.subnet(in.Gateway)
 	if err != nil {
@@ -144,7 +147,8 @@ func (e *ExternalNetwork) subnet(gateway string) (ExternalSubnet, error) {
 // resized is how many addresses a gateway asks for: its own as far as they go, then further ones.
 func resized(external *ExternalNetwork, own, pool, taken []Range, total int) ([]Range, error) {
 	if total < 1 {
-		return nil, badRequest("An edge gateway must keep at least one IP address of the external network %q.", external.Name)
+		return nil, badRequest("An edge gateway must keep at least one IP address of the external network %q.",
+			external.Name)
 	}
 	out, ok := take(own, nil, total)
 	if ok {
@@ -212,10 +216,14 @@ func (eg *edgeGateways) keepsUsed(old, next *EdgeGateway) error {
 	}
 	for _, used := range eg.usedBy(old) {
 		kept := slices.ContainsFunc(next.Uplinks, func(u Uplink) bool {
-			return u.Network == used.network && (eg.usesSpaces(u) || slices.ContainsFunc(u.Subnets, func(x UplinkSubnet) bool { return inRanges(x.Addresses, used.address) }))
+			return u.Network == used.network &&
+				(eg.usesSpaces(u) ||
+					slices.ContainsFunc(u.Subnets,
+						func(x UplinkSubnet) bool { return inRanges(x.Addresses, used.address) }))
 		})
 		if !kept {
-			return refuse(400, "VALIDATION_ERROR", "The IP address %s cannot be deallocated because it is in use (%s).", used.address, used.category)
+			return refuse(400, "VALIDATION_ERROR", "The IP address %s cannot be deallocated because it is in "+
+				"use (%s).", used.address, used.category)
 		}
 	}
 	return nil
@@ -223,7 +231,8 @@ func (eg *edgeGateways) keepsUsed(old, next *EdgeGateway) error {
 
 func uplinkJSON(r *request, g *EdgeGateway, u Uplink) map[string]any {
 	out := map[string]any{
-		"uplinkId": URN("network", u.Network), "uplinkName": "", "connected": true, "dedicated": u.Dedicated, "vrfLiteBacked": false,
+		"uplinkId": URN("network", u.Network), "uplinkName": "", "connected": true, "dedicated": u.Dedicated,
+		"vrfLiteBacked":            false,
 		"quickAddAllocatedIpCount": nil, "usingIpSpace": false, "backingType": nil,
 	}
 	if e := r.sim.store.external(u.Network); e != nil {
@@ -243,9 +252,11 @@ func uplinkJSON(r *request, g *EdgeGateway, u Uplink) map[string]any {
 			primary = sub.Primary.String()
 		}
 		values = append(values, map[string]any{
-			"gateway": sub.Gateway.Addr().String(), "prefixLength": sub.Gateway.Bits(), "dnsSuffix": nil, "dnsServer1": "", "dnsServer2": "",
-			"ipRanges": rangesJSON(sub.Addresses), "enabled": true, "totalIpCount": count(sub.Addresses), "usedIpCount": used,
-			"primaryIp": primary, "autoAllocateIpRanges": false,
+			"gateway": sub.Gateway.Addr().String(), "prefixLength": sub.Gateway.Bits(), "dnsSuffix": nil,
+			"dnsServer1": "", "dnsServer2": "",
+			"ipRanges": rangesJSON(sub.Addresses), "enabled": true, "totalIpCount": count(sub.Addresses),
+			"usedIpCount": used,
+			"primaryIp":   primary, "autoAllocateIpRanges": false,
 		})
 	}
 	out["subnets"] = map[string]any{"values": values}

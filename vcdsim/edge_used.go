@@ -38,7 +38,8 @@ func (eg *edgeGateways) usedBy(g *EdgeGateway) []usedAddress {
 	slices.SortStableFunc(out, func(a, b usedAddress) int {
 		return a.address.Compare(b.address)
 	})
-	return slices.CompactFunc(out, func(a, b usedAddress) bool { return a.address == b.address && a.category == b.category })
+	return slices.CompactFunc(out,
+		func(a, b usedAddress) bool { return a.address == b.address && a.category == b.category })
 }
 
 // on are the documents of a path that belong to something.
@@ -65,7 +66,9 @@ func (eg *edgeGateways) externalNetworkOf(g *EdgeGateway, a netip.Addr) (string,
 				return u.Network, true
 			}
 		}
-		if eg.usesSpaces(u) && slices.ContainsFunc(eg.sim.spaces.of(u.Network), func(p *IPSpace) bool { return inRanges(p.Ranges, a) || p.hasPrefix(a) }) {
+		if eg.usesSpaces(u) &&
+			slices.ContainsFunc(eg.sim.spaces.of(u.Network),
+				func(p *IPSpace) bool { return inRanges(p.Ranges, a) || p.hasPrefix(a) }) {
 			return u.Network, true
 		}
 	}
@@ -104,7 +107,8 @@ func listUsed(r *request) (*response, error) {
 		if e := r.sim.store.external(u.network); e != nil {
 			name = e.Name
 		}
-		out = append(out, map[string]any{"networkRef": jsonRef("network", u.network, name), "ipAddress": u.address.String(), "category": u.category})
+		out = append(out, map[string]any{"networkRef": jsonRef("network", u.network, name),
+			"ipAddress": u.address.String(), "category": u.category})
 	}
 	return r.page(out)
 }

@@ -43,7 +43,8 @@ func badRequest(format string, args ...any) *Refusal {
 // forbidden is VCD's answer when an entity does not exist or is not visible to the caller.
 func forbidden(operation, id string) *Refusal {
 	return refuse(http.StatusForbidden, codeForbidden,
-		"Either you need some or all of the following rights [Base] to perform operations [%s] for %s or the target entity is invalid.",
+		"Either you need some or all of the following rights [Base] to perform operations [%s] for %s or the target "+
+			"entity is invalid.",
 		operation, id)
 }
 
@@ -62,7 +63,8 @@ func namespaces() []xmltree.Attr {
 		{Name: "xmlns:ovf", Value: "http://schemas.dmtf.org/ovf/envelope/1"},
 		{Name: "xmlns:vssd", Value: "http://schemas.dmtf.org/wbem/wscim/1/cim-schema/2/CIM_VirtualSystemSettingData"},
 		{Name: "xmlns:common", Value: "http://schemas.dmtf.org/wbem/wscim/1/common"},
-		{Name: "xmlns:rasd", Value: "http://schemas.dmtf.org/wbem/wscim/1/cim-schema/2/CIM_ResourceAllocationSettingData"},
+		{Name: "xmlns:rasd",
+			Value: "http://schemas.dmtf.org/wbem/wscim/1/cim-schema/2/CIM_ResourceAllocationSettingData"},
 		{Name: "xmlns:vmw", Value: "http://www.vmware.com/schema/ovf"},
 		{Name: "xmlns:ovfenv", Value: "http://schemas.dmtf.org/ovf/environment/1"},
 		{Name: "xmlns:vmext", Value: "http://www.vmware.com/vcloud/extension/v1.5"},

@@ -46,7 +46,8 @@ func readExternal(r *request, old *ExternalNetwork) (*ExternalNetwork, error) {
 	if err := r.document(&body); err != nil {
 		return nil, err
 	}
-	e := &ExternalNetwork{Name: body.Name, Description: body.Description, UsesSpaces: body.UsingSpaces, DedicatedTo: bare(body.DedicatedOrg.ID)}
+	e := &ExternalNetwork{Name: body.Name, Description: body.Description, UsesSpaces: body.UsingSpaces,
+		DedicatedTo: bare(body.DedicatedOrg.ID)}
 	e.Fields = rest(r.body, []string{"natAndFirewallServiceIntention", "networkRouteAdvertisementIntention"})
 	if old != nil {
 		e.ID, e.Backing, e.BackingName = old.ID, old.Backing, old.BackingName
@@ -56,7 +57,8 @@ func readExternal(r *request, old *ExternalNetwork) (*ExternalNetwork, error) {
 	if e.Name == "" {
 		return nil, badRequest("The field name must not be empty.")
 	}
-	if slices.ContainsFunc(r.sim.store.model.ExternalNetworks, func(x ExternalNetwork) bool { return x.ID != e.ID && strings.EqualFold(x.Name, e.Name) }) {
+	if slices.ContainsFunc(r.sim.store.model.ExternalNetworks,
+		func(x ExternalNetwork) bool { return x.ID != e.ID && strings.EqualFold(x.Name, e.Name) }) {
 		return nil, duplicateName(e.Name)
 	}
 	if err := e.readSubnets(body); err != nil {
@@ -72,7 +74,8 @@ func (eg *edgeGateways) keepsHandedOut(e *ExternalNetwork) error {
 		pools = append(pools, sub.Pool...)
 	}
 	if e.ID != "" && !within(eg.handedOut(e.ID, nil), pools) {
-		return badRequest("Addresses of the external network %q are allocated to edge gateways and cannot be removed.", e.Name)
+		return badRequest("Addresses of the external network %q are allocated to edge gateways and cannot be removed.",
+			e.Name)
 	}
 	return nil
 }
@@ -83,7 +86,8 @@ func (e *ExternalNetwork) readSubnets(body externalBody) error {
 		if err != nil {
 			return badRequest("The IP address %q is invalid.", v.Gateway)
 		}
-		s := ExternalSubnet{Gateway: netip.PrefixFrom(gateway, v.PrefixLength), Disabled: v.Enabled != nil && !*v.Enabled}
+		s := ExternalSubnet{Gateway: netip.PrefixFrom(gateway, v.PrefixLength), Disabled: v.Enabled != nil &&
+			!*v.Enabled}
 		if s.Pool, err = v.IPRanges.ranges(s.Gateway); err != nil {
 			return err
 		}
@@ -114,17 +118,22 @@ func externalJSON(r *request, e *ExternalNetwork) map[string]any {
 	for _, sub := range e.Subnets {
 		total += count(sub.Pool)
 		subnets = append(subnets, map[string]any{
-			"gateway": sub.Gateway.Addr().String(), "prefixLength": sub.Gateway.Bits(), "dnsSuffix": nil, "dnsServer1": "", "dnsServer2": "",
-			"ipRanges": rangesJSON(sub.Pool), "enabled": !sub.Disabled, "totalIpCount": count(sub.Pool), "usedIpCount": count(common(s.edges.handedOut(e.ID, nil), sub.Pool)),
+			"gateway": sub.Gateway.Addr().String(), "prefixLength": sub.Gateway.Bits(), "dnsSuffix": nil,
+			"dnsServer1": "", "dnsServer2": "",
+			"ipRanges": rangesJSON(sub.Pool), "enabled": !sub.Disabled, "totalIpCount": count(sub.Pool),
+			"usedIpCount": count(common(s.edges.handedOut(e.ID, nil), sub.Pool)),
 		})
 	}
 	name := cmp.Or(e.BackingName, strings.ToLower(e.Name))
 	out := map[string]any{
-		"id": URN("network", e.ID), "name": e.Name, "description": e.Description, "status": s.tasks.realization(e.ID, false),
-		"subnets": map[string]any{"values": subnets}, "totalIpCount": total, "usedIpCount": used, "usingIpSpace": e.UsesSpaces,
+		"id": URN("network", e.ID), "name": e.Name, "description": e.Description,
+		"status":  s.tasks.realization(e.ID, false),
+		"subnets": map[string]any{"values": subnets}, "totalIpCount": total, "usedIpCount": used,
+		"usingIpSpace": e.UsesSpaces,
 		"dedicatedOrg": nil, "dedicatedEdgeGateway": nil,
 		"networkBackings": map[string]any{"values": []any{map[string]any{
-			"backingId": s.ids.named("backing", name), "name": name, "backingType": backingKind(e.backing()), "backingTypeValue": e.backing(), "isNsxTVlanSegment": false, "parentTier0Ref": nil,
+			"backingId": s.ids.named("backing", name), "name": name, "backingType": backingKind(e.backing()),
+			"backingTypeValue": e.backing(), "isNsxTVlanSegment": false, "parentTier0Ref": nil,
 			"networkProvider": jsonRef("nsxtmanager", s.ids.named("nsxtmanager", providerNetworks), providerNetworks),
 		}}},
 	}
@@ -157,7 +166,8 @@ func (eg *edgeGateways) dedicatedTo(external string) *EdgeGateway {
 		for v := range eg.sim.store.model.Orgs[o].VDCs {
 			gateways := eg.sim.store.model.Orgs[o].VDCs[v].EdgeGateways
 			for g := range gateways {
-				if slices.ContainsFunc(gateways[g].Uplinks, func(u Uplink) bool { return u.Network == external && u.Dedicated }) {
+				if slices.ContainsFunc(gateways[g].Uplinks,
+					func(u Uplink) bool { return u.Network == external && u.Dedicated }) {
 					return &gateways[g]
 				}
 			}
@@ -237,6 +247,7 @@ func deleteExternal(r *request, e *ExternalNetwork) (*response, error) {
 
 func commitDeleteExternal(s *Simulator, t *Task) error {
 	m := &s.store.model
-	m.ExternalNetworks = slices.DeleteFunc(m.ExternalNetworks, func(e ExternalNetwork) bool { return e.ID == t.Owner.ID })
+	m.ExternalNetworks = slices.DeleteFunc(m.ExternalNetworks,
+		func(e ExternalNetwork) bool { return e.ID == t.Owner.ID })
 	return nil
 }

@@ -28,7 +28,8 @@ type Fault struct {
 	Skip        int     `json:"skip,omitempty"`  // lets the first matches pass
 	Count       int     `json:"count,omitempty"` // then applies so often and is removed; 0 is for ever
 
-	Delay      time.Duration `json:"-"`                    // answer so much later on the simulator's clock; with StickTask end so much later
+	// answer so much later on the simulator's clock; with StickTask end so much later
+	Delay      time.Duration `json:"-"`
 	Hang       bool          `json:"hang,omitempty"`       // do not answer until the caller gives up
 	DropBefore bool          `json:"dropBefore,omitempty"` // close the connection, nothing done
 	Busy       BusyText      `json:"busy,omitempty"`       // refuse with BUSY_ENTITY, in one of its two texts
@@ -44,12 +45,14 @@ type Fault struct {
 	RevokeToken bool `json:"revokeToken,omitempty"`
 	DropAfter   bool `json:"dropAfter,omitempty"` // do the work, then close the connection without an answer
 
-	Truncate bool          `json:"truncate,omitempty"` // send the first half of the body, then close the connection
-	SlowBody time.Duration `json:"-"`                  // send the body in pieces over so much time on the simulator's clock
+	Truncate bool `json:"truncate,omitempty"` // send the first half of the body, then close the connection
+	// send the body in pieces over so much time on the simulator's clock
+	SlowBody time.Duration `json:"-"`
 
 	FailTask  bool `json:"failTask,omitempty"`  // the matching task ends in error
 	AbortTask bool `json:"abortTask,omitempty"` // … ends aborted
-	StickTask bool `json:"stickTask,omitempty"` // … keeps running and holds what it locked, for Delay or until it is cancelled
+	// … keeps running and holds what it locked, for Delay or until it is cancelled
+	StickTask bool `json:"stickTask,omitempty"`
 }
 
 // BusyText is one of the two texts of BUSY_ENTITY.

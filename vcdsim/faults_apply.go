@@ -55,9 +55,10 @@ func (in *injector) apply(w http.ResponseWriter, r *request, f *Fault) {
 
 // faultTexts are the codes and texts of statuses, when a rule names none.
 var faultTexts = map[int][2]string{
-	http.StatusBadRequest:          {codeBadRequest, "Bad request."},
-	http.StatusUnauthorized:        {codeUnauthorized, "This operation is denied. You need to be authenticated."},
-	http.StatusForbidden:           {codeForbidden, "Either you need some or all of the following rights [Base] to perform operations [ENTITY_VIEW] or the target entity is invalid."},
+	http.StatusBadRequest:   {codeBadRequest, "Bad request."},
+	http.StatusUnauthorized: {codeUnauthorized, "This operation is denied. You need to be authenticated."},
+	http.StatusForbidden: {codeForbidden, "Either you need some or all of the following rights [Base] to " +
+		"perform operations [ENTITY_VIEW] or the target entity is invalid."},
 	http.StatusNotFound:            {codeNotFound, "There is no such resource."},
 	http.StatusPreconditionFailed:  {"PRECONDITION_FAILED", "The entity was changed by another request."},
 	http.StatusTooManyRequests:     {"TOO_MANY_REQUESTS", "Too many requests."},
@@ -107,7 +108,8 @@ func busyText(tenant bool, e Entity, operation, task string) string {
 	if tenant {
 		return "Unable to perform this action. Contact your cloud administrator. " + held
 	}
-	return fmt.Sprintf("The entity Ref: com.vmware.vcloud.entity.%s:%s is busy completing an operation %s. %s", e.Kind, e.ID, operation, held)
+	return fmt.Sprintf("The entity Ref: com.vmware.vcloud.entity.%s:%s is busy completing an operation %s. %s", e.Kind,
+		e.ID, operation, held)
 }
 
 // body writes an error in the kind the rule asks for.
@@ -139,16 +141,19 @@ func (f *Fault) body(r *request, refusal *Refusal) (body []byte, contentType str
 // emptyList is the answer to a query that finds nothing.
 func emptyList(cloudAPI bool) (body []byte, contentType string) {
 	if cloudAPI {
-		return []byte(`{"resultTotal":0,"pageCount":0,"page":1,"pageSize":25,"associations":null,"values":[]}` + "\n"), "application/json"
+		return []byte(`{"resultTotal":0,"pageCount":0,"page":1,"pageSize":25,"associations":null,"values":[]}` + "\n"),
+			"application/json"
 	}
 	return []byte(`<?xml version="1.0" encoding="UTF-8"?>` + "\n" +
-		`<QueryResultRecords xmlns="http://www.vmware.com/vcloud/v1.5" total="0" pageSize="25" page="1"/>` + "\n"), "application/vnd.vmware.vcloud.query.records+xml"
+			`<QueryResultRecords xmlns="http://www.vmware.com/vcloud/v1.5" total="0" pageSize="25" page="1"/>` + "\n"),
+		"application/vnd.vmware.vcloud.query.records+xml"
 }
 
 // htmlPage is an error as proxies and web servers write it.
 func htmlPage(status int, message string) []byte {
 	title := strconv.Itoa(status) + " " + http.StatusText(status)
-	return []byte("<html>\n<head><title>" + title + "</title></head>\n<body>\n<center><h1>" + title + "</h1></center>\n<p>" +
+	return []byte("<html>\n<head><title>" + title + "</title></head>\n<body>\n<center><h1>" + title +
+		"</h1></center>\n<p>" +
 		html.EscapeString(message) + "</p>\n</body>\n</html>\n")
 }
 

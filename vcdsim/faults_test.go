@@ -18,16 +18,29 @@ func TestAFaultAnswersWithItsKindOfBody(t *testing.T) {
 		name, path, contentType, body string
 		fault                         vcdsim.Fault
 	}{
-		{"XML for the legacy API", "/api/org", "application/vnd.vmware.vcloud.error+xml", `minorErrorCode="TOO_MANY_REQUESTS"`, vcdsim.Fault{Status: 429}},
-		{"JSON for cloudapi", "/cloudapi/1.0.0/vdcs", "application/json", `"minorErrorCode":"SERVICE_UNAVAILABLE"`, vcdsim.Fault{Status: 503}},
-		{"HTML of a proxy", "/api/org", "text/html; charset=utf-8", "<h1>502 Bad Gateway</h1>", vcdsim.Fault{Status: 502, Body: vcdsim.BodyHTML}},
+		{"XML for the legacy API", "/api/org", "application/vnd.vmware.vcloud.error+xml",
+			`minorErrorCode="TOO_MANY_REQUESTS"`, vcdsim.Fault{Status: 429}},
+		{"JSON for cloudapi", "/cloudapi/1.0.0/vdcs", "application/json", `"minorErrorCode":"SERVICE_UNAVAILABLE"`,
+			vcdsim.Fault{Status: 503}},
+		{"HTML of a proxy", "/api/org", "text/html; charset=utf-8", "<h1>502 Bad Gateway</h1>",
+			vcdsim.Fault{Status: 502, Body: vcdsim.BodyHTML}},
 		{"nothing", "/api/org", "", "", vcdsim.Fault{Status: 500, Body: vcdsim.BodyEmpty}},
-		{"a list without entries", "/api/query", "application/vnd.vmware.vcloud.query.records+xml", `<QueryResultRecords xmlns="http://www.vmware.com/vcloud/v1.5" total="0"`, vcdsim.Fault{Status: 200, Body: vcdsim.BodyNothing}},
-		{"a list of cloudapi without entries", "/cloudapi/1.0.0/vdcs", "application/json", `"resultTotal":0`, vcdsim.Fault{Status: 200, Body: vcdsim.BodyNothing}},
-		{"JSON though XML was asked for", "/api/org", "application/json", `"stackTrace":null`, vcdsim.Fault{Status: 412, Body: vcdsim.BodyJSON}},
-		{"a text of one's own", "/api/org", "application/vnd.vmware.vcloud.error+xml", `majorErrorCode="403" message="[ 00000000-0000-0000-0000-000000000000 ] not today" minorErrorCode="NO"`, vcdsim.Fault{Status: 403, Code: "NO", Message: "not today"}},
-		{"busy as a tenant reads it", "/api/org", "application/vnd.vmware.vcloud.error+xml", "Unable to perform this action. Contact your cloud administrator. VDC_RECOMPOSE_VAPP(com.vmware.vcloud.entity.task:", vcdsim.Fault{Busy: vcdsim.BusyTenant}},
-		{"busy as a provider reads it", "/api/org", "application/vnd.vmware.vcloud.error+xml", "is busy completing an operation VDC_RECOMPOSE_VAPP. VDC_RECOMPOSE_VAPP(", vcdsim.Fault{Busy: vcdsim.BusyProvider}},
+		{"a list without entries", "/api/query", "application/vnd.vmware.vcloud.query.records+xml",
+			`<QueryResultRecords xmlns="http://www.vmware.com/vcloud/v1.5" total="0"`,
+			vcdsim.Fault{Status: 200, Body: vcdsim.BodyNothing}},
+		{"a list of cloudapi without entries", "/cloudapi/1.0.0/vdcs", "application/json", `"resultTotal":0`,
+			vcdsim.Fault{Status: 200, Body: vcdsim.BodyNothing}},
+		{"JSON though XML was asked for", "/api/org", "application/json", `"stackTrace":null`,
+			vcdsim.Fault{Status: 412, Body: vcdsim.BodyJSON}},
+		{"a text of one's own", "/api/org", "application/vnd.vmware.vcloud.error+xml",
+			`majorErrorCode="403" message="[ 00000000-0000-0000-0000-000000000000 ] not today" minorErrorCode="NO"`,
+			vcdsim.Fault{Status: 403, Code: "NO", Message: "not today"}},
+		{"busy as a tenant reads it", "/api/org", "application/vnd.vmware.vcloud.error+xml",
+			"Unable to perform this action. Contact your cloud administrator. " +
+				"VDC_RECOMPOSE_VAPP(com.vmware.vcloud.entity.task:", vcdsim.Fault{Busy: vcdsim.BusyTenant}},
+		{"busy as a provider reads it", "/api/org", "application/vnd.vmware.vcloud.error+xml",
+			"is busy completing an operation VDC_RECOMPOSE_VAPP. VDC_RECOMPOSE_VAPP(",
+			vcdsim.Fault{Busy: vcdsim.BusyProvider}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -70,7 +83,8 @@ func TestAFaultIsForAnEntityAUserOrAShareOfTheCalls(t *testing.T) {
 	c.Expect(c.call(http.MethodGet, "/api/org", "").status).To(Equal(200))
 	c.Expect(c.login("admin", "acme", "password").status).To(Equal(403), "a login has its user, too")
 	byToken := func() answer {
-		req := c.request(http.MethodPost, "/oauth/tenant/acme/token", "grant_type=refresh_token&refresh_token=ccm-api-token")
+		req := c.request(http.MethodPost, "/oauth/tenant/acme/token",
+			"grant_type=refresh_token&refresh_token=ccm-api-token")
 		req.Header.Del("Authorization")
 		return c.do(req)
 	}
@@ -80,14 +94,20 @@ func TestAFaultIsForAnEntityAUserOrAShareOfTheCalls(t *testing.T) {
 	f.Clear()
 
 	f.Add(vcdsim.Fault{Entity: "web", Status: 502})
-	c.Expect(c.call(http.MethodPost, c.vdc()+"/action/composeVApp", c.compose("web", "")).status).To(Equal(502), "the new vApp has a name")
-	c.Expect(c.call(http.MethodPost, vapp+"/action/recomposeVApp", recompose(c.item("web", nic("POOL", ""), ""))).status).To(Equal(502))
-	c.Expect(c.call(http.MethodPost, c.vdc()+"/disk", `<DiskCreateParams `+xmlns+`><Disk name="web" sizeMb="1"/></DiskCreateParams>`).status).To(Equal(502))
+	c.Expect(c.call(http.MethodPost, c.vdc()+"/action/composeVApp", c.compose("web", "")).status).To(Equal(502),
+		"the new vApp has a name")
+	c.Expect(c.call(http.MethodPost, vapp+"/action/recomposeVApp",
+		recompose(c.item("web", nic("POOL", ""), ""))).status).To(Equal(502))
+	c.Expect(c.call(http.MethodPost, c.vdc()+"/disk",
+		`<DiskCreateParams `+xmlns+`><Disk name="web" sizeMb="1"/></DiskCreateParams>`).status).To(Equal(502))
 	c.Expect(c.call(http.MethodPost, c.vdc()+"/action/composeVApp", c.compose("db", "")).status).To(Equal(201))
 	f.Clear()
-	made := c.ok(http.MethodPost, c.vdc()+"/disk", `<DiskCreateParams `+xmlns+`><Disk name="data" sizeMb="1"/></DiskCreateParams>`)
+	made := c.ok(http.MethodPost, c.vdc()+"/disk",
+		`<DiskCreateParams `+xmlns+`><Disk name="data" sizeMb="1"/></DiskCreateParams>`)
 	f.Add(vcdsim.Fault{Entity: "data", Status: 500})
-	c.Expect(c.call(http.MethodPost, a+"/disk/action/attach", `<DiskAttachOrDetachParams `+xmlns+`><Disk href="`+made.xml.Attr("href")+`"/></DiskAttachOrDetachParams>`).status).To(Equal(500))
+	c.Expect(c.call(http.MethodPost, a+"/disk/action/attach",
+		`<DiskAttachOrDetachParams `+xmlns+`><Disk href="`+made.xml.Attr("href")+
+			`"/></DiskAttachOrDetachParams>`).status).To(Equal(500))
 	f.Clear()
 
 	share := func() (statuses []int) {
@@ -133,7 +153,8 @@ func TestASessionAndATokenAreTakenAway(t *testing.T) {
 	c.Expect(c.call(http.MethodGet, "/api/org", "").status).To(Equal(401))
 	c.Expect(c.call(http.MethodGet, "/api/org", "").status).To(Equal(401), "until the next login")
 	byToken := func() answer {
-		req := c.request(http.MethodPost, "/oauth/tenant/acme/token", "grant_type=refresh_token&refresh_token=capvcd-api-token")
+		req := c.request(http.MethodPost, "/oauth/tenant/acme/token",
+			"grant_type=refresh_token&refresh_token=capvcd-api-token")
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		return c.do(req)
 	}
@@ -180,10 +201,12 @@ func TestTasksThatFailAbortOrStick(t *testing.T) {
 
 func TestFaultsInJSON(t *testing.T) {
 	g := NewWithT(t)
-	in := vcdsim.Fault{Operation: "GET *", Delay: 90 * time.Second, Status: 503, Header: map[string]string{"Retry-After": "5"}, Body: vcdsim.BodyHTML}
+	in := vcdsim.Fault{Operation: "GET *", Delay: 90 * time.Second, Status: 503,
+		Header: map[string]string{"Retry-After": "5"}, Body: vcdsim.BodyHTML}
 	data, err := json.Marshal(in)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(data).To(MatchJSON(`{"operation": "GET *", "delay": "1m30s", "status": 503, "header": {"Retry-After": "5"}, "body": "html"}`))
+	g.Expect(data).To(MatchJSON(
+		`{"operation": "GET *", "delay": "1m30s", "status": 503, "header": {"Retry-After": "5"}, "body": "html"}`))
 	var out vcdsim.Fault
 	g.Expect(json.Unmarshal(data, &out)).To(Succeed())
 	g.Expect(out).To(Equal(in))

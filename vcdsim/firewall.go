@@ -73,7 +73,8 @@ func ruleSizes(a Assumptions, rule map[string]any) error {
 
 // ruleReferences completes what a rule refers to.
 func ruleReferences(r *request, rule map[string]any) error {
-	for field, path := range map[string]string{"sourceFirewallGroups": groupPath, "destinationFirewallGroups": groupPath, "applicationPortProfiles": profilePath} {
+	for field, path := range map[string]string{"sourceFirewallGroups": groupPath,
+		"destinationFirewallGroups": groupPath, "applicationPortProfiles": profilePath} {
 		refs, _ := rule[field].([]any)
 		for i, x := range refs {
 			ref, err := documentReference(r, path, "FIREWALL_RULE_VIEW", refID(map[string]any{field: x}, field))
@@ -89,7 +90,8 @@ func ruleReferences(r *request, rule map[string]any) error {
 const edgeRulesOperation = "/cloudapi/" + edgeRulesPath
 
 func firewallRoutes(add addRoute) {
-	for operation, form := range map[string]ruleForm{edgeRulesOperation: firstForm(), secondRulesOperation: secondForm()} {
+	for operation, form := range map[string]ruleForm{edgeRulesOperation: firstForm(),
+		secondRulesOperation: secondForm()} {
 		add("POST", operation, form.create, latencyWrite)
 		add("GET", operation+"/{rule}", form.get, latencyCloudAPI)
 		add("PUT", operation+"/{rule}", form.put, latencyWrite)
@@ -102,7 +104,8 @@ func firewallRoutes(add addRoute) {
 
 func edgeFirewall() *setting {
 	return &setting{
-		path: edgeRulesPath, kind: "edgeFirewall", title: "Firewall Rules", scope: onGateway, prepare: prepareRules("userDefinedRules"), show: showEdgeRules,
+		path: edgeRulesPath, kind: "edgeFirewall", title: "Firewall Rules", scope: onGateway,
+		prepare: prepareRules("userDefinedRules"), show: showEdgeRules,
 	}
 }
 
@@ -143,7 +146,8 @@ const maxEdgeRules = 1000
 // answer does not contain the rule's id: the task's owner is the gateway.
 func (f ruleForm) create(r *request) (*response, error) {
 	if since := r.sim.assume.EdgeRuleCreateSince; r.version < since {
-		return nil, refuse(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "The method POST is not allowed here before API version %s.", since)
+		return nil, refuse(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED",
+			"The method POST is not allowed here before API version %s.", since)
 	}
 	rules, err := edgeRules(r)
 	if err != nil {
@@ -237,9 +241,11 @@ func showRules(r *request, p scope, out map[string]any) {
 	}
 	out["status"], out["systemRules"] = stateRealized, []any{}
 	out["defaultRules"] = []any{map[string]any{
-		"id": r.sim.ids.named("firewallRule", p.parent), "name": "default_rule", "action": "DROP", "actionValue": "DROP", "enabled": true, "logging": false,
-		"direction": "IN_OUT", "ipProtocol": "IPV4_IPV6", "sourceFirewallGroups": nil, "destinationFirewallGroups": nil, "applicationPortProfiles": nil,
-		"version": map[string]any{"version": 0},
+		"id": r.sim.ids.named("firewallRule", p.parent), "name": "default_rule", "action": "DROP",
+		"actionValue": "DROP", "enabled": true, "logging": false,
+		"direction": "IN_OUT", "ipProtocol": "IPV4_IPV6", "sourceFirewallGroups": nil, "destinationFirewallGroups": nil,
+		"applicationPortProfiles": nil,
+		"version":                 map[string]any{"version": 0},
 	}}
 	delete(out, "version")
 }

@@ -17,7 +17,8 @@ const (
 
 func groupCollection() *collection {
 	return &collection{
-		path: groupPath, kind: "firewallGroup", hides: true, right: "FIREWALL_GROUP", title: "Firewall Group", unique: []string{"name", "typeValue"}, required: []string{"name"},
+		path: groupPath, kind: "firewallGroup", hides: true, right: "FIREWALL_GROUP", title: "Firewall Group",
+		unique: []string{"name", "typeValue"}, required: []string{"name"},
 		defaults: map[string]any{"description": ""}, fixed: []string{"typeValue", "type"},
 		scope: groupScope, prepare: prepareGroup, free: freeGroup, show: showGroup,
 	}
@@ -183,7 +184,8 @@ func chosen(body map[string]any, name string) bool {
 		rules, _ := m["rules"].([]any)
 		return len(rules) > 0 && !slices.ContainsFunc(rules, func(x any) bool {
 			rule, _ := x.(map[string]any)
-			return text(rule, "attributeType") != "VM_NAME" || !compares(text(rule, "operator"), name, text(rule, "attributeValue"))
+			return text(rule, "attributeType") != "VM_NAME" ||
+				!compares(text(rule, "operator"), name, text(rule, "attributeValue"))
 		})
 	})
 }

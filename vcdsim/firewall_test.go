@@ -49,8 +49,11 @@ func TestOneFirewallRuleIsMadeAndDeletedByItself(t *testing.T) {
 	c.Expect(names).To(Equal([]string{"top", "changed", "after", "bottom"}))
 	c.Expect(versions).To(Equal([]any{0.0, 1.0, 0.0, 0.0}))
 	c.refused(http.MethodGet, cloudAPI+c.rulesPath()+"/"+ids["first"], "", 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
-	c.refused(http.MethodPost, cloudAPI+c.rulesPath(), `{"name":"x","actionValue":"ALLOW","relativePosition":{"rulePosition":"AFTER","adjacentRuleId":"none"}}`, 400, "BAD_REQUEST")
-	c.refused(http.MethodPost, cloudAPI+c.rulesPath(), `{"name":"x","actionValue":"ALLOW","relativePosition":{"rulePosition":"SOMEWHERE"}}`, 400, "BAD_REQUEST")
+	c.refused(http.MethodPost, cloudAPI+c.rulesPath(),
+		`{"name":"x","actionValue":"ALLOW","relativePosition":{"rulePosition":"AFTER","adjacentRuleId":"none"}}`, 400,
+		"BAD_REQUEST")
+	c.refused(http.MethodPost, cloudAPI+c.rulesPath(),
+		`{"name":"x","actionValue":"ALLOW","relativePosition":{"rulePosition":"SOMEWHERE"}}`, 400, "BAD_REQUEST")
 
 	c.version = "38.0"
 	c.refused(http.MethodPost, cloudAPI+c.rulesPath(), `{"name":"x","actionValue":"ALLOW"}`, 405, "METHOD_NOT_ALLOWED")
@@ -70,7 +73,8 @@ func TestFirewallRulesOfTheSecondVersion(t *testing.T) {
 
 	c.ok(http.MethodPost, second, rule("first", `,"active":false`))
 	first, _ := c.get(second).json["userDefinedRules"].([]any)
-	c.Expect(first).To(ConsistOf(And(HaveKeyWithValue("name", "first"), HaveKeyWithValue("active", false), Not(HaveKey("enabled")), Not(HaveKey("action")))))
+	c.Expect(first).To(ConsistOf(And(HaveKeyWithValue("name", "first"), HaveKeyWithValue("active", false),
+		Not(HaveKey("enabled")), Not(HaveKey("action")))))
 	adjacent := first[0].(map[string]any)["id"].(string)
 	c.ok(http.MethodPost, second, rule("before", `,"ipProtocol":"IPV4","sourceFirewallIpAddresses":["192.0.2.0/24"],"destinationFirewallIpAddresses":["203.0.113.20"],
 		"rawPortProtocols":[{"layer4Item":{"protocol":"TCP","destinationPorts":["80","8000-8010"]}}],
@@ -79,17 +83,22 @@ func TestFirewallRulesOfTheSecondVersion(t *testing.T) {
 	_, names, _ := c.rules()
 	c.Expect(names).To(Equal([]string{"before", "first", "last"}), "both versions show the same rules")
 	list, _ := c.get(cloudAPI + c.rulesPath()).json["userDefinedRules"].([]any)
-	c.Expect(list[0]).To(And(HaveKeyWithValue("enabled", true), Not(HaveKey("rawPortProtocols"))), "the first knows no ports")
-	c.Expect(c.get(second).json["defaultRules"]).To(ConsistOf(And(HaveKeyWithValue("active", true), HaveKeyWithValue("actionValue", "DROP"))))
+	c.Expect(list[0]).To(And(HaveKeyWithValue("enabled", true), Not(HaveKey("rawPortProtocols"))),
+		"the first knows no ports")
+	c.Expect(c.get(second).json["defaultRules"]).To(ConsistOf(And(HaveKeyWithValue("active", true),
+		HaveKeyWithValue("actionValue", "DROP"))))
 
 	c.Expect(c.get(second + "/" + adjacent).json).To(HaveKeyWithValue("active", false))
 	c.ok(http.MethodPut, second+"/"+adjacent, rule("changed", `,"active":true`))
-	c.Expect(c.get(second + "/" + adjacent).json).To(And(HaveKeyWithValue("active", true), HaveKeyWithValue("name", "changed")))
+	c.Expect(c.get(second + "/" + adjacent).json).To(And(HaveKeyWithValue("active", true),
+		HaveKeyWithValue("name", "changed")))
 	c.ok(http.MethodDelete, second+"/"+adjacent, "")
 	for _, bad := range []string{
-		`,"relativePosition":{"rulePosition":"TOP"}`, `,"relativePosition":{"rulePosition":"BEFORE","adjacentRuleId":"` + adjacent + `"}`,
+		`,"relativePosition":{"rulePosition":"TOP"}`,
+		`,"relativePosition":{"rulePosition":"BEFORE","adjacentRuleId":"` + adjacent + `"}`,
 		`,"ipProtocol":"IPV4","sourceFirewallIpAddresses":["2001:db8::/32"]`, `,"sourceFirewallIpAddresses":["here"]`,
-		`,"sourceFirewallIpAddresses":["192.0.2.0/33"]`, `,"rawPortProtocols":[{"layer4Item":{"protocol":"ICMP"}}]`, `,"rawPortProtocols":[{}]`,
+		`,"sourceFirewallIpAddresses":["192.0.2.0/33"]`, `,"rawPortProtocols":[{"layer4Item":{"protocol":"ICMP"}}]`,
+		`,"rawPortProtocols":[{}]`,
 		`,"rawPortProtocols":[{"layer4Item":{"protocol":"TCP","destinationPorts":["90-80"]}}]`,
 	} {
 		c.refused(http.MethodPost, second, rule("bad", bad), 400, "BAD_REQUEST")

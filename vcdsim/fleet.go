@@ -32,7 +32,8 @@ func launchFleet(s *Simulator, org *Org, vdc *VDC) {
 	addresses := poolOf(vdc)
 	for i := range f.VApps {
 		v := &VApp{
-			ID: s.ids.next("vapp"), Name: fmt.Sprintf("%s-vapp-%03d", vdc.Name, i), OrgID: org.ID, VDCID: vdc.ID, Status: Resolved,
+			ID: s.ids.next("vapp"), Name: fmt.Sprintf("%s-vapp-%03d", vdc.Name, i), OrgID: org.ID, VDCID: vdc.ID,
+			Status:   Resolved,
 			Deployed: !f.PoweredOff, Created: s.clock.Now(), Metadata: map[string]Metadata{},
 			Lease: Lease{Runtime: org.RuntimeLease, Storage: org.StorageLease},
 		}
@@ -94,15 +95,17 @@ func fleetVM(s *Simulator, vdc *VDC, v *VApp, tpl *Template, t *TemplateVM, numb
 		OS: t.OS, HardwareVersion: defaultHardware, CPUs: t.CPUs, CoresPerSocket: 1, MemoryMiB: t.MemoryMiB,
 		ExtraConfig: map[string]string{}, Metadata: map[string]Metadata{}, Properties: map[string]Property{},
 		Customization: Customization{ComputerName: computerName(name)}, StorageProfileID: vdc.defaultProfile(),
-		SizingPolicyID: s.store.defaultSizing(vdc), TemplateID: tpl.ID, TemplateName: tpl.Name, KubernetesVersion: tpl.KubernetesVersion,
-		Boot: Boot{Generation: 1, Up: true, Hostname: computerName(name)},
+		SizingPolicyID: s.store.defaultSizing(vdc), TemplateID: tpl.ID, TemplateName: tpl.Name,
+		KubernetesVersion: tpl.KubernetesVersion,
+		Boot:              Boot{Generation: 1, Up: true, Hostname: computerName(name)},
 	}
 	if vdc.Fleet.PoweredOff {
 		vm.Status, vm.Deployed, vm.Boot = PoweredOff, false, Boot{}
 	}
 	vm.Disks = templateDisks(t, vm.StorageProfileID)
 	if len(v.Networks) > 0 {
-		vm.NICs = []NIC{{Network: v.Networks[0].Name, MAC: s.ids.mac(), Mode: modePool, Adapter: defaultAdapter, Connected: true}}
+		vm.NICs = []NIC{{Network: v.Networks[0].Name, MAC: s.ids.mac(), Mode: modePool, Adapter: defaultAdapter,
+			Connected: true}}
 	}
 	return vm
 }

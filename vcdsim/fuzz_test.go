@@ -43,14 +43,22 @@ func (d *direct) prepared() []string {
 	vdc := org.VDCs[0]
 	vm, vapp := "/api/vApp/vm-"+s.VMs[0].ID, "/api/vApp/vapp-"+s.VApps[0].ID
 	return []string{
-		vm, vapp, vm + "/action/reconfigureVm", vapp + "/action/recomposeVApp", "/api/vdc/" + vdc.ID + "/action/composeVApp",
-		"/api/vdc/" + vdc.ID + "/action/instantiateVAppTemplate", "/api/vdc/" + vdc.ID + "/disk", vm + "/disk/action/attach", vm + "/action/deploy",
-		vm + "/action/undeploy", vm + "/networkConnectionSection", vm + "/guestCustomizationSection", vm + "/virtualHardwareSection",
-		vm + "/virtualHardwareSection/cpu", vm + "/productSections", vm + "/metadata", vapp + "/metadata/k", vapp + "/networkConfigSection",
-		vapp + "/leaseSettingsSection", vapp + "/action/controlAccess", "/api/admin/orgs", "/api/admin/org/" + org.ID, "/api/admin/org/" + org.ID + "/users",
-		"/api/admin/org/" + org.ID + "/catalogs", "/api/admin/vdc/" + vdc.ID + "/computePolicies", "/cloudapi/1.0.0/roles", "/cloudapi/1.0.0/entityTypes",
-		"/cloudapi/1.0.0/entityTypes/urn:vcloud:type:vmware:capvcdCluster:1.1.0", "/cloudapi/1.0.0/interfaces", "/cloudapi/2.0.0/vdcComputePolicies",
-		"/cloudapi/1.0.0/ssl/certificateLibrary", "/oauth/tenant/acme/register", "/oauth/tenant/acme/token", "/cloudapi/1.0.0/sessions",
+		vm, vapp, vm + "/action/reconfigureVm", vapp + "/action/recomposeVApp",
+		"/api/vdc/" + vdc.ID + "/action/composeVApp",
+		"/api/vdc/" + vdc.ID + "/action/instantiateVAppTemplate", "/api/vdc/" + vdc.ID + "/disk",
+		vm + "/disk/action/attach", vm + "/action/deploy",
+		vm + "/action/undeploy", vm + "/networkConnectionSection", vm + "/guestCustomizationSection",
+		vm + "/virtualHardwareSection",
+		vm + "/virtualHardwareSection/cpu", vm + "/productSections", vm + "/metadata", vapp + "/metadata/k",
+		vapp + "/networkConfigSection",
+		vapp + "/leaseSettingsSection", vapp + "/action/controlAccess", "/api/admin/orgs", "/api/admin/org/" + org.ID,
+		"/api/admin/org/" + org.ID + "/users",
+		"/api/admin/org/" + org.ID + "/catalogs", "/api/admin/vdc/" + vdc.ID + "/computePolicies",
+		"/cloudapi/1.0.0/roles", "/cloudapi/1.0.0/entityTypes",
+		"/cloudapi/1.0.0/entityTypes/urn:vcloud:type:vmware:capvcdCluster:1.1.0", "/cloudapi/1.0.0/interfaces",
+		"/cloudapi/2.0.0/vdcComputePolicies",
+		"/cloudapi/1.0.0/ssl/certificateLibrary", "/oauth/tenant/acme/register", "/oauth/tenant/acme/token",
+		"/cloudapi/1.0.0/sessions",
 		"/api/query", "/cloudapi/1.0.0/orgs", "/api/vApp/vm-", "/api//vApp/%zz", "/api/vAppTemplate/vm-x", "/",
 	}
 }
@@ -72,8 +80,10 @@ func FuzzPath(f *testing.F) {
 func FuzzFilter(f *testing.F) {
 	d := fuzzed(f)
 	for _, s := range []string{
-		"name==x", "(name==a,name==b);vdc==urn:vcloud:vdc:11111111-2222-3333-4444-555555555555", "metadata:k==STRING:v", "status!=POWERED_ON;",
-		"dateCreated=gt=2026-01-01T00:00:00.000Z", "numberOfCpus=le=4", "((", "name==*a*b*", "_context==x", "id==", "%", "metadata@SYSTEM:k==NUMBER:1",
+		"name==x", "(name==a,name==b);vdc==urn:vcloud:vdc:11111111-2222-3333-4444-555555555555", "metadata:k==STRING:v",
+		"status!=POWERED_ON;",
+		"dateCreated=gt=2026-01-01T00:00:00.000Z", "numberOfCpus=le=4", "((", "name==*a*b*", "_context==x", "id==", "%",
+		"metadata@SYSTEM:k==NUMBER:1",
 	} {
 		f.Add("vm", s, "name", "1", "25")
 		f.Add("task", s, "startDate", "-1", "0")
@@ -91,15 +101,20 @@ func FuzzBody(f *testing.F) {
 	d := fuzzed(f)
 	paths := d.prepared()
 	bodies := []string{
-		userdata, `<RecomposeVAppParams ` + xmlns + ` name="x"><SourcedItem><Source href="x"/></SourcedItem><DeleteItem href=""/></RecomposeVAppParams>`,
-		`<ComposeVAppParams ` + xmlns + ` name="y"><InstantiationParams><NetworkConfigSection><NetworkConfig networkName="n"><Configuration><IpScopes><IpScope>` +
+		userdata, `<RecomposeVAppParams ` + xmlns +
+			` name="x"><SourcedItem><Source href="x"/></SourcedItem><DeleteItem href=""/></RecomposeVAppParams>`,
+		`<ComposeVAppParams ` + xmlns +
+			` name="y"><InstantiationParams><NetworkConfigSection><NetworkConfig networkName="n"><Configuration><IpScopes><IpScope>` +
 			`<Gateway>10.0.0.1</Gateway><Netmask>255.255.255.0</Netmask></IpScope></IpScopes><FenceMode>isolated</FenceMode></Configuration></NetworkConfig>` +
 			`</NetworkConfigSection></InstantiationParams></ComposeVAppParams>`,
-		`<DiskCreateParams ` + xmlns + `><Disk name="d" sizeMb="1"/></DiskCreateParams>`, `<Metadata ` + xmlns + `><MetadataEntry/></Metadata>`,
+		`<DiskCreateParams ` + xmlns + `><Disk name="d" sizeMb="1"/></DiskCreateParams>`,
+		`<Metadata ` + xmlns + `><MetadataEntry/></Metadata>`,
 		`<Vm ` + xmlns + ` name="z"><VmSpecSection Modified="true"><DiskSection><DiskSettings><SizeMb>-1</SizeMb></DiskSettings></DiskSection></VmSpecSection></Vm>`,
-		nic("MANUAL", "10.0.0.300"), `<AdminOrg ` + xmlns + ` name="o"/>`, `<Task/>`, `<a><b`, `{}`, `[]`, `null`, `{"name":"n","values":[{"id":1}]}`,
+		nic("MANUAL", "10.0.0.300"), `<AdminOrg ` + xmlns + ` name="o"/>`, `<Task/>`, `<a><b`, `{}`, `[]`, `null`,
+		`{"name":"n","values":[{"id":1}]}`,
 		`{"name":"e","entity":{"spec":null},"vendor":"v","nss":"n","version":"1.0.0","schema":{"type":["x"]},"interfaces":[1,null]}`, "grant_type=refresh_token&%zz",
-		`{"client_name":"c","software_id":"s","scope":""}`, `{"alias":"a","certificate":"-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----"}`,
+		`{"client_name":"c","software_id":"s","scope":""}`,
+		`{"alias":"a","certificate":"-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----"}`,
 	}
 	for i := range paths {
 		for j, b := range bodies {

@@ -39,7 +39,8 @@ func TestAGateIsAskedBeforeAndAfterTheWork(t *testing.T) {
 	_, err = c.http.Do(c.request(http.MethodPost, path, c.compose("held", ""))) //nolint:bodyclose // there is none
 	c.Expect(err).To(HaveOccurred())
 	c.Expect(asked).To(Equal([]question{
-		{vcdsim.Arrived, "POST /api/vdc/action/composeVApp", 0, 0}, {vcdsim.Worked, "POST /api/vdc/action/composeVApp", 201, 1},
+		{vcdsim.Arrived, "POST /api/vdc/action/composeVApp", 0, 0},
+		{vcdsim.Worked, "POST /api/vdc/action/composeVApp", 201, 1},
 	}))
 
 	c.sim.SetGate(nil)

@@ -128,11 +128,13 @@ func (g *guests) view(vm *VM) GuestVM {
 	c := vm.clone()
 	vapp := g.sim.store.vapps[vm.VAppID]
 	out := GuestVM{
-		ID: c.ID, Name: c.Name, VAppName: vapp.Name, OS: c.OS, CPUs: c.CPUs, MemoryMiB: c.MemoryMiB, ExtraConfig: c.ExtraConfig,
-		Properties: propertyValues(c.Properties), TemplateName: c.TemplateName, KubernetesVersion: c.KubernetesVersion,
+		ID: c.ID, Name: c.Name, VAppName: vapp.Name, OS: c.OS, CPUs: c.CPUs, MemoryMiB: c.MemoryMiB,
+		ExtraConfig: c.ExtraConfig,
+		Properties:  propertyValues(c.Properties), TemplateName: c.TemplateName, KubernetesVersion: c.KubernetesVersion,
 	}
 	for _, nic := range c.NICs {
-		card := GuestNIC{Index: nic.Index, MAC: nic.MAC, Network: nic.Network, Mode: nic.Mode, Primary: nic.Index == c.PrimaryNIC}
+		card := GuestNIC{Index: nic.Index, MAC: nic.MAC, Network: nic.Network, Mode: nic.Mode,
+			Primary: nic.Index == c.PrimaryNIC}
 		address := nic.Address
 		if nic.Mode == modeDHCP {
 			address = nic.Lease

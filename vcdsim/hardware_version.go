@@ -40,7 +40,8 @@ func hardwareVersions(r *request, vdcID string) *xmltree.Node {
 	for _, v := range hardware {
 		n := xmltree.T("SupportedHardwareVersion", v)
 		n.Add([]xmltree.Attr{
-			xmltree.A("default", v == defaultHardware), xmltree.A("name", v), xmltree.A("href", r.base()+"/api/vdc/"+vdcID+"/hwv/"+v),
+			xmltree.A("default", v == defaultHardware), xmltree.A("name", v),
+			xmltree.A("href", r.base()+"/api/vdc/"+vdcID+"/hwv/"+v),
 			xmltree.A("type", mime("virtualHardwareVersion")),
 		})
 		versions.Add(n)
@@ -61,23 +62,30 @@ func getHardwareVersion(r *request, _ *Org, v *VDC) (*response, error) {
 	}
 	T := xmltree.T
 	path := "/api/vdc/" + v.ID + "/hwv/" + name
-	n := xmltree.New("VirtualHardwareVersion", namespaces(), xmltree.A("href", r.base()+path), xmltree.A("type", mime("virtualHardwareVersion")),
+	n := xmltree.New("VirtualHardwareVersion", namespaces(), xmltree.A("href", r.base()+path),
+		xmltree.A("type", mime("virtualHardwareVersion")),
 		r.link("up", "/api/vdc/"+v.ID, mime("vdc")),
 		T("name", name), T("maxCoresPerSocket", 64))
 	systems := xmltree.New("supportedOperatingSystems")
 	for _, f := range guestFamilies {
 		family := xmltree.New("OperatingSystemFamilyInfo", T("Name", f.name), T("OperatingSystemFamilyId", f.number))
 		for _, x := range f.systems {
-			family.Add(xmltree.New("OperatingSystem", T("OperatingSystemId", x.number), T("MinimumHardDiskSizeGigabytes", 8), T("MinimumMemoryMegabytes", 512),
-				T("Name", x.name), T("InternalName", x.id), T("Supported", true), T("x64", strings.Contains(x.id, "64"))))
+			family.Add(xmltree.New("OperatingSystem", T("OperatingSystemId", x.number),
+				T("MinimumHardDiskSizeGigabytes", 8), T("MinimumMemoryMegabytes", 512),
+				T("Name", x.name), T("InternalName", x.id), T("Supported", true),
+				T("x64", strings.Contains(x.id, "64"))))
 		}
 		systems.Add(family)
 	}
 	n.Add([]*xmltree.Node{
-		systems, T("maxMemorySizeMb", 6<<20), T("maxCPUs", 128), T("maxNICs", 10), T("supportsNestedHV", true), T("supportsHotPlugPCI", true),
-		T("supportsHotAdd", true), T("supportedMemorySizeGb", 1), T("supportedMemorySizeGb", 6144), T("supportedCoresPerSocket", 1), T("supportedCoresPerSocket", 64),
-		xmltree.New("HardDiskAdapter", xmltree.A("id", "VirtualSCSI"), xmltree.A("legacyId", 5), xmltree.A("name", "Paravirtual (SCSI)"),
-			xmltree.A("maximumDiskSizeGb", 62<<10), xmltree.New("BusNumberRanges", numbers(0, 3)), xmltree.New("UnitNumberRanges", numbers(0, 6), numbers(8, 15))),
+		systems, T("maxMemorySizeMb", 6<<20), T("maxCPUs", 128), T("maxNICs", 10), T("supportsNestedHV", true),
+		T("supportsHotPlugPCI", true),
+		T("supportsHotAdd", true), T("supportedMemorySizeGb", 1), T("supportedMemorySizeGb", 6144),
+		T("supportedCoresPerSocket", 1), T("supportedCoresPerSocket", 64),
+		xmltree.New("HardDiskAdapter", xmltree.A("id", "VirtualSCSI"), xmltree.A("legacyId", 5),
+			xmltree.A("name", "Paravirtual (SCSI)"),
+			xmltree.A("maximumDiskSizeGb", 62<<10), xmltree.New("BusNumberRanges", numbers(0, 3)),
+			xmltree.New("UnitNumberRanges", numbers(0, 6), numbers(8, 15))),
 	})
 	return xmlOK(n), nil
 }

@@ -16,8 +16,9 @@ type ids struct {
 }
 
 func newIDs(seed int64) *ids {
-	dice := rand.NewPCG(uint64(seed), 0x5643)                                         //nolint:gosec // any bits will do
-	return &ids{seed: seed, count: map[string]int{}, dice: dice, rng: rand.New(dice)} //nolint:gosec // reproducible on purpose
+	dice := rand.NewPCG(uint64(seed), 0x5643) //nolint:gosec // any bits will do
+	rng := rand.New(dice)                     //nolint:gosec // reproducible on purpose
+	return &ids{seed: seed, count: map[string]int{}, dice: dice, rng: rng}
 }
 
 // next returns the next UUID of a kind.

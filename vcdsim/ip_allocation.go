@@ -30,7 +30,8 @@ type allocationRequest struct {
 func (p *IPSpace) candidates(q allocationRequest) []string {
 	var out []string
 	p.values(q, func(value string) bool {
-		taken := slices.ContainsFunc(p.Allocations, func(a IPAllocation) bool { return a.Type == q.Type && a.Value == value })
+		taken := slices.ContainsFunc(p.Allocations,
+			func(a IPAllocation) bool { return a.Type == q.Type && a.Value == value })
 		if !taken && (q.Value == "" || q.Value == value) {
 			out = append(out, value)
 		}
@@ -95,12 +96,14 @@ func (sp *ipSpaces) choose(p *IPSpace, orgID string, q allocationRequest) ([]str
 		q.PrefixLength = prefix.Bits()
 	}
 	if limit := sp.quota(p, orgID, q); limit >= 0 && p.held(orgID, q)+q.Quantity > limit {
-		return nil, refuse(http.StatusBadRequest, "QUOTA_EXCEEDED", "The quota of %d for %s in the IP space %q would be exceeded.", limit, q.Type, p.Name)
+		return nil, refuse(http.StatusBadRequest, "QUOTA_EXCEEDED",
+			"The quota of %d for %s in the IP space %q would be exceeded.", limit, q.Type, p.Name)
 	}
 	got := p.candidates(q)
 	switch {
 	case len(got) == 0 && q.Value != "":
-		return nil, badRequest("%s is not available in the IP space %q: it is allocated already, or not part of it.", q.Value, p.Name)
+		return nil, badRequest("%s is not available in the IP space %q: it is allocated already, or not part of it.",
+			q.Value, p.Name)
 	case len(got) < q.Quantity:
 		return nil, badRequest("The IP space %q does not have enough free values of type %s.", p.Name, q.Type)
 	}
@@ -111,7 +114,8 @@ func (sp *ipSpaces) choose(p *IPSpace, orgID string, q allocationRequest) ([]str
 func (p *IPSpace) held(orgID string, q allocationRequest) int {
 	n := 0
 	for _, a := range p.Allocations {
-		if a.Type == q.Type && a.OrgID == orgID && (q.Type == FloatingIP || strings.HasSuffix(a.Value, "/"+strconv.Itoa(q.PrefixLength))) {
+		if a.Type == q.Type && a.OrgID == orgID &&
+			(q.Type == FloatingIP || strings.HasSuffix(a.Value, "/"+strconv.Itoa(q.PrefixLength))) {
 			n++
 		}
 	}
@@ -169,7 +173,8 @@ func commitAllocate(s *Simulator, t *Task) error {
 	}
 	result := []map[string]any{}
 	for _, v := range values {
-		a := IPAllocation{ID: s.ids.next("ipSpaceIpAllocation"), Type: q.Type, Value: v, OrgID: t.Work.Name, Created: s.clock.Now()}
+		a := IPAllocation{ID: s.ids.next("ipSpaceIpAllocation"), Type: q.Type, Value: v, OrgID: t.Work.Name,
+			Created: s.clock.Now()}
 		p.Allocations = append(p.Allocations, a)
 		result = append(result, map[string]any{"id": URN("ipSpaceIpAllocation", a.ID), "value": v})
 	}
@@ -225,8 +230,10 @@ func (sp *ipSpaces) networkIn(g *EdgeGateway, prefix netip.Prefix) *Entity {
 func allocationJSON(r *request, a *IPAllocation) map[string]any {
 	state, by, categories := r.sim.spaces.usage(a)
 	out := map[string]any{
-		"id": URN("ipSpaceIpAllocation", a.ID), "type": a.Type, "value": a.Value, "allocationDate": a.Created.UTC().Format("2006-01-02T15:04:05.000Z"),
-		"usageState": state, "description": a.Description, "usedByRef": nil, "usageCategories": append([]any{}, categories...), "orgRef": nil,
+		"id": URN("ipSpaceIpAllocation", a.ID), "type": a.Type, "value": a.Value,
+		"allocationDate": a.Created.UTC().Format("2006-01-02T15:04:05.000Z"),
+		"usageState":     state, "description": a.Description, "usedByRef": nil,
+		"usageCategories": append([]any{}, categories...), "orgRef": nil,
 	}
 	if org := r.sim.store.org(a.OrgID); org != nil {
 		out["orgRef"] = jsonRef("org", org.ID, org.Name)
@@ -304,7 +311,8 @@ func commitMark(s *Simulator, t *Task) error {
 	if p := s.store.space(t.Work.Document); p != nil {
 		for i := range p.Allocations {
 			if a := &p.Allocations[i]; a.ID == t.Owner.ID {
-				a.Manual, a.Description = text(t.Work.Body, "usageState") == UsageManual, text(t.Work.Body, "description")
+				a.Manual, a.Description = text(t.Work.Body, "usageState") == UsageManual,
+					text(t.Work.Body, "description")
 				return nil
 			}
 		}
@@ -317,8 +325,10 @@ func releaseIP(r *request, p *IPSpace, a *IPAllocation) (*response, error) {
 	if err := r.sim.tasks.checkIdle(a.ID); err != nil {
 		return nil, err
 	}
-	if state, _, _ := r.sim.spaces.usage(a); state == UsageUsed || state == UsageManual && r.sim.assume.ManualUseBlocksRelease {
-		return nil, refuse(http.StatusBadRequest, "VALIDATION_ERROR", "%s cannot be released because it is in use (%s).", a.Value, state)
+	if state, _, _ := r.sim.spaces.usage(a); state == UsageUsed || state == UsageManual &&
+		r.sim.assume.ManualUseBlocksRelease {
+		return nil, refuse(http.StatusBadRequest, "VALIDATION_ERROR",
+			"%s cannot be released because it is in use (%s).", a.Value, state)
 	}
 	return r.start(Work{Op: "delete ipSpaceAllocation", Document: p.ID}, a.entity(), []string{a.ID}), nil
 }
@@ -347,10 +357,12 @@ func suggestIPs(r *request) (*response, error) {
 	var out []any
 	for _, u := range g.Uplinks {
 		for _, p := range r.sim.spaces.of(u.Network) {
-			if family != "" && !slices.ContainsFunc(p.Ranges, func(x Range) bool { return x.From.Is4() == (family == "IPV4") }) {
+			if family != "" && !slices.ContainsFunc(p.Ranges,
+				func(x Range) bool { return x.From.Is4() == (family == "IPV4") }) {
 				continue
 			}
-			out = append(out, map[string]any{"ipSpaceRef": jsonRef("ipSpace", p.ID, p.Name), "unusedValues": r.sim.spaces.unused(p, org.ID)})
+			out = append(out, map[string]any{"ipSpaceRef": jsonRef("ipSpace", p.ID, p.Name),
+				"unusedValues": r.sim.spaces.unused(p, org.ID)})
 		}
 	}
 	return r.pageIgnoring(out, []string{"gatewayId", "ipType"})
@@ -361,7 +373,8 @@ func (sp *ipSpaces) unused(p *IPSpace, orgID string) []any {
 	out := []any{}
 	for i := range p.Allocations {
 		a := &p.Allocations[i]
-		if state, _, _ := sp.usage(a); a.Type == FloatingIP && a.OrgID == orgID && state == UsageFree && len(out) < maxSuggestions {
+		if state, _, _ := sp.usage(a); a.Type == FloatingIP && a.OrgID == orgID && state == UsageFree &&
+			len(out) < maxSuggestions {
 			out = append(out, a.Value)
 		}
 	}

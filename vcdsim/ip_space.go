@@ -105,8 +105,10 @@ func spaceJSON(r *request, p *IPSpace, summary bool) map[string]any {
 	for _, x := range p.Ranges {
 		used := p.allocated(FloatingIP, func(v string) bool { return inRanges([]Range{x}, parseAddresses(v)[0]) })
 		ranges = append(ranges, map[string]any{
-			"id": r.sim.ids.named("ipSpaceRange", p.ID+x.From.String()), "startIpAddress": x.From.String(), "endIpAddress": x.To.String(),
-			"totalIpCount": fmt.Sprint(x.size()), "allocatedIpCount": fmt.Sprint(used), "allocatedIpPercentage": percentage(used, x.size()),
+			"id": r.sim.ids.named("ipSpaceRange", p.ID+x.From.String()), "startIpAddress": x.From.String(),
+			"endIpAddress": x.To.String(),
+			"totalIpCount": fmt.Sprint(x.size()), "allocatedIpCount": fmt.Sprint(used),
+			"allocatedIpPercentage": percentage(used, x.size()),
 		})
 	}
 	internal := []any{}
@@ -114,7 +116,8 @@ func spaceJSON(r *request, p *IPSpace, summary bool) map[string]any {
 		internal = append(internal, x.String())
 	}
 	maps.Copy(out, map[string]any{
-		"ipSpaceRanges": map[string]any{"ipRanges": ranges, "defaultFloatingIpQuota": p.RangeQuota}, "ipSpacePrefixes": prefixesJSON(r, p),
+		"ipSpaceRanges":        map[string]any{"ipRanges": ranges, "defaultFloatingIpQuota": p.RangeQuota},
+		"ipSpacePrefixes":      prefixesJSON(r, p),
 		"ipSpaceInternalScope": internal, "ipSpaceExternalScope": nil, "routeAdvertisementEnabled": false,
 	})
 	if p.External.IsValid() {
@@ -133,8 +136,10 @@ func prefixesJSON(r *request, p *IPSpace) []any {
 		bits := x.First.Bits()
 		used := p.allocated(IPPrefix, x.holds)
 		sequence := map[string]any{
-			"id": r.sim.ids.named("ipSpacePrefix", p.ID+x.First.String()), "startingPrefixIpAddress": x.First.Addr().String(), "prefixLength": bits,
-			"totalPrefixCount": x.Count, "allocatedPrefixCount": used, "allocatedPrefixPercentage": percentage(used, x.Count),
+			"id":                      r.sim.ids.named("ipSpacePrefix", p.ID+x.First.String()),
+			"startingPrefixIpAddress": x.First.Addr().String(), "prefixLength": bits,
+			"totalPrefixCount": x.Count, "allocatedPrefixCount": used,
+			"allocatedPrefixPercentage": percentage(used, x.Count),
 		}
 		if group := at[bits]; group != nil {
 			sequences, _ := group["ipPrefixSequence"].([]any)
@@ -197,7 +202,9 @@ func (sp *ipSpaces) utilization(p *IPSpace) map[string]any {
 	prefixes, lengths := 0, []any{}
 	for _, x := range p.Prefixes {
 		prefixes += x.Count
-		lengths = append(lengths, map[string]any{"prefixLength": x.First.Bits(), "totalCount": x.Count, "allocatedCount": p.allocated(IPPrefix, x.holds)})
+		lengths = append(lengths,
+			map[string]any{"prefixLength": x.First.Bits(), "totalCount": x.Count,
+				"allocatedCount": p.allocated(IPPrefix, x.holds)})
 	}
 	used := map[string]int{}
 	for i := range p.Allocations {
@@ -208,7 +215,8 @@ func (sp *ipSpaces) utilization(p *IPSpace) map[string]any {
 	counts := func(total int, kind string) map[string]any {
 		n := p.allocated(kind, all)
 		return map[string]any{
-			"totalCount": fmt.Sprint(total), "allocatedCount": fmt.Sprint(n), "usedCount": fmt.Sprint(used[kind]), "unusedCount": fmt.Sprint(n - used[kind]),
+			"totalCount": fmt.Sprint(total), "allocatedCount": fmt.Sprint(n), "usedCount": fmt.Sprint(used[kind]),
+			"unusedCount":         fmt.Sprint(n - used[kind]),
 			"allocatedPercentage": percentage(n, total), "usedPercentage": percentage(used[kind], total),
 		}
 	}

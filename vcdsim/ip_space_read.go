@@ -46,7 +46,8 @@ func readSpace(r *request, old *IPSpace) (*IPSpace, error) {
 	if p.Name == "" || !slices.Contains([]string{SpacePublic, SpaceShared, SpacePrivate}, p.Type) {
 		return nil, badRequest("An IP space needs a name and a valid type.")
 	}
-	if slices.ContainsFunc(r.sim.store.model.IPSpaces, func(x IPSpace) bool { return x.ID != p.ID && x.Name == p.Name && x.OrgID == p.OrgID }) {
+	if slices.ContainsFunc(r.sim.store.model.IPSpaces,
+		func(x IPSpace) bool { return x.ID != p.ID && x.Name == p.Name && x.OrgID == p.OrgID }) {
 		return nil, duplicateName(p.Name)
 	}
 	return p, p.readContent(body)
@@ -130,9 +131,11 @@ func (p *IPSpace) readRanges(body spaceBody) error {
 // fits refuses ranges that are outside of the internal scope or overlap.
 func (p *IPSpace) fits(taken []Range) error {
 	for i, r := range taken {
-		inside := slices.ContainsFunc(p.Internal, func(x netip.Prefix) bool { return x.Masked().Contains(r.From) && x.Masked().Contains(r.To) })
+		inside := slices.ContainsFunc(p.Internal,
+			func(x netip.Prefix) bool { return x.Masked().Contains(r.From) && x.Masked().Contains(r.To) })
 		if !inside || overlap(taken[:i], []Range{r}) {
-			return badRequest("The IP range %s-%s is outside of the internal scope of the IP space or overlaps with another.", r.From, r.To)
+			return badRequest("The IP range %s-%s is outside of the internal scope of the IP space or overlaps "+
+				"with another.", r.From, r.To)
 		}
 	}
 	return nil

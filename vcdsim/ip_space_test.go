@@ -45,15 +45,18 @@ func TestFloatingIPsAreAllocatedUsedAndReleased(t *testing.T) {
 	path := cloudAPI + c.space() + "/allocations/" + ids[0]
 	c.make("loadBalancer/virtualServices", c.service("vs", c.pool("p", "192.168.100.11"), values[0], 80))
 	c.make(c.natPath(), dnat("nat", values[0], "192.168.100.11", `,"dnatExternalPort":"8080"`))
-	c.Expect(c.get(path).json).To(And(HaveKeyWithValue("usageState", "USED"), HaveKeyWithValue("usedByRef", HaveKeyWithValue("id", c.gatewayURN())),
+	c.Expect(c.get(path).json).To(And(HaveKeyWithValue("usageState", "USED"),
+		HaveKeyWithValue("usedByRef", HaveKeyWithValue("id", c.gatewayURN())),
 		HaveKeyWithValue("usageCategories", ConsistOf("DNAT", "LOAD_BALANCER"))))
 	c.Expect(c.used()).To(ConsistOf("198.51.100.10 DNAT", "198.51.100.10 Load_Balancer"))
 	c.Expect(c.refused(http.MethodDelete, path, "", 400, "VALIDATION_ERROR")).To(ContainSubstring("in use (USED)"))
 	c.Expect(c.values(suggestions)[0]["unusedValues"]).To(ConsistOf("198.51.100.11", "198.51.100.77"))
 
 	marked := cloudAPI + c.space() + "/allocations/" + oneIDs[0]
-	c.ok(http.MethodPut, marked, with(c.get(marked).json, map[string]any{"usageState": "USED_MANUAL", "description": "mine"}))
-	c.Expect(c.allocations(";usageState==USED_MANUAL")).To(ConsistOf(And(HaveKeyWithValue("value", "198.51.100.77"), HaveKeyWithValue("description", "mine"))))
+	c.ok(http.MethodPut, marked,
+		with(c.get(marked).json, map[string]any{"usageState": "USED_MANUAL", "description": "mine"}))
+	c.Expect(c.allocations(";usageState==USED_MANUAL")).To(ConsistOf(And(HaveKeyWithValue("value", "198.51.100.77"),
+		HaveKeyWithValue("description", "mine"))))
 	c.refused(http.MethodDelete, marked, "", 400, "VALIDATION_ERROR")
 	c.ok(http.MethodPut, marked, with(c.get(marked).json, map[string]any{"usageState": "UNUSED", "description": ""}))
 	c.ok(http.MethodDelete, marked, "")
@@ -63,31 +66,41 @@ func TestFloatingIPsAreAllocatedUsedAndReleased(t *testing.T) {
 
 func TestIPSpacesRunOut(t *testing.T) {
 	few := func(cfg *vcdsim.Config) {
-		cfg.Model.IPSpaces[0].Ranges = []vcdsim.Range{{From: netip.MustParseAddr("198.51.100.10"), To: netip.MustParseAddr("198.51.100.12")}}
+		cfg.Model.IPSpaces[0].Ranges = []vcdsim.Range{{From: netip.MustParseAddr("198.51.100.10"),
+			To: netip.MustParseAddr("198.51.100.12")}}
 	}
 	for _, tc := range []struct {
 		name, body, code, message string
 		first                     string
 		mods                      []func(*vcdsim.Config)
 	}{
-		{"the quota", `{"type":"FLOATING_IP","quantity":2}`, "QUOTA_EXCEEDED", `quota of 10 for FLOATING_IP in the IP space "public" would be exceeded`, `{"type":"FLOATING_IP","quantity":9}`, nil},
-		{"all addresses", `{"type":"FLOATING_IP","quantity":2}`, "BAD_REQUEST", "does not have enough free values", `{"type":"FLOATING_IP","quantity":2}`, []func(*vcdsim.Config){few}},
-		{"one that is taken", `{"type":"FLOATING_IP","value":"198.51.100.10"}`, "BAD_REQUEST", "198.51.100.10 is not available", `{"type":"FLOATING_IP","quantity":1}`, nil},
-		{"one that is not there", `{"type":"FLOATING_IP","value":"192.0.2.1"}`, "BAD_REQUEST", "192.0.2.1 is not available", `{"type":"FLOATING_IP","quantity":1}`, nil},
-		{"prefixes", `{"type":"IP_PREFIX","quantity":2,"prefixLength":28}`, "QUOTA_EXCEEDED", "quota of 2 for IP_PREFIX", `{"type":"IP_PREFIX","quantity":1,"prefixLength":28}`, nil},
-		{"a value and a number", `{"type":"FLOATING_IP","value":"198.51.100.20","quantity":2}`, "BAD_REQUEST", "allocation request is invalid", `{"type":"FLOATING_IP","quantity":1}`, nil},
+		{"the quota", `{"type":"FLOATING_IP","quantity":2}`, "QUOTA_EXCEEDED",
+			`quota of 10 for FLOATING_IP in the IP space "public" would be exceeded`,
+			`{"type":"FLOATING_IP","quantity":9}`, nil},
+		{"all addresses", `{"type":"FLOATING_IP","quantity":2}`, "BAD_REQUEST", "does not have enough free values",
+			`{"type":"FLOATING_IP","quantity":2}`, []func(*vcdsim.Config){few}},
+		{"one that is taken", `{"type":"FLOATING_IP","value":"198.51.100.10"}`, "BAD_REQUEST",
+			"198.51.100.10 is not available", `{"type":"FLOATING_IP","quantity":1}`, nil},
+		{"one that is not there", `{"type":"FLOATING_IP","value":"192.0.2.1"}`, "BAD_REQUEST",
+			"192.0.2.1 is not available", `{"type":"FLOATING_IP","quantity":1}`, nil},
+		{"prefixes", `{"type":"IP_PREFIX","quantity":2,"prefixLength":28}`, "QUOTA_EXCEEDED",
+			"quota of 2 for IP_PREFIX", `{"type":"IP_PREFIX","quantity":1,"prefixLength":28}`, nil},
+		{"a value and a number", `{"type":"FLOATING_IP","value":"198.51.100.20","quantity":2}`, "BAD_REQUEST",
+			"allocation request is invalid", `{"type":"FLOATING_IP","quantity":1}`, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := start(t, append([]func(*vcdsim.Config){preset("ip-spaces")}, tc.mods...)...)
 			c.allocate(tc.first)
-			c.Expect(c.refused(http.MethodPost, cloudAPI+c.space()+"/allocate", tc.body, 400, tc.code)).To(ContainSubstring(tc.message))
+			c.Expect(c.refused(http.MethodPost, cloudAPI+c.space()+"/allocate", tc.body, 400,
+				tc.code)).To(ContainSubstring(tc.message))
 		})
 	}
 }
 
 func TestTwoWhoWantTheLastAddress(t *testing.T) {
 	c := start(t, preset("ip-spaces"), manual, func(cfg *vcdsim.Config) {
-		cfg.Model.IPSpaces[0].Ranges = []vcdsim.Range{{From: netip.MustParseAddr("198.51.100.10"), To: netip.MustParseAddr("198.51.100.10")}}
+		cfg.Model.IPSpaces[0].Ranges = []vcdsim.Range{{From: netip.MustParseAddr("198.51.100.10"),
+			To: netip.MustParseAddr("198.51.100.10")}}
 	})
 	ask := func() string {
 		a := c.call(http.MethodPost, cloudAPI+c.space()+"/allocate", `{"type":"FLOATING_IP","value":"198.51.100.10"}`)
@@ -105,18 +118,22 @@ func TestAllocationsAreListedByTypeAndPage(t *testing.T) {
 	c := start(t, preset("ip-spaces"))
 	c.allocate(`{"type":"FLOATING_IP","quantity":7}`)
 	c.allocate(`{"type":"IP_PREFIX","quantity":1,"prefixLength":28}`)
-	c.Expect(c.refused(http.MethodGet, cloudAPI+c.space()+"/allocations", "", 400, "BAD_REQUEST")).To(ContainSubstring("type must be specified"))
+	c.Expect(c.refused(http.MethodGet, cloudAPI+c.space()+"/allocations", "", 400,
+		"BAD_REQUEST")).To(ContainSubstring("type must be specified"))
 	var got []any
 	for page := 1; page <= 4; page++ {
-		a := c.get(cloudAPI + c.space() + fmt.Sprintf("/allocations?filter=type==FLOATING_IP&pageSize=3&page=%d", page)).json
+		a := c.get(cloudAPI + c.space() + fmt.Sprintf("/allocations?filter=type==FLOATING_IP&pageSize=3&page=%d",
+			page)).json
 		c.Expect(a).To(And(HaveKeyWithValue("resultTotal", 7.0), HaveKeyWithValue("pageCount", 3.0)))
 		for _, v := range a["values"].([]any) {
 			got = append(got, v.(map[string]any)["value"])
 		}
 	}
 	c.Expect(got).To(HaveLen(7))
-	c.Expect(c.values(c.space() + "/allocations?filter=type==IP_PREFIX")).To(ConsistOf(HaveKeyWithValue("value", "198.51.100.128/28")))
-	c.Expect(c.values("ipSpaces/floatingIpSuggestions?filter=gatewayId==" + c.gatewayURN())[0]["unusedValues"]).To(HaveLen(5), "no more are suggested")
+	c.Expect(c.values(c.space() + "/allocations?filter=type==IP_PREFIX")).To(ConsistOf(HaveKeyWithValue("value",
+		"198.51.100.128/28")))
+	c.Expect(c.values("ipSpaces/floatingIpSuggestions?filter=gatewayId==" +
+		c.gatewayURN())[0]["unusedValues"]).To(HaveLen(5), "no more are suggested")
 }
 
 func TestIPSpacesOfOthers(t *testing.T) {
@@ -130,7 +147,8 @@ func TestIPSpacesOfOthers(t *testing.T) {
 	c.token = c.login("admin", "other", "password").header.Get("X-VMWARE-VCLOUD-ACCESS-TOKEN")
 	c.Expect(c.values("ipSpaces/summaries")).To(BeEmpty(), "no gateway of theirs has an uplink to it")
 	c.refused(http.MethodGet, cloudAPI+space, "", 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
-	c.refused(http.MethodPost, cloudAPI+space+"/allocate", `{"type":"FLOATING_IP","quantity":1}`, 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
+	c.refused(http.MethodPost, cloudAPI+space+"/allocate", `{"type":"FLOATING_IP","quantity":1}`, 403,
+		"ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 	c.Expect(values).To(HaveLen(1))
 }
 
@@ -146,12 +164,15 @@ func TestAllocationsSurviveADump(t *testing.T) {
 	c := start(t, preset("ip-spaces"), manual)
 	_, ids := c.allocate(`{"type":"FLOATING_IP","quantity":1}`)
 	path := cloudAPI + c.space() + "/allocations/" + ids[0]
-	mark := c.call(http.MethodPut, path, with(c.get(path).json, map[string]any{"usageState": "USED_MANUAL", "description": "mine"})).header.Get("Location")
+	mark := c.call(http.MethodPut, path,
+		with(c.get(path).json,
+			map[string]any{"usageState": "USED_MANUAL", "description": "mine"})).header.Get("Location")
 	dump := c.dump()
 	c.finish(c.get(mark).xml)
 	c.ok(http.MethodPut, path, with(c.get(path).json, map[string]any{"usageState": "UNUSED", "description": ""}))
 	c.ok(http.MethodDelete, path, "")
 	c.Expect(c.sim.Restore(dump)).To(Succeed())
 	c.finish(c.get(mark).xml)
-	c.Expect(c.get(path).json).To(And(HaveKeyWithValue("usageState", "USED_MANUAL"), HaveKeyWithValue("description", "mine")), "the task that ran is in the dump")
+	c.Expect(c.get(path).json).To(And(HaveKeyWithValue("usageState", "USED_MANUAL"),
+		HaveKeyWithValue("description", "mine")), "the task that ran is in the dump")
 }

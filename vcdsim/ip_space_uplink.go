@@ -17,7 +17,8 @@ func spaceUplinkRoutes(add addRoute) {
 	add("PUT", spaceUplinkPath+"/{id}", with2(spaceUplink, putSpaceUplink), latencyWrite)
 	add("DELETE", spaceUplinkPath+"/{id}", with2(spaceUplink, deleteSpaceUplink), latencyWrite)
 	add("GET", "/cloudapi/"+spaceAssignmentPath, listSpaceAssignments, latencyCloudAPI)
-	add("GET", "/cloudapi/"+spaceAssignmentPath+"/{id}", func(r *request) (*response, error) { return oneOf(r, spaceAssignments(r), "id") }, latencyCloudAPI)
+	add("GET", "/cloudapi/"+spaceAssignmentPath+"/{id}",
+		func(r *request) (*response, error) { return oneOf(r, spaceAssignments(r), "id") }, latencyCloudAPI)
 	add("PUT", "/cloudapi/"+spaceAssignmentPath+"/{id}", putSpaceAssignment, latencyWrite)
 }
 
@@ -25,7 +26,8 @@ func spaceUplinkJSON(r *request, p *IPSpace, u SpaceUplink) map[string]any {
 	out := map[string]any{"interfaces": []any{}}
 	maps.Copy(out, u.Fields)
 	maps.Copy(out, map[string]any{
-		"id": URN("ipSpaceUplink", u.ID), "name": u.Name, "description": u.Description, "ipSpaceRef": jsonRef("ipSpace", p.ID, p.Name), "ipSpaceType": p.Type,
+		"id": URN("ipSpaceUplink", u.ID), "name": u.Name, "description": u.Description,
+		"ipSpaceRef": jsonRef("ipSpace", p.ID, p.Name), "ipSpaceType": p.Type,
 		"status": r.sim.tasks.realization(u.ID, false), "externalNetworkRef": nil,
 	})
 	r.newer("38.0", out, "interfaces")
@@ -107,7 +109,8 @@ func createSpaceUplink(r *request) (*response, error) {
 	if body.Name == "" || slices.Contains(r.sim.spaces.of(e.ID), p) {
 		return nil, duplicateName(body.Name)
 	}
-	u := SpaceUplink{ID: r.sim.ids.next("ipSpaceUplink"), Name: body.Name, Description: body.Description, Network: e.ID, Fields: spaceInterfaces(r)}
+	u := SpaceUplink{ID: r.sim.ids.next("ipSpaceUplink"), Name: body.Name, Description: body.Description, Network: e.ID,
+		Fields: spaceInterfaces(r)}
 	p.Uplinks = append(p.Uplinks, u)
 	return r.start(Work{Op: "create ipSpaceUplink", Creates: true}, u.entity(), []string{u.ID}), nil
 }
@@ -175,8 +178,10 @@ func spaceAssignmentJSON(r *request, p *IPSpace, o *Org) map[string]any {
 		}
 	}
 	out := map[string]any{
-		"id": r.sim.spaces.assignmentID(p.ID, o.ID), "ipSpaceRef": jsonRef("ipSpace", p.ID, p.Name), "orgRef": jsonRef("org", o.ID, o.Name), "ipSpaceType": p.Type,
-		"defaultQuotas": map[string]any{"floatingIpQuota": p.RangeQuota, "ipPrefixQuotas": prefixes}, "customQuotas": nil,
+		"id": r.sim.spaces.assignmentID(p.ID, o.ID), "ipSpaceRef": jsonRef("ipSpace", p.ID, p.Name),
+		"orgRef": jsonRef("org", o.ID, o.Name), "ipSpaceType": p.Type,
+		"defaultQuotas": map[string]any{"floatingIpQuota": p.RangeQuota, "ipPrefixQuotas": prefixes},
+		"customQuotas":  nil,
 	}
 	if custom := r.sim.spaces.customQuotas(p.ID, o.ID); custom != nil {
 		out["customQuotas"] = custom

@@ -58,9 +58,10 @@ func pages(sim *vcdsim.Simulator) map[string]string {
 	const page = "/api/query?type=vm&pageSize=128"
 	state := sim.State()
 	return map[string]string{
-		"FirstPage":   page,
-		"LastPage":    page + "&page=78",
-		"OfVDC":       page + "&filter=isVAppTemplate==false;vdc==https://vcd/api/vdc/" + state.Model.Orgs[1].VDCs[0].ID + "&sortAsc=id",
+		"FirstPage": page,
+		"LastPage":  page + "&page=78",
+		"OfVDC": page + "&filter=isVAppTemplate==false;vdc==https://vcd/api/vdc/" +
+			state.Model.Orgs[1].VDCs[0].ID + "&sortAsc=id",
 		"OfVApp":      page + "&filter=container==https://vcd/api/vApp/vapp-" + state.VApps[0].ID,
 		"OfNames":     page + "&filter=name==*-07*;status==POWERED_ON&sortAsc=name",
 		"ByAttribute": page + "&filter=numberOfCpus=gt=1",
@@ -125,5 +126,6 @@ func TestTenThousandVMs(t *testing.T) {
 			g.Expect(allocations).To(BeNumerically("<", 6*largest), name)
 		}
 	}
-	g.Expect(string(d.get(t, "/api/query?type=vm&pageSize=128&page=79"))).To(ContainSubstring(fmt.Sprintf(`total="%d"`, largest+1)))
+	g.Expect(string(d.get(t, "/api/query?type=vm&pageSize=128&page=79"))).To(ContainSubstring(fmt.Sprintf(`total="%d"`,
+		largest+1)))
 }

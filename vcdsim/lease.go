@@ -45,7 +45,8 @@ func (l *leases) end(id string, end time.Time) {
 			l.sim.alarms.after(time.Minute, alarm{Bell: bellLease, ID: id, End: end})
 			return
 		}
-		l.sim.tasks.start(nil, Work{Op: opUndeploy, Power: PoweredOff, VApp: v.ID, VMs: l.sim.vapps.vmIDs(v)}, owner, l.sim.vapps.locks(v))
+		l.sim.tasks.start(nil, Work{Op: opUndeploy, Power: PoweredOff, VApp: v.ID, VMs: l.sim.vapps.vmIDs(v)}, owner,
+			l.sim.vapps.locks(v))
 	case v.Lease.deletes().Equal(end):
 		if l.sim.tasks.checkIdle(l.sim.vapps.locks(v)...) != nil {
 			l.sim.alarms.after(time.Minute, alarm{Bell: bellLease, ID: id, End: end})

@@ -44,11 +44,13 @@ func TestLifeOfAVM(t *testing.T) {
 	c.refused(http.MethodDelete, vapp, "", http.StatusBadRequest, "BAD_REQUEST")
 	c.ok(http.MethodPost, vm+"/power/action/powerOff", "")
 	c.refused(http.MethodDelete, vm, "", http.StatusBadRequest, "BAD_REQUEST")
-	c.ok(http.MethodPost, vm+"/action/undeploy", `<UndeployVAppParams `+xmlns+`><UndeployPowerAction>powerOff</UndeployPowerAction></UndeployVAppParams>`)
+	c.ok(http.MethodPost, vm+"/action/undeploy",
+		`<UndeployVAppParams `+xmlns+`><UndeployPowerAction>powerOff</UndeployPowerAction></UndeployVAppParams>`)
 	c.ok(http.MethodDelete, vm, "")
 	c.Expect(c.refused(http.MethodGet, vm, "", http.StatusForbidden, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")).
 		To(ContainSubstring("[VAPP_VM_VIEW] for " + node.ID))
-	c.Expect(c.refused(http.MethodDelete, vapp, "", http.StatusBadRequest, "BAD_REQUEST")).To(ContainSubstring("Stop the vApp and try again"))
+	c.Expect(c.refused(http.MethodDelete, vapp, "", http.StatusBadRequest,
+		"BAD_REQUEST")).To(ContainSubstring("Stop the vApp and try again"))
 	c.ok(http.MethodPost, vapp+"/action/undeploy", "")
 	c.ok(http.MethodDelete, vapp, "")
 
@@ -100,24 +102,43 @@ func TestRefusals(t *testing.T) {
 		status           int
 		code, message    string
 	}{
-		{"a second vApp of the same name", compose, c.compose("cluster", ""), 400, "DUPLICATE_NAME", "cluster already exists"},
-		{"a second VM of the same name", recomp, recompose(c.item("taken", nic("POOL", ""), "")), 400, "DUPLICATE_NAME", "taken already exists"},
-		{"two VMs of one name at once", recomp, recompose(c.item("a", "", ""), c.item("a", "", "")), 400, "DUPLICATE_NAME", "a already exists"},
-		{"a template that does not exist", recomp, recompose(`<SourcedItem><Source href="/api/vAppTemplate/vm-` + unknown + `"/></SourcedItem>`), 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN", unknown},
+		{"a second vApp of the same name", compose, c.compose("cluster", ""), 400, "DUPLICATE_NAME",
+			"cluster already exists"},
+		{"a second VM of the same name", recomp, recompose(c.item("taken", nic("POOL", ""), "")), 400, "DUPLICATE_NAME",
+			"taken already exists"},
+		{"two VMs of one name at once", recomp, recompose(c.item("a", "", ""), c.item("a", "", "")), 400,
+			"DUPLICATE_NAME", "a already exists"},
+		{"a template that does not exist", recomp,
+			recompose(`<SourcedItem><Source href="/api/vAppTemplate/vm-` + unknown + `"/></SourcedItem>`), 403,
+			"ACCESS_TO_RESOURCE_IS_FORBIDDEN", unknown},
 		{"a template without VMs", recomp, recompose(noVM), 400, "BAD_REQUEST", "does not contain any VMs"},
-		{"an unknown network", recomp, recompose(c.item("b", `<NetworkConnectionSection><NetworkConnection network="nope"><IpAddressAllocationMode>POOL</IpAddressAllocationMode></NetworkConnection></NetworkConnectionSection>`, "")), 400, "BAD_REQUEST", `network "nope" does not exist`},
-		{"an unknown address mode", recomp, recompose(c.item("b", nic("MAGIC", ""), "")), 400, "BAD_REQUEST", "Unknown IP Addressing Mode"},
-		{"an address outside the subnet", recomp, recompose(c.item("b", nic("MANUAL", "10.0.0.1"), "")), 400, "BAD_REQUEST", `"10.0.0.1" is invalid`},
-		{"the gateway's address", recomp, recompose(c.item("b", nic("MANUAL", "192.168.100.1"), "")), 400, "BAD_REQUEST", "is invalid"},
-		{"an address that is taken", recomp, recompose(c.item("b", nic("MANUAL", "192.168.100.10"), "")), 400, "BAD_REQUEST", "already in use"},
-		{"an unknown storage profile", recomp, recompose(c.item("b", "", `<StorageProfile href="/api/vdcStorageProfile/`+unknown+`"/>`)), 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN", unknown},
-		{"an unknown policy", recomp, recompose(c.item("b", "", `<ComputePolicy><VmSizingPolicy href="`+unknown+`"/></ComputePolicy>`)), 400, "BAD_REQUEST", "sizing policy"},
-		{"an unknown network in compose", compose, `<ComposeVAppParams ` + xmlns + ` name="x"><InstantiationParams><NetworkConfigSection><NetworkConfig networkName="n"><Configuration><ParentNetwork href="/api/network/` + unknown + `"/><FenceMode>bridged</FenceMode></Configuration></NetworkConfig></NetworkConfigSection></InstantiationParams></ComposeVAppParams>`, 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN", unknown},
+		{"an unknown network", recomp,
+			recompose(c.item("b",
+				`<NetworkConnectionSection><NetworkConnection network="nope"><IpAddressAllocationMode>POOL</IpAddressAllocationMode></NetworkConnection></NetworkConnectionSection>`, "")), 400, "BAD_REQUEST", `network "nope" does not exist`},
+		{"an unknown address mode", recomp, recompose(c.item("b", nic("MAGIC", ""), "")), 400, "BAD_REQUEST",
+			"Unknown IP Addressing Mode"},
+		{"an address outside the subnet", recomp, recompose(c.item("b", nic("MANUAL", "10.0.0.1"), "")), 400,
+			"BAD_REQUEST", `"10.0.0.1" is invalid`},
+		{"the gateway's address", recomp, recompose(c.item("b", nic("MANUAL", "192.168.100.1"), "")), 400,
+			"BAD_REQUEST", "is invalid"},
+		{"an address that is taken", recomp, recompose(c.item("b", nic("MANUAL", "192.168.100.10"), "")), 400,
+			"BAD_REQUEST", "already in use"},
+		{"an unknown storage profile", recomp,
+			recompose(c.item("b", "", `<StorageProfile href="/api/vdcStorageProfile/`+unknown+`"/>`)), 403,
+			"ACCESS_TO_RESOURCE_IS_FORBIDDEN", unknown},
+		{"an unknown policy", recomp,
+			recompose(c.item("b", "", `<ComputePolicy><VmSizingPolicy href="`+unknown+`"/></ComputePolicy>`)), 400,
+			"BAD_REQUEST", "sizing policy"},
+		{"an unknown network in compose", compose,
+			`<ComposeVAppParams ` + xmlns +
+				` name="x"><InstantiationParams><NetworkConfigSection><NetworkConfig networkName="n"><Configuration><ParentNetwork href="/api/network/` + unknown + `"/><FenceMode>bridged</FenceMode></Configuration></NetworkConfig></NetworkConfigSection></InstantiationParams></ComposeVAppParams>`, 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN", unknown},
 		{"a body that is not XML", compose, "nonsense", 400, "BAD_REQUEST", "JAXB"},
 		{"a vApp without a name", compose, `<ComposeVAppParams/>`, 400, "BAD_REQUEST", "name"},
-		{"powering off what is off", "/api/vApp/vm-" + c.state("taken").ID + "/power/action/powerOff", "", 400, "BAD_REQUEST", "is not powered on"},
+		{"powering off what is off", "/api/vApp/vm-" + c.state("taken").ID + "/power/action/powerOff", "", 400,
+			"BAD_REQUEST", "is not powered on"},
 		{"undeploying what is not deployed", vapp + "/action/undeploy", "", 400, "BAD_REQUEST", "is not running"},
-		{"a vApp that does not exist", "/api/vApp/vapp-" + unknown + "/action/recomposeVApp", "", 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN", "VAPP_VIEW"},
+		{"a vApp that does not exist", "/api/vApp/vapp-" + unknown + "/action/recomposeVApp", "", 403,
+			"ACCESS_TO_RESOURCE_IS_FORBIDDEN", "VAPP_VIEW"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c.WithT = NewWithT(t)
@@ -136,9 +157,11 @@ func TestBusyEntities(t *testing.T) {
 
 	a := c.call(http.MethodPost, vapp+"/action/recomposeVApp", recompose(c.item("second", nic("POOL", ""), "")))
 	c.Expect(a.status).To(Equal(http.StatusAccepted))
-	text := c.refused(http.MethodPost, vapp+"/action/recomposeVApp", recompose(c.item("third", "", "")), 400, "BUSY_ENTITY")
+	text := c.refused(http.MethodPost, vapp+"/action/recomposeVApp", recompose(c.item("third", "", "")), 400,
+		"BUSY_ENTITY")
 	c.Expect(text).To(ContainSubstring("VDC_RECOMPOSE_VAPP(com.vmware.vcloud.entity.task:"))
-	c.Expect(c.refused(http.MethodPost, vm+"/power/action/powerOn", "", 400, "BUSY_ENTITY")).To(ContainSubstring("Unable to perform this action"))
+	c.Expect(c.refused(http.MethodPost, vm+"/power/action/powerOn", "", 400,
+		"BUSY_ENTITY")).To(ContainSubstring("Unable to perform this action"))
 	c.Expect(c.get(vapp).xml.At("Tasks", "Task").Attr("operationName")).To(Equal("vdcRecomposeVapp"))
 	c.Expect(c.state("second").Status).To(Equal(vcdsim.Unresolved))
 	c.Expect(c.records("type=vApp&filter=isBusy==true")).To(HaveLen(1))
@@ -148,7 +171,8 @@ func TestBusyEntities(t *testing.T) {
 	c.Expect(running.Str("Progress")).To(MatchRegexp(`^[1-9][0-9]$`))
 
 	c.sim.Edit(func(e *vcdsim.Editor) { e.Assumptions().BusyTextTenant = false })
-	c.Expect(c.refused(http.MethodDelete, vapp, "", 400, "BUSY_ENTITY")).To(ContainSubstring("The entity Ref: com.vmware.vcloud.entity.vapp:"))
+	c.Expect(c.refused(http.MethodDelete, vapp, "", 400,
+		"BUSY_ENTITY")).To(ContainSubstring("The entity Ref: com.vmware.vcloud.entity.vapp:"))
 
 	c.Expect(c.finish(a.xml).Attr("status")).To(Equal("success"))
 	c.Expect(c.get(vapp).xml.At("Tasks")).To(BeNil())
@@ -210,8 +234,11 @@ func TestLeases(t *testing.T) {
 	c.Expect(c.records("type=vm&filter=name==node")[0].Attr("autoUndeployDate")).NotTo(BeEmpty())
 
 	c.advance(23 * time.Hour)
-	c.ok(http.MethodPut, vapp+"/leaseSettingsSection/", `<LeaseSettingsSection `+xmlns+`><ovf:Info/><DeploymentLeaseInSeconds>0</DeploymentLeaseInSeconds><StorageLeaseInSeconds>0</StorageLeaseInSeconds></LeaseSettingsSection>`)
-	c.Expect(c.get(vapp+"/leaseSettingsSection").xml.Str("DeploymentLeaseInSeconds")).To(Equal("86400"), "the organisation caps it")
+	c.ok(http.MethodPut, vapp+"/leaseSettingsSection/",
+		`<LeaseSettingsSection `+xmlns+
+			`><ovf:Info/><DeploymentLeaseInSeconds>0</DeploymentLeaseInSeconds><StorageLeaseInSeconds>0</StorageLeaseInSeconds></LeaseSettingsSection>`)
+	c.Expect(c.get(vapp+"/leaseSettingsSection").xml.Str("DeploymentLeaseInSeconds")).To(Equal("86400"),
+		"the organisation caps it")
 	c.advance(23 * time.Hour)
 	c.Expect(c.state("node").PoweredOn).To(BeTrue(), "the lease was renewed")
 	c.advance(2 * time.Hour)
@@ -247,14 +274,17 @@ func TestNetworksOfAVApp(t *testing.T) {
 	c.Expect(c.refused(http.MethodPut, path, put(1), 400, "BAD_REQUEST")).To(ContainSubstring("in use by VM"))
 	c.sim.Edit(func(e *vcdsim.Editor) { e.Assumptions().UsedNetworkStays = false })
 	c.ok(http.MethodPut, path, put(1))
-	c.Expect(c.state("node").NICs[0]).To(And(HaveField("Network", "none"), HaveField("Mode", "NONE"), HaveField("Address", ""), HaveField("Connected", false)))
+	c.Expect(c.state("node").NICs[0]).To(And(HaveField("Network", "none"), HaveField("Mode", "NONE"),
+		HaveField("Address", ""), HaveField("Connected", false)))
 	c.Expect(c.get(vm).xml.At("NetworkConnectionSection", "NetworkConnection").Attr("network")).To(Equal("none"))
 }
 
 func TestDisks(t *testing.T) {
 	c := start(t)
 	vm := c.vm(c.vapp("cluster"), "node")
-	disk := c.ok(http.MethodPost, c.vdc()+"/disk", `<DiskCreateParams `+xmlns+`><Disk name="data" sizeMb="1024" busSubType="VirtualSCSI"><Description>d</Description></Disk></DiskCreateParams>`).xml.Attr("href")
+	disk := c.ok(http.MethodPost, c.vdc()+"/disk",
+		`<DiskCreateParams `+xmlns+
+			`><Disk name="data" sizeMb="1024" busSubType="VirtualSCSI"><Description>d</Description></Disk></DiskCreateParams>`).xml.Attr("href")
 	param := `<DiskAttachOrDetachParams ` + xmlns + `><Disk href="` + disk + `"/></DiskAttachOrDetachParams>`
 
 	c.ok(http.MethodPost, vm+"/disk/action/attach", param)
@@ -263,7 +293,8 @@ func TestDisks(t *testing.T) {
 	c.Expect(c.get(vm).xml.At("VmSpecSection", "DiskSection").All("DiskSettings")).To(HaveLen(2))
 	c.refused(http.MethodPost, vm+"/disk/action/attach", param, 400, "BAD_REQUEST")
 	c.refused(http.MethodDelete, disk, "", 400, "BAD_REQUEST")
-	c.Expect(c.refused(http.MethodDelete, vm, "", 400, "BAD_REQUEST")).To(ContainSubstring(`independent disk "data" is attached`))
+	c.Expect(c.refused(http.MethodDelete, vm, "", 400,
+		"BAD_REQUEST")).To(ContainSubstring(`independent disk "data" is attached`))
 
 	c.ok(http.MethodPost, vm+"/disk/action/detach", param)
 	c.ok(http.MethodDelete, vm, "")
@@ -278,7 +309,8 @@ func TestAChangeWhoseTaskFailsChangesNothing(t *testing.T) {
 	vm := c.vm(vapp, "node")
 	c.vm(vapp, "other")
 	before := c.state("node")
-	task := c.call(http.MethodPost, vm+"/action/reconfigureVm", `<Vm `+xmlns+` name="renamed">`+nic("MANUAL", "192.168.100.77")+`</Vm>`).xml
+	task := c.call(http.MethodPost, vm+"/action/reconfigureVm",
+		`<Vm `+xmlns+` name="renamed">`+nic("MANUAL", "192.168.100.77")+`</Vm>`).xml
 	c.Expect(task.Name).To(Equal("Task"))
 	c.sim.Edit(func(e *vcdsim.Editor) { // another VM gets the address meanwhile
 		other := e.VM("other")

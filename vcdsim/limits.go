@@ -53,11 +53,13 @@ func (r *request) withinLimits() error {
 	l, n := org.Limits, r.sim.tasks.load(org.ID, r.session.UserID)
 	if reached(l.PerUser, n.user) && reached(l.QueuedPerUser, n.queuedUser) {
 		return refuse(http.StatusBadRequest, codeLimit,
-			"The maximum number of operations that the user %q may have queued, %d, is reached.", r.session.User, l.QueuedPerUser)
+			"The maximum number of operations that the user %q may have queued, %d, is reached.", r.session.User,
+			l.QueuedPerUser)
 	}
 	if reached(l.PerOrg, n.org) && reached(l.QueuedPerOrg, n.queuedOrg) {
 		return refuse(http.StatusBadRequest, codeLimit,
-			"The maximum number of operations that the organization %q may have queued, %d, is reached.", org.Name, l.QueuedPerOrg)
+			"The maximum number of operations that the organization %q may have queued, %d, is reached.", org.Name,
+			l.QueuedPerOrg)
 	}
 	return nil
 }
@@ -84,7 +86,8 @@ func (ts *tasks) admit(orgID string) {
 			waiting = append(waiting, t)
 		}
 	}
-	slices.SortFunc(waiting, func(a, b *Task) int { return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.Number, b.Number)) })
+	slices.SortFunc(waiting,
+		func(a, b *Task) int { return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.Number, b.Number)) })
 	for _, t := range waiting {
 		if ts.mayRun(t) {
 			t.Waiting = false

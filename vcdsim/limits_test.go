@@ -13,7 +13,8 @@ import (
 )
 
 func (c *client) disk(name string) answer {
-	return c.call(http.MethodPost, c.vdc()+"/disk", `<DiskCreateParams `+xmlns+`><Disk name="`+name+`" sizeMb="1024"/></DiskCreateParams>`)
+	return c.call(http.MethodPost, c.vdc()+"/disk",
+		`<DiskCreateParams `+xmlns+`><Disk name="`+name+`" sizeMb="1024"/></DiskCreateParams>`)
 }
 
 func (c *client) taskStatus(task *xmltree.Node) string {
@@ -36,8 +37,11 @@ func TestOperationsBeyondTheLimitAreQueuedThenRefused(t *testing.T) {
 				c.Expect(a.status).To(Equal(http.StatusCreated))
 				tasks = append(tasks, a.xml.At("Tasks", "Task"))
 			}
-			c.Expect([]string{c.taskStatus(tasks[0]), c.taskStatus(tasks[1]), c.taskStatus(tasks[2])}).To(Equal([]string{"running", "running", "queued"}))
-			c.Expect(c.refused(http.MethodPost, c.vdc()+"/disk", `<DiskCreateParams `+xmlns+`><Disk name="d" sizeMb="1"/></DiskCreateParams>`, 400, "OPERATION_LIMITS_EXCEEDED")).
+			c.Expect([]string{c.taskStatus(tasks[0]), c.taskStatus(tasks[1]),
+				c.taskStatus(tasks[2])}).To(Equal([]string{"running", "running", "queued"}))
+			c.Expect(c.refused(http.MethodPost, c.vdc()+"/disk",
+				`<DiskCreateParams `+xmlns+`><Disk name="d" sizeMb="1"/></DiskCreateParams>`, 400,
+				"OPERATION_LIMITS_EXCEEDED")).
 				To(ContainSubstring("maximum number of operations"))
 
 			c.advance(3 * time.Second)
@@ -63,7 +67,8 @@ func TestRolesAllowWhatTheirRightsSay(t *testing.T) {
 	} {
 		t.Run(tc.role, func(t *testing.T) {
 			c := start(t, func(cfg *vcdsim.Config) {
-				cfg.Model.Orgs[1].Users = append(cfg.Model.Orgs[1].Users, vcdsim.User{Name: "them", Password: "password", Role: tc.role})
+				cfg.Model.Orgs[1].Users = append(cfg.Model.Orgs[1].Users,
+					vcdsim.User{Name: "them", Password: "password", Role: tc.role})
 			})
 			vm := c.vm(c.vapp("cluster"), "node")
 			c.token = c.login("them", "acme", "password").header.Get("X-VMWARE-VCLOUD-ACCESS-TOKEN")
@@ -74,7 +79,8 @@ func TestRolesAllowWhatTheirRightsSay(t *testing.T) {
 			} else {
 				c.Expect(c.refused(http.MethodPost, c.vdc()+"/disk", body, 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")).
 					To(ContainSubstring("rights [Disk: Create] to perform operations [VDC_CREATE_DISK]"))
-				c.refused(http.MethodPost, c.vdc()+"/action/composeVApp", c.compose("other", ""), 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
+				c.refused(http.MethodPost, c.vdc()+"/action/composeVApp", c.compose("other", ""), 403,
+					"ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 			}
 			if tc.power {
 				c.ok(http.MethodPost, vm+"/power/action/powerOn", "")

@@ -14,7 +14,8 @@ func TestManySimulatorsInOneProcess(t *testing.T) {
 			t.Parallel()
 			c := start(t)
 			c.vm(c.vapp("cluster"), "node")
-			c.Expect(c.get("/api/query?type=vm&filter=isVAppTemplate==false").xml.Attr("total")).To(Equal("1"), "no other organisation's VMs")
+			c.Expect(c.get("/api/query?type=vm&filter=isVAppTemplate==false").xml.Attr("total")).To(Equal("1"),
+				"no other organisation's VMs")
 			c.Expect(c.call(http.MethodPost, "/_sim/faults", `{"status": 503}`).status).To(Equal(http.StatusCreated))
 			c.Expect(c.call(http.MethodGet, "/api/org", "").status).To(Equal(http.StatusServiceUnavailable))
 		})

@@ -92,8 +92,9 @@ func uploadMedia(r *request, sh orgCatalog, tree *xmltree.Node) (*response, erro
 		return nil, badRequest("The image type %q is invalid.", kind)
 	}
 	m := Media{
-		ID: r.sim.ids.next("media"), ItemID: r.sim.ids.next("catalogitem"), Name: tree.Attr("name"), Description: tree.Str("Description"),
-		ImageType: kind, Size: size, Created: r.sim.clock.Now(),
+		ID: r.sim.ids.next("media"), ItemID: r.sim.ids.next("catalogitem"), Name: tree.Attr("name"),
+		Description: tree.Str("Description"),
+		ImageType:   kind, Size: size, Created: r.sim.clock.Now(),
 	}
 	u := newUpload(r, m.entity(), UploadFile{Name: "file", Size: size})
 	m.Upload = u.ID
@@ -115,14 +116,18 @@ func getMedia(r *request) (*response, error) {
 		return nil, err
 	}
 	path := "/api/media/" + m.ID
-	n := r.entity("Media", "media", m.ID, m.Name, xmltree.A("imageType", orElse(m.ImageType, "iso")), xmltree.A("size", m.Size),
+	n := r.entity("Media", "media", m.ID, m.Name, xmltree.A("imageType", orElse(m.ImageType, "iso")),
+		xmltree.A("size", m.Size),
 		xmltree.A("status", int(m.Status)))
 	vdc := sh.vdcOf(&Template{VDC: m.VDC})
 	n.Add([]*xmltree.Node{
-		r.link("up", "/api/vdc/"+vdc.ID, mime("vdc")), r.link("catalogItem", "/api/catalogItem/"+m.ItemID, mime("catalogitem")),
-		r.link("remove", path, ""), r.link("edit", path, mime("media")), r.link("enable", path+"/action/enableDownload", ""),
+		r.link("up", "/api/vdc/"+vdc.ID, mime("vdc")),
+		r.link("catalogItem", "/api/catalogItem/"+m.ItemID, mime("catalogitem")),
+		r.link("remove", path, ""), r.link("edit", path, mime("media")),
+		r.link("enable", path+"/action/enableDownload", ""),
 		r.link("down", path+"/metadata", mime("metadata")),
-		xmltree.T("Description", m.Description), tasksNode(r, m.ID), filesNode(r, m.Upload), ownerAmong(r, sh.org.Users),
+		xmltree.T("Description", m.Description), tasksNode(r, m.ID), filesNode(r, m.Upload),
+		ownerAmong(r, sh.org.Users),
 		profileRef(r, "VdcStorageProfile", vdc.defaultProfile()),
 	})
 	return xmlOK(n), nil
@@ -239,14 +244,19 @@ func mediaRecords(r *request) []*record {
 		for i := range sh.catalog.Media {
 			m := &sh.catalog.Media[i]
 			v := sh.vdcOf(&Template{VDC: m.VDC})
-			out = append(out, &record{metadata: r.sim.store.metadata[m.ID], links: recordLinks(r, "media", m.ID), attrs: []xmltree.Attr{
-				A("ownerName", "system"), A("catalogName", sh.catalog.Name), A("catalog", r.href("catalog", sh.catalog.ID)),
-				A("catalogItem", r.href("catalogitem", m.ItemID)), A("isPublished", false), A("name", m.Name), A("vdc", r.href("vdc", v.ID)),
-				A("vdcName", v.Name), A("org", r.href("org", sh.org.ID)), A("creationDate", m.created()), A("isBusy", r.sim.tasks.busy(m.ID)),
-				A("storageB", m.Size), A("owner", r.base()+"/api/admin/user/"), A("status", mediaStatus(m)),
-				A("storageProfileName", r.sim.store.profileName(v.defaultProfile())), A("isInCatalog", true),
-				A("isIso", orElse(m.ImageType, "iso") == "iso"), A("isVdcEnabled", true), A("href", r.href("media", m.ID)), A("type", mime("media")),
-			}})
+			out = append(out, &record{metadata: r.sim.store.metadata[m.ID], links: recordLinks(r, "media", m.ID),
+				attrs: []xmltree.Attr{
+					A("ownerName", "system"), A("catalogName", sh.catalog.Name),
+					A("catalog", r.href("catalog", sh.catalog.ID)),
+					A("catalogItem", r.href("catalogitem", m.ItemID)), A("isPublished", false), A("name", m.Name),
+					A("vdc", r.href("vdc", v.ID)),
+					A("vdcName", v.Name), A("org", r.href("org", sh.org.ID)), A("creationDate", m.created()),
+					A("isBusy", r.sim.tasks.busy(m.ID)),
+					A("storageB", m.Size), A("owner", r.base()+"/api/admin/user/"), A("status", mediaStatus(m)),
+					A("storageProfileName", r.sim.store.profileName(v.defaultProfile())), A("isInCatalog", true),
+					A("isIso", orElse(m.ImageType, "iso") == "iso"), A("isVdcEnabled", true),
+					A("href", r.href("media", m.ID)), A("type", mime("media")),
+				}})
 		}
 	}
 	return out

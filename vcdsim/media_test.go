@@ -18,7 +18,8 @@ func (c *client) catalogPath() string { return "/api/catalog/" + c.model().Catal
 
 // promise begins the upload of an ISO and returns the address of the media.
 func (c *client) promise(name string, size int) string {
-	a := c.call(http.MethodPost, c.catalogPath()+"/action/upload", fmt.Sprintf(`<Media %s name="%s" imageType="iso" size="%d"/>`, xmlns, name, size))
+	a := c.call(http.MethodPost, c.catalogPath()+"/action/upload",
+		fmt.Sprintf(`<Media %s name="%s" imageType="iso" size="%d"/>`, xmlns, name, size))
 	c.Expect(a.status).To(Equal(http.StatusCreated), string(a.body))
 	return strings.TrimPrefix(a.xml.At("Entity").Attr("href"), c.sim.URL())
 }
@@ -39,7 +40,8 @@ func (c *client) iso(name, content string) string {
 	link := x.At("Files", "File", "Link").Attr("href")
 	c.Expect(c.send(link, content[:half], 0, len(content)).status).To(Equal(http.StatusOK))
 	c.Expect(c.get(media).xml.At("Files", "File").Attr("bytesTransferred")).To(Equal(fmt.Sprint(half)))
-	c.Expect(c.get(x.At("Tasks", "Task").Attr("href")).xml.Attr("status")).To(Equal("running"), "half of the bytes are there")
+	c.Expect(c.get(x.At("Tasks", "Task").Attr("href")).xml.Attr("status")).To(Equal("running"),
+		"half of the bytes are there")
 	c.Expect(c.send(link, content[half:], half, len(content)).status).To(Equal(http.StatusOK))
 	c.Expect(c.finish(x.At("Tasks", "Task")).Attr("status")).To(Equal("success"))
 	return media
@@ -59,7 +61,9 @@ func TestMediaIsUploadedInPartsAndDownloaded(t *testing.T) {
 	c.Expect(link.Attr("rel")).To(Equal("download:default"))
 	c.Expect(string(c.get(link.Attr("href")).body)).To(Equal("0123456789"))
 
-	c.ok(http.MethodPut, media+"/metadata/k", `<MetadataValue `+xmlns+` xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><TypedValue xsi:type="MetadataStringValue"><Value>v</Value></TypedValue></MetadataValue>`)
+	c.ok(http.MethodPut, media+"/metadata/k",
+		`<MetadataValue `+xmlns+
+			` xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><TypedValue xsi:type="MetadataStringValue"><Value>v</Value></TypedValue></MetadataValue>`)
 	c.ok(http.MethodDelete, media, "")
 	c.refused(http.MethodGet, media, "", 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 	c.refused(http.MethodGet, link.Attr("href"), "", 404, "NOT_FOUND")
@@ -76,7 +80,8 @@ func TestUploadsThatAreRefused(t *testing.T) {
 		name, body string
 	}{
 		{"a name that a media has", `<Media ` + xmlns + ` name="tools" imageType="iso" size="1"/>`},
-		{"a name that a template has", `<Media ` + xmlns + ` name="` + c.model().Catalogs[0].Templates[0].Name + `" imageType="iso" size="1"/>`},
+		{"a name that a template has",
+			`<Media ` + xmlns + ` name="` + c.model().Catalogs[0].Templates[0].Name + `" imageType="iso" size="1"/>`},
 		{"no name", `<Media ` + xmlns + ` imageType="iso" size="1"/>`},
 		{"no size", `<Media ` + xmlns + ` name="x" imageType="iso"/>`},
 		{"an unknown kind of image", `<Media ` + xmlns + ` name="x" imageType="tape" size="1"/>`},
@@ -86,7 +91,8 @@ func TestUploadsThatAreRefused(t *testing.T) {
 			NewWithT(t).Expect(c.call(http.MethodPost, upload, tc.body).status).To(Equal(http.StatusBadRequest))
 		})
 	}
-	c.Expect(c.send(link, "56789", 5, 10).status).To(Equal(http.StatusRequestedRangeNotSatisfiable), "the bytes before are not there")
+	c.Expect(c.send(link, "56789", 5, 10).status).To(Equal(http.StatusRequestedRangeNotSatisfiable),
+		"the bytes before are not there")
 	c.Expect(c.send(strings.Replace(link, "file", "other", 1), "x", 0, 1).status).To(Equal(http.StatusNotFound))
 	c.refused(http.MethodDelete, media, "", 400, "BUSY_ENTITY")
 
@@ -122,5 +128,6 @@ func TestMediaTakesRights(t *testing.T) {
 	c.as("capvcd")
 	c.get(media)
 	c.refused(http.MethodDelete, media, "", 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
-	c.refused(http.MethodPost, c.catalogPath()+"/action/upload", `<Media `+xmlns+` name="x" imageType="iso" size="1"/>`, 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
+	c.refused(http.MethodPost, c.catalogPath()+"/action/upload", `<Media `+xmlns+` name="x" imageType="iso" size="1"/>`,
+		403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 }

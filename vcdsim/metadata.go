@@ -15,12 +15,15 @@ import (
 // metadataPaths are the entities with metadata that the caller may change; metadataViews show it only.
 var (
 	metadataPaths = []string{
-		"/api/vApp/vapp-{vapp}", "/api/vApp/vm-{vm}", "/api/disk/{disk}", "/api/vAppTemplate/vappTemplate-{vapptemplate}",
-		"/api/catalogItem/{catalogitem}", "/api/admin/org/{org}", "/api/admin/vdc/{vdc}", "/api/admin/catalog/{catalog}",
+		"/api/vApp/vapp-{vapp}", "/api/vApp/vm-{vm}", "/api/disk/{disk}",
+		"/api/vAppTemplate/vappTemplate-{vapptemplate}",
+		"/api/catalogItem/{catalogitem}", "/api/admin/org/{org}", "/api/admin/vdc/{vdc}",
+		"/api/admin/catalog/{catalog}",
 		"/api/admin/network/{network}", "/api/admin/vdcStorageProfile/{vdcstorageProfile}", "/api/media/{media}",
 	}
 	metadataViews = []string{
-		"/api/org/{org}", "/api/vdc/{vdc}", "/api/catalog/{catalog}", "/api/network/{network}", "/api/vdcStorageProfile/{vdcstorageProfile}",
+		"/api/org/{org}", "/api/vdc/{vdc}", "/api/catalog/{catalog}", "/api/network/{network}",
+		"/api/vdcStorageProfile/{vdcstorageProfile}",
 	}
 )
 
@@ -156,7 +159,8 @@ func domainNode(key string, m Metadata) *xmltree.Node {
 const xsiType = "xsi:type"
 
 func typedValue(m Metadata) *xmltree.Node {
-	return xmltree.New("TypedValue", xmltree.A("xmlns:xsi", xsi), xmltree.A(xsiType, m.Type), xmltree.T("Value", m.Value))
+	return xmltree.New("TypedValue", xmltree.A("xmlns:xsi", xsi), xmltree.A(xsiType, m.Type),
+		xmltree.T("Value", m.Value))
 }
 
 // metadataNode writes metadata as an element of any name.
@@ -170,7 +174,8 @@ func metadataNode(m map[string]Metadata, element string, attrs ...xmltree.Attr) 
 }
 
 func getMetadata(r *request, e tagged) (*response, error) {
-	attrs := append(namespaces(), xmltree.A("href", r.href(e.entity.Kind, e.entity.ID)+"/metadata"), xmltree.A("type", mime("metadata")))
+	attrs := append(namespaces(), xmltree.A("href", r.href(e.entity.Kind, e.entity.ID)+"/metadata"),
+		xmltree.A("type", mime("metadata")))
 	return xmlOK(metadataNode(e.metadata, "Metadata", attrs...)), nil
 }
 
@@ -179,8 +184,10 @@ func getMetadataValue(r *request, e tagged) (*response, error) {
 	if !ok {
 		return nil, refuse(http.StatusForbidden, codeForbidden, "The metadata entry %q does not exist.", r.vars["key"])
 	}
-	return xmlOK(xmltree.New("MetadataValue", namespaces(), xmltree.A("href", r.href(e.entity.Kind, e.entity.ID)+"/metadata/"+r.vars["key"]),
-		xmltree.A("type", "application/vnd.vmware.vcloud.metadata.value+xml"), domainNode(metadataKey(r), m), typedValue(m))), nil
+	return xmlOK(xmltree.New("MetadataValue", namespaces(),
+		xmltree.A("href", r.href(e.entity.Kind, e.entity.ID)+"/metadata/"+r.vars["key"]),
+		xmltree.A("type", "application/vnd.vmware.vcloud.metadata.value+xml"), domainNode(metadataKey(r), m),
+		typedValue(m))), nil
 }
 
 func readTyped(n *xmltree.Node) (Metadata, bool) {
@@ -261,7 +268,8 @@ func writeMetadata(r *request, w Work) (*response, error) {
 	}
 	for key, m := range w.Metadata {
 		if strings.HasPrefix(key, systemDomain+"/") && (m.Visibility == "" || !r.session.provider()) {
-			return nil, badRequest("Metadata of the domain %s must be hidden or read-only, and only providers write it.", systemDomain)
+			return nil, badRequest(
+				"Metadata of the domain %s must be hidden or read-only, and only providers write it.", systemDomain)
 		}
 	}
 	return r.start(w, e.entity, []string{e.entity.ID}), nil

@@ -24,7 +24,8 @@ func getMetrics(r *request) (*response, error) {
 			fmt.Fprintf(&b, "%s%s %s\n", m.name, labels, strconv.FormatFloat(m.samples[labels], 'f', -1, 64))
 		}
 	}
-	return &response{status: http.StatusOK, raw: []byte(b.String()), contentType: "text/plain; version=0.0.4; charset=utf-8"}, nil
+	return &response{status: http.StatusOK, raw: []byte(b.String()),
+		contentType: "text/plain; version=0.0.4; charset=utf-8"}, nil
 }
 
 var labelEscape = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
@@ -41,7 +42,8 @@ func labels(pairs ...string) string {
 func collectMetrics(s *Simulator) []metric {
 	requests := map[string]float64{}
 	for of, n := range s.journal.byStatus() {
-		requests[labels("operation", of.operation, "status", cmp.Or(strings.TrimPrefix(strconv.Itoa(of.status), "0"), "none"))] = float64(n)
+		requests[labels("operation", of.operation, "status",
+			cmp.Or(strings.TrimPrefix(strconv.Itoa(of.status), "0"), "none"))] = float64(n)
 	}
 	up := map[string]float64{}
 	for _, c := range cellStatuses(s) {
@@ -59,21 +61,26 @@ func collectMetrics(s *Simulator) []metric {
 	}
 	c := overviewOfCounts(s)
 	entities := map[string]float64{
-		labels("kind", "org"): float64(c.Orgs), labels("kind", "vApp"): float64(c.VApps), labels("kind", "vm"): float64(c.VMs),
+		labels("kind", "org"): float64(c.Orgs), labels("kind", "vApp"): float64(c.VApps),
+		labels("kind", "vm"):   float64(c.VMs),
 		labels("kind", "disk"): float64(c.Disks),
 	}
 	for path, d := range s.store.documents {
 		entities[labels("kind", path)] = float64(len(d))
 	}
 	return []metric{
-		{"vcdsim_requests_total", "counter", "Requests by operation and status; status none is a connection that was closed without an answer.", requests},
+		{"vcdsim_requests_total", "counter",
+			"Requests by operation and status; status none is a connection that was closed without an answer.",
+			requests},
 		{"vcdsim_tasks", "gauge", "Tasks that are remembered, by status.", tasks},
 		{"vcdsim_entities", "gauge", "Entities by kind; those of cloudapi by the path of their collection.", entities},
 		{"vcdsim_vms_powered_on", "gauge", "VMs that are powered on.", map[string]float64{"": float64(c.VMsOn)}},
 		{"vcdsim_sessions", "gauge", "Sessions that are open.", map[string]float64{"": float64(c.Sessions)}},
 		{"vcdsim_fault_rules", "gauge", "Fault rules that are left.", map[string]float64{"": float64(c.Faults)}},
-		{"vcdsim_unknown_routes", "gauge", "Routes that were asked for and are not simulated.", map[string]float64{"": unknown}},
+		{"vcdsim_unknown_routes", "gauge", "Routes that were asked for and are not simulated.",
+			map[string]float64{"": unknown}},
 		{"vcdsim_cell_up", "gauge", "1 for a cell that is up.", up},
-		{"vcdsim_clock_seconds", "gauge", "The simulated time, in seconds since 1970.", map[string]float64{"": float64(s.clock.Now().Unix())}},
+		{"vcdsim_clock_seconds", "gauge", "The simulated time, in seconds since 1970.",
+			map[string]float64{"": float64(s.clock.Now().Unix())}},
 	}
 }

@@ -226,7 +226,8 @@ func (m Model) clone() Model {
 		for j := range o.Catalogs {
 			o.Catalogs[j].clone()
 		}
-		o.VDCGroups, o.Certificates, o.Roles = slices.Clone(o.VDCGroups), slices.Clone(o.Certificates), slices.Clone(o.Roles)
+		o.VDCGroups, o.Certificates, o.Roles = slices.Clone(o.VDCGroups), slices.Clone(o.Certificates),
+			slices.Clone(o.Roles)
 		for j := range o.VDCGroups {
 			o.VDCGroups[j].clone()
 		}
@@ -235,7 +236,8 @@ func (m Model) clone() Model {
 }
 
 func (v *VDC) clone() {
-	v.StorageProfiles, v.Policies, v.Networks = slices.Clone(v.StorageProfiles), slices.Clone(v.Policies), slices.Clone(v.Networks)
+	v.StorageProfiles, v.Policies, v.Networks = slices.Clone(v.StorageProfiles), slices.Clone(v.Policies),
+		slices.Clone(v.Networks)
 	for i := range v.Networks {
 		n := &v.Networks[i]
 		n.clone()
@@ -262,7 +264,8 @@ func (n *Network) clone() {
 }
 
 func (c *Catalog) clone() {
-	c.Templates, c.StorageProfiles, c.Media = slices.Clone(c.Templates), slices.Clone(c.StorageProfiles), slices.Clone(c.Media)
+	c.Templates, c.StorageProfiles, c.Media = slices.Clone(c.Templates), slices.Clone(c.StorageProfiles),
+		slices.Clone(c.Media)
 	for i := range c.Templates {
 		t := &c.Templates[i]
 		t.VMs = slices.Clone(t.VMs)

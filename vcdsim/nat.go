@@ -15,11 +15,14 @@ var natTypes = []string{"DNAT", "SNAT", "NO_DNAT", "NO_SNAT", "REFLEXIVE"}
 
 func natCollection() *collection {
 	return &collection{
-		path: natPath, kind: "natRule", right: "GATEWAY_NAT", title: "NAT Rule", within: "gateway", bare: true, cursor: true, anonymous: true, required: []string{"name"},
+		path: natPath, kind: "natRule", right: "GATEWAY_NAT", title: "NAT Rule", within: "gateway", bare: true,
+		cursor: true, anonymous: true, required: []string{"name"},
 		since: map[string]string{"firewallMatch": "35.2", "priority": "35.2", "type": "36.0", "appliedTo": "36.2"},
 		defaults: map[string]any{
-			"enabled": true, "firewallMatch": "MATCH_INTERNAL_ADDRESS", "priority": 0, "description": "", "logging": false, "internalPort": nil,
-			"applicationPortProfile": nil, "dnatExternalPort": nil, "snatDestinationAddresses": nil, "appliedTo": nil, "internalAddresses": "", "externalAddresses": "",
+			"enabled": true, "firewallMatch": "MATCH_INTERNAL_ADDRESS", "priority": 0, "description": "",
+			"logging": false, "internalPort": nil,
+			"applicationPortProfile": nil, "dnatExternalPort": nil, "snatDestinationAddresses": nil, "appliedTo": nil,
+			"internalAddresses": "", "externalAddresses": "",
 		},
 		scope:   func(r *request, _ map[string]any) (scope, error) { return gatewayScope(r, r.vars["gateway"]) },
 		prepare: prepareNAT,
@@ -68,7 +71,8 @@ func settleNATType(body map[string]any, old *document) (string, error) {
 // natNeeds are the fields that rules of each type must have.
 var natNeeds = map[string][]string{
 	"DNAT": {"externalAddresses", "internalAddresses"}, "SNAT": {"externalAddresses"},
-	"NO_DNAT": {"externalAddresses"}, "NO_SNAT": {"internalAddresses"}, "REFLEXIVE": {"externalAddresses", "internalAddresses"},
+	"NO_DNAT": {"externalAddresses"}, "NO_SNAT": {"internalAddresses"},
+	"REFLEXIVE": {"externalAddresses", "internalAddresses"},
 }
 
 func natAddresses(body map[string]any, kind string) error {
@@ -118,7 +122,8 @@ func sameVersion(body map[string]any, old *document) error {
 		return nil
 	}
 	if n, ok := v["version"].(float64); ok && int(n) != old.version-1 {
-		return refuse(http.StatusBadRequest, "OBJECT_VERSION_MISMATCH", "The version %d of the object is not the current version %d.", int(n), old.version-1)
+		return refuse(http.StatusBadRequest, "OBJECT_VERSION_MISMATCH",
+			"The version %d of the object is not the current version %d.", int(n), old.version-1)
 	}
 	return nil
 }

@@ -11,18 +11,26 @@ import (
 
 func TestNATRules(t *testing.T) {
 	c := start(t)
-	profile := c.make("applicationPortProfiles", fmt.Sprintf(`{"name":"web","scope":"TENANT","contextEntityId":"urn:vcloud:vdc:%s","applicationPorts":[{"protocol":"TCP","destinationPorts":["80"]}]}`, c.model().VDCs[0].ID))
-	c.make(c.natPath(), dnat("web", "203.0.113.20", "192.168.100.5", `,"dnatExternalPort":"8080","priority":7,"firewallMatch":"BYPASS","applicationPortProfile":{"id":"`+profile+`"}`))
+	profile := c.make("applicationPortProfiles",
+		fmt.Sprintf(`{"name":"web","scope":"TENANT","contextEntityId":"urn:vcloud:vdc:%s","applicationPorts":[{"protocol":"TCP","destinationPorts":["80"]}]}`, c.model().VDCs[0].ID))
+	c.make(c.natPath(), dnat("web", "203.0.113.20", "192.168.100.5",
+		`,"dnatExternalPort":"8080","priority":7,"firewallMatch":"BYPASS","applicationPortProfile":{"id":"`+profile+
+			`"}`))
 	rule := c.values(c.natPath())[0]
 	c.Expect(rule).To(And(
-		HaveKeyWithValue("ruleType", "DNAT"), HaveKeyWithValue("enabled", true), HaveKeyWithValue("priority", 7.0), HaveKeyWithValue("firewallMatch", "BYPASS"),
-		HaveKeyWithValue("version", HaveKeyWithValue("version", 0.0)), HaveKeyWithValue("applicationPortProfile", HaveKeyWithValue("name", "web"))))
+		HaveKeyWithValue("ruleType", "DNAT"), HaveKeyWithValue("enabled", true), HaveKeyWithValue("priority", 7.0),
+		HaveKeyWithValue("firewallMatch", "BYPASS"),
+		HaveKeyWithValue("version", HaveKeyWithValue("version", 0.0)),
+		HaveKeyWithValue("applicationPortProfile", HaveKeyWithValue("name", "web"))))
 	path := cloudAPI + c.natPath() + "/" + rule["id"].(string)
 	c.Expect(rule["id"]).To(MatchRegexp(`^[0-9a-f-]{36}$`), "no URN")
 
 	c.ok(http.MethodPut, path, with(rule, map[string]any{"description": "changed"}))
-	c.Expect(c.get(path).json).To(And(HaveKeyWithValue("description", "changed"), HaveKeyWithValue("version", HaveKeyWithValue("version", 1.0))))
-	c.Expect(c.refused(http.MethodPut, path, with(rule, nil), 400, "OBJECT_VERSION_MISMATCH")).To(ContainSubstring("not the current version 1"), "it was changed since it was read")
+	c.Expect(c.get(path).json).To(And(HaveKeyWithValue("description", "changed"),
+		HaveKeyWithValue("version", HaveKeyWithValue("version", 1.0))))
+	c.Expect(c.refused(http.MethodPut, path, with(rule, nil), 400,
+		"OBJECT_VERSION_MISMATCH")).To(ContainSubstring("not the current version 1"),
+		"it was changed since it was read")
 
 	message := c.refused(http.MethodDelete, cloudAPI+"applicationPortProfiles/"+profile, "", 400, "VALIDATION_ERROR")
 	c.Expect(message).To(ContainSubstring("in use by NAT rule web"))
@@ -35,13 +43,16 @@ func TestNATRulesAreChecked(t *testing.T) {
 	c := start(t)
 	for _, tc := range []struct{ name, body, message string }{
 		{"no type", `{"name":"x","externalAddresses":"203.0.113.20"}`, `type "" is invalid`},
-		{"no internal address", `{"name":"x","type":"DNAT","externalAddresses":"203.0.113.20"}`, "internalAddresses must not be empty"},
+		{"no internal address", `{"name":"x","type":"DNAT","externalAddresses":"203.0.113.20"}`,
+			"internalAddresses must not be empty"},
 		{"an address that is none", dnat("x", "203.0.113.2000", "192.168.100.5", ""), `"203.0.113.2000" is invalid`},
-		{"a port that is none", dnat("x", "203.0.113.20", "192.168.100.5", `,"dnatExternalPort":"http"`), `port "http" is invalid`},
+		{"a port that is none", dnat("x", "203.0.113.20", "192.168.100.5", `,"dnatExternalPort":"http"`),
+			`port "http" is invalid`},
 		{"no name", dnat("", "203.0.113.20", "192.168.100.5", ""), "name must not be empty"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			NewWithT(t).Expect(c.refused(http.MethodPost, cloudAPI+c.natPath(), tc.body, 400, "BAD_REQUEST")).To(ContainSubstring(tc.message))
+			NewWithT(t).Expect(c.refused(http.MethodPost, cloudAPI+c.natPath(), tc.body, 400,
+				"BAD_REQUEST")).To(ContainSubstring(tc.message))
 		})
 	}
 	c.refused(http.MethodGet, cloudAPI+c.natPath()+"?filter=name==x", "", 400, "BAD_REQUEST")

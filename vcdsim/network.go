@@ -24,7 +24,8 @@ func netmask(p netip.Prefix) string {
 
 // ipScope is the IpScopes element of a subnet.
 func ipScope(gateway netip.Prefix, dns []netip.Addr, suffix string, pool []Range, inherited bool) *xmltree.Node {
-	s := xmltree.New("IpScope", xmltree.T("IsInherited", inherited), xmltree.T("Gateway", gateway.Addr()), xmltree.T("Netmask", netmask(gateway)))
+	s := xmltree.New("IpScope", xmltree.T("IsInherited", inherited), xmltree.T("Gateway", gateway.Addr()),
+		xmltree.T("Netmask", netmask(gateway)))
 	for i, name := range []string{"Dns1", "Dns2"} {
 		if len(dns) > i {
 			s.Add(xmltree.T(name, dns[i]))
@@ -85,10 +86,12 @@ func getVAppNetwork(r *request, id string) (*response, error) {
 			if n.ID != id || !r.sees(v.OrgID) {
 				continue
 			}
-			out := xmltree.New("VAppNetwork", namespaces(), xmltree.A("name", n.Name), xmltree.A("id", URN("network", n.ID)),
+			out := xmltree.New("VAppNetwork", namespaces(), xmltree.A("name", n.Name),
+				xmltree.A("id", URN("network", n.ID)),
 				xmltree.A("href", r.href("network", n.ID)), xmltree.A("type", mime("vAppNetwork")))
 			out.Add([]*xmltree.Node{
-				r.link("up", "/api/vApp/vapp-"+v.ID, mime("vapp")), xmltree.T("Description", n.Description), vappNetworkConfiguration(r, n),
+				r.link("up", "/api/vApp/vapp-"+v.ID, mime("vapp")), xmltree.T("Description", n.Description),
+				vappNetworkConfiguration(r, n),
 			})
 			return xmlOK(out), nil
 		}
@@ -105,17 +108,22 @@ func networkJSON(r *request, org *Org, vdc *VDC, n *Network) map[string]any {
 		return ""
 	}
 	subnets := []any{map[string]any{
-		"gateway": n.Gateway.Addr().String(), "prefixLength": n.Gateway.Bits(), "dnsServer1": dns(0), "dnsServer2": dns(1),
-		"dnsSuffix": n.DNSSuffix, "ipRanges": rangesJSON(n.StaticPool), "enabled": true, "totalIpCount": total, "usedIpCount": used,
+		"gateway": n.Gateway.Addr().String(), "prefixLength": n.Gateway.Bits(), "dnsServer1": dns(0),
+		"dnsServer2": dns(1),
+		"dnsSuffix":  n.DNSSuffix, "ipRanges": rangesJSON(n.StaticPool), "enabled": true, "totalIpCount": total,
+		"usedIpCount": used,
 	}}
 	if n.Second != nil {
 		subnets = append(subnets, map[string]any{
-			"gateway": n.Second.Gateway.Addr().String(), "prefixLength": n.Second.Gateway.Bits(), "dnsServer1": "", "dnsServer2": "", "dnsSuffix": "",
-			"ipRanges": rangesJSON(n.Second.StaticPool), "enabled": true, "totalIpCount": count(n.Second.StaticPool), "usedIpCount": 0,
+			"gateway": n.Second.Gateway.Addr().String(), "prefixLength": n.Second.Gateway.Bits(), "dnsServer1": "",
+			"dnsServer2": "", "dnsSuffix": "",
+			"ipRanges": rangesJSON(n.Second.StaticPool), "enabled": true, "totalIpCount": count(n.Second.StaticPool),
+			"usedIpCount": 0,
 		})
 	}
 	out := map[string]any{
-		"backingNetworkId": r.sim.ids.named("segment", n.ID), "backingNetworkType": "NSXT_FLEXIBLE_SEGMENT", "routeAdvertised": false, "retainNicResources": false,
+		"backingNetworkId": r.sim.ids.named("segment", n.ID), "backingNetworkType": "NSXT_FLEXIBLE_SEGMENT",
+		"routeAdvertised": false, "retainNicResources": false,
 		"guestVlanTaggingAllowed": false, "enableDualSubnetNetwork": n.Second != nil, "shared": false,
 	}
 	maps.Copy(out, n.Fields)
@@ -123,9 +131,12 @@ func networkJSON(r *request, org *Org, vdc *VDC, n *Network) map[string]any {
 		delete(out, f) // shown elsewhere
 	}
 	maps.Copy(out, map[string]any{
-		"id": URN("network", n.ID), "name": n.Name, "description": n.Description, "networkType": string(n.Type), "status": r.sim.tasks.realization(n.ID, n.Failed),
-		"subnets": map[string]any{"values": subnets}, "orgVdcIsNsxTBacked": n.Group == "", "isDefaultNetwork": nil, "totalIpCount": total, "usedIpCount": used,
-		"crossVdcNetworkId": nil, "crossVdcNetworkLocationId": nil, "parentNetworkId": nil, "lastTaskFailureMessage": nil, "locationId": nil,
+		"id": URN("network", n.ID), "name": n.Name, "description": n.Description, "networkType": string(n.Type),
+		"status":  r.sim.tasks.realization(n.ID, n.Failed),
+		"subnets": map[string]any{"values": subnets}, "orgVdcIsNsxTBacked": n.Group == "", "isDefaultNetwork": nil,
+		"totalIpCount": total, "usedIpCount": used,
+		"crossVdcNetworkId": nil, "crossVdcNetworkLocationId": nil, "parentNetworkId": nil,
+		"lastTaskFailureMessage": nil, "locationId": nil,
 		"directNetworkConfiguration": nil, "connection": nil,
 	})
 	addEdgeOwner(org, vdc, n.Group, out)
@@ -134,9 +145,12 @@ func networkJSON(r *request, org *Org, vdc *VDC, n *Network) map[string]any {
 		if k, ok := n.Fields["connectionType"].(string); ok {
 			kind = k
 		}
-		out["connection"] = map[string]any{"routerRef": jsonRef("gateway", g.ID, g.Name), "connectionType": kind, "connectionTypeValue": kind, "connected": true}
+		out["connection"] = map[string]any{"routerRef": jsonRef("gateway", g.ID, g.Name), "connectionType": kind,
+			"connectionTypeValue": kind, "connected": true}
 		if kind == "NON_DISTRIBUTED" {
-			out["connection"] = map[string]any{"routerRef": jsonRef("gateway", g.ID, g.Name), "connectionTypeValue": kind, "connected": true} // the older field does not know it
+			// the older field does not know it
+			out["connection"] = map[string]any{"routerRef": jsonRef("gateway", g.ID, g.Name),
+				"connectionTypeValue": kind, "connected": true}
 		}
 	}
 	return out
@@ -182,7 +196,8 @@ func listAllocated(r *request) (*response, error) {
 	var out []any
 	for _, a := range r.sim.ipam.addressesIn(n.ID) {
 		out = append(out, map[string]any{
-			"ipAddress": a.address.String(), "allocationType": "VM_ALLOCATED", "entity": jsonRef("vm", a.vm.ID, a.vm.Name),
+			"ipAddress": a.address.String(), "allocationType": "VM_ALLOCATED",
+			"entity": jsonRef("vm", a.vm.ID, a.vm.Name),
 		})
 	}
 	return r.page(out)

@@ -62,7 +62,8 @@ func (c *client) pool(name string, addresses ...string) string {
 	for _, a := range addresses {
 		members = append(members, `{"ipAddress":"`+a+`","port":30080}`)
 	}
-	return c.make("loadBalancer/pools", `{"name":"`+name+`","gatewayRef":{"id":"`+c.gatewayURN()+`"},"members":[`+strings.Join(members, ",")+`]}`)
+	return c.make("loadBalancer/pools",
+		`{"name":"`+name+`","gatewayRef":{"id":"`+c.gatewayURN()+`"},"members":[`+strings.Join(members, ",")+`]}`)
 }
 
 // service is the body of a TCP virtual service.
@@ -73,7 +74,8 @@ func (c *client) service(name, pool, vip string, port int) string {
 }
 
 func dnat(name, external, internal, more string) string {
-	return fmt.Sprintf(`{"name":%q,"type":"DNAT","externalAddresses":%q,"internalAddresses":%q%s}`, name, external, internal, more)
+	return fmt.Sprintf(`{"name":%q,"type":"DNAT","externalAddresses":%q,"internalAddresses":%q%s}`, name, external,
+		internal, more)
 }
 
 func (c *client) natPath() string { return "edgeGateways/" + c.gatewayURN() + "/nat/rules" }

@@ -27,8 +27,9 @@ var nsxRouters = []struct{ name, kind string }{
 
 // segmentProfiles are the kinds of segment profiles, each with its one profile.
 var segmentProfiles = map[string]string{
-	"segmentIpDiscoveryProfiles": "ip-discovery", "segmentMacDiscoveryProfiles": "mac-discovery", "segmentSpoofGuardProfiles": "spoof-guard",
-	"segmentQoSProfiles": "segment-qos", "segmentSecurityProfiles": "segment-security",
+	"segmentIpDiscoveryProfiles": "ip-discovery", "segmentMacDiscoveryProfiles": "mac-discovery",
+	"segmentSpoofGuardProfiles": "spoof-guard",
+	"segmentQoSProfiles":        "segment-qos", "segmentSecurityProfiles": "segment-security",
 }
 
 func resourceRoutes(add addRoute) {
@@ -38,7 +39,8 @@ func resourceRoutes(add addRoute) {
 	add("GET", path+"gatewayQoSProfiles", listQoS, latencyCloudAPI)
 	add("GET", path+"tier0RouterInterfaces", listInterfaces, latencyCloudAPI)
 	for kind, name := range segmentProfiles {
-		add("GET", path+kind, func(r *request) (*response, error) { return listSegmentProfiles(r, kind, name) }, latencyCloudAPI)
+		add("GET", path+kind, func(r *request) (*response, error) { return listSegmentProfiles(r, kind, name) },
+			latencyCloudAPI)
 	}
 	add("GET", "/api/admin/extension/nsxtManagers/{id}", getManager, latencyLegacy)
 	add("GET", "/network/orgvdcnetworks/importableswitches", listSwitches, latencyCloudAPI)
@@ -100,13 +102,15 @@ func listRouters(r *request) (*response, error) {
 
 func listEdgeClusters(r *request) (*response, error) {
 	return r.cursorPage([]any{map[string]any{
-		"id": r.sim.ids.named("edgeCluster", edgeCluster), "name": edgeCluster, "description": "", "nodeCount": 2, "nodeType": "EDGE_NODE", "deploymentType": "VIRTUAL_MACHINE",
+		"id": r.sim.ids.named("edgeCluster", edgeCluster), "name": edgeCluster, "description": "", "nodeCount": 2,
+		"nodeType": "EDGE_NODE", "deploymentType": "VIRTUAL_MACHINE",
 	}}, "orgVdcId", "vdcGroupId", "pvdcId")
 }
 
 func listQoS(r *request) (*response, error) {
 	return r.cursorPage([]any{map[string]any{
-		"id": r.sim.ids.named("qosProfile", qosProfile), "displayName": qosProfile, "description": "", "burstSize": 10000, "committedBandwidth": 100, "excessAction": "DROP",
+		"id": r.sim.ids.named("qosProfile", qosProfile), "displayName": qosProfile, "description": "",
+		"burstSize": 10000, "committedBandwidth": 100, "excessAction": "DROP",
 		"nsxTManagerRef": jsonRef("nsxtmanager", r.sim.ids.named("nsxtmanager", providerNetworks), providerNetworks),
 	}})
 }
@@ -118,7 +122,8 @@ func listInterfaces(r *request) (*response, error) {
 		return nil, forbidden("EXTERNAL_NETWORK_VIEW", r.filterValue("externalNetworkId"))
 	}
 	return r.cursorPage([]any{map[string]any{
-		"id": r.sim.ids.named("interface", e.backing()), "name": "uplink-1", "displayName": "uplink-1", "description": "", "interfaceType": "EXTERNAL",
+		"id": r.sim.ids.named("interface", e.backing()), "name": "uplink-1", "displayName": "uplink-1",
+		"description": "", "interfaceType": "EXTERNAL",
 	}}, "externalNetworkId")
 }
 
@@ -127,7 +132,8 @@ func listSegmentProfiles(r *request, kind, name string) (*response, error) {
 	for _, n := range []string{"default-" + name, name} {
 		out = append(out, map[string]any{
 			"id": r.sim.ids.named(kind, n), "displayName": n, "description": "",
-			"nsxTManagerRef": jsonRef("nsxtmanager", r.sim.ids.named("nsxtmanager", providerNetworks), providerNetworks),
+			"nsxTManagerRef": jsonRef("nsxtmanager", r.sim.ids.named("nsxtmanager", providerNetworks),
+				providerNetworks),
 		})
 	}
 	return r.cursorPage(out, "orgVdcId", "vdcGroupId")
@@ -151,16 +157,20 @@ func listSwitches(r *request) (*response, error) {
 func importedSegment(s *Simulator, segment string) bool {
 	return slices.ContainsFunc(s.store.model.Orgs, func(o Org) bool {
 		return slices.ContainsFunc(o.VDCs, func(v VDC) bool {
-			return slices.ContainsFunc(v.Networks, func(n Network) bool { return n.Type == Opaque && n.Fields["backingNetworkId"] == segment })
+			return slices.ContainsFunc(v.Networks,
+				func(n Network) bool { return n.Type == Opaque && n.Fields["backingNetworkId"] == segment })
 		})
 	})
 }
 
 // contextProfiles are some of the applications NSX recognises.
 var contextProfiles = []string{
-	"ACTIVDIR", "AMQP", "APACHE", "BITTRNT", "CIFS", "CITRIX", "CVS", "DHCP", "DIAMETER", "DNS", "EPIC", "FIX", "FTP", "GIT",
-	"GITHUB", "GTALK", "HTTP", "HTTP2", "ICQ", "IMAP", "KERBEROS", "LDAP", "MAXDB", "MMS", "MONGODB", "MSSQL", "MYSQL", "NFS",
-	"NNTP", "NTBIOSNS", "NTP", "OCSP", "ORACLE", "PCOIP", "POP3", "POSTGRES", "RADIUS", "RDP", "RTCP", "RTP", "RTSP", "SIP", "SMTP",
+	"ACTIVDIR", "AMQP", "APACHE", "BITTRNT", "CIFS", "CITRIX", "CVS", "DHCP", "DIAMETER", "DNS", "EPIC", "FIX", "FTP",
+	"GIT",
+	"GITHUB", "GTALK", "HTTP", "HTTP2", "ICQ", "IMAP", "KERBEROS", "LDAP", "MAXDB", "MMS", "MONGODB", "MSSQL", "MYSQL",
+	"NFS",
+	"NNTP", "NTBIOSNS", "NTP", "OCSP", "ORACLE", "PCOIP", "POP3", "POSTGRES", "RADIUS", "RDP", "RTCP", "RTP", "RTSP",
+	"SIP", "SMTP",
 	"SNMP", "SOCKS", "SSH", "SSL", "SVN", "SYSLOG", "TACACS", "TELNET", "TFTP", "TNS", "VNC", "WINS", "XMPP",
 }
 
@@ -168,8 +178,10 @@ func listContextProfiles(r *request) (*response, error) {
 	var out []any
 	for _, name := range contextProfiles {
 		out = append(out, map[string]any{
-			"id": URN("networkContextProfile", r.sim.ids.named("networkContextProfile", name)), "name": name, "description": name, "scope": "SYSTEM",
-			"orgRef": nil, "contextEntityId": nil, "networkProviderScope": nil, "attributes": []any{map[string]any{"type": "APP_ID", "values": []any{name}, "subAttributes": nil}},
+			"id": URN("networkContextProfile", r.sim.ids.named("networkContextProfile", name)), "name": name,
+			"description": name, "scope": "SYSTEM",
+			"orgRef": nil, "contextEntityId": nil, "networkProviderScope": nil,
+			"attributes": []any{map[string]any{"type": "APP_ID", "values": []any{name}, "subAttributes": nil}},
 		})
 	}
 	return r.page(out)
@@ -182,8 +194,10 @@ func managerRecords(r *request) []*record {
 	A := xmltree.A
 	id := r.sim.ids.named("nsxtmanager", providerNetworks)
 	return []*record{{attrs: []xmltree.Attr{
-		A("name", providerNetworks), A("url", "https://"+providerNetworks+".example"), A("username", "admin"), A("vc", ""),
-		A("href", r.base()+"/api/admin/extension/nsxtManagers/"+id), A("type", "application/vnd.vmware.admin.nsxTmanager+xml"),
+		A("name", providerNetworks), A("url", "https://"+providerNetworks+".example"), A("username", "admin"),
+		A("vc", ""),
+		A("href", r.base()+"/api/admin/extension/nsxtManagers/"+id),
+		A("type", "application/vnd.vmware.admin.nsxTmanager+xml"),
 	}}}
 }
 
@@ -194,7 +208,8 @@ func poolRecords(r *request) []*record {
 	A := xmltree.A
 	return []*record{{attrs: []xmltree.Attr{
 		A("name", providerPool), A("isBusy", false), A("networkPoolType", 4),
-		A("href", r.base()+"/api/admin/extension/networkPool/"+poolID(r.sim)), A("type", "application/vnd.vmware.admin.networkPool+xml"),
+		A("href", r.base()+"/api/admin/extension/networkPool/"+poolID(r.sim)),
+		A("type", "application/vnd.vmware.admin.networkPool+xml"),
 	}}}
 }
 
@@ -205,8 +220,10 @@ func getManager(r *request) (*response, error) {
 		return nil, forbidden("NSXT_MANAGER_VIEW", r.vars["id"])
 	}
 	return jsonOK(map[string]any{
-		"id": URN("nsxtmanager", id), "name": providerNetworks, "description": "", "href": r.base() + r.URL.Path, "type": "application/vnd.vmware.admin.nsxTmanager+json",
-		"url": "https://" + providerNetworks + ".example", "username": "admin", "version": "4.1.2", "deploymentType": "UNIFIED", "networkProviderScope": scopeOfVDCs,
+		"id": URN("nsxtmanager", id), "name": providerNetworks, "description": "", "href": r.base() + r.URL.Path,
+		"type": "application/vnd.vmware.admin.nsxTmanager+json",
+		"url":  "https://" + providerNetworks + ".example", "username": "admin", "version": "4.1.2",
+		"deploymentType": "UNIFIED", "networkProviderScope": scopeOfVDCs,
 		"globalManager": false, "link": []any{}, "otherAttributes": map[string]any{}, "vCloudExtension": []any{},
 	}), nil
 }
@@ -214,16 +231,20 @@ func getManager(r *request) (*response, error) {
 // templateDefaults are the templates of networks whose VDC says nothing.
 func templateDefaults() *setting {
 	return &setting{
-		path: "1.0.0/segmentProfileTemplates/default", kind: "segmentProfileTemplateDefault", title: "Default Segment Profile Template", plain: true,
-		scope:   func(r *request) (scope, error) { return scope{}, r.byProvider("SEGMENT_PROFILE_TEMPLATE_MANAGE") },
-		initial: always(map[string]any{"vappNetworkSegmentProfileTemplateRef": nil, "vdcNetworkSegmentProfileTemplateRef": nil}),
+		path: "1.0.0/segmentProfileTemplates/default", kind: "segmentProfileTemplateDefault",
+		title: "Default Segment Profile Template", plain: true,
+		scope: func(r *request) (scope, error) { return scope{}, r.byProvider("SEGMENT_PROFILE_TEMPLATE_MANAGE") },
+		initial: always(map[string]any{"vappNetworkSegmentProfileTemplateRef": nil,
+			"vdcNetworkSegmentProfileTemplateRef": nil}),
 	}
 }
 
 // templateCollection are the segment profile templates.
 func templateCollection() *collection {
 	return &collection{
-		path: "1.0.0/segmentProfileTemplates", kind: "segmentProfileTemplate", right: "SEGMENT_PROFILE_TEMPLATE", title: "Segment Profile Template",
-		unique: []string{"name"}, required: []string{"name"}, scope: providerScope, defaults: map[string]any{"description": ""},
+		path: "1.0.0/segmentProfileTemplates", kind: "segmentProfileTemplate", right: "SEGMENT_PROFILE_TEMPLATE",
+		title:  "Segment Profile Template",
+		unique: []string{"name"}, required: []string{"name"}, scope: providerScope,
+		defaults: map[string]any{"description": ""},
 	}
 }

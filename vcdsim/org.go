@@ -25,9 +25,11 @@ func visibleOrgs(r *request) []*Org {
 }
 
 func listOrgs(r *request) (*response, error) {
-	n := xmltree.New("OrgList", namespaces(), xmltree.A("href", r.base()+"/api/org/"), xmltree.A("type", mime("orgList")))
+	n := xmltree.New("OrgList", namespaces(), xmltree.A("href", r.base()+"/api/org/"),
+		xmltree.A("type", mime("orgList")))
 	for _, o := range visibleOrgs(r) {
-		n.Add(xmltree.New("Org", xmltree.A("href", r.href("org", o.ID)), xmltree.A("name", o.Name), xmltree.A("type", mime("org"))))
+		n.Add(xmltree.New("Org", xmltree.A("href", r.href("org", o.ID)), xmltree.A("name", o.Name),
+			xmltree.A("type", mime("org"))))
 	}
 	return xmlOK(n), nil
 }
@@ -49,21 +51,25 @@ func getOrg(r *request, o *Org) (*response, error) {
 		}
 	}
 	n.Add(r.link("down", "/api/org/"+o.ID+"/metadata", mime("metadata")))
-	n.Add([]*xmltree.Node{xmltree.T("Description", o.Description), xmltree.T("FullName", o.FullName), xmltree.T("IsEnabled", !o.Disabled)})
+	n.Add([]*xmltree.Node{xmltree.T("Description", o.Description), xmltree.T("FullName", o.FullName),
+		xmltree.T("IsEnabled", !o.Disabled)})
 	return xmlOK(n), nil
 }
 
 // builds are the releases as VCD describes itself.
-var builds = map[string]string{"36.3": "10.3.3.19610875", "37.2": "10.4.2.21954589", "37.3": "10.4.3.22308993", "38.1": "10.5.1.22812800", "39.0": "10.6.0.24056521"}
+var builds = map[string]string{"36.3": "10.3.3.19610875", "37.2": "10.4.2.21954589", "37.3": "10.4.3.22308993",
+	"38.1": "10.5.1.22812800", "39.0": "10.6.0.24056521"}
 
 func getAdmin(r *request) (*response, error) {
 	highest := highestVersion(r)
-	n := xmltree.New("VCloud", namespaces(), xmltree.A("name", "VMware Cloud Director"), xmltree.A("href", r.base()+"/api/admin/"),
+	n := xmltree.New("VCloud", namespaces(), xmltree.A("name", "VMware Cloud Director"),
+		xmltree.A("href", r.base()+"/api/admin/"),
 		xmltree.A("type", "application/vnd.vmware.admin.vcloud+xml"),
 		xmltree.T("Description", builds[highest]+" "+r.sim.clock.Now().Format("Mon Jan 02 15:04:05 MST 2006")))
 	refs := xmltree.New("OrganizationReferences")
 	for _, o := range visibleOrgs(r) {
-		refs.Add(xmltree.New("OrganizationReference", xmltree.A("href", r.base()+"/api/admin/org/"+o.ID), xmltree.A("name", o.Name),
+		refs.Add(xmltree.New("OrganizationReference", xmltree.A("href", r.base()+"/api/admin/org/"+o.ID),
+			xmltree.A("name", o.Name),
 			xmltree.A("type", "application/vnd.vmware.admin.organization+xml")))
 	}
 	n.Add(refs)
@@ -72,8 +78,10 @@ func getAdmin(r *request) (*response, error) {
 
 func orgJSON(r *request, o *Org) map[string]any {
 	return map[string]any{
-		"id": URN("org", o.ID), "name": o.Name, "displayName": o.FullName, "description": o.Description, "isEnabled": !o.Disabled,
-		"orgVdcCount": len(o.VDCs), "catalogCount": len(o.Catalogs), "userCount": len(o.Users), "vappCount": r.sim.vapps.countIn(o.ID),
+		"id": URN("org", o.ID), "name": o.Name, "displayName": o.FullName, "description": o.Description,
+		"isEnabled":   !o.Disabled,
+		"orgVdcCount": len(o.VDCs), "catalogCount": len(o.Catalogs), "userCount": len(o.Users),
+		"vappCount":      r.sim.vapps.countIn(o.ID),
 		"runningVMCount": 0, "diskCount": 0, "canManageOrgs": false, "canPublish": false, "maskedEventTaskUsername": "",
 		"managedBy": nil, "creationStatus": "READY",
 	}

@@ -45,7 +45,8 @@ type orgSubnetBody struct {
 
 // networkFields are stored as they were sent.
 var networkFields = []string{
-	"guestVlanTaggingAllowed", "enableDualSubnetNetwork", "routeAdvertised", "shared", "segmentProfileTemplateRef", "retainNicResources",
+	"guestVlanTaggingAllowed", "enableDualSubnetNetwork", "routeAdvertised", "shared", "segmentProfileTemplateRef",
+	"retainNicResources",
 }
 
 // readNetwork reads and checks a network; old is what it replaces, nil for a new one.
@@ -58,12 +59,14 @@ func readNetwork(r *request, old *Network) (*VDC, *Network, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	n := &Network{Name: body.Name, Description: body.Description, Type: body.Type, Group: group, Fields: rest(r.body, networkFields)}
+	n := &Network{Name: body.Name, Description: body.Description, Type: body.Type, Group: group,
+		Fields: rest(r.body, networkFields)}
 	n.replaces(old)
 	if n.Name == "" {
 		return nil, nil, badRequest("The field name must not be empty.")
 	}
-	if slices.ContainsFunc(vdc.Networks, func(x Network) bool { return x.ID != n.ID && x.Name == n.Name && x.Group == n.Group }) {
+	if slices.ContainsFunc(vdc.Networks,
+		func(x Network) bool { return x.ID != n.ID && x.Name == n.Name && x.Group == n.Group }) {
 		return nil, nil, duplicateName(n.Name)
 	}
 	if err := readConnection(r, org, n, body); err != nil {
@@ -81,7 +84,8 @@ func (n *Network) replaces(old *Network) {
 		return
 	}
 	n.ID, n.Type, n.DHCPPool, n.DHCP = old.ID, old.Type, old.DHCPPool, old.DHCP
-	for _, f := range []string{"backingNetworkId", "backingNetworkType", "segmentProfiles", "segmentProfileTemplateRef"} {
+	for _, f := range []string{"backingNetworkId", "backingNetworkType", "segmentProfiles",
+		"segmentProfileTemplateRef"} {
 		if n.Fields[f] == nil && old.Fields[f] != nil {
 			n.Fields[f] = old.Fields[f]
 		}
@@ -257,7 +261,8 @@ func commitDeleteNetwork(s *Simulator, t *Task) error {
 	}
 	id := n.ID
 	vdc.Networks = slices.DeleteFunc(vdc.Networks, func(x Network) bool { return x.ID == id })
-	s.store.documents[bindingPath] = slices.DeleteFunc(slices.Clone(s.store.documents[bindingPath]), func(d *document) bool { return d.parent == id })
+	s.store.documents[bindingPath] = slices.DeleteFunc(slices.Clone(s.store.documents[bindingPath]),
+		func(d *document) bool { return d.parent == id })
 	return nil
 }
 
@@ -267,7 +272,8 @@ func getSegmentProfiles(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := map[string]any{"segmentProfileTemplate": nil, "qosProfile": nil, "macDiscoveryProfile": nil, "ipDiscoveryProfile": nil, "segmentSecurityProfile": nil, "spoofGuardProfile": nil}
+	out := map[string]any{"segmentProfileTemplate": nil, "qosProfile": nil, "macDiscoveryProfile": nil,
+		"ipDiscoveryProfile": nil, "segmentSecurityProfile": nil, "spoofGuardProfile": nil}
 	if own, ok := n.Fields["segmentProfiles"].(map[string]any); ok {
 		maps.Copy(out, own)
 	} else if ref := n.Fields["segmentProfileTemplateRef"]; ref != nil {

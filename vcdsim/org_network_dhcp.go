@@ -26,10 +26,12 @@ func getDHCP(r *request) (*response, error) {
 	pools := []any{}
 	for _, p := range n.DHCPPool {
 		pools = append(pools, map[string]any{
-			"enabled": true, "ipRange": map[string]any{"startAddress": p.From.String(), "endAddress": p.To.String()}, "defaultLeaseTime": nil, "maxLeaseTime": nil,
+			"enabled": true, "ipRange": map[string]any{"startAddress": p.From.String(), "endAddress": p.To.String()},
+			"defaultLeaseTime": nil, "maxLeaseTime": nil,
 		})
 	}
-	out := map[string]any{"enabled": len(pools) > 0, "leaseTime": nil, "dhcpPools": pools, "mode": nil, "ipAddress": nil, "dnsServers": []any{}}
+	out := map[string]any{"enabled": len(pools) > 0, "leaseTime": nil, "dhcpPools": pools, "mode": nil,
+		"ipAddress": nil, "dnsServers": []any{}}
 	if n.DHCP != nil {
 		n.DHCP.show(out)
 	}
@@ -59,7 +61,8 @@ func putDHCP(r *request, _ *VDC, n *Network) (*response, error) {
 	if err := r.document(&body); err != nil {
 		return nil, err
 	}
-	d := &NetworkDHCP{Mode: body.Mode, Address: body.Address, Lease: body.Lease, DNS: body.DNS, Disabled: body.Enabled != nil && !*body.Enabled}
+	d := &NetworkDHCP{Mode: body.Mode, Address: body.Address, Lease: body.Lease, DNS: body.DNS,
+		Disabled: body.Enabled != nil && !*body.Enabled}
 	switch {
 	case !slices.Contains([]string{"", "EDGE", "NETWORK", "RELAY"}, d.Mode):
 		return nil, badRequest("The DHCP mode %q is invalid.", d.Mode)
@@ -87,7 +90,8 @@ func (n *Network) readDHCPPools(body dhcpBody) ([]Range, error) {
 			return nil, err
 		}
 		if overlap(got, n.StaticPool) || overlap(got, pools) {
-			return nil, badRequest("The DHCP pool %s-%s overlaps with another IP range of the network.", got[0].From, got[0].To)
+			return nil, badRequest("The DHCP pool %s-%s overlaps with another IP range of the network.", got[0].From,
+				got[0].To)
 		}
 		pools = append(pools, got[0])
 	}
@@ -97,14 +101,16 @@ func (n *Network) readDHCPPools(body dhcpBody) ([]Range, error) {
 func deleteDHCP(r *request, _ *VDC, n *Network) (*response, error) {
 	n.DHCP, n.DHCPPool = nil, nil
 	id := n.ID
-	r.sim.store.documents[bindingPath] = slices.DeleteFunc(slices.Clone(r.sim.store.documents[bindingPath]), func(d *document) bool { return d.parent == id })
+	r.sim.store.documents[bindingPath] = slices.DeleteFunc(slices.Clone(r.sim.store.documents[bindingPath]),
+		func(d *document) bool { return d.parent == id })
 	return r.start(Work{Op: "update orgVdcNetwork"}, n.entity(), n.locks()), nil
 }
 
 // bindingCollection are the addresses that the DHCP server of a network keeps for a MAC address.
 func bindingCollection() *collection {
 	return &collection{
-		path: bindingPath, kind: "dhcpBinding", right: "ORG_VDC_NETWORK", title: "DHCP Binding", within: "network", bare: true, cursor: true,
+		path: bindingPath, kind: "dhcpBinding", right: "ORG_VDC_NETWORK", title: "DHCP Binding", within: "network",
+		bare: true, cursor: true,
 		required: []string{"name", "macAddress", "ipAddress"}, unique: []string{"ipAddress"},
 		scope: func(r *request, _ map[string]any) (scope, error) {
 			org, _, n := r.sim.store.network(bare(r.vars["network"]))
@@ -113,6 +119,7 @@ func bindingCollection() *collection {
 			}
 			return scope{org.ID, n.ID, n.locks()}, nil
 		},
-		prepare: func(_ *request, body map[string]any, old *document) error { return sameVersion(body, old) }, show: onlyVersions,
+		prepare: func(_ *request, body map[string]any, old *document) error { return sameVersion(body, old) },
+		show:    onlyVersions,
 	}
 }

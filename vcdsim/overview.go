@@ -81,7 +81,8 @@ func getOverview(r *request) (*response, error) {
 		since = 0
 	}
 	s := r.sim
-	out := overview{Clock: clockStatus(s), URL: s.URL(), Cells: cellStatuses(s), Unknown: append([]string{}, s.Unhandled()...)}
+	out := overview{Clock: clockStatus(s), URL: s.URL(), Cells: cellStatuses(s),
+		Unknown: append([]string{}, s.Unhandled()...)}
 	out.Requests, out.Last = s.journal.since(since, shownRequests)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +114,8 @@ func overviewOfCounts(s *Simulator) overviewCounts {
 func overviewOfVApps(s *Simulator, filter string) (shown []overviewVApp, more int) {
 	var all []*VApp
 	for _, v := range s.store.vapps {
-		if matches(v.Name, filter) || slices.ContainsFunc(s.store.vmsOf(v.ID), func(vm *VM) bool { return matches(vm.Name, filter) }) {
+		if matches(v.Name, filter) ||
+			slices.ContainsFunc(s.store.vmsOf(v.ID), func(vm *VM) bool { return matches(vm.Name, filter) }) {
 			all = append(all, v)
 		}
 	}
@@ -128,7 +130,8 @@ func overviewOfVApps(s *Simulator, filter string) (shown []overviewVApp, more in
 func matches(name, filter string) bool { return strings.Contains(strings.ToLower(name), filter) }
 
 func overviewOfVApp(s *Simulator, v *VApp, filter string) overviewVApp {
-	out := overviewVApp{ID: v.ID, Name: v.Name, Status: s.store.status(v).text(), Busy: s.tasks.busy(v.ID), VMs: []overviewVM{}}
+	out := overviewVApp{ID: v.ID, Name: v.Name, Status: s.store.status(v).text(), Busy: s.tasks.busy(v.ID),
+		VMs: []overviewVM{}}
 	if org, vdc := s.store.vdc(v.VDCID); vdc != nil {
 		out.Org, out.VDC = org.Name, vdc.Name
 	}
@@ -146,7 +149,8 @@ func overviewOfVApp(s *Simulator, v *VApp, filter string) overviewVApp {
 
 func overviewOfVM(s *Simulator, vm *VM) overviewVM {
 	out := overviewVM{
-		ID: vm.ID, Name: vm.Name, Status: vm.Status.text(), Busy: s.tasks.busy(vm.ID), CPUs: vm.CPUs, MemoryMiB: vm.MemoryMiB,
+		ID: vm.ID, Name: vm.Name, Status: vm.Status.text(), Busy: s.tasks.busy(vm.ID), CPUs: vm.CPUs,
+		MemoryMiB: vm.MemoryMiB,
 		Addresses: []string{},
 	}
 	for _, nic := range vm.NICs {
@@ -176,11 +180,13 @@ func overviewOfTasks(s *Simulator) []overviewTask {
 			running = append(running, t)
 		}
 	}
-	slices.SortFunc(running, func(a, b *Task) int { return cmp.Or(b.Started.Compare(a.Started), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(running,
+		func(a, b *Task) int { return cmp.Or(b.Started.Compare(a.Started), cmp.Compare(a.ID, b.ID)) })
 	slices.SortFunc(ended, func(a, b *Task) int { return cmp.Or(b.Ended.Compare(a.Ended), cmp.Compare(a.ID, b.ID)) })
 	out := []overviewTask{}
 	for _, t := range slices.Concat(running[:min(len(running), shownTasks)], ended[:min(len(ended), shownEnded)]) {
-		o := overviewTask{ID: t.ID, Operation: t.Operation, Status: t.Status, Progress: t.progress(s.clock.Now()), User: t.UserName, Started: t.Started}
+		o := overviewTask{ID: t.ID, Operation: t.Operation, Status: t.Status, Progress: t.progress(s.clock.Now()),
+			User: t.UserName, Started: t.Started}
 		if t.Error != nil {
 			o.Error = t.Error.Message
 		}

@@ -100,7 +100,8 @@ func deletePolicy(r *request, p *ComputePolicy) (*response, error) {
 		return nil, badRequest("The compute policy %q is assigned to a VDC.", p.Name)
 	}
 	id := p.ID
-	r.sim.store.model.Policies = slices.DeleteFunc(slices.Clone(r.sim.store.model.Policies), func(x ComputePolicy) bool { return x.ID == id })
+	r.sim.store.model.Policies = slices.DeleteFunc(slices.Clone(r.sim.store.model.Policies),
+		func(x ComputePolicy) bool { return x.ID == id })
 	return noContent(), nil
 }
 
@@ -111,7 +112,8 @@ func assignPolicies(r *request) (*response, error) {
 		return nil, err
 	}
 	path := "/api/admin/vdc/" + v.ID + "/computePolicies"
-	out := xmltree.New("VdcComputePolicyReferences", namespaces(), xmltree.A("href", r.base()+path), xmltree.A("type", policyReferences))
+	out := xmltree.New("VdcComputePolicyReferences", namespaces(), xmltree.A("href", r.base()+path),
+		xmltree.A("type", policyReferences))
 	standard := r.sim.store.policy(r.sim.store.defaultSizing(v))
 	var names []string
 	for _, ref := range tree.All("VdcComputePolicyReference") {
@@ -125,7 +127,8 @@ func assignPolicies(r *request) (*response, error) {
 	if standard != nil {
 		i := slices.Index(names, standard.Name)
 		if i < 0 {
-			return nil, badRequest("The default compute policy %q of VDC %q cannot be taken away.", standard.Name, v.Name)
+			return nil, badRequest("The default compute policy %q of VDC %q cannot be taken away.", standard.Name,
+				v.Name)
 		}
 		names = slices.Insert(slices.Delete(names, i, i+1), 0, standard.Name)
 	}
@@ -136,6 +139,7 @@ func assignPolicies(r *request) (*response, error) {
 // policyRef is a reference to a compute policy.
 func policyRef(r *request, element string, p *ComputePolicy) *xmltree.Node {
 	urn := URN("vdcComputePolicy", p.ID)
-	return xmltree.New(element, xmltree.A("href", r.base()+"/cloudapi/2.0.0/vdcComputePolicies/"+urn), xmltree.A("id", urn), xmltree.A("name", p.Name),
+	return xmltree.New(element, xmltree.A("href", r.base()+"/cloudapi/2.0.0/vdcComputePolicies/"+urn),
+		xmltree.A("id", urn), xmltree.A("name", p.Name),
 		xmltree.A("type", "application/json"))
 }

@@ -15,18 +15,22 @@ type preset struct {
 func presets() []preset {
 	return []preset{
 		{
-			"cloud-provider", "The tenant of k8s-tenant with everything a cloud controller manager can use: dual stack, two service engine groups, certificates, " +
+			"cloud-provider", "The tenant of k8s-tenant with everything a cloud controller manager can use: dual " +
+				"stack, two service engine groups, certificates, " +
 				"clients' addresses preserved, and a second gateway whose addresses are an IP Space's.", CloudProvider,
 		},
-		{"ip-spaces", "The tenant of k8s-tenant, whose gateway has floating IPs of an IP Space instead of a block of addresses.", IPSpaces},
+		{"ip-spaces", "The tenant of k8s-tenant, whose gateway has floating IPs of an IP Space instead of a block of " +
+			"addresses.", IPSpaces},
 		{
-			"k8s-tenant", "An organisation ready for Kubernetes clusters: networks with pools, policies, a node image, an edge gateway with a block of addresses and " +
+			"k8s-tenant", "An organisation ready for Kubernetes clusters: networks with pools, policies, a node " +
+				"image, an edge gateway with a block of addresses and " +
 				"load balancing, and users with just the rights they need.", K8sTenant,
 		},
 		{"large", "10,000 VMs in 1,250 vApps.", Large},
 		{"minimal", "One organisation with one VDC, an administrator and an empty catalog.", Minimal},
 		{"two-gateways", "The tenant of k8s-tenant with a second edge gateway, and a network behind it.", TwoGateways},
-		{"vdc-group", "The tenant of k8s-tenant with a second VDC and a data center group of both, which has the gateway and the networks.", VDCGroupTenant},
+		{"vdc-group", "The tenant of k8s-tenant with a second VDC and a data center group of both, which has the " +
+			"gateway and the networks.", VDCGroupTenant},
 	}
 }
 
@@ -54,7 +58,8 @@ func Minimal() Model {
 	return Model{Orgs: []Org{system(), {
 		Name:     "acme",
 		FullName: "Acme",
-		Users:    []User{{Name: "admin", Password: "password", FullName: "Administrator", Role: "Organization Administrator"}},
+		Users: []User{{Name: "admin", Password: "password", FullName: "Administrator",
+			Role: "Organization Administrator"}},
 		VDCs: []VDC{{
 			Name:            "acme-vdc",
 			StorageProfiles: []StorageProfile{{Name: "standard", Default: true}},
@@ -92,7 +97,8 @@ func K8sTenant() Model {
 			},
 			Roles: []Role{
 				{Name: RoleClusterAuthor, Description: "Makes Kubernetes clusters", Rights: rightsOfClusterAuthor()},
-				{Name: RoleCloudProvider, Description: "Serves a Kubernetes cluster from inside", Rights: RightsOfCloudProvider()},
+				{Name: RoleCloudProvider, Description: "Serves a Kubernetes cluster from inside",
+					Rights: RightsOfCloudProvider()},
 			},
 			VDCs:     []VDC{k8sVDC()},
 			Catalogs: []Catalog{k8sCatalog()},
@@ -111,7 +117,8 @@ func K8sTenant() Model {
 func system() Org {
 	return Org{
 		Name: "System", FullName: "System",
-		Users: []User{{Name: "administrator", Password: "password", FullName: "System Administrator", Role: "System Administrator"}},
+		Users: []User{{Name: "administrator", Password: "password", FullName: "System Administrator",
+			Role: "System Administrator"}},
 	}
 }
 
@@ -143,7 +150,8 @@ func k8sVDC() VDC {
 func k8sCatalog() Catalog {
 	return Catalog{Name: "kubernetes", Description: "Node images", Templates: []Template{
 		{
-			Name: "ubuntu-2404-kube-v1.36.3", Description: "Ubuntu 24.04 with Kubernetes 1.36.3", KubernetesVersion: "v1.36.3",
+			Name: "ubuntu-2404-kube-v1.36.3", Description: "Ubuntu 24.04 with Kubernetes 1.36.3",
+			KubernetesVersion: "v1.36.3",
 			VMs: []TemplateVM{{
 				Name: "ubuntu-2404-kube-v1.36.3", OS: "ubuntu64Guest",
 				CPUs: 2, MemoryMiB: 2048, DisksMiB: []int64{20480}, NICs: 1,

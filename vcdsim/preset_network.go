@@ -14,7 +14,8 @@ import (
 func internet() ExternalNetwork {
 	return ExternalNetwork{
 		Name: "internet", Description: "To outside", BackingName: "tier0-internet",
-		Subnets: []ExternalSubnet{{Gateway: netip.MustParsePrefix("203.0.113.1/24"), Pool: []Range{addresses("203.0.113.10", "203.0.113.250")}}},
+		Subnets: []ExternalSubnet{{Gateway: netip.MustParsePrefix("203.0.113.1/24"),
+			Pool: []Range{addresses("203.0.113.10", "203.0.113.250")}}},
 	}
 }
 
@@ -23,8 +24,9 @@ func k8sGateway() EdgeGateway {
 	return EdgeGateway{
 		Name: "acme-vdc-gateway", Description: "To the internet",
 		Uplinks: []Uplink{{Network: "internet", Subnets: []UplinkSubnet{{
-			Gateway: netip.MustParsePrefix("203.0.113.1/24"), Addresses: []Range{addresses("203.0.113.10", "203.0.113.99")},
-			Primary: netip.MustParseAddr("203.0.113.10"),
+			Gateway:   netip.MustParsePrefix("203.0.113.1/24"),
+			Addresses: []Range{addresses("203.0.113.10", "203.0.113.99")},
+			Primary:   netip.MustParseAddr("203.0.113.10"),
 		}}}},
 		LoadBalancer: &LoadBalancer{Enabled: true, Groups: []string{"engines"}},
 	}
@@ -44,8 +46,9 @@ func IPSpaces() Model {
 func PublicSpace(name, network string) IPSpace {
 	return IPSpace{
 		Name: name, Type: SpacePublic, Description: "Addresses for tenants",
-		Internal: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}, External: netip.MustParsePrefix("0.0.0.0/0"),
-		Ranges: []Range{addresses("198.51.100.10", "198.51.100.109")}, RangeQuota: 10,
+		Internal: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")},
+		External: netip.MustParsePrefix("0.0.0.0/0"),
+		Ranges:   []Range{addresses("198.51.100.10", "198.51.100.109")}, RangeQuota: 10,
 		Prefixes: []PrefixPool{{First: netip.MustParsePrefix("198.51.100.128/28"), Count: 8, Quota: 2}},
 		Uplinks:  []SpaceUplink{{Name: name + "-uplink", Network: network}},
 	}
@@ -60,7 +63,8 @@ func VDCGroupTenant() Model {
 		Name: "acme-vdc-2", Description: "The second zone", Policies: acme.VDCs[0].Policies,
 		StorageProfiles: []StorageProfile{{Name: "standard", Default: true}},
 	})
-	acme.VDCGroups = []VDCGroup{{Name: "acme-group", Description: "Both zones", VDCs: []string{"acme-vdc", "acme-vdc-2"}}}
+	acme.VDCGroups = []VDCGroup{{Name: "acme-group", Description: "Both zones",
+		VDCs: []string{"acme-vdc", "acme-vdc-2"}}}
 	acme.VDCs[0].EdgeGateways[0].Group = "acme-group"
 	for n := range acme.VDCs[0].Networks {
 		acme.VDCs[0].Networks[n].Group = "acme-group"
@@ -100,20 +104,26 @@ func CloudProvider() Model {
 	acme := &m.Orgs[1]
 	vdc := &acme.VDCs[0]
 	outside := netip.MustParsePrefix("2001:db8::1/64")
-	m.ExternalNetworks[0].Subnets = append(m.ExternalNetworks[0].Subnets, ExternalSubnet{Gateway: outside, Pool: []Range{addresses("2001:db8::10", "2001:db8::ff")}})
-	m.ExternalNetworks = append(m.ExternalNetworks, ExternalNetwork{Name: "internet-spaces", Description: "To outside", BackingName: "tier0-spaces", UsesSpaces: true})
+	m.ExternalNetworks[0].Subnets = append(m.ExternalNetworks[0].Subnets,
+		ExternalSubnet{Gateway: outside, Pool: []Range{addresses("2001:db8::10", "2001:db8::ff")}})
+	m.ExternalNetworks = append(m.ExternalNetworks,
+		ExternalNetwork{Name: "internet-spaces", Description: "To outside", BackingName: "tier0-spaces",
+			UsesSpaces: true})
 	m.IPSpaces = []IPSpace{PublicSpace("public", "internet-spaces")}
 	m.ServiceEngineGroups = append(m.ServiceEngineGroups, ServiceEngineGroup{Name: "small", MaxService: 2})
 	first := &vdc.EdgeGateways[0]
-	first.Uplinks[0].Subnets = append(first.Uplinks[0].Subnets, UplinkSubnet{Gateway: outside, Addresses: []Range{addresses("2001:db8::10", "2001:db8::4f")}})
-	first.LoadBalancer = &LoadBalancer{Enabled: true, Groups: []string{"engines", "small"}, Fields: map[string]any{"transparentModeEnabled": true}}
+	first.Uplinks[0].Subnets = append(first.Uplinks[0].Subnets,
+		UplinkSubnet{Gateway: outside, Addresses: []Range{addresses("2001:db8::10", "2001:db8::4f")}})
+	first.LoadBalancer = &LoadBalancer{Enabled: true, Groups: []string{"engines", "small"},
+		Fields: map[string]any{"transparentModeEnabled": true}}
 	vdc.EdgeGateways = append(vdc.EdgeGateways, EdgeGateway{
 		Name: "acme-vdc-gateway-spaces", Description: "To the internet, with addresses of an IP Space",
 		Uplinks:      []Uplink{{Network: "internet-spaces"}},
 		LoadBalancer: &LoadBalancer{Enabled: true, Groups: []string{"engines"}},
 	})
 	vdc.Networks[0].Second = &SecondSubnet{
-		Gateway: netip.MustParsePrefix("fd00:100::1/64"), StaticPool: []Range{addresses("fd00:100::10", "fd00:100::ff")},
+		Gateway:    netip.MustParsePrefix("fd00:100::1/64"),
+		StaticPool: []Range{addresses("fd00:100::10", "fd00:100::ff")},
 	}
 	vdc.Networks = append(vdc.Networks, secondNodes("acme-vdc-gateway-spaces"))
 	acme.Certificates = []Certificate{NewCertificate("tls"), NewCertificate("tls-other")}
@@ -129,7 +139,8 @@ func NewCertificate(alias string) Certificate {
 	host := alias + ".example.com"
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host},
-		NotBefore: time.Date(2020, time.January, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(2120, time.January, 1, 0, 0, 0, 0, time.UTC),
+		NotBefore: time.Date(2020, time.January, 1, 0, 0, 0, 0, time.UTC),
+		NotAfter:  time.Date(2120, time.January, 1, 0, 0, 0, 0, time.UTC),
 	}
 	der, err := x509.CreateCertificate(nil, template, template, key.Public(), key)
 	if err != nil {

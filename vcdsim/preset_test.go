@@ -23,25 +23,32 @@ func TestPresetForCloudProviders(t *testing.T) {
 	c := start(t, preset("cloud-provider")).user("ccm")
 	c.Expect(c.values("edgeGateways")).To(HaveLen(2))
 	c.Expect(c.values("ssl/certificateLibrary?filter=alias==tls")).To(HaveLen(1))
-	c.Expect(c.values("loadBalancer/serviceEngineGroups/assignments?filter=gatewayRef.id==" + c.gatewayURN())).To(HaveLen(2))
-	c.Expect(c.get(cloudAPI + "edgeGateways/" + c.gatewayURN() + "/loadBalancer").json).To(HaveKeyWithValue("transparentModeEnabled", true))
+	c.Expect(c.values("loadBalancer/serviceEngineGroups/assignments?filter=gatewayRef.id==" +
+		c.gatewayURN())).To(HaveLen(2))
+	c.Expect(c.get(cloudAPI + "edgeGateways/" + c.gatewayURN() +
+		"/loadBalancer").json).To(HaveKeyWithValue("transparentModeEnabled", true))
 	pool := c.pool("six", "fd00:100::11")
-	six := with(c.body(c.service("six", pool, "203.0.113.20", 80)), map[string]any{"ipv6VirtualIpAddress": "2001:db8::20"})
+	six := with(c.body(c.service("six", pool, "203.0.113.20", 80)),
+		map[string]any{"ipv6VirtualIpAddress": "2001:db8::20"})
 	c.make("loadBalancer/virtualServices", six)
-	c.Expect(c.used()).To(ConsistOf("203.0.113.10 PRIMARY_IP", "203.0.113.20 Load_Balancer", "2001:db8::20 Load_Balancer"))
-	space := c.values("ipSpaces/floatingIpSuggestions?filter=gatewayId==urn:vcloud:gateway:" + c.model().VDCs[0].EdgeGateways[1].ID)
+	c.Expect(c.used()).To(ConsistOf("203.0.113.10 PRIMARY_IP", "203.0.113.20 Load_Balancer",
+		"2001:db8::20 Load_Balancer"))
+	space := c.values("ipSpaces/floatingIpSuggestions?filter=gatewayId==urn:vcloud:gateway:" +
+		c.model().VDCs[0].EdgeGateways[1].ID)
 	c.Expect(space).To(ConsistOf(HaveKeyWithValue("ipSpaceRef", HaveKeyWithValue("name", "public"))))
 }
 
 func TestPresetWithTwoGateways(t *testing.T) {
 	c := start(t, preset("two-gateways"), manual)
 	second := "urn:vcloud:gateway:" + c.model().VDCs[0].EdgeGateways[1].ID
-	c.Expect(c.values("orgVdcNetworks?filter=name==nodes-2")).To(ConsistOf(HaveKeyWithValue("connection", HaveKeyWithValue("routerRef", HaveKeyWithValue("id", second)))))
+	c.Expect(c.values("orgVdcNetworks?filter=name==nodes-2")).To(ConsistOf(HaveKeyWithValue("connection",
+		HaveKeyWithValue("routerRef", HaveKeyWithValue("id", second)))))
 	for _, gateway := range []string{c.gatewayURN(), second} {
 		a := c.call(http.MethodPost, cloudAPI+"loadBalancer/pools", `{"name":"p","gatewayRef":{"id":"`+gateway+`"}}`)
 		c.Expect(a.status).To(Equal(http.StatusAccepted), "gateways are not busy for each other")
 	}
-	c.refused(http.MethodPost, cloudAPI+"loadBalancer/pools", `{"name":"q","gatewayRef":{"id":"`+second+`"}}`, 400, "BUSY_ENTITY")
+	c.refused(http.MethodPost, cloudAPI+"loadBalancer/pools", `{"name":"q","gatewayRef":{"id":"`+second+`"}}`, 400,
+		"BUSY_ENTITY")
 }
 
 func TestCertificatesOfPresetsAreTheSameEachTime(t *testing.T) {

@@ -31,7 +31,8 @@ func readProducts(tree *xmltree.Node) (map[string]Property, error) {
 
 func readProperty(p *xmltree.Node) Property {
 	out := Property{
-		Value: p.Attr("value"), Default: p.Attr("value"), Type: orElse(p.Attr("type"), "string"), Label: p.Str("Label"), Description: p.Str("Description"),
+		Value: p.Attr("value"), Default: p.Attr("value"), Type: orElse(p.Attr("type"), "string"), Label: p.Str("Label"),
+		Description:      p.Str("Description"),
 		UserConfigurable: p.Attr("userConfigurable") == "true",
 	}
 	if v := p.At("Value"); v != nil {
@@ -45,11 +46,14 @@ func productSection(properties map[string]Property) *xmltree.Node {
 	if len(properties) == 0 {
 		return nil
 	}
-	n := xmltree.New("ovf:ProductSection", xmltree.A("ovf:required", false), xmltree.T("ovf:Info", "Information about the installed software"))
+	n := xmltree.New("ovf:ProductSection", xmltree.A("ovf:required", false),
+		xmltree.T("ovf:Info", "Information about the installed software"))
 	for _, key := range slices.Sorted(maps.Keys(properties)) {
 		p := properties[key]
-		n.Add(xmltree.New("ovf:Property", xmltree.A("ovf:key", key), xmltree.A("ovf:type", p.Type), xmltree.A("ovf:userConfigurable", p.UserConfigurable),
-			xmltree.A("ovf:value", p.Default), xmltree.OptT("ovf:Label", p.Label), xmltree.OptT("ovf:Description", p.Description),
+		n.Add(xmltree.New("ovf:Property", xmltree.A("ovf:key", key), xmltree.A("ovf:type", p.Type),
+			xmltree.A("ovf:userConfigurable", p.UserConfigurable),
+			xmltree.A("ovf:value", p.Default), xmltree.OptT("ovf:Label", p.Label),
+			xmltree.OptT("ovf:Description", p.Description),
 			xmltree.New("ovf:Value", xmltree.A("ovf:value", p.Value))))
 	}
 	return n
@@ -67,7 +71,8 @@ func propertyValues(properties map[string]Property) map[string]string {
 // productSections is the list of product sections of what is at a path.
 func productSections(r *request, path string, properties map[string]Property) *xmltree.Node {
 	path += "/productSections/"
-	return xmltree.New("ProductSectionList", namespaces(), xmltree.A("href", r.base()+path), xmltree.A("type", mime("productSections")),
+	return xmltree.New("ProductSectionList", namespaces(), xmltree.A("href", r.base()+path),
+		xmltree.A("type", mime("productSections")),
 		r.link("edit", path, mime("productSections")), productSection(properties))
 }
 

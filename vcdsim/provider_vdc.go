@@ -13,12 +13,17 @@ const (
 )
 
 func providerRoutes(add addRoute) {
-	add("GET", "/api/admin/providervdc/{id}", func(r *request) (*response, error) { return getProviderVDC(r, false) }, latencyLegacy)
-	add("GET", "/api/admin/extension/providervdc/{id}", func(r *request) (*response, error) { return getProviderVDC(r, true) }, latencyLegacy)
-	add("GET", "/cloudapi/1.0.0/networkPools/networkPoolSummaries", func(r *request) (*response, error) { return r.page(networkPools(r)) }, latencyCloudAPI)
-	add("GET", "/cloudapi/1.0.0/networkPools/{id}", func(r *request) (*response, error) { return oneOf(r, networkPools(r), "id") }, latencyCloudAPI)
+	add("GET", "/api/admin/providervdc/{id}", func(r *request) (*response, error) { return getProviderVDC(r, false) },
+		latencyLegacy)
+	add("GET", "/api/admin/extension/providervdc/{id}",
+		func(r *request) (*response, error) { return getProviderVDC(r, true) }, latencyLegacy)
+	add("GET", "/cloudapi/1.0.0/networkPools/networkPoolSummaries",
+		func(r *request) (*response, error) { return r.page(networkPools(r)) }, latencyCloudAPI)
+	add("GET", "/cloudapi/1.0.0/networkPools/{id}",
+		func(r *request) (*response, error) { return oneOf(r, networkPools(r), "id") }, latencyCloudAPI)
 	add("GET", "/cloudapi/1.0.0/virtualCenters", listVirtualCenters, latencyCloudAPI)
-	add("GET", "/cloudapi/1.0.0/virtualCenters/{id}", func(r *request) (*response, error) { return oneOf(r, virtualCenters(r), "vcId") }, latencyCloudAPI)
+	add("GET", "/cloudapi/1.0.0/virtualCenters/{id}",
+		func(r *request) (*response, error) { return oneOf(r, virtualCenters(r), "vcId") }, latencyCloudAPI)
 }
 
 func providerID(s *Simulator) string { return s.ids.named("providervdc", providerVDC) }
@@ -53,21 +58,31 @@ func getProviderVDC(r *request, extended bool) (*response, error) {
 	A, T := xmltree.A, xmltree.T
 	element, path, mediaType := "ProviderVdc", "/api/admin/providervdc/", "application/vnd.vmware.admin.providervdc+xml"
 	if extended {
-		element, path, mediaType = "vmext:VMWProviderVdc", "/api/admin/extension/providervdc/", "application/vnd.vmware.admin.vmwprovidervdc+xml"
+		element, path, mediaType = "vmext:VMWProviderVdc", "/api/admin/extension/providervdc/",
+			"application/vnd.vmware.admin.vmwprovidervdc+xml"
 	}
-	n := xmltree.New(element, namespaces(), A("status", 1), A("name", providerVDC), A("id", URN("providervdc", id)), A("href", r.base()+path+id), A("type", mediaType))
+	n := xmltree.New(element, namespaces(), A("status", 1), A("name", providerVDC), A("id", URN("providervdc", id)),
+		A("href", r.base()+path+id), A("type", mediaType))
 	n.Add([]*xmltree.Node{
-		r.link("up", "/api/admin/", "application/vnd.vmware.admin.vcloud+xml"), r.link("down", path+id+"/metadata", mime("metadata")),
-		T("Description", "All resources"), xmltree.New("ComputeCapacity", rootCapacity("Cpu", "MHz"), rootCapacity("Memory", "MB"), T("IsElastic", false), T("IsHA", false)),
-		xmltree.New("AvailableNetworks"), providerProfileRefs(r), hardwareVersions(r, id), xmltree.New("Vdcs"), T("IsEnabled", true),
-		xmltree.New("NetworkPoolReferences", xmltree.New("NetworkPoolReference", A("href", r.base()+"/api/admin/extension/networkPool/"+poolID(r.sim)),
-			A("id", URN("networkpool", poolID(r.sim))), A("name", providerPool), A("type", "application/vnd.vmware.admin.networkPool+xml"))),
+		r.link("up", "/api/admin/", "application/vnd.vmware.admin.vcloud+xml"),
+		r.link("down", path+id+"/metadata", mime("metadata")),
+		T("Description", "All resources"),
+		xmltree.New("ComputeCapacity", rootCapacity("Cpu", "MHz"), rootCapacity("Memory", "MB"), T("IsElastic", false),
+			T("IsHA", false)),
+		xmltree.New("AvailableNetworks"), providerProfileRefs(r), hardwareVersions(r, id), xmltree.New("Vdcs"),
+		T("IsEnabled", true),
+		xmltree.New("NetworkPoolReferences",
+			xmltree.New("NetworkPoolReference", A("href", r.base()+"/api/admin/extension/networkPool/"+poolID(r.sim)),
+				A("id", URN("networkpool", poolID(r.sim))), A("name", providerPool),
+				A("type", "application/vnd.vmware.admin.networkPool+xml"))),
 	})
 	if extended {
 		n.Add([]*xmltree.Node{
-			xmltree.New("vmext:DataStoreRefs"), xmltree.New("vmext:ResourcePoolRefs"), extensionRef(r, "vmext:VimServer", "vimServer", "vimserver", providerCenter),
+			xmltree.New("vmext:DataStoreRefs"), xmltree.New("vmext:ResourcePoolRefs"),
+			extensionRef(r, "vmext:VimServer", "vimServer", "vimserver", providerCenter),
 			T("vmext:HighestSupportedHardwareVersion", "vmx-20"),
-			extensionRef(r, "vmext:NsxTManagerReference", "nsxtManagers", "nsxtmanager", providerNetworks), T("vmext:ComputeProviderScope", providerCenter),
+			extensionRef(r, "vmext:NsxTManagerReference", "nsxtManagers", "nsxtmanager", providerNetworks),
+			T("vmext:ComputeProviderScope", providerCenter),
 		})
 	}
 	return xmlOK(n), nil
@@ -76,7 +91,8 @@ func getProviderVDC(r *request, extended bool) (*response, error) {
 // extensionRef is a reference to something vSphere or NSX has.
 func extensionRef(r *request, element, path, kind, name string) *xmltree.Node {
 	id := r.sim.ids.named(kind, name)
-	return xmltree.New(element, xmltree.A("href", r.base()+"/api/admin/extension/"+path+"/"+id), xmltree.A("id", URN(kind, id)), xmltree.A("name", name))
+	return xmltree.New(element, xmltree.A("href", r.base()+"/api/admin/extension/"+path+"/"+id),
+		xmltree.A("id", URN(kind, id)), xmltree.A("name", name))
 }
 
 func rootCapacity(name, unit string) *xmltree.Node {
@@ -111,7 +127,8 @@ func providerRecords(r *request) []*record {
 		A("href", r.base()+"/api/admin/providervdc/"+id), A("type", "application/vnd.vmware.admin.providervdc+xml"),
 	}}
 	for _, name := range []string{
-		"cpuAllocationMhz", "cpuLimitMhz", "cpuUsedMhz", "memoryAllocationMB", "memoryLimitMB", "memoryUsedMB", "storageAllocationMB", "storageLimitMB", "storageUsedMB",
+		"cpuAllocationMhz", "cpuLimitMhz", "cpuUsedMhz", "memoryAllocationMB", "memoryLimitMB", "memoryUsedMB",
+		"storageAllocationMB", "storageLimitMB", "storageUsedMB",
 	} {
 		rec.attrs = append(rec.attrs, A(name, 0))
 	}
@@ -126,8 +143,10 @@ func providerProfileRecords(r *request) []*record {
 	var out []*record
 	for _, name := range providerProfiles(r.sim) {
 		out = append(out, &record{attrs: []xmltree.Attr{
-			A("name", name), A("providerVdc", r.base()+"/api/admin/providervdc/"+providerID(r.sim)), A("isEnabled", true),
-			A("storageProvisionedMB", 0), A("storageRequestedMB", 0), A("storageTotalMB", 1<<20), A("storageUsedMB", 0), A("numberOfConditions", 0),
+			A("name", name), A("providerVdc", r.base()+"/api/admin/providervdc/"+providerID(r.sim)),
+			A("isEnabled", true),
+			A("storageProvisionedMB", 0), A("storageRequestedMB", 0), A("storageTotalMB", 1<<20), A("storageUsedMB", 0),
+			A("numberOfConditions", 0),
 			A("href", r.base()+"/api/admin/pvdcStorageProfile/"+r.sim.ids.named("providerVdcStorageProfile", name)),
 			A("type", "application/vnd.vmware.admin.pvdcStorageProfile+xml"),
 		}})
@@ -150,7 +169,8 @@ func gatewayRecords(r *request) []*record {
 					}
 				}
 				out = append(out, &record{attrs: []xmltree.Attr{
-					A("name", g.Name), A("vdc", r.href("vdc", v.ID)), A("orgVdcName", v.Name), A("numberOfExtNetworks", len(g.Uplinks)), A("numberOfOrgNetworks", routed),
+					A("name", g.Name), A("vdc", r.href("vdc", v.ID)), A("orgVdcName", v.Name),
+					A("numberOfExtNetworks", len(g.Uplinks)), A("numberOfOrgNetworks", routed),
 					A("isBusy", r.sim.tasks.busy(g.ID)), A("gatewayStatus", "READY"), A("haStatus", "DISABLED"),
 					A("href", edgeHref(r, g.ID)), A("type", mimeEdge),
 				}})
@@ -168,7 +188,8 @@ func vappNetworkRecords(r *request) []*record {
 			continue
 		}
 		for _, n := range v.Networks {
-			attrs := []xmltree.Attr{A("name", n.Name), A("vApp", r.href("vapp", v.ID)), A("vAppName", v.Name), A("isBusy", r.sim.tasks.busy(v.ID)), A("isLinked", n.ParentID != "")}
+			attrs := []xmltree.Attr{A("name", n.Name), A("vApp", r.href("vapp", v.ID)), A("vAppName", v.Name),
+				A("isBusy", r.sim.tasks.busy(v.ID)), A("isLinked", n.ParentID != "")}
 			gateway := n.Gateway
 			if _, _, parent := r.sim.store.network(n.ParentID); parent != nil {
 				gateway = parent.Gateway
@@ -177,7 +198,8 @@ func vappNetworkRecords(r *request) []*record {
 			if gateway.IsValid() {
 				attrs = append(attrs, A("gateway", gateway.Addr()), A("netmask", netmask(gateway)))
 			}
-			out = append(out, &record{attrs: kept(append(attrs, A("href", r.href("network", n.ID)), A("type", mime("vAppNetwork"))))})
+			out = append(out, &record{attrs: kept(append(attrs, A("href", r.href("network", n.ID)),
+				A("type", mime("vAppNetwork"))))})
 		}
 	}
 	return out
@@ -188,8 +210,11 @@ func networkPools(r *request) []any {
 		return nil
 	}
 	return []any{map[string]any{
-		"id": URN("networkPool", poolID(r.sim)), "name": providerPool, "description": "", "poolType": "GENEVE", "status": "REALIZED", "promiscuousMode": false,
-		"managingOwnerRef": jsonRef("nsxtmanager", r.sim.ids.named("nsxtmanager", providerNetworks), providerNetworks), "totalBackingsCount": 0, "usedBackingsCount": 0,
+		"id": URN("networkPool", poolID(r.sim)), "name": providerPool, "description": "", "poolType": "GENEVE",
+		"status": "REALIZED", "promiscuousMode": false,
+		"managingOwnerRef": jsonRef("nsxtmanager", r.sim.ids.named("nsxtmanager", providerNetworks),
+			providerNetworks),
+		"totalBackingsCount": 0, "usedBackingsCount": 0,
 	}}
 }
 
@@ -199,10 +224,13 @@ func virtualCenters(r *request) []any {
 	}
 	return []any{map[string]any{
 		"vcId": URN("vimserver", r.sim.ids.named("vimserver", providerCenter)),
-		"name": providerCenter, "description": "", "username": "administrator@vsphere.local", "url": "https://" + providerCenter + ".example",
+		"name": providerCenter, "description": "", "username": "administrator@vsphere.local",
+		"url":       "https://" + providerCenter + ".example",
 		"isEnabled": true, "vsphereWebClientServerUrl": nil, "hasProxy": false, "rootFolder": nil, "vcNoneNetwork": nil,
-		"tenantVisibleName": providerCenter, "isConnected": true, "mode": "IAAS", "listenerState": "CONNECTED", "clusterHealthStatus": "GREEN",
-		"vcVersion": "8.0.3", "buildNumber": nil, "uuid": r.sim.ids.named("vimserver", providerCenter), "nsxVManager": nil, "proxyConfigurationUrn": nil,
+		"tenantVisibleName": providerCenter, "isConnected": true, "mode": "IAAS", "listenerState": "CONNECTED",
+		"clusterHealthStatus": "GREEN",
+		"vcVersion":           "8.0.3", "buildNumber": nil, "uuid": r.sim.ids.named("vimserver", providerCenter),
+		"nsxVManager": nil, "proxyConfigurationUrn": nil,
 	}}
 }
 

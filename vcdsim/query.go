@@ -65,50 +65,74 @@ type queryType struct {
 
 // queryTypes by name; the admin names show the same rows to those who may ask.
 var queryTypes = map[string]queryType{
-	"vm": {"VMRecord", "AdminVMRecord", "name containerName container ownerName owner vdc vdcName isVAppTemplate isDeleted guestOs numberOfCpus memoryMB " +
-		"status networkName network ipAddress isBusy isDeployed isPublished catalogName hardwareVersion vmToolsStatus isInMaintenanceMode isAutoNature " +
-		"storageProfileName gcStatus autoUndeployDate autoDeleteDate isAutoUndeployNotified isAutoDeleteNotified isComputePolicyCompliant vmSizingPolicyId " +
-		"vmPlacementPolicyId encrypted dateCreated totalStorageAllocatedMb isExpired vmNameInVc hostName moref", vmRecords},
+	"vm": {"VMRecord", "AdminVMRecord", "name containerName container ownerName owner vdc vdcName isVAppTemplate " +
+		"isDeleted guestOs numberOfCpus memoryMB " +
+		"status networkName network ipAddress isBusy isDeployed isPublished catalogName hardwareVersion " +
+		"vmToolsStatus isInMaintenanceMode isAutoNature " +
+		"storageProfileName gcStatus autoUndeployDate autoDeleteDate isAutoUndeployNotified isAutoDeleteNotified " +
+		"isComputePolicyCompliant vmSizingPolicyId " +
+		"vmPlacementPolicyId encrypted dateCreated totalStorageAllocatedMb isExpired vmNameInVc hostName moref",
+		vmRecords},
 	"vApp": {
-		"VAppRecord", "AdminVAppRecord", "name vdc vdcName isPublic isEnabled isBusy creationDate status ownerName isDeployed isInMaintenanceMode " +
-			"isAutoNature isExpired numberOfVMs numberOfCpus cpuAllocationMhz memoryAllocationMB storageKB isVdcEnabled autoUndeployDate autoDeleteDate description",
+		"VAppRecord", "AdminVAppRecord",
+		"name vdc vdcName isPublic isEnabled isBusy creationDate status ownerName isDeployed isInMaintenanceMode " +
+			"isAutoNature isExpired numberOfVMs numberOfCpus cpuAllocationMhz memoryAllocationMB storageKB " +
+			"isVdcEnabled autoUndeployDate autoDeleteDate description",
 		vappRecords,
 	},
-	"orgVdc": {"OrgVdcRecord", "AdminVdcRecord", "name description isEnabled cpuAllocationMhz cpuLimitMhz cpuUsedMhz memoryAllocationMB memoryLimitMB " +
-		"memoryUsedMB storageLimitMB storageUsedMB providerVdcName orgName org isSystemVdc isBusy status numberOfStorageProfiles numberOfVMs " +
-		"numberOfRunningVMs", vdcRecords},
-	"orgVdcNetwork": {"OrgVdcNetworkRecord", "", "name defaultGateway netmask dns1 dns2 dnsSuffix linkType connectedTo vdc isBusy isShared vdcName " +
-		"isIpScopeInherited usedIpCount", networkRecords},
-	"orgVdcStorageProfile": {"OrgVdcStorageProfileRecord", "AdminOrgVdcStorageProfileRecord", "name isEnabled isDefaultStorageProfile storageUsedMB " +
-		"storageLimitMB iopsAllocated iopsLimit numberOfConditions vdc vdcName isVdcBusy", profileRecords},
-	"catalog": {"CatalogRecord", "AdminCatalogRecord", "name description isPublished isShared creationDate orgName org ownerName numberOfVAppTemplates " +
-		"numberOfMedia publishSubscriptionType version status isLocal", catalogRecords},
-	"catalogItem": {"CatalogItemRecord", "AdminCatalogItemRecord", "entity entityName entityType catalog catalogName ownerName isPublished vdc vdcName " +
-		"isVdcEnabled creationDate isExpired status name", itemRecords},
-	"vAppTemplate": {"VAppTemplateRecord", "AdminVAppTemplateRecord", "ownerName catalogName catalog catalogItem isPublished name description vdc vdcName org " +
-		"creationDate isBusy isGoldMaster isEnabled status isDeployed isExpired storageProfileName version numberOfVMs isInCatalog", templateRecords},
-	"task": {"TaskRecord", "AdminTaskRecord", "org orgName name operationFull message startDate endDate status progress ownerName object objectType " +
-		"objectName serviceNamespace", taskRecords},
-	"disk": {"DiskRecord", "AdminDiskRecord", "name vdc description sizeMb ownerName vdcName storageProfile storageProfileName status busType busTypeDesc " +
-		"busSubType isAttached attachedVmCount isShareable sharingType uuid encrypted", diskRecords},
-	"organization": {"OrgRecord", "", "name isReadOnly isEnabled displayName numberOfCatalogs numberOfVdcs numberOfVApps", orgRecords},
-	"providerVdc":  {"VMWProviderVdcRecord", "", "name status isBusy isDeleted isEnabled numberOfVdcs numberOfDatastores numberOfStorageProfiles", providerRecords},
+	"orgVdc": {"OrgVdcRecord", "AdminVdcRecord",
+		"name description isEnabled cpuAllocationMhz cpuLimitMhz cpuUsedMhz memoryAllocationMB memoryLimitMB " +
+			"memoryUsedMB storageLimitMB storageUsedMB providerVdcName orgName org isSystemVdc isBusy status " +
+			"numberOfStorageProfiles numberOfVMs " +
+			"numberOfRunningVMs", vdcRecords},
+	"orgVdcNetwork": {"OrgVdcNetworkRecord", "",
+		"name defaultGateway netmask dns1 dns2 dnsSuffix linkType connectedTo vdc isBusy isShared vdcName " +
+			"isIpScopeInherited usedIpCount", networkRecords},
+	"orgVdcStorageProfile": {"OrgVdcStorageProfileRecord", "AdminOrgVdcStorageProfileRecord",
+		"name isEnabled isDefaultStorageProfile storageUsedMB " +
+			"storageLimitMB iopsAllocated iopsLimit numberOfConditions vdc vdcName isVdcBusy", profileRecords},
+	"catalog": {"CatalogRecord", "AdminCatalogRecord",
+		"name description isPublished isShared creationDate orgName org ownerName numberOfVAppTemplates " +
+			"numberOfMedia publishSubscriptionType version status isLocal", catalogRecords},
+	"catalogItem": {"CatalogItemRecord", "AdminCatalogItemRecord",
+		"entity entityName entityType catalog catalogName ownerName isPublished vdc vdcName " +
+			"isVdcEnabled creationDate isExpired status name", itemRecords},
+	"vAppTemplate": {"VAppTemplateRecord", "AdminVAppTemplateRecord",
+		"ownerName catalogName catalog catalogItem isPublished name description vdc vdcName org " +
+			"creationDate isBusy isGoldMaster isEnabled status isDeployed isExpired storageProfileName version " +
+			"numberOfVMs isInCatalog", templateRecords},
+	"task": {"TaskRecord", "AdminTaskRecord",
+		"org orgName name operationFull message startDate endDate status progress ownerName object objectType " +
+			"objectName serviceNamespace", taskRecords},
+	"disk": {"DiskRecord", "AdminDiskRecord",
+		"name vdc description sizeMb ownerName vdcName storageProfile storageProfileName status busType busTypeDesc " +
+			"busSubType isAttached attachedVmCount isShareable sharingType uuid encrypted", diskRecords},
+	"organization": {"OrgRecord", "",
+		"name isReadOnly isEnabled displayName numberOfCatalogs numberOfVdcs numberOfVApps", orgRecords},
+	"providerVdc": {"VMWProviderVdcRecord", "",
+		"name status isBusy isDeleted isEnabled numberOfVdcs numberOfDatastores numberOfStorageProfiles",
+		providerRecords},
 	"providerVdcStorageProfile": {
-		"ProviderVdcStorageProfileRecord", "", "name providerVdc isEnabled storageTotalMB storageUsedMB vc storageProfileMoref",
+		"ProviderVdcStorageProfileRecord", "",
+		"name providerVdc isEnabled storageTotalMB storageUsedMB vc storageProfileMoref",
 		providerProfileRecords,
 	},
-	"edgeGateway": {"EdgeGatewayRecord", "", "name vdc orgVdcName numberOfExtNetworks numberOfOrgNetworks isBusy gatewayStatus haStatus", gatewayRecords},
+	"edgeGateway": {"EdgeGatewayRecord", "",
+		"name vdc orgVdcName numberOfExtNetworks numberOfOrgNetworks isBusy gatewayStatus haStatus", gatewayRecords},
 	"networkPool": {"NetworkPoolRecord", "", "name isBusy networkPoolType", poolRecords},
 	"nsxTManager": {"NsxTManagerRecord", "", "name url username vc", managerRecords},
-	"vAppNetwork": {"VAppNetworkRecord", "AdminVAppNetworkRecord", "name vApp vAppName isBusy isLinked linkNetworkName gateway netmask", vappNetworkRecords},
-	"media": {"MediaRecord", "AdminMediaRecord", "ownerName catalogName catalog catalogItem isPublished name vdc vdcName org creationDate isBusy storageB " +
-		"owner status storageProfileName isInCatalog isIso isVdcEnabled", mediaRecords},
+	"vAppNetwork": {"VAppNetworkRecord", "AdminVAppNetworkRecord",
+		"name vApp vAppName isBusy isLinked linkNetworkName gateway netmask", vappNetworkRecords},
+	"media": {"MediaRecord", "AdminMediaRecord",
+		"ownerName catalogName catalog catalogItem isPublished name vdc vdcName org creationDate isBusy storageB " +
+			"owner status storageProfileName isInCatalog isIso isVdcEnabled", mediaRecords},
 }
 
 // adminTypes are other names for the same rows.
 var adminTypes = map[string]string{
 	"adminVM": "vm", "adminVApp": "vApp", "adminOrgVdc": "orgVdc", "adminOrgVdcStorageProfile": "orgVdcStorageProfile",
-	"adminCatalog": "catalog", "adminCatalogItem": "catalogItem", "adminVAppTemplate": "vAppTemplate", "adminTask": "task",
+	"adminCatalog": "catalog", "adminCatalogItem": "catalogItem", "adminVAppTemplate": "vAppTemplate",
+	"adminTask": "task",
 	"adminDisk": "disk", "adminVAppNetwork": "vAppNetwork", "adminMedia": "media", "org": "organization",
 }
 
@@ -256,8 +280,10 @@ func recordsPage(r *request, name, element string, rows []*record) (*response, e
 	}
 	from := min((page-1)*size, len(rows))
 	to := min(from+size, len(rows))
-	n := xmltree.New(container(name, format), namespaces(), xmltree.A("total", len(rows)), xmltree.A("pageSize", size), xmltree.A("page", page),
-		xmltree.A("name", name), xmltree.A("type", formatType(format)), xmltree.A("href", r.base()+pageURI(r, page, format)))
+	n := xmltree.New(container(name, format), namespaces(), xmltree.A("total", len(rows)), xmltree.A("pageSize", size),
+		xmltree.A("page", page),
+		xmltree.A("name", name), xmltree.A("type", formatType(format)),
+		xmltree.A("href", r.base()+pageURI(r, page, format)))
 	n.Add(queryAlternates(r, name, format, page))
 	other := func(rel string, page int) { n.Add(r.link(rel, pageURI(r, page, format), formatType(format))) }
 	if page > 1 {

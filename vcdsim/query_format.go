@@ -25,12 +25,18 @@ func formatType(format string) string {
 // references are what the elements of format references begin with, by query type. Types that are not here have no such
 // format.
 var references = map[string]string{
-	"vm": "VM", "adminVM": "VM", "vApp": "VApp", "adminVApp": "VApp", "orgVdc": "OrgVdc", "adminOrgVdc": "AdminVdc", "orgVdcNetwork": "OrgVdcNetwork",
-	"orgVdcStorageProfile": "OrgVdcStorageProfile", "adminOrgVdcStorageProfile": "AdminOrgVdcStorageProfile", "catalog": "Catalog",
-	"adminCatalog": "Catalog", "catalogItem": "CatalogItem", "adminCatalogItem": "CatalogItem", "vAppTemplate": "VAppTemplate",
-	"adminVAppTemplate": "VAppTemplate", "task": "Task", "adminTask": "Task", "disk": "Disk", "adminDisk": "AdminDisk", "organization": "Org",
-	"org": "Org", "providerVdc": "VMWProviderVdc", "providerVdcStorageProfile": "ProviderVdcStorageProfile", "edgeGateway": "EdgeGateway",
-	"networkPool": "NetworkPool", "vAppNetwork": "VAppNetwork", "adminVAppNetwork": "VAppNetwork", "media": "Media", "adminMedia": "Media",
+	"vm": "VM", "adminVM": "VM", "vApp": "VApp", "adminVApp": "VApp", "orgVdc": "OrgVdc", "adminOrgVdc": "AdminVdc",
+	"orgVdcNetwork":        "OrgVdcNetwork",
+	"orgVdcStorageProfile": "OrgVdcStorageProfile", "adminOrgVdcStorageProfile": "AdminOrgVdcStorageProfile",
+	"catalog":      "Catalog",
+	"adminCatalog": "Catalog", "catalogItem": "CatalogItem", "adminCatalogItem": "CatalogItem",
+	"vAppTemplate":      "VAppTemplate",
+	"adminVAppTemplate": "VAppTemplate", "task": "Task", "adminTask": "Task", "disk": "Disk", "adminDisk": "AdminDisk",
+	"organization": "Org",
+	"org":          "Org", "providerVdc": "VMWProviderVdc", "providerVdcStorageProfile": "ProviderVdcStorageProfile",
+	"edgeGateway": "EdgeGateway",
+	"networkPool": "NetworkPool", "vAppNetwork": "VAppNetwork", "adminVAppNetwork": "VAppNetwork", "media": "Media",
+	"adminMedia": "Media",
 }
 
 // queryFormat is the format of the answer to a query of a type.
@@ -124,7 +130,8 @@ func queryAlternates(r *request, name, format string, page int) []*xmltree.Node 
 
 // queryList answers which queries there are: each type in each of its formats.
 func queryList(r *request) *response {
-	n := xmltree.New("QueryList", namespaces(), xmltree.A("href", r.base()+"/api/query"), xmltree.A("type", "application/vnd.vmware.vcloud.query.queryList+xml"))
+	n := xmltree.New("QueryList", namespaces(), xmltree.A("href", r.base()+"/api/query"),
+		xmltree.A("type", "application/vnd.vmware.vcloud.query.queryList+xml"))
 	for _, name := range queryNames(r) {
 		for _, format := range queryFormats {
 			if format != formatReferences || references[name] != "" {

@@ -80,7 +80,8 @@ func TestPagesAreNoLargerThanVCDGives(t *testing.T) {
 			c.Expect(refused.json).To(HaveKeyWithValue("minorErrorCode", "BAD_REQUEST"))
 		}
 	}
-	c.Expect(c.get("/api/query?type=vm&pageSize=500").xml.Attr("pageSize")).To(Equal("128"), "the query service cuts it, as is assumed")
+	c.Expect(c.get("/api/query?type=vm&pageSize=500").xml.Attr("pageSize")).To(Equal("128"),
+		"the query service cuts it, as is assumed")
 	c.sim.Edit(func(e *vcdsim.Editor) { e.Assumptions().QueryPageSizeIsCut = false })
 	c.refused(http.MethodGet, "/api/query?type=vm&pageSize=500", "", 400, "BAD_REQUEST")
 }
@@ -92,7 +93,8 @@ func TestNumbersAreSortedBySize(t *testing.T) {
 		c.Expect(c.call(http.MethodPost, cloudAPI+"vdcComputePolicies", body).status).To(Equal(http.StatusCreated))
 	}
 	var got []string
-	for _, v := range c.get(cloudAPI + "vdcComputePolicies?sortAsc=cpuCount&filter=name==sorted-*").json["values"].([]any) {
+	for _, v := range c.get(cloudAPI +
+		"vdcComputePolicies?sortAsc=cpuCount&filter=name==sorted-*").json["values"].([]any) {
 		got = append(got, v.(map[string]any)["name"].(string))
 	}
 	c.Expect(got).To(Equal([]string{"sorted-2", "sorted-9", "sorted-10"}))
@@ -105,6 +107,7 @@ func TestARequestThatIsTooLargeIsRefused(t *testing.T) {
 	over := strings.Repeat("x", 16<<20+1)
 	vapp := c.vapp("cluster")
 	c.refused(http.MethodPost, vapp+"/action/recomposeVApp", over, 413, "BAD_REQUEST")
-	c.Expect(c.call(http.MethodPost, cloudAPI+"firewallGroups", over).status).To(Equal(http.StatusRequestEntityTooLarge))
+	c.Expect(c.call(http.MethodPost, cloudAPI+"firewallGroups",
+		over).status).To(Equal(http.StatusRequestEntityTooLarge))
 	c.Expect(c.get(vapp).status).To(Equal(http.StatusOK))
 }

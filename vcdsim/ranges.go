@@ -25,8 +25,10 @@ func (j jsonRanges) ranges(subnet netip.Prefix) ([]Range, error) {
 		if err != nil {
 			return nil, err
 		}
-		if r.To.Less(r.From) || subnet.IsValid() && (!subnet.Masked().Contains(r.From) || !subnet.Masked().Contains(r.To)) {
-			return nil, badRequest("The IP range %s-%s is invalid: it is not within the subnet %s.", r.From, r.To, subnet.Masked())
+		if r.To.Less(r.From) || subnet.IsValid() &&
+			(!subnet.Masked().Contains(r.From) || !subnet.Masked().Contains(r.To)) {
+			return nil, badRequest("The IP range %s-%s is invalid: it is not within the subnet %s.", r.From, r.To,
+				subnet.Masked())
 		}
 		if overlap(out, []Range{r}) {
 			return nil, badRequest("The IP range %s-%s overlaps with another IP range.", r.From, r.To)

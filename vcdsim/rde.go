@@ -63,7 +63,8 @@ func createEntity(r *request) (*response, error) {
 		return nil, forbidden("DEFINED_ENTITY_CREATE", r.tenant())
 	}
 	r.sim.store.documents.add(entitiesPath, org.ID, map[string]any{
-		"id": URN("entity", id), "entityType": typ.id(), "name": in.Name, "externalId": in.ExternalID, "entity": in.Entity, "state": statePreCreated, "entityState": statePreCreated,
+		"id": URN("entity", id), "entityType": typ.id(), "name": in.Name, "externalId": in.ExternalID,
+		"entity": in.Entity, "state": statePreCreated, "entityState": statePreCreated,
 		"owner": jsonRef("user", r.session.UserID, r.session.User), "org": jsonRef("org", org.ID, org.Name),
 	})
 	task := r.sim.tasks.start(r, Work{Op: opCreateEntity}, Entity{Kind: "entity", ID: id, Name: in.Name}, nil)
@@ -126,7 +127,8 @@ func entitiesOf(r *request, wanted func(*document) bool) (*response, error) {
 // putEntity replaces an entity, if the caller has seen its last version. One that is resolved must stay valid.
 func putEntity(r *request, d *document) (*response, error) {
 	if match := r.Header.Get("If-Match"); match != "" && match != d.etag() {
-		return nil, refuse(http.StatusPreconditionFailed, "PRECONDITION_FAILED", "The entity %s was changed by another request.", d.id())
+		return nil, refuse(http.StatusPreconditionFailed, "PRECONDITION_FAILED",
+			"The entity %s was changed by another request.", d.id())
 	}
 	in := map[string]any{}
 	if err := r.document(&in); err != nil {
@@ -184,7 +186,8 @@ func deleteEntity(r *request, d *document) (*response, error) {
 	if d.body["state"] == statePreCreated {
 		return nil, refuse(http.StatusBadRequest, "RDE_ENTITY_NOT_RESOLVED", "The entity %s is not resolved.", d.id())
 	}
-	r.sim.store.documents[entitiesPath] = slices.DeleteFunc(slices.Clone(r.sim.store.documents[entitiesPath]), func(x *document) bool { return x == d })
+	r.sim.store.documents[entitiesPath] = slices.DeleteFunc(slices.Clone(r.sim.store.documents[entitiesPath]),
+		func(x *document) bool { return x == d })
 	delete(r.sim.store.documents, entitiesPath+"/"+d.id()+"/accessControls")
 	return noContent(), nil
 }

@@ -112,6 +112,7 @@ func (g grants) remove(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.sim.store.documents[key] = slices.DeleteFunc(slices.Clone(r.sim.store.documents[key]), func(x *document) bool { return x == d })
+	r.sim.store.documents[key] = slices.DeleteFunc(slices.Clone(r.sim.store.documents[key]),
+		func(x *document) bool { return x == d })
 	return noContent(), nil
 }

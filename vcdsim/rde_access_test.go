@@ -10,8 +10,10 @@ import (
 func TestAccessControlsOfAnEntity(t *testing.T) {
 	c := start(t)
 	const types = "/cloudapi/1.0.0/entityTypes/urn:vcloud:type:vmware:capvcdCluster:1.1.0"
-	task := c.call(http.MethodPost, types, `{"name":"cluster","entity":{"kind":"CAPVCDCluster"}}`).header.Get("Location")
-	id := "urn:vcloud:entity:vmware:capvcdCluster:" + c.get(task).xml.At("Owner").Attr("href")[len(c.get(task).xml.At("Owner").Attr("href"))-36:]
+	task := c.call(http.MethodPost, types,
+		`{"name":"cluster","entity":{"kind":"CAPVCDCluster"}}`).header.Get("Location")
+	id := "urn:vcloud:entity:vmware:capvcdCluster:" +
+		c.get(task).xml.At("Owner").Attr("href")[len(c.get(task).xml.At("Owner").Attr("href"))-36:]
 	path := "/cloudapi/1.0.0/entities/" + id + "/accessControls"
 	grant := `{"grantType":"MembershipAccessControlGrant","accessLevelId":"urn:vcloud:accessLevel:LEVEL","memberId":"urn:vcloud:user:x"}`
 

@@ -27,7 +27,8 @@ func behaviourRoutes(add addRoute) {
 	add("GET", access, listBehaviourAccess, latencyCloudAPI)
 	add("POST", access, with(behaviourAccess, addBehaviourAccess), latencyWrite)
 	add("PUT", access, with(behaviourAccess, putBehaviourAccess), latencyWrite)
-	add("POST", "/cloudapi/1.0.0/entities/{id}/behaviors/{behavior}/invocations", with(entityByID, invokeBehaviour), latencyWrite)
+	add("POST", "/cloudapi/1.0.0/entities/{id}/behaviors/{behavior}/invocations", with(entityByID, invokeBehaviour),
+		latencyWrite)
 }
 
 func (b behaviours) key(r *request) string {
@@ -80,7 +81,8 @@ func behaviourOf(r *request, owner *document) (*document, error) {
 	if _, ofType := owner.body["interfaces"].([]any); !ofType {
 		return nil, forbidden("BEHAVIOR_VIEW", r.vars["behavior"])
 	}
-	return nil, refuse(http.StatusBadRequest, "RDE_INVALID_BEHAVIOR_SCOPE", "The behavior %s is none of %s.", r.vars["behavior"], owner.id())
+	return nil, refuse(http.StatusBadRequest, "RDE_INVALID_BEHAVIOR_SCOPE", "The behavior %s is none of %s.",
+		r.vars["behavior"], owner.id())
 }
 
 func (b behaviours) find(r *request) (*document, error) {
@@ -111,7 +113,8 @@ func (b behaviours) create(r *request) (*response, error) {
 	if text(body, "name") == "" {
 		return nil, badRequest("The field name must not be empty.")
 	}
-	id := "urn:vcloud:behavior-" + b.kind + ":" + text(body, "name") + ":" + strings.TrimPrefix(owner.id(), "urn:vcloud:"+b.kind+":")
+	id := "urn:vcloud:behavior-" + b.kind + ":" + text(body, "name") + ":" + strings.TrimPrefix(owner.id(),
+		"urn:vcloud:"+b.kind+":")
 	r.vars["behavior"] = id
 	if _, err := behaviourOf(r, owner); err == nil {
 		return nil, refuse(http.StatusBadRequest, "RDE_BEHAVIOR_ALREADY_EXISTS", "The behavior %s already exists.", id)
@@ -142,7 +145,8 @@ func (b behaviours) put(r *request) (*response, error) {
 	body["name"], body["id"], body["ref"] = d.body["name"], d.body["id"], d.body["ref"]
 	if !slices.Contains(r.sim.store.documents[b.key(r)], d) {
 		inherited := strings.TrimPrefix(text(d.body, "ref"), "urn:vcloud:behavior-interface:"+text(d.body, "name")+":")
-		body["id"] = "urn:vcloud:behavior-type:" + text(d.body, "name") + ":" + strings.TrimPrefix(owner.id(), "urn:vcloud:type:") + ":" + inherited
+		body["id"] = "urn:vcloud:behavior-type:" + text(d.body, "name") + ":" + strings.TrimPrefix(owner.id(),
+			"urn:vcloud:type:") + ":" + inherited
 		d = r.sim.store.documents.add(b.key(r), r.session.OrgID, body)
 	}
 	d.body = body
@@ -156,7 +160,8 @@ func (b behaviours) remove(r *request) (*response, error) {
 		return nil, err
 	}
 	if !slices.Contains(r.sim.store.documents[b.key(r)], d) {
-		return nil, refuse(http.StatusBadRequest, "RDE_INVALID_BEHAVIOR_SCOPE", "The behavior %s is an interface's.", d.id())
+		return nil, refuse(http.StatusBadRequest, "RDE_INVALID_BEHAVIOR_SCOPE", "The behavior %s is an interface's.",
+			d.id())
 	}
 	r.sim.store.documents.remove(b.key(r), d)
 	return noContent(), nil
@@ -221,7 +226,8 @@ func invokeBehaviour(r *request, d *document) (*response, error) {
 	}
 	execution, _ := behaviour.body["execution"].(map[string]any)
 	w := Work{Op: opInvoke, Document: d.id(), Name: text(execution, "type"), Body: map[string]any{
-		"entityId": d.id(), "typeId": typ.id(), "behaviorId": r.vars["behavior"], "arguments": in["arguments"], "metadata": in["metadata"],
+		"entityId": d.id(), "typeId": typ.id(), "behaviorId": r.vars["behavior"], "arguments": in["arguments"],
+		"metadata": in["metadata"],
 	}}
 	id := strings.TrimPrefix(d.id(), "urn:vcloud:entity:")
 	return r.start(w, Entity{Kind: "entity", ID: id, Name: text(d.body, "name")}, nil), nil
@@ -233,7 +239,8 @@ func commitInvoke(s *Simulator, t *Task) error {
 		return gone("entity", t.Work.Document)
 	}
 	if !strings.EqualFold(t.Work.Name, noBehaviour) {
-		return refuse(http.StatusInternalServerError, "RDE_BEHAVIOR_EXECUTION_FAILED", "A behavior of type %q cannot be executed here.", t.Work.Name)
+		return refuse(http.StatusInternalServerError, "RDE_BEHAVIOR_EXECUTION_FAILED",
+			"A behavior of type %q cannot be executed here.", t.Work.Name)
 	}
 	t.Work.Body["entity"] = d.body["entity"]
 	out, err := json.Marshal(t.Work.Body)

@@ -25,7 +25,8 @@ func TestATypeOverridesABehaviourAndLeavesTheInterfaces(t *testing.T) {
 	c := start(t)
 	id := c.entity("1.1.0", "cluster")
 	invoke := func() (status, answer string) {
-		a := c.call(http.MethodPost, cloudAPI+"entities/"+id+"/behaviors/"+kubeConfig+"/invocations", `{"arguments":{"a":1}}`)
+		a := c.call(http.MethodPost, cloudAPI+"entities/"+id+"/behaviors/"+kubeConfig+"/invocations",
+			`{"arguments":{"a":1}}`)
 		c.Expect(a.status).To(Equal(http.StatusAccepted), string(a.body))
 		task := c.get(a.header.Get("Location")).xml
 		return task.Attr("status"), task.Str("Result", "ResultContent")
@@ -37,13 +38,16 @@ func TestATypeOverridesABehaviourAndLeavesTheInterfaces(t *testing.T) {
 	own := cloudAPI + clusterType + "1.1.0/behaviors"
 	put := p.call(http.MethodPut, own+"/"+kubeConfig, `{"name":"other","description":"d","execution":{"type":"noop"}}`)
 	c.Expect(put.json).To(And(HaveKeyWithValue("name", "createKubeConfig"), HaveKeyWithValue("ref", kubeConfig),
-		HaveKeyWithValue("id", "urn:vcloud:behavior-type:createKubeConfig:vmware:capvcdCluster:1.1.0:vmware:k8s:1.0.0")), string(put.body))
+		HaveKeyWithValue("id",
+			"urn:vcloud:behavior-type:createKubeConfig:vmware:capvcdCluster:1.1.0:vmware:k8s:1.0.0")), string(put.body))
 	status, answer := invoke()
 	c.Expect(status).To(Equal("success"))
-	c.Expect(answer).To(And(ContainSubstring(`"entityId":"`+id+`"`), ContainSubstring(`"arguments":{"a":1}`), ContainSubstring(`"entity":{"kind":"x"}`)))
+	c.Expect(answer).To(And(ContainSubstring(`"entityId":"`+id+`"`), ContainSubstring(`"arguments":{"a":1}`),
+		ContainSubstring(`"entity":{"kind":"x"}`)))
 
 	inherited := c.get(cloudAPI + "interfaces/urn:vcloud:interface:vmware:k8s:1.0.0/behaviors/" + kubeConfig).json
-	c.Expect(inherited).To(HaveKeyWithValue("execution", HaveKeyWithValue("type", "Activity")), "another type's are as they were")
+	c.Expect(inherited).To(HaveKeyWithValue("execution", HaveKeyWithValue("type", "Activity")),
+		"another type's are as they were")
 	c.Expect(c.values(clusterType + "1.2.0/behaviors")).To(ConsistOf(HaveKeyWithValue("id", kubeConfig)))
 	c.refused(http.MethodPut, own+"/"+kubeConfig, `{"execution":{}}`, 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 	c.refused(http.MethodGet, own+"/urn:vcloud:behavior-type:x:y:z:1", "", 400, "RDE_INVALID_BEHAVIOR_SCOPE")

@@ -15,12 +15,15 @@ func typeCollections() []*collection {
 	key := []string{"vendor", "nss", "version"}
 	return []*collection{
 		{
-			path: interfacesPath, right: "DEFINED_INTERFACE", provider: true, unique: key, required: slices.Concat(key, []string{"name"}), fixed: key,
+			path: interfacesPath, right: "DEFINED_INTERFACE", provider: true, unique: key,
+			required: slices.Concat(key, []string{"name"}), fixed: key,
 			defaults: map[string]any{"readonly": false}, newID: typed("interface"),
 		},
 		{
-			path: typesPath, right: "DEFINED_ENTITY_TYPE", provider: true, unique: key, required: slices.Concat(key, []string{"name"}),
-			fixed: slices.Concat(key, []string{"schema", "interfaces"}), defaults: map[string]any{"readonly": false}, newID: typed("type"),
+			path: typesPath, right: "DEFINED_ENTITY_TYPE", provider: true, unique: key,
+			required: slices.Concat(key, []string{"name"}),
+			fixed:    slices.Concat(key, []string{"schema", "interfaces"}), defaults: map[string]any{"readonly": false},
+			newID: typed("type"),
 			check: checkType, free: unusedType,
 		},
 	}
@@ -39,12 +42,14 @@ func checkType(r *request, body map[string]any) error {
 	}
 	list, _ := body["interfaces"].([]any)
 	for _, id := range list {
-		known := slices.ContainsFunc(r.sim.store.documents[interfacesPath], func(d *document) bool { return d.id() == id })
+		known := slices.ContainsFunc(r.sim.store.documents[interfacesPath],
+			func(d *document) bool { return d.id() == id })
 		if !known {
 			return refuse(http.StatusBadRequest, "RDE_INTERFACE_NOT_FOUND", "The interface %v does not exist.", id)
 		}
 	}
-	if bundle := typeBundle(body); !slices.ContainsFunc(r.sim.store.documents[bundlesPath], func(d *document) bool { return text(d.body, "name") == bundle }) {
+	if bundle := typeBundle(body); !slices.ContainsFunc(r.sim.store.documents[bundlesPath],
+		func(d *document) bool { return text(d.body, "name") == bundle }) {
 		d := r.sim.store.documents.add(bundlesPath, r.session.OrgID, roleBody(r.sim, "rightsBundle", bundle))
 		for _, x := range typeRights(body) {
 			d.refs["rights"] = append(d.refs["rights"], rightURN(r, x.name))
@@ -66,7 +71,8 @@ func typeRights(body map[string]any) []right {
 		if level == "View" || level == "Administrator View" {
 			kind = "VIEW"
 		}
-		out = append(out, right{name: text(body, "vendor") + ":" + text(body, "nss") + ": " + level, category: "General", kind: kind})
+		out = append(out, right{name: text(body, "vendor") + ":" + text(body, "nss") + ": " + level,
+			category: "General", kind: kind})
 	}
 	return out
 }
@@ -81,9 +87,10 @@ func unusedType(r *request, d *document) error {
 		delete(r.sim.store.documents, typesPath+"/"+d.id()+kept)
 	}
 	bundle := typeBundle(d.body)
-	r.sim.store.documents[bundlesPath] = slices.DeleteFunc(slices.Clone(r.sim.store.documents[bundlesPath]), func(x *document) bool {
-		return text(x.body, "name") == bundle
-	})
+	r.sim.store.documents[bundlesPath] = slices.DeleteFunc(slices.Clone(r.sim.store.documents[bundlesPath]),
+		func(x *document) bool {
+			return text(x.body, "name") == bundle
+		})
 	return nil
 }
 
@@ -93,16 +100,19 @@ func seedTypes(s *Simulator, org *Org) {
 		return
 	}
 	s.store.documents.add(interfacesPath, org.ID, map[string]any{
-		"id": "urn:vcloud:interface:vmware:k8s:1.0.0", "name": "Kubernetes", "vendor": "vmware", "nss": "k8s", "version": "1.0.0", "readonly": true,
+		"id": "urn:vcloud:interface:vmware:k8s:1.0.0", "name": "Kubernetes", "vendor": "vmware", "nss": "k8s",
+		"version": "1.0.0", "readonly": true,
 	})
 	s.store.documents.add(interfacesPath+"/urn:vcloud:interface:vmware:k8s:1.0.0/behaviors", org.ID, map[string]any{
-		"id": "urn:vcloud:behavior-interface:createKubeConfig:vmware:k8s:1.0.0", "ref": "urn:vcloud:behavior-interface:createKubeConfig:vmware:k8s:1.0.0",
+		"id":   "urn:vcloud:behavior-interface:createKubeConfig:vmware:k8s:1.0.0",
+		"ref":  "urn:vcloud:behavior-interface:createKubeConfig:vmware:k8s:1.0.0",
 		"name": "createKubeConfig", "description": "Creates and returns a kubeconfig",
 		"execution": map[string]any{"id": "CreateKubeConfigActivity", "type": "Activity"},
 	})
 	for _, version := range []string{"1.1.0", "1.2.0", "1.3.0"} {
 		s.store.documents.add(typesPath, org.ID, map[string]any{
-			"id": "urn:vcloud:type:vmware:capvcdCluster:" + version, "name": "CAPVCD Cluster", "vendor": "vmware", "nss": "capvcdCluster",
+			"id": "urn:vcloud:type:vmware:capvcdCluster:" + version, "name": "CAPVCD Cluster", "vendor": "vmware",
+			"nss":     "capvcdCluster",
 			"version": version, "readonly": false, "interfaces": []any{"urn:vcloud:interface:vmware:k8s:1.0.0"},
 			"schema": map[string]any{"type": "object"}, "description": "Kubernetes cluster of Cluster API",
 		})

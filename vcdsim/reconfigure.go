@@ -197,7 +197,8 @@ func readDiskSettings(vm *VM, s *xmltree.Node, taken []VMDisk) (VMDisk, error) {
 		d = vm.Disks[i]
 	}
 	if size < d.SizeMiB {
-		return VMDisk{}, badRequest("The size of disk %q of VM %q cannot be reduced from %d MB to %d MB.", d.ID, vm.Name, d.SizeMiB, size)
+		return VMDisk{}, badRequest("The size of disk %q of VM %q cannot be reduced from %d MB to %d MB.", d.ID,
+			vm.Name, d.SizeMiB, size)
 	}
 	d.SizeMiB = size
 	if ref := s.At("StorageProfile"); ref != nil && ref.Attr("href") != "" {

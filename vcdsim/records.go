@@ -31,11 +31,15 @@ func templateVMRecords(r *request) []*record {
 			vdc := sh.vdcOf(t)
 			for _, vm := range t.VMs {
 				out = append(out, &record{attrs: []xmltree.Attr{
-					A("name", vm.Name), A("containerName", t.Name), A("container", r.href("vapptemplate", t.ID)), A("ownerName", "system"),
-					A("owner", r.base()+"/api/admin/user/"), A("vdc", r.href("vdc", vdc.ID)), A("vdcName", vdc.Name), A("isVAppTemplate", true),
-					A("isDeleted", false), A("guestOs", osName(vm.OS)), A("numberOfCpus", vm.CPUs), A("memoryMB", vm.MemoryMiB),
+					A("name", vm.Name), A("containerName", t.Name), A("container", r.href("vapptemplate", t.ID)),
+					A("ownerName", "system"),
+					A("owner", r.base()+"/api/admin/user/"), A("vdc", r.href("vdc", vdc.ID)), A("vdcName", vdc.Name),
+					A("isVAppTemplate", true),
+					A("isDeleted", false), A("guestOs", osName(vm.OS)), A("numberOfCpus", vm.CPUs),
+					A("memoryMB", vm.MemoryMiB),
 					A("status", PoweredOff.text()), A("isBusy", false), A("isDeployed", false), A("isPublished", false),
-					A("catalogName", sh.catalog.Name), A("storageProfileName", r.sim.store.profileName(vdc.defaultProfile())),
+					A("catalogName", sh.catalog.Name),
+					A("storageProfileName", r.sim.store.profileName(vdc.defaultProfile())),
 					A("href", r.href("templatevm", vm.ID)), A("type", mime("vm")),
 				}})
 			}
@@ -52,7 +56,8 @@ func leaseAttr(name string, t time.Time) xmltree.Attr {
 }
 
 func recordLinks(r *request, kind, id string) []*xmltree.Node {
-	return []*xmltree.Node{xmltree.New("Link", xmltree.A("rel", "self"), xmltree.A("href", r.href(kind, id)), xmltree.A("type", mime(kind)))}
+	return []*xmltree.Node{xmltree.New("Link", xmltree.A("rel", "self"), xmltree.A("href", r.href(kind, id)),
+		xmltree.A("type", mime(kind)))}
 }
 
 func userName(r *request, v *VApp) string { return r.sim.store.user(v.OrgID, v.OwnerID) }
@@ -91,7 +96,8 @@ func hardwareNumber(version string) int {
 
 // osNames are the display names of guest operating systems.
 var osNames = map[string]string{
-	"ubuntu64Guest": "Ubuntu Linux (64-bit)", "vmwarePhoton64Guest": "VMware Photon OS (64-bit)", "otherLinux64Guest": "Other Linux (64-bit)",
+	"ubuntu64Guest": "Ubuntu Linux (64-bit)", "vmwarePhoton64Guest": "VMware Photon OS (64-bit)",
+	"otherLinux64Guest": "Other Linux (64-bit)",
 }
 
 func osName(id string) string {
@@ -115,11 +121,14 @@ func vappRecords(r *request) []*record {
 			cpus, memory, storage = cpus+vm.CPUs, memory+vm.MemoryMiB, storage+vm.storage()
 		}
 		out = append(out, &record{metadata: v.Metadata, links: recordLinks(r, "vapp", v.ID), attrs: kept([]xmltree.Attr{
-			A("name", v.Name), A("vdc", r.href("vdc", v.VDCID)), A("vdcName", vdcName), A("isPublic", false), A("isEnabled", true),
-			A("isBusy", r.sim.tasks.busy(v.ID)), A("creationDate", v.Created), A("status", r.sim.store.status(v).text()),
+			A("name", v.Name), A("vdc", r.href("vdc", v.VDCID)), A("vdcName", vdcName), A("isPublic", false),
+			A("isEnabled", true),
+			A("isBusy", r.sim.tasks.busy(v.ID)), A("creationDate", v.Created),
+			A("status", r.sim.store.status(v).text()),
 			A("ownerName", userName(r, v)), A("isDeployed", r.sim.store.deployed(v)), A("isInMaintenanceMode", false),
 			A("isAutoNature", v.AutoNature), A("isExpired", false), A("numberOfVMs", len(vms)), A("numberOfCpus", cpus),
-			A("cpuAllocationMhz", cpus*1000), A("memoryAllocationMB", memory), A("storageKB", storage*1024), A("isVdcEnabled", true),
+			A("cpuAllocationMhz", cpus*1000), A("memoryAllocationMB", memory), A("storageKB", storage*1024),
+			A("isVdcEnabled", true),
 			leaseAttr("autoUndeployDate", v.Lease.undeploys()), leaseAttr("autoDeleteDate", v.Lease.deletes()),
 			A("description", v.Description), A("href", r.href("vapp", v.ID)), A("type", mime("vapp")),
 		})})
@@ -135,10 +144,15 @@ func vdcRecords(r *request) []*record {
 			v := &o.VDCs[i]
 			vms, running := r.sim.vms.countIn(v.ID)
 			out = append(out, &record{links: recordLinks(r, "vdc", v.ID), attrs: []xmltree.Attr{
-				A("name", v.Name), A("description", v.Description), A("isEnabled", !v.Disabled), A("cpuAllocationMhz", v.Compute.CPUAllocated), A("cpuLimitMhz", v.Compute.CPULimit),
-				A("cpuUsedMhz", 0), A("memoryAllocationMB", v.Compute.MemoryAllocated), A("memoryLimitMB", v.Compute.MemoryLimit), A("memoryUsedMB", 0), A("storageLimitMB", 0), A("storageUsedMB", 0),
-				A("providerVdcName", "provider"), A("orgName", o.Name), A("org", r.href("org", o.ID)), A("isSystemVdc", false), A("isBusy", false),
-				A("status", "READY"), A("numberOfStorageProfiles", len(v.StorageProfiles)), A("numberOfVMs", vms), A("numberOfRunningVMs", running),
+				A("name", v.Name), A("description", v.Description), A("isEnabled", !v.Disabled),
+				A("cpuAllocationMhz", v.Compute.CPUAllocated), A("cpuLimitMhz", v.Compute.CPULimit),
+				A("cpuUsedMhz", 0), A("memoryAllocationMB", v.Compute.MemoryAllocated),
+				A("memoryLimitMB", v.Compute.MemoryLimit), A("memoryUsedMB", 0), A("storageLimitMB", 0),
+				A("storageUsedMB", 0),
+				A("providerVdcName", "provider"), A("orgName", o.Name), A("org", r.href("org", o.ID)),
+				A("isSystemVdc", false), A("isBusy", false),
+				A("status", "READY"), A("numberOfStorageProfiles", len(v.StorageProfiles)), A("numberOfVMs", vms),
+				A("numberOfRunningVMs", running),
 				A("href", r.href("vdc", v.ID)), A("type", mime("vdc")),
 			}})
 		}
@@ -172,9 +186,12 @@ func networkRecords(r *request) []*record {
 					linkType = 2
 				}
 				out = append(out, &record{links: recordLinks(r, "network", n.ID), attrs: []xmltree.Attr{
-					A("name", n.Name), A("defaultGateway", n.Gateway.Addr()), A("netmask", netmask(n.Gateway)), A("linkType", linkType),
-					A("connectedTo", r.sim.edges.name(n.Edge)), A("vdc", r.href("vdc", v.ID)), A("isBusy", r.sim.tasks.busy(n.ID)), A("isShared", false), A("vdcName", v.Name),
-					A("isIpScopeInherited", false), A("usedIpCount", len(r.sim.ipam.addressesIn(n.ID))), A("href", r.href("network", n.ID)), A("type", mime("network")),
+					A("name", n.Name), A("defaultGateway", n.Gateway.Addr()), A("netmask", netmask(n.Gateway)),
+					A("linkType", linkType),
+					A("connectedTo", r.sim.edges.name(n.Edge)), A("vdc", r.href("vdc", v.ID)),
+					A("isBusy", r.sim.tasks.busy(n.ID)), A("isShared", false), A("vdcName", v.Name),
+					A("isIpScopeInherited", false), A("usedIpCount", len(r.sim.ipam.addressesIn(n.ID))),
+					A("href", r.href("network", n.ID)), A("type", mime("network")),
 				}})
 			}
 		}
@@ -190,8 +207,10 @@ func profileRecords(r *request) []*record {
 			for _, p := range v.StorageProfiles {
 				out = append(out, &record{links: recordLinks(r, "vdcstorageProfile", p.ID), attrs: []xmltree.Attr{
 					A("name", p.Name), A("isEnabled", !p.Disabled), A("isDefaultStorageProfile", p.Default),
-					A("storageUsedMB", r.sim.store.storageUsed(p.ID)), A("storageLimitMB", p.LimitMiB), A("iopsAllocated", 0), A("iopsLimit", 0),
-					A("numberOfConditions", 0), A("vdc", r.href("vdc", v.ID)), A("vdcName", v.Name), A("isVdcBusy", false),
+					A("storageUsedMB", r.sim.store.storageUsed(p.ID)), A("storageLimitMB", p.LimitMiB),
+					A("iopsAllocated", 0), A("iopsLimit", 0),
+					A("numberOfConditions", 0), A("vdc", r.href("vdc", v.ID)), A("vdcName", v.Name),
+					A("isVdcBusy", false),
 					A("href", r.href("vdcstorageProfile", p.ID)), A("type", mime("vdcstorageProfile")),
 				}})
 			}
@@ -216,10 +235,14 @@ func catalogRecords(r *request) []*record {
 	A := xmltree.A
 	for _, sh := range visibleCatalogs(r) {
 		out = append(out, &record{links: recordLinks(r, "catalog", sh.catalog.ID), attrs: []xmltree.Attr{
-			A("name", sh.catalog.Name), A("description", sh.catalog.Description), A("isPublished", false), A("isShared", true),
-			A("creationDate", sh.catalog.created()), A("orgName", sh.org.Name), A("org", r.href("org", sh.org.ID)), A("ownerName", "system"),
-			A("numberOfVAppTemplates", len(sh.catalog.Templates)), A("numberOfMedia", len(sh.catalog.Media)), A("publishSubscriptionType", "UNPUBLISHED"),
-			A("version", 1), A("status", "READY"), A("isLocal", true), A("href", r.href("catalog", sh.catalog.ID)), A("type", mime("catalog")),
+			A("name", sh.catalog.Name), A("description", sh.catalog.Description), A("isPublished", false),
+			A("isShared", true),
+			A("creationDate", sh.catalog.created()), A("orgName", sh.org.Name), A("org", r.href("org", sh.org.ID)),
+			A("ownerName", "system"),
+			A("numberOfVAppTemplates", len(sh.catalog.Templates)), A("numberOfMedia", len(sh.catalog.Media)),
+			A("publishSubscriptionType", "UNPUBLISHED"),
+			A("version", 1), A("status", "READY"), A("isLocal", true), A("href", r.href("catalog", sh.catalog.ID)),
+			A("type", mime("catalog")),
 		}})
 	}
 	return out
@@ -239,9 +262,12 @@ func itemRecord(r *request, i orgCatalogItem) *record {
 	A := xmltree.A
 	return &record{links: recordLinks(r, "catalogitem", i.id), attrs: []xmltree.Attr{
 		A("entity", r.href(i.of.Kind, i.of.ID)), A("entityName", i.of.Name), A("entityType", i.of.Kind),
-		A("catalog", r.href("catalog", i.catalog.ID)), A("catalogName", i.catalog.Name), A("ownerName", "system"), A("isPublished", false),
-		A("vdc", r.href("vdc", i.vdc.ID)), A("vdcName", i.vdc.Name), A("isVdcEnabled", true), A("creationDate", i.created), A("isExpired", false),
-		A("status", i.status), A("name", i.of.Name), A("href", r.href("catalogitem", i.id)), A("type", mime("catalogitem")),
+		A("catalog", r.href("catalog", i.catalog.ID)), A("catalogName", i.catalog.Name), A("ownerName", "system"),
+		A("isPublished", false),
+		A("vdc", r.href("vdc", i.vdc.ID)), A("vdcName", i.vdc.Name), A("isVdcEnabled", true),
+		A("creationDate", i.created), A("isExpired", false),
+		A("status", i.status), A("name", i.of.Name), A("href", r.href("catalogitem", i.id)),
+		A("type", mime("catalogitem")),
 	}}
 }
 
@@ -260,11 +286,16 @@ func templateRecords(r *request) []*record {
 			t := &sh.catalog.Templates[i]
 			v := sh.vdcOf(t)
 			out = append(out, &record{links: recordLinks(r, "vapptemplate", t.ID), attrs: []xmltree.Attr{
-				A("ownerName", "system"), A("catalogName", sh.catalog.Name), A("catalog", r.href("catalog", sh.catalog.ID)),
-				A("catalogItem", r.href("catalogitem", t.ItemID)), A("isPublished", false), A("name", t.Name), A("description", t.Description),
-				A("vdc", r.href("vdc", v.ID)), A("vdcName", v.Name), A("org", r.href("org", sh.org.ID)), A("creationDate", created()), A("isBusy", false),
-				A("isGoldMaster", false), A("isEnabled", true), A("status", templateStatus(t)), A("isDeployed", false), A("isExpired", false),
-				A("storageProfileName", r.sim.store.profileName(v.defaultProfile())), A("version", 1), A("numberOfVMs", len(t.VMs)),
+				A("ownerName", "system"), A("catalogName", sh.catalog.Name),
+				A("catalog", r.href("catalog", sh.catalog.ID)),
+				A("catalogItem", r.href("catalogitem", t.ItemID)), A("isPublished", false), A("name", t.Name),
+				A("description", t.Description),
+				A("vdc", r.href("vdc", v.ID)), A("vdcName", v.Name), A("org", r.href("org", sh.org.ID)),
+				A("creationDate", created()), A("isBusy", false),
+				A("isGoldMaster", false), A("isEnabled", true), A("status", templateStatus(t)), A("isDeployed", false),
+				A("isExpired", false),
+				A("storageProfileName", r.sim.store.profileName(v.defaultProfile())), A("version", 1),
+				A("numberOfVMs", len(t.VMs)),
 				A("isInCatalog", true), A("href", r.href("vapptemplate", t.ID)), A("type", mime("vapptemplate")),
 			}})
 		}
@@ -285,13 +316,15 @@ func taskRecords(r *request) []*record {
 			orgName = org.Name
 		}
 		rec := &record{links: recordLinks(r, "task", t.ID), attrs: []xmltree.Attr{
-			A("org", r.href("org", t.OrgID)), A("orgName", orgName), A("name", t.OperationName), A("operationFull", t.Operation),
+			A("org", r.href("org", t.OrgID)), A("orgName", orgName), A("name", t.OperationName),
+			A("operationFull", t.Operation),
 			A("message", t.details()), A("startDate", t.Started),
 		}}
 		if t.done() {
 			rec.attrs = append(rec.attrs, A("endDate", t.Ended))
 		}
-		rec.attrs = append(rec.attrs, A("status", string(t.Status)), A("progress", t.progress(now)), A("ownerName", t.UserName),
+		rec.attrs = append(rec.attrs, A("status", string(t.Status)), A("progress", t.progress(now)),
+			A("ownerName", t.UserName),
 			A("object", r.href(t.Owner.Kind, t.Owner.ID)), A("objectType", t.Owner.Kind), A("objectName", t.Owner.Name),
 			A("serviceNamespace", "com.vmware.vcloud"), A("href", r.href("task", t.ID)), A("type", mime("task")))
 		out = append(out, rec)
@@ -309,10 +342,13 @@ func diskRecords(r *request) []*record {
 		vdcName := r.sim.store.vdcName(d.VDCID)
 		attached := len(d.AttachedTo)
 		out = append(out, &record{metadata: d.Metadata, links: recordLinks(r, "disk", d.ID), attrs: kept([]xmltree.Attr{
-			A("name", d.Name), A("vdc", r.href("vdc", d.VDCID)), A("description", d.Description), A("sizeMb", d.SizeMiB), A("ownerName", r.sim.store.user(d.OrgID, d.OwnerID)),
+			A("name", d.Name), A("vdc", r.href("vdc", d.VDCID)), A("description", d.Description),
+			A("sizeMb", d.SizeMiB), A("ownerName", r.sim.store.user(d.OrgID, d.OwnerID)),
 			A("vdcName", vdcName), A("storageProfile", r.href("vdcstorageProfile", d.StorageProfileID)),
-			A("storageProfileName", r.sim.store.profileName(d.StorageProfileID)), A("status", d.Status.text()), A("busType", d.BusType),
-			A("busTypeDesc", busNames[d.BusType]), A("busSubType", d.BusSubType), A("isAttached", attached > 0), A("attachedVmCount", attached),
+			A("storageProfileName", r.sim.store.profileName(d.StorageProfileID)), A("status", d.Status.text()),
+			A("busType", d.BusType),
+			A("busTypeDesc", busNames[d.BusType]), A("busSubType", d.BusSubType), A("isAttached", attached > 0),
+			A("attachedVmCount", attached),
 			A("isShareable", d.shared()), Opt("sharingType", d.SharingType), A("uuid", d.UUID), A("encrypted", false),
 			A("href", r.href("disk", d.ID)), A("type", mime("disk")),
 		})})
@@ -325,8 +361,10 @@ func orgRecords(r *request) []*record {
 	A := xmltree.A
 	for _, o := range visibleOrgs(r) {
 		out = append(out, &record{links: recordLinks(r, "org", o.ID), attrs: []xmltree.Attr{
-			A("name", o.Name), A("isReadOnly", false), A("isEnabled", true), A("displayName", o.FullName), A("numberOfCatalogs", len(o.Catalogs)),
-			A("numberOfVdcs", len(o.VDCs)), A("numberOfVApps", r.sim.vapps.countIn(o.ID)), A("href", r.href("org", o.ID)), A("type", mime("org")),
+			A("name", o.Name), A("isReadOnly", false), A("isEnabled", true), A("displayName", o.FullName),
+			A("numberOfCatalogs", len(o.Catalogs)),
+			A("numberOfVdcs", len(o.VDCs)), A("numberOfVApps", r.sim.vapps.countIn(o.ID)),
+			A("href", r.href("org", o.ID)), A("type", mime("org")),
 		}})
 	}
 	return out

@@ -60,21 +60,28 @@ func (w *vmRow) fill(rec *record) {
 		A("name", vm.Name), A("containerName", vapp.Name), A("container", r.href("vapp", vapp.ID)),
 		A("ownerName", userName(r, vapp)), A("owner", r.base()+"/api/admin/user/"+vapp.OwnerID),
 		A("vdc", r.href("vdc", vapp.VDCID)), A("vdcName", vdcName), A("isVAppTemplate", false), A("isDeleted", false),
-		A("guestOs", osName(vm.OS)), A("numberOfCpus", vm.CPUs), A("memoryMB", vm.MemoryMiB), A("status", vm.Status.text()),
+		A("guestOs", osName(vm.OS)), A("numberOfCpus", vm.CPUs), A("memoryMB", vm.MemoryMiB),
+		A("status", vm.Status.text()),
 	}
 	if nic := vm.primary(); nic != nil {
-		attrs = append(attrs, Opt("networkName", nic.Network), Opt("network", networkHref(r, vapp, nic.Network)), Opt("ipAddress", nic.Address))
+		attrs = append(attrs, Opt("networkName", nic.Network), Opt("network", networkHref(r, vapp, nic.Network)),
+			Opt("ipAddress", nic.Address))
 	}
 	attrs = append(attrs, A("isBusy", r.sim.tasks.busy(vm.ID)), A("isDeployed", vm.Deployed), A("isPublished", false),
 		A("catalogName", ""), A("hardwareVersion", hardwareNumber(vm.HardwareVersion)), A("vmToolsStatus", "RUNNING"),
-		A("isInMaintenanceMode", false), A("isAutoNature", vapp.AutoNature), A("storageProfileName", r.sim.store.profileName(vm.StorageProfileID)),
-		A("gcStatus", gcStatus(vm)), leaseAttr("autoUndeployDate", vapp.Lease.undeploys()), leaseAttr("autoDeleteDate", vapp.Lease.deletes()),
+		A("isInMaintenanceMode", false), A("isAutoNature", vapp.AutoNature),
+		A("storageProfileName", r.sim.store.profileName(vm.StorageProfileID)),
+		A("gcStatus", gcStatus(vm)), leaseAttr("autoUndeployDate", vapp.Lease.undeploys()),
+		leaseAttr("autoDeleteDate", vapp.Lease.deletes()),
 		A("isAutoUndeployNotified", false), A("isAutoDeleteNotified", false), A("isComputePolicyCompliant", true),
-		Opt("vmSizingPolicyId", URN("vdcComputePolicy", vm.SizingPolicyID)), Opt("vmPlacementPolicyId", URN("vdcComputePolicy", vm.PlacementPolicyID)),
-		A("encrypted", false), A("dateCreated", vm.Created), A("totalStorageAllocatedMb", vm.storage()), A("isExpired", false),
+		Opt("vmSizingPolicyId", URN("vdcComputePolicy", vm.SizingPolicyID)),
+		Opt("vmPlacementPolicyId", URN("vdcComputePolicy", vm.PlacementPolicyID)),
+		A("encrypted", false), A("dateCreated", vm.Created), A("totalStorageAllocatedMb", vm.storage()),
+		A("isExpired", false),
 		A("href", r.href("vm", vm.ID)), A("type", mime("vm")))
 	if r.session.provider() {
-		attrs = append(attrs, A("vmNameInVc", vm.Name+"-"+vm.ID[:4]), A("hostName", "esx-1"), A("moref", "vm-"+vm.ID[:4]))
+		attrs = append(attrs, A("vmNameInVc", vm.Name+"-"+vm.ID[:4]), A("hostName", "esx-1"),
+			A("moref", "vm-"+vm.ID[:4]))
 	}
 	rec.attrs, rec.links = kept(attrs), recordLinks(r, "vm", vm.ID)
 }

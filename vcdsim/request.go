@@ -100,8 +100,9 @@ func (r *request) base() string {
 // paths are the paths of the kinds of entities.
 var paths = map[string]string{
 	"vapp": "/api/vApp/vapp-", "vm": "/api/vApp/vm-", "vapptemplate": "/api/vAppTemplate/vappTemplate-",
-	"templatevm": "/api/vAppTemplate/vm-", "catalogitem": "/api/catalogItem/", "vdcstorageProfile": "/api/vdcStorageProfile/",
-	"entity": "/cloudapi/1.0.0/entities/urn:vcloud:entity:",
+	"templatevm": "/api/vAppTemplate/vm-", "catalogitem": "/api/catalogItem/",
+	"vdcstorageProfile": "/api/vdcStorageProfile/",
+	"entity":            "/cloudapi/1.0.0/entities/urn:vcloud:entity:",
 }
 
 // mimes are the media types of kinds whose name is not in them.

@@ -82,16 +82,19 @@ var needs = []need{
 }
 
 func (n *need) fits(method, path string) bool {
-	return (n.method == method || n.method == "" && method != http.MethodGet) && strings.HasPrefix(path, n.under) && strings.HasSuffix(path, n.end)
+	return (n.method == method || n.method == "" && method != http.MethodGet) && strings.HasPrefix(path, n.under) &&
+		strings.HasSuffix(path, n.end)
 }
 
 // roleRights are the rights of the roles VCD comes with, of those that are checked. The administrators' roles have all.
 var roleRights = map[string][]string{
 	"Catalog Author": {
-		rightVAppCreate, rightVAppDelete, rightVAppEdit, rightVAppPower, rightVMEdit, rightDiskCreate, rightDiskEdit, rightDiskDelete,
+		rightVAppCreate, rightVAppDelete, rightVAppEdit, rightVAppPower, rightVMEdit, rightDiskCreate, rightDiskEdit,
+		rightDiskDelete,
 		rightSnapshot, rightCatalogCreate, rightCatalogEdit, rightCatalogAdd, rightMediaUpload, rightMediaEdit,
 	},
-	"vApp Author":                {rightVAppCreate, rightVAppDelete, rightVAppEdit, rightVAppPower, rightVMEdit, rightDiskCreate, rightDiskEdit, rightDiskDelete, rightSnapshot},
+	"vApp Author": {rightVAppCreate, rightVAppDelete, rightVAppEdit, rightVAppPower, rightVMEdit,
+		rightDiskCreate, rightDiskEdit, rightDiskDelete, rightSnapshot},
 	"vApp User":                  {rightVAppDelete, rightVAppEdit, rightVAppPower, rightVMEdit, rightSnapshot},
 	"Console Access Only":        {},
 	"Defer to Identity Provider": {},
@@ -118,7 +121,8 @@ func (r *request) permittedBy(n *need) error {
 		return nil
 	}
 	return refuse(http.StatusForbidden, codeForbidden,
-		"Either you need some or all of the following rights [%s] to perform operations [%s] for %s or the target entity is invalid.",
+		"Either you need some or all of the following rights [%s] to perform operations [%s] for %s or the target "+
+			"entity is invalid.",
 		strings.Join(n.rights, ", "), n.operation, cmp.Or(r.vars["id"], r.vars["gateway"], r.URL.Path))
 }
 
@@ -129,8 +133,10 @@ func (r *request) hasRight(name string) bool {
 		return slices.Contains(have, name)
 	}
 	for _, d := range r.sim.store.documents[rolesPath] {
-		if readOnly, _ := d.body["readOnly"].(bool); d.orgID == r.session.OrgID && text(d.body, "name") == r.session.Role && !readOnly {
-			return slices.ContainsFunc(rightsWith(name), func(right string) bool { return slices.Contains(d.refs["rights"], rightURN(r, right)) })
+		if readOnly, _ := d.body["readOnly"].(bool); d.orgID == r.session.OrgID &&
+			text(d.body, "name") == r.session.Role && !readOnly {
+			return slices.ContainsFunc(rightsWith(name),
+				func(right string) bool { return slices.Contains(d.refs["rights"], rightURN(r, right)) })
 		}
 	}
 	return true

@@ -41,12 +41,16 @@ var networkNeeds = []need{
 	{http.MethodGet, "/api/admin/edgeGateway", "", []string{rightEdgeView}, "GATEWAY_VIEW"},
 	{http.MethodGet, "/api/edgeGateway", "", []string{rightEdgeView}, "GATEWAY_VIEW"},
 	{http.MethodGet, "/cloudapi/1.0.0/loadBalancer/", "", []string{rightBalancerView}, "LOAD_BALANCER_VIEW"},
-	{"", "/cloudapi/1.0.0/loadBalancer/virtualServices", "", []string{rightBalancerConfigure}, "LOAD_BALANCER_VIRTUAL_SERVICE_CONFIGURE"},
+	{"", "/cloudapi/1.0.0/loadBalancer/virtualServices", "", []string{rightBalancerConfigure},
+		"LOAD_BALANCER_VIRTUAL_SERVICE_CONFIGURE"},
 	{"", "/cloudapi/1.0.0/loadBalancer/pools", "", []string{rightBalancerConfigure}, "LOAD_BALANCER_POOL_CONFIGURE"},
-	{http.MethodGet, "/cloudapi/1.0.0/applicationPortProfiles", "", []string{rightEdgeView}, "APPLICATION_PORT_PROFILE_VIEW"},
-	{"", "/cloudapi/1.0.0/applicationPortProfiles", "", []string{rightNATConfigure, rightFirewallConfigure}, "APPLICATION_PORT_PROFILE_MANAGE"},
+	{http.MethodGet, "/cloudapi/1.0.0/applicationPortProfiles", "", []string{rightEdgeView},
+		"APPLICATION_PORT_PROFILE_VIEW"},
+	{"", "/cloudapi/1.0.0/applicationPortProfiles", "", []string{rightNATConfigure, rightFirewallConfigure},
+		"APPLICATION_PORT_PROFILE_MANAGE"},
 	{http.MethodGet, "/cloudapi/1.0.0/firewallGroups", "", []string{rightEdgeView}, "FIREWALL_GROUP_VIEW"},
-	{"", "/cloudapi/1.0.0/firewallGroups", "", []string{rightFirewallConfigure, rightDFWConfigure}, "FIREWALL_GROUP_MANAGE"},
+	{"", "/cloudapi/1.0.0/firewallGroups", "", []string{rightFirewallConfigure, rightDFWConfigure},
+		"FIREWALL_GROUP_MANAGE"},
 	{http.MethodGet, certificateOperations, "", []string{rightCertificateView}, "CERTIFICATE_LIBRARY_VIEW"},
 	{"", certificateOperations, "", []string{rightCertificateManage}, "CERTIFICATE_LIBRARY_MANAGE"},
 	{http.MethodGet, spaceOperations, "", []string{rightSpaceAllocate, rightSpaceView}, "IP_SPACE_VIEW"},
@@ -59,7 +63,8 @@ var networkNeeds = []need{
 func RightsOfCloudProvider() []string {
 	return []string{
 		"Organization vDC Compute Policy: View", rightOwnClients,
-		rightEdgeView, rightBalancerView, rightBalancerConfigure, rightNATView, rightNATConfigure, rightFirewallView, rightFirewallConfigure,
+		rightEdgeView, rightBalancerView, rightBalancerConfigure, rightNATView, rightNATConfigure, rightFirewallView,
+		rightFirewallConfigure,
 		rightCertificateView, rightCertificateManage, rightSpaceAllocate, rightSpaceView,
 	}
 }

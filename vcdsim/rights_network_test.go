@@ -40,7 +40,8 @@ type networkRequest struct {
 // networkRequests are requests that take rights, on a simulator with a bit of everything.
 func networkRequests(c *client) []networkRequest {
 	const gateway = "Organization vDC Gateway: "
-	view, viewLB, viewNAT, viewFirewall := gateway+"View", gateway+"View Load Balancer", gateway+"View NAT", gateway+"View Firewall"
+	view, viewLB, viewNAT, viewFirewall := gateway+"View", gateway+"View Load Balancer", gateway+"View NAT",
+		gateway+"View Firewall"
 	lb, nat, firewall := gateway+"Configure Load Balancer", gateway+"Configure NAT", gateway+"Configure Firewall"
 	edge := "edgeGateways/" + c.gatewayURN()
 	pool := c.pool("api", "192.168.100.11")
@@ -64,33 +65,44 @@ func networkRequests(c *client) []networkRequest {
 		{"list virtual services", get, edge + "/loadBalancer/virtualServiceSummaries", "", []string{viewLB, lb}},
 		{"list service engine groups", get, "loadBalancer/serviceEngineGroups/assignments", "", []string{viewLB, lb}},
 		{"see a pool", get, "loadBalancer/pools/" + pool, "", []string{viewLB, lb}},
-		{"make a pool", post, "loadBalancer/pools", `{"name":"p","gatewayRef":{"id":"` + c.gatewayURN() + `"}}`, []string{lb}},
-		{"change a pool", put, "loadBalancer/pools/" + pool, `{"name":"api","gatewayRef":{"id":"` + c.gatewayURN() + `"}}`, []string{lb}},
+		{"make a pool", post, "loadBalancer/pools", `{"name":"p","gatewayRef":{"id":"` + c.gatewayURN() + `"}}`,
+			[]string{lb}},
+		{"change a pool", put, "loadBalancer/pools/" + pool,
+			`{"name":"api","gatewayRef":{"id":"` + c.gatewayURN() + `"}}`, []string{lb}},
 		{"see a virtual service", get, "loadBalancer/virtualServices/" + service, "", []string{viewLB, lb}},
-		{"make a virtual service", post, "loadBalancer/virtualServices", c.service("second", pool, "198.51.100.10", 80), []string{lb}},
+		{"make a virtual service", post, "loadBalancer/virtualServices", c.service("second", pool, "198.51.100.10", 80),
+			[]string{lb}},
 		{"delete a virtual service", del, "loadBalancer/virtualServices/" + service, "", []string{lb}},
 		{"see firewall rules", get, edge + "/firewall/rules", "", []string{viewFirewall, firewall}},
 		{"change firewall rules", put, edge + "/firewall/rules", `{"userDefinedRules":[]}`, []string{firewall}},
 		{"list application port profiles", get, "applicationPortProfiles", "", []string{view}},
 		{"make an application port profile", post, "applicationPortProfiles", profile, []string{nat, firewall}},
 		{"list firewall groups", get, "firewallGroups/summaries", "", []string{view}},
-		{"make an IP set", post, "firewallGroups", group, []string{firewall, "Organization vDC Distributed Firewall: Configure Rules"}},
-		{"list certificates", get, "ssl/certificateLibrary", "", []string{"Certificate Library: View", "Certificate Library: Manage"}},
-		{"make a certificate", post, "ssl/certificateLibrary", `{"alias":"x"}`, []string{"Certificate Library: Manage"}},
-		{"list IP Spaces", get, "ipSpaces/summaries", "", []string{"IP Spaces: Allocate", "Private IP Spaces: View", "Private IP Spaces: Manage"}},
-		{"list allocations", get, space + "/allocations?filter=type==FLOATING_IP", "", []string{"IP Spaces: Allocate", "Private IP Spaces: View", "Private IP Spaces: Manage"}},
-		{"allocate an address", post, space + "/allocate", `{"type":"FLOATING_IP","quantity":1}`, []string{"IP Spaces: Allocate"}},
+		{"make an IP set", post, "firewallGroups", group,
+			[]string{firewall, "Organization vDC Distributed Firewall: Configure Rules"}},
+		{"list certificates", get, "ssl/certificateLibrary", "",
+			[]string{"Certificate Library: View", "Certificate Library: Manage"}},
+		{"make a certificate", post, "ssl/certificateLibrary", `{"alias":"x"}`,
+			[]string{"Certificate Library: Manage"}},
+		{"list IP Spaces", get, "ipSpaces/summaries", "",
+			[]string{"IP Spaces: Allocate", "Private IP Spaces: View", "Private IP Spaces: Manage"}},
+		{"list allocations", get, space + "/allocations?filter=type==FLOATING_IP", "",
+			[]string{"IP Spaces: Allocate", "Private IP Spaces: View", "Private IP Spaces: Manage"}},
+		{"allocate an address", post, space + "/allocate", `{"type":"FLOATING_IP","quantity":1}`,
+			[]string{"IP Spaces: Allocate"}},
 	}
 }
 
 func TestNetworkObjectsTakeRights(t *testing.T) {
-	everything := append(vcdsim.RightsOfCloudProvider(), "Organization vDC Distributed Firewall: Configure Rules", "Private IP Spaces: Manage")
+	everything := append(vcdsim.RightsOfCloudProvider(), "Organization vDC Distributed Firewall: Configure Rules",
+		"Private IP Spaces: Manage")
 	c := start(t, manual, func(cfg *vcdsim.Config) {
 		cfg.Model = vcdsim.IPSpaces()
 		roles := map[string][]string{}
 		for i, right := range everything {
 			roles[fmt.Sprint("only-", i)] = []string{right}
-			roles[fmt.Sprint("not-", i)] = slices.DeleteFunc(slices.Clone(everything), func(r string) bool { return r == right })
+			roles[fmt.Sprint("not-", i)] = slices.DeleteFunc(slices.Clone(everything),
+				func(r string) bool { return r == right })
 		}
 		withRoles(roles)(cfg)
 	})
@@ -110,12 +122,14 @@ func TestNetworkObjectsTakeRights(t *testing.T) {
 			}
 			for _, right := range everything {
 				if !slices.Contains(tc.rights, right) {
-					g.Expect(allowed[right].refused(tc.method, cloudAPI+tc.path, tc.body, 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")).
+					g.Expect(allowed[right].refused(tc.method, cloudAPI+tc.path, tc.body, 403,
+						"ACCESS_TO_RESOURCE_IS_FORBIDDEN")).
 						To(MatchRegexp(`^\[ \S+ \] Either you need some or all of the following rights \[.*\] to perform operations \[[A-Z_]+\] for .* or the target entity is invalid\.$`))
 				}
 			}
 			if len(tc.rights) == 1 {
-				message := refused[tc.rights[0]].refused(tc.method, cloudAPI+tc.path, tc.body, 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
+				message := refused[tc.rights[0]].refused(tc.method, cloudAPI+tc.path, tc.body, 403,
+					"ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 				g.Expect(message).To(ContainSubstring("[" + tc.rights[0]))
 			}
 		})
@@ -130,7 +144,8 @@ func TestPresetRolesHaveWhatTheirWorkTakes(t *testing.T) {
 		user.ok(http.MethodDelete, cloudAPI+"loadBalancer/pools/"+pool, "")
 	}
 	c.vapp("cluster")
-	ccm.refused(http.MethodPost, c.vdc()+"/action/composeVApp", c.compose("other", ""), 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
+	ccm.refused(http.MethodPost, c.vdc()+"/action/composeVApp", c.compose("other", ""), 403,
+		"ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 	plain.refused(http.MethodGet, cloudAPI+"edgeGateways", "", 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 	c.Expect(c.values("roles?pageSize=128&filter=name==Kubernetes*")).To(ConsistOf(
 		HaveKeyWithValue("name", "Kubernetes Cluster Author"), HaveKeyWithValue("name", "Kubernetes Cloud Provider")))

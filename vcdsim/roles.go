@@ -19,8 +19,10 @@ func roleCollections() []*collection {
 	name := []string{"name"}
 	return []*collection{
 		{path: rolesPath, kind: "role", right: "ROLE", unique: name, required: name, defaults: defaults},
-		{path: globalsPath, kind: "globalRole", right: "GLOBAL_ROLE", unique: name, required: name, provider: true, defaults: defaults},
-		{path: bundlesPath, kind: "rightsBundle", right: "RIGHTS_BUNDLE", unique: name, required: name, provider: true, defaults: defaults},
+		{path: globalsPath, kind: "globalRole", right: "GLOBAL_ROLE", unique: name, required: name, provider: true,
+			defaults: defaults},
+		{path: bundlesPath, kind: "rightsBundle", right: "RIGHTS_BUNDLE", unique: name, required: name, provider: true,
+			defaults: defaults},
 	}
 }
 
@@ -50,7 +52,9 @@ var rights = []right{
 	{rightSpaceView, "IP Spaces", "VIEW", nil},
 	{rightSpaceManage, "IP Spaces", "MODIFY", []string{rightSpaceView}},
 	{"Catalog: View Private and Shared Catalogs", "Catalog", "VIEW", nil},
-	{"Catalog: Add vApp from My Cloud", "Catalog", "MODIFY", []string{"Catalog: View Private and Shared Catalogs", "vApp Template / Media: View", "vApp Template / Media: Edit"}},
+	{"Catalog: Add vApp from My Cloud", "Catalog", "MODIFY",
+		[]string{"Catalog: View Private and Shared Catalogs", "vApp Template / Media: View",
+			"vApp Template / Media: Edit"}},
 	{"Catalog: Edit Properties", "Catalog", "MODIFY", []string{"Catalog: View Private and Shared Catalogs"}},
 	{"Catalog: Create / Delete a Catalog", "Catalog", "MODIFY", []string{"Catalog: View Private and Shared Catalogs"}},
 	{"vApp Template / Media: View", "vApp Template", "VIEW", nil},
@@ -132,9 +136,12 @@ func rightCategories(r *request) []any {
 }
 
 func roleRoutes(add addRoute) {
-	for path, all := range map[string]func(*request) []any{"rights": visibleRights, "rightsCategories": rightCategories} {
-		add("GET", "/cloudapi/1.0.0/"+path, func(r *request) (*response, error) { return r.page(all(r)) }, latencyCloudAPI)
-		add("GET", "/cloudapi/1.0.0/"+path+"/{id}", func(r *request) (*response, error) { return oneOf(r, all(r), "id") }, latencyCloudAPI)
+	for path, all := range map[string]func(*request) []any{"rights": visibleRights,
+		"rightsCategories": rightCategories} {
+		add("GET", "/cloudapi/1.0.0/"+path, func(r *request) (*response, error) { return r.page(all(r)) },
+			latencyCloudAPI)
+		add("GET", "/cloudapi/1.0.0/"+path+"/{id}",
+			func(r *request) (*response, error) { return oneOf(r, all(r), "id") }, latencyCloudAPI)
 	}
 	for _, c := range roleCollections() {
 		base := "/cloudapi/" + c.path + "/{id}"
@@ -287,6 +294,7 @@ func seedRoles(s *Simulator, org *Org) {
 
 func roleBody(s *Simulator, kind, name string) map[string]any {
 	return map[string]any{
-		"id": URN(kind, s.ids.named(kind, name)), "name": name, "description": "Built-in rights of " + name, "bundleKey": undefinedBundle, "readOnly": true,
+		"id": URN(kind, s.ids.named(kind, name)), "name": name, "description": "Built-in rights of " + name,
+		"bundleKey": undefinedBundle, "readOnly": true,
 	}
 }

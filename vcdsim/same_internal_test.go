@@ -37,8 +37,10 @@ func answers(g *WithT, seed int64) []string {
 	}
 	for i := range 6 {
 		write("/api/vdc/"+vdc.ID+"/action/composeVApp", fmt.Sprintf(`<ComposeVAppParams name="v%d"/>`, i))
-		write("/api/vdc/"+vdc.ID+"/disk", fmt.Sprintf(`<DiskCreateParams><Disk name="d%d" sizeMb="10"/></DiskCreateParams>`, i))
-		write("/cloudapi/1.0.0/loadBalancer/pools", fmt.Sprintf(`{"name":"p%d","gatewayRef":{"id":"urn:vcloud:gateway:%s"}}`, i, vdc.EdgeGateways[0].ID))
+		write("/api/vdc/"+vdc.ID+"/disk",
+			fmt.Sprintf(`<DiskCreateParams><Disk name="d%d" sizeMb="10"/></DiskCreateParams>`, i))
+		write("/cloudapi/1.0.0/loadBalancer/pools",
+			fmt.Sprintf(`{"name":"p%d","gatewayRef":{"id":"urn:vcloud:gateway:%s"}}`, i, vdc.EdgeGateways[0].ID))
 		clock.Advance(7 * time.Second)
 		for _, t := range tasks {
 			call(http.MethodGet, t, "")
@@ -49,8 +51,10 @@ func answers(g *WithT, seed int64) []string {
 	}
 	clock.Advance(time.Hour)
 	for _, path := range []string{
-		"/api/versions", "/api/org", "/api/vdc/" + vdc.ID, "/cloudapi/1.0.0/edgeGateways", "/cloudapi/1.0.0/roles", "/cloudapi/1.0.0/applicationPortProfiles",
-		"/cloudapi/1.0.0/orgVdcNetworks", "/api/tasksList/" + sim.State().Model.Orgs[1].ID, "/api/vApp/vapp-" + sim.State().VApps[0].ID,
+		"/api/versions", "/api/org", "/api/vdc/" + vdc.ID, "/cloudapi/1.0.0/edgeGateways", "/cloudapi/1.0.0/roles",
+		"/cloudapi/1.0.0/applicationPortProfiles",
+		"/cloudapi/1.0.0/orgVdcNetworks", "/api/tasksList/" + sim.State().Model.Orgs[1].ID,
+		"/api/vApp/vapp-" + sim.State().VApps[0].ID,
 	} {
 		call(http.MethodGet, path, "")
 	}

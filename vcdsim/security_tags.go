@@ -57,7 +57,8 @@ func listTaggedVMs(r *request) (*response, error) {
 	var out []any
 	for _, vm := range taggedVMs(r) {
 		if !filter.Match(func(t fiql.Term) bool {
-			return t.Attr != "tag" || slices.ContainsFunc(vm.SecurityTags, func(tag string) bool { return fiql.Compare(t, tag) })
+			return t.Attr != "tag" ||
+				slices.ContainsFunc(vm.SecurityTags, func(tag string) bool { return fiql.Compare(t, tag) })
 		}) {
 			continue
 		}

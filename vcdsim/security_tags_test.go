@@ -18,16 +18,19 @@ func TestSecurityTags(t *testing.T) {
 	a, b := vcdsim.URN("vm", c.state("a").ID), vcdsim.URN("vm", c.state("b").ID)
 	const base = cloudAPI + "securityTags/"
 	tag := func(name string, vms ...string) int {
-		return c.call(http.MethodPut, base+"tag", `{"tag":"`+name+`","entities":["`+strings.Join(vms, `","`)+`"]}`).status
+		return c.call(http.MethodPut, base+"tag",
+			`{"tag":"`+name+`","entities":["`+strings.Join(vms, `","`)+`"]}`).status
 	}
 	c.Expect(tag("Workers", a, b)).To(Equal(http.StatusNoContent))
 	c.Expect(c.values("securityTags/values")).To(ConsistOf(HaveKeyWithValue("tag", "workers")), "in lower case")
 	c.Expect(c.values("securityTags/entities?filter=tag==workers")).To(ConsistOf(
-		And(HaveKeyWithValue("id", a), HaveKeyWithValue("name", "a"), HaveKeyWithValue("parentRef", HaveKeyWithValue("name", "cluster"))), HaveKeyWithValue("id", b)))
+		And(HaveKeyWithValue("id", a), HaveKeyWithValue("name", "a"),
+			HaveKeyWithValue("parentRef", HaveKeyWithValue("name", "cluster"))), HaveKeyWithValue("id", b)))
 	c.Expect(c.values("securityTags/entities?filter=tag==others")).To(BeEmpty())
 	c.Expect(tag("workers", b)).To(Equal(http.StatusNoContent), "and no other VM")
 	c.Expect(c.get(base + "vm/" + a).json).To(HaveKeyWithValue("tags", BeEmpty()))
-	c.Expect(c.call(http.MethodPut, base+"vm/"+a, `{"tags":["z","Y","y"]}`).json).To(HaveKeyWithValue("tags", Equal([]any{"y", "z"})))
+	c.Expect(c.call(http.MethodPut, base+"vm/"+a, `{"tags":["z","Y","y"]}`).json).To(HaveKeyWithValue("tags",
+		Equal([]any{"y", "z"})))
 	c.Expect(c.sim.State().Model).NotTo(BeZero())
 	c.Expect(c.state("a").SecurityTags).To(Equal([]string{"y", "z"}))
 	c.Expect(tag("", a)).To(Equal(http.StatusBadRequest))

@@ -85,9 +85,11 @@ func (fe *frontend) addRoutes() {
 func routeGroups() []func(addRoute) {
 	return []func(addRoute){
 		sessionRoutes, taskRoutes, orgRoutes, adminRoutes, vdcRoutes, mediaRoutes, templateRoutes, affinityRoutes,
-		snapshotRoutes, standaloneRoutes, vmSettingRoutes, vdcCapacityRoutes, networkRoutes, legacyEdgeRoutes, policyRoutes,
+		snapshotRoutes, standaloneRoutes, vmSettingRoutes, vdcCapacityRoutes, networkRoutes, legacyEdgeRoutes,
+		policyRoutes,
 		catalogRoutes, queryRoutes, vappRoutes, vmRoutes, diskRoutes, metadataRoutes, documentRoutes, entityRoutes,
-		adminOrgRoutes, providerRoutes, policyAdminRoutes, accessRoutes, securityTagRoutes, tokenRoutes, networkingRoutes,
+		adminOrgRoutes, providerRoutes, policyAdminRoutes, accessRoutes, securityTagRoutes, tokenRoutes,
+		networkingRoutes,
 	}
 }
 
@@ -100,7 +102,8 @@ func (s *Simulator) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 func (fe *frontend) serve(w http.ResponseWriter, hr *http.Request, cell *Cell, atSite bool) {
 	defer fe.logPanic(hr)
 	match, found := fe.routes.Find(hr.Method, hr.URL.EscapedPath())
-	r := &request{Request: hr, sim: fe.sim, cell: cell, vars: match.Vars, op: match.Operation, query: parseQuery(hr.URL.RawQuery), started: time.Now()}
+	r := &request{Request: hr, sim: fe.sim, cell: cell, vars: match.Vars, op: match.Operation,
+		query: parseQuery(hr.URL.RawQuery), started: time.Now()}
 	if strings.HasSuffix(r.op, " /api/query") {
 		r.op += " type=" + r.query.get("type")
 	}
@@ -126,7 +129,8 @@ func (fe *frontend) logPanic(hr *http.Request) {
 		return
 	}
 	if p != http.ErrAbortHandler { //nolint:errorlint // It is compared as net/http does.
-		fe.sim.log.Error("A bug of the simulator: a request could not be answered", "method", hr.Method, "path", hr.URL.Path, "panic", p, "stack", string(debug.Stack()))
+		fe.sim.log.Error("A bug of the simulator: a request could not be answered", "method", hr.Method, "path",
+			hr.URL.Path, "panic", p, "stack", string(debug.Stack()))
 	}
 	panic(http.ErrAbortHandler)
 }
@@ -152,7 +156,8 @@ func (fe *frontend) serveVCD(w http.ResponseWriter, r *request, match route.Matc
 	}
 	res := fe.answer(r, match, found)
 	fe.sim.journal.add(fe.entry(r, res.status))
-	fe.sim.log.Debug("Request", "method", r.Method, "path", r.URL.Path, "status", res.status, "took", time.Since(r.started))
+	fe.sim.log.Debug("Request", "method", r.Method, "path", r.URL.Path, "status", res.status, "took",
+		time.Since(r.started))
 	fe.enter(Worked, r, res.status)
 	dropIf(fault.dropsAfter())
 	fe.write(w, r, res, fault)
@@ -225,7 +230,8 @@ func (fe *frontend) dispatch(r *request, e endpoint, found route.Result) (*respo
 	}
 	switch found {
 	case route.Found:
-		for _, check := range []func(*request) error{(*request).whole, (*request).served, (*request).permitted, (*request).withinLimits} {
+		for _, check := range []func(*request) error{(*request).whole, (*request).served, (*request).permitted,
+			(*request).withinLimits} {
 			if err := check(r); err != nil {
 				return nil, err
 			}
@@ -233,7 +239,8 @@ func (fe *frontend) dispatch(r *request, e endpoint, found route.Result) (*respo
 		return e.handle(r)
 	case route.WrongMethod:
 		fe.sim.journal.unknown(r.op)
-		return nil, refuse(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "The method %s is not allowed here.", r.Method)
+		return nil, refuse(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "The method %s is not allowed here.",
+			r.Method)
 	default:
 		fe.sim.journal.unknown(r.op)
 		return nil, refuse(http.StatusNotFound, codeNotFound, "There is no resource at %s.", r.URL.Path)

@@ -94,7 +94,8 @@ func New(cfg Config) (*Simulator, error) {
 	model := cfg.Model.clone()
 	s := &Simulator{
 		clock: cfg.Clock, profile: cfg.Profile, log: cfg.Log, addr: cfg.Addr, lifetime: cfg.TokenLifetime,
-		faults: newFaults(cfg.Seed), journal: newJournal(), store: newStore(model), ids: newIDs(cfg.Seed), assume: DefaultAssumptions(),
+		faults: newFaults(cfg.Seed), journal: newJournal(), store: newStore(model), ids: newIDs(cfg.Seed),
+		assume: DefaultAssumptions(),
 	}
 	s.addParts(cfg)
 	s.ids.fill(&s.store.model)
@@ -115,9 +116,11 @@ func New(cfg Config) (*Simulator, error) {
 
 // addParts makes the parts of a simulator.
 func (s *Simulator) addParts(cfg Config) {
-	s.frontend, s.injector, s.control = &frontend{sim: s, observer: cfg.Observe}, &injector{s}, &control{s, cfg.ControlToken}
+	s.frontend, s.injector, s.control = &frontend{sim: s, observer: cfg.Observe}, &injector{s},
+		&control{s, cfg.ControlToken}
 	s.tasks, s.alarms, s.leases = &tasks{s, operations()}, &alarms{s, bells()}, &leases{s}
-	s.guests = &guests{sim: s, guest: cfg.Guest, boots: map[string]context.CancelFunc{}, queues: map[string]chan struct{}{}}
+	s.guests = &guests{sim: s, guest: cfg.Guest, boots: map[string]context.CancelFunc{},
+		queues: map[string]chan struct{}{}}
 	s.vapps, s.vms, s.ipam = &vapps{s}, &vms{s}, &ipam{s}
 	s.edges, s.spaces, s.alb = &edgeGateways{s}, &ipSpaces{s}, &loadBalancing{s}
 }
@@ -182,7 +185,9 @@ func (s *Simulator) Start() error {
 		if c.server == nil {
 			continue
 		}
-		own := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.frontend.serve(w, r, c, false) }) //nolint:contextcheck // the request has it
+		own := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { //nolint:contextcheck // the request has it
+			s.frontend.serve(w, r, c, false)
+		})
 		if err := c.server.Open(s.ctx, "127.0.0.1:0", own, s.log); err != nil {
 			return errors.Join(err, s.Close())
 		}

@@ -21,10 +21,13 @@ type Snapshot struct {
 
 func snapshotRoutes(add addRoute) {
 	for action, op := range map[string]string{
-		"createSnapshot": opCreateSnapshot, "revertToCurrentSnapshot": opRevertSnapshot, "removeAllSnapshots": opRemoveSnapshot,
+		"createSnapshot": opCreateSnapshot, "revertToCurrentSnapshot": opRevertSnapshot,
+		"removeAllSnapshots": opRemoveSnapshot,
 	} {
-		add("POST", "/api/vApp/vm-{vm}/action/"+action, func(r *request) (*response, error) { return snapshotVM(r, op) }, latencyWrite)
-		add("POST", "/api/vApp/vapp-{vapp}/action/"+action, func(r *request) (*response, error) { return snapshotVApp(r, op) }, latencyWrite)
+		add("POST", "/api/vApp/vm-{vm}/action/"+action,
+			func(r *request) (*response, error) { return snapshotVM(r, op) }, latencyWrite)
+		add("POST", "/api/vApp/vapp-{vapp}/action/"+action,
+			func(r *request) (*response, error) { return snapshotVApp(r, op) }, latencyWrite)
 	}
 	add("GET", "/api/vApp/vm-{vm}/snapshotSection", with(ownVM, getSnapshot), latencyLegacy)
 }
@@ -43,7 +46,8 @@ func snapshotSection(r *request, vm *VM, root bool) *xmltree.Node {
 	n.Add(section(r.href("vm", vm.ID)+"/snapshotSection", "snapshotSection"))
 	n.Add(xmltree.T("ovf:Info", "Snapshot information section"))
 	if s := vm.Snapshot; s != nil {
-		n.Add(xmltree.New("Snapshot", xmltree.A("created", s.Created), xmltree.A("poweredOn", s.PoweredOn), xmltree.A("size", s.SizeMiB<<20)))
+		n.Add(xmltree.New("Snapshot", xmltree.A("created", s.Created), xmltree.A("poweredOn", s.PoweredOn),
+			xmltree.A("size", s.SizeMiB<<20)))
 	}
 	return n
 }
@@ -130,7 +134,8 @@ func commitSnapshot(s *Simulator, t *Task) error {
 
 func (vm *VM) snapshot(now time.Time, memory bool) *Snapshot {
 	return &Snapshot{
-		Created: now, PoweredOn: memory && vm.Status == PoweredOn, CPUs: vm.CPUs, CoresPerSocket: vm.CoresPerSocket, MemoryMiB: vm.MemoryMiB,
+		Created: now, PoweredOn: memory && vm.Status == PoweredOn, CPUs: vm.CPUs, CoresPerSocket: vm.CoresPerSocket,
+		MemoryMiB:   vm.MemoryMiB,
 		ExtraConfig: maps.Clone(vm.ExtraConfig), SizeMiB: vm.storage(),
 	}
 }

@@ -7,7 +7,8 @@ import (
 )
 
 func standaloneRoutes(add addRoute) {
-	add("POST", "/api/vdc/{id}/action/createVm", func(r *request) (*response, error) { return createStandaloneVM(r, "CreateVm") }, latencyWrite)
+	add("POST", "/api/vdc/{id}/action/createVm",
+		func(r *request) (*response, error) { return createStandaloneVM(r, "CreateVm") }, latencyWrite)
 	add("POST", "/api/vdc/{id}/action/instantiateVmFromTemplate", func(r *request) (*response, error) {
 		return createStandaloneVM(r, "SourcedVmTemplateItem")
 	}, latencyWrite)
@@ -29,8 +30,10 @@ func createStandaloneVM(r *request, element string) (*response, error) {
 		return nil, badRequest("Bad request - %s is missing.", element)
 	}
 	v := &VApp{
-		ID: r.sim.ids.next("vapp"), OrgID: org.ID, VDCID: vdc.ID, OwnerID: r.session.UserID, Status: Unresolved, AutoNature: true,
-		Created: r.sim.clock.Now(), Metadata: map[string]Metadata{}, Lease: Lease{Runtime: org.RuntimeLease, Storage: org.StorageLease},
+		ID: r.sim.ids.next("vapp"), OrgID: org.ID, VDCID: vdc.ID, OwnerID: r.session.UserID, Status: Unresolved,
+		AutoNature: true,
+		Created:    r.sim.clock.Now(), Metadata: map[string]Metadata{},
+		Lease: Lease{Runtime: org.RuntimeLease, Storage: org.StorageLease},
 	}
 	vms, err := standaloneVMs(r, vdc, v, tree, item)
 	if err != nil {
@@ -82,7 +85,8 @@ func bridgeNetworks(r *request, vdc *VDC, v *VApp, section *xmltree.Node) {
 		i := slices.IndexFunc(vdc.Networks, func(n Network) bool { return n.Name == c.Attr("network") })
 		if i >= 0 && v.network(vdc.Networks[i].Name) == nil {
 			n := vdc.Networks[i]
-			v.Networks = append(v.Networks, VAppNetwork{ID: r.sim.ids.next("network"), Name: n.Name, ParentID: n.ID, FenceMode: "bridged"})
+			v.Networks = append(v.Networks,
+				VAppNetwork{ID: r.sim.ids.next("network"), Name: n.Name, ParentID: n.ID, FenceMode: "bridged"})
 		}
 	}
 }
@@ -95,9 +99,12 @@ func newRawVM(r *request, vdc *VDC, v *VApp, item *xmltree.Node) (*VM, error) {
 	}
 	spec := item.At("VmSpecSection")
 	vm := &VM{
-		ID: r.sim.ids.next("vm"), Name: name, Description: item.Str("Description"), VAppID: v.ID, Status: Unresolved, Created: r.sim.clock.Now(),
-		OS: orElse(spec.Str("OsType"), "otherLinux64Guest"), HardwareVersion: orElse(spec.Str("HardwareVersion"), defaultHardware),
-		CPUs: 1, CoresPerSocket: 1, MemoryMiB: 512, ExtraConfig: map[string]string{}, Metadata: map[string]Metadata{},
+		ID: r.sim.ids.next("vm"), Name: name, Description: item.Str("Description"), VAppID: v.ID, Status: Unresolved,
+		Created:         r.sim.clock.Now(),
+		OS:              orElse(spec.Str("OsType"), "otherLinux64Guest"),
+		HardwareVersion: orElse(spec.Str("HardwareVersion"), defaultHardware),
+		CPUs:            1, CoresPerSocket: 1, MemoryMiB: 512, ExtraConfig: map[string]string{},
+		Metadata:   map[string]Metadata{},
 		Properties: map[string]Property{}, Customization: Customization{ComputerName: computerName(name)},
 	}
 	if err := choosePolicies(r, vdc, vm, item); err != nil {

@@ -15,16 +15,21 @@ func TestStandaloneVMs(t *testing.T) {
 	c := start(t, manual)
 	m := c.model()
 	nics := `<NetworkConnectionSection><ovf:Info/><PrimaryNetworkConnectionIndex>0</PrimaryNetworkConnectionIndex><NetworkConnection network="` +
-		m.VDCs[0].Networks[0].Name + `"><NetworkConnectionIndex>0</NetworkConnectionIndex><IsConnected>true</IsConnected>` +
+		m.VDCs[0].Networks[0].Name +
+		`"><NetworkConnectionIndex>0</NetworkConnectionIndex><IsConnected>true</IsConnected>` +
 		`<IpAddressAllocationMode>POOL</IpAddressAllocationMode></NetworkConnection></NetworkConnectionSection>`
 	source := c.sim.URL() + "/api/vAppTemplate/vm-" + m.Catalogs[0].Templates[0].VMs[0].ID
 	for _, tc := range []struct {
 		name, action, body string
 	}{
-		{"a new VM", "createVm", `<CreateVmParams ` + xmlns + ` name="vm" powerOn="true"><CreateVm name="vm">` + rawVM + nics + `</CreateVm></CreateVmParams>`},
-		{"from a template", "instantiateVmFromTemplate", `<InstantiateVmTemplateParams ` + xmlns + ` name="vm" powerOn="true"><SourcedVmTemplateItem><Source href="` +
-			source + `"/><VmGeneralParams><Name>vm</Name></VmGeneralParams><VmTemplateInstantiationParams>` + nics +
-			`</VmTemplateInstantiationParams></SourcedVmTemplateItem></InstantiateVmTemplateParams>`},
+		{"a new VM", "createVm",
+			`<CreateVmParams ` + xmlns + ` name="vm" powerOn="true"><CreateVm name="vm">` + rawVM + nics +
+				`</CreateVm></CreateVmParams>`},
+		{"from a template", "instantiateVmFromTemplate",
+			`<InstantiateVmTemplateParams ` + xmlns +
+				` name="vm" powerOn="true"><SourcedVmTemplateItem><Source href="` +
+				source + `"/><VmGeneralParams><Name>vm</Name></VmGeneralParams><VmTemplateInstantiationParams>` + nics +
+				`</VmTemplateInstantiationParams></SourcedVmTemplateItem></InstantiateVmTemplateParams>`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -41,14 +46,19 @@ func TestStandaloneVMs(t *testing.T) {
 		})
 	}
 	c.refused(http.MethodPost, c.vdc()+"/action/createVm", `<CreateVmParams `+xmlns+`/>`, 400, "BAD_REQUEST")
-	c.refused(http.MethodPost, c.vdc()+"/action/createVm", `<CreateVmParams `+xmlns+`><CreateVm/></CreateVmParams>`, 400, "BAD_REQUEST")
+	c.refused(http.MethodPost, c.vdc()+"/action/createVm", `<CreateVmParams `+xmlns+`><CreateVm/></CreateVmParams>`,
+		400, "BAD_REQUEST")
 }
 
 func TestAVMThatComesFromNoTemplateIsAddedToAVApp(t *testing.T) {
 	c := start(t)
 	vapp := c.vapp("cluster")
-	c.ok(http.MethodPost, vapp+"/action/recomposeVApp", `<RecomposeVAppParams `+xmlns+`><CreateItem name="raw">`+rawVM+`</CreateItem></RecomposeVAppParams>`)
+	c.ok(http.MethodPost, vapp+"/action/recomposeVApp",
+		`<RecomposeVAppParams `+xmlns+`><CreateItem name="raw">`+rawVM+`</CreateItem></RecomposeVAppParams>`)
 	vm := c.state("raw")
-	c.Expect([]any{vm.OS, vm.HardwareVersion, vm.CPUs, vm.MemoryMiB, vm.Disks[0].SizeMiB}).To(Equal([]any{"debian10Guest", "vmx-18", int64(2), int64(1024), int64(2048)}))
-	c.refused(http.MethodPost, vapp+"/action/recomposeVApp", `<RecomposeVAppParams `+xmlns+`><CreateItem name="raw">`+rawVM+`</CreateItem></RecomposeVAppParams>`, 400, "DUPLICATE_NAME")
+	c.Expect([]any{vm.OS, vm.HardwareVersion, vm.CPUs, vm.MemoryMiB,
+		vm.Disks[0].SizeMiB}).To(Equal([]any{"debian10Guest", "vmx-18", int64(2), int64(1024), int64(2048)}))
+	c.refused(http.MethodPost, vapp+"/action/recomposeVApp",
+		`<RecomposeVAppParams `+xmlns+`><CreateItem name="raw">`+rawVM+`</CreateItem></RecomposeVAppParams>`, 400,
+		"DUPLICATE_NAME")
 }

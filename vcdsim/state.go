@@ -240,7 +240,8 @@ func (v *VM) clone() VM {
 	c.PoweredOn = v.Status == PoweredOn
 	c.Snapshot = v.Snapshot.clone()
 	c.Disks, c.NICs, c.SecurityTags = slices.Clone(v.Disks), slices.Clone(v.NICs), slices.Clone(v.SecurityTags)
-	c.ExtraConfig, c.Metadata, c.Properties = maps.Clone(v.ExtraConfig), maps.Clone(v.Metadata), maps.Clone(v.Properties)
+	c.ExtraConfig, c.Metadata, c.Properties = maps.Clone(v.ExtraConfig), maps.Clone(v.Metadata),
+		maps.Clone(v.Properties)
 	return c
 }
 
@@ -270,7 +271,8 @@ func newStore(m Model) *store {
 	return &store{
 		model: m,
 		vapps: map[string]*VApp{}, vms: map[string]*VM{}, disks: map[string]*Disk{},
-		tasks: map[string]*Task{}, sessions: map[string]*Session{}, locks: map[string]string{}, children: map[string][]*VM{},
+		tasks: map[string]*Task{}, sessions: map[string]*Session{}, locks: map[string]string{},
+		children: map[string][]*VM{},
 		metadata: map[string]map[string]Metadata{}, documents: documents{}, uploads: map[string]*Upload{},
 		affinity: map[string]*AffinityRule{},
 		access:   map[string]access{}, alarms: map[int]alarm{},

@@ -52,7 +52,8 @@ func (s *store) snapshotDocuments(out *State) {
 	for _, path := range slices.Sorted(maps.Keys(s.documents)) {
 		for _, d := range s.documents[path] {
 			body, _ := json.Marshal(d.body)
-			out.Documents = append(out.Documents, Document{Path: path, ID: d.id(), OrgID: d.orgID, Parent: d.parent, Body: body, Version: d.version})
+			out.Documents = append(out.Documents,
+				Document{Path: path, ID: d.id(), OrgID: d.orgID, Parent: d.parent, Body: body, Version: d.version})
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.access)) {
@@ -64,8 +65,9 @@ func (s *store) snapshotDocuments(out *State) {
 	}
 	for _, c := range s.clients {
 		out.APIClients = append(out.APIClients, APIClient{
-			ID: c.id, Name: c.name, OrgID: c.orgID, UserID: c.userID, User: c.user, Role: c.role, ServiceAccount: c.service,
-			Status: c.status, Token: c.token,
+			ID: c.id, Name: c.name, OrgID: c.orgID, UserID: c.userID, User: c.user, Role: c.role,
+			ServiceAccount: c.service,
+			Status:         c.status, Token: c.token,
 		})
 	}
 }

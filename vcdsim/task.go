@@ -238,9 +238,11 @@ func taskNode(r *request, t *Task, root bool) *xmltree.Node {
 	if t.Error != nil {
 		n.Add(t.Error.node(t.RequestID))
 	}
-	n.Add(xmltree.New("User", A("href", r.base()+"/api/admin/user/"+t.UserID), A("name", t.UserName), A("type", "application/vnd.vmware.admin.user+xml")))
+	n.Add(xmltree.New("User", A("href", r.base()+"/api/admin/user/"+t.UserID), A("name", t.UserName),
+		A("type", "application/vnd.vmware.admin.user+xml")))
 	if org := r.sim.store.org(t.OrgID); org != nil {
-		n.Add(xmltree.New("Organization", A("href", r.href("org", org.ID)), A("name", org.Name), A("type", mime("org"))))
+		n.Add(xmltree.New("Organization", A("href", r.href("org", org.ID)), A("name", org.Name),
+			A("type", mime("org"))))
 	}
 	if !t.done() || t.Status == TaskSuccess {
 		n.Add(xmltree.T("Progress", t.progress(r.sim.clock.Now())))

@@ -48,9 +48,11 @@ func listTasks(r *request) (*response, error) {
 	if org == nil || !r.sees(org.ID) {
 		return nil, forbidden("TASK_VIEW", r.vars["org"])
 	}
-	n := xmltree.New("TasksList", namespaces(), xmltree.A("name", "Tasks Lists"), xmltree.A("href", r.href("tasksList", org.ID)),
+	n := xmltree.New("TasksList", namespaces(), xmltree.A("name", "Tasks Lists"),
+		xmltree.A("href", r.href("tasksList", org.ID)),
 		xmltree.A("type", mime("tasksList")))
-	tasks := slices.SortedFunc(maps.Values(r.sim.store.tasks), func(a, b *Task) int { return cmp.Compare(b.Number, a.Number) })
+	tasks := slices.SortedFunc(maps.Values(r.sim.store.tasks),
+		func(a, b *Task) int { return cmp.Compare(b.Number, a.Number) })
 	ended := 0
 	for _, t := range tasks {
 		if t.OrgID != org.ID {

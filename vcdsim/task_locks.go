@@ -59,7 +59,8 @@ func (ts *tasks) checkIdle(ids ...string) error {
 			continue
 		}
 		t := ts.sim.store.tasks[taskID]
-		return refuse(http.StatusBadRequest, codeBusy, "%s", busyText(ts.sim.assume.BusyTextTenant, t.Owner, ts.operations[t.Work.Op].busy, t.ID))
+		return refuse(http.StatusBadRequest, codeBusy, "%s",
+			busyText(ts.sim.assume.BusyTextTenant, t.Owner, ts.operations[t.Work.Op].busy, t.ID))
 	}
 	return nil
 }

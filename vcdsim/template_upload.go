@@ -33,7 +33,8 @@ func uploadTemplate(r *request, sh orgCatalog, tree *xmltree.Node) (*response, e
 
 func newTemplate(r *request, tree *xmltree.Node) Template {
 	return Template{
-		ID: r.sim.ids.next("vapptemplate"), ItemID: r.sim.ids.next("catalogitem"), Name: tree.Attr("name"), Description: tree.Str("Description"),
+		ID: r.sim.ids.next("vapptemplate"), ItemID: r.sim.ids.next("catalogitem"), Name: tree.Attr("name"),
+		Description: tree.Str("Description"),
 	}
 }
 
@@ -65,7 +66,8 @@ func ovfVMs(ovf *xmltree.Node, next func(kind string) string) []TemplateVM {
 	}
 	var out []TemplateVM
 	for _, s := range append(ovf.All("VirtualSystem"), ovf.At("VirtualSystemCollection").All("VirtualSystem")...) {
-		vm := TemplateVM{ID: next("vm"), Name: orElse(s.Str("Name"), s.Attr("id")), OS: s.At("OperatingSystemSection").Attr("osType"), CPUs: 1}
+		vm := TemplateVM{ID: next("vm"), Name: orElse(s.Str("Name"), s.Attr("id")),
+			OS: s.At("OperatingSystemSection").Attr("osType"), CPUs: 1}
 		for _, item := range s.At("VirtualHardwareSection").All("Item") {
 			vm.read(item, capacity)
 		}
@@ -146,7 +148,8 @@ func commitDeleteTemplate(s *Simulator, t *Task) error {
 func removeTemplate(s *Simulator, id string) {
 	if sh, t := s.store.template(id); t != nil {
 		delete(s.store.uploads, t.Upload)
-		sh.catalog.Templates = slices.DeleteFunc(slices.Clone(sh.catalog.Templates), func(x Template) bool { return x.ID == id })
+		sh.catalog.Templates = slices.DeleteFunc(slices.Clone(sh.catalog.Templates),
+			func(x Template) bool { return x.ID == id })
 	}
 }
 
@@ -192,7 +195,8 @@ func captureTarget(r *request, sh orgCatalog, tree *xmltree.Node) ([]string, err
 
 // captured is a VM as a template has it, without its independent disks.
 func captured(r *request, vm *VM) TemplateVM {
-	out := TemplateVM{ID: r.sim.ids.next("vm"), Name: vm.Name, OS: vm.OS, CPUs: vm.CPUs, MemoryMiB: vm.MemoryMiB, NICs: len(vm.NICs)}
+	out := TemplateVM{ID: r.sim.ids.next("vm"), Name: vm.Name, OS: vm.OS, CPUs: vm.CPUs, MemoryMiB: vm.MemoryMiB,
+		NICs: len(vm.NICs)}
 	for _, d := range vm.Disks {
 		if d.DiskID == "" {
 			out.DisksMiB = append(out.DisksMiB, d.SizeMiB)
@@ -244,7 +248,8 @@ func cloneVApp(r *request, org *Org, vdc *VDC) (*response, error) {
 	w := Work{Op: opClone, VApp: v.ID, PowerOn: tree.Attr("powerOn") != "false"}
 	if tree.Bool("IsSourceDelete") {
 		if r.sim.store.running(source) {
-			return nil, badRequest("The requested operation could not be executed on vApp %q. Stop the vApp and try again.", source.Name)
+			return nil, badRequest(
+				"The requested operation could not be executed on vApp %q. Stop the vApp and try again.", source.Name)
 		}
 		w.Document = source.ID
 	}

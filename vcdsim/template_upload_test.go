@@ -23,7 +23,8 @@ const descriptor = `<?xml version="1.0"?><Envelope xmlns="http://schemas.dmtf.or
 
 // promiseTemplate begins the upload of a template and returns its address.
 func (c *client) promiseTemplate(name string) string {
-	a := c.call(http.MethodPost, c.catalogPath()+"/action/upload", `<UploadVAppTemplateParams `+xmlns+` name="`+name+`"/>`)
+	a := c.call(http.MethodPost, c.catalogPath()+"/action/upload",
+		`<UploadVAppTemplateParams `+xmlns+` name="`+name+`"/>`)
 	c.Expect(a.status).To(Equal(http.StatusCreated), string(a.body))
 	return strings.TrimPrefix(a.xml.At("Entity").Attr("href"), c.sim.URL())
 }
@@ -59,9 +60,11 @@ func TestTemplatesAreUploadedAsOVF(t *testing.T) {
 	c.Expect([]any{vm.Name, vm.OS, vm.CPUs, vm.MemoryMiB, vm.DisksMiB, vm.NICs}).To(Equal(
 		[]any{"node", "ubuntu64Guest", int64(2), int64(4096), []int64{40, 1024}, 1}))
 
-	c.ok(http.MethodPut, other, `<VAppTemplate `+xmlns+` name="renamed" goldMaster="true"><Description>d</Description></VAppTemplate>`)
+	c.ok(http.MethodPut, other,
+		`<VAppTemplate `+xmlns+` name="renamed" goldMaster="true"><Description>d</Description></VAppTemplate>`)
 	x := c.get(other).xml
-	c.Expect([]string{x.Attr("name"), x.Attr("goldMaster"), x.Str("Description")}).To(Equal([]string{"renamed", "true", "d"}))
+	c.Expect([]string{x.Attr("name"), x.Attr("goldMaster"),
+		x.Str("Description")}).To(Equal([]string{"renamed", "true", "d"}))
 	c.ok(http.MethodDelete, other, "")
 	c.refused(http.MethodGet, other, "", 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 	c.refused(http.MethodDelete, template, "", 400, "BUSY_ENTITY")
@@ -73,7 +76,8 @@ func TestAVAppIsCapturedAndCloned(t *testing.T) {
 	vapp := c.vapp("source")
 	vm := c.vm(vapp, "node")
 	capture := func(name, target string) string {
-		return fmt.Sprintf(`<CaptureVAppParams %s name="%s"><Source href="%s"/>%s</CaptureVAppParams>`, xmlns, name, c.sim.URL()+vapp, target)
+		return fmt.Sprintf(`<CaptureVAppParams %s name="%s"><Source href="%s"/>%s</CaptureVAppParams>`, xmlns, name,
+			c.sim.URL()+vapp, target)
 	}
 	a := c.ok(http.MethodPost, c.catalogPath()+"/action/captureVApp", capture("captured", ""))
 	template := c.get(a.xml.At("Owner").Attr("href")).xml
@@ -81,7 +85,8 @@ func TestAVAppIsCapturedAndCloned(t *testing.T) {
 	c.Expect(template.At("Children").All("Vm")).To(HaveLen(1))
 	c.refused(http.MethodPost, c.catalogPath()+"/action/captureVApp", capture("captured", ""), 400, "DUPLICATE_NAME")
 	item := template.All("Link")[1].Attr("href")
-	c.ok(http.MethodPost, c.catalogPath()+"/action/captureVApp", capture("captured", `<TargetCatalogItem href="`+item+`"/>`))
+	c.ok(http.MethodPost, c.catalogPath()+"/action/captureVApp",
+		capture("captured", `<TargetCatalogItem href="`+item+`"/>`))
 	c.Expect(c.records("type=vAppTemplate&filter=name==captured")).To(HaveLen(1), "it replaced the first")
 
 	clone := func(name string, move bool) string {

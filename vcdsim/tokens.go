@@ -37,8 +37,10 @@ func tokenRoutes(add addRoute) {
 	}{{"tokens", false}, {"serviceAccounts", true}} {
 		base := "/cloudapi/1.0.0/" + k.path
 		add("GET", base, func(r *request) (*response, error) { return listClients(r, k.service) }, latencyCloudAPI)
-		add("GET", base+"/{id}", func(r *request) (*response, error) { return getClient(r, k.service) }, latencyCloudAPI)
-		add("DELETE", base+"/{id}", func(r *request) (*response, error) { return deleteClient(r, k.service) }, latencyWrite)
+		add("GET", base+"/{id}", func(r *request) (*response, error) { return getClient(r, k.service) },
+			latencyCloudAPI)
+		add("DELETE", base+"/{id}", func(r *request) (*response, error) { return deleteClient(r, k.service) },
+			latencyWrite)
 	}
 	add("PUT", "/cloudapi/1.0.0/serviceAccounts/{id}", putServiceAccount, latencyWrite)
 	add("POST", "/cloudapi/1.0.0/serviceAccounts/{id}/revoke", revokeClient, latencyWrite)
@@ -70,7 +72,8 @@ func registerClient(r *request, org *Org) (*response, error) {
 		return nil, err
 	}
 	c := &apiClient{
-		id: r.sim.ids.next("token"), name: in.Name, orgID: org.ID, userID: r.session.UserID, user: r.session.User, role: r.session.Role,
+		id: r.sim.ids.next("token"), name: in.Name, orgID: org.ID, userID: r.session.UserID, user: r.session.User,
+		role:       r.session.Role,
 		softwareID: in.SoftwareID, version: in.Version, uri: in.URI, service: in.SoftwareID != "", status: "CREATED",
 	}
 	if right := c.takes(); !r.session.provider() && !r.hasRight(right) {
@@ -90,8 +93,10 @@ func registerClient(r *request, org *Org) (*response, error) {
 	}
 	r.sim.store.clients = append(r.sim.store.clients, c)
 	return jsonOK(map[string]any{
-		"client_name": c.name, "client_id": c.id, "grant_types": []string{"refresh_token", deviceGrant}, "token_endpoint_auth_method": "none",
-		"software_id": c.softwareID, "software_version": c.version, "client_uri": c.uri, "scope": in.Scope,
+		"client_name": c.name, "client_id": c.id, "grant_types": []string{"refresh_token", deviceGrant},
+		"token_endpoint_auth_method": "none",
+		"software_id":                c.softwareID, "software_version": c.version, "client_uri": c.uri,
+		"scope": in.Scope,
 	}), nil
 }
 
@@ -104,12 +109,14 @@ func clientJSON(r *request, c *apiClient) map[string]any {
 	org := r.sim.store.org(c.orgID)
 	if c.service {
 		return map[string]any{
-			"id": URN("serviceAccount", c.id), "name": c.name, "softwareId": c.softwareID, "softwareVersion": c.version, "uri": c.uri, "status": c.status,
+			"id": URN("serviceAccount", c.id), "name": c.name, "softwareId": c.softwareID, "softwareVersion": c.version,
+			"uri": c.uri, "status": c.status,
 			"role": jsonRef("role", r.sim.ids.named("role", c.role), c.role), "org": jsonRef("org", org.ID, org.Name),
 		}
 	}
 	return map[string]any{
-		"id": URN("token", c.id), "name": c.name, "type": "REFRESH", "owner": jsonRef("user", c.userID, c.user), "org": jsonRef("org", org.ID, org.Name),
+		"id": URN("token", c.id), "name": c.name, "type": "REFRESH", "owner": jsonRef("user", c.userID, c.user),
+		"org":   jsonRef("org", org.ID, org.Name),
 		"token": nil, "expirationTimeMillis": nil,
 	}
 }
@@ -168,7 +175,8 @@ func deleteClient(r *request, service bool) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.sim.store.clients = slices.DeleteFunc(slices.Clone(r.sim.store.clients), func(x *apiClient) bool { return x == c })
+	r.sim.store.clients = slices.DeleteFunc(slices.Clone(r.sim.store.clients),
+		func(x *apiClient) bool { return x == c })
 	if service {
 		return r.acceptedJSON(Entity{Kind: "serviceAccount", ID: c.id, Name: c.name}), nil
 	}
@@ -233,8 +241,10 @@ func authorizeDevice(r *request) (*response, error) {
 		return oauthError("invalid_client"), nil
 	}
 	c := r.sim.store.clients[i]
-	c.status, c.code, c.userCode = "REQUESTED", r.sim.ids.next("deviceCode"), strings.ToUpper(r.sim.ids.next("userCode")[:8])
-	return jsonOK(map[string]any{"device_code": c.code, "user_code": c.userCode, "verification_uri": r.base() + "/tenant", "expires_in": 3600, "interval": 60}), nil
+	c.status, c.code, c.userCode = "REQUESTED", r.sim.ids.next("deviceCode"),
+		strings.ToUpper(r.sim.ids.next("userCode")[:8])
+	return jsonOK(map[string]any{"device_code": c.code, "user_code": c.userCode,
+		"verification_uri": r.base() + "/tenant", "expires_in": 3600, "interval": 60}), nil
 }
 
 func grantDevice(r *request) (*response, error) {
@@ -256,7 +266,8 @@ func grantDevice(r *request) (*response, error) {
 // awaitsGrant reports whether a form asks for the first token of a service account that is not granted yet.
 func awaitsGrant(s *store, org *Org, form url.Values) bool {
 	return form.Get("grant_type") == deviceGrant && slices.ContainsFunc(s.clients, func(c *apiClient) bool {
-		return c.orgID == org.ID && c.id == form.Get("client_id") && c.status == "REQUESTED" && c.code == form.Get("device_code")
+		return c.orgID == org.ID && c.id == form.Get("client_id") && c.status == "REQUESTED" &&
+			c.code == form.Get("device_code")
 	})
 }
 

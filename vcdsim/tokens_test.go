@@ -29,7 +29,8 @@ func (c *client) refresh(token string) answer {
 // serviceAccount makes a service account and returns its id and first API token.
 func (c *client) serviceAccount(name string) (id, token string) {
 	registered := c.call(http.MethodPost, "/oauth/tenant/acme/register",
-		`{"client_name":"`+name+`","software_id":"11111111-2222-4333-8444-555555555555","scope":"urn:vcloud:role:Kubernetes%20Cloud%20Provider"}`)
+		`{"client_name":"`+name+
+			`","software_id":"11111111-2222-4333-8444-555555555555","scope":"urn:vcloud:role:Kubernetes%20Cloud%20Provider"}`)
 	c.Expect(registered.status).To(Equal(http.StatusOK), string(registered.body))
 	id = registered.json["client_id"].(string)
 	device := c.call(http.MethodPost, "/oauth/tenant/acme/device_authorization", "client_id="+id)
@@ -37,7 +38,8 @@ func (c *client) serviceAccount(name string) (id, token string) {
 	const grant = "urn:ietf:params:oauth:grant-type:device_code"
 	form := map[string]string{"grant_type": grant, "client_id": id, "device_code": device.json["device_code"].(string)}
 	c.Expect(c.oauth(form).status).To(Equal(http.StatusBadRequest), "it is not granted yet")
-	granted := c.call(http.MethodPost, cloudAPI+"deviceLookup/grant", `{"userCode":"`+device.json["user_code"].(string)+`"}`)
+	granted := c.call(http.MethodPost, cloudAPI+"deviceLookup/grant",
+		`{"userCode":"`+device.json["user_code"].(string)+`"}`)
 	c.Expect(granted.status).To(Equal(http.StatusNoContent))
 	first := c.oauth(form)
 	c.Expect(first.status).To(Equal(http.StatusOK), string(first.body))
@@ -53,14 +55,17 @@ func TestServiceAccountsGetAnotherTokenAtEachLogin(t *testing.T) {
 	c.Expect(next).NotTo(Equal(first))
 	c.Expect(c.refresh(first).json).To(HaveKeyWithValue("error", "invalid_grant"), "a token is good for once")
 	c.Expect(c.refresh(next).status).To(Equal(http.StatusOK), "a use of the old one did no harm")
-	c.Expect(c.get(cloudAPI + "serviceAccounts/urn:vcloud:serviceAccount:" + id).json).To(And(HaveKeyWithValue("status", "ACTIVE"), HaveKeyWithValue("name", "ccm")))
+	c.Expect(c.get(cloudAPI + "serviceAccounts/urn:vcloud:serviceAccount:" + id).json).To(And(HaveKeyWithValue("status",
+		"ACTIVE"), HaveKeyWithValue("name", "ccm")))
 
 	account := *c
 	account.token = second.json["access_token"].(string)
 	c.Expect(account.values("edgeGateways")).To(HaveLen(1))
-	account.refused(http.MethodPost, c.vdc()+"/action/composeVApp", c.compose("x", ""), 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
+	account.refused(http.MethodPost, c.vdc()+"/action/composeVApp", c.compose("x", ""), 403,
+		"ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 
-	c.Expect(c.refresh("capvcd-api-token").json).To(HaveKeyWithValue("refresh_token", "capvcd-api-token"), "API tokens of users stay")
+	c.Expect(c.refresh("capvcd-api-token").json).To(HaveKeyWithValue("refresh_token", "capvcd-api-token"),
+		"API tokens of users stay")
 	c.Expect(c.refresh("capvcd-api-token").status).To(Equal(http.StatusOK))
 }
 
@@ -75,7 +80,8 @@ func TestARotatedTokenIsLostWithTheAnswer(t *testing.T) {
 	again := c.refresh(token)
 	c.Expect(again.status).To(Equal(http.StatusOK), "but the one from before")
 
-	c.Expect(c.call(http.MethodPost, cloudAPI+"serviceAccounts/urn:vcloud:serviceAccount:"+id+"/revoke", "").status).To(Equal(http.StatusNoContent))
+	c.Expect(c.call(http.MethodPost, cloudAPI+"serviceAccounts/urn:vcloud:serviceAccount:"+id+"/revoke",
+		"").status).To(Equal(http.StatusNoContent))
 	c.Expect(c.refresh(again.json["refresh_token"].(string)).status).To(Equal(http.StatusBadRequest), "revoked")
 	c.advance(time.Minute)
 }
@@ -90,20 +96,24 @@ func TestADeviceThatIsNotLoggedInAsksForAServiceAccountsToken(t *testing.T) {
 	device.token = "" // it has nothing yet
 	asked := device.call(http.MethodPost, "/oauth/tenant/acme/device_authorization", "client_id="+id)
 	c.Expect(asked.status).To(Equal(http.StatusOK), string(asked.body))
-	form := map[string]string{"grant_type": "urn:ietf:params:oauth:grant-type:device_code", "client_id": id, "device_code": asked.json["device_code"].(string)}
+	form := map[string]string{"grant_type": "urn:ietf:params:oauth:grant-type:device_code", "client_id": id,
+		"device_code": asked.json["device_code"].(string)}
 	c.Expect(device.oauth(form).json).To(HaveKeyWithValue("error", "authorization_pending"), "it is to ask again")
 	form["device_code"] = "another"
 	c.Expect(device.oauth(form).json).To(HaveKeyWithValue("error", "invalid_grant"))
 	unknown := device.call(http.MethodPost, "/oauth/tenant/acme/device_authorization", "client_id=x")
 	c.Expect(unknown.json).To(HaveKeyWithValue("error", "invalid_client"))
-	granted := device.call(http.MethodPost, cloudAPI+"deviceLookup/grant", `{"userCode":"`+asked.json["user_code"].(string)+`"}`)
+	granted := device.call(http.MethodPost, cloudAPI+"deviceLookup/grant",
+		`{"userCode":"`+asked.json["user_code"].(string)+`"}`)
 	c.Expect(granted.status).To(Equal(http.StatusUnauthorized), "a user with the right must grant it")
 }
 
 func TestAnAPITokenGoesWithItsUserAndOrganisation(t *testing.T) {
 	c := start(t)
-	client := c.call(http.MethodPost, "/oauth/tenant/acme/register", `{"client_name":"mine"}`).json["client_id"].(string)
-	made := c.oauth(map[string]string{"grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer", "client_id": client, "assertion": c.token})
+	client := c.call(http.MethodPost, "/oauth/tenant/acme/register",
+		`{"client_name":"mine"}`).json["client_id"].(string)
+	made := c.oauth(map[string]string{"grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer", "client_id": client,
+		"assertion": c.token})
 	token := made.json["refresh_token"].(string)
 	c.Expect(c.refresh(token).status).To(Equal(http.StatusOK))
 
@@ -116,17 +126,21 @@ func TestAnAPITokenGoesWithItsUserAndOrganisation(t *testing.T) {
 	}
 	body := string(p.get(user).body)
 	p.Expect(body).To(ContainSubstring("<IsEnabled>true</IsEnabled>"))
-	p.Expect(p.call(http.MethodPut, user, strings.Replace(body, "<IsEnabled>true<", "<IsEnabled>false<", 1)).status).To(Equal(http.StatusOK))
+	p.Expect(p.call(http.MethodPut, user,
+		strings.Replace(body, "<IsEnabled>true<", "<IsEnabled>false<", 1)).status).To(Equal(http.StatusOK))
 	c.Expect(c.refresh(token).json).To(HaveKeyWithValue("error", "invalid_grant"), "its user may not log in")
 	c.Expect(c.refresh("ccm-api-token").status).To(Equal(http.StatusOK), "another may")
 
-	p.Expect(p.call(http.MethodPost, "/api/admin/org/"+c.model().ID+"/action/disable", "").status).To(Equal(http.StatusNoContent))
-	c.Expect(c.refresh("ccm-api-token").json).To(HaveKeyWithValue("error", "invalid_grant"), "not of a user of the organisation")
+	p.Expect(p.call(http.MethodPost, "/api/admin/org/"+c.model().ID+"/action/disable",
+		"").status).To(Equal(http.StatusNoContent))
+	c.Expect(c.refresh("ccm-api-token").json).To(HaveKeyWithValue("error", "invalid_grant"),
+		"not of a user of the organisation")
 }
 
 func TestUsersReachTheirOwnAPITokensOnly(t *testing.T) {
 	c := start(t)
-	id := "urn:vcloud:token:" + c.call(http.MethodPost, "/oauth/tenant/acme/register", `{"client_name":"mine"}`).json["client_id"].(string)
+	id := "urn:vcloud:token:" + c.call(http.MethodPost, "/oauth/tenant/acme/register",
+		`{"client_name":"mine"}`).json["client_id"].(string)
 	c.Expect(c.values("tokens")).To(HaveLen(1))
 
 	other := c.user("ccm")
@@ -146,15 +160,19 @@ func TestServiceAccountsAreForThoseWhoMayManageThem(t *testing.T) {
 	path := cloudAPI + "serviceAccounts/urn:vcloud:serviceAccount:" + id
 	c.Expect(c.call(http.MethodGet, path, "").status).To(Equal(http.StatusForbidden))
 	c.Expect(c.call(http.MethodDelete, path, "").status).To(Equal(http.StatusForbidden))
-	c.Expect(c.call(http.MethodPost, "/oauth/tenant/acme/register", `{"client_name":"x","software_id":"y","scope":"urn:vcloud:role:vApp%20User"}`).status).To(Equal(http.StatusForbidden))
-	c.Expect(admin.call(http.MethodPost, "/oauth/tenant/acme/register", `{"client_name":"x","software_id":"y","scope":"urn:vcloud:role:none"}`).status).
+	c.Expect(c.call(http.MethodPost, "/oauth/tenant/acme/register",
+		`{"client_name":"x","software_id":"y","scope":"urn:vcloud:role:vApp%20User"}`).status).To(
+		Equal(http.StatusForbidden))
+	c.Expect(admin.call(http.MethodPost, "/oauth/tenant/acme/register",
+		`{"client_name":"x","software_id":"y","scope":"urn:vcloud:role:none"}`).status).
 		To(Equal(http.StatusForbidden), "no such role")
 
 	other := *c
 	other.token = c.refresh(token).json["access_token"].(string)
 	c.Expect(other.get("/api/org").status).To(Equal(http.StatusOK))
 	c.Expect(admin.call(http.MethodPost, path+"/revoke", "").status).To(Equal(http.StatusNoContent))
-	c.Expect(other.call(http.MethodGet, "/api/org", "").status).To(Equal(http.StatusUnauthorized), "its sessions end with the token")
+	c.Expect(other.call(http.MethodGet, "/api/org", "").status).To(Equal(http.StatusUnauthorized),
+		"its sessions end with the token")
 }
 
 func TestAServiceAccountIsChanged(t *testing.T) {
@@ -164,12 +182,14 @@ func TestAServiceAccountIsChanged(t *testing.T) {
 	path := cloudAPI + "serviceAccounts/urn:vcloud:serviceAccount:" + id
 	role := c.values("roles?filter=name==vApp%20User")[0]["id"].(string)
 	body := func(name string) string {
-		return `{"name":"` + name + `","softwareId":"11111111-2222-4333-8444-555555555555","softwareVersion":"2","uri":"https://ccm.example","status":"CREATED",` +
+		return `{"name":"` + name +
+			`","softwareId":"11111111-2222-4333-8444-555555555555","softwareVersion":"2","uri":"https://ccm.example","status":"CREATED",` +
 			`"role":{"id":"` + role + `","name":"vApp User"}}`
 	}
 	changed := c.call(http.MethodPut, path, body("renamed"))
 	c.Expect(changed.status).To(Equal(http.StatusOK), string(changed.body))
-	c.Expect(c.get(path).json).To(And(HaveKeyWithValue("name", "renamed"), HaveKeyWithValue("softwareVersion", "2"), HaveKeyWithValue("uri", "https://ccm.example"),
+	c.Expect(c.get(path).json).To(And(HaveKeyWithValue("name", "renamed"), HaveKeyWithValue("softwareVersion", "2"),
+		HaveKeyWithValue("uri", "https://ccm.example"),
 		HaveKeyWithValue("status", "ACTIVE"), HaveKeyWithValue("role", HaveKeyWithValue("name", "vApp User"))))
 	c.Expect(c.call(http.MethodPut, path, body("other")).status).To(Equal(http.StatusBadRequest), "the name is taken")
 	c.Expect(c.call(http.MethodPut, path, body("")).status).To(Equal(http.StatusBadRequest))

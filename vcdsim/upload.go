@@ -75,7 +75,8 @@ func filesNode(r *request, id string) *xmltree.Node {
 	}
 	n := xmltree.New("Files")
 	for _, f := range u.Files {
-		n.Add(xmltree.New("File", xmltree.A("size", f.Size), xmltree.A("bytesTransferred", f.Received), xmltree.A("name", f.Name),
+		n.Add(xmltree.New("File", xmltree.A("size", f.Size), xmltree.A("bytesTransferred", f.Received),
+			xmltree.A("name", f.Name),
 			r.link(rel, "/transfer/"+u.ID+"/"+f.Name, "")))
 	}
 	return n
@@ -105,7 +106,8 @@ func putFile(r *request, u *Upload, f *UploadFile) (*response, error) {
 		}
 	}
 	if from < 0 || from > f.Received {
-		return nil, refuse(http.StatusRequestedRangeNotSatisfiable, "BAD_REQUEST", "The file %q lacks the bytes before %d.", f.Name, from)
+		return nil, refuse(http.StatusRequestedRangeNotSatisfiable, "BAD_REQUEST",
+			"The file %q lacks the bytes before %d.", f.Name, from)
 	}
 	f.take(from, total, r)
 	if err := u.describe(); err != nil {

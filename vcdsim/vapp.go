@@ -25,7 +25,8 @@ func vappRoutes(add addRoute) {
 	add("POST", vapp+"/action/deploy", with(idleVApp, deployVApp), latencyWrite)
 	add("POST", vapp+"/action/undeploy", with(idleVApp, undeployVApp), latencyWrite)
 	for _, action := range []string{"powerOn", "powerOff", "shutdown", "reboot", "reset", "suspend"} {
-		add("POST", vapp+"/power/action/"+action, func(r *request) (*response, error) { return powerVApp(r, action) }, latencyWrite)
+		add("POST", vapp+"/power/action/"+action, func(r *request) (*response, error) { return powerVApp(r, action) },
+			latencyWrite)
 	}
 }
 
@@ -141,7 +142,8 @@ func recomposeVApp(r *request, v *VApp, tree *xmltree.Node) (*response, error) {
 	if err := readVAppName(r, v, tree, &w); err != nil {
 		return nil, err
 	}
-	if w.Networks, err = readNetworks(r, vdc, tree.At("InstantiationParams", "NetworkConfigSection"), v.Networks); err != nil {
+	if w.Networks, err = readNetworks(r, vdc, tree.At("InstantiationParams", "NetworkConfigSection"),
+		v.Networks); err != nil {
 		return nil, err
 	}
 	// The NICs of new VMs may be on networks that the same request brings.
@@ -182,7 +184,8 @@ func readDeletes(r *request, v *VApp, tree *xmltree.Node) ([]string, error) {
 
 func deleteVApp(r *request, v *VApp) (*response, error) {
 	if r.sim.store.running(v) {
-		return nil, badRequest("The requested operation could not be executed on vApp %q. Stop the vApp and try again.", v.Name)
+		return nil, badRequest("The requested operation could not be executed on vApp %q. Stop the vApp and "+
+			"try again.", v.Name)
 	}
 	for _, vm := range r.sim.store.vmsOf(v.ID) {
 		if err := noDisks(r, vm); err != nil {
@@ -259,7 +262,8 @@ func putLease(r *request, v *VApp) (*response, error) {
 }
 
 func getVAppOwner(r *request, v *VApp) (*response, error) {
-	n := xmltree.New("Owner", namespaces(), xmltree.A("href", r.href("vapp", v.ID)+"/owner"), xmltree.A("type", mime("owner")))
+	n := xmltree.New("Owner", namespaces(), xmltree.A("href", r.href("vapp", v.ID)+"/owner"),
+		xmltree.A("type", mime("owner")))
 	n.Add(ownerNode(r, v.OwnerID, userName(r, v)).Children)
 	return xmlOK(n), nil
 }

@@ -24,8 +24,9 @@ func readNetworks(r *request, vdc *VDC, section *xmltree.Node, have []VAppNetwor
 			continue
 		}
 		n := VAppNetwork{
-			ID: vappNetworkID(r, c, have), Name: name, Description: c.Str("Description"), FenceMode: c.Str("Configuration", "FenceMode"),
-			Retain: c.At("Configuration").Bool("RetainNetInfoAcrossDeployments"),
+			ID: vappNetworkID(r, c, have), Name: name, Description: c.Str("Description"),
+			FenceMode: c.Str("Configuration", "FenceMode"),
+			Retain:    c.At("Configuration").Bool("RetainNetInfoAcrossDeployments"),
 		}
 		if slices.ContainsFunc(out, func(o VAppNetwork) bool { return o.Name == name }) {
 			return nil, duplicateName(name)
@@ -163,7 +164,8 @@ func (d *VAppDHCP) dhcpNode() *xmltree.Node {
 		return nil
 	}
 	T := xmltree.T
-	n := xmltree.New("DhcpService", T("IsEnabled", d.Enabled), T("DefaultLeaseTime", d.DefaultLease), T("MaxLeaseTime", d.MaxLease))
+	n := xmltree.New("DhcpService", T("IsEnabled", d.Enabled), T("DefaultLeaseTime", d.DefaultLease),
+		T("MaxLeaseTime", d.MaxLease))
 	if d.Range.From.IsValid() && d.Range.To.IsValid() {
 		n.Add(xmltree.New("IpRange", T("StartAddress", d.Range.From), T("EndAddress", d.Range.To)))
 	}

@@ -50,11 +50,14 @@ func vappLinks(r *request, v *VApp) []*xmltree.Node {
 func vappNode(r *request, v *VApp) *xmltree.Node {
 	A, T := xmltree.A, xmltree.T
 	n := r.entity("VApp", "vapp", v.ID, v.Name,
-		A("ovfDescriptorUploaded", true), A("deployed", r.sim.store.deployed(v)), A("status", int(r.sim.store.status(v))))
+		A("ovfDescriptorUploaded", true), A("deployed", r.sim.store.deployed(v)),
+		A("status", int(r.sim.store.status(v))))
 	n.Add(vappLinks(r, v))
 	n.Add([]*xmltree.Node{
-		T("Description", v.Description), tasksNode(r, v.ID), leaseSection(r, v, false), startupSection(r, v), networkSection(r, v), productSection(v.Properties),
-		networkConfigSection(r, v, false), T("DateCreated", v.Created), ownerNode(r, v.OwnerID, userName(r, v)), T("InMaintenanceMode", false),
+		T("Description", v.Description), tasksNode(r, v.ID), leaseSection(r, v, false), startupSection(r, v),
+		networkSection(r, v), productSection(v.Properties),
+		networkConfigSection(r, v, false), T("DateCreated", v.Created), ownerNode(r, v.OwnerID, userName(r, v)),
+		T("InMaintenanceMode", false),
 	})
 	vms := r.sim.store.vmsOf(v.ID)
 	if len(vms) == 0 {
@@ -74,8 +77,10 @@ func leaseSection(r *request, v *VApp, root bool) *xmltree.Node {
 	n.Add(section(href, "leaseSettingsSection"))
 	n.Add([]*xmltree.Node{
 		xmltree.T("ovf:Info", "Lease settings section"),
-		xmltree.New("Link", xmltree.A("rel", "edit"), xmltree.A("href", href), xmltree.A("type", mime("leaseSettingsSection"))),
-		xmltree.T("DeploymentLeaseInSeconds", int64(v.Lease.Runtime.Seconds())), xmltree.T("StorageLeaseInSeconds", int64(v.Lease.Storage.Seconds())),
+		xmltree.New("Link", xmltree.A("rel", "edit"), xmltree.A("href", href),
+			xmltree.A("type", mime("leaseSettingsSection"))),
+		xmltree.T("DeploymentLeaseInSeconds", int64(v.Lease.Runtime.Seconds())),
+		xmltree.T("StorageLeaseInSeconds", int64(v.Lease.Storage.Seconds())),
 	})
 	if t := v.Lease.undeploys(); !t.IsZero() {
 		n.Add(xmltree.T("DeploymentLeaseExpiration", t))
@@ -92,19 +97,23 @@ func startupSection(r *request, v *VApp) *xmltree.Node {
 		return nil
 	}
 	href := r.href("vapp", v.ID) + "/startupSection/"
-	n := xmltree.New("ovf:StartupSection", xmltree.A("xmlns:vcloud", namespaces()[0].Value), xmltree.A(vcloudPrefix+"href", href),
+	n := xmltree.New("ovf:StartupSection", xmltree.A("xmlns:vcloud", namespaces()[0].Value),
+		xmltree.A(vcloudPrefix+"href", href),
 		xmltree.A(vcloudPrefix+"type", mime("startupSection")), xmltree.T("ovf:Info", "VApp startup section"))
 	for _, vm := range vms {
-		n.Add(xmltree.New("ovf:Item", xmltree.A("ovf:id", vm.Name), xmltree.A("ovf:order", 0), xmltree.A("ovf:startAction", "powerOn"),
+		n.Add(xmltree.New("ovf:Item", xmltree.A("ovf:id", vm.Name), xmltree.A("ovf:order", 0),
+			xmltree.A("ovf:startAction", "powerOn"),
 			xmltree.A("ovf:startDelay", 0), xmltree.A("ovf:stopAction", "powerOff"), xmltree.A("ovf:stopDelay", 0)))
 	}
-	n.Add(xmltree.New("Link", xmltree.A("rel", "edit"), xmltree.A("href", href), xmltree.A("type", mime("startupSection"))))
+	n.Add(xmltree.New("Link", xmltree.A("rel", "edit"), xmltree.A("href", href),
+		xmltree.A("type", mime("startupSection"))))
 	return n
 }
 
 func networkSection(r *request, v *VApp) *xmltree.Node {
 	n := xmltree.New("ovf:NetworkSection", xmltree.A("xmlns:vcloud", namespaces()[0].Value),
-		xmltree.A(vcloudPrefix+"href", r.href("vapp", v.ID)+"/networkSection/"), xmltree.A(vcloudPrefix+"type", mime("networkSection")),
+		xmltree.A(vcloudPrefix+"href", r.href("vapp", v.ID)+"/networkSection/"),
+		xmltree.A(vcloudPrefix+"type", mime("networkSection")),
 		xmltree.T("ovf:Info", "The list of logical networks"))
 	for _, net := range v.Networks {
 		n.Add(xmltree.New("ovf:Network", xmltree.A("ovf:name", net.Name), xmltree.T("ovf:Description", "")))
@@ -123,8 +132,10 @@ func networkConfigSection(r *request, v *VApp, root bool) *xmltree.Node {
 	})
 	for _, net := range v.Networks {
 		n.Add(xmltree.New("NetworkConfig", A("networkName", net.Name),
-			r.link("repair", "/api/admin/network/"+net.ID+"/action/reset", ""), r.link("down", "/api/network/"+net.ID, mime("vAppNetwork")),
-			T("Description", net.Description), vappNetworkConfiguration(r, net), T("IsDeployed", r.sim.store.deployed(v))))
+			r.link("repair", "/api/admin/network/"+net.ID+"/action/reset", ""),
+			r.link("down", "/api/network/"+net.ID, mime("vAppNetwork")),
+			T("Description", net.Description), vappNetworkConfiguration(r, net),
+			T("IsDeployed", r.sim.store.deployed(v))))
 	}
 	return n
 }
@@ -142,7 +153,8 @@ func vappNetworkConfiguration(r *request, net VAppNetwork) *xmltree.Node {
 		n.Add(r.ref("ParentNetwork", Entity{Kind: "network", ID: parent.ID, Name: parent.Name}))
 	}
 	n.Add([]*xmltree.Node{
-		xmltree.T("FenceMode", net.FenceMode), xmltree.T("RetainNetInfoAcrossDeployments", net.Retain), net.DHCP.dhcpNode(),
+		xmltree.T("FenceMode", net.FenceMode), xmltree.T("RetainNetInfoAcrossDeployments", net.Retain),
+		net.DHCP.dhcpNode(),
 	})
 	return n
 }

@@ -64,16 +64,20 @@ func vdcContent(r *request, n *xmltree.Node, org *Org, v *VDC) {
 		n.Add(r.link("add", path+a[0], mime(a[1])))
 	}
 	n.Add([]*xmltree.Node{
-		r.link("edgeGateways", "/api/admin/vdc/"+v.ID+"/edgeGateways", "application/vnd.vmware.vcloud.query.records+xml"),
+		r.link("edgeGateways", "/api/admin/vdc/"+v.ID+"/edgeGateways",
+			"application/vnd.vmware.vcloud.query.records+xml"),
 		r.link("add", "/api/admin/vdc/"+v.ID+"/networks", mime("network")),
 		r.link("orgVdcNetworks", "/api/admin/vdc/"+v.ID+"/networks", "application/vnd.vmware.vcloud.query.records+xml"),
 		r.link("down", path+"/vmAffinityRules/", mime("vmaffinityrules")),
 		r.link("add", path+"/vmAffinityRules/", mime("vmaffinityrule")),
-		xmltree.T("Description", v.Description), tasksNode(r, v.ID), xmltree.T("AllocationModel", orElse(v.AllocationModel, allocationFlex)),
+		xmltree.T("Description", v.Description), tasksNode(r, v.ID),
+		xmltree.T("AllocationModel", orElse(v.AllocationModel, allocationFlex)),
 		v.Compute.node(),
 		resourceEntities(r, org, v), availableNetworks(r, org, v), hardwareVersions(r, v.ID),
-		xmltree.T("NicQuota", 0), xmltree.T("NetworkQuota", v.Compute.networks()), xmltree.T("UsedNetworkCount", len(v.Networks)),
-		xmltree.T("VmQuota", v.VMQuota), xmltree.T("IsEnabled", !v.Disabled), storageProfiles(r, v, n.Name == "AdminVdc"), xmltree.T("VCpuInMhz2", v.Compute.speed()),
+		xmltree.T("NicQuota", 0), xmltree.T("NetworkQuota", v.Compute.networks()),
+		xmltree.T("UsedNetworkCount", len(v.Networks)),
+		xmltree.T("VmQuota", v.VMQuota), xmltree.T("IsEnabled", !v.Disabled),
+		storageProfiles(r, v, n.Name == "AdminVdc"), xmltree.T("VCpuInMhz2", v.Compute.speed()),
 	})
 	if p := r.sim.store.policy(r.sim.store.defaultSizing(v)); p != nil {
 		n.Add(policyRef(r, "DefaultComputePolicy", p))
@@ -114,7 +118,8 @@ func availableNetworks(r *request, org *Org, v *VDC) *xmltree.Node {
 		in := &org.VDCs[i]
 		for j := range in.Networks {
 			if x := &in.Networks[j]; in == v || org.shares(x, v) {
-				n.Add(xmltree.New("Network", xmltree.A("href", r.href("network", x.ID)), xmltree.A("id", URN("network", x.ID)),
+				n.Add(xmltree.New("Network", xmltree.A("href", r.href("network", x.ID)),
+					xmltree.A("id", URN("network", x.ID)),
 					xmltree.A("name", x.Name), xmltree.A("type", "application/vnd.vmware.vcloud.network+xml")))
 			}
 		}
@@ -127,7 +132,8 @@ func storageProfiles(r *request, v *VDC, admin bool) *xmltree.Node {
 	n := xmltree.New("VdcStorageProfiles")
 	for _, p := range v.StorageProfiles {
 		if admin && r.session.provider() {
-			n.Add(xmltree.New("VdcStorageProfile", xmltree.A("href", r.base()+"/api/admin/vdcStorageProfile/"+p.ID), xmltree.A("id", URN("vdcstorageProfile", p.ID)),
+			n.Add(xmltree.New("VdcStorageProfile", xmltree.A("href", r.base()+"/api/admin/vdcStorageProfile/"+p.ID),
+				xmltree.A("id", URN("vdcstorageProfile", p.ID)),
 				xmltree.A("name", p.Name), xmltree.A("type", "application/vnd.vmware.admin.vdcStorageProfile+xml")))
 			continue
 		}
@@ -143,7 +149,8 @@ func getStorageProfile(r *request) (*response, error) {
 	}
 	n := r.entity("VdcStorageProfile", "vdcstorageProfile", p.ID, p.Name)
 	n.Add([]*xmltree.Node{
-		r.link("up", "/api/vdc/"+vdc.ID, mime("vdc")), r.link("down", "/api/vdcStorageProfile/"+p.ID+"/metadata", mime("metadata")),
+		r.link("up", "/api/vdc/"+vdc.ID, mime("vdc")),
+		r.link("down", "/api/vdcStorageProfile/"+p.ID+"/metadata", mime("metadata")),
 	})
 	profileContent(r, n, p)
 	return xmlOK(n), nil
@@ -152,8 +159,10 @@ func getStorageProfile(r *request) (*response, error) {
 // profileContent is what a storage profile shows to all callers.
 func profileContent(r *request, n *xmltree.Node, p *StorageProfile) {
 	n.Add([]*xmltree.Node{
-		xmltree.T("Enabled", !p.Disabled), xmltree.T("Units", "MB"), xmltree.T("Limit", p.LimitMiB), xmltree.T("Default", p.Default),
-		xmltree.New("IopsSettings", xmltree.T("Enabled", false), xmltree.T("DiskIopsMax", 0), xmltree.T("DiskIopsDefault", 0),
+		xmltree.T("Enabled", !p.Disabled), xmltree.T("Units", "MB"), xmltree.T("Limit", p.LimitMiB),
+		xmltree.T("Default", p.Default),
+		xmltree.New("IopsSettings", xmltree.T("Enabled", false), xmltree.T("DiskIopsMax", 0),
+			xmltree.T("DiskIopsDefault", 0),
 			xmltree.T("StorageProfileIopsLimit", 0), xmltree.T("DiskIopsPerGbMax", 0)),
 		xmltree.T("StorageUsedMB", r.sim.store.storageUsed(p.ID)), xmltree.T("IopsAllocated", 0),
 	})

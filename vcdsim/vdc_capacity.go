@@ -52,7 +52,8 @@ var units = map[string]int64{"GHz": 1000, "GB": 1024}
 // read applies the compute capacity in a document; what it does not name stays.
 func (c *Compute) read(tree *xmltree.Node) {
 	capacity := tree.At("ComputeCapacity")
-	for name, into := range map[string][2]*int64{"Cpu": {&c.CPUAllocated, &c.CPULimit}, "Memory": {&c.MemoryAllocated, &c.MemoryLimit}} {
+	for name, into := range map[string][2]*int64{"Cpu": {&c.CPUAllocated, &c.CPULimit},
+		"Memory": {&c.MemoryAllocated, &c.MemoryLimit}} {
 		for i, field := range []string{"Allocated", "Limit"} {
 			if v, ok := capacity.At(name).Int(field); ok {
 				*into[i] = v * max(units[capacity.Str(name, "Units")], 1)
@@ -71,12 +72,14 @@ func (c *Compute) read(tree *xmltree.Node) {
 
 // readShares reads what is guaranteed and how it is accounted.
 func (c *Compute) readShares(tree *xmltree.Node) {
-	for name, into := range map[string]*float64{"ResourceGuaranteedCpu": &c.CPUGuaranteed, "ResourceGuaranteedMemory": &c.MemoryGuaranteed} {
+	for name, into := range map[string]*float64{"ResourceGuaranteedCpu": &c.CPUGuaranteed,
+		"ResourceGuaranteedMemory": &c.MemoryGuaranteed} {
 		if v, err := strconv.ParseFloat(tree.Str(name), 64); err == nil {
 			*into = v
 		}
 	}
-	for name, into := range map[string]*bool{"IsThinProvision": &c.ThickDisks, "OverCommitAllowed": &c.NoOvercommit, "IncludeMemoryOverhead": &c.NoMemoryOverhead} {
+	for name, into := range map[string]*bool{"IsThinProvision": &c.ThickDisks, "OverCommitAllowed": &c.NoOvercommit,
+		"IncludeMemoryOverhead": &c.NoMemoryOverhead} {
 		if tree.At(name) != nil {
 			*into = !tree.Bool(name)
 		}
@@ -119,11 +122,13 @@ func mayStart(r *request, vdcID string, w Work) error {
 
 func capacity(name, unit string, allocated, limit int64) *xmltree.Node {
 	T := xmltree.T
-	return xmltree.New(name, T("Units", unit), T("Allocated", allocated), T("Limit", limit), T("Reserved", 0), T("Used", 0), T("Overhead", 0))
+	return xmltree.New(name, T("Units", unit), T("Allocated", allocated), T("Limit", limit), T("Reserved", 0),
+		T("Used", 0), T("Overhead", 0))
 }
 
 func (c *Compute) node() *xmltree.Node {
-	return xmltree.New("ComputeCapacity", capacity("Cpu", "MHz", c.CPUAllocated, c.CPULimit), capacity("Memory", "MB", c.MemoryAllocated, c.MemoryLimit))
+	return xmltree.New("ComputeCapacity", capacity("Cpu", "MHz", c.CPUAllocated, c.CPULimit),
+		capacity("Memory", "MB", c.MemoryAllocated, c.MemoryLimit))
 }
 
 // resourcePools are the resource pools of a VDC, which its provider sees.
@@ -133,7 +138,8 @@ func resourcePools(r *request, v *VDC) *xmltree.Node {
 	}
 	server := r.sim.ids.named("vimserver", "vc")
 	return xmltree.New("ResourcePoolRefs", xmltree.New("vmext:VimObjectRef",
-		xmltree.New("vmext:VimServerRef", xmltree.A("href", r.base()+"/api/admin/extension/vimServer/"+server), xmltree.A("type", "application/vnd.vmware.admin.vmwvirtualcenter+xml")),
+		xmltree.New("vmext:VimServerRef", xmltree.A("href", r.base()+"/api/admin/extension/vimServer/"+server),
+			xmltree.A("type", "application/vnd.vmware.admin.vmwvirtualcenter+xml")),
 		xmltree.T("vmext:MoRef", "resgroup-"+v.ID[:4]), xmltree.T("vmext:VimObjectType", "RESOURCE_POOL")))
 }
 
@@ -159,8 +165,10 @@ func getAdminProfile(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := xmltree.New("AdminVdcStorageProfile", namespaces(), xmltree.A("name", p.Name), xmltree.A("id", URN("vdcstorageProfile", p.ID)),
-		xmltree.A("href", r.base()+"/api/admin/vdcStorageProfile/"+p.ID), xmltree.A("type", "application/vnd.vmware.admin.vdcStorageProfile+xml"))
+	n := xmltree.New("AdminVdcStorageProfile", namespaces(), xmltree.A("name", p.Name),
+		xmltree.A("id", URN("vdcstorageProfile", p.ID)),
+		xmltree.A("href", r.base()+"/api/admin/vdcStorageProfile/"+p.ID),
+		xmltree.A("type", "application/vnd.vmware.admin.vdcStorageProfile+xml"))
 	n.Add(r.link("up", "/api/admin/vdc/"+vdc.ID, "application/vnd.vmware.admin.vdc+xml"))
 	profileContent(r, n, p)
 	n.Add(providerProfile(r, "ProviderVdcStorageProfile", p.Name))
@@ -189,7 +197,8 @@ func (v *VDC) changeProfile(p *StorageProfile, tree *xmltree.Node) error {
 	case !ok || limit < 0:
 		return badRequest("A storage profile needs a limit, which may be 0.")
 	case p.Default && (!first || !enabled):
-		return badRequest("The storage profile %q is the default of VDC %q: make another the default first.", p.Name, v.Name)
+		return badRequest("The storage profile %q is the default of VDC %q: make another the default first.", p.Name,
+			v.Name)
 	case first && !enabled:
 		return badRequest("The storage profile %q cannot be the default while it is disabled.", p.Name)
 	}
@@ -244,10 +253,12 @@ func addProfile(r *request, v *VDC, tree *xmltree.Node) error {
 // readProfileParams reads what a VDC is to have of its provider's storage.
 func readProfileParams(r *request, tree *xmltree.Node) (StorageProfile, bool) {
 	for _, name := range providerProfiles(r.sim) {
-		if r.sim.ids.named("providerVdcStorageProfile", name) == bare(tree.At("ProviderVdcStorageProfile").Attr("href")) {
+		if r.sim.ids.named("providerVdcStorageProfile",
+			name) == bare(tree.At("ProviderVdcStorageProfile").Attr("href")) {
 			limit, _ := tree.Int("Limit")
 			return StorageProfile{
-				ID: r.sim.ids.next("vdcstorageProfile"), Name: name, Default: tree.Bool("Default"), Disabled: tree.Str("Enabled") == "false",
+				ID: r.sim.ids.next("vdcstorageProfile"), Name: name, Default: tree.Bool("Default"),
+				Disabled: tree.Str("Enabled") == "false",
 				LimitMiB: limit * max(units[tree.Str("Units")], 1),
 			}, true
 		}

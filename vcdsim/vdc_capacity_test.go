@@ -12,14 +12,17 @@ func TestAVDCIsChanged(t *testing.T) {
 	c := start(t)
 	p := c.provider()
 	path := "/api/admin/vdc/" + c.model().VDCs[0].ID
-	p.ok(http.MethodPut, path, `<AdminVdc `+xmlns+` name="acme-vdc"><Description>changed</Description><IsEnabled>true</IsEnabled>`+
-		`<ComputeCapacity><Cpu><Units>GHz</Units><Allocated>2</Allocated><Limit>4</Limit></Cpu><Memory><Units>MB</Units><Allocated>512</Allocated><Limit>1024</Limit></Memory></ComputeCapacity>`+
-		`<NetworkQuota>5</NetworkQuota><VmQuota>7</VmQuota><ResourceGuaranteedCpu>0.6</ResourceGuaranteedCpu><VCpuInMhz>2000</VCpuInMhz>`+
-		`<IsThinProvision>false</IsThinProvision><OverCommitAllowed>false</OverCommitAllowed></AdminVdc>`)
+	p.ok(http.MethodPut, path,
+		`<AdminVdc `+xmlns+` name="acme-vdc"><Description>changed</Description><IsEnabled>true</IsEnabled>`+
+			`<ComputeCapacity><Cpu><Units>GHz</Units><Allocated>2</Allocated><Limit>4</Limit></Cpu><Memory><Units>MB</Units><Allocated>512</Allocated><Limit>1024</Limit></Memory></ComputeCapacity>`+
+			`<NetworkQuota>5</NetworkQuota><VmQuota>7</VmQuota><ResourceGuaranteedCpu>0.6</ResourceGuaranteedCpu><VCpuInMhz>2000</VCpuInMhz>`+
+			`<IsThinProvision>false</IsThinProvision><OverCommitAllowed>false</OverCommitAllowed></AdminVdc>`)
 	vdc := p.get(path).xml
 	c.Expect([]string{
-		vdc.Str("ComputeCapacity", "Cpu", "Allocated"), vdc.Str("ComputeCapacity", "Cpu", "Units"), vdc.Str("ComputeCapacity", "Memory", "Limit"), vdc.Str("NetworkQuota"),
-		vdc.Str("VmQuota"), vdc.Str("ResourceGuaranteedCpu"), vdc.Str("VCpuInMhz"), vdc.Str("IsThinProvision"), vdc.Str("OverCommitAllowed"), vdc.Str("IsEnabled"),
+		vdc.Str("ComputeCapacity", "Cpu", "Allocated"), vdc.Str("ComputeCapacity", "Cpu", "Units"),
+		vdc.Str("ComputeCapacity", "Memory", "Limit"), vdc.Str("NetworkQuota"),
+		vdc.Str("VmQuota"), vdc.Str("ResourceGuaranteedCpu"), vdc.Str("VCpuInMhz"), vdc.Str("IsThinProvision"),
+		vdc.Str("OverCommitAllowed"), vdc.Str("IsEnabled"),
 	}).To(Equal([]string{"2000", "MHz", "1024", "5", "7", "0.6", "2000", "false", "false", "true"}))
 	c.Expect(vdc.At("ResourcePoolRefs", "VimObjectRef")).NotTo(BeNil())
 	c.Expect(c.records("type=orgVdc&filter=name==acme-vdc")[0].Attr("cpuLimitMhz")).To(Equal("4000"))
@@ -33,7 +36,8 @@ func TestInADisabledVDCNothingIsMadeOrStarted(t *testing.T) {
 	c.ok(http.MethodPost, running+"/power/action/powerOn", "")
 	admin := "/api/admin/vdc/" + c.model().VDCs[0].ID
 	disable := func(enabled string) {
-		c.provider().ok(http.MethodPut, admin, `<AdminVdc `+xmlns+` name="acme-vdc"><IsEnabled>`+enabled+`</IsEnabled></AdminVdc>`)
+		c.provider().ok(http.MethodPut, admin,
+			`<AdminVdc `+xmlns+` name="acme-vdc"><IsEnabled>`+enabled+`</IsEnabled></AdminVdc>`)
 	}
 	disable("false")
 	c.Expect(c.records("type=orgVdc&filter=name==acme-vdc")[0].Attr("isEnabled")).To(Equal("false"))
@@ -76,13 +80,15 @@ func TestStorageProfilesOfAVDCComeAndGo(t *testing.T) {
 	c.Expect(p.call(http.MethodPut, profile("fast"), change("fast", "true", "true")).status).To(Equal(http.StatusOK))
 	c.Expect(p.get(profile("standard")).xml.Bool("Default")).To(BeFalse(), "there is one default")
 	c.Expect(p.get(profile("fast")).xml.Str("Limit")).To(Equal("4096"))
-	c.Expect(p.call(http.MethodPut, profile("standard"), change("standard", "false", "false")).status).To(Equal(http.StatusOK))
+	c.Expect(p.call(http.MethodPut, profile("standard"),
+		change("standard", "false", "false")).status).To(Equal(http.StatusOK))
 	standard := p.get(profile("standard")).xml.At("ProviderVdcStorageProfile").Attr("href")
 	p.ok(http.MethodPost, vdc+profiles, remove("standard"))
 	c.Expect(profile("standard")).To(BeEmpty())
 
 	add := func(href string) string {
-		return `<UpdateVdcStorageProfiles ` + xmlns + `><AddStorageProfile><Enabled>true</Enabled><Units>GB</Units><Limit>2</Limit><Default>false</Default>` +
+		return `<UpdateVdcStorageProfiles ` + xmlns +
+			`><AddStorageProfile><Enabled>true</Enabled><Units>GB</Units><Limit>2</Limit><Default>false</Default>` +
 			`<ProviderVdcStorageProfile href="` + href + `"/></AddStorageProfile></UpdateVdcStorageProfiles>`
 	}
 	p.refused(http.MethodPost, vdc+profiles, add(source), 400, "DUPLICATE_NAME")
@@ -110,5 +116,6 @@ func TestANewDiskGoesWhereItIsWanted(t *testing.T) {
 	c.Expect(units).To(Equal([][2]int{{0, 0}, {1, 0}, {0, 1}}), "the last one's unit was taken")
 	c.Expect(ids).To(Equal([]string{"2000", "2016", "2001"}))
 	c.Expect(c.get(vm).xml.At("VmSpecSection", "DiskSection").All("DiskSettings")[1].Str("AdapterType")).To(Equal("4"))
-	c.refused(http.MethodPost, vm+"/action/reconfigureVm", strings.Replace(body, "<BusNumber>1<", "<BusNumber>9<", 1), 400, "BAD_REQUEST")
+	c.refused(http.MethodPost, vm+"/action/reconfigureVm", strings.Replace(body, "<BusNumber>1<", "<BusNumber>9<", 1),
+		400, "BAD_REQUEST")
 }

@@ -60,7 +60,8 @@ const scopeOfVDCs = "provider" // network provider scope: all VDCs are on one NS
 
 func groupMemberJSON(r *request, org *Org, v *VDC) map[string]any {
 	return map[string]any{
-		"vdcRef": jsonRef("vdc", v.ID, v.Name), "siteRef": jsonRef("site", r.sim.ids.named("site", "local"), "local"), "orgRef": jsonRef("org", org.ID, org.Name),
+		"vdcRef": jsonRef("vdc", v.ID, v.Name), "siteRef": jsonRef("site", r.sim.ids.named("site", "local"), "local"),
+		"orgRef":               jsonRef("org", org.ID, org.Name),
 		"networkProviderScope": scopeOfVDCs, "faultDomainTag": scopeOfVDCs, "status": stateRealized,
 	}
 }
@@ -72,11 +73,14 @@ func vdcGroupJSON(r *request, org *Org, g *VDCGroup) map[string]any {
 			vdcs = append(vdcs, groupMemberJSON(r, org, v))
 		}
 	}
-	out := map[string]any{"localEgress": false, "universalNetworkingEnabled": false, "networkPoolUniversalId": nil, "type": "LOCAL", "networkProviderType": "NSX_T"}
+	out := map[string]any{"localEgress": false, "universalNetworkingEnabled": false, "networkPoolUniversalId": nil,
+		"type": "LOCAL", "networkProviderType": "NSX_T"}
 	maps.Copy(out, g.Fields)
 	maps.Copy(out, map[string]any{
-		"id": URN("vdcGroup", g.ID), "orgId": URN("org", org.ID), "name": g.Name, "description": g.Description, "participatingOrgVdcs": vdcs, "dfwEnabled": g.Firewall,
-		"networkPoolId": URN("networkPool", poolID(r.sim)), "status": r.sim.tasks.realization(g.ID, g.Failed), "errorMessage": nil,
+		"id": URN("vdcGroup", g.ID), "orgId": URN("org", org.ID), "name": g.Name, "description": g.Description,
+		"participatingOrgVdcs": vdcs, "dfwEnabled": g.Firewall,
+		"networkPoolId": URN("networkPool", poolID(r.sim)), "status": r.sim.tasks.realization(g.ID, g.Failed),
+		"errorMessage": nil,
 	})
 	return out
 }
@@ -122,7 +126,8 @@ func readVDCGroup(r *request, org *Org, old *VDCGroup) (*VDCGroup, error) {
 	if err := r.document(&body); err != nil {
 		return nil, err
 	}
-	g := &VDCGroup{Name: body.Name, Description: body.Description, Firewall: body.Firewall, Fields: rest(r.body, []string{"localEgress", "universalNetworkingEnabled"})}
+	g := &VDCGroup{Name: body.Name, Description: body.Description, Firewall: body.Firewall,
+		Fields: rest(r.body, []string{"localEgress", "universalNetworkingEnabled"})}
 	if old != nil {
 		g.ID, g.Firewall = old.ID, old.Firewall
 	}

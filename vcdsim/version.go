@@ -31,11 +31,13 @@ func versions() []Version {
 func (v Version) Release() string { return builds[string(v)] }
 
 var apiVersions = []string{
-	"35.0", "35.1", "35.2", "35.3", "36.0", "36.1", "36.2", "36.3", "37.0", "37.1", "37.2", "37.3", "38.0", "38.1", "39.0",
+	"35.0", "35.1", "35.2", "35.3", "36.0", "36.1", "36.2", "36.3", "37.0", "37.1", "37.2", "37.3", "38.0", "38.1",
+	"39.0",
 }
 
 // oldest is the lowest version each release still serves.
-var oldest = map[Version]string{Version103: "35.0", Version1042: "35.0", Version104: "35.0", Version105: "36.0", Version106: "37.0"}
+var oldest = map[Version]string{Version103: "35.0", Version1042: "35.0", Version104: "35.0", Version105: "36.0",
+	Version106: "37.0"}
 
 func (v Version) list() ([]string, error) {
 	if v == "" {
@@ -70,9 +72,11 @@ func (c *Cell) negotiate(h http.Header) (string, error) {
 		}
 	}
 	if asked == "" {
-		return "", refuse(http.StatusNotAcceptable, "NOT_ACCEPTABLE", "The request has invalid accept header: API version is not specified.")
+		return "", refuse(http.StatusNotAcceptable, "NOT_ACCEPTABLE",
+			"The request has invalid accept header: API version is not specified.")
 	}
-	return "", refuse(http.StatusNotAcceptable, "NOT_ACCEPTABLE", "The request has invalid accept header: Unknown API version %s.", asked)
+	return "", refuse(http.StatusNotAcceptable, "NOT_ACCEPTABLE",
+		"The request has invalid accept header: Unknown API version %s.", asked)
 }
 
 // newer takes fields out of an answer to a client that speaks a version before they were added.
@@ -117,7 +121,8 @@ func (r *request) served() error {
 	_, path, _ := strings.Cut(r.op, " ")
 	for _, y := range younger {
 		if strings.HasPrefix(path, y.under) && r.version < y.since {
-			return refuse(http.StatusNotFound, codeNotFound, "There is no resource at %s in API version %s.", r.URL.Path, r.version)
+			return refuse(http.StatusNotFound, codeNotFound, "There is no resource at %s in API version %s.",
+				r.URL.Path, r.version)
 		}
 	}
 	return nil

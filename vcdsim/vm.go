@@ -15,20 +15,39 @@ func vmRoutes(add addRoute) {
 	add("POST", vm+"/action/deploy", with(idleVM, deployVM), latencyWrite)
 	add("POST", vm+"/action/undeploy", with(idleVM, undeployVM), latencyWrite)
 	for _, action := range []string{"powerOn", "powerOff", "shutdown", "reboot", "reset", "suspend"} {
-		add("POST", vm+"/power/action/"+action, func(r *request) (*response, error) { return powerVM(r, action) }, latencyWrite)
+		add("POST", vm+"/power/action/"+action, func(r *request) (*response, error) { return powerVM(r, action) },
+			latencyWrite)
 	}
 	for part, show := range map[string]func(*request, *VM) *response{
-		"/networkConnectionSection":     func(r *request, v *VM) *response { return xmlOK(connectionSection(r, v, true)) },
-		"/guestCustomizationSection":    func(r *request, v *VM) *response { return xmlOK(customizationSection(r, v, true)) },
-		"/virtualHardwareSection":       func(r *request, v *VM) *response { return xmlOK(hardwareSection(r, v, true)) },
-		"/virtualHardwareSection/disks": func(r *request, v *VM) *response { return itemsList(r, v, "disks", diskItems(r, "Item", v)) },
+		"/networkConnectionSection": func(r *request,
+			v *VM) *response {
+			return xmlOK(connectionSection(r, v, true))
+		},
+		"/guestCustomizationSection": func(r *request,
+			v *VM) *response {
+			return xmlOK(customizationSection(r, v, true))
+		},
+		"/virtualHardwareSection": func(r *request,
+			v *VM) *response {
+			return xmlOK(hardwareSection(r, v, true))
+		},
+		"/virtualHardwareSection/disks": func(r *request,
+			v *VM) *response {
+			return itemsList(r, v, "disks", diskItems(r, "Item", v))
+		},
 		"/virtualHardwareSection/networkCards": func(r *request, v *VM) *response {
 			return itemsList(r, v, "networkCards", nicItems(v))
 		},
-		"/virtualHardwareSection/cpu":    func(r *request, v *VM) *response { return xmlOK(rootItem(cpuItem(r, "Item", v))) },
-		"/virtualHardwareSection/memory": func(r *request, v *VM) *response { return xmlOK(rootItem(memoryItem(r, "Item", v))) },
-		"/productSections":               vmProducts,
-		"/guestcustomizationstatus":      func(_ *request, v *VM) *response { return xmlOK(customizationStatus(v)) },
+		"/virtualHardwareSection/cpu": func(r *request,
+			v *VM) *response {
+			return xmlOK(rootItem(cpuItem(r, "Item", v)))
+		},
+		"/virtualHardwareSection/memory": func(r *request,
+			v *VM) *response {
+			return xmlOK(rootItem(memoryItem(r, "Item", v)))
+		},
+		"/productSections":          vmProducts,
+		"/guestcustomizationstatus": func(_ *request, v *VM) *response { return xmlOK(customizationStatus(v)) },
 	} {
 		add("GET", vm+part, func(r *request) (*response, error) { return showVM(r, show) }, latencyLegacy)
 	}
@@ -110,7 +129,8 @@ func noDisks(r *request, vm *VM) error {
 	}
 	for _, d := range vm.Disks {
 		if x := r.sim.store.disks[d.DiskID]; x != nil {
-			return badRequest("The VM %q cannot be deleted: the independent disk %q is attached to it. Detach the disk and try again.", vm.Name, x.Name)
+			return badRequest("The VM %q cannot be deleted: the independent disk %q is attached to it. Detach the "+
+				"disk and try again.", vm.Name, x.Name)
 		}
 	}
 	return nil
@@ -119,9 +139,11 @@ func noDisks(r *request, vm *VM) error {
 func deletable(r *request, vm *VM) error {
 	switch {
 	case vm.Status == PoweredOn:
-		return badRequest("The requested operation could not be executed since VM %q is powered on. Stop the VM and try again.", vm.Name)
+		return badRequest("The requested operation could not be executed since VM %q is powered on. Stop the VM and "+
+			"try again.", vm.Name)
 	case vm.Deployed && r.sim.assume.DeployedBlocksDelete:
-		return badRequest("The requested operation could not be executed since VM %q is deployed. Stop the VM and try again.", vm.Name)
+		return badRequest("The requested operation could not be executed since VM %q is deployed. Stop the VM and "+
+			"try again.", vm.Name)
 	}
 	return noDisks(r, vm)
 }

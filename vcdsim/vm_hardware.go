@@ -10,9 +10,12 @@ import (
 
 // rasdFields are the elements of a hardware item in the order of the schema; VCD writes every one, nil if unused.
 var rasdFields = []string{
-	"Address", "AddressOnParent", "AllocationUnits", "AutomaticAllocation", "AutomaticDeallocation", "Caption", "ChangeableType",
-	"ConfigurationName", "Connection", "ConsumerVisibility", "Description", "ElementName", "Generation", "HostResource", "InstanceID", "Limit",
-	"MappingBehavior", "OtherResourceType", "Parent", "PoolID", "Reservation", "ResourceSubType", "ResourceType", "VirtualQuantity",
+	"Address", "AddressOnParent", "AllocationUnits", "AutomaticAllocation", "AutomaticDeallocation", "Caption",
+	"ChangeableType",
+	"ConfigurationName", "Connection", "ConsumerVisibility", "Description", "ElementName", "Generation", "HostResource",
+	"InstanceID", "Limit",
+	"MappingBehavior", "OtherResourceType", "Parent", "PoolID", "Reservation", "ResourceSubType", "ResourceType",
+	"VirtualQuantity",
 	"VirtualQuantityUnits", "Weight",
 }
 
@@ -21,8 +24,10 @@ var optionalRasd = map[string]bool{"Connection": true, "HostResource": true}
 
 var vssdFields = []string{
 	"AutomaticRecoveryAction", "AutomaticShutdownAction", "AutomaticStartupAction", "AutomaticStartupActionDelay",
-	"AutomaticStartupActionSequenceNumber", "Caption", "ChangeableType", "ConfigurationDataRoot", "ConfigurationFile", "ConfigurationID",
-	"ConfigurationName", "CreationTime", "Description", "ElementName", "Generation", "InstanceID", "LogDataRoot", "RecoveryFile",
+	"AutomaticStartupActionSequenceNumber", "Caption", "ChangeableType", "ConfigurationDataRoot", "ConfigurationFile",
+	"ConfigurationID",
+	"ConfigurationName", "CreationTime", "Description", "ElementName", "Generation", "InstanceID", "LogDataRoot",
+	"RecoveryFile",
 	"SnapshotDataRoot", "SuspendDataRoot", "SwapFileDataRoot", "VirtualSystemIdentifier", "VirtualSystemType",
 }
 
@@ -57,11 +62,13 @@ func item(element string, f fields, attrs ...xmltree.Attr) *xmltree.Node {
 }
 
 func nicItem(element string, vm *VM, nic NIC) *xmltree.Node {
-	conn := xmltree.New("rasd:Connection", xmltree.A(vcloudPrefix+"ipAddressingMode", nic.Mode), xmltree.Opt(vcloudPrefix+"ipAddress", nic.Address),
+	conn := xmltree.New("rasd:Connection", xmltree.A(vcloudPrefix+"ipAddressingMode", nic.Mode),
+		xmltree.Opt(vcloudPrefix+"ipAddress", nic.Address),
 		xmltree.A(vcloudPrefix+"primaryNetworkConnection", nic.Index == vm.PrimaryNIC), nic.Network)
 	return item(element, fields{
 		"Address": nic.MAC, "AddressOnParent": nic.Index, "AutomaticAllocation": nic.Connected, "Connection": conn,
-		"Description": nicDescription(nic), "ElementName": fmt.Sprintf("Network adapter %d", nic.Index), "InstanceID": nic.Index + 1,
+		"Description": nicDescription(nic), "ElementName": fmt.Sprintf("Network adapter %d", nic.Index),
+		"InstanceID":      nic.Index + 1,
 		"ResourceSubType": nic.Adapter, "ResourceType": 10,
 	})
 }
@@ -70,7 +77,8 @@ const controllerInstance = 100
 
 func diskItems(r *request, element string, vm *VM) []*xmltree.Node {
 	out := []*xmltree.Node{item(element, fields{
-		"Address": 0, "Description": "SCSI Controller", "ElementName": "SCSI Controller 0", "InstanceID": controllerInstance,
+		"Address": 0, "Description": "SCSI Controller", "ElementName": "SCSI Controller 0",
+		"InstanceID":      controllerInstance,
 		"ResourceSubType": "VirtualSCSI", "ResourceType": 6,
 	})}
 	for i, d := range vm.Disks {
@@ -78,15 +86,20 @@ func diskItems(r *request, element string, vm *VM) []*xmltree.Node {
 		if x := r.sim.store.disks[d.DiskID]; x != nil {
 			bus, subtype = x.BusType, x.BusSubType
 		}
-		host := xmltree.New("rasd:HostResource", xmltree.A(vcloudPrefix+"storageProfileHref", r.href("vdcstorageProfile", d.StorageProfileID)),
-			xmltree.A(vcloudPrefix+"busType", bus), xmltree.A(vcloudPrefix+"busSubType", subtype), xmltree.A(vcloudPrefix+"capacity", d.SizeMiB),
-			xmltree.A(vcloudPrefix+"iops", 0), xmltree.A(vcloudPrefix+"storageProfileOverrideVmDefault", d.StorageProfileID != vm.StorageProfileID))
+		host := xmltree.New("rasd:HostResource",
+			xmltree.A(vcloudPrefix+"storageProfileHref", r.href("vdcstorageProfile", d.StorageProfileID)),
+			xmltree.A(vcloudPrefix+"busType", bus), xmltree.A(vcloudPrefix+"busSubType", subtype),
+			xmltree.A(vcloudPrefix+"capacity", d.SizeMiB),
+			xmltree.A(vcloudPrefix+"iops", 0),
+			xmltree.A(vcloudPrefix+"storageProfileOverrideVmDefault", d.StorageProfileID != vm.StorageProfileID))
 		if d.DiskID != "" {
 			host.Add(xmltree.A(vcloudPrefix+"disk", r.href("disk", d.DiskID)))
 		}
 		out = append(out, item(element, fields{
-			"AddressOnParent": d.Unit, "Description": "Hard disk", "ElementName": fmt.Sprintf("Hard disk %d", i+1), "HostResource": host,
-			"InstanceID": d.ID, "Parent": controllerInstance, "ResourceType": 17, "VirtualQuantity": d.SizeMiB << 20, "VirtualQuantityUnits": "byte",
+			"AddressOnParent": d.Unit, "Description": "Hard disk", "ElementName": fmt.Sprintf("Hard disk %d", i+1),
+			"HostResource": host,
+			"InstanceID":   d.ID, "Parent": controllerInstance, "ResourceType": 17, "VirtualQuantity": d.SizeMiB << 20,
+			"VirtualQuantityUnits": "byte",
 		}))
 	}
 	return out
@@ -99,16 +112,19 @@ func driveItem(r *request, element string, vm *VM) *xmltree.Node {
 		return nil
 	}
 	return item(element, fields{
-		"AddressOnParent": 0, "AutomaticAllocation": true, "Description": "CD/DVD Drive", "ElementName": "CD/DVD Drive 1",
-		"HostResource": xmltree.T("rasd:HostResource", m.Name), "InstanceID": 3000, "ResourceSubType": "vmware.cdrom.iso", "ResourceType": 15,
+		"AddressOnParent": 0, "AutomaticAllocation": true, "Description": "CD/DVD Drive",
+		"ElementName":  "CD/DVD Drive 1",
+		"HostResource": xmltree.T("rasd:HostResource", m.Name), "InstanceID": 3000,
+		"ResourceSubType": "vmware.cdrom.iso", "ResourceType": 15,
 	})
 }
 
 func cpuItem(r *request, element string, vm *VM) *xmltree.Node {
 	href := r.href("vm", vm.ID) + "/virtualHardwareSection/cpu"
 	n := item(element, fields{
-		"AllocationUnits": "hertz * 10^6", "Description": "Number of Virtual CPUs", "ElementName": fmt.Sprintf("%d virtual CPU(s)", vm.CPUs),
-		"InstanceID": 5, "Reservation": 0, "ResourceType": 3, "VirtualQuantity": vm.CPUs, "Weight": 0,
+		"AllocationUnits": "hertz * 10^6", "Description": "Number of Virtual CPUs",
+		"ElementName": fmt.Sprintf("%d virtual CPU(s)", vm.CPUs),
+		"InstanceID":  5, "Reservation": 0, "ResourceType": 3, "VirtualQuantity": vm.CPUs, "Weight": 0,
 	}, xmltree.A(vcloudPrefix+"href", href), xmltree.A(vcloudPrefix+"type", mime("rasdItem")))
 	n.Add(xmltree.New("vmw:CoresPerSocket", xmltree.A("ovf:required", false), fmt.Sprint(vm.CoresPerSocket)))
 	n.Add(xmltree.New("Link", xmltree.A("rel", "edit"), xmltree.A("href", href), xmltree.A("type", mime("rasdItem"))))
@@ -118,8 +134,9 @@ func cpuItem(r *request, element string, vm *VM) *xmltree.Node {
 func memoryItem(r *request, element string, vm *VM) *xmltree.Node {
 	href := r.href("vm", vm.ID) + "/virtualHardwareSection/memory"
 	n := item(element, fields{
-		"AllocationUnits": "byte * 2^20", "Description": "Memory Size", "ElementName": fmt.Sprintf("%d MB of memory", vm.MemoryMiB),
-		"InstanceID": 6, "Reservation": 0, "ResourceType": 4, "VirtualQuantity": vm.MemoryMiB, "Weight": 0,
+		"AllocationUnits": "byte * 2^20", "Description": "Memory Size",
+		"ElementName": fmt.Sprintf("%d MB of memory", vm.MemoryMiB),
+		"InstanceID":  6, "Reservation": 0, "ResourceType": 4, "VirtualQuantity": vm.MemoryMiB, "Weight": 0,
 	}, xmltree.A(vcloudPrefix+"href", href), xmltree.A(vcloudPrefix+"type", mime("rasdItem")))
 	n.Add(xmltree.New("Link", xmltree.A("rel", "edit"), xmltree.A("href", href), xmltree.A("type", mime("rasdItem"))))
 	return n
@@ -136,7 +153,8 @@ func hardwareSection(r *request, vm *VM, root bool) *xmltree.Node {
 	})
 	n.Add(xmltree.T("ovf:Info", "Virtual hardware requirements"))
 	n.Add(fill(xmltree.New("ovf:System"), "vssd:", vssdFields, fields{
-		"ElementName": "Virtual Hardware Family", "InstanceID": 0, "VirtualSystemIdentifier": vm.Name, "VirtualSystemType": vm.HardwareVersion,
+		"ElementName": "Virtual Hardware Family", "InstanceID": 0, "VirtualSystemIdentifier": vm.Name,
+		"VirtualSystemType": vm.HardwareVersion,
 	}))
 	for _, nic := range vm.NICs {
 		n.Add(nicItem("ovf:Item", vm, nic))
@@ -144,7 +162,8 @@ func hardwareSection(r *request, vm *VM, root bool) *xmltree.Node {
 	n.Add(diskItems(r, "ovf:Item", vm))
 	n.Add([]*xmltree.Node{driveItem(r, "ovf:Item", vm), cpuItem(r, "ovf:Item", vm), memoryItem(r, "ovf:Item", vm)})
 	for _, key := range slices.Sorted(maps.Keys(vm.ExtraConfig)) {
-		n.Add(xmltree.New("vmw:ExtraConfig", A("vmw:key", key), A("vmw:value", vm.ExtraConfig[key]), A("ovf:required", false)))
+		n.Add(xmltree.New("vmw:ExtraConfig", A("vmw:key", key), A("vmw:value", vm.ExtraConfig[key]),
+			A("ovf:required", false)))
 	}
 	link := func(rel, part, kind string) {
 		n.Add(xmltree.New("Link", A("rel", rel), A("href", href+part), A("type", mime(kind))))
@@ -165,7 +184,8 @@ func itemsList(r *request, vm *VM, part string, items []*xmltree.Node) *response
 	href := r.href("vm", vm.ID) + "/virtualHardwareSection/" + part
 	n := xmltree.New("RasdItemsList", namespaces(), xmltree.A("xmlns:vcloud", namespaces()[0].Value),
 		xmltree.A("href", href), xmltree.A("type", mime("rasdItemsList")))
-	n.Add(xmltree.New("Link", xmltree.A("rel", "edit"), xmltree.A("href", href), xmltree.A("type", mime("rasdItemsList"))))
+	n.Add(xmltree.New("Link", xmltree.A("rel", "edit"), xmltree.A("href", href),
+		xmltree.A("type", mime("rasdItemsList"))))
 	n.Add(items)
 	return xmlOK(n)
 }

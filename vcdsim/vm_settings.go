@@ -78,7 +78,8 @@ func capabilitiesSection(r *request, vm *VM, root bool) *xmltree.Node {
 	if root {
 		n.Add(r.link("edit", path, mime("vmCapabilitiesSection")))
 	}
-	n.Add([]*xmltree.Node{xmltree.T("MemoryHotAddEnabled", vm.MemoryHotAdd), xmltree.T("CpuHotAddEnabled", vm.CPUHotAdd)})
+	n.Add([]*xmltree.Node{xmltree.T("MemoryHotAddEnabled", vm.MemoryHotAdd),
+		xmltree.T("CpuHotAddEnabled", vm.CPUHotAdd)})
 	return n
 }
 
@@ -90,7 +91,8 @@ func bootOptionsNode(r *request, vm *VM) *xmltree.Node {
 		return n
 	}
 	n.Add([]*xmltree.Node{
-		xmltree.T("BootRetryEnabled", o.Retry), xmltree.T("BootRetryDelay", o.RetryDelayMS), xmltree.T("EfiSecureBootEnabled", o.SecureBoot),
+		xmltree.T("BootRetryEnabled", o.Retry), xmltree.T("BootRetryDelay", o.RetryDelayMS),
+		xmltree.T("EfiSecureBootEnabled", o.SecureBoot),
 		xmltree.T("NetworkBootProtocol", orElse(o.NetworkProtocol, "IPv4")),
 	})
 	return n
@@ -117,7 +119,8 @@ func readBoot(_ *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
 			*into = v
 		}
 	}
-	for name, into := range map[string]*bool{"EnterBIOSSetup": &o.EnterBIOS, "BootRetryEnabled": &o.Retry, "EfiSecureBootEnabled": &o.SecureBoot} {
+	for name, into := range map[string]*bool{"EnterBIOSSetup": &o.EnterBIOS, "BootRetryEnabled": &o.Retry,
+		"EfiSecureBootEnabled": &o.SecureBoot} {
 		if n.At(name) != nil {
 			*into = n.Bool(name)
 		}
@@ -142,7 +145,8 @@ func readMachine(vm *VM, spec *xmltree.Node, c *vmChange) error {
 	}
 	if v := spec.Str("HardwareVersion"); slices.Contains(hardware, v) && v != vm.HardwareVersion {
 		if hardwareNumber(v) < hardwareNumber(vm.HardwareVersion) {
-			return badRequest("The hardware version of VM %q cannot be lowered from %s to %s.", vm.Name, vm.HardwareVersion, v)
+			return badRequest("The hardware version of VM %q cannot be lowered from %s to %s.", vm.Name,
+				vm.HardwareVersion, v)
 		}
 		c.Settings, vm.HardwareVersion = true, v
 	}

@@ -27,12 +27,15 @@ func TestAVMRemembersHowItStarts(t *testing.T) {
 		}
 		return out
 	}
-	c.Expect(boot()).To(And(HaveKeyWithValue("EnterBIOSSetup", "false"), HaveKeyWithValue("EfiSecureBootEnabled", "false")))
+	c.Expect(boot()).To(And(HaveKeyWithValue("EnterBIOSSetup", "false"),
+		HaveKeyWithValue("EfiSecureBootEnabled", "false")))
 	c.Expect(c.get(vm).xml.Str("VmSpecSection", "Firmware")).To(Equal("bios"))
 
-	c.ok(http.MethodPost, vm+"/action/reconfigureVm", `<Vm `+xmlns+` name="node"><VmSpecSection Modified="true"><Firmware>efi</Firmware></VmSpecSection>`+
-		`<BootOptions><BootDelay>1</BootDelay><EnterBIOSSetup>true</EnterBIOSSetup><EfiSecureBootEnabled>true</EfiSecureBootEnabled></BootOptions></Vm>`)
-	c.Expect(boot()).To(And(HaveKeyWithValue("BootDelay", "1"), HaveKeyWithValue("EnterBIOSSetup", "true"), HaveKeyWithValue("EfiSecureBootEnabled", "true")))
+	c.ok(http.MethodPost, vm+"/action/reconfigureVm",
+		`<Vm `+xmlns+` name="node"><VmSpecSection Modified="true"><Firmware>efi</Firmware></VmSpecSection>`+
+			`<BootOptions><BootDelay>1</BootDelay><EnterBIOSSetup>true</EnterBIOSSetup><EfiSecureBootEnabled>true</EfiSecureBootEnabled></BootOptions></Vm>`)
+	c.Expect(boot()).To(And(HaveKeyWithValue("BootDelay", "1"), HaveKeyWithValue("EnterBIOSSetup", "true"),
+		HaveKeyWithValue("EfiSecureBootEnabled", "true")))
 	c.Expect(c.get(vm).xml.Str("VmSpecSection", "Firmware")).To(Equal("efi"))
 
 	old := *c
@@ -40,14 +43,18 @@ func TestAVMRemembersHowItStarts(t *testing.T) {
 	c.Expect(old.get(vm).xml.At("VmSpecSection", "Firmware")).To(BeNil(), "it came with 37.1")
 
 	c.ok(http.MethodPost, vm+"/power/action/powerOn", "")
-	c.Expect(boot()).To(And(HaveKeyWithValue("EnterBIOSSetup", "false"), HaveKeyWithValue("BootDelay", "1")), "the setup is entered once")
-	c.refused(http.MethodPost, vm+"/action/reconfigureVm", `<Vm `+xmlns+` name="node"><VmSpecSection Modified="true"><Firmware>bios</Firmware></VmSpecSection></Vm>`, 400, "BAD_REQUEST")
+	c.Expect(boot()).To(And(HaveKeyWithValue("EnterBIOSSetup", "false"), HaveKeyWithValue("BootDelay", "1")),
+		"the setup is entered once")
+	c.refused(http.MethodPost, vm+"/action/reconfigureVm",
+		`<Vm `+xmlns+` name="node"><VmSpecSection Modified="true"><Firmware>bios</Firmware></VmSpecSection></Vm>`, 400,
+		"BAD_REQUEST")
 }
 
 func TestSettingsOfHardware(t *testing.T) {
 	c := start(t)
 	vm := c.node("node")
-	c.ok(http.MethodPut, vm+"/vmCapabilities", `<VmCapabilities `+xmlns+`><MemoryHotAddEnabled>true</MemoryHotAddEnabled></VmCapabilities>`)
+	c.ok(http.MethodPut, vm+"/vmCapabilities",
+		`<VmCapabilities `+xmlns+`><MemoryHotAddEnabled>true</MemoryHotAddEnabled></VmCapabilities>`)
 	c.Expect(c.get(vm + "/vmCapabilities").xml.Bool("MemoryHotAddEnabled")).To(BeTrue())
 	c.Expect(c.get(vm).xml.Bool("VmCapabilities", "CpuHotAddEnabled")).To(BeFalse())
 
@@ -68,16 +75,19 @@ func TestProductSections(t *testing.T) {
 	c := start(t)
 	vm := c.node("node")
 	vapp := "/api/vApp/vapp-" + c.state("node").VAppID
-	section := `<ProductSectionList ` + xmlns + ` xmlns:ovf="http://schemas.dmtf.org/ovf/envelope/1"><ovf:ProductSection><ovf:Info>x</ovf:Info>` +
+	section := `<ProductSectionList ` + xmlns +
+		` xmlns:ovf="http://schemas.dmtf.org/ovf/envelope/1"><ovf:ProductSection><ovf:Info>x</ovf:Info>` +
 		`<ovf:Property ovf:key="role" ovf:type="string" ovf:userConfigurable="true" ovf:value="none"><ovf:Label>Its role</ovf:Label><ovf:Value ovf:value="worker"/></ovf:Property>` +
 		`</ovf:ProductSection></ProductSectionList>`
 	for _, path := range []string{vm, vapp} {
 		c.ok(http.MethodPut, path+"/productSections", section)
 		p := c.get(path+"/productSections").xml.At("ProductSection", "Property")
-		c.Expect([]string{p.Attr("key"), p.Attr("value"), p.At("Value").Attr("value"), p.Str("Label"), p.Attr("userConfigurable")}).
+		c.Expect([]string{p.Attr("key"), p.Attr("value"), p.At("Value").Attr("value"), p.Str("Label"),
+			p.Attr("userConfigurable")}).
 			To(Equal([]string{"role", "none", "worker", "Its role", "true"}))
 		c.Expect(c.get(path).xml.At("ProductSection", "Property").Attr("key")).To(Equal("role"))
-		c.refused(http.MethodPut, path+"/productSections", strings.Replace(section, `ovf:key="role"`, "", 1), 400, "BAD_REQUEST")
+		c.refused(http.MethodPut, path+"/productSections", strings.Replace(section, `ovf:key="role"`, "", 1), 400,
+			"BAD_REQUEST")
 		c.ok(http.MethodPut, path+"/productSections", `<ProductSectionList `+xmlns+`/>`)
 		c.Expect(c.get(path + "/productSections").xml.At("ProductSection")).To(BeNil())
 	}

@@ -99,15 +99,19 @@ func vmNode(r *request, vm *VM, root bool) *xmltree.Node {
 	A, T := xmltree.A, xmltree.T
 	n := newElement("Vm", root)
 	n.Add([]xmltree.Attr{
-		A("needsCustomization", false), A("nestedHypervisorEnabled", vm.NestedHypervisor), A("deployed", vm.Deployed), A("status", int(vm.Status)),
+		A("needsCustomization", false), A("nestedHypervisorEnabled", vm.NestedHypervisor), A("deployed", vm.Deployed),
+		A("status", int(vm.Status)),
 		A("name", vm.Name), A("id", URN("vm", vm.ID)), A("href", r.href("vm", vm.ID)), A("type", mime("vm")),
 	})
 	n.Add(vmLinks(r, vm))
 	n.Add([]*xmltree.Node{
-		T("Description", vm.Description), tasksNode(r, vm.ID), hardwareSection(r, vm, false), osSection(r, vm), connectionSection(r, vm, false),
-		customizationSection(r, vm, false), productSection(vm.Properties), runtimeSection(r, vm), snapshotSection(r, vm, false), specSection(r, vm), T("DateCreated", vm.Created),
+		T("Description", vm.Description), tasksNode(r, vm.ID), hardwareSection(r, vm, false), osSection(r, vm),
+		connectionSection(r, vm, false),
+		customizationSection(r, vm, false), productSection(vm.Properties), runtimeSection(r, vm),
+		snapshotSection(r, vm, false), specSection(r, vm), T("DateCreated", vm.Created),
 		T("VAppScopedLocalId", r.sim.ids.named("local", vm.ID)),
-		capabilitiesSection(r, vm, false), profileRef(r, "StorageProfile", vm.StorageProfileID), bootOptionsNode(r, vm), computePolicy(r, vm),
+		capabilitiesSection(r, vm, false), profileRef(r, "StorageProfile", vm.StorageProfileID), bootOptionsNode(r, vm),
+		computePolicy(r, vm),
 	})
 	return n
 }
@@ -115,13 +119,16 @@ func vmNode(r *request, vm *VM, root bool) *xmltree.Node {
 // computePolicy is there since API 33.
 func computePolicy(r *request, vm *VM) *xmltree.Node {
 	n := xmltree.New("ComputePolicy")
-	for element, id := range map[string]string{"VmPlacementPolicy": vm.PlacementPolicyID, "VmSizingPolicy": vm.SizingPolicyID} {
+	for element, id := range map[string]string{"VmPlacementPolicy": vm.PlacementPolicyID,
+		"VmSizingPolicy": vm.SizingPolicyID} {
 		p := r.sim.store.policy(id)
 		if p == nil {
 			continue
 		}
-		n.Add(xmltree.New(element, xmltree.A("href", r.base()+"/cloudapi/2.0.0/vdcComputePolicies/"+URN("vdcComputePolicy", id)),
-			xmltree.A("id", URN("vdcComputePolicy", id)), xmltree.A("name", p.Name), xmltree.A("type", "application/json")))
+		n.Add(xmltree.New(element,
+			xmltree.A("href", r.base()+"/cloudapi/2.0.0/vdcComputePolicies/"+URN("vdcComputePolicy", id)),
+			xmltree.A("id", URN("vdcComputePolicy", id)), xmltree.A("name", p.Name),
+			xmltree.A("type", "application/json")))
 	}
 	slices.SortFunc(n.Children, func(a, b *xmltree.Node) int { return strings.Compare(a.Name, b.Name) })
 	for _, e := range []string{"VmPlacementPolicyFinal", "VmSizingPolicyFinal"} {
@@ -132,15 +139,19 @@ func computePolicy(r *request, vm *VM) *xmltree.Node {
 
 func osSection(r *request, vm *VM) *xmltree.Node {
 	href := r.href("vm", vm.ID) + "/operatingSystemSection/"
-	return xmltree.New("ovf:OperatingSystemSection", xmltree.A("xmlns:vcloud", namespaces()[0].Value), xmltree.A("ovf:id", 94),
-		xmltree.A("vcloud:href", href), xmltree.A("vcloud:type", mime("operatingSystemSection")), xmltree.A("vmw:osType", vm.OS),
+	return xmltree.New("ovf:OperatingSystemSection", xmltree.A("xmlns:vcloud", namespaces()[0].Value),
+		xmltree.A("ovf:id", 94),
+		xmltree.A("vcloud:href", href), xmltree.A("vcloud:type", mime("operatingSystemSection")),
+		xmltree.A("vmw:osType", vm.OS),
 		xmltree.T("ovf:Info", "Specifies the operating system installed"), xmltree.T("ovf:Description", osName(vm.OS)),
-		xmltree.New("Link", xmltree.A("rel", "edit"), xmltree.A("href", href), xmltree.A("type", mime("operatingSystemSection"))))
+		xmltree.New("Link", xmltree.A("rel", "edit"), xmltree.A("href", href),
+			xmltree.A("type", mime("operatingSystemSection"))))
 }
 
 func runtimeSection(r *request, vm *VM) *xmltree.Node {
 	n := xmltree.New("RuntimeInfoSection", xmltree.A("xmlns:vcloud", namespaces()[0].Value),
-		xmltree.A("vcloud:href", r.href("vm", vm.ID)+"/runtimeInfoSection"), xmltree.A("vcloud:type", mime("virtualHardwareSection")),
+		xmltree.A("vcloud:href", r.href("vm", vm.ID)+"/runtimeInfoSection"),
+		xmltree.A("vcloud:type", mime("virtualHardwareSection")),
 		xmltree.T("ovf:Info", "Specifies Runtime info"))
 	if vm.Boot.Up {
 		n.Add(xmltree.New("VMWareTools", xmltree.A("version", "12389")))
@@ -153,10 +164,12 @@ func connectionSection(r *request, vm *VM, root bool) *xmltree.Node {
 	href := r.href("vm", vm.ID) + "/networkConnectionSection/"
 	n := newElement("NetworkConnectionSection", root)
 	n.Add(section(href, "networkConnectionSection"))
-	n.Add([]*xmltree.Node{T("ovf:Info", "Specifies the available VM network connections"), T("PrimaryNetworkConnectionIndex", vm.PrimaryNIC)})
+	n.Add([]*xmltree.Node{T("ovf:Info", "Specifies the available VM network connections"),
+		T("PrimaryNetworkConnectionIndex", vm.PrimaryNIC)})
 	for _, nic := range vm.NICs {
 		n.Add(xmltree.New("NetworkConnection", A("needsCustomization", false), A("network", nic.Network),
-			T("NetworkConnectionIndex", nic.Index), xmltree.OptT("IpAddress", nic.Address), T("IsConnected", nic.Connected),
+			T("NetworkConnectionIndex", nic.Index), xmltree.OptT("IpAddress", nic.Address),
+			T("IsConnected", nic.Connected),
 			T("MACAddress", nic.MAC), T("IpAddressAllocationMode", nic.Mode), T("NetworkAdapterType", nic.Adapter)))
 	}
 	n.Add(xmltree.New("Link", A("rel", "edit"), A("href", href), A("type", mime("networkConnectionSection"))))
@@ -169,9 +182,12 @@ func customizationSection(r *request, vm *VM, root bool) *xmltree.Node {
 	n := newElement("GuestCustomizationSection", root)
 	n.Add(section(href, "guestCustomizationSection"))
 	n.Add([]*xmltree.Node{
-		T("ovf:Info", "Specifies Guest OS Customization Settings"), T("Enabled", vm.Customization.Enabled), T("ChangeSid", false),
-		T("VirtualMachineId", vm.ID), T("JoinDomainEnabled", false), T("UseOrgSettings", false), T("AdminPasswordEnabled", false),
-		T("AdminPasswordAuto", true), T("AdminAutoLogonEnabled", false), T("AdminAutoLogonCount", 0), T("ResetPasswordRequired", false),
+		T("ovf:Info", "Specifies Guest OS Customization Settings"), T("Enabled", vm.Customization.Enabled),
+		T("ChangeSid", false),
+		T("VirtualMachineId", vm.ID), T("JoinDomainEnabled", false), T("UseOrgSettings", false),
+		T("AdminPasswordEnabled", false),
+		T("AdminPasswordAuto", true), T("AdminAutoLogonEnabled", false), T("AdminAutoLogonCount", 0),
+		T("ResetPasswordRequired", false),
 		xmltree.OptT("CustomizationScript", vm.Customization.Script), T("ComputerName", vm.Customization.ComputerName),
 		xmltree.New("Link", A("rel", "edit"), A("href", href), A("type", mime("guestCustomizationSection"))),
 	})
@@ -182,21 +198,27 @@ func specSection(r *request, vm *VM) *xmltree.Node {
 	T := xmltree.T
 	disks := xmltree.New("DiskSection")
 	for _, d := range vm.Disks {
-		s := xmltree.New("DiskSettings", T("DiskId", d.ID), T("SizeMb", d.SizeMiB), T("UnitNumber", d.Unit), T("BusNumber", d.Bus),
+		s := xmltree.New("DiskSettings", T("DiskId", d.ID), T("SizeMb", d.SizeMiB), T("UnitNumber", d.Unit),
+			T("BusNumber", d.Bus),
 			T("AdapterType", orElse(d.Adapter, defaultDiskAdapter)), T("ThinProvisioned", true))
 		if x := r.sim.store.disks[d.DiskID]; x != nil {
 			s.Add(r.ref("Disk", Entity{Kind: "disk", ID: x.ID, Name: x.Name}))
 		}
 		s.Add([]*xmltree.Node{
-			profileRef(r, "StorageProfile", d.StorageProfileID), T("overrideVmDefault", d.StorageProfileID != vm.StorageProfileID),
-			T("iops", 0), xmltree.New("IopsAllocation", T("Reservation", 0), T("Limit", 0), T("SharesLevel", "NORMAL"), T("Shares", 1000)), T("VirtualQuantityUnit", "byte"), T("VirtualQuantity", d.SizeMiB<<20),
+			profileRef(r, "StorageProfile", d.StorageProfileID),
+			T("overrideVmDefault", d.StorageProfileID != vm.StorageProfileID),
+			T("iops", 0), xmltree.New("IopsAllocation", T("Reservation", 0), T("Limit", 0), T("SharesLevel", "NORMAL"),
+				T("Shares", 1000)), T("VirtualQuantityUnit", "byte"), T("VirtualQuantity", d.SizeMiB<<20),
 		})
 		disks.Add(s)
 	}
-	return xmltree.New("VmSpecSection", xmltree.A("Modified", false), T("ovf:Info", "Virtual hardware requirements (simplified)"),
+	return xmltree.New("VmSpecSection", xmltree.A("Modified", false),
+		T("ovf:Info", "Virtual hardware requirements (simplified)"),
 		T("OsType", vm.OS), firmwareNode(r, vm), T("NumCpus", vm.CPUs), T("NumCoresPerSocket", vm.CoresPerSocket),
-		xmltree.New("CpuResourceMhz", T("Configured", vm.CPUs*1000), T("Reservation", 0), T("Limit", -1), T("SharesLevel", "NORMAL"), T("Shares", 0)),
-		xmltree.New("MemoryResourceMb", T("Configured", vm.MemoryMiB), T("Reservation", 0), T("Limit", -1), T("SharesLevel", "NORMAL"), T("Shares", 0)),
+		xmltree.New("CpuResourceMhz", T("Configured", vm.CPUs*1000), T("Reservation", 0), T("Limit", -1),
+			T("SharesLevel", "NORMAL"), T("Shares", 0)),
+		xmltree.New("MemoryResourceMb", T("Configured", vm.MemoryMiB), T("Reservation", 0), T("Limit", -1),
+			T("SharesLevel", "NORMAL"), T("Shares", 0)),
 		xmltree.New("MediaSection"), disks, T("HardwareVersion", vm.HardwareVersion), T("VmToolsVersion", "12389"),
 		T("ToolsGuestOsId", vm.OS), T("VirtualCpuType", "VM64"), T("TimeSyncWithHost", false))
 }

@@ -42,7 +42,8 @@ func TestItRunsUntilInterrupted(t *testing.T) {
 		g.Expect(os.ReadFile(ca)).To(HavePrefix("-----BEGIN CERTIFICATE-----"))
 		text := string(out.Contents())
 		g.Expect(text).To(MatchRegexp(`VCD_SITE=https://127.0.0.1:[1-9]`))
-		for _, part := range []string{"VCD_API_TOKEN=capvcd-api-token", `provider "vcd" {`, "kind: VCDIdentity", "sysOrg: System", "export VCD_ORGANIZATION_VDC_NETWORK=nodes"} {
+		for _, part := range []string{"VCD_API_TOKEN=capvcd-api-token", `provider "vcd" {`, "kind: VCDIdentity",
+			"sysOrg: System", "export VCD_ORGANIZATION_VDC_NETWORK=nodes"} {
 			g.Expect(text).To(ContainSubstring(part))
 		}
 	})
@@ -60,7 +61,8 @@ func TestTheStateIsKeptInAFile(t *testing.T) {
 	g.Expect(info.Mode().Perm()).To(Equal(os.FileMode(0o600)), "it holds passwords")
 	first, err := os.ReadFile(state)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(os.WriteFile(state, bytes.Replace(first, []byte("capvcd-api-token"), []byte("another-token"), 1), 0o600)).To(Succeed())
+	g.Expect(os.WriteFile(state, bytes.Replace(first, []byte("capvcd-api-token"), []byte("another-token"), 1),
+		0o600)).To(Succeed())
 
 	runFor(t, append(args, "--preset", "minimal"), func(g *WithT, out *gbytes.Buffer) {
 		g.Expect(string(out.Contents())).To(ContainSubstring("VCD_API_TOKEN=another-token"), "the file, not the preset")
@@ -69,7 +71,8 @@ func TestTheStateIsKeptInAFile(t *testing.T) {
 	var out bytes.Buffer
 	g.Expect(run(t.Context(), args, &out, &out)).To(MatchError(ContainSubstring("it is not a dump of vcdsim")))
 	args[1] = filepath.Join(filepath.Dir(state), "missing", "state.json")
-	g.Expect(run(t.Context(), args, &out, &out)).To(MatchError(ContainSubstring("the state could not be written at the end")))
+	g.Expect(run(t.Context(), args, &out,
+		&out)).To(MatchError(ContainSubstring("the state could not be written at the end")))
 }
 
 func TestPrint(t *testing.T) {
@@ -90,7 +93,8 @@ func TestPrint(t *testing.T) {
 				Provider struct{ URL, User, SysOrg string }
 				VCD      struct{ Org, VDC string }
 			}
-			g.Expect(yaml.UnmarshalStrict([]byte(show(g, "--preset", preset, "--print", "govcd")), &map[string]any{})).To(Succeed())
+			g.Expect(yaml.UnmarshalStrict([]byte(show(g, "--preset", preset, "--print", "govcd")),
+				&map[string]any{})).To(Succeed())
 			g.Expect(yaml.Unmarshal([]byte(show(g, "--preset", preset, "--print", "govcd")), &config)).To(Succeed())
 			g.Expect(config.VCD.Org).To(Equal("acme"))
 			g.Expect(config.Provider.SysOrg).To(Equal("System"))
@@ -109,15 +113,19 @@ func TestBadFlags(t *testing.T) {
 		name, message string
 		args          []string
 	}{
-		{"an unknown preset", `preset "huge" is not one of cloud-provider, ip-spaces, k8s-tenant, large, minimal, two-gateways, vdc-group`, []string{"--preset", "huge"}},
+		{"an unknown preset",
+			`preset "huge" is not one of cloud-provider, ip-spaces, k8s-tenant, large, minimal, two-gateways, vdc-group`, []string{"--preset", "huge"}},
 		{"an unknown profile", `profile "warp" is not one of`, []string{"--profile", "warp"}},
 		{"an unknown version", `API version "1.0" is not one of`, []string{"--version", "1.0"}},
 		{"an argument", `unexpected argument "x"`, []string{"x"}},
-		{"a clock that is none", `clock "cuckoo" is not real, manual, a time or a number`, []string{"--clock", "cuckoo"}},
-		{"a configuration that is none", `--print "xml" is not one of capi, env, govcd, identity, terraform`, []string{"--print", "xml"}},
+		{"a clock that is none", `clock "cuckoo" is not real, manual, a time or a number`,
+			[]string{"--clock", "cuckoo"}},
+		{"a configuration that is none", `--print "xml" is not one of capi, env, govcd, identity, terraform`,
+			[]string{"--print", "xml"}},
 		{"an address that cannot be", "listening on", []string{"--listen", "256.0.0.1:1"}},
 		{"a public address that is none", "is not a URL", []string{"--public-url", "x"}},
-		{"two at once", "profile \"warp\" is not one of instant, fast, recorded\nclock", []string{"--profile", "warp", "--clock", "0"}},
+		{"two at once", "profile \"warp\" is not one of instant, fast, recorded\nclock",
+			[]string{"--profile", "warp", "--clock", "0"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var out bytes.Buffer

@@ -59,17 +59,24 @@ func parse(args []string, out io.Writer) (options, error) {
 		_, _ = io.WriteString(out, usage) // nowhere to report to
 		fs.PrintDefaults()
 	}
-	fs.StringVar(&o.preset, "preset", "k8s-tenant", "what exists at the start: "+strings.Join(vcdsim.PresetNames(), ", "))
+	fs.StringVar(&o.preset, "preset", "k8s-tenant",
+		"what exists at the start: "+strings.Join(vcdsim.PresetNames(), ", "))
 	fs.StringVar(&o.listen, "listen", "127.0.0.1:8443", "address to listen on; port 0 picks a free one")
 	fs.StringVar(&o.profile, "profile", "fast", "how long things take: instant, fast (a tenth) or recorded")
-	fs.StringVar(&o.version, "version", string(vcdsim.Version106), "highest API version: 36.3 (VCD 10.3.3), 37.2 (10.4.2), 37.3 (10.4.3), 38.1 (10.5.1) or 39.0 (10.6)")
-	fs.StringVar(&o.clock, "clock", "real", "real, manual, a time to stand at such as 2026-03-01T00:00:00Z, or how many times as fast as real: 60 makes an hour of a minute")
-	fs.StringVar(&o.state, "state", "", "file to restore at the start, if it is there, and to dump to at the end; it holds all passwords")
-	fs.StringVar(&o.caFile, "ca-file", "", "where to write the CA certificate (default: vcdsim-ca.pem in the temporary directory)")
+	fs.StringVar(&o.version, "version", string(vcdsim.Version106),
+		"highest API version: 36.3 (VCD 10.3.3), 37.2 (10.4.2), 37.3 (10.4.3), 38.1 (10.5.1) or 39.0 (10.6)")
+	fs.StringVar(&o.clock, "clock", "real", "real, manual, a time to stand at such as 2026-03-01T00:00:00Z, or how "+
+		"many times as fast as real: 60 makes an hour of a minute")
+	fs.StringVar(&o.state, "state", "",
+		"file to restore at the start, if it is there, and to dump to at the end; it holds all passwords")
+	fs.StringVar(&o.caFile, "ca-file", "",
+		"where to write the CA certificate (default: vcdsim-ca.pem in the temporary directory)")
 	fs.Int64Var(&o.seed, "seed", 1, "seed of ids, MAC addresses, jitter and the probabilities of faults")
-	fs.IntVar(&o.cells, "cells", 1, "number of cells; with several, each has its own address and --listen is the balancer's")
+	fs.IntVar(&o.cells, "cells", 1,
+		"number of cells; with several, each has its own address and --listen is the balancer's")
 	fs.StringVar(&o.publicURL, "public-url", "", "base of hrefs (default: the address of the request)")
-	fs.StringVar(&o.controlToken, "control-token", "", "token of the control API, which then also answers other machines")
+	fs.StringVar(&o.controlToken, "control-token", "",
+		"token of the control API, which then also answers other machines")
 	fs.StringVar(&o.print, "print", "", "print one configuration and exit: "+strings.Join(configNames(), ", "))
 	fs.BoolVar(&o.anyGuest, "any-guest", false, "let every VM come up, whatever its guestinfo says")
 	fs.BoolVar(&o.verbose, "v", false, "log every request")
@@ -91,7 +98,8 @@ func (o options) config(logs io.Writer) (vcdsim.Config, error) {
 	model, ok := vcdsim.PresetByName(o.preset)
 	var errs []error
 	if !ok {
-		errs = append(errs, fmt.Errorf("preset %q is not one of %s", o.preset, strings.Join(vcdsim.PresetNames(), ", ")))
+		errs = append(errs, fmt.Errorf("preset %q is not one of %s", o.preset,
+			strings.Join(vcdsim.PresetNames(), ", ")))
 	}
 	profile, ok := vcdsim.ProfileByName(o.profile)
 	if !ok {

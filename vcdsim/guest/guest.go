@@ -131,7 +131,8 @@ func checkSize(extraConfig map[string]string) error {
 		if strings.HasPrefix(key, "guestinfo.") {
 			total += len(key) + len(value)
 			if len(value) > MaxValue {
-				return fmt.Errorf("%s: %d bytes are more than the %d a guest can read at once", key, len(value), MaxValue)
+				return fmt.Errorf("%s: %d bytes are more than the %d a guest can read at once", key, len(value),
+					MaxValue)
 			}
 		}
 	}
@@ -145,14 +146,17 @@ func checkSize(extraConfig map[string]string) error {
 func (m metadata) identity() (Identity, error) {
 	id := Identity{Metadata: m.values, Redact: m.redact()}
 	if id.InstanceID = m.text("instance-id"); id.InstanceID == "" {
-		return Identity{}, errors.New("guestinfo.metadata: instance-id is missing, so a copied or re-registered VM would be set up again")
+		return Identity{}, errors.New(
+			"guestinfo.metadata: instance-id is missing, so a copied or re-registered VM would be set up again")
 	}
 	id.Hostname = m.text("local-hostname")
 	switch {
 	case id.Hostname == "" && m.text("hostname") != "":
-		return Identity{}, errors.New("guestinfo.metadata: hostname is set but the guest takes its name from local-hostname, which is missing")
+		return Identity{}, errors.New(
+			"guestinfo.metadata: hostname is set but the guest takes its name from local-hostname, which is missing")
 	case id.Hostname == "":
-		return Identity{}, errors.New("guestinfo.metadata: local-hostname is missing, so the guest would keep the template's name")
+		return Identity{}, errors.New(
+			"guestinfo.metadata: local-hostname is missing, so the guest would keep the template's name")
 	case !validHostname(id.Hostname):
 		return Identity{}, fmt.Errorf("guestinfo.metadata: local-hostname %q is not a host name", id.Hostname)
 	}

@@ -20,7 +20,8 @@ func readMetadata(info guestinfo) (metadata, error) {
 		return metadata{}, err
 	}
 	if text == "" {
-		return metadata{}, errors.New("guestinfo.metadata: missing or redacted, so the guest has no instance-id, no name and no network")
+		return metadata{}, errors.New(
+			"guestinfo.metadata: missing or redacted, so the guest has no instance-id, no name and no network")
 	}
 	values, err := mapping(text)
 	if err != nil {
@@ -92,10 +93,12 @@ func (m metadata) checkWait(id Identity) error {
 		}
 	}
 	if truth(wait["ipv4"]) && !has4 {
-		return errors.New("guestinfo.metadata: wait-on-network.ipv4 is true but no network card gets an IPv4 address: the guest would wait for ever")
+		return errors.New("guestinfo.metadata: wait-on-network.ipv4 is true but no network card gets an IPv4 " +
+			"address: the guest would wait for ever")
 	}
 	if truth(wait["ipv6"]) && !has6 {
-		return errors.New("guestinfo.metadata: wait-on-network.ipv6 is true but no network card gets an IPv6 address: the guest would wait for ever")
+		return errors.New("guestinfo.metadata: wait-on-network.ipv6 is true but no network card gets an IPv6 " +
+			"address: the guest would wait for ever")
 	}
 	return nil
 }

@@ -18,8 +18,10 @@ type network struct {
 
 // ethernetKeys are the settings netplan knows for an ethernet; one it does not know makes it refuse the whole file.
 var ethernetKeys = []string{
-	"accept-ra", "addresses", "critical", "dhcp-identifier", "dhcp4", "dhcp4-overrides", "dhcp6", "dhcp6-overrides", "gateway4", "gateway6",
-	"ignore-carrier", "ipv6-address-generation", "ipv6-address-token", "ipv6-mtu", "ipv6-privacy", "link-local", "macaddress", "match", "mtu",
+	"accept-ra", "addresses", "critical", "dhcp-identifier", "dhcp4", "dhcp4-overrides", "dhcp6", "dhcp6-overrides",
+	"gateway4", "gateway6",
+	"ignore-carrier", "ipv6-address-generation", "ipv6-address-token", "ipv6-mtu", "ipv6-privacy", "link-local",
+	"macaddress", "match", "mtu",
 	"nameservers", "optional", "optional-addresses", "renderer", "routes", "routing-policy", "set-name", "wakeonlan",
 }
 
@@ -136,7 +138,8 @@ func (n *network) lease(nic NIC, haveStatic bool) error {
 	case nic.Mode == ModeDHCP && nic.Address.IsValid():
 		n.addresses[mac] = append(n.addresses[mac], nic.Address)
 	case nic.Mode != ModeDHCP && !haveStatic:
-		return fmt.Errorf("card %s asks DHCP but VCD's address mode is %s (%s)", mac, nic.Mode, addressWords(nic.Address))
+		return fmt.Errorf("card %s asks DHCP but VCD's address mode is %s (%s)", mac, nic.Mode,
+			addressWords(nic.Address))
 	}
 	return nil
 }
@@ -166,7 +169,8 @@ func (n *network) complete(nics []NIC) error {
 		mac := macKey(nic.MAC)
 		addresses, up := n.addresses[mac]
 		if !up && (nic.Mode == ModePool || nic.Mode == ModeManual) {
-			return fmt.Errorf("card %s on network %s has %s in VCD but the guest does not configure it", mac, nic.Network, addressWords(nic.Address))
+			return fmt.Errorf("card %s on network %s has %s in VCD but the guest does not configure it", mac,
+				nic.Network, addressWords(nic.Address))
 		}
 		if n.primary == "" && len(addresses) > 0 {
 			n.primary = mac

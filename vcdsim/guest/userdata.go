@@ -77,7 +77,8 @@ func parseUserdata(text string, id Identity) (*Userdata, error) {
 		text = strings.TrimLeft(rendered, " \t\r\n")
 	}
 	if !strings.HasPrefix(strings.ToLower(text), "#cloud-config") {
-		return nil, errors.New("does not begin with #cloud-config (after an optional `## template: jinja`), so cloud-init ignores it")
+		return nil, errors.New(
+			"does not begin with #cloud-config (after an optional `## template: jinja`), so cloud-init ignores it")
 	}
 	config, err := mapping(text)
 	if err != nil {

@@ -94,7 +94,9 @@ func Shape(x vcdsim.Exchange) string {
 	if _, q, ok := strings.Cut(x.URI, "?"); ok {
 		query = parameters(q)
 	}
-	_, _ = fmt.Fprintf(h, "%s %d %s %s\n%s\n%s", x.Operation, x.Status, x.ContentType, query, shape(x.Request), shape(x.Response)) // never fails
+	// never fails
+	_, _ = fmt.Fprintf(h, "%s %d %s %s\n%s\n%s", x.Operation, x.Status, x.ContentType, query, shape(x.Request),
+		shape(x.Response))
 	return hex.EncodeToString(h.Sum(nil))[:32]
 }
 

@@ -45,7 +45,8 @@ func newRegistrar(sim *vcdsim.Simulator) *registrar {
 func (r *registrar) register(ctx context.Context, name, role string) (string, error) {
 	const tenant, kind = "/oauth/tenant/acme", "application/x-www-form-urlencoded"
 	account, err := r.post(ctx, tenant+"/register", "application/json", fmt.Sprintf(
-		`{"client_name":%q,"software_id":"e0b7e8b8-7b6c-4f8c-8f31-000000000001","scope":"urn:vcloud:role:%s"}`, name, url.PathEscape(role)))
+		`{"client_name":%q,"software_id":"e0b7e8b8-7b6c-4f8c-8f31-000000000001","scope":"urn:vcloud:role:%s"}`, name,
+		url.PathEscape(role)))
 	if err != nil {
 		return "", err
 	}
@@ -54,11 +55,13 @@ func (r *registrar) register(ctx context.Context, name, role string) (string, er
 	if err != nil {
 		return "", err
 	}
-	if _, err := r.post(ctx, "/cloudapi/1.0.0/deviceLookup/grant", "application/json", fmt.Sprintf(`{"userCode":%q}`, device["user_code"])); err != nil {
+	if _, err := r.post(ctx, "/cloudapi/1.0.0/deviceLookup/grant", "application/json",
+		fmt.Sprintf(`{"userCode":%q}`, device["user_code"])); err != nil {
 		return "", err
 	}
 	granted, err := r.post(ctx, tenant+"/token", kind, url.Values{
-		"grant_type": {"urn:ietf:params:oauth:grant-type:device_code"}, "client_id": {id}, "device_code": {device["device_code"]},
+		"grant_type": {"urn:ietf:params:oauth:grant-type:device_code"}, "client_id": {id},
+		"device_code": {device["device_code"]},
 	}.Encode())
 	return granted["refresh_token"], err
 }

@@ -19,7 +19,8 @@ func SelfSigned(tb testing.TB) (chain, key []byte) {
 	if err != nil {
 		tb.Fatalf("making a key: %v", err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"web.example"}, NotAfter: time.Now().Add(time.Hour)}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"web.example"},
+		NotAfter: time.Now().Add(time.Hour)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
 	if err != nil {
 		tb.Fatalf("making a certificate: %v", err)
@@ -28,5 +29,6 @@ func SelfSigned(tb testing.TB) (chain, key []byte) {
 	if err != nil {
 		tb.Fatalf("writing a key: %v", err)
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
 }

@@ -38,8 +38,10 @@ func TestWhatIsFrozenComesBack(t *testing.T) {
 		At: time.Date(2026, 3, 1, 0, 0, 0, 5, time.UTC), Address: netip.MustParsePrefix("10.0.0.1/24"), Wait: time.Hour,
 		byName: map[string]*leaf{"a/1": a, "b": b}, order: []*leaf{b, a, nil}, byNum: map[int]int64{9: 1 << 62, 10: -1},
 		doc: map[string]any{
-			"int": 5, "float": 1.5, "nil": nil, "list": []any{"x", true, []string{"y"}}, "strings": map[string]string{"k": "v"},
-			"$ref": "#/definitions/x", "odd": map[string]any{"$go": "int"}, "none": []any(nil), "maps": []map[string]any{{"n": int64(7)}},
+			"int": 5, "float": 1.5, "nil": nil, "list": []any{"x", true, []string{"y"}},
+			"strings": map[string]string{"k": "v"},
+			"$ref":    "#/definitions/x", "odd": map[string]any{"$go": "int"}, "none": []any(nil),
+			"maps": []map[string]any{{"n": int64(7)}},
 		},
 		empty: []string{}, flags: [2]bool{false, true}, share: 0.1,
 	}

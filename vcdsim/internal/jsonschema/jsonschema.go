@@ -48,7 +48,8 @@ func (v validator) check(s schema, value any, path string, depth int) error {
 	if !isOf(s["type"], value) {
 		return refuse(path, "it is not of type %v", s["type"])
 	}
-	if enum, ok := s["enum"].([]any); ok && !slices.ContainsFunc(enum, func(x any) bool { return reflect.DeepEqual(x, value) }) {
+	if enum, ok := s["enum"].([]any); ok &&
+		!slices.ContainsFunc(enum, func(x any) bool { return reflect.DeepEqual(x, value) }) {
 		return refuse(path, "%v is not one of %v", value, enum)
 	}
 	switch x := value.(type) {

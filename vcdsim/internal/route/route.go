@@ -136,7 +136,8 @@ func (e *entry[T]) vars(parts []string) map[string]string {
 	return vars
 }
 
-var ids = regexp.MustCompile(`(urn(:|%3A)[a-zA-Z0-9.]+(:|%3A)[a-zA-Z0-9.]+(:|%3A))?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+var ids = regexp.MustCompile(
+	`(urn(:|%3A)[a-zA-Z0-9.]+(:|%3A)[a-zA-Z0-9.]+(:|%3A))?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
 // anonymous strips ids from the path of a request that no pattern matches.
 func anonymous(path string) string {

@@ -13,7 +13,8 @@ import (
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	g := NewWithT(t)
 	n := xmltree.New("Vm", xmltree.A("name", `a "b" <c>`), xmltree.Opt("left", ""), xmltree.A("vmw:key", 1),
-		xmltree.T("ovf:Info", "x & y"), xmltree.OptT("None", ""), xmltree.New("List", xmltree.T("Item", true), xmltree.T("Item", false)))
+		xmltree.T("ovf:Info", "x & y"), xmltree.OptT("None", ""),
+		xmltree.New("List", xmltree.T("Item", true), xmltree.T("Item", false)))
 	var b bytes.Buffer
 	g.Expect(n.Write(&b)).To(Succeed())
 

@@ -1,0 +1,128 @@
+package vcdsim
+
+import "slices"
+
+// vapps changes vApps for tasks that end.
+type vapps struct{ sim *Simulator }
+
+// commitCompose ends compose, recompose and every change of a vApp as a whole.
+func commitCompose(s *Simulator, t *Task) error {
+	w := t.Work
+	v := s.store.vapps[w.VApp]
+	if v == nil {
+		return gone("vApp", w.VApp)
+	}
+	if w.Name != "" {
+		v.Name = w.Name
+	}
+	if w.Describe != nil {
+		v.Description = *w.Describe
+	}
+	s.vapps.setNetworks(v, w)
+	for _, id := range w.Remove {
+		if vm := s.store.vms[id]; vm != nil {
+			s.vms.remove(vm)
+		}
+	}
+	for _, id := range w.VMs {
+		if err := s.vms.materialise(id, w.PowerOn); err != nil {
+			return err
+		}
+	}
+	if v.Status == Unresolved {
+		v.Status = Resolved
+		s.leases.deployedChanged(v)
+	}
+	if w.PowerOn {
+		s.leases.deployedChanged(v)
+	}
+	return nil
+}
+
+func (va *vapps) setNetworks(v *VApp, w Work) {
+	switch {
+	case w.Replace:
+		v.Networks = w.Networks
+		for _, vm := range va.sim.store.vmsOf(v.ID) {
+			vm.disconnect(v)
+		}
+	default:
+		for _, n := range w.Networks {
+			if v.network(n.Name) == nil {
+				v.Networks = append(v.Networks, n)
+			}
+		}
+	}
+}
+
+func undoCompose(s *Simulator, t *Task) {
+	if v := s.store.vapps[t.Work.VApp]; v != nil && v.Status == Unresolved {
+		s.vapps.remove(v)
+	}
+}
+
+func undoRecompose(s *Simulator, t *Task) {
+	for _, id := range t.Work.VMs {
+		if vm := s.store.vms[id]; vm != nil && vm.Status == Unresolved {
+			s.vms.remove(vm)
+		}
+	}
+}
+
+func commitLease(s *Simulator, t *Task) error {
+	v := s.store.vapps[t.Work.VApp]
+	if v == nil {
+		return gone("vApp", t.Work.VApp)
+	}
+	now := s.clock.Now()
+	v.Lease.Runtime, v.Lease.Storage = t.Work.Lease.Runtime, t.Work.Lease.Storage
+	// Setting a lease starts it anew.
+	if !v.Lease.Deployed.IsZero() {
+		v.Lease.Deployed = now
+	}
+	if !v.Lease.Stopped.IsZero() {
+		v.Lease.Stopped = now
+	}
+	s.leases.watch(v)
+	return nil
+}
+
+func commitDeleteVApp(s *Simulator, t *Task) error {
+	v := s.store.vapps[t.Work.VApp]
+	if v == nil {
+		return gone("vApp", t.Work.VApp)
+	}
+	s.vapps.remove(v)
+	return nil
+}
+
+func (va *vapps) remove(v *VApp) {
+	for _, vm := range slices.Clone(va.sim.store.vmsOf(v.ID)) {
+		va.sim.vms.remove(vm)
+	}
+	delete(va.sim.store.vapps, v.ID)
+	delete(va.sim.store.children, v.ID)
+}
+
+// locks are the entities a write to a whole vApp holds.
+func (va *vapps) locks(v *VApp) []string {
+	return append([]string{v.ID}, va.vmIDs(v)...)
+}
+
+func (va *vapps) vmIDs(v *VApp) []string {
+	var out []string
+	for _, vm := range va.sim.store.vmsOf(v.ID) {
+		out = append(out, vm.ID)
+	}
+	return out
+}
+
+// checkIdle refuses when a vApp, or, as is assumed, one of its VMs is busy.
+func (va *vapps) checkIdle(v *VApp) error {
+	if va.sim.assume.VAppWaitsForVM {
+		return va.sim.tasks.checkIdle(va.locks(v)...)
+	}
+	return va.sim.tasks.checkIdle(v.ID)
+}
+
+func (v *VApp) entity() Entity { return Entity{"vapp", v.ID, v.Name} }

@@ -1,0 +1,130 @@
+package vcdsim
+
+// vms changes VMs for tasks that end.
+type vms struct{ sim *Simulator }
+
+// disconnect takes the NICs of a VM off networks that the vApp no longer has.
+func (vm *VM) disconnect(v *VApp) {
+	for i := range vm.NICs {
+		if nic := &vm.NICs[i]; nic.Network != "none" && v.network(nic.Network) == nil {
+			nic.Network, nic.Mode, nic.Address, nic.Lease, nic.Connected = "none", modeNone, "", "", false
+		}
+	}
+}
+
+// materialise completes a VM that a compose created: its addresses, then its power state.
+func (m *vms) materialise(id string, powerOn bool) error {
+	vm := m.sim.store.vms[id]
+	if vm == nil {
+		return gone("vm", id)
+	}
+	if err := m.sim.ipam.assign(vm); err != nil {
+		for i := range vm.NICs {
+			vm.NICs[i].Address = ""
+		}
+		return err
+	}
+	vm.Status = PoweredOff
+	if powerOn {
+		m.setPower(vm, PoweredOn)
+	}
+	return nil
+}
+
+// remove removes a VM; an independent disk that is still attached is set free, never deleted.
+func (m *vms) remove(vm *VM) {
+	for _, d := range vm.Disks {
+		if x := m.sim.store.disks[d.DiskID]; x != nil {
+			x.release(vm.ID)
+		}
+	}
+	m.sim.store.removeVM(vm)
+	m.sim.guests.notify(vm.ID, Guest.Delete)
+	delete(m.sim.guests.queues, vm.ID)
+}
+
+func commitDeleteVM(s *Simulator, t *Task) error {
+	vm := s.store.vms[t.Work.VM]
+	if vm == nil {
+		return gone("vm", t.Work.VM)
+	}
+	s.vms.remove(vm)
+	v := s.store.vapps[vm.VAppID]
+	if v != nil && v.AutoNature {
+		s.vapps.remove(v)
+		return nil
+	}
+	s.leases.deployedChanged(v)
+	return nil
+}
+
+// commitPower brings VMs, or a vApp with its VMs, to a power state; undeploying also releases them.
+func commitPower(s *Simulator, t *Task) error {
+	for _, id := range t.Work.VMs {
+		if vm := s.store.vms[id]; vm != nil {
+			s.vms.powerTo(vm, t.Work)
+		}
+	}
+	v := s.store.vapps[t.Work.VApp]
+	if v != nil && t.Owner.Kind == "vapp" && (t.Work.Op == opDeploy || t.Work.Op == opUndeploy) {
+		v.Deployed = t.Work.Op == opDeploy
+	}
+	s.leases.deployedChanged(v)
+	return nil
+}
+
+func (m *vms) powerTo(vm *VM, w Work) {
+	if w.Power != 0 {
+		m.setPower(vm, w.Power)
+	}
+	switch w.Op {
+	case opUndeploy:
+		vm.Deployed = false
+	case opDeploy:
+		vm.Deployed = vm.Status != Unresolved && vm.Status != FailedCreation
+	}
+}
+
+// setPower changes the power state and starts or ends the guest.
+func (m *vms) setPower(vm *VM, to Status) {
+	if vm.Status == to || vm.Status == Unresolved || vm.Status == FailedCreation {
+		return
+	}
+	was := vm.Status
+	vm.Status = to
+	switch {
+	case to == PoweredOn && was == Suspended:
+		vm.Deployed = true
+	case to == PoweredOn:
+		vm.Deployed = true
+		m.sim.guests.boot(vm)
+	case to == PoweredOff:
+		m.sim.guests.halt(vm)
+	}
+}
+
+func commitRestart(s *Simulator, t *Task) error {
+	for _, id := range t.Work.VMs {
+		if vm := s.store.vms[id]; vm != nil && vm.Status == PoweredOn {
+			s.guests.halt(vm)
+			s.guests.boot(vm)
+		}
+	}
+	return nil
+}
+
+// checkIdle refuses when a VM, or, as is assumed, its vApp is busy.
+func (m *vms) checkIdle(vm *VM) error {
+	if m.sim.assume.VMWaitsForVApp || m.sim.assume.VMWriteLocksVApp {
+		return m.sim.tasks.checkIdle(vm.ID, vm.VAppID)
+	}
+	return m.sim.tasks.checkIdle(vm.ID)
+}
+
+// locks are the entities a write to a VM holds.
+func (m *vms) locks(vm *VM) []string {
+	if m.sim.assume.VMWriteLocksVApp {
+		return []string{vm.ID, vm.VAppID}
+	}
+	return []string{vm.ID}
+}
