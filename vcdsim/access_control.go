@@ -40,8 +40,10 @@ func sharedEntity(r *request) (Entity, error) {
 }
 
 func getAccess(r *request, e Entity) (*response, error) {
-	return &response{status: http.StatusOK, xml: accessNode(r, r.sim.store.access[e.ID]),
-		contentType: mime("controlAccess")}, nil
+	return &response{
+		status: http.StatusOK, xml: accessNode(r, r.sim.store.access[e.ID]),
+		contentType: mime("controlAccess"),
+	}, nil
 }
 
 func accessNode(r *request, a access) *xmltree.Node {

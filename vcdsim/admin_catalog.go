@@ -59,8 +59,10 @@ func createCatalog(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := Catalog{ID: r.sim.ids.next("catalog"), Name: tree.Attr("name"), Description: tree.Str("Description"),
-		Created: r.sim.clock.Now()}
+	c := Catalog{
+		ID: r.sim.ids.next("catalog"), Name: tree.Attr("name"), Description: tree.Str("Description"),
+		Created: r.sim.clock.Now(),
+	}
 	if err := checkCatalogName(org, c.Name); err != nil {
 		return nil, err
 	}

@@ -25,8 +25,10 @@ func getAdminVDC(r *request) (*response, error) {
 	})
 	vdcContent(r, n, org, v)
 	c := &v.Compute
-	n.Add([]*xmltree.Node{T("ResourceGuaranteedMemory", c.MemoryGuaranteed),
-		T("ResourceGuaranteedCpu", c.CPUGuaranteed), T("VCpuInMhz", c.speed()), T("IsThinProvision", !c.ThickDisks)})
+	n.Add([]*xmltree.Node{
+		T("ResourceGuaranteedMemory", c.MemoryGuaranteed),
+		T("ResourceGuaranteedCpu", c.CPUGuaranteed), T("VCpuInMhz", c.speed()), T("IsThinProvision", !c.ThickDisks),
+	})
 	if r.session.provider() {
 		n.Add(xmltree.New("NetworkPoolReference", A("href", r.base()+"/api/admin/extension/networkPool/"+poolID(r.sim)),
 			A("id", URN("networkpool", poolID(r.sim))), A("name", providerPool),

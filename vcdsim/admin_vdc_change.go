@@ -25,8 +25,10 @@ func createVDC(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := VDC{Name: tree.Attr("name"), Description: tree.Str("Description"), Policies: []string{"System Default"},
-		AllocationModel: tree.Str("AllocationModel")}
+	v := VDC{
+		Name: tree.Attr("name"), Description: tree.Str("Description"), Policies: []string{"System Default"},
+		AllocationModel: tree.Str("AllocationModel"),
+	}
 	if v.Name == "" || bare(tree.At("ProviderVdcReference").Attr("href")) != providerID(r.sim) {
 		return nil, badRequest("A VDC needs a name and a provider VDC.")
 	}
@@ -195,8 +197,10 @@ func vdcNetworkProfile() *setting {
 		}),
 		show: func(_ *request, _ scope, out map[string]any) {
 			if m, ok := out["servicesEdgeCluster"].(map[string]any); ok && text(m, "backingId") != "" {
-				out["servicesEdgeCluster"] = map[string]any{"backingId": m["backingId"],
-					"edgeClusterRef": map[string]any{"name": edgeCluster, "id": m["backingId"]}}
+				out["servicesEdgeCluster"] = map[string]any{
+					"backingId":      m["backingId"],
+					"edgeClusterRef": map[string]any{"name": edgeCluster, "id": m["backingId"]},
+				}
 			}
 		},
 	}

@@ -36,8 +36,10 @@ func TestAffinityRules(t *testing.T) {
 		{"an unknown polarity", c.affinity("x", "Sometimes", true, a, b), 400},
 		{"one VM", c.affinity("x", "Affinity", true, a), 400},
 		{"a VM twice", c.affinity("x", "Affinity", true, a, a), 400},
-		{"a VM that does not exist",
-			c.affinity("x", "Affinity", true, a, "/api/vApp/vm-11111111-2222-3333-4444-555555555555"), 403},
+		{
+			"a VM that does not exist",
+			c.affinity("x", "Affinity", true, a, "/api/vApp/vm-11111111-2222-3333-4444-555555555555"), 403,
+		},
 		{"together what another rule keeps apart", c.affinity("x", "Affinity", true, a, b, d), 400},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -47,8 +49,10 @@ func TestAffinityRules(t *testing.T) {
 
 	c.ok(http.MethodPut, rule, c.affinity("renamed", "Anti-Affinity", false, b, d))
 	x := c.get(rule).xml
-	c.Expect([]string{x.Str("Name"), x.Str("IsEnabled"),
-		x.Str("IsMandatory")}).To(Equal([]string{"renamed", "false", "true"}))
+	c.Expect([]string{
+		x.Str("Name"), x.Str("IsEnabled"),
+		x.Str("IsMandatory"),
+	}).To(Equal([]string{"renamed", "false", "true"}))
 	c.ok(http.MethodPost, rules, c.affinity("together", "Affinity", true, b, d))
 	c.ok(http.MethodDelete, d, "")
 	c.Expect(c.get(rule).xml.At("VmReferences").All("VmReference")).To(HaveLen(1), "the other VM is gone")

@@ -40,8 +40,10 @@ func prepareBalancer(r *request, body map[string]any) error {
 		return nil
 	}
 	g.LoadBalancer = &LoadBalancer{Enabled: true, Fields: map[string]any{}}
-	for _, f := range []string{"serviceNetworkDefinition", "ipv6ServiceNetworkDefinition", "supportedFeatureSet",
-		"transparentModeEnabled"} {
+	for _, f := range []string{
+		"serviceNetworkDefinition", "ipv6ServiceNetworkDefinition", "supportedFeatureSet",
+		"transparentModeEnabled",
+	} {
 		if body[f] != nil && body[f] != "" {
 			g.LoadBalancer.Fields[f] = body[f]
 		}
@@ -183,8 +185,8 @@ func freeAssignment(r *request, d *document) error {
 		return err
 	}
 	if n := r.sim.store.documents.deployedServices(refID(d.body, "serviceEngineGroupRef"), d.parent); n > 0 {
-		return inUse("service engine group assignment", text(d.body["serviceEngineGroupRef"].(map[string]any), "name"),
-			"virtual services") //nolint:forcetypeassert // checked when it came
+		group, _ := d.body["serviceEngineGroupRef"].(map[string]any) // checked when it was made
+		return inUse("service engine group assignment", text(group, "name"), "virtual services")
 	}
 	return nil
 }

@@ -224,8 +224,10 @@ var healthMessages = map[string]string{
 }
 
 func memberJSON(m map[string]any, health string) map[string]any {
-	out := map[string]any{"healthStatus": health, "markedDownBy": []any{},
-		"detailedHealthMessage": healthMessages[health]}
+	out := map[string]any{
+		"healthStatus": health, "markedDownBy": []any{},
+		"detailedHealthMessage": healthMessages[health],
+	}
 	for k, v := range m {
 		if _, computed := out[k]; !computed {
 			out[k] = v
@@ -248,8 +250,10 @@ func freePool(r *request, d *document) error {
 func poolSummary(r *request, d *document) map[string]any {
 	full := poolCollection().shown(r, d)
 	monitors, _ := d.body["healthMonitors"].([]any)
-	out := map[string]any{"activeMonitoringEnabled": len(monitors) > 0, "memberSslEnabled": d.body["sslEnabled"],
-		"memberGroupType": nil}
+	out := map[string]any{
+		"activeMonitoringEnabled": len(monitors) > 0, "memberSslEnabled": d.body["sslEnabled"],
+		"memberGroupType": nil,
+	}
 	for _, f := range []string{
 		"id", "name", "description", "enabled", "status", "passiveMonitoringEnabled", "healthStatus", "healthMessage",
 		"memberCount", "enabledMemberCount", "upMemberCount", "virtualServiceRefs",

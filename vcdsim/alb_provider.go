@@ -178,8 +178,10 @@ func seedBalancers(s *Simulator) {
 		return s.store.documents.add(path, "", body)
 	}
 	controller := named(controllerPath, "loadBalancerController", "alb1",
-		map[string]any{"url": "https://alb1.example", "username": "admin", "password": "password",
-			"licenseType": "ENTERPRISE", "version": "22.1.5"})
+		map[string]any{
+			"url": "https://alb1.example", "username": "admin", "password": "password",
+			"licenseType": "ENTERPRISE", "version": "22.1.5",
+		})
 	cloud := named(cloudPath, "loadBalancerCloud", "alb1-cloud", map[string]any{
 		"networkPoolRef": jsonRef("networkPool", poolID(s), providerPool),
 		"loadBalancerCloudBacking": map[string]any{

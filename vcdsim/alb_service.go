@@ -27,8 +27,10 @@ var applicationProfiles = map[string]string{
 	"L4_TLS": "System-SSL-Application",
 }
 
-var tcpProfiles = map[string]string{"TCP_PROXY": "System-TCP-Proxy", "TCP_FAST_PATH": "System-TCP-Fast-Path",
-	"UDP_FAST_PATH": "System-UDP-Fast-Path"}
+var tcpProfiles = map[string]string{
+	"TCP_PROXY": "System-TCP-Proxy", "TCP_FAST_PATH": "System-TCP-Fast-Path",
+	"UDP_FAST_PATH": "System-UDP-Fast-Path",
+}
 
 func prepareService(r *request, body map[string]any, old *document) error {
 	g, err := balancedGateway(r, body, old)

@@ -117,8 +117,10 @@ func TestQueries(t *testing.T) {
 		{"all VMs, templates' too", "type=vm", 8},
 		{"only real VMs", "&type=vm&filter=isVAppTemplate==false&filterEncoded=true", 7},
 		{"a raw semicolon", "type=vm&filter=isVAppTemplate==false;name==node-3", 1},
-		{"an encoded filter",
-			"type=vm&filter=" + url.QueryEscape("(name==node-1,name==node-2);vdc==urn:vcloud:vdc:"+vdc), 2},
+		{
+			"an encoded filter",
+			"type=vm&filter=" + url.QueryEscape("(name==node-1,name==node-2);vdc==urn:vcloud:vdc:"+vdc), 2,
+		},
 		{"a container by href", "type=vm&filter=container==" + c.sim.URL() + vapp, 7},
 		{"a container by bare id", "type=vm&filter=container==" + c.sim.State().VApps[0].ID, 7},
 		{"by id", "type=vm&filter=id==urn:vcloud:vm:" + c.state("node-4").ID, 1},
@@ -146,8 +148,10 @@ func TestQueries(t *testing.T) {
 	c.WithT = NewWithT(t)
 	page := c.get("/api/query?type=vm&filter=isVAppTemplate==false&pageSize=5&sortDesc=name")
 	first := page.xml
-	c.Expect([]string{first.Attr("total"), first.Attr("pageSize"),
-		first.Attr("page")}).To(Equal([]string{"7", "5", "1"}))
+	c.Expect([]string{
+		first.Attr("total"), first.Attr("pageSize"),
+		first.Attr("page"),
+	}).To(Equal([]string{"7", "5", "1"}))
 	c.Expect(first.All("VMRecord")[0].Attr("name")).To(Equal("node-6"))
 	rest := c.get(c.linked(page, "nextPage")).xml
 	c.Expect(rest.All("VMRecord")).To(HaveLen(2), "the next page is the link's")
@@ -209,14 +213,21 @@ func TestCloudAPILists(t *testing.T) {
 	}{
 		{"all policies", "/cloudapi/2.0.0/vdcComputePolicies", 4},
 		{"a policy by name", "/cloudapi/1.0.0/vdcComputePolicies?filter=name==small", 1},
-		{"sizing policies of a VDC",
+		{
+			"sizing policies of a VDC",
 			"/cloudapi/2.0.0/vdcComputePolicies?filter=isSizingOnly==true;_context==urn:vcloud:vdc:" +
-				c.model().VDCs[0].ID, 3},
-		{"policies of a VDC", "/cloudapi/2.0.0/vdcs/urn%3Avcloud%3Avdc%3A" + c.model().VDCs[0].ID + "/computePolicies/",
-			4},
+				c.model().VDCs[0].ID, 3,
+		},
+		{
+			"policies of a VDC",
+			"/cloudapi/2.0.0/vdcs/urn%3Avcloud%3Avdc%3A" + c.model().VDCs[0].ID + "/computePolicies/",
+			4,
+		},
 		{"networks", "/cloudapi/1.0.0/orgVdcNetworks?pageSize=1", 2},
-		{"networks of an owner",
-			"/cloudapi/1.0.0/orgVdcNetworks?filter=ownerRef.id==urn:vcloud:vdc:" + c.model().VDCs[0].ID, 2},
+		{
+			"networks of an owner",
+			"/cloudapi/1.0.0/orgVdcNetworks?filter=ownerRef.id==urn:vcloud:vdc:" + c.model().VDCs[0].ID, 2,
+		},
 		{"organisations", "/cloudapi/1.0.0/orgs/", 1},
 		{"VDCs", "/cloudapi/1.0.0/vdcs", 1},
 		{"a page past the end", "/cloudapi/1.0.0/vdcs?page=7", 1},
@@ -269,16 +280,20 @@ func TestTheSameSeedGivesTheSameState(t *testing.T) {
 func TestFaults(t *testing.T) {
 	c := start(t)
 	f := c.sim.Faults()
-	f.Add(vcdsim.Fault{Operation: "GET /api/org", Skip: 1, Count: 2, Status: 503, Code: "SERVICE_UNAVAILABLE",
-		Message: "later", Header: map[string]string{"Retry-After": "7"}})
+	f.Add(vcdsim.Fault{
+		Operation: "GET /api/org", Skip: 1, Count: 2, Status: 503, Code: "SERVICE_UNAVAILABLE",
+		Message: "later", Header: map[string]string{"Retry-After": "7"},
+	})
 	var statuses []int
 	for range 4 {
 		statuses = append(statuses, c.call(http.MethodGet, "/api/org", "").status)
 	}
 	c.Expect(statuses).To(Equal([]int{200, 503, 503, 200}))
 
-	f.Add(vcdsim.Fault{Operation: "GET /cloudapi/*/vdcs", Count: 1, Status: 429,
-		Header: map[string]string{"Retry-After": "7"}})
+	f.Add(vcdsim.Fault{
+		Operation: "GET /cloudapi/*/vdcs", Count: 1, Status: 429,
+		Header: map[string]string{"Retry-After": "7"},
+	})
 	a := c.call(http.MethodGet, "/cloudapi/1.0.0/vdcs", "")
 	c.Expect(a.status).To(Equal(429))
 	c.Expect(a.header.Get("Retry-After")).To(Equal("7"))

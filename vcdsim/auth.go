@@ -225,8 +225,10 @@ func tokenResponse(r *request, org *Org, u *User, apiToken string) *response {
 func oauthError(code string) *response {
 	return &response{
 		status: http.StatusBadRequest,
-		json: map[string]any{"error": code,
-			"error_description": "Failed to create an access token from the refresh token."},
+		json: map[string]any{
+			"error":             code,
+			"error_description": "Failed to create an access token from the refresh token.",
+		},
 	}
 }
 

@@ -39,14 +39,18 @@ func TestWhatIsConfiguredWhileAGatewayChanges(t *testing.T) {
 		busy   bool
 		states []string
 	}{
-		{"what changes, and the gateway", func(*vcdsim.Assumptions) {}, true,
-			[]string{"gateway CONFIGURING", "a REALIZED", "b CONFIGURING", "vs REALIZED"}},
+		{
+			"what changes, and the gateway", func(*vcdsim.Assumptions) {}, true,
+			[]string{"gateway CONFIGURING", "a REALIZED", "b CONFIGURING", "vs REALIZED"},
+		},
 		{
 			"all of the gateway", func(a *vcdsim.Assumptions) { a.BusyGatewayConfiguresAll = true }, true,
 			[]string{"gateway CONFIGURING", "a CONFIGURING", "b CONFIGURING", "vs CONFIGURING"},
 		},
-		{"one change beside another", func(a *vcdsim.Assumptions) { a.GatewayWritesExclude = false }, false,
-			[]string{"gateway CONFIGURING", "a REALIZED", "b CONFIGURING", "vs REALIZED"}},
+		{
+			"one change beside another", func(a *vcdsim.Assumptions) { a.GatewayWritesExclude = false }, false,
+			[]string{"gateway CONFIGURING", "a REALIZED", "b CONFIGURING", "vs REALIZED"},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := start(t, manual, assuming(tc.assume))
@@ -130,28 +134,46 @@ func TestSizesAreLimited(t *testing.T) {
 	long := func(n int) string { return strings.Repeat("x", n) }
 	c.make("loadBalancer/pools", pool(`"name":"`+long(128)+`","description":"`+long(1024)+`","members":`+members(100)))
 	for _, tc := range []struct{ name, path, body, message string }{
-		{"members", "loadBalancer/pools", pool(`"name":"x","members":` + members(101)),
-			"size of the field members is 101"},
+		{
+			"members", "loadBalancer/pools", pool(`"name":"x","members":` + members(101)),
+			"size of the field members is 101",
+		},
 		{"a name", "loadBalancer/pools", pool(`"name":"` + long(129) + `"`), "length of the field name is 129"},
-		{"a description", "loadBalancer/pools", pool(`"name":"x","description":"` + long(1025) + `"`),
-			"length of the field description is 1025"},
+		{
+			"a description", "loadBalancer/pools", pool(`"name":"x","description":"` + long(1025) + `"`),
+			"length of the field description is 1025",
+		},
 		{"a port", "loadBalancer/pools", pool(`"name":"x","defaultPort":65536`), "must be between 1 and 65535"},
-		{"a member's port", "loadBalancer/pools",
-			pool(`"name":"x","members":[{"ipAddress":"192.168.100.11","port":0}]`), "must be between 1 and 65535"},
-		{"a ratio", "loadBalancer/pools", pool(`"name":"x","members":[{"ipAddress":"192.168.100.11","ratio":21}]`),
-			"must be between 1 and 20"},
+		{
+			"a member's port", "loadBalancer/pools",
+			pool(`"name":"x","members":[{"ipAddress":"192.168.100.11","port":0}]`), "must be between 1 and 65535",
+		},
+		{
+			"a ratio", "loadBalancer/pools", pool(`"name":"x","members":[{"ipAddress":"192.168.100.11","ratio":21}]`),
+			"must be between 1 and 20",
+		},
 		{"half a minute", "loadBalancer/pools", pool(`"name":"x","gracefulTimeoutPeriod":0.5`), "between -1 and 7200"},
 		{"a number that is none", "loadBalancer/pools", pool(`"name":"x","defaultPort":"80"`), "is not a number"},
-		{"ports", "loadBalancer/virtualServices", vs(map[string]any{"servicePorts": make([]map[string]int, 11)}),
-			"size of the field servicePorts is 11"},
-		{"no ports", "loadBalancer/virtualServices", vs(map[string]any{"servicePorts": []any{}}),
-			"servicePorts must not be empty"},
-		{"a NAT rule's name", c.natPath(), dnat(long(129), "203.0.113.20", "192.168.100.5", ""),
-			"length of the field name is 129"},
-		{"a NAT rule's priority", c.natPath(), dnat("x", "203.0.113.20", "192.168.100.5", `,"priority":-1`),
-			"field priority must be between 0"},
-		{"an alias", "ssl/certificateLibrary", `{"alias":"` + long(129) + `","certificate":"x"}`,
-			"length of the field alias is 129"},
+		{
+			"ports", "loadBalancer/virtualServices", vs(map[string]any{"servicePorts": make([]map[string]int, 11)}),
+			"size of the field servicePorts is 11",
+		},
+		{
+			"no ports", "loadBalancer/virtualServices", vs(map[string]any{"servicePorts": []any{}}),
+			"servicePorts must not be empty",
+		},
+		{
+			"a NAT rule's name", c.natPath(), dnat(long(129), "203.0.113.20", "192.168.100.5", ""),
+			"length of the field name is 129",
+		},
+		{
+			"a NAT rule's priority", c.natPath(), dnat("x", "203.0.113.20", "192.168.100.5", `,"priority":-1`),
+			"field priority must be between 0",
+		},
+		{
+			"an alias", "ssl/certificateLibrary", `{"alias":"` + long(129) + `","certificate":"x"}`,
+			"length of the field alias is 129",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			NewWithT(t).Expect(c.refused(http.MethodPost, cloudAPI+tc.path, tc.body, 400,

@@ -99,8 +99,10 @@ func TestNoRouteFallsOverABodyThatSaysNothing(t *testing.T) {
 		})
 	}
 	called := map[string]bool{}
-	for _, body := range []string{"null", " null\n", "{}", "[]",
-		`{"values": [null], "name": 1, "ownerRef": null, "gatewayRef": "x"}`, "<x/>", ""} {
+	for _, body := range []string{
+		"null", " null\n", "{}", "[]",
+		`{"values": [null], "name": 1, "ownerRef": null, "gatewayRef": "x"}`, "<x/>", "",
+	} {
 		for _, route := range routes {
 			for _, path := range v.fill(route[1], ids) {
 				w := v.call(route[0], path, body)

@@ -94,8 +94,10 @@ func concurrentCalls(c *client, vm string, client, round int) [][3]string {
 		{http.MethodPost, vm + "/power/action/" + power, ""},
 		{http.MethodPost, vm + "/action/reconfigureVm", userdata},
 		{http.MethodGet, "/cloudapi/1.0.0/orgVdcNetworks?page=1&pageSize=32", ""},
-		{http.MethodPost, c.vdc() + "/disk",
-			`<DiskCreateParams ` + xmlns + `><Disk name="` + disk + `" sizeMb="1024"/></DiskCreateParams>`},
+		{
+			http.MethodPost, c.vdc() + "/disk",
+			`<DiskCreateParams ` + xmlns + `><Disk name="` + disk + `" sizeMb="1024"/></DiskCreateParams>`,
+		},
 		{http.MethodPut, vm + "/metadata/k", strings.ReplaceAll(metadataValue, "VALUE", disk)},
 		{http.MethodGet, "/api/query?type=task&pageSize=10", ""},
 	}

@@ -30,12 +30,16 @@ func controlAPI() []controlRoute {
 			"only vApps and VMs with TEXT in their name.", "", getOverview},
 		{"GET", "/state", "Everything that is simulated, without passwords, tokens and private keys.", "", getState},
 		{"GET", "/dump", "Everything that is simulated, with all secrets, for `/_sim/restore`.", "", getDump},
-		{"POST", "/restore", "Replaces everything that is simulated by a dump, like restoring a database.",
-			`{"format": "vcdsim", …}`, restoreDump},
+		{
+			"POST", "/restore", "Replaces everything that is simulated by a dump, like restoring a database.",
+			`{"format": "vcdsim", …}`, restoreDump,
+		},
 		{"GET", "/faults", "The fault rules.", "", listFaults},
-		{"POST", "/faults", "Adds a fault rule and answers with it and its id. See [fault rules](#fault-rules).",
+		{
+			"POST", "/faults", "Adds a fault rule and answers with it and its id. See [fault rules](#fault-rules).",
 			`{"operation": "GET /api/query type=vm", "count": 3, "status": 503, "header": {"Retry-After": "5"}}`,
-			addFault},
+			addFault,
+		},
 		{"DELETE", "/faults", "Removes all fault rules.", "", clearFaults},
 		{"DELETE", "/faults/{id}", "Removes a fault rule.", "", removeFault},
 		{"GET", "/cells", "The cells of the site and their state.", "", listCells},
@@ -43,17 +47,27 @@ func controlAPI() []controlRoute {
 			"`upgrade` (with `version`), `maintain`, `serve` (ends maintenance), `renewCertificate` (with " +
 			"`newAuthority`).", `{"do": "restart", "down": "30s"}`, commandCell},
 		{"GET", "/clock", "The time, and how fast it goes.", "", getClock},
-		{"POST", "/clock", "Moves the clock forward, lets it go faster or slower, or stops it (`rate` 0).",
-			`{"advance": "1h", "rate": 60}`, setClock},
-		{"GET", "/counters", "How often each operation was called.", "",
-			func(r *request) (*response, error) { return jsonOK(r.sim.Counters()), nil }},
+		{
+			"POST", "/clock", "Moves the clock forward, lets it go faster or slower, or stops it (`rate` 0).",
+			`{"advance": "1h", "rate": 60}`, setClock,
+		},
+		{
+			"GET", "/counters", "How often each operation was called.", "",
+			func(r *request) (*response, error) { return jsonOK(r.sim.Counters()), nil },
+		},
 		{"DELETE", "/counters", "Sets the counters to zero.", "", resetCounters},
-		{"GET", "/requests", "The last requests, oldest first.", "",
-			func(r *request) (*response, error) { return jsonOK(r.sim.Requests()), nil }},
-		{"GET", "/unhandled", "Routes that were asked for and are not simulated.", "",
-			func(r *request) (*response, error) { return jsonOK(r.sim.Unhandled()), nil }},
-		{"GET", "/ca", "The certificate of the authority that signed the simulator's, as PEM in a JSON string.", "",
-			func(r *request) (*response, error) { return jsonOK(string(r.sim.CA())), nil }},
+		{
+			"GET", "/requests", "The last requests, oldest first.", "",
+			func(r *request) (*response, error) { return jsonOK(r.sim.Requests()), nil },
+		},
+		{
+			"GET", "/unhandled", "Routes that were asked for and are not simulated.", "",
+			func(r *request) (*response, error) { return jsonOK(r.sim.Unhandled()), nil },
+		},
+		{
+			"GET", "/ca", "The certificate of the authority that signed the simulator's, as PEM in a JSON string.", "",
+			func(r *request) (*response, error) { return jsonOK(string(r.sim.CA())), nil },
+		},
 		{"GET", "/metrics", "Metrics for Prometheus.", "", getMetrics},
 	}
 }
@@ -173,8 +187,10 @@ func (ctl *control) signIn(w http.ResponseWriter, r *request) bool {
 		!ctl.isToken(given) {
 		return false
 	}
-	http.SetCookie(w, &http.Cookie{Name: tokenCookie, Value: given, Path: controlPath, Secure: true, HttpOnly: true,
-		SameSite: http.SameSiteStrictMode})
+	http.SetCookie(w, &http.Cookie{
+		Name: tokenCookie, Value: given, Path: controlPath, Secure: true, HttpOnly: true,
+		SameSite: http.SameSiteStrictMode,
+	})
 	w.Header().Set("Location", controlPath+"/")
 	w.WriteHeader(http.StatusSeeOther)
 	return true

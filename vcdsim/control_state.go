@@ -50,8 +50,10 @@ func controlState(s State) stateJSON {
 		out.Documents[i].Body = without(out.Documents[i].Body, hidden[out.Documents[i].Path])
 	}
 	for _, t := range s.Tasks {
-		j := taskJSON{ID: t.ID, Operation: t.OperationName, Owner: t.Owner.Name, Status: t.Status, Started: t.Started,
-			Ended: t.Ended}
+		j := taskJSON{
+			ID: t.ID, Operation: t.OperationName, Owner: t.Owner.Name, Status: t.Status, Started: t.Started,
+			Ended: t.Ended,
+		}
 		if t.Error != nil {
 			j.Error = t.Error.Message
 		}

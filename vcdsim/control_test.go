@@ -181,8 +181,11 @@ func TestThePageIsServedWithAStrictPolicy(t *testing.T) {
 
 func TestWhatTheControlAPIHasNotIsSaidByIt(t *testing.T) {
 	c := start(t)
-	for _, call := range [][2]string{{http.MethodGet, "/_sim/nothing"}, {http.MethodPut, "/_sim/faults"},
-		{http.MethodDelete, "/_sim/clock/x"}} {
+	for _, call := range [][2]string{
+		{http.MethodGet, "/_sim/nothing"},
+		{http.MethodPut, "/_sim/faults"},
+		{http.MethodDelete, "/_sim/clock/x"},
+	} {
 		a := c.call(call[0], call[1], "")
 		c.Expect(a.status).To(Equal(http.StatusNotFound), call[1])
 		c.Expect(a.json).To(HaveKeyWithValue("error", "the control API has no "+call[0]+" "+call[1]))

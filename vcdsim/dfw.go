@@ -19,14 +19,20 @@ func onGroup(r *request) (scope, error) {
 // dfwSettings are the distributed firewall of VDC groups: whether it is on, its one policy, and the rules of that.
 func dfwSettings() []*setting {
 	return []*setting{
-		{path: dfwPath, kind: "dfwPolicies", title: "Distributed Firewall", scope: onGroup, prepare: prepareDFW,
-			show: showDFW},
-		{path: dfwDefaultPath, kind: "dfwPolicy", title: "Distributed Firewall Policy", scope: onGroup,
+		{
+			path: dfwPath, kind: "dfwPolicies", title: "Distributed Firewall", scope: onGroup, prepare: prepareDFW,
+			show: showDFW,
+		},
+		{
+			path: dfwDefaultPath, kind: "dfwPolicy", title: "Distributed Firewall Policy", scope: onGroup,
 			show: func(r *request, p scope, out map[string]any) {
 				dfwPolicyJSON(r, p, out)
-			}, initial: always(map[string]any{"enabled": true})},
-		{path: dfwRulesPath, kind: "dfwRules", title: "Distributed Firewall Rules", scope: onGroup,
-			prepare: prepareDFWRules, show: showDFWRules},
+			}, initial: always(map[string]any{"enabled": true}),
+		},
+		{
+			path: dfwRulesPath, kind: "dfwRules", title: "Distributed Firewall Rules", scope: onGroup,
+			prepare: prepareDFWRules, show: showDFWRules,
+		},
 	}
 }
 

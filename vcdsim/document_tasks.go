@@ -162,8 +162,10 @@ func documentOperations() map[string]operation {
 		if c.title == "" {
 			continue
 		}
-		for verb, run := range map[string]func(*Simulator, *Task) error{"create": c.commitCreate,
-			"update": c.commitUpdate, "delete": c.commitRemove} {
+		for verb, run := range map[string]func(*Simulator, *Task) error{
+			"create": c.commitCreate,
+			"update": c.commitUpdate, "delete": c.commitRemove,
+		} {
 			out[verb+" "+c.path] = networkOperation(verb, c.kind, c.title, run)
 		}
 	}

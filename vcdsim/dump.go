@@ -55,8 +55,10 @@ func (s *Simulator) freeze() (*dump, error) {
 		return nil, fmt.Errorf("dumping the random numbers: %w", err)
 	}
 	d := &dump{Format: dumpFormat, Version: dumpVersion, Time: s.clock.Now()}
-	if d.IDs, err = freeze.Freeze(&frozenIDs{Seed: s.ids.seed, Count: s.ids.count, MACs: s.ids.macs,
-		Dice: dice}); err != nil {
+	if d.IDs, err = freeze.Freeze(&frozenIDs{
+		Seed: s.ids.seed, Count: s.ids.count, MACs: s.ids.macs,
+		Dice: dice,
+	}); err != nil {
 		return nil, fmt.Errorf("dumping: %w", err)
 	}
 	if d.Store, err = freeze.Freeze(s.store); err != nil {

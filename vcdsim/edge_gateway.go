@@ -85,8 +85,10 @@ func edgeJSON(r *request, org *Org, vdc *VDC, g *EdgeGateway) map[string]any {
 		"distributedRoutingEnabled": false, "nonDistributedRoutingEnabled": false, "deploymentMode": "ACTIVE_STANDBY",
 		"serviceNetworkDefinition": "192.168.255.225/27", "distributedRouterUplinkNetworkDefinition": nil,
 		"edgeClusterConfig": map[string]any{
-			"primaryEdgeCluster": map[string]any{"edgeClusterRef": map[string]any{"name": edgeCluster, "id": cluster},
-				"backingId": cluster},
+			"primaryEdgeCluster": map[string]any{
+				"edgeClusterRef": map[string]any{"name": edgeCluster, "id": cluster},
+				"backingId":      cluster,
+			},
 			"secondaryEdgeCluster": nil,
 		},
 	}
@@ -154,8 +156,10 @@ func owner(ownerRef, orgVDC jsonRefBody) string {
 }
 
 // edgeFields are stored as they were sent.
-var edgeFields = []string{"distributedRoutingEnabled", "nonDistributedRoutingEnabled", "deploymentMode",
-	"serviceNetworkDefinition", "edgeClusterConfig"}
+var edgeFields = []string{
+	"distributedRoutingEnabled", "nonDistributedRoutingEnabled", "deploymentMode",
+	"serviceNetworkDefinition", "edgeClusterConfig",
+}
 
 // rest picks fields that are set.
 func rest(raw []byte, fields []string) map[string]any {

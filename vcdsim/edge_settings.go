@@ -16,29 +16,44 @@ func always(body map[string]any) func(*request) map[string]any {
 func gatewaySettings() []*setting {
 	const gw = "1.0.0/edgeGateways/{gateway}/"
 	return []*setting{
-		{path: gw + "dns", kind: "edgeDns", title: "DNS Forwarder", scope: onGateway, prepare: prepareDNS,
+		{
+			path: gw + "dns", kind: "edgeDns", title: "DNS Forwarder", scope: onGateway, prepare: prepareDNS,
 			initial: always(map[string]any{
 				"enabled": false, "listenerIp": nil, "defaultForwarderZone": nil, "conditionalForwarderZones": nil,
 				"snatRuleExternalIpAddress": nil, "snatRuleEnabled": false,
-			})},
-		{path: gw + "dhcpForwarder", kind: "edgeDhcpForwarder", title: "DHCP Forwarder", scope: onGateway,
-			initial: always(map[string]any{"enabled": false, "dhcpServers": nil})},
-		{path: gw + "slaacProfile", kind: "edgeSlaacProfile", title: "SLAAC Profile", plain: true, scope: onGateway,
+			}),
+		},
+		{
+			path: gw + "dhcpForwarder", kind: "edgeDhcpForwarder", title: "DHCP Forwarder", scope: onGateway,
+			initial: always(map[string]any{"enabled": false, "dhcpServers": nil}),
+		},
+		{
+			path: gw + "slaacProfile", kind: "edgeSlaacProfile", title: "SLAAC Profile", plain: true, scope: onGateway,
 			prepare: prepareSLAAC, initial: always(map[string]any{
 				"enabled": false, "mode": "DISABLED",
 				"dnsConfig": map[string]any{"domainNames": nil, "dnsServerIpv6Addresses": nil},
-			})},
-		{path: gw + "qos", kind: "edgeQos", title: "QoS", plain: true, scope: onGateway, prepare: prepareQoS,
-			initial: always(map[string]any{"ingressProfile": nil, "egressProfile": nil})},
-		{path: gw + "routing/advertisement", kind: "routeAdvertisement", title: "Route Advertisement", plain: true,
-			scope: onGateway, initial: always(map[string]any{"enable": false, "subnets": nil})},
-		{path: gw + "routing/bgp", kind: "edgeBgp", title: "BGP Configuration", scope: onGateway, prepare: prepareBGP,
+			}),
+		},
+		{
+			path: gw + "qos", kind: "edgeQos", title: "QoS", plain: true, scope: onGateway, prepare: prepareQoS,
+			initial: always(map[string]any{"ingressProfile": nil, "egressProfile": nil}),
+		},
+		{
+			path: gw + "routing/advertisement", kind: "routeAdvertisement", title: "Route Advertisement", plain: true,
+			scope: onGateway, initial: always(map[string]any{"enable": false, "subnets": nil}),
+		},
+		{
+			path: gw + "routing/bgp", kind: "edgeBgp", title: "BGP Configuration", scope: onGateway,
+			prepare: prepareBGP,
 			initial: always(map[string]any{
 				"enabled": false, "ecmp": false, "localASNumber": nil, "gracefulRestart": nil,
-			})},
+			}),
+		},
 		edgeFirewall(),
-		{path: gw + "loadBalancer", kind: "edgeLoadBalancer", title: "Load Balancer", scope: onGateway,
-			prepare: prepareBalancer, show: showBalancer},
+		{
+			path: gw + "loadBalancer", kind: "edgeLoadBalancer", title: "Load Balancer", scope: onGateway,
+			prepare: prepareBalancer, show: showBalancer,
+		},
 	}
 }
 

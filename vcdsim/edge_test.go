@@ -59,15 +59,23 @@ func TestNoAddressIsGivenToTwoGateways(t *testing.T) {
 	c.Expect(second.Primary).To(Equal(second.Addresses[0].From))
 
 	for _, tc := range []struct{ name, subnet, message string }{
-		{"another gateway's addresses",
-			`{"gateway":"203.0.113.1","prefixLength":24,"ipRanges":{"values":[{"startAddress":"203.0.113.50","endAddress":"203.0.113.60"}]}}`, "already allocated to another edge gateway"},
-		{"addresses that are not in the pool",
-			`{"gateway":"203.0.113.1","prefixLength":24,"ipRanges":{"values":[{"startAddress":"203.0.113.3","endAddress":"203.0.113.4"}]}}`, "not within the static IP pool"},
-		{"addresses of another subnet",
-			`{"gateway":"203.0.113.1","prefixLength":24,"ipRanges":{"values":[{"startAddress":"198.51.100.3","endAddress":"198.51.100.4"}]}}`, "is invalid"},
-		{"more than there are",
+		{
+			"another gateway's addresses",
+			`{"gateway":"203.0.113.1","prefixLength":24,"ipRanges":{"values":[{"startAddress":"203.0.113.50","endAddress":"203.0.113.60"}]}}`, "already allocated to another edge gateway",
+		},
+		{
+			"addresses that are not in the pool",
+			`{"gateway":"203.0.113.1","prefixLength":24,"ipRanges":{"values":[{"startAddress":"203.0.113.3","endAddress":"203.0.113.4"}]}}`, "not within the static IP pool",
+		},
+		{
+			"addresses of another subnet",
+			`{"gateway":"203.0.113.1","prefixLength":24,"ipRanges":{"values":[{"startAddress":"198.51.100.3","endAddress":"198.51.100.4"}]}}`, "is invalid",
+		},
+		{
+			"more than there are",
 			`{"gateway":"203.0.113.1","prefixLength":24,"autoAllocateIpRanges":true,"totalIpCount":52}`,
-			"not enough free IP addresses"},
+			"not enough free IP addresses",
+		},
 		{"a gateway that is none", `{"gateway":"here","prefixLength":24}`, `"here" is invalid`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -61,7 +61,8 @@ func (eg *edgeGateways) readUplink(body uplinkBody, old *EdgeGateway, first bool
 
 // settleUplink adds the addresses that were asked for by number, and the primary one.
 func (eg *edgeGateways) settleUplink(external *ExternalNetwork, u *Uplink, old *EdgeGateway, more int,
-	first bool) error {
+	first bool,
+) error {
 	primary := slices.ContainsFunc(u.Subnets, func(x UplinkSubnet) bool { return x.Primary.IsValid() })
 	for i := range u.Subnets {
 		sub := &u.Subnets[i]
@@ -85,7 +86,8 @@ func (eg *edgeGateways) settleUplink(external *ExternalNetwork, u *Uplink, old *
 }
 
 func (eg *edgeGateways) readUplinkSubnet(external *ExternalNetwork, in uplinkSubnetBody,
-	old *EdgeGateway) (UplinkSubnet, error) {
+	old *EdgeGateway,
+) (UplinkSubnet, error) {
 	var out UplinkSubnet
 	subnet, err := external.subnet(in.Gateway)
 	if err != nil {

@@ -107,8 +107,10 @@ func listUsed(r *request) (*response, error) {
 		if e := r.sim.store.external(u.network); e != nil {
 			name = e.Name
 		}
-		out = append(out, map[string]any{"networkRef": jsonRef("network", u.network, name),
-			"ipAddress": u.address.String(), "category": u.category})
+		out = append(out, map[string]any{
+			"networkRef": jsonRef("network", u.network, name),
+			"ipAddress":  u.address.String(), "category": u.category,
+		})
 	}
 	return r.page(out)
 }

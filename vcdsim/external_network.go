@@ -46,8 +46,10 @@ func readExternal(r *request, old *ExternalNetwork) (*ExternalNetwork, error) {
 	if err := r.document(&body); err != nil {
 		return nil, err
 	}
-	e := &ExternalNetwork{Name: body.Name, Description: body.Description, UsesSpaces: body.UsingSpaces,
-		DedicatedTo: bare(body.DedicatedOrg.ID)}
+	e := &ExternalNetwork{
+		Name: body.Name, Description: body.Description, UsesSpaces: body.UsingSpaces,
+		DedicatedTo: bare(body.DedicatedOrg.ID),
+	}
 	e.Fields = rest(r.body, []string{"natAndFirewallServiceIntention", "networkRouteAdvertisementIntention"})
 	if old != nil {
 		e.ID, e.Backing, e.BackingName = old.ID, old.Backing, old.BackingName

@@ -11,8 +11,10 @@ func (ts *tasks) fault(t *Task) *Fault {
 	if t.Stuck || ts.sim.faults.empty() {
 		return nil
 	}
-	of := subject{task: true, operation: t.OperationName, cell: t.Cell, user: t.UserName,
-		entities: []string{t.Owner.ID, t.Owner.Name, t.Work.VApp, t.Work.VM, t.Work.Disk}}
+	of := subject{
+		task: true, operation: t.OperationName, cell: t.Cell, user: t.UserName,
+		entities: []string{t.Owner.ID, t.Owner.Name, t.Work.VApp, t.Work.VM, t.Work.Disk},
+	}
 	for _, id := range append(slices.Clone(t.Locks), bare(t.Work.Document)) {
 		of.entities = append(of.entities, ts.sim.injector.idAndName(id)...)
 	}

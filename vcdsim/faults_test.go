@@ -18,29 +18,49 @@ func TestAFaultAnswersWithItsKindOfBody(t *testing.T) {
 		name, path, contentType, body string
 		fault                         vcdsim.Fault
 	}{
-		{"XML for the legacy API", "/api/org", "application/vnd.vmware.vcloud.error+xml",
-			`minorErrorCode="TOO_MANY_REQUESTS"`, vcdsim.Fault{Status: 429}},
-		{"JSON for cloudapi", "/cloudapi/1.0.0/vdcs", "application/json", `"minorErrorCode":"SERVICE_UNAVAILABLE"`,
-			vcdsim.Fault{Status: 503}},
-		{"HTML of a proxy", "/api/org", "text/html; charset=utf-8", "<h1>502 Bad Gateway</h1>",
-			vcdsim.Fault{Status: 502, Body: vcdsim.BodyHTML}},
+		{
+			"XML for the legacy API", "/api/org", "application/vnd.vmware.vcloud.error+xml",
+			`minorErrorCode="TOO_MANY_REQUESTS"`,
+			vcdsim.Fault{Status: 429},
+		},
+		{
+			"JSON for cloudapi", "/cloudapi/1.0.0/vdcs", "application/json", `"minorErrorCode":"SERVICE_UNAVAILABLE"`,
+			vcdsim.Fault{Status: 503},
+		},
+		{
+			"HTML of a proxy", "/api/org", "text/html; charset=utf-8", "<h1>502 Bad Gateway</h1>",
+			vcdsim.Fault{Status: 502, Body: vcdsim.BodyHTML},
+		},
 		{"nothing", "/api/org", "", "", vcdsim.Fault{Status: 500, Body: vcdsim.BodyEmpty}},
-		{"a list without entries", "/api/query", "application/vnd.vmware.vcloud.query.records+xml",
+		{
+			"a list without entries", "/api/query", "application/vnd.vmware.vcloud.query.records+xml",
 			`<QueryResultRecords xmlns="http://www.vmware.com/vcloud/v1.5" total="0"`,
-			vcdsim.Fault{Status: 200, Body: vcdsim.BodyNothing}},
-		{"a list of cloudapi without entries", "/cloudapi/1.0.0/vdcs", "application/json", `"resultTotal":0`,
-			vcdsim.Fault{Status: 200, Body: vcdsim.BodyNothing}},
-		{"JSON though XML was asked for", "/api/org", "application/json", `"stackTrace":null`,
-			vcdsim.Fault{Status: 412, Body: vcdsim.BodyJSON}},
-		{"a text of one's own", "/api/org", "application/vnd.vmware.vcloud.error+xml",
+			vcdsim.Fault{Status: 200, Body: vcdsim.BodyNothing},
+		},
+		{
+			"a list of cloudapi without entries", "/cloudapi/1.0.0/vdcs", "application/json", `"resultTotal":0`,
+			vcdsim.Fault{Status: 200, Body: vcdsim.BodyNothing},
+		},
+		{
+			"JSON though XML was asked for", "/api/org", "application/json", `"stackTrace":null`,
+			vcdsim.Fault{Status: 412, Body: vcdsim.BodyJSON},
+		},
+		{
+			"a text of one's own", "/api/org", "application/vnd.vmware.vcloud.error+xml",
 			`majorErrorCode="403" message="[ 00000000-0000-0000-0000-000000000000 ] not today" minorErrorCode="NO"`,
-			vcdsim.Fault{Status: 403, Code: "NO", Message: "not today"}},
-		{"busy as a tenant reads it", "/api/org", "application/vnd.vmware.vcloud.error+xml",
+			vcdsim.Fault{Status: 403, Code: "NO", Message: "not today"},
+		},
+		{
+			"busy as a tenant reads it", "/api/org", "application/vnd.vmware.vcloud.error+xml",
 			"Unable to perform this action. Contact your cloud administrator. " +
-				"VDC_RECOMPOSE_VAPP(com.vmware.vcloud.entity.task:", vcdsim.Fault{Busy: vcdsim.BusyTenant}},
-		{"busy as a provider reads it", "/api/org", "application/vnd.vmware.vcloud.error+xml",
+				"VDC_RECOMPOSE_VAPP(com.vmware.vcloud.entity.task:",
+			vcdsim.Fault{Busy: vcdsim.BusyTenant},
+		},
+		{
+			"busy as a provider reads it", "/api/org", "application/vnd.vmware.vcloud.error+xml",
 			"is busy completing an operation VDC_RECOMPOSE_VAPP. VDC_RECOMPOSE_VAPP(",
-			vcdsim.Fault{Busy: vcdsim.BusyProvider}},
+			vcdsim.Fault{Busy: vcdsim.BusyProvider},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -201,8 +221,10 @@ func TestTasksThatFailAbortOrStick(t *testing.T) {
 
 func TestFaultsInJSON(t *testing.T) {
 	g := NewWithT(t)
-	in := vcdsim.Fault{Operation: "GET *", Delay: 90 * time.Second, Status: 503,
-		Header: map[string]string{"Retry-After": "5"}, Body: vcdsim.BodyHTML}
+	in := vcdsim.Fault{
+		Operation: "GET *", Delay: 90 * time.Second, Status: 503,
+		Header: map[string]string{"Retry-After": "5"}, Body: vcdsim.BodyHTML,
+	}
 	data, err := json.Marshal(in)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(data).To(MatchJSON(

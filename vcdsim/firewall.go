@@ -73,8 +73,10 @@ func ruleSizes(a Assumptions, rule map[string]any) error {
 
 // ruleReferences completes what a rule refers to.
 func ruleReferences(r *request, rule map[string]any) error {
-	for field, path := range map[string]string{"sourceFirewallGroups": groupPath,
-		"destinationFirewallGroups": groupPath, "applicationPortProfiles": profilePath} {
+	for field, path := range map[string]string{
+		"sourceFirewallGroups":      groupPath,
+		"destinationFirewallGroups": groupPath, "applicationPortProfiles": profilePath,
+	} {
 		refs, _ := rule[field].([]any)
 		for i, x := range refs {
 			ref, err := documentReference(r, path, "FIREWALL_RULE_VIEW", refID(map[string]any{field: x}, field))
@@ -90,8 +92,10 @@ func ruleReferences(r *request, rule map[string]any) error {
 const edgeRulesOperation = "/cloudapi/" + edgeRulesPath
 
 func firewallRoutes(add addRoute) {
-	for operation, form := range map[string]ruleForm{edgeRulesOperation: firstForm(),
-		secondRulesOperation: secondForm()} {
+	for operation, form := range map[string]ruleForm{
+		edgeRulesOperation:   firstForm(),
+		secondRulesOperation: secondForm(),
+	} {
 		add("POST", operation, form.create, latencyWrite)
 		add("GET", operation+"/{rule}", form.get, latencyCloudAPI)
 		add("PUT", operation+"/{rule}", form.put, latencyWrite)

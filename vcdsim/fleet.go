@@ -104,8 +104,10 @@ func fleetVM(s *Simulator, vdc *VDC, v *VApp, tpl *Template, t *TemplateVM, numb
 	}
 	vm.Disks = templateDisks(t, vm.StorageProfileID)
 	if len(v.Networks) > 0 {
-		vm.NICs = []NIC{{Network: v.Networks[0].Name, MAC: s.ids.mac(), Mode: modePool, Adapter: defaultAdapter,
-			Connected: true}}
+		vm.NICs = []NIC{{
+			Network: v.Networks[0].Name, MAC: s.ids.mac(), Mode: modePool, Adapter: defaultAdapter,
+			Connected: true,
+		}}
 	}
 	return vm
 }

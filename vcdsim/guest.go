@@ -133,8 +133,10 @@ func (g *guests) view(vm *VM) GuestVM {
 		Properties:  propertyValues(c.Properties), TemplateName: c.TemplateName, KubernetesVersion: c.KubernetesVersion,
 	}
 	for _, nic := range c.NICs {
-		card := GuestNIC{Index: nic.Index, MAC: nic.MAC, Network: nic.Network, Mode: nic.Mode,
-			Primary: nic.Index == c.PrimaryNIC}
+		card := GuestNIC{
+			Index: nic.Index, MAC: nic.MAC, Network: nic.Network, Mode: nic.Mode,
+			Primary: nic.Index == c.PrimaryNIC,
+		}
 		address := nic.Address
 		if nic.Mode == modeDHCP {
 			address = nic.Lease

@@ -173,8 +173,10 @@ func commitAllocate(s *Simulator, t *Task) error {
 	}
 	result := []map[string]any{}
 	for _, v := range values {
-		a := IPAllocation{ID: s.ids.next("ipSpaceIpAllocation"), Type: q.Type, Value: v, OrgID: t.Work.Name,
-			Created: s.clock.Now()}
+		a := IPAllocation{
+			ID: s.ids.next("ipSpaceIpAllocation"), Type: q.Type, Value: v, OrgID: t.Work.Name,
+			Created: s.clock.Now(),
+		}
 		p.Allocations = append(p.Allocations, a)
 		result = append(result, map[string]any{"id": URN("ipSpaceIpAllocation", a.ID), "value": v})
 	}
@@ -361,8 +363,10 @@ func suggestIPs(r *request) (*response, error) {
 				func(x Range) bool { return x.From.Is4() == (family == "IPV4") }) {
 				continue
 			}
-			out = append(out, map[string]any{"ipSpaceRef": jsonRef("ipSpace", p.ID, p.Name),
-				"unusedValues": r.sim.spaces.unused(p, org.ID)})
+			out = append(out, map[string]any{
+				"ipSpaceRef":   jsonRef("ipSpace", p.ID, p.Name),
+				"unusedValues": r.sim.spaces.unused(p, org.ID),
+			})
 		}
 	}
 	return r.pageIgnoring(out, []string{"gatewayId", "ipType"})

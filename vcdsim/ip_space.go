@@ -203,8 +203,10 @@ func (sp *ipSpaces) utilization(p *IPSpace) map[string]any {
 	for _, x := range p.Prefixes {
 		prefixes += x.Count
 		lengths = append(lengths,
-			map[string]any{"prefixLength": x.First.Bits(), "totalCount": x.Count,
-				"allocatedCount": p.allocated(IPPrefix, x.holds)})
+			map[string]any{
+				"prefixLength": x.First.Bits(), "totalCount": x.Count,
+				"allocatedCount": p.allocated(IPPrefix, x.holds),
+			})
 	}
 	used := map[string]int{}
 	for i := range p.Allocations {

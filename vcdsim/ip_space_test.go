@@ -66,27 +66,42 @@ func TestFloatingIPsAreAllocatedUsedAndReleased(t *testing.T) {
 
 func TestIPSpacesRunOut(t *testing.T) {
 	few := func(cfg *vcdsim.Config) {
-		cfg.Model.IPSpaces[0].Ranges = []vcdsim.Range{{From: netip.MustParseAddr("198.51.100.10"),
-			To: netip.MustParseAddr("198.51.100.12")}}
+		cfg.Model.IPSpaces[0].Ranges = []vcdsim.Range{{
+			From: netip.MustParseAddr("198.51.100.10"),
+			To:   netip.MustParseAddr("198.51.100.12"),
+		}}
 	}
 	for _, tc := range []struct {
 		name, body, code, message string
 		first                     string
 		mods                      []func(*vcdsim.Config)
 	}{
-		{"the quota", `{"type":"FLOATING_IP","quantity":2}`, "QUOTA_EXCEEDED",
+		{
+			"the quota", `{"type":"FLOATING_IP","quantity":2}`, "QUOTA_EXCEEDED",
 			`quota of 10 for FLOATING_IP in the IP space "public" would be exceeded`,
-			`{"type":"FLOATING_IP","quantity":9}`, nil},
-		{"all addresses", `{"type":"FLOATING_IP","quantity":2}`, "BAD_REQUEST", "does not have enough free values",
-			`{"type":"FLOATING_IP","quantity":2}`, []func(*vcdsim.Config){few}},
-		{"one that is taken", `{"type":"FLOATING_IP","value":"198.51.100.10"}`, "BAD_REQUEST",
-			"198.51.100.10 is not available", `{"type":"FLOATING_IP","quantity":1}`, nil},
-		{"one that is not there", `{"type":"FLOATING_IP","value":"192.0.2.1"}`, "BAD_REQUEST",
-			"192.0.2.1 is not available", `{"type":"FLOATING_IP","quantity":1}`, nil},
-		{"prefixes", `{"type":"IP_PREFIX","quantity":2,"prefixLength":28}`, "QUOTA_EXCEEDED",
-			"quota of 2 for IP_PREFIX", `{"type":"IP_PREFIX","quantity":1,"prefixLength":28}`, nil},
-		{"a value and a number", `{"type":"FLOATING_IP","value":"198.51.100.20","quantity":2}`, "BAD_REQUEST",
-			"allocation request is invalid", `{"type":"FLOATING_IP","quantity":1}`, nil},
+			`{"type":"FLOATING_IP","quantity":9}`, nil,
+		},
+		{
+			"all addresses", `{"type":"FLOATING_IP","quantity":2}`, "BAD_REQUEST", "does not have enough free values",
+			`{"type":"FLOATING_IP","quantity":2}`,
+			[]func(*vcdsim.Config){few},
+		},
+		{
+			"one that is taken", `{"type":"FLOATING_IP","value":"198.51.100.10"}`, "BAD_REQUEST",
+			"198.51.100.10 is not available", `{"type":"FLOATING_IP","quantity":1}`, nil,
+		},
+		{
+			"one that is not there", `{"type":"FLOATING_IP","value":"192.0.2.1"}`, "BAD_REQUEST",
+			"192.0.2.1 is not available", `{"type":"FLOATING_IP","quantity":1}`, nil,
+		},
+		{
+			"prefixes", `{"type":"IP_PREFIX","quantity":2,"prefixLength":28}`, "QUOTA_EXCEEDED",
+			"quota of 2 for IP_PREFIX", `{"type":"IP_PREFIX","quantity":1,"prefixLength":28}`, nil,
+		},
+		{
+			"a value and a number", `{"type":"FLOATING_IP","value":"198.51.100.20","quantity":2}`, "BAD_REQUEST",
+			"allocation request is invalid", `{"type":"FLOATING_IP","quantity":1}`, nil,
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := start(t, append([]func(*vcdsim.Config){preset("ip-spaces")}, tc.mods...)...)
@@ -99,8 +114,10 @@ func TestIPSpacesRunOut(t *testing.T) {
 
 func TestTwoWhoWantTheLastAddress(t *testing.T) {
 	c := start(t, preset("ip-spaces"), manual, func(cfg *vcdsim.Config) {
-		cfg.Model.IPSpaces[0].Ranges = []vcdsim.Range{{From: netip.MustParseAddr("198.51.100.10"),
-			To: netip.MustParseAddr("198.51.100.10")}}
+		cfg.Model.IPSpaces[0].Ranges = []vcdsim.Range{{
+			From: netip.MustParseAddr("198.51.100.10"),
+			To:   netip.MustParseAddr("198.51.100.10"),
+		}}
 	})
 	ask := func() string {
 		a := c.call(http.MethodPost, cloudAPI+c.space()+"/allocate", `{"type":"FLOATING_IP","value":"198.51.100.10"}`)

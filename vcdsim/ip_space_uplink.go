@@ -109,8 +109,10 @@ func createSpaceUplink(r *request) (*response, error) {
 	if body.Name == "" || slices.Contains(r.sim.spaces.of(e.ID), p) {
 		return nil, duplicateName(body.Name)
 	}
-	u := SpaceUplink{ID: r.sim.ids.next("ipSpaceUplink"), Name: body.Name, Description: body.Description, Network: e.ID,
-		Fields: spaceInterfaces(r)}
+	u := SpaceUplink{
+		ID: r.sim.ids.next("ipSpaceUplink"), Name: body.Name, Description: body.Description, Network: e.ID,
+		Fields: spaceInterfaces(r),
+	}
 	p.Uplinks = append(p.Uplinks, u)
 	return r.start(Work{Op: "create ipSpaceUplink", Creates: true}, u.entity(), []string{u.ID}), nil
 }

@@ -57,8 +57,10 @@ type outcome struct {
 }
 
 func newJournal() *journal {
-	return &journal{count: map[string]int{}, lost: map[string]bool{}, kinds: map[string]bool{},
-		statuses: map[outcome]int{}}
+	return &journal{
+		count: map[string]int{}, lost: map[string]bool{}, kinds: map[string]bool{},
+		statuses: map[outcome]int{},
+	}
 }
 
 func (j *journal) add(entry Request) {

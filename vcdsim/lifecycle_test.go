@@ -102,43 +102,72 @@ func TestRefusals(t *testing.T) {
 		status           int
 		code, message    string
 	}{
-		{"a second vApp of the same name", compose, c.compose("cluster", ""), 400, "DUPLICATE_NAME",
-			"cluster already exists"},
-		{"a second VM of the same name", recomp, recompose(c.item("taken", nic("POOL", ""), "")), 400, "DUPLICATE_NAME",
-			"taken already exists"},
-		{"two VMs of one name at once", recomp, recompose(c.item("a", "", ""), c.item("a", "", "")), 400,
-			"DUPLICATE_NAME", "a already exists"},
-		{"a template that does not exist", recomp,
+		{
+			"a second vApp of the same name", compose, c.compose("cluster", ""), 400, "DUPLICATE_NAME",
+			"cluster already exists",
+		},
+		{
+			"a second VM of the same name", recomp, recompose(c.item("taken", nic("POOL", ""), "")), 400,
+			"DUPLICATE_NAME",
+			"taken already exists",
+		},
+		{
+			"two VMs of one name at once", recomp, recompose(c.item("a", "", ""), c.item("a", "", "")), 400,
+			"DUPLICATE_NAME", "a already exists",
+		},
+		{
+			"a template that does not exist", recomp,
 			recompose(`<SourcedItem><Source href="/api/vAppTemplate/vm-` + unknown + `"/></SourcedItem>`), 403,
-			"ACCESS_TO_RESOURCE_IS_FORBIDDEN", unknown},
+			"ACCESS_TO_RESOURCE_IS_FORBIDDEN", unknown,
+		},
 		{"a template without VMs", recomp, recompose(noVM), 400, "BAD_REQUEST", "does not contain any VMs"},
-		{"an unknown network", recomp,
+		{
+			"an unknown network", recomp,
 			recompose(c.item("b",
-				`<NetworkConnectionSection><NetworkConnection network="nope"><IpAddressAllocationMode>POOL</IpAddressAllocationMode></NetworkConnection></NetworkConnectionSection>`, "")), 400, "BAD_REQUEST", `network "nope" does not exist`},
-		{"an unknown address mode", recomp, recompose(c.item("b", nic("MAGIC", ""), "")), 400, "BAD_REQUEST",
-			"Unknown IP Addressing Mode"},
-		{"an address outside the subnet", recomp, recompose(c.item("b", nic("MANUAL", "10.0.0.1"), "")), 400,
-			"BAD_REQUEST", `"10.0.0.1" is invalid`},
-		{"the gateway's address", recomp, recompose(c.item("b", nic("MANUAL", "192.168.100.1"), "")), 400,
-			"BAD_REQUEST", "is invalid"},
-		{"an address that is taken", recomp, recompose(c.item("b", nic("MANUAL", "192.168.100.10"), "")), 400,
-			"BAD_REQUEST", "already in use"},
-		{"an unknown storage profile", recomp,
+				`<NetworkConnectionSection><NetworkConnection network="nope"><IpAddressAllocationMode>POOL</IpAddressAllocationMode></NetworkConnection></NetworkConnectionSection>`, "")), 400, "BAD_REQUEST", `network "nope" does not exist`,
+		},
+		{
+			"an unknown address mode", recomp, recompose(c.item("b", nic("MAGIC", ""), "")), 400, "BAD_REQUEST",
+			"Unknown IP Addressing Mode",
+		},
+		{
+			"an address outside the subnet", recomp, recompose(c.item("b", nic("MANUAL", "10.0.0.1"), "")), 400,
+			"BAD_REQUEST", `"10.0.0.1" is invalid`,
+		},
+		{
+			"the gateway's address", recomp, recompose(c.item("b", nic("MANUAL", "192.168.100.1"), "")), 400,
+			"BAD_REQUEST", "is invalid",
+		},
+		{
+			"an address that is taken", recomp, recompose(c.item("b", nic("MANUAL", "192.168.100.10"), "")), 400,
+			"BAD_REQUEST", "already in use",
+		},
+		{
+			"an unknown storage profile", recomp,
 			recompose(c.item("b", "", `<StorageProfile href="/api/vdcStorageProfile/`+unknown+`"/>`)), 403,
-			"ACCESS_TO_RESOURCE_IS_FORBIDDEN", unknown},
-		{"an unknown policy", recomp,
+			"ACCESS_TO_RESOURCE_IS_FORBIDDEN", unknown,
+		},
+		{
+			"an unknown policy", recomp,
 			recompose(c.item("b", "", `<ComputePolicy><VmSizingPolicy href="`+unknown+`"/></ComputePolicy>`)), 400,
-			"BAD_REQUEST", "sizing policy"},
-		{"an unknown network in compose", compose,
+			"BAD_REQUEST", "sizing policy",
+		},
+		{
+			"an unknown network in compose", compose,
 			`<ComposeVAppParams ` + xmlns +
-				` name="x"><InstantiationParams><NetworkConfigSection><NetworkConfig networkName="n"><Configuration><ParentNetwork href="/api/network/` + unknown + `"/><FenceMode>bridged</FenceMode></Configuration></NetworkConfig></NetworkConfigSection></InstantiationParams></ComposeVAppParams>`, 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN", unknown},
+				` name="x"><InstantiationParams><NetworkConfigSection><NetworkConfig networkName="n"><Configuration><ParentNetwork href="/api/network/` + unknown + `"/><FenceMode>bridged</FenceMode></Configuration></NetworkConfig></NetworkConfigSection></InstantiationParams></ComposeVAppParams>`, 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN", unknown,
+		},
 		{"a body that is not XML", compose, "nonsense", 400, "BAD_REQUEST", "JAXB"},
 		{"a vApp without a name", compose, `<ComposeVAppParams/>`, 400, "BAD_REQUEST", "name"},
-		{"powering off what is off", "/api/vApp/vm-" + c.state("taken").ID + "/power/action/powerOff", "", 400,
-			"BAD_REQUEST", "is not powered on"},
+		{
+			"powering off what is off", "/api/vApp/vm-" + c.state("taken").ID + "/power/action/powerOff", "", 400,
+			"BAD_REQUEST", "is not powered on",
+		},
 		{"undeploying what is not deployed", vapp + "/action/undeploy", "", 400, "BAD_REQUEST", "is not running"},
-		{"a vApp that does not exist", "/api/vApp/vapp-" + unknown + "/action/recomposeVApp", "", 403,
-			"ACCESS_TO_RESOURCE_IS_FORBIDDEN", "VAPP_VIEW"},
+		{
+			"a vApp that does not exist", "/api/vApp/vapp-" + unknown + "/action/recomposeVApp", "", 403,
+			"ACCESS_TO_RESOURCE_IS_FORBIDDEN", "VAPP_VIEW",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c.WithT = NewWithT(t)

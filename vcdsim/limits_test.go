@@ -37,8 +37,10 @@ func TestOperationsBeyondTheLimitAreQueuedThenRefused(t *testing.T) {
 				c.Expect(a.status).To(Equal(http.StatusCreated))
 				tasks = append(tasks, a.xml.At("Tasks", "Task"))
 			}
-			c.Expect([]string{c.taskStatus(tasks[0]), c.taskStatus(tasks[1]),
-				c.taskStatus(tasks[2])}).To(Equal([]string{"running", "running", "queued"}))
+			c.Expect([]string{
+				c.taskStatus(tasks[0]), c.taskStatus(tasks[1]),
+				c.taskStatus(tasks[2]),
+			}).To(Equal([]string{"running", "running", "queued"}))
 			c.Expect(c.refused(http.MethodPost, c.vdc()+"/disk",
 				`<DiskCreateParams `+xmlns+`><Disk name="d" sizeMb="1"/></DiskCreateParams>`, 400,
 				"OPERATION_LIMITS_EXCEEDED")).

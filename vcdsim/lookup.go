@@ -197,8 +197,10 @@ func (sh orgCatalog) items() []orgCatalogItem {
 	}
 	for i := range sh.catalog.Media {
 		m := &sh.catalog.Media[i]
-		out = append(out, orgCatalogItem{sh, m.ItemID, m.entity(), sh.vdcOf(&Template{VDC: m.VDC}), mediaStatus(m),
-			m.Description, m.created()})
+		out = append(out, orgCatalogItem{
+			sh, m.ItemID, m.entity(), sh.vdcOf(&Template{VDC: m.VDC}), mediaStatus(m),
+			m.Description, m.created(),
+		})
 	}
 	return out
 }

@@ -244,7 +244,8 @@ func mediaRecords(r *request) []*record {
 		for i := range sh.catalog.Media {
 			m := &sh.catalog.Media[i]
 			v := sh.vdcOf(&Template{VDC: m.VDC})
-			out = append(out, &record{metadata: r.sim.store.metadata[m.ID], links: recordLinks(r, "media", m.ID),
+			out = append(out, &record{
+				metadata: r.sim.store.metadata[m.ID], links: recordLinks(r, "media", m.ID),
 				attrs: []xmltree.Attr{
 					A("ownerName", "system"), A("catalogName", sh.catalog.Name),
 					A("catalog", r.href("catalog", sh.catalog.ID)),
@@ -256,7 +257,8 @@ func mediaRecords(r *request) []*record {
 					A("storageProfileName", r.sim.store.profileName(v.defaultProfile())), A("isInCatalog", true),
 					A("isIso", orElse(m.ImageType, "iso") == "iso"), A("isVdcEnabled", true),
 					A("href", r.href("media", m.ID)), A("type", mime("media")),
-				}})
+				},
+			})
 		}
 	}
 	return out

@@ -80,8 +80,10 @@ func TestUploadsThatAreRefused(t *testing.T) {
 		name, body string
 	}{
 		{"a name that a media has", `<Media ` + xmlns + ` name="tools" imageType="iso" size="1"/>`},
-		{"a name that a template has",
-			`<Media ` + xmlns + ` name="` + c.model().Catalogs[0].Templates[0].Name + `" imageType="iso" size="1"/>`},
+		{
+			"a name that a template has",
+			`<Media ` + xmlns + ` name="` + c.model().Catalogs[0].Templates[0].Name + `" imageType="iso" size="1"/>`,
+		},
 		{"no name", `<Media ` + xmlns + ` imageType="iso" size="1"/>`},
 		{"no size", `<Media ` + xmlns + ` name="x" imageType="iso"/>`},
 		{"an unknown kind of image", `<Media ` + xmlns + ` name="x" imageType="tape" size="1"/>`},

@@ -24,8 +24,10 @@ func getMetrics(r *request) (*response, error) {
 			fmt.Fprintf(&b, "%s%s %s\n", m.name, labels, strconv.FormatFloat(m.samples[labels], 'f', -1, 64))
 		}
 	}
-	return &response{status: http.StatusOK, raw: []byte(b.String()),
-		contentType: "text/plain; version=0.0.4; charset=utf-8"}, nil
+	return &response{
+		status: http.StatusOK, raw: []byte(b.String()),
+		contentType: "text/plain; version=0.0.4; charset=utf-8",
+	}, nil
 }
 
 var labelEscape = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
@@ -69,18 +71,24 @@ func collectMetrics(s *Simulator) []metric {
 		entities[labels("kind", path)] = float64(len(d))
 	}
 	return []metric{
-		{"vcdsim_requests_total", "counter",
+		{
+			"vcdsim_requests_total", "counter",
 			"Requests by operation and status; status none is a connection that was closed without an answer.",
-			requests},
+			requests,
+		},
 		{"vcdsim_tasks", "gauge", "Tasks that are remembered, by status.", tasks},
 		{"vcdsim_entities", "gauge", "Entities by kind; those of cloudapi by the path of their collection.", entities},
 		{"vcdsim_vms_powered_on", "gauge", "VMs that are powered on.", map[string]float64{"": float64(c.VMsOn)}},
 		{"vcdsim_sessions", "gauge", "Sessions that are open.", map[string]float64{"": float64(c.Sessions)}},
 		{"vcdsim_fault_rules", "gauge", "Fault rules that are left.", map[string]float64{"": float64(c.Faults)}},
-		{"vcdsim_unknown_routes", "gauge", "Routes that were asked for and are not simulated.",
-			map[string]float64{"": unknown}},
+		{
+			"vcdsim_unknown_routes", "gauge", "Routes that were asked for and are not simulated.",
+			map[string]float64{"": unknown},
+		},
 		{"vcdsim_cell_up", "gauge", "1 for a cell that is up.", up},
-		{"vcdsim_clock_seconds", "gauge", "The simulated time, in seconds since 1970.",
-			map[string]float64{"": float64(s.clock.Now().Unix())}},
+		{
+			"vcdsim_clock_seconds", "gauge", "The simulated time, in seconds since 1970.",
+			map[string]float64{"": float64(s.clock.Now().Unix())},
+		},
 	}
 }

@@ -43,11 +43,15 @@ func TestNATRulesAreChecked(t *testing.T) {
 	c := start(t)
 	for _, tc := range []struct{ name, body, message string }{
 		{"no type", `{"name":"x","externalAddresses":"203.0.113.20"}`, `type "" is invalid`},
-		{"no internal address", `{"name":"x","type":"DNAT","externalAddresses":"203.0.113.20"}`,
-			"internalAddresses must not be empty"},
+		{
+			"no internal address", `{"name":"x","type":"DNAT","externalAddresses":"203.0.113.20"}`,
+			"internalAddresses must not be empty",
+		},
 		{"an address that is none", dnat("x", "203.0.113.2000", "192.168.100.5", ""), `"203.0.113.2000" is invalid`},
-		{"a port that is none", dnat("x", "203.0.113.20", "192.168.100.5", `,"dnatExternalPort":"http"`),
-			`port "http" is invalid`},
+		{
+			"a port that is none", dnat("x", "203.0.113.20", "192.168.100.5", `,"dnatExternalPort":"http"`),
+			`port "http" is invalid`,
+		},
 		{"no name", dnat("", "203.0.113.20", "192.168.100.5", ""), "name must not be empty"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

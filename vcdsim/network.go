@@ -145,12 +145,16 @@ func networkJSON(r *request, org *Org, vdc *VDC, n *Network) map[string]any {
 		if k, ok := n.Fields["connectionType"].(string); ok {
 			kind = k
 		}
-		out["connection"] = map[string]any{"routerRef": jsonRef("gateway", g.ID, g.Name), "connectionType": kind,
-			"connectionTypeValue": kind, "connected": true}
+		out["connection"] = map[string]any{
+			"routerRef": jsonRef("gateway", g.ID, g.Name), "connectionType": kind,
+			"connectionTypeValue": kind, "connected": true,
+		}
 		if kind == "NON_DISTRIBUTED" {
 			// the older field does not know it
-			out["connection"] = map[string]any{"routerRef": jsonRef("gateway", g.ID, g.Name),
-				"connectionTypeValue": kind, "connected": true}
+			out["connection"] = map[string]any{
+				"routerRef":           jsonRef("gateway", g.ID, g.Name),
+				"connectionTypeValue": kind, "connected": true,
+			}
 		}
 	}
 	return out

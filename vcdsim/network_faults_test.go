@@ -53,46 +53,72 @@ func networkWrites(c *client) []networkWrite {
 	member := func() bool { return c.get(cloudAPI + "loadBalancer/pools/" + pool).json["memberCount"] == 2.0 }
 	unused := c.values(summaries + "poolSummaries?filter=name==unused")[0]["id"].(string)
 	return []networkWrite{
-		{"make a pool", post, "loadBalancer/pools", `{"name":"new","gatewayRef":{"id":"` + c.gatewayURN() + `"}}`,
-			"POST " + balancer + "pools", "createLoadBalancerPool", has(summaries+"poolSummaries", "new")},
-		{"change a pool", put, "loadBalancer/pools/" + pool,
+		{
+			"make a pool", post, "loadBalancer/pools", `{"name":"new","gatewayRef":{"id":"` + c.gatewayURN() + `"}}`,
+			"POST " + balancer + "pools", "createLoadBalancerPool", has(summaries+"poolSummaries", "new"),
+		},
+		{
+			"change a pool", put, "loadBalancer/pools/" + pool,
 			`{"name":"old","gatewayRef":{"id":"` + c.gatewayURN() +
 				`"},"members":[{"ipAddress":"192.168.100.11"},{"ipAddress":"192.168.100.12"}]}`,
-			"PUT " + balancer + "pools", "updateLoadBalancerPool", member},
-		{"delete a pool", del, "loadBalancer/pools/" + unused, "", "DELETE " + balancer + "pools",
-			"deleteLoadBalancerPool", hasNot(summaries+"poolSummaries", "unused")},
-		{"make a virtual service", post, "loadBalancer/virtualServices", c.service("new", pool, "203.0.113.20", 443),
+			"PUT " + balancer + "pools", "updateLoadBalancerPool", member,
+		},
+		{
+			"delete a pool", del, "loadBalancer/pools/" + unused, "", "DELETE " + balancer + "pools",
+			"deleteLoadBalancerPool", hasNot(summaries+"poolSummaries", "unused"),
+		},
+		{
+			"make a virtual service", post, "loadBalancer/virtualServices", c.service("new", pool, "203.0.113.20", 443),
 			"POST " + balancer + "virtualServices", "createLoadBalancerVirtualService",
-			has(summaries+"virtualServiceSummaries", "new")},
-		{"delete a virtual service", del, "loadBalancer/virtualServices/" + service, "",
+			has(summaries+"virtualServiceSummaries", "new"),
+		},
+		{
+			"delete a virtual service", del, "loadBalancer/virtualServices/" + service, "",
 			"DELETE " + balancer + "virtualServices", "deleteLoadBalancerVirtualService",
-			hasNot(summaries+"virtualServiceSummaries", "old")},
-		{"make a NAT rule", post, c.natPath(), dnat("new", "203.0.113.21", "192.168.100.6", ""),
-			"POST " + edge + "nat/rules", "createNatRule", rule("new")},
-		{"delete a NAT rule", del, c.natPath() + "/" + c.values(c.natPath())[0]["id"].(string), "",
-			"DELETE " + edge + "nat/rules", "deleteNatRule", func() bool { return !rule("old")() }},
-		{"make an application port profile", post, "applicationPortProfiles", profile,
+			hasNot(summaries+"virtualServiceSummaries", "old"),
+		},
+		{
+			"make a NAT rule", post, c.natPath(), dnat("new", "203.0.113.21", "192.168.100.6", ""),
+			"POST " + edge + "nat/rules", "createNatRule", rule("new"),
+		},
+		{
+			"delete a NAT rule", del, c.natPath() + "/" + c.values(c.natPath())[0]["id"].(string), "",
+			"DELETE " + edge + "nat/rules", "deleteNatRule", func() bool { return !rule("old")() },
+		},
+		{
+			"make an application port profile", post, "applicationPortProfiles", profile,
 			"POST /cloudapi/1.0.0/applicationPortProfiles", "createApplicationPortProfile",
-			has("applicationPortProfiles", "new")},
-		{"delete an IP set", del, "firewallGroups/" + set, "", "DELETE /cloudapi/1.0.0/firewallGroups",
-			"deleteFirewallGroup", hasNot("firewallGroups/summaries", "old")},
-		{"make a certificate", post, "ssl/certificateLibrary",
+			has("applicationPortProfiles", "new"),
+		},
+		{
+			"delete an IP set", del, "firewallGroups/" + set, "", "DELETE /cloudapi/1.0.0/firewallGroups",
+			"deleteFirewallGroup", hasNot("firewallGroups/summaries", "old"),
+		},
+		{
+			"make a certificate", post, "ssl/certificateLibrary",
 			with(map[string]any{"alias": "new", "certificate": tls.PEM, "privateKey": tls.Key}, nil),
 			"POST /cloudapi/1.0.0/ssl/certificateLibrary", "", func() bool {
 				return len(c.values("ssl/certificateLibrary?filter=alias==new")) > 0
-			}},
-		{"allocate an address", post, space + "/allocate", `{"type":"FLOATING_IP","quantity":1}`,
+			},
+		},
+		{
+			"allocate an address", post, space + "/allocate", `{"type":"FLOATING_IP","quantity":1}`,
 			"POST /cloudapi/1.0.0/ipSpaces/allocate", "createIpSpaceAllocation",
-			func() bool { return len(c.values(allocations)) == 3 }},
-		{"mark an address", put, space + "/allocations/" + kept["id"].(string),
+			func() bool { return len(c.values(allocations)) == 3 },
+		},
+		{
+			"mark an address", put, space + "/allocations/" + kept["id"].(string),
 			with(kept, map[string]any{"usageState": "USED_MANUAL", "description": "mine"}),
 			"PUT /cloudapi/1.0.0/ipSpaces/allocations", "updateIpSpaceAllocation", func() bool {
 				return len(c.values(allocations+";usageState==USED_MANUAL")) == 1
-			}},
-		{"release an address", del, space + "/allocations/" + gone["id"].(string), "",
+			},
+		},
+		{
+			"release an address", del, space + "/allocations/" + gone["id"].(string), "",
 			"DELETE /cloudapi/1.0.0/ipSpaces/allocations", "deleteIpSpaceAllocation", func() bool {
 				return len(c.values(allocations+";value=="+gone["value"].(string))) == 0
-			}},
+			},
+		},
 	}
 }
 
@@ -103,8 +129,11 @@ func TestFaultsOfRequestsForNetworks(t *testing.T) {
 		t.Run(w.name, func(t *testing.T) {
 			g := NewWithT(t)
 			for _, fault := range []vcdsim.Fault{
-				{Status: 503}, {Status: 429, Header: map[string]string{"Retry-After": "7"}}, {Status: 401},
-				{Busy: vcdsim.BusyTenant}, {DropBefore: true},
+				{Status: 503},
+				{Status: 429, Header: map[string]string{"Retry-After": "7"}},
+				{Status: 401},
+				{Busy: vcdsim.BusyTenant},
+				{DropBefore: true},
 			} {
 				fault.Operation, fault.Count = w.operation, 1
 				c.sim.Faults().Add(fault)

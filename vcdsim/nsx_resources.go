@@ -234,8 +234,10 @@ func templateDefaults() *setting {
 		path: "1.0.0/segmentProfileTemplates/default", kind: "segmentProfileTemplateDefault",
 		title: "Default Segment Profile Template", plain: true,
 		scope: func(r *request) (scope, error) { return scope{}, r.byProvider("SEGMENT_PROFILE_TEMPLATE_MANAGE") },
-		initial: always(map[string]any{"vappNetworkSegmentProfileTemplateRef": nil,
-			"vdcNetworkSegmentProfileTemplateRef": nil}),
+		initial: always(map[string]any{
+			"vappNetworkSegmentProfileTemplateRef": nil,
+			"vdcNetworkSegmentProfileTemplateRef":  nil,
+		}),
 	}
 }
 

@@ -51,14 +51,18 @@ func getOrg(r *request, o *Org) (*response, error) {
 		}
 	}
 	n.Add(r.link("down", "/api/org/"+o.ID+"/metadata", mime("metadata")))
-	n.Add([]*xmltree.Node{xmltree.T("Description", o.Description), xmltree.T("FullName", o.FullName),
-		xmltree.T("IsEnabled", !o.Disabled)})
+	n.Add([]*xmltree.Node{
+		xmltree.T("Description", o.Description), xmltree.T("FullName", o.FullName),
+		xmltree.T("IsEnabled", !o.Disabled),
+	})
 	return xmlOK(n), nil
 }
 
 // builds are the releases as VCD describes itself.
-var builds = map[string]string{"36.3": "10.3.3.19610875", "37.2": "10.4.2.21954589", "37.3": "10.4.3.22308993",
-	"38.1": "10.5.1.22812800", "39.0": "10.6.0.24056521"}
+var builds = map[string]string{
+	"36.3": "10.3.3.19610875", "37.2": "10.4.2.21954589", "37.3": "10.4.3.22308993",
+	"38.1": "10.5.1.22812800", "39.0": "10.6.0.24056521",
+}
 
 func getAdmin(r *request) (*response, error) {
 	highest := highestVersion(r)

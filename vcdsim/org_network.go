@@ -59,8 +59,10 @@ func readNetwork(r *request, old *Network) (*VDC, *Network, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	n := &Network{Name: body.Name, Description: body.Description, Type: body.Type, Group: group,
-		Fields: rest(r.body, networkFields)}
+	n := &Network{
+		Name: body.Name, Description: body.Description, Type: body.Type, Group: group,
+		Fields: rest(r.body, networkFields),
+	}
 	n.replaces(old)
 	if n.Name == "" {
 		return nil, nil, badRequest("The field name must not be empty.")
@@ -84,8 +86,10 @@ func (n *Network) replaces(old *Network) {
 		return
 	}
 	n.ID, n.Type, n.DHCPPool, n.DHCP = old.ID, old.Type, old.DHCPPool, old.DHCP
-	for _, f := range []string{"backingNetworkId", "backingNetworkType", "segmentProfiles",
-		"segmentProfileTemplateRef"} {
+	for _, f := range []string{
+		"backingNetworkId", "backingNetworkType", "segmentProfiles",
+		"segmentProfileTemplateRef",
+	} {
 		if n.Fields[f] == nil && old.Fields[f] != nil {
 			n.Fields[f] = old.Fields[f]
 		}
@@ -272,8 +276,10 @@ func getSegmentProfiles(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := map[string]any{"segmentProfileTemplate": nil, "qosProfile": nil, "macDiscoveryProfile": nil,
-		"ipDiscoveryProfile": nil, "segmentSecurityProfile": nil, "spoofGuardProfile": nil}
+	out := map[string]any{
+		"segmentProfileTemplate": nil, "qosProfile": nil, "macDiscoveryProfile": nil,
+		"ipDiscoveryProfile": nil, "segmentSecurityProfile": nil, "spoofGuardProfile": nil,
+	}
 	if own, ok := n.Fields["segmentProfiles"].(map[string]any); ok {
 		maps.Copy(out, own)
 	} else if ref := n.Fields["segmentProfileTemplateRef"]; ref != nil {

@@ -30,8 +30,10 @@ func getDHCP(r *request) (*response, error) {
 			"defaultLeaseTime": nil, "maxLeaseTime": nil,
 		})
 	}
-	out := map[string]any{"enabled": len(pools) > 0, "leaseTime": nil, "dhcpPools": pools, "mode": nil,
-		"ipAddress": nil, "dnsServers": []any{}}
+	out := map[string]any{
+		"enabled": len(pools) > 0, "leaseTime": nil, "dhcpPools": pools, "mode": nil,
+		"ipAddress": nil, "dnsServers": []any{},
+	}
 	if n.DHCP != nil {
 		n.DHCP.show(out)
 	}
@@ -61,8 +63,10 @@ func putDHCP(r *request, _ *VDC, n *Network) (*response, error) {
 	if err := r.document(&body); err != nil {
 		return nil, err
 	}
-	d := &NetworkDHCP{Mode: body.Mode, Address: body.Address, Lease: body.Lease, DNS: body.DNS,
-		Disabled: body.Enabled != nil && !*body.Enabled}
+	d := &NetworkDHCP{
+		Mode: body.Mode, Address: body.Address, Lease: body.Lease, DNS: body.DNS,
+		Disabled: body.Enabled != nil && !*body.Enabled,
+	}
 	switch {
 	case !slices.Contains([]string{"", "EDGE", "NETWORK", "RELAY"}, d.Mode):
 		return nil, badRequest("The DHCP mode %q is invalid.", d.Mode)

@@ -81,8 +81,10 @@ func getOverview(r *request) (*response, error) {
 		since = 0
 	}
 	s := r.sim
-	out := overview{Clock: clockStatus(s), URL: s.URL(), Cells: cellStatuses(s),
-		Unknown: append([]string{}, s.Unhandled()...)}
+	out := overview{
+		Clock: clockStatus(s), URL: s.URL(), Cells: cellStatuses(s),
+		Unknown: append([]string{}, s.Unhandled()...),
+	}
 	out.Requests, out.Last = s.journal.since(since, shownRequests)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,8 +132,10 @@ func overviewOfVApps(s *Simulator, filter string) (shown []overviewVApp, more in
 func matches(name, filter string) bool { return strings.Contains(strings.ToLower(name), filter) }
 
 func overviewOfVApp(s *Simulator, v *VApp, filter string) overviewVApp {
-	out := overviewVApp{ID: v.ID, Name: v.Name, Status: s.store.status(v).text(), Busy: s.tasks.busy(v.ID),
-		VMs: []overviewVM{}}
+	out := overviewVApp{
+		ID: v.ID, Name: v.Name, Status: s.store.status(v).text(), Busy: s.tasks.busy(v.ID),
+		VMs: []overviewVM{},
+	}
 	if org, vdc := s.store.vdc(v.VDCID); vdc != nil {
 		out.Org, out.VDC = org.Name, vdc.Name
 	}
@@ -185,8 +189,10 @@ func overviewOfTasks(s *Simulator) []overviewTask {
 	slices.SortFunc(ended, func(a, b *Task) int { return cmp.Or(b.Ended.Compare(a.Ended), cmp.Compare(a.ID, b.ID)) })
 	out := []overviewTask{}
 	for _, t := range slices.Concat(running[:min(len(running), shownTasks)], ended[:min(len(ended), shownEnded)]) {
-		o := overviewTask{ID: t.ID, Operation: t.Operation, Status: t.Status, Progress: t.progress(s.clock.Now()),
-			User: t.UserName, Started: t.Started}
+		o := overviewTask{
+			ID: t.ID, Operation: t.Operation, Status: t.Status, Progress: t.progress(s.clock.Now()),
+			User: t.UserName, Started: t.Started,
+		}
 		if t.Error != nil {
 			o.Error = t.Error.Message
 		}

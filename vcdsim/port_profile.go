@@ -184,8 +184,10 @@ func seedProfiles(s *Simulator) {
 		s.store.documents.add(profilePath, "", map[string]any{
 			"id": URN("applicationPortProfile", s.ids.named("applicationPortProfile", p.name)), "name": p.name,
 			"description": p.name, "scope": "SYSTEM", "orgRef": nil,
-			"applicationPorts": []any{map[string]any{"name": p.name, "protocol": p.protocol,
-				"destinationPorts": ports}},
+			"applicationPorts": []any{map[string]any{
+				"name": p.name, "protocol": p.protocol,
+				"destinationPorts": ports,
+			}},
 		})
 	}
 }

@@ -58,8 +58,10 @@ func Minimal() Model {
 	return Model{Orgs: []Org{system(), {
 		Name:     "acme",
 		FullName: "Acme",
-		Users: []User{{Name: "admin", Password: "password", FullName: "Administrator",
-			Role: "Organization Administrator"}},
+		Users: []User{{
+			Name: "admin", Password: "password", FullName: "Administrator",
+			Role: "Organization Administrator",
+		}},
 		VDCs: []VDC{{
 			Name:            "acme-vdc",
 			StorageProfiles: []StorageProfile{{Name: "standard", Default: true}},
@@ -97,8 +99,10 @@ func K8sTenant() Model {
 			},
 			Roles: []Role{
 				{Name: RoleClusterAuthor, Description: "Makes Kubernetes clusters", Rights: rightsOfClusterAuthor()},
-				{Name: RoleCloudProvider, Description: "Serves a Kubernetes cluster from inside",
-					Rights: RightsOfCloudProvider()},
+				{
+					Name: RoleCloudProvider, Description: "Serves a Kubernetes cluster from inside",
+					Rights: RightsOfCloudProvider(),
+				},
 			},
 			VDCs:     []VDC{k8sVDC()},
 			Catalogs: []Catalog{k8sCatalog()},
@@ -117,8 +121,10 @@ func K8sTenant() Model {
 func system() Org {
 	return Org{
 		Name: "System", FullName: "System",
-		Users: []User{{Name: "administrator", Password: "password", FullName: "System Administrator",
-			Role: "System Administrator"}},
+		Users: []User{{
+			Name: "administrator", Password: "password", FullName: "System Administrator",
+			Role: "System Administrator",
+		}},
 	}
 }
 

@@ -14,8 +14,10 @@ import (
 func internet() ExternalNetwork {
 	return ExternalNetwork{
 		Name: "internet", Description: "To outside", BackingName: "tier0-internet",
-		Subnets: []ExternalSubnet{{Gateway: netip.MustParsePrefix("203.0.113.1/24"),
-			Pool: []Range{addresses("203.0.113.10", "203.0.113.250")}}},
+		Subnets: []ExternalSubnet{{
+			Gateway: netip.MustParsePrefix("203.0.113.1/24"),
+			Pool:    []Range{addresses("203.0.113.10", "203.0.113.250")},
+		}},
 	}
 }
 
@@ -63,8 +65,10 @@ func VDCGroupTenant() Model {
 		Name: "acme-vdc-2", Description: "The second zone", Policies: acme.VDCs[0].Policies,
 		StorageProfiles: []StorageProfile{{Name: "standard", Default: true}},
 	})
-	acme.VDCGroups = []VDCGroup{{Name: "acme-group", Description: "Both zones",
-		VDCs: []string{"acme-vdc", "acme-vdc-2"}}}
+	acme.VDCGroups = []VDCGroup{{
+		Name: "acme-group", Description: "Both zones",
+		VDCs: []string{"acme-vdc", "acme-vdc-2"},
+	}}
 	acme.VDCs[0].EdgeGateways[0].Group = "acme-group"
 	for n := range acme.VDCs[0].Networks {
 		acme.VDCs[0].Networks[n].Group = "acme-group"
@@ -107,15 +111,19 @@ func CloudProvider() Model {
 	m.ExternalNetworks[0].Subnets = append(m.ExternalNetworks[0].Subnets,
 		ExternalSubnet{Gateway: outside, Pool: []Range{addresses("2001:db8::10", "2001:db8::ff")}})
 	m.ExternalNetworks = append(m.ExternalNetworks,
-		ExternalNetwork{Name: "internet-spaces", Description: "To outside", BackingName: "tier0-spaces",
-			UsesSpaces: true})
+		ExternalNetwork{
+			Name: "internet-spaces", Description: "To outside", BackingName: "tier0-spaces",
+			UsesSpaces: true,
+		})
 	m.IPSpaces = []IPSpace{PublicSpace("public", "internet-spaces")}
 	m.ServiceEngineGroups = append(m.ServiceEngineGroups, ServiceEngineGroup{Name: "small", MaxService: 2})
 	first := &vdc.EdgeGateways[0]
 	first.Uplinks[0].Subnets = append(first.Uplinks[0].Subnets,
 		UplinkSubnet{Gateway: outside, Addresses: []Range{addresses("2001:db8::10", "2001:db8::4f")}})
-	first.LoadBalancer = &LoadBalancer{Enabled: true, Groups: []string{"engines", "small"},
-		Fields: map[string]any{"transparentModeEnabled": true}}
+	first.LoadBalancer = &LoadBalancer{
+		Enabled: true, Groups: []string{"engines", "small"},
+		Fields: map[string]any{"transparentModeEnabled": true},
+	}
 	vdc.EdgeGateways = append(vdc.EdgeGateways, EdgeGateway{
 		Name: "acme-vdc-gateway-spaces", Description: "To the internet, with addresses of an IP Space",
 		Uplinks:      []Uplink{{Network: "internet-spaces"}},

@@ -188,8 +188,10 @@ func vappNetworkRecords(r *request) []*record {
 			continue
 		}
 		for _, n := range v.Networks {
-			attrs := []xmltree.Attr{A("name", n.Name), A("vApp", r.href("vapp", v.ID)), A("vAppName", v.Name),
-				A("isBusy", r.sim.tasks.busy(v.ID)), A("isLinked", n.ParentID != "")}
+			attrs := []xmltree.Attr{
+				A("name", n.Name), A("vApp", r.href("vapp", v.ID)), A("vAppName", v.Name),
+				A("isBusy", r.sim.tasks.busy(v.ID)), A("isLinked", n.ParentID != ""),
+			}
 			gateway := n.Gateway
 			if _, _, parent := r.sim.store.network(n.ParentID); parent != nil {
 				gateway = parent.Gateway

@@ -65,14 +65,16 @@ type queryType struct {
 
 // queryTypes by name; the admin names show the same rows to those who may ask.
 var queryTypes = map[string]queryType{
-	"vm": {"VMRecord", "AdminVMRecord", "name containerName container ownerName owner vdc vdcName isVAppTemplate " +
-		"isDeleted guestOs numberOfCpus memoryMB " +
-		"status networkName network ipAddress isBusy isDeployed isPublished catalogName hardwareVersion " +
-		"vmToolsStatus isInMaintenanceMode isAutoNature " +
-		"storageProfileName gcStatus autoUndeployDate autoDeleteDate isAutoUndeployNotified isAutoDeleteNotified " +
-		"isComputePolicyCompliant vmSizingPolicyId " +
-		"vmPlacementPolicyId encrypted dateCreated totalStorageAllocatedMb isExpired vmNameInVc hostName moref",
-		vmRecords},
+	"vm": {
+		"VMRecord", "AdminVMRecord", "name containerName container ownerName owner vdc vdcName isVAppTemplate " +
+			"isDeleted guestOs numberOfCpus memoryMB " +
+			"status networkName network ipAddress isBusy isDeployed isPublished catalogName hardwareVersion " +
+			"vmToolsStatus isInMaintenanceMode isAutoNature " +
+			"storageProfileName gcStatus autoUndeployDate autoDeleteDate isAutoUndeployNotified isAutoDeleteNotified " +
+			"isComputePolicyCompliant vmSizingPolicyId " +
+			"vmPlacementPolicyId encrypted dateCreated totalStorageAllocatedMb isExpired vmNameInVc hostName moref",
+		vmRecords,
+	},
 	"vApp": {
 		"VAppRecord", "AdminVAppRecord",
 		"name vdc vdcName isPublic isEnabled isBusy creationDate status ownerName isDeployed isInMaintenanceMode " +
@@ -80,52 +82,78 @@ var queryTypes = map[string]queryType{
 			"isVdcEnabled autoUndeployDate autoDeleteDate description",
 		vappRecords,
 	},
-	"orgVdc": {"OrgVdcRecord", "AdminVdcRecord",
+	"orgVdc": {
+		"OrgVdcRecord", "AdminVdcRecord",
 		"name description isEnabled cpuAllocationMhz cpuLimitMhz cpuUsedMhz memoryAllocationMB memoryLimitMB " +
 			"memoryUsedMB storageLimitMB storageUsedMB providerVdcName orgName org isSystemVdc isBusy status " +
 			"numberOfStorageProfiles numberOfVMs " +
-			"numberOfRunningVMs", vdcRecords},
-	"orgVdcNetwork": {"OrgVdcNetworkRecord", "",
+			"numberOfRunningVMs", vdcRecords,
+	},
+	"orgVdcNetwork": {
+		"OrgVdcNetworkRecord", "",
 		"name defaultGateway netmask dns1 dns2 dnsSuffix linkType connectedTo vdc isBusy isShared vdcName " +
-			"isIpScopeInherited usedIpCount", networkRecords},
-	"orgVdcStorageProfile": {"OrgVdcStorageProfileRecord", "AdminOrgVdcStorageProfileRecord",
+			"isIpScopeInherited usedIpCount", networkRecords,
+	},
+	"orgVdcStorageProfile": {
+		"OrgVdcStorageProfileRecord", "AdminOrgVdcStorageProfileRecord",
 		"name isEnabled isDefaultStorageProfile storageUsedMB " +
-			"storageLimitMB iopsAllocated iopsLimit numberOfConditions vdc vdcName isVdcBusy", profileRecords},
-	"catalog": {"CatalogRecord", "AdminCatalogRecord",
+			"storageLimitMB iopsAllocated iopsLimit numberOfConditions vdc vdcName isVdcBusy", profileRecords,
+	},
+	"catalog": {
+		"CatalogRecord", "AdminCatalogRecord",
 		"name description isPublished isShared creationDate orgName org ownerName numberOfVAppTemplates " +
-			"numberOfMedia publishSubscriptionType version status isLocal", catalogRecords},
-	"catalogItem": {"CatalogItemRecord", "AdminCatalogItemRecord",
+			"numberOfMedia publishSubscriptionType version status isLocal", catalogRecords,
+	},
+	"catalogItem": {
+		"CatalogItemRecord", "AdminCatalogItemRecord",
 		"entity entityName entityType catalog catalogName ownerName isPublished vdc vdcName " +
-			"isVdcEnabled creationDate isExpired status name", itemRecords},
-	"vAppTemplate": {"VAppTemplateRecord", "AdminVAppTemplateRecord",
+			"isVdcEnabled creationDate isExpired status name", itemRecords,
+	},
+	"vAppTemplate": {
+		"VAppTemplateRecord", "AdminVAppTemplateRecord",
 		"ownerName catalogName catalog catalogItem isPublished name description vdc vdcName org " +
 			"creationDate isBusy isGoldMaster isEnabled status isDeployed isExpired storageProfileName version " +
-			"numberOfVMs isInCatalog", templateRecords},
-	"task": {"TaskRecord", "AdminTaskRecord",
+			"numberOfVMs isInCatalog", templateRecords,
+	},
+	"task": {
+		"TaskRecord", "AdminTaskRecord",
 		"org orgName name operationFull message startDate endDate status progress ownerName object objectType " +
-			"objectName serviceNamespace", taskRecords},
-	"disk": {"DiskRecord", "AdminDiskRecord",
+			"objectName serviceNamespace", taskRecords,
+	},
+	"disk": {
+		"DiskRecord", "AdminDiskRecord",
 		"name vdc description sizeMb ownerName vdcName storageProfile storageProfileName status busType busTypeDesc " +
-			"busSubType isAttached attachedVmCount isShareable sharingType uuid encrypted", diskRecords},
-	"organization": {"OrgRecord", "",
-		"name isReadOnly isEnabled displayName numberOfCatalogs numberOfVdcs numberOfVApps", orgRecords},
-	"providerVdc": {"VMWProviderVdcRecord", "",
+			"busSubType isAttached attachedVmCount isShareable sharingType uuid encrypted", diskRecords,
+	},
+	"organization": {
+		"OrgRecord", "",
+		"name isReadOnly isEnabled displayName numberOfCatalogs numberOfVdcs numberOfVApps", orgRecords,
+	},
+	"providerVdc": {
+		"VMWProviderVdcRecord", "",
 		"name status isBusy isDeleted isEnabled numberOfVdcs numberOfDatastores numberOfStorageProfiles",
-		providerRecords},
+		providerRecords,
+	},
 	"providerVdcStorageProfile": {
 		"ProviderVdcStorageProfileRecord", "",
 		"name providerVdc isEnabled storageTotalMB storageUsedMB vc storageProfileMoref",
 		providerProfileRecords,
 	},
-	"edgeGateway": {"EdgeGatewayRecord", "",
-		"name vdc orgVdcName numberOfExtNetworks numberOfOrgNetworks isBusy gatewayStatus haStatus", gatewayRecords},
+	"edgeGateway": {
+		"EdgeGatewayRecord", "",
+		"name vdc orgVdcName numberOfExtNetworks numberOfOrgNetworks isBusy gatewayStatus haStatus", gatewayRecords,
+	},
 	"networkPool": {"NetworkPoolRecord", "", "name isBusy networkPoolType", poolRecords},
 	"nsxTManager": {"NsxTManagerRecord", "", "name url username vc", managerRecords},
-	"vAppNetwork": {"VAppNetworkRecord", "AdminVAppNetworkRecord",
-		"name vApp vAppName isBusy isLinked linkNetworkName gateway netmask", vappNetworkRecords},
-	"media": {"MediaRecord", "AdminMediaRecord",
+	"vAppNetwork": {
+		"VAppNetworkRecord", "AdminVAppNetworkRecord",
+		"name vApp vAppName isBusy isLinked linkNetworkName gateway netmask", vappNetworkRecords,
+	},
+	"media": {
+		"MediaRecord", "AdminMediaRecord",
 		"ownerName catalogName catalog catalogItem isPublished name vdc vdcName org creationDate isBusy storageB " +
-			"owner status storageProfileName isInCatalog isIso isVdcEnabled", mediaRecords},
+			"owner status storageProfileName isInCatalog isIso isVdcEnabled", mediaRecords,
+	},
 }
 
 // adminTypes are other names for the same rows.

@@ -71,8 +71,10 @@ func typeRights(body map[string]any) []right {
 		if level == "View" || level == "Administrator View" {
 			kind = "VIEW"
 		}
-		out = append(out, right{name: text(body, "vendor") + ":" + text(body, "nss") + ": " + level,
-			category: "General", kind: kind})
+		out = append(out, right{
+			name:     text(body, "vendor") + ":" + text(body, "nss") + ": " + level,
+			category: "General", kind: kind,
+		})
 	}
 	return out
 }

@@ -93,8 +93,10 @@ var roleRights = map[string][]string{
 		rightDiskDelete,
 		rightSnapshot, rightCatalogCreate, rightCatalogEdit, rightCatalogAdd, rightMediaUpload, rightMediaEdit,
 	},
-	"vApp Author": {rightVAppCreate, rightVAppDelete, rightVAppEdit, rightVAppPower, rightVMEdit,
-		rightDiskCreate, rightDiskEdit, rightDiskDelete, rightSnapshot},
+	"vApp Author": {
+		rightVAppCreate, rightVAppDelete, rightVAppEdit, rightVAppPower, rightVMEdit,
+		rightDiskCreate, rightDiskEdit, rightDiskDelete, rightSnapshot,
+	},
 	"vApp User":                  {rightVAppDelete, rightVAppEdit, rightVAppPower, rightVMEdit, rightSnapshot},
 	"Console Access Only":        {},
 	"Defer to Identity Provider": {},

@@ -19,10 +19,15 @@ func roleCollections() []*collection {
 	name := []string{"name"}
 	return []*collection{
 		{path: rolesPath, kind: "role", right: "ROLE", unique: name, required: name, defaults: defaults},
-		{path: globalsPath, kind: "globalRole", right: "GLOBAL_ROLE", unique: name, required: name, provider: true,
-			defaults: defaults},
-		{path: bundlesPath, kind: "rightsBundle", right: "RIGHTS_BUNDLE", unique: name, required: name, provider: true,
-			defaults: defaults},
+		{
+			path: globalsPath, kind: "globalRole", right: "GLOBAL_ROLE", unique: name, required: name, provider: true,
+			defaults: defaults,
+		},
+		{
+			path: bundlesPath, kind: "rightsBundle", right: "RIGHTS_BUNDLE", unique: name, required: name,
+			provider: true,
+			defaults: defaults,
+		},
 	}
 }
 
@@ -52,9 +57,13 @@ var rights = []right{
 	{rightSpaceView, "IP Spaces", "VIEW", nil},
 	{rightSpaceManage, "IP Spaces", "MODIFY", []string{rightSpaceView}},
 	{"Catalog: View Private and Shared Catalogs", "Catalog", "VIEW", nil},
-	{"Catalog: Add vApp from My Cloud", "Catalog", "MODIFY",
-		[]string{"Catalog: View Private and Shared Catalogs", "vApp Template / Media: View",
-			"vApp Template / Media: Edit"}},
+	{
+		"Catalog: Add vApp from My Cloud", "Catalog", "MODIFY",
+		[]string{
+			"Catalog: View Private and Shared Catalogs", "vApp Template / Media: View",
+			"vApp Template / Media: Edit",
+		},
+	},
 	{"Catalog: Edit Properties", "Catalog", "MODIFY", []string{"Catalog: View Private and Shared Catalogs"}},
 	{"Catalog: Create / Delete a Catalog", "Catalog", "MODIFY", []string{"Catalog: View Private and Shared Catalogs"}},
 	{"vApp Template / Media: View", "vApp Template", "VIEW", nil},
@@ -136,8 +145,10 @@ func rightCategories(r *request) []any {
 }
 
 func roleRoutes(add addRoute) {
-	for path, all := range map[string]func(*request) []any{"rights": visibleRights,
-		"rightsCategories": rightCategories} {
+	for path, all := range map[string]func(*request) []any{
+		"rights":           visibleRights,
+		"rightsCategories": rightCategories,
+	} {
 		add("GET", "/cloudapi/1.0.0/"+path, func(r *request) (*response, error) { return r.page(all(r)) },
 			latencyCloudAPI)
 		add("GET", "/cloudapi/1.0.0/"+path+"/{id}",

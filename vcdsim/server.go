@@ -102,8 +102,10 @@ func (s *Simulator) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 func (fe *frontend) serve(w http.ResponseWriter, hr *http.Request, cell *Cell, atSite bool) {
 	defer fe.logPanic(hr)
 	match, found := fe.routes.Find(hr.Method, hr.URL.EscapedPath())
-	r := &request{Request: hr, sim: fe.sim, cell: cell, vars: match.Vars, op: match.Operation,
-		query: parseQuery(hr.URL.RawQuery), started: time.Now()}
+	r := &request{
+		Request: hr, sim: fe.sim, cell: cell, vars: match.Vars, op: match.Operation,
+		query: parseQuery(hr.URL.RawQuery), started: time.Now(),
+	}
 	if strings.HasSuffix(r.op, " /api/query") {
 		r.op += " type=" + r.query.get("type")
 	}
@@ -230,8 +232,10 @@ func (fe *frontend) dispatch(r *request, e endpoint, found route.Result) (*respo
 	}
 	switch found {
 	case route.Found:
-		for _, check := range []func(*request) error{(*request).whole, (*request).served, (*request).permitted,
-			(*request).withinLimits} {
+		for _, check := range []func(*request) error{
+			(*request).whole, (*request).served, (*request).permitted,
+			(*request).withinLimits,
+		} {
 			if err := check(r); err != nil {
 				return nil, err
 			}

@@ -115,7 +115,6 @@ func (x *setting) keep(s *Simulator, p scope, body map[string]any) {
 
 // networkOperations are the operations on what belongs to networks and is not a document.
 func networkOperations() map[string]operation {
-	nothing := func(*Simulator, *Task) error { return nil }
 	out := map[string]operation{}
 	for _, x := range settings() {
 		out["update "+x.path] = networkOperation("update", x.kind, x.title, x.commit)

@@ -119,8 +119,10 @@ func (s *Simulator) addParts(cfg Config) {
 	s.frontend, s.injector, s.control = &frontend{sim: s, observer: cfg.Observe}, &injector{s},
 		&control{s, cfg.ControlToken}
 	s.tasks, s.alarms, s.leases = &tasks{s, operations()}, &alarms{s, bells()}, &leases{s}
-	s.guests = &guests{sim: s, guest: cfg.Guest, boots: map[string]context.CancelFunc{},
-		queues: map[string]chan struct{}{}}
+	s.guests = &guests{
+		sim: s, guest: cfg.Guest, boots: map[string]context.CancelFunc{},
+		queues: map[string]chan struct{}{},
+	}
 	s.vapps, s.vms, s.ipam = &vapps{s}, &vms{s}, &ipam{s}
 	s.edges, s.spaces, s.alb = &edgeGateways{s}, &ipSpaces{s}, &loadBalancing{s}
 }

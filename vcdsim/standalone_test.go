@@ -22,14 +22,18 @@ func TestStandaloneVMs(t *testing.T) {
 	for _, tc := range []struct {
 		name, action, body string
 	}{
-		{"a new VM", "createVm",
+		{
+			"a new VM", "createVm",
 			`<CreateVmParams ` + xmlns + ` name="vm" powerOn="true"><CreateVm name="vm">` + rawVM + nics +
-				`</CreateVm></CreateVmParams>`},
-		{"from a template", "instantiateVmFromTemplate",
+				`</CreateVm></CreateVmParams>`,
+		},
+		{
+			"from a template", "instantiateVmFromTemplate",
 			`<InstantiateVmTemplateParams ` + xmlns +
 				` name="vm" powerOn="true"><SourcedVmTemplateItem><Source href="` +
 				source + `"/><VmGeneralParams><Name>vm</Name></VmGeneralParams><VmTemplateInstantiationParams>` + nics +
-				`</VmTemplateInstantiationParams></SourcedVmTemplateItem></InstantiateVmTemplateParams>`},
+				`</VmTemplateInstantiationParams></SourcedVmTemplateItem></InstantiateVmTemplateParams>`,
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -56,8 +60,10 @@ func TestAVMThatComesFromNoTemplateIsAddedToAVApp(t *testing.T) {
 	c.ok(http.MethodPost, vapp+"/action/recomposeVApp",
 		`<RecomposeVAppParams `+xmlns+`><CreateItem name="raw">`+rawVM+`</CreateItem></RecomposeVAppParams>`)
 	vm := c.state("raw")
-	c.Expect([]any{vm.OS, vm.HardwareVersion, vm.CPUs, vm.MemoryMiB,
-		vm.Disks[0].SizeMiB}).To(Equal([]any{"debian10Guest", "vmx-18", int64(2), int64(1024), int64(2048)}))
+	c.Expect([]any{
+		vm.OS, vm.HardwareVersion, vm.CPUs, vm.MemoryMiB,
+		vm.Disks[0].SizeMiB,
+	}).To(Equal([]any{"debian10Guest", "vmx-18", int64(2), int64(1024), int64(2048)}))
 	c.refused(http.MethodPost, vapp+"/action/recomposeVApp",
 		`<RecomposeVAppParams `+xmlns+`><CreateItem name="raw">`+rawVM+`</CreateItem></RecomposeVAppParams>`, 400,
 		"DUPLICATE_NAME")

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"time"
+	"unicode"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
@@ -84,6 +85,39 @@ type operation struct {
 	run      func(s *Simulator, t *Task) error
 	undo     func(s *Simulator, t *Task) // when the task is cancelled
 }
+
+// newOperation returns an operation without jitter that cannot be undone. VCD derives what BUSY_ENTITY says from the
+// name.
+func newOperation(name, verb string, duration time.Duration, run func(*Simulator, *Task) error) operation {
+	var busy []rune
+	for _, c := range name {
+		if unicode.IsUpper(c) {
+			busy = append(busy, '_')
+		}
+		busy = append(busy, unicode.ToUpper(c))
+	}
+	return operation{name: name, busy: string(busy), verb: verb, duration: duration, run: run}
+}
+
+// busyAs sets what BUSY_ENTITY says.
+func (o operation) busyAs(text string) operation {
+	o.busy = text
+	return o
+}
+
+func (o operation) undoneBy(undo func(*Simulator, *Task)) operation {
+	o.undo = undo
+	return o
+}
+
+// cloning marks an operation that copies disks, which takes more or less time.
+func (o operation) cloning(undo func(*Simulator, *Task)) operation {
+	o.spread = cloneSpread
+	return o.undoneBy(undo)
+}
+
+// nothing is the work of operations that another event completes.
+func nothing(*Simulator, *Task) error { return nil }
 
 // maxTasks is how many finished tasks are kept; VCD keeps them for 90 days.
 const maxTasks = 20000

@@ -66,8 +66,10 @@ func ovfVMs(ovf *xmltree.Node, next func(kind string) string) []TemplateVM {
 	}
 	var out []TemplateVM
 	for _, s := range append(ovf.All("VirtualSystem"), ovf.At("VirtualSystemCollection").All("VirtualSystem")...) {
-		vm := TemplateVM{ID: next("vm"), Name: orElse(s.Str("Name"), s.Attr("id")),
-			OS: s.At("OperatingSystemSection").Attr("osType"), CPUs: 1}
+		vm := TemplateVM{
+			ID: next("vm"), Name: orElse(s.Str("Name"), s.Attr("id")),
+			OS: s.At("OperatingSystemSection").Attr("osType"), CPUs: 1,
+		}
 		for _, item := range s.At("VirtualHardwareSection").All("Item") {
 			vm.read(item, capacity)
 		}
@@ -195,8 +197,10 @@ func captureTarget(r *request, sh orgCatalog, tree *xmltree.Node) ([]string, err
 
 // captured is a VM as a template has it, without its independent disks.
 func captured(r *request, vm *VM) TemplateVM {
-	out := TemplateVM{ID: r.sim.ids.next("vm"), Name: vm.Name, OS: vm.OS, CPUs: vm.CPUs, MemoryMiB: vm.MemoryMiB,
-		NICs: len(vm.NICs)}
+	out := TemplateVM{
+		ID: r.sim.ids.next("vm"), Name: vm.Name, OS: vm.OS, CPUs: vm.CPUs, MemoryMiB: vm.MemoryMiB,
+		NICs: len(vm.NICs),
+	}
 	for _, d := range vm.Disks {
 		if d.DiskID == "" {
 			out.DisksMiB = append(out.DisksMiB, d.SizeMiB)

@@ -63,8 +63,10 @@ func TestTemplatesAreUploadedAsOVF(t *testing.T) {
 	c.ok(http.MethodPut, other,
 		`<VAppTemplate `+xmlns+` name="renamed" goldMaster="true"><Description>d</Description></VAppTemplate>`)
 	x := c.get(other).xml
-	c.Expect([]string{x.Attr("name"), x.Attr("goldMaster"),
-		x.Str("Description")}).To(Equal([]string{"renamed", "true", "d"}))
+	c.Expect([]string{
+		x.Attr("name"), x.Attr("goldMaster"),
+		x.Str("Description"),
+	}).To(Equal([]string{"renamed", "true", "d"}))
 	c.ok(http.MethodDelete, other, "")
 	c.refused(http.MethodGet, other, "", 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 	c.refused(http.MethodDelete, template, "", 400, "BUSY_ENTITY")

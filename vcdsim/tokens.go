@@ -243,8 +243,10 @@ func authorizeDevice(r *request) (*response, error) {
 	c := r.sim.store.clients[i]
 	c.status, c.code, c.userCode = "REQUESTED", r.sim.ids.next("deviceCode"),
 		strings.ToUpper(r.sim.ids.next("userCode")[:8])
-	return jsonOK(map[string]any{"device_code": c.code, "user_code": c.userCode,
-		"verification_uri": r.base() + "/tenant", "expires_in": 3600, "interval": 60}), nil
+	return jsonOK(map[string]any{
+		"device_code": c.code, "user_code": c.userCode,
+		"verification_uri": r.base() + "/tenant", "expires_in": 3600, "interval": 60,
+	}), nil
 }
 
 func grantDevice(r *request) (*response, error) {

@@ -52,8 +52,10 @@ var units = map[string]int64{"GHz": 1000, "GB": 1024}
 // read applies the compute capacity in a document; what it does not name stays.
 func (c *Compute) read(tree *xmltree.Node) {
 	capacity := tree.At("ComputeCapacity")
-	for name, into := range map[string][2]*int64{"Cpu": {&c.CPUAllocated, &c.CPULimit},
-		"Memory": {&c.MemoryAllocated, &c.MemoryLimit}} {
+	for name, into := range map[string][2]*int64{
+		"Cpu":    {&c.CPUAllocated, &c.CPULimit},
+		"Memory": {&c.MemoryAllocated, &c.MemoryLimit},
+	} {
 		for i, field := range []string{"Allocated", "Limit"} {
 			if v, ok := capacity.At(name).Int(field); ok {
 				*into[i] = v * max(units[capacity.Str(name, "Units")], 1)
@@ -72,14 +74,18 @@ func (c *Compute) read(tree *xmltree.Node) {
 
 // readShares reads what is guaranteed and how it is accounted.
 func (c *Compute) readShares(tree *xmltree.Node) {
-	for name, into := range map[string]*float64{"ResourceGuaranteedCpu": &c.CPUGuaranteed,
-		"ResourceGuaranteedMemory": &c.MemoryGuaranteed} {
+	for name, into := range map[string]*float64{
+		"ResourceGuaranteedCpu":    &c.CPUGuaranteed,
+		"ResourceGuaranteedMemory": &c.MemoryGuaranteed,
+	} {
 		if v, err := strconv.ParseFloat(tree.Str(name), 64); err == nil {
 			*into = v
 		}
 	}
-	for name, into := range map[string]*bool{"IsThinProvision": &c.ThickDisks, "OverCommitAllowed": &c.NoOvercommit,
-		"IncludeMemoryOverhead": &c.NoMemoryOverhead} {
+	for name, into := range map[string]*bool{
+		"IsThinProvision": &c.ThickDisks, "OverCommitAllowed": &c.NoOvercommit,
+		"IncludeMemoryOverhead": &c.NoMemoryOverhead,
+	} {
 		if tree.At(name) != nil {
 			*into = !tree.Bool(name)
 		}

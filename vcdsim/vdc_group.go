@@ -73,8 +73,10 @@ func vdcGroupJSON(r *request, org *Org, g *VDCGroup) map[string]any {
 			vdcs = append(vdcs, groupMemberJSON(r, org, v))
 		}
 	}
-	out := map[string]any{"localEgress": false, "universalNetworkingEnabled": false, "networkPoolUniversalId": nil,
-		"type": "LOCAL", "networkProviderType": "NSX_T"}
+	out := map[string]any{
+		"localEgress": false, "universalNetworkingEnabled": false, "networkPoolUniversalId": nil,
+		"type": "LOCAL", "networkProviderType": "NSX_T",
+	}
 	maps.Copy(out, g.Fields)
 	maps.Copy(out, map[string]any{
 		"id": URN("vdcGroup", g.ID), "orgId": URN("org", org.ID), "name": g.Name, "description": g.Description,
@@ -126,8 +128,10 @@ func readVDCGroup(r *request, org *Org, old *VDCGroup) (*VDCGroup, error) {
 	if err := r.document(&body); err != nil {
 		return nil, err
 	}
-	g := &VDCGroup{Name: body.Name, Description: body.Description, Firewall: body.Firewall,
-		Fields: rest(r.body, []string{"localEgress", "universalNetworkingEnabled"})}
+	g := &VDCGroup{
+		Name: body.Name, Description: body.Description, Firewall: body.Firewall,
+		Fields: rest(r.body, []string{"localEgress", "universalNetworkingEnabled"}),
+	}
 	if old != nil {
 		g.ID, g.Firewall = old.ID, old.Firewall
 	}

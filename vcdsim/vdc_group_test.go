@@ -45,8 +45,10 @@ func TestGroupsOfVDCsChange(t *testing.T) {
 	member := func(i int) map[string]any {
 		return map[string]any{"vdcRef": map[string]any{"id": "urn:vcloud:vdc:" + c.model().VDCs[i].ID}}
 	}
-	body := map[string]any{"name": "second", "orgId": "urn:vcloud:org:" + c.model().ID,
-		"participatingOrgVdcs": []any{member(0)}}
+	body := map[string]any{
+		"name": "second", "orgId": "urn:vcloud:org:" + c.model().ID,
+		"participatingOrgVdcs": []any{member(0)},
+	}
 	c.Expect(c.refused(http.MethodPost, cloudAPI+"vdcGroups", with(body, nil), 400,
 		"BAD_REQUEST")).To(ContainSubstring(`already participates in the data center group "acme-group"`))
 

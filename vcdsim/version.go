@@ -36,8 +36,10 @@ var apiVersions = []string{
 }
 
 // oldest is the lowest version each release still serves.
-var oldest = map[Version]string{Version103: "35.0", Version1042: "35.0", Version104: "35.0", Version105: "36.0",
-	Version106: "37.0"}
+var oldest = map[Version]string{
+	Version103: "35.0", Version1042: "35.0", Version104: "35.0", Version105: "36.0",
+	Version106: "37.0",
+}
 
 func (v Version) list() ([]string, error) {
 	if v == "" {

@@ -20,30 +20,36 @@ func vmRoutes(add addRoute) {
 	}
 	for part, show := range map[string]func(*request, *VM) *response{
 		"/networkConnectionSection": func(r *request,
-			v *VM) *response {
+			v *VM,
+		) *response {
 			return xmlOK(connectionSection(r, v, true))
 		},
 		"/guestCustomizationSection": func(r *request,
-			v *VM) *response {
+			v *VM,
+		) *response {
 			return xmlOK(customizationSection(r, v, true))
 		},
 		"/virtualHardwareSection": func(r *request,
-			v *VM) *response {
+			v *VM,
+		) *response {
 			return xmlOK(hardwareSection(r, v, true))
 		},
 		"/virtualHardwareSection/disks": func(r *request,
-			v *VM) *response {
+			v *VM,
+		) *response {
 			return itemsList(r, v, "disks", diskItems(r, "Item", v))
 		},
 		"/virtualHardwareSection/networkCards": func(r *request, v *VM) *response {
 			return itemsList(r, v, "networkCards", nicItems(v))
 		},
 		"/virtualHardwareSection/cpu": func(r *request,
-			v *VM) *response {
+			v *VM,
+		) *response {
 			return xmlOK(rootItem(cpuItem(r, "Item", v)))
 		},
 		"/virtualHardwareSection/memory": func(r *request,
-			v *VM) *response {
+			v *VM,
+		) *response {
 			return xmlOK(rootItem(memoryItem(r, "Item", v)))
 		},
 		"/productSections":          vmProducts,

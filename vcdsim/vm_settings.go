@@ -78,8 +78,10 @@ func capabilitiesSection(r *request, vm *VM, root bool) *xmltree.Node {
 	if root {
 		n.Add(r.link("edit", path, mime("vmCapabilitiesSection")))
 	}
-	n.Add([]*xmltree.Node{xmltree.T("MemoryHotAddEnabled", vm.MemoryHotAdd),
-		xmltree.T("CpuHotAddEnabled", vm.CPUHotAdd)})
+	n.Add([]*xmltree.Node{
+		xmltree.T("MemoryHotAddEnabled", vm.MemoryHotAdd),
+		xmltree.T("CpuHotAddEnabled", vm.CPUHotAdd),
+	})
 	return n
 }
 
@@ -119,8 +121,10 @@ func readBoot(_ *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
 			*into = v
 		}
 	}
-	for name, into := range map[string]*bool{"EnterBIOSSetup": &o.EnterBIOS, "BootRetryEnabled": &o.Retry,
-		"EfiSecureBootEnabled": &o.SecureBoot} {
+	for name, into := range map[string]*bool{
+		"EnterBIOSSetup": &o.EnterBIOS, "BootRetryEnabled": &o.Retry,
+		"EfiSecureBootEnabled": &o.SecureBoot,
+	} {
 		if n.At(name) != nil {
 			*into = n.Bool(name)
 		}

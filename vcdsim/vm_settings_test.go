@@ -82,8 +82,10 @@ func TestProductSections(t *testing.T) {
 	for _, path := range []string{vm, vapp} {
 		c.ok(http.MethodPut, path+"/productSections", section)
 		p := c.get(path+"/productSections").xml.At("ProductSection", "Property")
-		c.Expect([]string{p.Attr("key"), p.Attr("value"), p.At("Value").Attr("value"), p.Str("Label"),
-			p.Attr("userConfigurable")}).
+		c.Expect([]string{
+			p.Attr("key"), p.Attr("value"), p.At("Value").Attr("value"), p.Str("Label"),
+			p.Attr("userConfigurable"),
+		}).
 			To(Equal([]string{"role", "none", "worker", "Its role", "true"}))
 		c.Expect(c.get(path).xml.At("ProductSection", "Property").Attr("key")).To(Equal("role"))
 		c.refused(http.MethodPut, path+"/productSections", strings.Replace(section, `ovf:key="role"`, "", 1), 400,

@@ -119,8 +119,10 @@ func vmNode(r *request, vm *VM, root bool) *xmltree.Node {
 // computePolicy is there since API 33.
 func computePolicy(r *request, vm *VM) *xmltree.Node {
 	n := xmltree.New("ComputePolicy")
-	for element, id := range map[string]string{"VmPlacementPolicy": vm.PlacementPolicyID,
-		"VmSizingPolicy": vm.SizingPolicyID} {
+	for element, id := range map[string]string{
+		"VmPlacementPolicy": vm.PlacementPolicyID,
+		"VmSizingPolicy":    vm.SizingPolicyID,
+	} {
 		p := r.sim.store.policy(id)
 		if p == nil {
 			continue
@@ -164,8 +166,10 @@ func connectionSection(r *request, vm *VM, root bool) *xmltree.Node {
 	href := r.href("vm", vm.ID) + "/networkConnectionSection/"
 	n := newElement("NetworkConnectionSection", root)
 	n.Add(section(href, "networkConnectionSection"))
-	n.Add([]*xmltree.Node{T("ovf:Info", "Specifies the available VM network connections"),
-		T("PrimaryNetworkConnectionIndex", vm.PrimaryNIC)})
+	n.Add([]*xmltree.Node{
+		T("ovf:Info", "Specifies the available VM network connections"),
+		T("PrimaryNetworkConnectionIndex", vm.PrimaryNIC),
+	})
 	for _, nic := range vm.NICs {
 		n.Add(xmltree.New("NetworkConnection", A("needsCustomization", false), A("network", nic.Network),
 			T("NetworkConnectionIndex", nic.Index), xmltree.OptT("IpAddress", nic.Address),

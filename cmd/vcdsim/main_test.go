@@ -42,8 +42,10 @@ func TestItRunsUntilInterrupted(t *testing.T) {
 		g.Expect(os.ReadFile(ca)).To(HavePrefix("-----BEGIN CERTIFICATE-----"))
 		text := string(out.Contents())
 		g.Expect(text).To(MatchRegexp(`VCD_SITE=https://127.0.0.1:[1-9]`))
-		for _, part := range []string{"VCD_API_TOKEN=capvcd-api-token", `provider "vcd" {`, "kind: VCDIdentity",
-			"sysOrg: System", "export VCD_ORGANIZATION_VDC_NETWORK=nodes"} {
+		for _, part := range []string{
+			"VCD_API_TOKEN=capvcd-api-token", `provider "vcd" {`, "kind: VCDIdentity",
+			"sysOrg: System", "export VCD_ORGANIZATION_VDC_NETWORK=nodes",
+		} {
 			g.Expect(text).To(ContainSubstring(part))
 		}
 	})
@@ -113,19 +115,28 @@ func TestBadFlags(t *testing.T) {
 		name, message string
 		args          []string
 	}{
-		{"an unknown preset",
-			`preset "huge" is not one of cloud-provider, ip-spaces, k8s-tenant, large, minimal, two-gateways, vdc-group`, []string{"--preset", "huge"}},
+		{
+			"an unknown preset",
+			`preset "huge" is not one of cloud-provider, ip-spaces, k8s-tenant, large, minimal, two-gateways, vdc-group`,
+			[]string{"--preset", "huge"},
+		},
 		{"an unknown profile", `profile "warp" is not one of`, []string{"--profile", "warp"}},
 		{"an unknown version", `API version "1.0" is not one of`, []string{"--version", "1.0"}},
 		{"an argument", `unexpected argument "x"`, []string{"x"}},
-		{"a clock that is none", `clock "cuckoo" is not real, manual, a time or a number`,
-			[]string{"--clock", "cuckoo"}},
-		{"a configuration that is none", `--print "xml" is not one of capi, env, govcd, identity, terraform`,
-			[]string{"--print", "xml"}},
+		{
+			"a clock that is none", `clock "cuckoo" is not real, manual, a time or a number`,
+			[]string{"--clock", "cuckoo"},
+		},
+		{
+			"a configuration that is none", `--print "xml" is not one of capi, env, govcd, identity, terraform`,
+			[]string{"--print", "xml"},
+		},
 		{"an address that cannot be", "listening on", []string{"--listen", "256.0.0.1:1"}},
 		{"a public address that is none", "is not a URL", []string{"--public-url", "x"}},
-		{"two at once", "profile \"warp\" is not one of instant, fast, recorded\nclock",
-			[]string{"--profile", "warp", "--clock", "0"}},
+		{
+			"two at once", "profile \"warp\" is not one of instant, fast, recorded\nclock",
+			[]string{"--profile", "warp", "--clock", "0"},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var out bytes.Buffer

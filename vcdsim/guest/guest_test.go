@@ -89,14 +89,18 @@ func info(changes ...map[string]string) map[string]string {
 }
 
 func plainMeta(old, replacement string) map[string]string {
-	return map[string]string{"guestinfo.metadata": strings.Replace(metadata, old, replacement, 1),
-		"guestinfo.metadata.encoding": ""}
+	return map[string]string{
+		"guestinfo.metadata":          strings.Replace(metadata, old, replacement, 1),
+		"guestinfo.metadata.encoding": "",
+	}
 }
 
 func plainUser(old, replacement string) map[string]string {
 	text := strings.Replace(userdata, "GZB64", gz("plain "), 1)
-	return map[string]string{"guestinfo.userdata": strings.Replace(text, old, replacement, 1),
-		"guestinfo.userdata.encoding": " "}
+	return map[string]string{
+		"guestinfo.userdata":          strings.Replace(text, old, replacement, 1),
+		"guestinfo.userdata.encoding": " ",
+	}
 }
 
 func many(count, size int) map[string]string {
@@ -157,29 +161,37 @@ local-hostname: a
 network: ` + b64(`{"version": 2, "ethernets": {"a": {"match": {"name": "e*"}, "dhcp4": true}}}`) + `
 network.encoding: base64
 `
-	dhcp := guest.NIC{MAC: "00:50:56:01:00:0b", Network: "lab", Mode: guest.ModeDHCP,
-		Address: netip.MustParsePrefix("192.168.100.150/24")}
+	dhcp := guest.NIC{
+		MAC: "00:50:56:01:00:0b", Network: "lab", Mode: guest.ModeDHCP,
+		Address: netip.MustParsePrefix("192.168.100.150/24"),
+	}
 	tests := []struct {
 		name string
 		keys map[string]string
 		nic  guest.NIC
 		want string
 	}{
-		{name: "metadata may be JSON and without a network the first card asks DHCP", nic: dhcp,
+		{
+			name: "metadata may be JSON and without a network the first card asks DHCP", nic: dhcp,
 			want: "192.168.100.150", keys: map[string]string{
 				"guestinfo.metadata":          `{"instance-id": "i", "local-hostname": "a"}`,
 				"guestinfo.metadata.encoding": "none",
-			}},
+			},
+		},
 		{name: "the network may be an encoded document", nic: dhcp, want: "192.168.100.150", keys: map[string]string{
 			"guestinfo.metadata": b64(encodedNetwork), "guestinfo.metadata.encoding": "b64",
 		}},
-		{name: "gateway4 and an address with options still work", nic: nodeNIC(), want: "192.168.100.10",
+		{
+			name: "gateway4 and an address with options still work", nic: nodeNIC(), want: "192.168.100.10",
 			keys: plainMeta(
 				"addresses: [192.168.100.10/24]",
-				"gateway4: 192.168.100.1\n      addresses: [192.168.100.10/24: {label: x}]")},
-		{name: "a jinja comment and a raw block are no expressions", nic: nodeNIC(), want: "192.168.100.10",
+				"gateway4: 192.168.100.1\n      addresses: [192.168.100.10/24: {label: x}]"),
+		},
+		{
+			name: "a jinja comment and a raw block are no expressions", nic: nodeNIC(), want: "192.168.100.10",
 			keys: plainUser(
-				"[kubeadm, init]", "'{# note #}{% raw %}{{ .Go }}{% endraw %}'")},
+				"[kubeadm, init]", "'{# note #}{% raw %}{{ .Go }}{% endraw %}'"),
+		},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
@@ -200,39 +212,72 @@ func TestReadRefuses(t *testing.T) {
 		want string
 	}{
 		{"no metadata", map[string]string{"guestinfo.metadata": ""}, "guestinfo.metadata: missing or redacted"},
-		{"redacted metadata", map[string]string{"guestinfo.metadata": "---"},
-			"guestinfo.metadata: missing or redacted"},
-		{"an encoding cloud-init does not know", map[string]string{"guestinfo.metadata.encoding": "gz+base64"},
-			`encoding "gz+base64" is not one of`},
-		{"base64 that is gzip in truth", map[string]string{"guestinfo.userdata.encoding": "base64"},
-			"guestinfo.userdata: decoded value is not UTF-8"},
-		{"gzip that is none", map[string]string{"guestinfo.userdata": b64("#cloud-config")},
-			"guestinfo.userdata: value is not gzip data"},
+		{
+			"redacted metadata",
+			map[string]string{"guestinfo.metadata": "---"},
+			"guestinfo.metadata: missing or redacted",
+		},
+		{
+			"an encoding cloud-init does not know",
+			map[string]string{"guestinfo.metadata.encoding": "gz+base64"},
+			`encoding "gz+base64" is not one of`,
+		},
+		{
+			"base64 that is gzip in truth",
+			map[string]string{"guestinfo.userdata.encoding": "base64"},
+			"guestinfo.userdata: decoded value is not UTF-8",
+		},
+		{
+			"gzip that is none",
+			map[string]string{"guestinfo.userdata": b64("#cloud-config")},
+			"guestinfo.userdata: value is not gzip data",
+		},
 		{"damaged base64", map[string]string{"guestinfo.userdata": "%"}, "guestinfo.userdata: value is not base64"},
-		{"damaged vendor data", map[string]string{"guestinfo.vendordata": "%", "guestinfo.vendordata.encoding": "b64"},
-			"guestinfo.vendordata"},
-		{"a decompression bomb", map[string]string{"guestinfo.userdata": gz(strings.Repeat(" ", 17<<20))},
-			"larger than"},
-		{"a value that is too large", map[string]string{"guestinfo.userdata": strings.Repeat("x", guest.MaxValue+1)},
-			"guestinfo.userdata: 65537 bytes are more than the 65536"},
+		{
+			"damaged vendor data",
+			map[string]string{"guestinfo.vendordata": "%", "guestinfo.vendordata.encoding": "b64"},
+			"guestinfo.vendordata",
+		},
+		{
+			"a decompression bomb",
+			map[string]string{"guestinfo.userdata": gz(strings.Repeat(" ", 17<<20))},
+			"larger than",
+		},
+		{
+			"a value that is too large",
+			map[string]string{"guestinfo.userdata": strings.Repeat("x", guest.MaxValue+1)},
+			"guestinfo.userdata: 65537 bytes are more than the 65536",
+		},
 		{"too many values", many(20, guest.MaxValue), "more than the 1048576"},
-		{"metadata that is a list",
+		{
+			"metadata that is a list",
 			map[string]string{"guestinfo.metadata": b64("[]"), "guestinfo.metadata.encoding": "b64"},
-			"not a YAML mapping"},
+			"not a YAML mapping",
+		},
 		{"no instance id", plainMeta("instance-id", "instanceid"), "instance-id is missing"},
 		{"no host name", plainMeta("local-hostname", "local-host"), "takes its name from local-hostname"},
 		{"a bad host name", plainMeta("local-hostname: demo", "local-hostname: demo_"), "is not a host name"},
 		{"network version 1", plainMeta("version: 2", "version: 1"), `version is "1"`},
-		{"a card that is not there", plainMeta("00:50:56:01:00:0A", "00:50:56:01:00:0F"),
-			"is no card of this VM (it has 00:50:56:01:00:0a)"},
-		{"another address than VCD's", plainMeta("192.168.100.10/24", "192.168.100.11/24"),
-			"would come up with 192.168.100.11/24 but VCD assigned 192.168.100.10/24"},
-		{"another prefix than VCD's", plainMeta("192.168.100.10/24", "192.168.100.10/16"),
-			"VCD assigned 192.168.100.10/24"},
-		{"an address without prefix", plainMeta("192.168.100.10/24", "192.168.100.10"),
-			"not an address with a prefix length"},
-		{"DHCP on a card with a pool address", plainMeta("addresses: [192.168.100.10/24]", "dhcp4: true"),
-			"asks DHCP but VCD's address mode is POOL"},
+		{
+			"a card that is not there", plainMeta("00:50:56:01:00:0A", "00:50:56:01:00:0F"),
+			"is no card of this VM (it has 00:50:56:01:00:0a)",
+		},
+		{
+			"another address than VCD's", plainMeta("192.168.100.10/24", "192.168.100.11/24"),
+			"would come up with 192.168.100.11/24 but VCD assigned 192.168.100.10/24",
+		},
+		{
+			"another prefix than VCD's", plainMeta("192.168.100.10/24", "192.168.100.10/16"),
+			"VCD assigned 192.168.100.10/24",
+		},
+		{
+			"an address without prefix", plainMeta("192.168.100.10/24", "192.168.100.10"),
+			"not an address with a prefix length",
+		},
+		{
+			"DHCP on a card with a pool address", plainMeta("addresses: [192.168.100.10/24]", "dhcp4: true"),
+			"asks DHCP but VCD's address mode is POOL",
+		},
 		{"a key netplan does not know", plainMeta("set-name", "setname"), "unknown key setname"},
 		{"a gateway elsewhere", plainMeta("via: 192.168.100.1", "via: 10.0.0.1"), "gateway 10.0.0.1 is outside"},
 		{"a route without gateway", plainMeta(", via: 192.168.100.1", ""), "via is missing"},
@@ -240,8 +285,10 @@ func TestReadRefuses(t *testing.T) {
 		{"an address family that never comes", plainMeta("ipv4: true", "ipv6: true"), "wait-on-network.ipv6"},
 		{"user data without header", plainUser("#cloud-config", "#!/bin/sh"), "does not begin with #cloud-config"},
 		{"another template language", plainUser("jinja", "basic"), `template "basic" is not jinja`},
-		{"an unknown variable", plainUser("ds.meta_data.local_hostname", "ds.meta_data.nope"),
-			`line 8: variable "ds.meta_data.nope" does not exist`},
+		{
+			"an unknown variable", plainUser("ds.meta_data.local_hostname", "ds.meta_data.nope"),
+			`line 8: variable "ds.meta_data.nope" does not exist`,
+		},
 		{"a jinja statement", plainUser("{{ v1.local_hostname }}", "{% if x %}"), "statements other than raw"},
 		{"an unclosed expression", plainUser("{{ v1.local_hostname }}", "{{ x"), "is not closed"},
 		{"a mapping as a variable", plainUser("ds.meta_data.local_hostname", "ds.meta_data"), "is not a simple value"},
@@ -263,8 +310,10 @@ func TestReadRefuses(t *testing.T) {
 
 func TestReadRefusesACardLeftDown(t *testing.T) {
 	g := NewWithT(t)
-	storage := guest.NIC{MAC: "00:50:56:01:00:0b", Network: "storage", Mode: guest.ModePool,
-		Address: netip.MustParsePrefix("10.20.0.10/24")}
+	storage := guest.NIC{
+		MAC: "00:50:56:01:00:0b", Network: "storage", Mode: guest.ModePool,
+		Address: netip.MustParsePrefix("10.20.0.10/24"),
+	}
 
 	_, err := guest.Read(info(), []guest.NIC{nodeNIC(), storage})
 

@@ -14,8 +14,10 @@ func TestShape(t *testing.T) {
 		return vcdsim.Exchange{Operation: "GET /api/org", Status: 200, URI: "/api/org", Response: []byte(body)}
 	}
 	json := func(body string) vcdsim.Exchange {
-		return vcdsim.Exchange{Operation: "GET /cloudapi/x", Status: 200, URI: "/cloudapi/x?page=1",
-			Response: []byte(body)}
+		return vcdsim.Exchange{
+			Operation: "GET /cloudapi/x", Status: 200, URI: "/cloudapi/x?page=1",
+			Response: []byte(body),
+		}
 	}
 	for _, tc := range []struct {
 		name string

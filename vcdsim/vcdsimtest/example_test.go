@@ -15,8 +15,10 @@ func TestOneLineStartsASimulator(t *testing.T) {
 
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(sim.CA())
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool,
-		MinVersion: tls.VersionTLS12}}}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
+		RootCAs:    pool,
+		MinVersion: tls.VersionTLS12,
+	}}}
 	res, err := client.Get(sim.URL() + "/api/versions")
 	if err != nil {
 		t.Fatal(err)

@@ -58,8 +58,10 @@ func TestFilters(t *testing.T) {
 }
 
 func TestBadFilters(t *testing.T) {
-	for _, filter := range []string{"name", "name=x", "==x", "(name==x", "name==x)", "name==x;;name==y", "((((",
-		"name=foo=x"} {
+	for _, filter := range []string{
+		"name", "name=x", "==x", "(name==x", "name==x)", "name==x;;name==y", "((((",
+		"name=foo=x",
+	} {
 		t.Run(filter, func(t *testing.T) {
 			_, err := fiql.Parse(filter)
 			NewWithT(t).Expect(err).To(MatchError(fiql.ErrSyntax))
