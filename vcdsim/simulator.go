@@ -187,8 +187,8 @@ func (s *Simulator) Start() error {
 		if c.server == nil {
 			continue
 		}
-		own := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { //nolint:contextcheck // the request has it
-			s.frontend.serve(w, r, c, false)
+		own := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			s.frontend.serve(w, r, c, false) //nolint:contextcheck // the request has it
 		})
 		if err := c.server.Open(s.ctx, "127.0.0.1:0", own, s.log); err != nil {
 			return errors.Join(err, s.Close())
