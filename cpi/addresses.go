@@ -7,11 +7,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// An AddressPolicy says which addresses of a machine are told of its Node. The zero value tells the primary NIC's.
+// An AddressPolicy chooses the addresses of a machine for its Node. The zero value chooses those of the primary NIC.
 type AddressPolicy struct {
 	Internal Selection
 	External Selection
-	IPv4     int // place of the family, from 1; 0 for both: whatever there is, IPv4 first
+	IPv4     int // rank of the family, from 1; 0 for both: all addresses, IPv4 first
 	IPv6     int
 }
 
@@ -24,8 +24,8 @@ type Selection struct {
 
 func (s Selection) empty() bool { return len(s.NICs) == 0 && len(s.CIDRs) == 0 && len(s.Exclude) == 0 }
 
-// enough says whether what a snapshot tells of a machine is enough to say its addresses: given are those that its kubelet
-// was started with.
+// enough reports whether a snapshot has enough of a machine to choose its addresses. Given are those that its kubelet was
+// started with.
 func (p AddressPolicy) enough(m Machine, given []netip.Addr) bool {
 	if m.Complete {
 		return true
@@ -36,14 +36,14 @@ func (p AddressPolicy) enough(m Machine, given []netip.Addr) bool {
 	return m.has(given)
 }
 
-// has says whether all those addresses are known as a machine's.
+// has reports whether all those addresses are known as the machine's.
 func (m Machine) has(addresses []netip.Addr) bool {
 	known := chosen(m, Selection{})
 	return !slices.ContainsFunc(addresses, func(a netip.Addr) bool { return !slices.Contains(known, a) })
 }
 
-// addressesOf returns the addresses to be told of a machine, always in the same order: internal, external, name. An address
-// that kubelet was given is told, too, if it is the machine's.
+// addressesOf returns the addresses of a machine, always in the same order: internal, external, name. Those that kubelet was
+// given are included if they are the machine's.
 func (p AddressPolicy) addressesOf(m Machine, given []netip.Addr) []corev1.NodeAddress {
 	internal := chosen(m, p.Internal)
 	if p.Internal.empty() {
@@ -111,7 +111,7 @@ func primary(m Machine) []NIC {
 // chosen returns the addresses that a selection chooses: by NIC in the order of the selection, else the primary NIC's first.
 func chosen(m Machine, s Selection) []netip.Addr {
 	nics := slices.Clone(m.NICs)
-	place := func(n NIC) int {
+	rank := func(n NIC) int {
 		switch {
 		case len(s.NICs) > 0:
 			return slices.Index(s.NICs, n.Index)
@@ -120,17 +120,17 @@ func chosen(m Machine, s Selection) []netip.Addr {
 		}
 		return n.Index
 	}
-	slices.SortStableFunc(nics, func(a, b NIC) int { return place(a) - place(b) })
+	slices.SortStableFunc(nics, func(a, b NIC) int { return rank(a) - rank(b) })
 	var out []netip.Addr
 	for _, nic := range nics {
-		if len(s.NICs) == 0 || place(nic) >= 0 {
+		if len(s.NICs) == 0 || rank(nic) >= 0 {
 			out = append(out, slices.DeleteFunc(slices.Clone(nic.Addresses), func(a netip.Addr) bool { return !s.has(a) })...)
 		}
 	}
 	return out
 }
 
-// has says whether an address of a chosen NIC is chosen.
+// has reports whether an address of a chosen NIC is chosen.
 func (s Selection) has(a netip.Addr) bool {
 	return usable(a) && (len(s.CIDRs) == 0 || within(s.CIDRs, a)) && !within(s.Exclude, a)
 }
@@ -139,7 +139,7 @@ func within(cidrs []netip.Prefix, a netip.Addr) bool {
 	return slices.ContainsFunc(cidrs, func(c netip.Prefix) bool { return c.Contains(a) })
 }
 
-// usable says whether others can reach a machine by an address.
+// usable reports whether other machines can reach an address.
 func usable(a netip.Addr) bool {
 	return a.IsValid() && !a.IsUnspecified() && !a.IsLoopback() && !a.IsLinkLocalUnicast() && !a.IsMulticast()
 }

@@ -6,10 +6,10 @@ import (
 )
 
 const (
-	// claimedAnnotation marks, in memory only, Services of our class: their class is taken away in memory, so that the
-	// controller of k8s.io/cloud-provider, which leaves every class to others, works on them.
+	// claimedAnnotation marks, in caches only, Services of our class: their class is removed in caches, so that the
+	// controller of k8s.io/cloud-provider, which ignores every Service with a class, works on them.
 	claimedAnnotation = "cpi.cluster-api-provider-vcd.io/claimed"
-	// otherClass is given, in memory only, to Services without a class that are not ours.
+	// otherClass is set, in caches only, on Services without a class that are not ours.
 	otherClass = "cpi.cluster-api-provider-vcd.io/other"
 )
 

@@ -21,12 +21,12 @@ import (
 )
 
 const (
-	// defaultMaxAge is how old what is known of machines may be, unless somebody says otherwise.
+	// defaultMaxAge is the default of [InstanceOptions.MaxAge].
 	defaultMaxAge = 30 * time.Second
-	// freshAge is how old it may be for a Node whose machine is not in it.
+	// freshAge is how old a snapshot may be for a Node whose machine is not in it.
 	freshAge = 10 * time.Second
-	// detailAge is how long what was read of one machine is believed, give or take a quarter, so that not all are read anew at once: a snapshot
-	// tells of one address, and another one may come late.
+	// detailAge is how long a machine that was read in full is cached, plus or minus a quarter, so that not all are read again at once: a
+	// snapshot may show only one address, and another one may appear later.
 	detailAge = 10 * time.Minute
 )
 
@@ -35,13 +35,13 @@ type InstanceOptions struct {
 	Name      string // of the provider, and the scheme of its provider IDs
 	Machines  Machines
 	Addresses AddressPolicy
-	MaxAge    time.Duration // of what is known of machines; 0: 30 s
+	MaxAge    time.Duration // of a snapshot; 0: 30 s
 	Nodes     corelisters.NodeLister
 	Recorder  record.EventRecorder
 	Clock     clock.PassiveClock // nil: real time
 }
 
-// Instances answer for Nodes.
+// Instances implement what Kubernetes asks of the machines of Nodes.
 type Instances struct {
 	opts    InstanceOptions
 	breaker *circuitBreaker
@@ -50,17 +50,17 @@ type Instances struct {
 	details map[string]detail // by provider ID
 }
 
-// A detail is what Get told last of a machine.
+// A detail is a machine as it was last read in full.
 type detail struct {
 	Machine
 
 	read  time.Time
-	until time.Time // when it is read anew, though nothing says that it changed
+	until time.Time // when it is read again, even if it seems unchanged
 }
 
 var _ cloudprovider.InstancesV2 = (*Instances)(nil)
 
-// NewInstances returns what answers for Nodes.
+// NewInstances returns the instances.
 func NewInstances(opts InstanceOptions) *Instances {
 	if opts.MaxAge == 0 {
 		opts.MaxAge = defaultMaxAge
@@ -71,8 +71,8 @@ func NewInstances(opts InstanceOptions) *Instances {
 	return &Instances{opts: opts, breaker: newCircuitBreaker(opts), details: map[string]detail{}}
 }
 
-// InstanceExists says whether the machine of a Node exists. It says no only if that is proved: everything else is an error, or
-// none of our business.
+// InstanceExists reports whether the machine of a Node exists. It returns false only if that is proved; everything else is an
+// error, or another cloud's Node.
 func (i *Instances) InstanceExists(ctx context.Context, node *corev1.Node) (bool, error) {
 	if !i.ours(node) {
 		return true, nil // Another cloud's, or nothing to prove anything by.
@@ -88,7 +88,7 @@ func (i *Instances) InstanceExists(ctx context.Context, node *corev1.Node) (bool
 	return i.breaker.exists(ctx, node, all)
 }
 
-// InstanceShutdown says whether the machine of a Node is powered off.
+// InstanceShutdown reports whether the machine of a Node is powered off.
 func (i *Instances) InstanceShutdown(ctx context.Context, node *corev1.Node) (bool, error) {
 	if i.foreign(node) {
 		return false, nil
@@ -100,7 +100,7 @@ func (i *Instances) InstanceShutdown(ctx context.Context, node *corev1.Node) (bo
 	return machine.Power == PowerOff, nil
 }
 
-// InstanceMetadata says what the cloud knows of a Node; nothing, without an error, if the Node is another cloud's.
+// InstanceMetadata returns what the cloud knows of a Node; nil, without an error, if the Node is another cloud's.
 func (i *Instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
 	if i.foreign(node) {
 		return nil, nil // nil metadata: the Node is not this provider's.
@@ -121,7 +121,7 @@ func (i *Instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*c
 	}
 	addresses := i.opts.Addresses.addressesOf(detailed, given)
 	if len(addresses) == 0 && uninitialized(node) {
-		return nil, fmt.Errorf("machine %s has no address yet that may be told of node %s", machine.Name, node.Name)
+		return nil, fmt.Errorf("machine %s has no address yet for node %s", machine.Name, node.Name)
 	}
 	return &cloudprovider.InstanceMetadata{
 		ProviderID: machine.ProviderID, NodeAddresses: addresses, InstanceType: machine.Type, Zone: machine.Zone, Region: machine.Region,
@@ -129,12 +129,12 @@ func (i *Instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*c
 	}, nil
 }
 
-// ours says whether a Node has a provider ID of this cloud.
+// ours reports whether a Node has a provider ID of this cloud.
 func (i *Instances) ours(node *corev1.Node) bool {
 	return strings.HasPrefix(canonical(node.Spec.ProviderID), i.opts.Name+"://")
 }
 
-// foreign says whether a Node has a provider ID of another cloud.
+// foreign reports whether a Node has a provider ID of another cloud.
 func (i *Instances) foreign(node *corev1.Node) bool {
 	return node.Spec.ProviderID != "" && !i.ours(node)
 }
@@ -142,8 +142,8 @@ func (i *Instances) foreign(node *corev1.Node) bool {
 // canonical returns a provider ID in the form in which two can be compared.
 func canonical(providerID string) string { return strings.ToLower(strings.TrimSpace(providerID)) }
 
-// find returns the machine of a Node, or nil, and all machines that were looked through. A snapshot without it is asked for
-// anew, unless it is new.
+// find returns the machine of a Node, or nil, and all machines. A snapshot without the machine is taken again, unless it is
+// new.
 func (i *Instances) find(ctx context.Context, node *corev1.Node) (*Machine, []Machine, error) {
 	for _, age := range []time.Duration{i.opts.MaxAge, min(freshAge, i.opts.MaxAge)} {
 		all, err := i.opts.Machines.Snapshot(ctx, age)
@@ -172,7 +172,7 @@ func (i *Instances) match(ctx context.Context, node *corev1.Node, all []Machine)
 	return i.matchName(ctx, node, all)
 }
 
-// matchName finds the machine of a Node that does not say which it is, among those that are certainly the cluster's own.
+// matchName finds the machine of a Node without a provider ID, among those that are certainly the cluster's own.
 func (i *Instances) matchName(ctx context.Context, node *corev1.Node, all []Machine) (*Machine, error) {
 	var found []Machine
 	for _, m := range all {
@@ -199,7 +199,7 @@ func (i *Instances) matchName(ctx context.Context, node *corev1.Node, all []Mach
 	return nil, fmt.Errorf("node %s has no provider ID, and %d machines of the cluster have its name", node.Name, len(found))
 }
 
-// detailed returns a machine with as much as it takes to say its addresses.
+// detailed returns a machine with as much as it takes to choose its addresses.
 func (i *Instances) detailed(ctx context.Context, m Machine, given []netip.Addr) (Machine, error) {
 	if i.opts.Addresses.enough(m, given) {
 		return m, nil
@@ -207,8 +207,8 @@ func (i *Instances) detailed(ctx context.Context, m Machine, given []netip.Addr)
 	return i.read(ctx, m, given)
 }
 
-// read returns all that is known of a machine. It is asked for once, and again when the snapshot says that it may have
-// changed, while its addresses or those that its kubelet was given are not known, and from time to time.
+// read returns a machine in full. It is read once, and again when the snapshot shows that it may have changed, while its
+// addresses or those that its kubelet was given are unknown, and from time to time.
 func (i *Instances) read(ctx context.Context, m Machine, given []netip.Addr) (Machine, error) {
 	now, id := i.opts.Clock.Now(), canonical(m.ProviderID)
 	i.mu.Lock()
@@ -221,7 +221,7 @@ func (i *Instances) read(ctx context.Context, m Machine, given []netip.Addr) (Ma
 	machine, err := i.opts.Machines.Get(ctx, m.ProviderID)
 	switch {
 	case err != nil && ok:
-		return known.Machine, nil // Nothing says that it changed.
+		return known.Machine, nil // It seems unchanged.
 	case err != nil:
 		return Machine{}, fmt.Errorf("reading machine %s: %w", m.Name, err)
 	}
@@ -232,7 +232,7 @@ func (i *Instances) read(ctx context.Context, m Machine, given []netip.Addr) (Ma
 	return machine, nil
 }
 
-// forget drops what was read of machines that are no more.
+// forget drops what was read of machines that are gone.
 func (i *Instances) forget(all []Machine) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -262,7 +262,7 @@ func (l *LoadBalancers) others(s *corev1.Service, location string) ([]*corev1.Se
 	return out, nil
 }
 
-// standing returns the ids of the locations where something of a Service may be that is to be removed: the stored ones, else all. It fails if
+// standing returns the ids of the locations where something of a Service may be that has to be removed: the stored ones, else all. It fails if
 // one of them cannot be found.
 func (l *LoadBalancers) standing(ctx context.Context, s *corev1.Service) ([]string, error) {
 	ids, err := l.locations.resolve(ctx, l.stored(s))

@@ -8,7 +8,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
 )
 
-// Machines is what a backend knows of the machines of the cluster.
+// Machines are the machines of the cluster, as a backend knows them.
 type Machines interface {
 	// Snapshot returns all machines of the cluster, as they were at most maxAge ago: all of them, or an error.
 	Snapshot(ctx context.Context, maxAge time.Duration) ([]Machine, error)
@@ -16,7 +16,7 @@ type Machines interface {
 	Get(ctx context.Context, providerID string) (Machine, error)
 }
 
-// An AbsenceError says that the cloud does not show a machine, and what it showed instead.
+// An AbsenceError means that the cloud does not show a machine; the evidence is what it showed instead.
 type AbsenceError struct{ Evidence gone.Evidence }
 
 // Error implements error.
@@ -28,11 +28,11 @@ type Machine struct {
 	Name       string
 	Power      Power
 	NICs       []NIC
-	// Complete says that NICs holds all of them. Otherwise it holds what the snapshot tells, and Get tells the others.
+	// Complete means that NICs has all of them. Otherwise it has those of the snapshot, and Get returns the others.
 	Complete bool
-	// Doubtful says that the machine may be another cluster's: it was found by what others may have, too. Get knows.
+	// Doubtful means that the machine may be another cluster's: it was found by what others may have, too. Get is certain.
 	Doubtful bool
-	// Revision changes when what Get tells may have changed.
+	// Revision changes when what Get returns may have changed.
 	Revision string
 
 	Type   string            // of instance; empty: none
@@ -49,12 +49,12 @@ type NIC struct {
 	Addresses []netip.Addr
 }
 
-// Power says whether a machine runs.
+// Power is whether a machine runs.
 type Power string
 
 // Powers.
 const (
 	PowerOn      Power = "on"
 	PowerOff     Power = "off"     // suspended too
-	PowerUnknown Power = "unknown" // in between, or in a state that nobody knows
+	PowerUnknown Power = "unknown" // in between, or in an unknown state
 )

@@ -21,7 +21,7 @@ import (
 // rememberVDCs is how long the ids of VDCs that were found by name are believed.
 const rememberVDCs = time.Hour
 
-// MachineOptions say which VMs are the cluster's, and what is told of them.
+// MachineOptions are what [Machines] are made of.
 type MachineOptions struct {
 	Session   func(context.Context) (*vcd.Session, error)
 	ClusterID string   // whose marker the cluster's VMs carry; empty: none
@@ -118,7 +118,7 @@ func (m *Machines) keep(started time.Time, records []vcd.VMRecord, machines []cp
 	if len(m.homes) == len(seen) {
 		return
 	}
-	for _, id := range m.opts.Nodes().ProviderIDs { // What is to be proved gone is a Node's.
+	for _, id := range m.opts.Nodes().ProviderIDs { // What may have to be proved gone is a Node's.
 		if urn, err := providerid.Parse(strings.ToLower(id)); err == nil {
 			seen[urn] = true
 		}
@@ -169,7 +169,7 @@ func (m *Machines) findVDCs(ctx context.Context, session *vcd.Session) ([]vcd.VD
 	return vdcs, nil
 }
 
-// machine says what a row of the inventory tells of a VM.
+// machine returns a VM as a row of the inventory shows it.
 func (m *Machines) machine(ctx context.Context, session *vcd.Session, r vcd.VMRecord) (cpi.Machine, error) {
 	placement, err := m.policy(ctx, r.VDC, r.PlacementPolicyID, session.VDCs.FindPlacementPolicy)
 	if err != nil {
@@ -222,7 +222,7 @@ func (m *Machines) policy(
 	return policy, nil
 }
 
-// zoneOf returns the zone of VMs in a place: the configured one that says most of it, or else the VDC.
+// zoneOf returns the zone of VMs with a placement policy in a VDC: the most specific configured one, or else the VDC.
 func (m *Machines) zoneOf(vdc, policy vcd.Ref) Zone {
 	whole := Zone{Name: labelValue(vdc.Name), Region: m.opts.Region}
 	for _, zone := range m.opts.Zones {
@@ -242,7 +242,7 @@ func (m *Machines) zoneOf(vdc, policy vcd.Ref) Zone {
 	return whole
 }
 
-// names says whether a name or URN is that of something.
+// names reports whether a name or URN is that of an object.
 func names(nameOrURN string, of vcd.Ref) bool {
 	return nameOrURN != "" && (nameOrURN == of.Name || strings.EqualFold(nameOrURN, of.ID))
 }

@@ -16,11 +16,11 @@ import (
 const (
 	// tokenKey is the key of a Secret that has the token of a service account, as VMware's CPI has it.
 	tokenKey = "refreshToken"
-	// tokenTimeout is how long the API server may take to answer: nobody can log in meanwhile.
+	// tokenTimeout is how long the API server may take to answer: no login is possible meanwhile.
 	tokenTimeout = 10 * time.Second
 )
 
-// A TokenSecret keeps the token of a service account in a Secret that nobody else writes.
+// A TokenSecret keeps the token of a service account in a Secret that only this program writes.
 type TokenSecret struct {
 	secrets corev1client.SecretInterface
 	name    string
@@ -44,7 +44,7 @@ func (t *TokenSecret) Load(ctx context.Context) (string, error) {
 	return strings.TrimSpace(string(secret.Data[tokenKey])), nil
 }
 
-// Store writes the next token, unless somebody wrote another one.
+// Store writes the next token, unless another client wrote one.
 func (t *TokenSecret) Store(ctx context.Context, old, token string) error {
 	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
 	defer cancel()
@@ -54,7 +54,7 @@ func (t *TokenSecret) Store(ctx context.Context, old, token string) error {
 			return fmt.Errorf("reading Secret %s: %w", t.name, err)
 		}
 		if strings.TrimSpace(string(secret.Data[tokenKey])) != old {
-			return fmt.Errorf("writing Secret %s: somebody else did: %w", t.name, vcd.ErrConflict)
+			return fmt.Errorf("writing Secret %s: another client did: %w", t.name, vcd.ErrConflict)
 		}
 		secret.Data[tokenKey] = []byte(token)
 		_, err = t.secrets.Update(ctx, secret, metav1.UpdateOptions{})

@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// Reasons of events that tell why VCD cannot be worked with.
+// Reasons of events about VCD being unusable.
 const (
 	ReasonUnavailable = "VCDUnavailable"
 	ReasonRefused     = "VCDCredentialsRefused"
@@ -18,7 +18,7 @@ const (
 	ReasonUnusable    = "VCDUnusable"
 )
 
-// Explain returns a function that says what errors mean of which VCD at a site cannot be worked with.
+// Explain returns a function that explains errors that make VCD at a site unusable.
 func Explain(site string) func(error) (cpi.Trouble, bool) {
 	return func(err error) (cpi.Trouble, bool) {
 		switch {
@@ -29,8 +29,8 @@ func Explain(site string) func(error) (cpi.Trouble, bool) {
 		case errors.Is(err, vcd.ErrUnavailable), errors.Is(err, vcd.ErrThrottled), errors.Is(err, vcd.ErrLater), errors.Is(err, context.DeadlineExceeded):
 			return cpi.Trouble{Reason: ReasonUnavailable, Message: fmt.Sprintf("%s does not answer (%v): nothing is changed until it does", site, err)}, true
 		case errors.Is(err, lb.ErrBusy), errors.Is(err, lb.ErrRefused), errors.Is(err, lb.ErrUnknown), errors.Is(err, vcd.ErrBusy):
-			return cpi.Trouble{}, false // It is about one load balancer, which tells it.
+			return cpi.Trouble{}, false // It concerns one load balancer, which has events of its own.
 		}
-		return cpi.Trouble{Reason: ReasonUnusable, Message: fmt.Sprintf("%s cannot be worked with: %v", site, err)}, true
+		return cpi.Trouble{Reason: ReasonUnusable, Message: fmt.Sprintf("%s cannot be used: %v", site, err)}, true
 	}
 }
