@@ -24,8 +24,8 @@ type Selection struct {
 
 func (s Selection) empty() bool { return len(s.NICs) == 0 && len(s.CIDRs) == 0 && len(s.Exclude) == 0 }
 
-// enough reports whether a snapshot has enough of a machine to choose its addresses. Given are those that its kubelet was
-// started with.
+// enough reports whether a snapshot has enough of a machine to choose its addresses. Given are those that its kubelet
+// was started with.
 func (p AddressPolicy) enough(m Machine, given []netip.Addr) bool {
 	if m.Complete {
 		return true
@@ -42,8 +42,8 @@ func (m Machine) has(addresses []netip.Addr) bool {
 	return !slices.ContainsFunc(addresses, func(a netip.Addr) bool { return !slices.Contains(known, a) })
 }
 
-// addressesOf returns the addresses of a machine, always in the same order: internal, external, name. Those that kubelet was
-// given are included if they are the machine's.
+// addressesOf returns the addresses of a machine, always in the same order: internal, external, name. Those that
+// kubelet was given are included if they are the machine's.
 func (p AddressPolicy) addressesOf(m Machine, given []netip.Addr) []corev1.NodeAddress {
 	internal := chosen(m, p.Internal)
 	if p.Internal.empty() {
@@ -108,7 +108,8 @@ func primary(m Machine) []NIC {
 	return m.NICs[:min(1, len(m.NICs))]
 }
 
-// chosen returns the addresses that a selection chooses: by NIC in the order of the selection, else the primary NIC's first.
+// chosen returns the addresses that a selection chooses: by NIC in the order of the selection, else the primary NIC's
+// first.
 func chosen(m Machine, s Selection) []netip.Addr {
 	nics := slices.Clone(m.NICs)
 	rank := func(n NIC) int {

@@ -91,7 +91,8 @@ func (a *attempt) locate(ctx context.Context) (err error) {
 // where describes the location for users.
 func (a *attempt) where() string { return a.locations.describe(a.wish.Location) }
 
-// converge observes, plans and runs steps until the plan is empty. With an error there is a status only if the published one is out of date.
+// converge observes, plans and runs steps until the plan is empty. With an error there is a status only if the
+// published one is out of date.
 func (a *attempt) converge(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
 	var before []string
 	for round := range maxRounds + 1 {
@@ -214,7 +215,8 @@ func (a *attempt) dryRun(ctx context.Context) (*corev1.LoadBalancerStatus, error
 	return a.service.Status.LoadBalancer.DeepCopy(), nil
 }
 
-// statusOf returns what Kubernetes publishes. Where connections end at the load balancer, clients in the cluster must go there, too.
+// statusOf returns what Kubernetes publishes. Where connections end at the load balancer, clients in the cluster must
+// go there, too.
 func statusOf(s plan.Status, terminates bool) *corev1.LoadBalancerStatus {
 	mode := corev1.LoadBalancerIPModeVIP
 	if terminates {
@@ -239,7 +241,8 @@ func portsOf(s plan.Status) []corev1.PortStatus {
 	return out
 }
 
-// stuckStatus returns what is published of a load balancer that the cloud makes only in part: known addresses stay, with the ports they miss.
+// stuckStatus returns what is published of a load balancer that the cloud makes only in part: known addresses stay,
+// with the ports they miss.
 func stuckStatus(s *corev1.Service, now plan.Status) *corev1.LoadBalancerStatus {
 	out := s.Status.LoadBalancer.DeepCopy()
 	for i := range out.Ingress {

@@ -6,8 +6,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 )
 
-// choose plans. What a plan is about to use is reserved at once, not only when it stands: else two Services that come at the same time would
-// be given the same address.
+// choose plans. What a plan is about to use is reserved at once, not only when it stands: else two Services that come
+// at the same time would be given the same address.
 func (a *attempt) choose(ctx context.Context) (plan.Plan, error) {
 	unlock, err := a.choosing.wait(ctx, a.location, nil)
 	if err != nil {
@@ -30,8 +30,8 @@ func (a *attempt) choose(ctx context.Context) (plan.Plan, error) {
 	return p, nil
 }
 
-// reserved returns what others have, or are about to have: what is being made, also for Services that are being deleted, and what those that
-// stay were promised.
+// reserved returns what others have, or are about to have: what is being made, also for Services that are being
+// deleted, and what those that stay were promised.
 func (a *attempt) reserved() ([]plan.Use, error) {
 	others, err := a.others(a.service, a.location)
 	if err != nil {

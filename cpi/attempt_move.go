@@ -12,8 +12,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 )
 
-// leaveOthers removes what the Service has at locations where it is not any more. What cannot be removed yet is left for the next time: the
-// load balancer is of use all the same.
+// leaveOthers removes what the Service has at locations where it is not any more. What cannot be removed yet is left
+// for the next time: the load balancer is of use all the same.
 func (a *attempt) leaveOthers(ctx context.Context, status *corev1.LoadBalancerStatus) error {
 	stored := a.stored(a.service)
 	candidates, stays := a.locations.resolveKnown(stored), []string{a.location}
@@ -46,8 +46,8 @@ func (a *attempt) leaveOthers(ctx context.Context, status *corev1.LoadBalancerSt
 	return a.write(ctx, n)
 }
 
-// everywhere returns all locations: where none is stored, the Service may have been at any. Those that cannot be found are stored by name,
-// unless the load balancer is new.
+// everywhere returns all locations: where none is stored, the Service may have been at any. Those that cannot be found
+// are stored by name, unless the load balancer is new.
 func (a *attempt) everywhere(ctx context.Context) []string {
 	ids, err := a.locations.all(ctx)
 	if err == nil {

@@ -15,14 +15,16 @@ import (
 // maxRefusalBackoff is the longest pause before a step that was refused is tried again.
 const maxRefusalBackoff = 10 * time.Minute
 
-// A refusal is of a step: each try may build something, and remove it again. As long as the wish is the same, tries back off.
+// A refusal is of a step: each try may build something, and remove it again. As long as the wish is the same, tries
+// back off.
 type refusal struct {
 	wish  [sha256.Size]byte
 	until time.Time
 	pause time.Duration
 }
 
-// refused emits why a wish cannot be met, and removes what is there of a load balancer that never was of use. What works stays.
+// refused emits why a wish cannot be met, and removes what is there of a load balancer that never was of use. What
+// works stays.
 func (a *attempt) refused(ctx context.Context, reasons []plan.Finding) error {
 	wait, err := a.awaitUser(reasons), a.clear(ctx)
 	if err == nil {

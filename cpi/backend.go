@@ -28,14 +28,15 @@ type Backend struct {
 	Close func(context.Context) error
 }
 
-// A Balancer makes load balancers at the locations of a cloud: gateways, networks or zones. A cloud without such has one location.
+// A Balancer makes load balancers at the locations of a cloud: gateways, networks or zones. A cloud without such has
+// one location.
 type Balancer interface {
-	// Locate returns the id of the location that the configuration gives a name. It stays the same as long as the location exists, however the
-	// configuration changes, and two names of one location have one id. All other methods take ids, also of locations that the configuration
-	// does not name. Errors are as those of Plan.
+	// Locate returns the id of the location that the configuration gives a name. It stays the same as long as the
+	// location exists, however the configuration changes, and two names of one location have one id. All other methods
+	// take ids, also of locations that the configuration does not name. Errors are as those of Plan.
 	Locate(ctx context.Context, name string) (id string, err error)
-	// Plan observes everything that an owner has at a location, and plans for what is desired. Errors wrap [plan.ErrBusy], [plan.ErrRefused]
-	// or [plan.ErrUnknown]; an incomplete observation is an error.
+	// Plan observes everything that an owner has at a location, and plans for what is desired. Errors wrap
+	// [plan.ErrBusy], [plan.ErrRefused] or [plan.ErrUnknown]; an incomplete observation is an error.
 	Plan(ctx context.Context, location string, request PlanRequest) (plan.Plan, error)
 	// Run runs a step of its own plan and waits until it is done, or ctx ends. Errors are as those of Plan.
 	Run(ctx context.Context, location string, step plan.Step) error
@@ -50,9 +51,11 @@ type PlanRequest struct {
 	Want plan.Desired
 	// Fresh asks for an observation that is not older than the request.
 	Fresh bool
-	// Follow asks only for what keeps the members of a load balancer that stands in step with the nodes; everything else is refused.
+	// Follow asks only for what keeps the members of a load balancer that stands in step with the nodes; everything
+	// else is refused.
 	Follow bool
-	// Moved, in a request for absence, is the load balancer at its new location: what that still uses is left out of the plan.
+	// Moved, in a request for absence, is the load balancer at its new location: what that still uses is left out of
+	// the plan.
 	Moved *Moved
 }
 

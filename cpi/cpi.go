@@ -1,5 +1,5 @@
-// Package cpi is the core of the cloud controller manager: it implements what k8s.io/cloud-provider's controllers ask of a cloud by a
-// [Backend]. It knows Kubernetes and no cloud: backends are in folders of their own.
+// Package cpi is the core of the cloud controller manager: it implements what k8s.io/cloud-provider's controllers ask
+// of a cloud by a [Backend]. It knows Kubernetes and no cloud: backends are in folders of their own.
 package cpi
 
 import (
@@ -42,7 +42,8 @@ type Options struct {
 	Clock   clock.WithTicker // nil: real time
 }
 
-// A Starter has work of its own to do. It is started once this process leads, before informers run, and stops when ctx ends.
+// A Starter has work of its own to do. It is started once this process leads, before informers run, and stops when ctx
+// ends.
 type Starter interface{ Start(ctx context.Context) }
 
 // A Cloud is the provider as the controllers of k8s.io/cloud-provider see it.

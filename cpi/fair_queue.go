@@ -9,7 +9,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 )
 
-// A fairQueue lets a limited number of callers work on each key at once; others wait in their order. The zero value lets one.
+// A fairQueue lets a limited number of callers work on each key at once; others wait in their order. The zero value
+// lets one.
 type fairQueue struct {
 	slots int // per key
 
@@ -44,7 +45,8 @@ func (q *fairQueue) leave(key string) {
 	}
 }
 
-// wait waits for a slot until ctx ends, or until a deadline ([plan.ErrBusy]); a nil deadline is none. The returned function frees the slot.
+// wait waits for a slot until ctx ends, or until a deadline ([plan.ErrBusy]); a nil deadline is none. The returned
+// function frees the slot.
 func (q *fairQueue) wait(ctx context.Context, key string, deadline <-chan time.Time) (func(), error) {
 	s := q.join(key)
 	free := func() {

@@ -12,8 +12,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 )
 
-// foreignClasses releases what Services have here whose class is another implementation's now. Kubernetes' service controller does not report
-// a Service whose class changed while we did not run: it ignores Services with a class until they are deleted.
+// foreignClasses releases what Services have here whose class is another implementation's now. Kubernetes' service
+// controller does not report a Service whose class changed while we did not run: it ignores Services with a class until
+// they are deleted.
 type foreignClasses struct{ *LoadBalancers }
 
 func (f foreignClasses) release(ctx context.Context) {
@@ -39,8 +40,8 @@ func (f foreignClasses) wasOurs(s *corev1.Service) bool {
 		s.Annotations[f.opts.Defaults.Dialect.Names().Standing] != ""
 }
 
-// releaseOne removes what a Service has here, unless an address of it is still published: until then no other implementation serves it. Another
-// process with the same cluster id may serve that class.
+// releaseOne removes what a Service has here, unless an address of it is still published: until then no other
+// implementation serves it. Another process with the same cluster id may serve that class.
 func (f foreignClasses) releaseOne(ctx context.Context, s *corev1.Service) error {
 	unlock, ok := f.locks.try(string(s.UID))
 	if !ok {

@@ -9,7 +9,7 @@ import (
 	servicehelpers "k8s.io/cloud-provider/service/helpers"
 	"k8s.io/utils/ptr"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service/servicetest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cpitest/servicetest"
 )
 
 func TestAServiceThatChangedItsClassWhileNobodyLookedIsGivenUp(t *testing.T) {

@@ -18,7 +18,8 @@ import (
 // holdRetry is how often a machine that is held back is checked.
 const holdRetry = 30 * time.Second
 
-// A circuitBreaker keeps what [gone.Decide] needs to know of missing machines. Losing it with the process only delays decisions.
+// A circuitBreaker keeps what [gone.Decide] needs to know of missing machines. Losing it with the process only delays
+// decisions.
 type circuitBreaker struct {
 	opts InstanceOptions
 
@@ -148,7 +149,8 @@ func (m *missing) subject(node *corev1.Node, evidence gone.Evidence) gone.Subjec
 	return s
 }
 
-// others returns what else is missing. What no observation has proved missing counts, but holds nothing back by its age.
+// others returns what else is missing. What no observation has proved missing counts, but holds nothing back by its
+// age.
 func (b *circuitBreaker) others(but *missing, now time.Time) []gone.Missing {
 	var all []gone.Missing
 	for _, m := range b.missing {

@@ -25,8 +25,8 @@ const (
 	defaultMaxAge = 30 * time.Second
 	// freshAge is how old a snapshot may be for a Node whose machine is not in it.
 	freshAge = 10 * time.Second
-	// detailAge is how long a machine that was read in full is cached, plus or minus a quarter, so that not all are read again at once: a
-	// snapshot may show only one address, and another one may appear later.
+	// detailAge is how long a machine that was read in full is cached, plus or minus a quarter, so that not all are
+	// read again at once: a snapshot may show only one address, and another one may appear later.
 	detailAge = 10 * time.Minute
 )
 
@@ -71,8 +71,8 @@ func NewInstances(opts InstanceOptions) *Instances {
 	return &Instances{opts: opts, breaker: newCircuitBreaker(opts), details: map[string]detail{}}
 }
 
-// InstanceExists reports whether the machine of a Node exists. It returns false only if that is proved; everything else is an
-// error, or another cloud's Node.
+// InstanceExists reports whether the machine of a Node exists. It returns false only if that is proved; everything else
+// is an error, or another cloud's Node.
 func (i *Instances) InstanceExists(ctx context.Context, node *corev1.Node) (bool, error) {
 	if !i.ours(node) {
 		return true, nil // Another cloud's, or nothing to prove anything by.
@@ -142,8 +142,8 @@ func (i *Instances) foreign(node *corev1.Node) bool {
 // canonical returns a provider ID in the form in which two can be compared.
 func canonical(providerID string) string { return strings.ToLower(strings.TrimSpace(providerID)) }
 
-// find returns the machine of a Node, or nil, and all machines. A snapshot without the machine is taken again, unless it is
-// new.
+// find returns the machine of a Node, or nil, and all machines. A snapshot without the machine is taken again, unless
+// it is new.
 func (i *Instances) find(ctx context.Context, node *corev1.Node) (*Machine, []Machine, error) {
 	for _, age := range []time.Duration{i.opts.MaxAge, min(freshAge, i.opts.MaxAge)} {
 		all, err := i.opts.Machines.Snapshot(ctx, age)
@@ -207,8 +207,8 @@ func (i *Instances) detailed(ctx context.Context, m Machine, given []netip.Addr)
 	return i.read(ctx, m, given)
 }
 
-// read returns a machine in full. It is read once, and again when the snapshot shows that it may have changed, while its
-// addresses or those that its kubelet was given are unknown, and from time to time.
+// read returns a machine in full. It is read once, and again when the snapshot shows that it may have changed, while
+// its addresses or those that its kubelet was given are unknown, and from time to time.
 func (i *Instances) read(ctx context.Context, m Machine, given []netip.Addr) (Machine, error) {
 	now, id := i.opts.Clock.Now(), canonical(m.ProviderID)
 	i.mu.Lock()

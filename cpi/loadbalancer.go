@@ -48,20 +48,21 @@ type LoadBalancerOptions struct {
 	Recorder record.EventRecorder
 	// Self is the object for events about load balancers without a Service; nil: the log only.
 	Self *corev1.ObjectReference
-	// AtOnce is how many load balancers of one location are worked on at once; 0: 5. Others are retried, so that a slow location does not
-	// hold up the others.
+	// AtOnce is how many load balancers of one location are worked on at once; 0: 5. Others are retried, so that a slow
+	// location does not hold up the others.
 	AtOnce int
 	// Drift is how often all load balancers are compared with what is there; 0: 1 min.
 	Drift time.Duration
 	Clock clock.WithTicker
 }
 
-// LoadBalancers implement Services of type LoadBalancer: observe, plan, run the steps, again until the plan is empty. What is owned is found
-// by its markers; only what caches may not show yet is kept here.
+// LoadBalancers implement Services of type LoadBalancer: observe, plan, run the steps, again until the plan is empty.
+// What is owned is found by its markers; only what caches may not show yet is kept here.
 type LoadBalancers struct {
 	opts      LoadBalancerOptions
 	locations *locations
-	// locks admits one worker per Service; queue some per location; choosing one per location while it chooses addresses.
+	// locks admits one worker per Service; queue some per location; choosing one per location while it chooses
+	// addresses.
 	locks, queue, choosing fairQueue
 
 	events eventDeduper
@@ -87,8 +88,8 @@ func (l *LoadBalancers) GetLoadBalancerName(_ context.Context, _ string, s *core
 	return l.opts.Balancer.NameOf(l.opts.Defaults.OwnerOf(s))
 }
 
-// GetLoadBalancer reports whether anything of a Service is left anywhere. Where that is unknown it fails: Kubernetes forgets a Service without
-// a load balancer. So it waits for other work on the Service.
+// GetLoadBalancer reports whether anything of a Service is left anywhere. Where that is unknown it fails: Kubernetes
+// forgets a Service without a load balancer. So it waits for other work on the Service.
 func (l *LoadBalancers) GetLoadBalancer(ctx context.Context, _ string, s *corev1.Service) (*corev1.LoadBalancerStatus, bool, error) {
 	unlock, err := l.locks.wait(ctx, string(s.UID), nil)
 	if err != nil {
@@ -133,7 +134,8 @@ func (l *LoadBalancers) UpdateLoadBalancer(ctx context.Context, cluster string, 
 	return err
 }
 
-// EnsureLoadBalancerDeleted removes all that a Service has, at all locations, and observes once more before it succeeds.
+// EnsureLoadBalancerDeleted removes all that a Service has, at all locations, and observes once more before it
+// succeeds.
 func (l *LoadBalancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string, s *corev1.Service) error {
 	unlock, err := l.locks.wait(ctx, string(s.UID), nil)
 	if err != nil {
@@ -170,8 +172,9 @@ func (l *LoadBalancers) ensure(ctx context.Context, s *corev1.Service) (*corev1.
 	return a.run(ctx)
 }
 
-// obsolete reports whether a Service shall have no load balancer any more. The service controller also follows changes of nodes for Services
-// that are being deleted, as they were when it last worked on them: what deletion has removed must not be made again.
+// obsolete reports whether a Service shall have no load balancer any more. The service controller also follows changes
+// of nodes for Services that are being deleted, as they were when it last worked on them: what deletion has removed
+// must not be made again.
 func (l *LoadBalancers) obsolete(s *corev1.Service) bool {
 	now, err := l.opts.Services.Services(s.Namespace).Get(s.Name)
 	if err != nil {
@@ -262,8 +265,8 @@ func (l *LoadBalancers) others(s *corev1.Service, location string) ([]*corev1.Se
 	return out, nil
 }
 
-// standing returns the ids of the locations where something of a Service may be that has to be removed: the stored ones, else all. It fails if
-// one of them cannot be found.
+// standing returns the ids of the locations where something of a Service may be that has to be removed: the stored
+// ones, else all. It fails if one of them cannot be found.
 func (l *LoadBalancers) standing(ctx context.Context, s *corev1.Service) ([]string, error) {
 	ids, err := l.locations.resolve(ctx, l.stored(s))
 	if err != nil {
@@ -273,8 +276,8 @@ func (l *LoadBalancers) standing(ctx context.Context, s *corev1.Service) ([]stri
 	return ids, err
 }
 
-// nothing reports whether nothing of a Service is left at a location. A cached observation only proves that something is: another process may
-// have made more since.
+// nothing reports whether nothing of a Service is left at a location. A cached observation only proves that something
+// is: another process may have made more since.
 func (l *LoadBalancers) nothing(ctx context.Context, s *corev1.Service, location string) (bool, error) {
 	for _, fresh := range []bool{false, true} {
 		p, err := l.planAbsent(ctx, s, location, PlanRequest{Fresh: fresh})

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cloudprovider "k8s.io/cloud-provider"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cpitest/servicetest"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service/servicetest"
 )
 
 func TestALoadBalancerIsMadeAndRemoved(t *testing.T) {

@@ -64,7 +64,8 @@ func (l *locations) find(ctx context.Context, name string) (string, error) {
 	return id, nil
 }
 
-// replaced searches again for a location that cannot be seen any more, and reports whether its name is another one's now.
+// replaced searches again for a location that cannot be seen any more, and reports whether its name is another one's
+// now.
 func (l *locations) replaced(ctx context.Context, name, old string) bool {
 	id, err := l.balancer.Locate(ctx, name)
 	if err != nil || id == old {
@@ -94,7 +95,8 @@ func collect(names []string, find func(string) (string, error)) ([]string, error
 	return ids, errors.Join(wrong...)
 }
 
-// unfound begins what is stored, instead of its id, of a configured location that could not be found then; its name follows.
+// unfound begins what is stored, instead of its id, of a configured location that could not be found then; its name
+// follows.
 const unfound = "?"
 
 // unfoundName returns the name of a location that could not be found when it was stored.
@@ -128,7 +130,8 @@ func (l *locations) resolve(ctx context.Context, stored []string) ([]string, err
 	})
 }
 
-// resolveKnown replaces unfound locations by their ids as far as they were found meanwhile. It asks nothing of the cloud.
+// resolveKnown replaces unfound locations by their ids as far as they were found meanwhile. It asks nothing of the
+// cloud.
 func (l *locations) resolveKnown(stored []string) []string {
 	ids, _ := collect(l.configured(stored), func(id string) (string, error) {
 		if name, ok := unfoundName(id); ok {

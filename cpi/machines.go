@@ -30,7 +30,8 @@ type Machine struct {
 	NICs       []NIC
 	// Complete means that NICs has all of them. Otherwise it has those of the snapshot, and Get returns the others.
 	Complete bool
-	// Doubtful means that the machine may be another cluster's: it was found by what others may have, too. Get is certain.
+	// Doubtful means that the machine may be another cluster's: it was found by what others may have, too. Get is
+	// certain.
 	Doubtful bool
 	// Revision changes when what Get returns may have changed.
 	Revision string

@@ -30,7 +30,8 @@ func states() []string {
 	return []string{stateReady, statePartly, statePending, stateLeaving, stateRefused, stateDryRun}
 }
 
-// stateOf returns the state of the load balancer of a Service, as far as the API server knows it; empty if the Service has none, or another's.
+// stateOf returns the state of the load balancer of a Service, as far as the API server knows it; empty if the Service
+// has none, or another's.
 func stateOf(d service.Defaults, s *corev1.Service) string {
 	wanted, kept := s.Spec.Type == corev1.ServiceTypeLoadBalancer, servicehelpers.HasLBFinalizer(s)
 	switch {

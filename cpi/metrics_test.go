@@ -13,9 +13,9 @@ import (
 	servicehelpers "k8s.io/cloud-provider/service/helpers"
 	testclock "k8s.io/utils/clock/testing"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cpitest/servicetest"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service/servicetest"
 )
 
 func TestStates(t *testing.T) {

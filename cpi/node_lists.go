@@ -12,7 +12,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 )
 
-// nodeLists number lists of nodes: Services are worked on at the same time, and an older list may be used later than a newer one.
+// nodeLists number lists of nodes: Services are worked on at the same time, and an older list may be used later than a
+// newer one.
 type nodeLists struct {
 	mu         sync.Mutex
 	generation uint64
@@ -25,8 +26,8 @@ type knownNode struct {
 	addresses []corev1.NodeAddress
 }
 
-// next lists all nodes; a later list has a higher generation. A node that joins again, as another object, keeps its addresses until it has
-// new ones: it is the same machine, and stays a member of load balancers.
+// next lists all nodes; a later list has a higher generation. A node that joins again, as another object, keeps its
+// addresses until it has new ones: it is the same machine, and stays a member of load balancers.
 func (n *nodeLists) next(lister corelisters.NodeLister, now time.Time) (all []*corev1.Node, generation uint64, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

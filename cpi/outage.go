@@ -49,8 +49,8 @@ type OutageOptions struct {
 	Clock    clock.Clock // nil: real time
 }
 
-// Outages emit events while the cloud cannot be used: on our own pod, repeatedly, and once on each Service whose load balancer waits for it.
-// They learn of it from the calls that others make, and make none.
+// Outages emit events while the cloud cannot be used: on our own pod, repeatedly, and once on each Service whose load
+// balancer waits for it. They learn of it from the calls that others make, and make none.
 type Outages struct {
 	opts OutageOptions
 
@@ -162,8 +162,8 @@ func (n *notedMachines) Snapshot(ctx context.Context, maxAge time.Duration) ([]M
 	return all, err
 }
 
-// Balancer returns a balancer whose failures are noted. Those of an outage wrap [plan.ErrUnknown], whatever they were: no Service is refused for
-// them.
+// Balancer returns a balancer whose failures are noted. Those of an outage wrap [plan.ErrUnknown], whatever they were:
+// no Service is refused for them.
 func (o *Outages) Balancer(b Balancer) Balancer { return &notedBalancer{b, o} }
 
 type notedBalancer struct {

@@ -28,7 +28,8 @@ const (
 	settleNodes = 2 * time.Second
 )
 
-// A resync repairs what changed outside Kubernetes, which asks for a load balancer only when its Service or the set of nodes changes.
+// A resync repairs what changed outside Kubernetes, which asks for a load balancer only when its Service or the set of
+// nodes changes.
 type resync struct {
 	*LoadBalancers
 
@@ -46,7 +47,8 @@ type resyncTask struct {
 	due time.Time
 }
 
-// Start begins to compare all load balancers with what is there: from time to time, and when addresses of nodes change. It ends with ctx.
+// Start begins to compare all load balancers with what is there: from time to time, and when addresses of nodes change.
+// It ends with ctx.
 func (l *LoadBalancers) Start(ctx context.Context) {
 	r := &resync{LoadBalancers: l, queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Clock: l.opts.Clock})}
 	r.tasks = map[string]*resyncTask{
@@ -97,7 +99,8 @@ func (r *resync) work(ctx context.Context) {
 	}
 }
 
-// begin reports whether the task is due, and returns when the next run is. A task that was triggered may be called again too early.
+// begin reports whether the task is due, and returns when the next run is. A task that was triggered may be called
+// again too early.
 func (t *resyncTask) begin(now time.Time) (due bool, next time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -179,7 +182,8 @@ func (r *resync) watchNodes(ctx context.Context) {
 	}
 }
 
-// compareNodes queues all frequent tasks if the members of load balancers changed; at first, when all nodes are new, all tasks.
+// compareNodes queues all frequent tasks if the members of load balancers changed; at first, when all nodes are new,
+// all tasks.
 func (r *resync) compareNodes(context.Context) {
 	nodes, err := r.opts.Nodes.List(labels.Everything())
 	if err != nil {
@@ -196,7 +200,8 @@ func (r *resync) compareNodes(context.Context) {
 	}
 }
 
-// membersOf returns the addresses that nodes bring to load balancers. One without any, as it has just joined, brings nothing.
+// membersOf returns the addresses that nodes bring to load balancers. One without any, as it has just joined, brings
+// nothing.
 func (r *resync) membersOf(nodes []*corev1.Node) string {
 	var out strings.Builder
 	for _, n := range service.Eligible(nodes, r.opts.Defaults.IncludeControlPlane) {
@@ -207,8 +212,9 @@ func (r *resync) membersOf(nodes []*corev1.Node) string {
 	return out.String()
 }
 
-// searchOrphans reports load balancers that no Service owns, such as after a finalizer was removed by force, and drops the state of Services
-// that are gone. The load balancers are not removed: another cluster that was given our id by mistake would lose its own.
+// searchOrphans reports load balancers that no Service owns, such as after a finalizer was removed by force, and drops
+// the state of Services that are gone. The load balancers are not removed: another cluster that was given our id by
+// mistake would lose its own.
 func (r *resync) searchOrphans(ctx context.Context) {
 	log := klog.FromContext(ctx)
 	all, err := r.locations.all(ctx)

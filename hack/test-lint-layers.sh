@@ -57,6 +57,8 @@ cpi/plan             k8s.io/client-go/kubernetes                 pure
 cpi/service          $module/internal/lb                         cpicore
 cpi/cpitest          $module/cpi/vcd                             cpicore
 cpi/cpitest          github.com/onsi/gomega                      -
+cpi/vcd              $module/cpi/cpitest                         product
+cpi/cpitest/tiny     $module/cpi/cpitest/servicetest             -
 cpi/vcd              $module/internal/edge                       -
 .                    $module/controllers                         -
 .                    $module/vcdsim                              product

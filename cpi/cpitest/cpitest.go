@@ -1,5 +1,5 @@
-// Package cpitest is the contract that every backend of the cloud controller manager fulfils. [Run] runs it, with the core and a pretend API
-// server, on a cloud of the test's.
+// Package cpitest is the contract that every backend of the cloud controller manager fulfils. [Run] runs it, with the
+// core and a pretend API server, on a cloud of the test's.
 package cpitest
 
 import (

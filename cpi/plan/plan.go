@@ -1,5 +1,5 @@
-// Package plan is the vocabulary between the core of the cloud controller manager and the backends: what a load balancer should be, what
-// stands of it, and the steps from one to the other. It is pure and knows no cloud.
+// Package plan is the vocabulary between the core of the cloud controller manager and the backends: what a load
+// balancer should be, what stands of it, and the steps from one to the other. It is pure and knows no cloud.
 package plan
 
 import (
@@ -43,7 +43,8 @@ func (p Plan) Done() bool {
 	return len(p.Refusals) == 0 && len(p.Intent) == 0 && len(p.Steps) == 0 && len(p.Stuck) == 0 && p.Wait == ""
 }
 
-// A Step is one write to the cloud. Only the backend that planned it can run it; running it twice has the effect of running it once.
+// A Step is one write to the cloud. Only the backend that planned it can run it; running it twice has the effect of
+// running it once.
 type Step interface {
 	// String describes the step for users. It contains no secrets.
 	fmt.Stringer

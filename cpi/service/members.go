@@ -21,8 +21,8 @@ const toBeDeleted = "ToBeDeletedByClusterAutoscaler"
 // Labels of control plane nodes.
 var controlPlaneLabels = []string{"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"}
 
-// Eligible returns the nodes that may be members of load balancers, sorted by name: those that Kubernetes does not exclude, without control
-// planes unless all are. Ready or not does not matter: health monitors of the cloud find out.
+// Eligible returns the nodes that may be members of load balancers, sorted by name: those that Kubernetes does not
+// exclude, without control planes unless all are. Ready or not does not matter: health monitors of the cloud find out.
 func Eligible(nodes []*corev1.Node, controlPlanes bool) []*corev1.Node {
 	var workers, others []*corev1.Node
 	for _, n := range nodes {
@@ -69,8 +69,8 @@ func InternalIPs(n *corev1.Node) []netip.Addr {
 // Joining reports whether a node has joined so recently that its addresses may still be missing.
 func Joining(n *corev1.Node, now time.Time) bool { return now.Sub(n.CreationTimestamp.Time) < patience }
 
-// members sets which nodes the load balancer sends to. A node that has just joined becomes a member when it has an address. Only while no node
-// has one, the wish waits: pools are not emptied because all nodes join again.
+// members sets which nodes the load balancer sends to. A node that has just joined becomes a member when it has an
+// address. Only while no node has one, the wish waits: pools are not emptied because all nodes join again.
 func (b *builder) members() {
 	d, joining := &b.wish.Desired, ""
 	d.Generation = b.Generation

@@ -72,7 +72,8 @@ type Wish struct {
 	Notices []plan.Finding
 	// Wait names what is missing; empty if nothing is.
 	Wait string
-	// Terminates means that connections end at the load balancer, as TLS does: clients in the cluster must go there, too.
+	// Terminates means that connections end at the load balancer, as TLS does: clients in the cluster must go there,
+	// too.
 	Terminates bool
 	// DryRun asks for nothing to be changed.
 	DryRun bool
@@ -99,8 +100,9 @@ func (d Defaults) OwnerOf(s *corev1.Service) plan.Owner {
 	return plan.Owner{Cluster: d.Cluster, Namespace: s.Namespace, Name: s.Name, UID: string(s.UID)}
 }
 
-// Promised returns the addresses and ports that a Service keeps from another one, whether or not anything stands there: published ones, and
-// those that it requests or that were stored before their first use, unless they are published or requested by the other one.
+// Promised returns the addresses and ports that a Service keeps from another one, whether or not anything stands there:
+// published ones, and those that it requests or that were stored before their first use, unless they are published or
+// requested by the other one.
 func (d Defaults) Promised(s, other *corev1.Service) []plan.Use {
 	asked, theirs := d.Asked(s), d.Asked(other)
 	wanted, _ := requested(theirs, other)

@@ -9,9 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cpitest/servicetest"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service/servicetest"
 )
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)

@@ -35,8 +35,8 @@ type settings struct {
 	preserve      bool
 }
 
-// annotations are all that there are, as docs/reference/annotations.md lists them. To add one, add a line, use its setting in dialect.go, and
-// run the test of the page with -update.
+// annotations are all that there are, as docs/reference/annotations.md lists them. To add one, add a line, use its
+// setting in dialect.go, and run the test of the page with -update.
 var annotations = service.Annotations[settings]{Prefix: prefix, Table: []service.Annotation[settings]{
 	{
 		Name: "avi-ssl-ports", Value: "ports", Example: "443, 8443",

@@ -60,8 +60,8 @@ func (b *Balancer) translates() bool {
 	return slices.ContainsFunc(b.opts.Gateways, func(g Gateway) bool { return g.OneArm != nil })
 }
 
-// stillUsed reports whether a load balancer that has moved to another gateway may use what a step removes: what is the organisation's is seen
-// from all gateways.
+// stillUsed reports whether a load balancer that has moved to another gateway may use what a step removes: what is the
+// organisation's is seen from all gateways.
 func stillUsed(s lb.Step, moved cpi.Moved) bool {
 	switch s.Kind {
 	case lb.KindAddress:

@@ -12,7 +12,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 )
 
-// The account that reads Secrets and the role for it, as the manifests name them: users bind the role only where they want it.
+// The account that reads Secrets and the role for it, as the manifests name them: users bind the role only where they
+// want it.
 const (
 	readerRole = "system:cloud-controller-manager:tls-secrets"
 	account    = "kube-system:cloud-controller-manager"
@@ -57,7 +58,8 @@ func (e *extension) imported(name string) lb.Certificate {
 	return lb.Certificate{Chain: string(certificatesOf(chain)), Key: string(key), Source: "Secret " + name}
 }
 
-// certificatesOf returns only the certificates of a PEM bundle: some contain the key, which all readers of the library would see.
+// certificatesOf returns only the certificates of a PEM bundle: some contain the key, which all readers of the library
+// would see.
 func certificatesOf(bundle []byte) []byte {
 	var out []byte
 	for block, rest := pem.Decode(bundle); block != nil; block, rest = pem.Decode(rest) {

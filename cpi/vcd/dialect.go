@@ -92,8 +92,8 @@ func (e *extension) listener(p plan.Port) lb.Listener {
 	return l
 }
 
-// application returns what the load balancer understands of a port: the profile of an annotation, else nothing where TLS passes through, else
-// the appProtocol.
+// application returns what the load balancer understands of a port: the profile of an annotation, else nothing where
+// TLS passes through, else the appProtocol.
 func (e *extension) application(p plan.Port) lb.Application {
 	if a, ok := e.profiles[p.Number]; ok {
 		return a

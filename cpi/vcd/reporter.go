@@ -38,11 +38,12 @@ type ReporterOptions struct {
 	Clock   clock.Clock   // nil: real time
 }
 
-// A Reporter keeps section status.cpi of the cluster's runtime defined entity (RDE) up to date. What it cannot write is kept for later; without
-// an entity, the section or the right, nothing is reported. It never holds up a load balancer.
+// A Reporter keeps section status.cpi of the cluster's runtime defined entity (RDE) up to date. What it cannot write is
+// kept for later; without an entity, the section or the right, nothing is reported. It never holds up a load balancer.
 type Reporter struct {
 	opts ReporterOptions
-	// standing returns all objects of kinds at the locations of load balancers, of all owners; nil: stale entries are not searched for.
+	// standing returns all objects of kinds at the locations of load balancers, of all owners; nil: stale entries are
+	// not searched for.
 	standing func(context.Context, []lb.Kind) ([]lb.ObjectStatus, error)
 
 	mu      sync.Mutex

@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// firstStaleSearch is when stale entries are searched for first: most Services were observed by then, so that few entries are unknown.
+	// firstStaleSearch is when stale entries are searched for first: most Services were observed by then, so that few
+	// entries are unknown.
 	firstStaleSearch = 2 * time.Minute
 	// staleInterval is the time between two searches after that.
 	staleInterval = time.Hour
@@ -29,8 +30,8 @@ func (r *Reporter) Flush(ctx context.Context) error {
 	return r.write(ctx)
 }
 
-// searchStale notes what the entity lists and is gone: a process may have ended before it wrote that. Gateways are only read if something is
-// listed that no owner is known to have.
+// searchStale notes what the entity lists and is gone: a process may have ended before it wrote that. Gateways are only
+// read if something is listed that no owner is known to have.
 func (r *Reporter) searchStale(ctx context.Context) error {
 	if !r.staleDue() {
 		return nil
@@ -65,7 +66,8 @@ func (r *Reporter) searchStale(ctx context.Context) error {
 	return nil
 }
 
-// kindsOf returns the kinds of resources, and virtual services, which have addresses. Translated addresses have a rule among the resources.
+// kindsOf returns the kinds of resources, and virtual services, which have addresses. Translated addresses have a rule
+// among the resources.
 func kindsOf(resources []rde.Resource) []lb.Kind {
 	kinds := []lb.Kind{lb.KindService}
 	for kind, name := range resourceTypes {

@@ -31,7 +31,8 @@ func (s *Sessions) As(account *vcd.ServiceAccount) *Sessions {
 	return s
 }
 
-// Session returns the session, logging in if need be. When credentials have changed, the session with the old ones ends.
+// Session returns the session, logging in if need be. When credentials have changed, the session with the old ones
+// ends.
 func (s *Sessions) Session(ctx context.Context) (*vcd.Session, error) {
 	config, err := s.current()
 	if err != nil {

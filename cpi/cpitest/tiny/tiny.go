@@ -1,5 +1,5 @@
-// Package tiny is a cloud of two maps, with a backend: machines and load balancers. It shows what a cloud has to bring at least, and holds
-// the core to knowing no other cloud.
+// Package tiny is a cloud of two maps, with a backend: machines and load balancers. It shows what a cloud has to bring
+// at least, and holds the core to knowing no other cloud.
 package tiny
 
 import (
@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cpitest/servicetest"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service/servicetest"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
 )
 
