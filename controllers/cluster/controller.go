@@ -26,9 +26,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -77,8 +77,8 @@ type Reconciler struct {
 	Now              func() time.Time // nil: time.Now
 
 	wakeUps    session.WakeUps
-	placements store.Store[placement]
-	purges     store.Store[*purge]
+	placements local.Store[placement]
+	purges     local.Store[purge]
 }
 
 // SetupWithManager registers the reconciler.
@@ -94,8 +94,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(owner),
 			builder.WithPredicates(predicates.ResourceIsChanged(scheme, log), predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue))).
 		Owns(&ipamv1.IPAddressClaim{}, builder.WithPredicates(predicates.ResourceIsChanged(scheme, log)), builder.MatchEveryOwner).
-		Watches(&infrav1.VCDCluster{}, r.placements.OnDelete()).
-		Watches(&infrav1.VCDCluster{}, r.purges.OnDelete()).
+		Watches(&infrav1.VCDCluster{}, r.placements.DropDeleted()).
+		Watches(&infrav1.VCDCluster{}, r.purges.DropDeleted()).
 		Watches(&infrav1.VCDMachine{}, handler.EnqueueRequestsFromMapFunc(r.machineToCluster), builder.WithPredicates(session.Deletions())).
 		WatchesRawSource(r.wakeUps.Source()).
 		WithOptions(options)
@@ -235,7 +235,7 @@ func reconcileNetwork(ctx context.Context, s *scope) (phases.Outcome, error) {
 	if c.Spec.OVDC == "" || c.Spec.OVDCNetwork == "" {
 		return phases.Stop(infrav1.NotSupportedReason, "Failure domains are not supported yet: set spec.ovdc and spec.ovdcNetwork"), nil
 	}
-	if cached, ok := s.placements.Get(c.UID); ok && s.current(cached) {
+	if cached := *s.placements.Of(c.UID); s.current(cached) {
 		s.placement = cached
 		s.recordGateway(s.network.EdgeGateway)
 		return phases.Done, nil
@@ -255,7 +255,7 @@ func reconcileNetwork(ctx context.Context, s *scope) (phases.Outcome, error) {
 	s.recordGateway(network.EdgeGateway)
 	c.Status.OVDC = &infrav1.ResourceReference{Name: vdc.Name, ID: vdc.ID}
 	c.Status.OVDCNetwork = &infrav1.ResourceReference{Name: network.Name, ID: network.ID}
-	s.placements.Set(c.UID, s.placement)
+	*s.placements.Of(c.UID) = s.placement
 	return phases.Done, nil
 }
 

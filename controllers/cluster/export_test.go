@@ -8,4 +8,4 @@ const (
 	RefusedPatience = refusedPatience
 )
 
-func (r *Reconciler) ForgetPurge(uid types.UID) { r.purges.Delete(uid) }
+func (r *Reconciler) ForgetPurge(uid types.UID) { r.purges.Drop(uid) }

@@ -72,10 +72,15 @@ type purge struct {
 	retry     time.Time
 }
 
+// purgeOf returns the removal of the cluster's load balancers, which continues that of a former manager.
 func (s *scope) purgeOf() *purge {
-	return s.purges.GetOrCreate(s.vcdCluster.UID, func() *purge {
-		return &purge{began: s.now(), removal: notedRemoval(s.vcdCluster, s.now())}
-	})
+	p := s.purges.Of(s.vcdCluster.UID)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.began.IsZero() {
+		p.began, p.removal = s.now(), notedRemoval(s.vcdCluster, s.now())
+	}
+	return p
 }
 
 // proceed reports the progress of the removal, and starts an attempt if one is due.

@@ -62,8 +62,8 @@ func releaseCluster(ctx context.Context, s *scope) (phases.Outcome, error) {
 		}
 	}
 	s.Drivers.Forget(s.cluster)
-	s.purges.Delete(c.UID)
-	s.placements.Delete(c.UID)
+	s.purges.Drop(c.UID)
+	s.placements.Drop(c.UID)
 	controllerutil.RemoveFinalizer(c, infrav1.ClusterFinalizer)
 	return phases.Done, nil
 }

@@ -58,7 +58,7 @@ func (s *scope) readCapacity(ctx context.Context, opened *session.Session) (phas
 	}
 	s.template.Status.Capacity = capacityOf(image, sizing, session.DiskMiB(&infrav1.VCDMachine{Spec: spec}))
 	s.template.Status.NodeInfo = nodeInfoOf(image.OS)
-	s.known.note(s.template, s.now())
+	*s.known.Of(s.template.UID) = found{at: s.now(), generation: s.template.Generation}
 	return phases.Done, nil
 }
 
@@ -77,7 +77,7 @@ func capacityOf(image vcd.Template, sizing vcd.Policy, wishedDiskMiB int64) core
 	return capacity
 }
 
-// nodeInfoOf says what kind of node an image becomes, as far as vSphere's name of its operating system tells.
+// nodeInfoOf returns what kind of node an image becomes, according to vSphere's name of its operating system.
 func nodeInfoOf(guestOS string) infrav1.NodeInfo {
 	var info infrav1.NodeInfo
 	name := strings.ToLower(guestOS)

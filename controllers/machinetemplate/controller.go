@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
@@ -21,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
@@ -29,15 +28,15 @@ import (
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdmachinetemplates/status,verbs=patch
 
 const (
-	// capacityAge is how long a capacity is believed. Templates do not change, what they name in VCD may.
+	// capacityAge is how long a capacity is current. Templates do not change, what they refer to in VCD may.
 	capacityAge = time.Hour
-	// capacityRetry is how often VCD is asked for one that is not known: no machine waits for it.
+	// capacityRetry is how often VCD is asked for an unknown capacity: no machine waits for it.
 	capacityRetry = 5 * time.Minute
-	// clusterRetry is how often a template looks for its cluster, here.
+	// clusterRetry is how often the cluster of a template is searched for.
 	clusterRetry = time.Minute
 )
 
-// Reconciler tells an autoscaler what machines of VCDMachineTemplates will have.
+// Reconciler publishes to autoscalers the capacity of machines of VCDMachineTemplates.
 type Reconciler struct {
 	Client           client.Client
 	Identities       session.Identities
@@ -46,43 +45,22 @@ type Reconciler struct {
 	WatchFilterValue string
 	Now              func() time.Time // nil: time.Now
 
-	known knownCapacities
+	known local.Store[found]
 }
 
-// knownCapacities holds when the capacity of each template was last found. The zero value is usable.
-type knownCapacities struct {
-	mu    sync.Mutex
-	byUID map[types.UID]knownCapacity
-}
-
-type knownCapacity struct {
+// found is when the capacity of a template was last found, and for which generation.
+type found struct {
 	at         time.Time
 	generation int64
 }
 
-func (k *knownCapacities) note(t *infrav1.VCDMachineTemplate, now time.Time) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.byUID == nil {
-		k.byUID = map[types.UID]knownCapacity{}
-	}
-	for uid, last := range k.byUID {
-		if now.Sub(last.at) > 2*capacityAge { // It was deleted.
-			delete(k.byUID, uid)
-		}
-	}
-	k.byUID[t.UID] = knownCapacity{now, t.Generation}
-}
-
-// left returns how long what is known of a template still holds.
-func (k *knownCapacities) left(t *infrav1.VCDMachineTemplate, now time.Time) time.Duration {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	last, ok := k.byUID[t.UID]
-	if !ok || last.generation != t.Generation || len(t.Status.Capacity) == 0 {
+// left returns how long the capacity of a template is still current.
+func (r *Reconciler) left(t *infrav1.VCDMachineTemplate) time.Duration {
+	last := r.known.Of(t.UID)
+	if last.generation != t.Generation || len(t.Status.Capacity) == 0 {
 		return 0
 	}
-	return last.at.Add(phases.Jitter(capacityAge, string(t.UID))).Sub(now)
+	return last.at.Add(phases.Jitter(capacityAge, string(t.UID))).Sub(r.now())
 }
 
 // SetupWithManager registers the reconciler.
@@ -90,6 +68,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	log := ctrl.LoggerFrom(ctx).WithValues("controller", "vcdmachinetemplate")
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.VCDMachineTemplate{}, builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilterValue))).
+		Watches(&infrav1.VCDMachineTemplate{}, r.known.DropDeleted()).
 		WithOptions(options).
 		Complete(reconcile.AsReconciler(r.Client, r))
 }
@@ -99,7 +78,7 @@ type scope struct {
 	*Reconciler
 
 	template   *infrav1.VCDMachineTemplate
-	vcdCluster *infrav1.VCDCluster // nil: nobody knows which
+	vcdCluster *infrav1.VCDCluster // nil: not known
 	ambiguous  bool                // several VCDClusters could be meant, which are in different places
 }
 
@@ -108,7 +87,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, t *infrav1.VCDMachineTemplat
 	if !t.DeletionTimestamp.IsZero() || annotations.HasPaused(t) {
 		return ctrl.Result{}, nil
 	}
-	if left := r.known.left(t, r.now()); left > 0 {
+	if left := r.left(t); left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
 	s := &scope{Reconciler: r, template: t}
@@ -127,7 +106,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, t *infrav1.VCDMachineTemplat
 	}()
 	res, err := phases.Run(ctx, t, s, table, r.Recorder)
 	if err == nil && res.RequeueAfter == 0 {
-		res.RequeueAfter = max(r.known.left(t, r.now()), clusterRetry)
+		res.RequeueAfter = max(r.left(t), clusterRetry)
 	}
 	return res, err
 }
@@ -140,7 +119,7 @@ func (r *Reconciler) now() time.Time {
 }
 
 // findCluster finds the VCDCluster whose VCD the template is for: that of the cluster that its label or an owner names, else the
-// only place that the VCDClusters of the namespace name. It says whether that is paused, as while it is moved.
+// only place that the VCDClusters of the namespace name. It reports whether that is paused, as while it is moved.
 func (s *scope) findCluster(ctx context.Context) (isPaused bool, err error) {
 	for _, name := range clustersOfTemplate(s.template) {
 		cluster := &clusterv1.Cluster{}
@@ -163,7 +142,7 @@ func (s *scope) findCluster(ctx context.Context) (isPaused bool, err error) {
 	return false, s.findPlace(ctx)
 }
 
-// clustersOfTemplate returns the names of the clusters that a template says it is for.
+// clustersOfTemplate returns the names of the clusters that a template is for.
 func clustersOfTemplate(t *infrav1.VCDMachineTemplate) []string {
 	var names []string
 	if name := t.Labels[clusterv1.ClusterNameLabel]; name != "" {
