@@ -66,7 +66,7 @@ func wishes() *infrav1.VCDCluster {
 
 // rendered is the configuration that is written for a cluster, whose identity has all there is.
 func rendered(g *WithT, c *infrav1.VCDCluster) string {
-	s := &scope{vcdCluster: c, cluster: controllertest.NewCAPICluster(), gateways: map[string]string{"dmz": "urn:vcloud:gateway:2"}}
+	s := &scope{bundle: &bundle{vcdCluster: c, cluster: controllertest.NewCAPICluster()}, gateways: map[string]string{"dmz": "urn:vcloud:gateway:2"}}
 	s.shared.ServiceAccount = true
 	s.shared.Config = vcd.Config{Site: "https://vcd.example.com", CABundle: []byte("PEM"), Insecure: true}
 	config, err := s.config()
@@ -166,7 +166,7 @@ func TestWhatIsWrongInTheSpecIsReportedAtOnce(t *testing.T) {
 	g := NewWithT(t)
 	c := wishes()
 	c.Spec.LoadBalancer.VIPSubnet, c.Spec.LoadBalancer.Gateways[0].OneArm = "x", &infrav1.OneArmSpec{InternalRange: "y"}
-	s := &scope{vcdCluster: c, cluster: controllertest.NewCAPICluster()}
+	s := &scope{bundle: &bundle{vcdCluster: c, cluster: controllertest.NewCAPICluster()}}
 
 	_, err := s.config()
 

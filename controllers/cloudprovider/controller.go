@@ -5,11 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
@@ -30,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -38,21 +37,21 @@ import (
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=list;watch;patch
 // +kubebuilder:rbac:groups=addons.cluster.x-k8s.io,resources=clusterresourcesets,verbs=list;watch;create;delete
 
-// How long to wait before a workload cluster is looked at again.
+// How long to wait before a workload cluster is inspected again.
 const (
 	// applyPoll is while Cluster API applies what is new.
 	applyPoll = 5 * time.Second
 	// startPoll is while the pods start.
 	startPoll = 15 * time.Second
-	// applyTime is how long Cluster API is given to apply something before it is told to do so again.
+	// applyTime is how long Cluster API may take to apply something.
 	applyTime = time.Minute
 )
 
 // A WorkloadClient returns a client of the workload cluster of a Cluster, which nothing is cached for.
 type WorkloadClient func(ctx context.Context, cluster client.ObjectKey) (client.Client, error)
 
-// Reconciler puts the bundled cloud controller manager into the workload clusters of VCDClusters that wish for it, by
-// ClusterResourceSets of Cluster API, and looks now and then whether it is there.
+// Reconciler installs the bundled cloud controller manager in the workload clusters of VCDClusters of mode Managed, by
+// ClusterResourceSets of Cluster API, and inspects it from time to time.
 type Reconciler struct {
 	Client           client.Client
 	Live             client.Reader // for Secrets, which no cache holds
@@ -66,7 +65,7 @@ type Reconciler struct {
 	LookEvery        time.Duration // at workload clusters where all is as it should be
 	Now              func() time.Time
 
-	visits visits
+	inspections local.Store[inspection]
 }
 
 // SetupWithManager registers the reconciler.
@@ -99,21 +98,36 @@ func ClusterToVCDCluster(_ context.Context, obj client.Object) []ctrl.Request {
 	return []ctrl.Request{{NamespacedName: types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Spec.InfrastructureRef.Name}}}
 }
 
-// scope holds what one reconcile reads and finds out.
+// scope holds the inputs of one reconcile, and the facts that its steps find.
 type scope struct {
-	*Reconciler
-
-	vcdCluster *infrav1.VCDCluster
-	cluster    *clusterv1.Cluster
+	*bundle
 
 	patcher *patch.Helper
 
 	shared   session.Shared    // set by credentials
-	gateways map[string]string // URNs of the further edge gateways, by name. Set by findGateways
-	set      *corev1.Secret    // with the manifests; nil: not written yet. Set by readSet
+	gateways map[string]string // URNs of the further edge gateways, by name; set by findGateways
 }
 
-// Reconcile brings the cloud controller manager of c into its workload cluster.
+// table returns the phase of a VCDCluster that this reconciler runs.
+func table(c *infrav1.VCDCluster) []phases.Phase[*scope] {
+	run := retire
+	if managed(c) {
+		run = install
+	}
+	return []phases.Phase[*scope]{{Condition: infrav1.CloudProviderReadyCondition, Run: run}}
+}
+
+// install takes the next step to a cloud controller manager of ours in the workload cluster.
+func install(ctx context.Context, s *scope) (phases.Outcome, error) {
+	return phases.Sequence(ctx,
+		s.prerequisites, s.read, s.credentials, s.findGateways, s.choose, s.ready, s.refuseForeign, s.write, s.inspect)
+}
+
+func managed(c *infrav1.VCDCluster) bool {
+	return c.Spec.CloudProvider.Mode == infrav1.CloudProviderManaged
+}
+
+// Reconcile installs the cloud controller manager of c in its workload cluster, or removes it.
 func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (_ ctrl.Result, rerr error) {
 	s, err := r.newScope(ctx, c)
 	if s == nil || err != nil {
@@ -127,28 +141,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (_ ct
 		owned := patch.WithOwnedConditions{Conditions: []string{infrav1.CloudProviderReadyCondition}}
 		rerr = errors.Join(rerr, phases.IgnoreGone(c, s.patcher.Patch(ctx, c, owned)))
 	}()
-	run, complete := s.bring, s.LookEvery
-	if c.Spec.CloudProvider.Mode != infrav1.CloudProviderManaged {
-		run, complete = s.retire, 0
-	}
-	out, err := run(ctx)
+	result, err := phases.Run(ctx, c, s, table(c), r.Recorder)
 	switch {
-	case err != nil:
-		return phases.Failed(c, infrav1.CloudProviderReadyCondition, err)
-	case out != phases.Done:
-		return phases.Settle(c, infrav1.CloudProviderReadyCondition, out, r.Recorder), nil
-	case complete == 0:
+	case err != nil || !phases.Complete(c, table(c)):
+		return result, err
+	case !managed(c):
 		conditions.Delete(c, infrav1.CloudProviderReadyCondition)
 		return ctrl.Result{}, nil
 	}
-	phases.Set(c, infrav1.CloudProviderReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason, "")
-	return ctrl.Result{RequeueAfter: phases.Jitter(r.visits.left(c.UID, complete, r.now()), string(c.UID))}, nil
+	left := max(r.inspections.Of(c.UID).at.Add(s.LookEvery).Sub(r.now()), time.Second)
+	return ctrl.Result{RequeueAfter: phases.Jitter(left, string(c.UID))}, nil
 }
 
 // newScope returns nil if there is nothing to do for c, now or ever.
 func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scope, error) {
 	if !c.DeletionTimestamp.IsZero() {
-		r.visits.forget(c.UID)
+		r.inspections.Drop(c.UID)
 		return nil, nil // What was made here is garbage collected with its owner.
 	}
 	if session.ExternallyManaged(c) || !session.Watched(c, r.WatchFilterValue) {
@@ -161,19 +169,7 @@ func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scop
 	if cluster == nil || !cluster.DeletionTimestamp.IsZero() || annotations.IsPaused(cluster, c) {
 		return nil, nil // Not ours yet, or not now: a watch triggers the next reconcile.
 	}
-	return &scope{Reconciler: r, vcdCluster: c, cluster: cluster}, nil
-}
-
-// bring takes the next step to a workload cluster with our cloud controller manager in it.
-func (s *scope) bring(ctx context.Context) (phases.Outcome, error) {
-	for _, step := range []func(context.Context) (phases.Outcome, error){
-		s.prerequisites, s.readSet, s.credentials, s.findGateways, s.choose, s.ready, s.first, s.write, s.look,
-	} {
-		if out, err := step(ctx); err != nil || out != phases.Done {
-			return out, err
-		}
-	}
-	return phases.Done, nil
+	return &scope{bundle: &bundle{Reconciler: r, vcdCluster: c, cluster: cluster}}, nil
 }
 
 // prerequisites waits for what the configuration is made of.
@@ -198,6 +194,11 @@ func (s *scope) credentials(ctx context.Context) (phases.Outcome, error) {
 	return s.proveCredentials(ctx)
 }
 
+// choose labels the Cluster for its ClusterResourceSets, of which there are none yet the first time.
+func (s *scope) choose(ctx context.Context) (phases.Outcome, error) {
+	return phases.Done, s.label(ctx, s.cluster.Name)
+}
+
 // ready waits for the control plane.
 func (s *scope) ready(context.Context) (phases.Outcome, error) {
 	if !ptr.Deref(s.cluster.Status.Initialization.ControlPlaneInitialized, false) {
@@ -206,26 +207,26 @@ func (s *scope) ready(context.Context) (phases.Outcome, error) {
 	return phases.Done, nil
 }
 
-// first looks, before anything is put into a workload cluster, whether somebody else's cloud controller manager is there.
-func (s *scope) first(ctx context.Context) (phases.Outcome, error) {
-	if s.set != nil {
+// refuseForeign makes sure, before anything is installed, that there is no other cloud controller manager in the workload cluster.
+func (s *scope) refuseForeign(ctx context.Context) (phases.Outcome, error) {
+	if s.secret != nil {
 		return phases.Done, nil
 	}
-	workload, out := s.workload(ctx)
+	w, out := s.connect(ctx)
 	if out != phases.Done {
 		return out, nil
 	}
-	return s.foreign(ctx, workload)
+	return w.foreign(ctx)
 }
 
-// workload opens a client of the workload cluster.
-func (s *scope) workload(ctx context.Context) (client.Client, phases.Outcome) {
-	workload, err := s.Workload(ctx, client.ObjectKeyFromObject(s.cluster))
+// connect returns a client of the workload cluster.
+func (s *scope) connect(ctx context.Context) (*workload, phases.Outcome) {
+	c, err := s.Workload(ctx, client.ObjectKeyFromObject(s.cluster))
 	if err != nil {
 		ctrl.LoggerFrom(ctx).V(4).Info("Cannot reach the workload cluster", "reason", err.Error())
 		return nil, phases.Unsure(session.UnreachablePoll, infrav1.WorkloadClusterUnreachableReason, "The API server of the workload cluster cannot be asked: see the Cluster")
 	}
-	return workload, phases.Done
+	return &workload{Client: c, infraID: s.vcdCluster.Spec.InfraID}, phases.Done
 }
 
 func (r *Reconciler) now() time.Time {
@@ -233,58 +234,4 @@ func (r *Reconciler) now() time.Time {
 		return r.Now()
 	}
 	return time.Now()
-}
-
-// visits remembers when workload clusters were last looked at, and what was seen. The zero value is usable.
-type visits struct {
-	mu    sync.Mutex
-	byUID map[types.UID]visit
-}
-
-// A visit is a look at a workload cluster.
-type visit struct {
-	at   time.Time
-	hash string // of what should be there
-	out  phases.Outcome
-}
-
-// last returns what was seen, if it was not longer ago than it counts, and the same was wished for.
-func (v *visits) last(c types.UID, hash string, lookEvery time.Duration, now time.Time) (phases.Outcome, bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	seen, ok := v.byUID[c]
-	counts := lookEvery
-	if seen.out != phases.Done {
-		counts = min(counts, seen.out.After)
-	}
-	left := seen.at.Add(counts).Sub(now)
-	if !ok || seen.hash != hash || left <= 0 {
-		return phases.Done, false
-	}
-	if seen.out != phases.Done {
-		seen.out.After = left
-	}
-	return seen.out, true
-}
-
-// left is how long what was seen still counts.
-func (v *visits) left(c types.UID, lookEvery time.Duration, now time.Time) time.Duration {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return max(v.byUID[c].at.Add(lookEvery).Sub(now), time.Second)
-}
-
-func (v *visits) keep(c types.UID, seen visit) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.byUID == nil {
-		v.byUID = map[types.UID]visit{}
-	}
-	v.byUID[c] = seen
-}
-
-func (v *visits) forget(c types.UID) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	delete(v.byUID, c)
 }

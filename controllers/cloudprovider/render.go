@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// availableControlPlane is how many control-plane nodes make it worth to have a second cloud controller manager wait.
+	// availableControlPlane is how many control-plane nodes make a second cloud controller manager on standby worthwhile.
 	availableControlPlane = 3
-	// hashLength is how much of a hash is enough to tell two configurations apart.
+	// hashLength is how much of a hash is enough to distinguish two configurations.
 	hashLength = 16
 )
 
-// render returns what the workload cluster is to have, all of it marked as this cluster's. Applied is when it was last applied anew.
+// render returns what should be in the workload cluster, all of it marked as this cluster's. Applied is when it was last applied again.
 func (s *scope) render(applied string) ([]unstructured.Unstructured, error) {
 	settings, err := s.config()
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *scope) render(applied string) ([]unstructured.Unstructured, error) {
 		return nil, err
 	}
 	objects = append(objects, parts...)
-	s.mark(objects)
+	mark(objects, s.vcdCluster)
 	if applied != "" {
 		addons.Annotate(objects, map[string]string{infrav1.CloudProviderAppliedAnnotation: applied})
 	}
@@ -69,9 +69,9 @@ func (s *scope) data(config []byte) ([]unstructured.Unstructured, error) {
 	return []unstructured.Unstructured{settings, id, credentials}, err
 }
 
-// mark says of objects whose they are.
-func (s *scope) mark(objects []unstructured.Unstructured) {
-	addons.Annotate(objects, map[string]string{infrav1.CloudProviderOfAnnotation: s.vcdCluster.Spec.InfraID})
+// mark marks objects in the workload cluster as ours.
+func mark(objects []unstructured.Unstructured, c *infrav1.VCDCluster) {
+	addons.Annotate(objects, map[string]string{infrav1.CloudProviderOfAnnotation: c.Spec.InfraID})
 }
 
 // credentialFiles are the keys of the Secret that the cloud controller manager reads.
@@ -112,7 +112,7 @@ func (i item) object() *unstructured.Unstructured {
 	return u
 }
 
-// String names the object as people do.
+// String returns the kind and the name of the object.
 func (i item) String() string {
 	return strings.TrimSpace(i.Kind + " " + strings.TrimPrefix(i.Namespace+"/"+i.Name, "/"))
 }
@@ -146,7 +146,7 @@ func without(items, others []item) []item {
 	return left
 }
 
-// readItems reads a list of items from an annotation. One that a person spoiled is none.
+// readItems reads a list of items from an annotation. An invalid one is empty.
 func readItems(annotation string) []item {
 	var items []item
 	if json.Unmarshal([]byte(annotation), &items) != nil {

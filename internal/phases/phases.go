@@ -35,6 +35,16 @@ type Phase[S any] struct {
 	Run       func(context.Context, S) (Outcome, error)
 }
 
+// Sequence runs the steps of a phase in order up to the first that is not complete.
+func Sequence(ctx context.Context, steps ...func(context.Context) (Outcome, error)) (Outcome, error) {
+	for _, step := range steps {
+		if out, err := step(ctx); err != nil || out != Done {
+			return out, err
+		}
+	}
+	return Done, nil
+}
+
 // Run runs phases in order up to the first that is not complete, and reports all of them as conditions
 // of obj. An error keeps the last known condition of its phase: conditions do not flap when VCD hiccups. A problem
 // that was not reported yet is also reported as an event.

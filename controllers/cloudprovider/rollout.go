@@ -1,0 +1,61 @@
+package cloudprovider
+
+import (
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+)
+
+// available reports whether pods of the cloud controller manager are available and up to date.
+func available(content *unstructured.Unstructured) (phases.Outcome, error) {
+	d := &appsv1.Deployment{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content.Object, d); err != nil {
+		return phases.Done, fmt.Errorf("reading Deployment %s: %w", addons.DeploymentName, err)
+	}
+	why := ""
+	for _, c := range d.Status.Conditions {
+		if stuck(c) && d.Status.ObservedGeneration >= d.Generation {
+			return phases.Fail(session.RemedyPoll, infrav1.CloudProviderUnavailableReason,
+				"Deployment %s/%s does not come up (%s): %s", d.Namespace, d.Name, progress(d), strings.TrimSuffix(c.Message, ".")), nil
+		}
+		if c.Status != corev1.ConditionTrue && c.Message != "" {
+			why = ": " + strings.TrimSuffix(c.Message, ".")
+		}
+	}
+	if rolledOut(d) && d.Status.AvailableReplicas > 0 {
+		return phases.Done, nil
+	}
+	return phases.Wait(startPoll, infrav1.CloudProviderUnavailableReason, "Waiting for pods of Deployment %s/%s to be available (%s)%s", d.Namespace, d.Name, progress(d), why), nil
+}
+
+// rolledOut reports whether all pods of a Deployment are up to date. Not all need to be available: one is enough.
+func rolledOut(d *appsv1.Deployment) bool {
+	return d.Status.ObservedGeneration >= d.Generation && d.Status.UpdatedReplicas >= ptr.Deref(d.Spec.Replicas, 1) && d.Status.Replicas <= d.Status.UpdatedReplicas
+}
+
+// progress describes the pods of a Deployment.
+func progress(d *appsv1.Deployment) string {
+	if d.Status.ObservedGeneration < d.Generation {
+		return "it was changed just now"
+	}
+	text := fmt.Sprintf("%d of %d pods are as it says, %d available", d.Status.UpdatedReplicas, ptr.Deref(d.Spec.Replicas, 1), d.Status.AvailableReplicas)
+	if old := d.Status.Replicas - d.Status.UpdatedReplicas; old > 0 {
+		text += fmt.Sprintf(", %d still as it said before", old)
+	}
+	return text
+}
+
+// stuck reports whether a condition of a Deployment means that it does not come up by itself.
+func stuck(c appsv1.DeploymentCondition) bool {
+	return c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse || c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue
+}
