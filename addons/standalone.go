@@ -63,7 +63,8 @@ func StandAlone(image string) ([]File, error) {
 		return nil, err
 	}
 	return []File{
-		{ManifestName, manifest}, {CRSManifestName, manifest},
+		{ManifestName, manifest},
+		{CRSManifestName, manifest},
 		{ConfigMapFile, commented(configComment, string(config))},
 		{CredentialsFile, commented(credentialsComment, credentialsManifest)},
 		{ClusterIDFile, commented(clusterIDComment, clusterIDManifest)},

@@ -2,6 +2,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -45,10 +46,13 @@ type ourFlags struct {
 
 // self is the object for events of this process: its pod, or its Deployment if the name of the pod is not known.
 func (f *ourFlags) self() *corev1.ObjectReference {
-	if f.podName == "" {
-		return &corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: f.namespace, Name: addons.DeploymentName}
+	ref := &corev1.ObjectReference{
+		APIVersion: "v1", Kind: "Pod", Namespace: f.namespace, Name: f.podName, UID: types.UID(f.podUID),
 	}
-	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: f.namespace, Name: f.podName, UID: types.UID(f.podUID)}
+	if f.podName == "" {
+		ref.APIVersion, ref.Kind, ref.Name = "apps/v1", "Deployment", addons.DeploymentName
+	}
+	return ref
 }
 
 // sets returns our flags, with those of all providers.
@@ -61,7 +65,8 @@ func (f *ourFlags) sets(providers []provider) cliflag.NamedFlagSets {
 	fs.StringVar(&f.credentials, "credentials", defaultCredentials,
 		"Directory with the files username and password, or refreshToken: a mounted Secret.")
 	fs.StringVar(&f.clusterID, "cluster-id-file", "",
-		"File with the id of the cluster, where neither the configuration nor the environment variable CLUSTER_ID has it.")
+		"File with the id of the cluster, where neither the configuration nor the "+
+			"environment variable CLUSTER_ID has it.")
 	fs.StringVar(&f.namespace, "namespace", f.namespace, "Namespace of the controller's own Secrets.")
 	fs.StringVar(&f.probes, "probe-address", defaultProbes,
 		"Where /readyz is served, and for those who may, /debug/vcd-wire-log, by HTTPS; empty: nowhere.")
@@ -73,7 +78,8 @@ func (f *ourFlags) sets(providers []provider) cliflag.NamedFlagSets {
 	return sets
 }
 
-// gcPercent makes the garbage collector run more often than by default: on nodes, memory is scarcer than processor time.
+// gcPercent makes the garbage collector run more often than by default: on nodes, memory is scarcer than processor
+// time.
 const gcPercent = 50
 
 // clusterIDVariable is the environment variable with the id of the cluster.
@@ -83,9 +89,9 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	flags := &ourFlags{namespace: os.Getenv("POD_NAMESPACE"), podName: os.Getenv("POD_NAME"), podUID: os.Getenv("POD_UID")}
-	if flags.namespace == "" {
-		flags.namespace = defaultNamespace
+	flags := &ourFlags{
+		namespace: cmp.Or(os.Getenv("POD_NAMESPACE"), defaultNamespace),
+		podName:   os.Getenv("POD_NAME"), podUID: os.Getenv("POD_UID"),
 	}
 	command, err := newCommand(genericapiserver.SetupSignalHandler(), flags, os.Getenv, providers())
 	if err != nil {

@@ -22,7 +22,8 @@ const (
 	probeTimeout = 5 * time.Second
 )
 
-// A readiness reports whether the cloud answers. A process that does not lead makes no calls, and is ready to take over.
+// A readiness reports whether the cloud answers. A process that does not lead makes no calls, and is ready to take
+// over.
 type readiness struct {
 	machines cpi.Machines
 	leads    atomic.Bool
@@ -45,7 +46,8 @@ func (r *readiness) ServeHTTP(to http.ResponseWriter, req *http.Request) {
 		if !r.unready.Swap(true) {
 			klog.ErrorS(err, "The cloud cannot be used: waiting until it can")
 		}
-		http.Error(to, "the cloud cannot be used: see the log", http.StatusServiceUnavailable) // without details: probes need no rights
+		// Without details: probes need no rights.
+		http.Error(to, "the cloud cannot be used: see the log", http.StatusServiceUnavailable)
 		return
 	}
 	if r.unready.Swap(false) {
@@ -56,7 +58,8 @@ func (r *readiness) ServeHTTP(to http.ResponseWriter, req *http.Request) {
 
 // serveProbes serves what k8s.io/cloud-provider's server cannot, with its certificate and its authorization.
 func serveProbes(
-	c *cloudconfig.CompletedConfig, address string, ready http.Handler, debug map[string]http.Handler, stop <-chan struct{},
+	c *cloudconfig.CompletedConfig, address string, ready http.Handler, debug map[string]http.Handler,
+	stop <-chan struct{},
 ) error {
 	if address == "" || c.SecureServing == nil {
 		return nil

@@ -83,9 +83,8 @@ func (p *program) cloud(c *cloudconfig.CompletedConfig, stop <-chan struct{}) (c
 	for _, warning := range p.warnings {
 		klog.InfoS("Configuration", "warning", warning)
 	}
-	b, err := p.open(host{
-		client: c.Client, nodes: c.SharedInformers.Core().V1().Nodes().Lister(), namespace: p.flags.namespace, stop: stop,
-	})
+	nodes := c.SharedInformers.Core().V1().Nodes().Lister()
+	b, err := p.open(host{client: c.Client, nodes: nodes, namespace: p.flags.namespace, stop: stop})
 	if err != nil {
 		return nil, err
 	}
@@ -94,8 +93,8 @@ func (p *program) cloud(c *cloudconfig.CompletedConfig, stop <-chan struct{}) (c
 	ready := &readiness{}
 	b.Parts = append(b.Parts, ready)
 	cloud, err := cpi.New(cpi.Options{
-		Backend: b.Backend, Settings: p.settings, Client: c.Client, Informers: c.SharedInformers, Recorder: c.EventRecorder,
-		Self: p.flags.self(), Metrics: legacyregistry.Registerer(),
+		Backend: b.Backend, Settings: p.settings, Client: c.Client, Informers: c.SharedInformers,
+		Recorder: c.EventRecorder, Self: p.flags.self(), Metrics: legacyregistry.Registerer(),
 	})
 	if err != nil {
 		return nil, err
@@ -107,7 +106,8 @@ func (p *program) cloud(c *cloudconfig.CompletedConfig, stop <-chan struct{}) (c
 	return cloud, nil
 }
 
-// closeOnExit also closes the backend when k8s.io/cloud-provider ends the process: when the lease is lost, or by a fatal error.
+// closeOnExit also closes the backend when k8s.io/cloud-provider ends the process: when the lease is lost, or by a
+// fatal error.
 func (p *program) closeOnExit() {
 	exit := klog.OsExit
 	klog.OsExit = func(code int) {

@@ -3,47 +3,99 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+	cloudconfig "k8s.io/cloud-provider/app/config"
+	"k8s.io/klog/v2"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cpitest"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cpitest/tiny"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
 )
 
-// tinyProvider is a second entry of the registry. Its configuration is the id of the cluster.
-func tinyProvider(cloud *tiny.Cloud) provider {
-	return provider{name: tiny.Name, load: func(from source) (*configuration, error) {
-		cluster := strings.TrimSpace(string(from.file))
-		return &configuration{open: func(host) (*backend, error) { return &backend{Backend: cloud.Backend(cluster)}, nil }}, nil
-	}}
+// tinyConfig is the schema of the tiny cloud.
+type tinyConfig struct {
+	ClusterID string            `json:"clusterID" env:"CLUSTER_ID" required:"write an id"`
+	Old       ccmconfig.Ignored `json:"old,omitzero" ignored:"it is tiny"`
 }
 
-func TestAnotherCloudFulfilsTheContract(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "config")
-	NewWithT(t).Expect(os.WriteFile(path, []byte("c1\n"), 0o600)).To(Succeed())
-	cpitest.Run(t, func(t *testing.T) cpitest.Cloud {
-		cloud := tiny.New()
-		return cpitest.TinyCloud(cloud, func(process cpitest.Process) cpi.Backend {
-			g := NewWithT(t)
-			chosen, err := find([]provider{vcdProvider(), tinyProvider(cloud)}, tiny.Name)
-			g.Expect(err).NotTo(HaveOccurred())
-			p, err := load(chosen, path, &ourFlags{}, fromEnv)
-			g.Expect(err).NotTo(HaveOccurred())
-			b, err := p.open(host{nodes: process.Nodes})
-			g.Expect(err).NotTo(HaveOccurred())
-			return b.Backend
-		})
-	})
+// tinyProvider is all that a further cloud has to bring to the program.
+func tinyProvider(cloud *tiny.Cloud) provider {
+	return provider{name: tiny.Name, load: func(from source) (*configuration, error) {
+		var c tinyConfig
+		report, err := ccmconfig.Decode(from.file, &c, from.env)
+		if err != nil {
+			return nil, err
+		}
+		open := func(host) (*backend, error) { return &backend{Backend: cloud.Backend(c.ClusterID)}, nil }
+		return &configuration{warnings: report.Warnings, open: open}, report.Err()
+	}}
 }
 
 func TestAnotherCloudIsChosenByItsName(t *testing.T) {
 	g := NewWithT(t)
+	all := append(providers(), tinyProvider(tiny.New()))
 
-	out, err := runOf(t, []provider{vcdProvider(), tinyProvider(tiny.New())}, "c1", nil, "--cloud-provider=tiny", "--validate-config")
+	out, err := runOf(t, all, "old: 1", nil, "--cloud-provider=tiny", "--validate-config")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(out).To(ContainSubstring("warning: old (line 1) does nothing: it is tiny"))
+
+	_, err = runOf(t, all, rightConfig, nil, "--cloud-provider=tiny", "--validate-config")
+	g.Expect(err).To(MatchError(And(
+		ContainSubstring("vcd (line 2): is no key"), ContainSubstring("loadbalancer (line 3): is no key"),
+	)))
+
+	_, err = runOf(t, all, "", nil, "--cloud-provider=aws")
+	g.Expect(err).To(MatchError(ContainSubstring(`is "aws", but must be vmware-cloud-director or tiny`)))
+}
+
+// loaded returns the program with the tiny cloud, its configuration read.
+func loaded(t *testing.T, cloud *tiny.Cloud) *program {
+	t.Helper()
+	g, path := NewWithT(t), filepath.Join(t.TempDir(), "config.yaml")
+	g.Expect(os.WriteFile(path, []byte("clusterID: c1"), 0o600)).To(Succeed())
+	chosen, err := find([]provider{vcdProvider(), tinyProvider(cloud)}, tiny.Name)
+	g.Expect(err).NotTo(HaveOccurred())
+	p, err := load(chosen, path, &ourFlags{namespace: "kube-system"}, fromEnv)
+	g.Expect(err).NotTo(HaveOccurred())
+	return p
+}
+
+// TestAnotherCloudFulfilsTheContract runs the suite of all backends with what the registry opens.
+func TestAnotherCloudFulfilsTheContract(t *testing.T) {
+	cpitest.Run(t, func(t *testing.T) cpitest.Cloud {
+		t.Helper()
+		cloud := tiny.New()
+		return cpitest.TinyCloud(cloud, func(process cpitest.Process) cpi.Backend {
+			opened, err := loaded(t, cloud).open(host{nodes: process.Nodes})
+			NewWithT(t).Expect(err).NotTo(HaveOccurred())
+			return opened.Backend
+		})
+	})
+}
+
+func TestAnotherCloudIsServed(t *testing.T) {
+	g, client := NewWithT(t), kubernetes.NewForConfigOrDie(&rest.Config{})
+	exit := klog.OsExit
+	t.Cleanup(func() { klog.OsExit = exit })
+	config := &cloudconfig.Config{
+		Client: client, SharedInformers: informers.NewSharedInformerFactory(client, 0),
+		EventRecorder: record.NewFakeRecorder(1),
+	}
+	p := loaded(t, tiny.New())
+
+	cloud, err := p.cloud(config.Complete(), t.Context().Done())
 
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(out).To(ContainSubstring("The configuration is right."))
+	g.Expect(cloud.ProviderName()).To(Equal(tiny.Name))
+	_, balances := cloud.LoadBalancer()
+	_, routes := cloud.Routes()
+	g.Expect([]bool{balances, routes}).To(Equal([]bool{true, false}))
+	g.Expect(p.close()).To(Succeed())
 }

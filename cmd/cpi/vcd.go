@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,13 +58,13 @@ func (f *vcdFlags) load(from source) (*configuration, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &vcdCloud{vcdFlags: f, Config: c}
+	v, b := &vcdCloud{vcdFlags: f, Config: c}, c.LoadBalancer
 	files := cpivcd.NewCredentials(from.credentials, c.VCD, time.Now)
 	out := &configuration{
 		warnings: warnings, about: []any{"site", c.VCD.Host, "org", c.VCD.Org, "cluster", c.ClusterID},
 		settings: cpi.Settings{
 			Addresses: addressPolicy(c.Nodes.Addresses), MaxAge: c.Nodes.MaxAge.Duration,
-			Class: c.LoadBalancer.Class, ClassOnly: c.LoadBalancer.ClassOnly, Drift: c.LoadBalancer.DriftInterval.Duration,
+			Class: b.Class, ClassOnly: b.ClassOnly, Drift: b.DriftInterval.Duration,
 		},
 		open: func(h host) (*backend, error) { return v.open(h, files.Current) },
 	}
@@ -121,7 +122,8 @@ func (v *vcdCloud) addBalancer(to *backend, sessions *cpivcd.Sessions) {
 		ClusterID: v.ClusterID, VDCs: v.VCD.VDCs, Gateways: gateways,
 	}
 	if id := v.RDE.ID; id != "" {
-		options.Reporter = cpivcd.NewReporter(cpivcd.ReporterOptions{Session: sessions.Session, ID: id, Version: version.String()})
+		report := cpivcd.ReporterOptions{Session: sessions.Session, ID: id, Version: version.String()}
+		options.Reporter = cpivcd.NewReporter(report)
 		to.Parts = append(to.Parts, options.Reporter)
 		logout := to.Close
 		to.Close = func(ctx context.Context) error {
@@ -185,14 +187,9 @@ func nodesOf(lister corelisters.NodeLister) cpivcd.Nodes {
 }
 
 func addressPolicy(a vcdconfig.Addresses) cpi.AddressPolicy {
-	policy := cpi.AddressPolicy{Internal: cpi.Selection(a.Internal), External: cpi.Selection(a.External)}
-	for i, family := range a.Families {
-		switch family {
-		case corev1.IPv4Protocol:
-			policy.IPv4 = i + 1
-		case corev1.IPv6Protocol:
-			policy.IPv6 = i + 1
-		}
+	return cpi.AddressPolicy{
+		Internal: cpi.Selection(a.Internal), External: cpi.Selection(a.External),
+		IPv4: 1 + slices.Index(a.Families, corev1.IPv4Protocol),
+		IPv6: 1 + slices.Index(a.Families, corev1.IPv6Protocol),
 	}
-	return policy
 }

@@ -15,13 +15,15 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 )
 
-// config returns the configuration of the cloud controller manager: what the manager knows, and what the VCDCluster asks for.
+// config returns the configuration of the cloud controller manager: what the manager knows, and what the VCDCluster
+// asks for.
 func (s *scope) config() (*vcdconfig.Config, error) {
 	c, site := s.vcdCluster, s.shared.Config
 	r := &converter{}
 	config := &vcdconfig.Config{
 		VCD: vcdconfig.VCD{
-			Host: site.Site, Org: c.Spec.Org, VDC: c.Status.OVDC.ID, CABundle: string(site.CABundle), InsecureSkipVerify: site.Insecure,
+			Host: site.Site, Org: c.Spec.Org, VDC: c.Status.OVDC.ID,
+			CABundle: string(site.CABundle), InsecureSkipVerify: site.Insecure,
 		},
 		LoadBalancer: r.loadBalancer(c.Spec.LoadBalancer, c.Status.OVDCNetwork.Name, s.gateways),
 		ClusterID:    c.Spec.InfraID,

@@ -146,41 +146,53 @@ func (d *decoder) section(path string, n *yaml.Node, into reflect.Value) {
 	}
 }
 
-// value reads the value of one key: a single value, a list of them, a section, or a list of sections.
+// value reads the value of one key.
 func (d *decoder) value(f reflect.StructField, path string, n *yaml.Node, into reflect.Value) {
-	element, list := elementOf(f.Type), f.Type.Kind() == reflect.Slice
+	element := elementOf(f.Type)
 	_, isScalar := scalarOf(element)
-	var err error
 	switch {
 	case element == reflect.TypeFor[Ignored]():
 		why := strings.ReplaceAll(f.Tag.Get("ignored"), "'", "")
 		d.report.Warn("%s (line %d) does nothing: %s; remove it", path, d.report.lines[path], why)
 	case isNull(n): // as absent
-	case list && n.Kind != yaml.SequenceNode:
-		err = errors.New("must be a list")
-	case list && isScalar:
-		err = scalarsInto(f, n, into)
+	case f.Type.Kind() == reflect.Slice && n.Kind != yaml.SequenceNode:
+		d.report.Problem(path, "must be a list")
 	case isScalar:
-		err = scalarInto(f, n, into)
-	case list:
+		if err := scalarsInto(f, n, into); err != nil {
+			d.report.Problem(path, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+		}
+	default:
+		d.sections(f, path, n, into)
+	}
+}
+
+// sections reads a section, or a list of them.
+func (d *decoder) sections(f reflect.StructField, path string, n *yaml.Node, into reflect.Value) {
+	switch f.Type.Kind() {
+	case reflect.Slice:
 		into.Set(reflect.MakeSlice(f.Type, len(n.Content), len(n.Content)))
 		for i, section := range n.Content {
 			d.section(fmt.Sprintf("%s[%d]", path, i), section, into.Index(i))
 		}
-	case f.Type.Kind() == reflect.Pointer:
-		section := reflect.New(element)
+	case reflect.Pointer: // An empty section is as absent.
+		section := reflect.New(f.Type.Elem())
 		if d.section(path, n, section.Elem()); !section.Elem().IsZero() {
 			into.Set(section)
 		}
 	default:
 		d.section(path, n, into)
 	}
-	if err != nil {
-		d.report.Problem(path, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
-	}
 }
 
+// scalarsInto sets a single value or a list of them. An empty single value leaves what is there.
 func scalarsInto(f reflect.StructField, n *yaml.Node, into reflect.Value) error {
+	if f.Type.Kind() != reflect.Slice {
+		text, err := textOf(n)
+		if err != nil || text == "" {
+			return err
+		}
+		return textInto(f, text, into)
+	}
 	into.Set(reflect.MakeSlice(f.Type, len(n.Content), len(n.Content)))
 	var problems []error
 	for i, element := range n.Content {
@@ -193,15 +205,6 @@ func scalarsInto(f reflect.StructField, n *yaml.Node, into reflect.Value) error 
 		}
 	}
 	return errors.Join(problems...)
-}
-
-// scalarInto sets a single value. An empty one leaves what is there.
-func scalarInto(f reflect.StructField, n *yaml.Node, into reflect.Value) error {
-	text, err := textOf(n)
-	if err != nil || text == "" {
-		return err
-	}
-	return textInto(f, text, into)
 }
 
 func textOf(n *yaml.Node) (string, error) {

@@ -18,52 +18,78 @@ type feature[S any] struct {
 }
 
 var clusterFeatures = []feature[infrav1.VCDClusterSpec]{
-	{"endpoint.type", func(s *infrav1.VCDClusterSpec) bool { return s.Endpoint.Type == infrav1.EndpointEdgeGateway },
-		"an endpoint of type EdgeGateway", "use KubeVIP or External"},
-	{"endpoint.kubeVIP.dnsName",
+	{
+		"endpoint.type", func(s *infrav1.VCDClusterSpec) bool { return s.Endpoint.Type == infrav1.EndpointEdgeGateway },
+		"an endpoint of type EdgeGateway", "use KubeVIP or External",
+	},
+	{
+		"endpoint.kubeVIP.dnsName",
 		func(s *infrav1.VCDClusterSpec) bool {
 			return s.Endpoint.KubeVIP != nil && s.Endpoint.KubeVIP.DNSName != ""
 		},
-		"a name updated by dynamic DNS", "use kubeVIP.address or kubeVIP.poolRef"},
-	{"failureDomainSelector", func(s *infrav1.VCDClusterSpec) bool { return s.FailureDomainSelector != nil },
-		"choosing deployment zones", "use ovdc and ovdcNetwork"},
-	{"proxy", func(s *infrav1.VCDClusterSpec) bool { return !isZero(s.Proxy) },
-		"a proxy of the nodes", "write it with files and preKubeadmCommands of the bootstrap configuration"},
-	{"rde",
+		"a name updated by dynamic DNS", "use kubeVIP.address or kubeVIP.poolRef",
+	},
+	{
+		"failureDomainSelector", func(s *infrav1.VCDClusterSpec) bool { return s.FailureDomainSelector != nil },
+		"choosing deployment zones", "use ovdc and ovdcNetwork",
+	},
+	{
+		"proxy", func(s *infrav1.VCDClusterSpec) bool { return !isZero(s.Proxy) },
+		"a proxy of the nodes", "write it with files and preKubeadmCommands of the bootstrap configuration",
+	},
+	{
+		"rde",
 		func(s *infrav1.VCDClusterSpec) bool {
 			return !isZero(s.RDE) && s.RDE != infrav1.RDESpec{Mode: infrav1.RDENone}
 		},
-		"the runtime defined entity", "leave it out: clusters work without"},
+		"the runtime defined entity", "leave it out: clusters work without",
+	},
 }
 
 var machineFeatures = []feature[infrav1.VCDMachineSpec]{
-	{"catalog", func(s *infrav1.VCDMachineSpec) bool { return s.Catalog == "" },
-		"taking the catalog from a deployment zone", "name the catalog of the template here"},
-	{"bootstrap.transport",
+	{
+		"catalog", func(s *infrav1.VCDMachineSpec) bool { return s.Catalog == "" },
+		"taking the catalog from a deployment zone", "name the catalog of the template here",
+	},
+	{
+		"bootstrap.transport",
 		func(s *infrav1.VCDMachineSpec) bool { return s.Bootstrap.Transport == infrav1.TransportOVFProperties },
-		"transport OVFProperties", "use GuestInfo"},
-	{"bootstrap.templateMode",
+		"transport OVFProperties", "use GuestInfo",
+	},
+	{
+		"bootstrap.templateMode",
 		func(s *infrav1.VCDMachineSpec) bool { return s.Bootstrap.TemplateMode == infrav1.TemplateLegacy },
-		"template mode Legacy", "use an image whose cloud-init reads guestinfo (DataSourceVMware)"},
-	{"metadata", func(s *infrav1.VCDMachineSpec) bool { return len(s.Metadata) > 0 },
-		"metadata of VMs", "leave it out"},
+		"template mode Legacy", "use an image whose cloud-init reads guestinfo (DataSourceVMware)",
+	},
+	{
+		"metadata", func(s *infrav1.VCDMachineSpec) bool { return len(s.Metadata) > 0 },
+		"metadata of VMs", "leave it out",
+	},
 }
 
 var networkFeatures = []feature[infrav1.NetworkSpec]{
-	{"addressSource", func(n *infrav1.NetworkSpec) bool { return n.AddressSource == infrav1.AddressManual },
-		"address source Manual", "use Pool or DHCP"},
-	{"addressSource", func(n *infrav1.NetworkSpec) bool { return n.AddressSource == infrav1.AddressIPAM },
-		"address source IPAM", "use Pool or DHCP"},
+	{
+		"addressSource", func(n *infrav1.NetworkSpec) bool { return n.AddressSource == infrav1.AddressManual },
+		"address source Manual", "use Pool or DHCP",
+	},
+	{
+		"addressSource", func(n *infrav1.NetworkSpec) bool { return n.AddressSource == infrav1.AddressIPAM },
+		"address source IPAM", "use Pool or DHCP",
+	},
 }
 
 var failureDomainFeatures = []feature[infrav1.VCDFailureDomainSpec]{
-	{"", func(*infrav1.VCDFailureDomainSpec) bool { return true },
-		"VCDFailureDomain", "use ovdc and ovdcNetwork of the VCDCluster"},
+	{
+		"", func(*infrav1.VCDFailureDomainSpec) bool { return true },
+		"VCDFailureDomain", "use ovdc and ovdcNetwork of the VCDCluster",
+	},
 }
 
 var deploymentZoneFeatures = []feature[infrav1.VCDDeploymentZoneSpec]{
-	{"", func(*infrav1.VCDDeploymentZoneSpec) bool { return true },
-		"VCDDeploymentZone", "use ovdc and ovdcNetwork of the VCDCluster"},
+	{
+		"", func(*infrav1.VCDDeploymentZoneSpec) bool { return true },
+		"VCDDeploymentZone", "use ovdc and ovdcNetwork of the VCDCluster",
+	},
 }
 
 // notYet returns an error for each feature that the spec at path asks for.

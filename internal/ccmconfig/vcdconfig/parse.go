@@ -37,6 +37,7 @@ func Parse(file []byte, env ccmconfig.Environment) (c Config, warnings []string,
 	}
 	check := checker{&c, r}
 	check.complete(env)
+	check.validateHost()
 	check.validateSite()
 	check.validateIDs()
 	check.validateRequests()
@@ -96,16 +97,19 @@ func distinct(values []string) []string {
 	return out
 }
 
-func (c checker) validateSite() {
-	v := c.VCD
-	u, err := url.Parse(v.Host)
+func (c checker) validateHost() {
+	u, err := url.Parse(c.VCD.Host)
 	switch {
-	case v.Host == "": // reported already
+	case c.VCD.Host == "": // reported already
 	case err != nil || u.Host == "" || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "":
 		c.Problem("vcd.host", "must be an address of the form https://host[:port], without user, path and query")
 	case u.Scheme != "https":
-		c.Problem("vcd.host", "is %q, but credentials go by https only; set vcd.caBundle to trust your own", v.Host)
+		c.Problem("vcd.host", "is %q, but credentials go by https only; set vcd.caBundle to trust your own", c.VCD.Host)
 	}
+}
+
+func (c checker) validateSite() {
+	v := c.VCD
 	if len(v.VDCs) == 0 {
 		c.Problem("vcd.vdc", "is missing: name the organisation VDC of the cluster")
 	}
@@ -175,8 +179,12 @@ func (c checker) validateLoadBalancer() {
 		c.Problem("loadbalancer.classOnly", "leaves no Service to this controller: set loadbalancer.class")
 	}
 	c.validateGateway("loadbalancer", b.EdgeGateway)
+	c.validateGateways()
+}
+
+func (c checker) validateGateways() {
 	names := map[string]bool{}
-	for i, g := range b.Gateways {
+	for i, g := range c.LoadBalancer.Gateways {
 		at := fmt.Sprintf("loadbalancer.gateways[%d]", i)
 		switch {
 		case g.Name == "":
