@@ -14,8 +14,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// life takes a load balancer through everything that is done to one: made, changed, removed. Each stage is reached by work, which may be
-// interrupted.
+// life takes a load balancer through everything that is done to one: made, changed, removed. Each stage is reached
+// by work, which may be interrupted.
 func (w *fixture) life(shape shape, work func(*lb.Desired)) {
 	w.t.Helper()
 	d := shape.wish(service("c1", "web"), 80, 443)
@@ -54,7 +54,7 @@ func (w *fixture) stands(d lb.Desired, ports int) {
 	w.Expect(allocations).To(BeNumerically("<=", 1))
 }
 
-// isWrite says whether an operation of the simulator's counters writes.
+// isWrite reports whether an operation of the simulator's counters writes.
 func isWrite(operation string) bool {
 	return !slices.Contains([]string{"GET", "HEAD"}, operation[:3]) && operation != "POST /cloudapi/1.0.0/sessions"
 }
@@ -116,11 +116,11 @@ func TestDyingAfterEveryStep(t *testing.T) {
 // faults are what can happen to a call.
 func faults() map[string]vcdsim.Fault {
 	return map[string]vcdsim.Fault{
-		"is never asked":    {DropBefore: true},
-		"answers to nobody": {DropAfter: true},
-		"fails inside":      {Status: http.StatusInternalServerError},
-		"is busy":           {Busy: vcdsim.BusyTenant},
-		"is interrupted":    {Truncate: true},
+		"is never asked": {DropBefore: true},
+		"drops answers":  {DropAfter: true},
+		"fails inside":   {Status: http.StatusInternalServerError},
+		"is busy":        {Busy: vcdsim.BusyTenant},
+		"is interrupted": {Truncate: true},
 	}
 }
 
@@ -135,7 +135,7 @@ func TestEveryFaultAtEveryCall(t *testing.T) {
 		for name, fault := range faults() {
 			t.Run(fmt.Sprintf("%s, VCD %s", shape.name, name), func(t *testing.T) {
 				t.Parallel()
-				for skip := 3; skip < calls; skip += 4 { // the login is tested elsewhere; every call has its turn with one fault or another
+				for skip := 3; skip < calls; skip += 4 { // the login is tested elsewhere; every call meets one fault or another
 					w := newFixture(t, shape.model())
 					fault.Skip, fault.Count = skip+len(name)%4, 1
 					w.sim.Faults().Add(fault)

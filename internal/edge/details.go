@@ -168,8 +168,9 @@ func (o *observation) fullSets(ctx context.Context) error {
 	return nil
 }
 
-// roll reads the next portion of the cluster's pools and sets in full: lists do not show a change of members or monitors. What was found
-// is used as long as the lists are. A pool that cannot be read is left for later: it may just have gone.
+// roll reads the next portion of the cluster's pools and sets in full: lists do not show a change of members or
+// monitors. What was found is used as long as the lists are. A pool that cannot be read is left for later: it may
+// just have gone.
 func (o *observation) roll(ctx context.Context) error {
 	g := o.gateway
 	for _, x := range g.due(o.query.Owner.Cluster) {
@@ -236,8 +237,8 @@ func (d *details) portion(pools []lb.Pool, all []member) []member {
 	return out
 }
 
-// changed returns pools that lists hint at otherwise than when they were last seen, no more than a portion; the others come next time.
-// The lock is held.
+// changed returns pools that lists hint at otherwise than when they were last seen, no more than a portion; the
+// others come next time. The lock is held.
 func (d *details) changed(pools []lb.Pool) []member {
 	var out []member
 	seen := make(map[string]lb.Hints, len(pools))

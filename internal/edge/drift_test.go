@@ -20,8 +20,8 @@ const (
 	setsDocument  = "1.0.0/firewallGroups"
 )
 
-// newTimedWorld is a world whose clock is moved by hand.
-func newTimedWorld(t *testing.T) (*fixture, *testClock) {
+// newTimedFixture is a fixture whose clock is moved by hand.
+func newTimedFixture(t *testing.T) (*fixture, *testClock) {
 	t.Helper()
 	w := newFixture(t, vcdsim.K8sTenant())
 	now := newTestClock()
@@ -41,7 +41,7 @@ func (w *fixture) documents(path string) []string {
 	return ids
 }
 
-// byHand changes something as a person does.
+// byHand changes something by hand.
 func (w *fixture) byHand(id string, edit func(body map[string]any)) {
 	w.t.Helper()
 	w.sim.Edit(func(e *vcdsim.Editor) { w.Expect(e.Document(id, edit)).To(BeTrue()) })
@@ -87,7 +87,7 @@ func TestWhatListsHintAtIsRepairedAtOnce(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			w, now := newTimedWorld(t)
+			w, now := newTimedFixture(t)
 			if tt.without {
 				w.sim.Faults().Add(vcdsim.Fault{Status: http.StatusForbidden, Operation: "POST /cloudapi/1.0.0/firewallGroups"})
 			}
@@ -95,7 +95,7 @@ func TestWhatListsHintAtIsRepairedAtOnce(t *testing.T) {
 			for i := range wishes {
 				w.insist(&wishes[i])
 			}
-			now.Advance(31 * time.Second) // before the turn of any pool
+			now.Advance(31 * time.Second) // before the portion of any pool
 			w.insist(&wishes[0])
 			id := w.documents(tt.path)[0]
 			before := w.sendsTo(id)
@@ -116,19 +116,19 @@ func TestWhatListsHintAtIsRepairedAtOnce(t *testing.T) {
 			full, writes := look()
 			w.Expect(w.sendsTo(id)).To(Equal(before))
 			w.Expect(writes).To(Equal(1))
-			w.Expect(full).To(BeNumerically("<=", 4), "looking, changing, and a turn")
+			w.Expect(full).To(BeNumerically("<=", 4), "reading, changing, and a portion")
 
 			full, writes = look()
 			w.Expect(writes).To(BeZero())
-			w.Expect(full).To(BeNumerically("<=", 1), "the turn")
+			w.Expect(full).To(BeNumerically("<=", 1), "the portions")
 		})
 	}
 }
 
-// TestAPoolOfAnotherGroup is about what lists only show as another number of members, which may be the doing of the group: the pool is
-// the first to have its turn.
+// TestAPoolOfAnotherGroup is about what lists only show as another number of members, which may be the doing of the
+// group: the pool is the first to be read.
 func TestAPoolOfAnotherGroup(t *testing.T) {
-	w, now := newTimedWorld(t)
+	w, now := newTimedFixture(t)
 	wishes := make([]lb.Desired, 12)
 	for i := range wishes {
 		wishes[i] = desired(service("c1", fmt.Sprint("web-", i)), 80)
@@ -164,7 +164,7 @@ func TestAPoolOfAnotherGroup(t *testing.T) {
 
 // TestAFewPoolsHaveTheirTurnWithinMinutes is about what lists do not show at all.
 func TestAFewPoolsHaveTheirTurnWithinMinutes(t *testing.T) {
-	w, now := newTimedWorld(t)
+	w, now := newTimedFixture(t)
 	wishes := make([]lb.Desired, 9)
 	for i := range wishes {
 		wishes[i] = desired(service("c1", fmt.Sprint("web-", i)), 80)
@@ -190,7 +190,7 @@ func TestAFewPoolsHaveTheirTurnWithinMinutes(t *testing.T) {
 }
 
 func TestAFullReadThatFoundNothingIsNotRepeatedForTheSameHint(t *testing.T) {
-	w, now := newTimedWorld(t)
+	w, now := newTimedFixture(t)
 	d := desired(service("c1", "web"), 80)
 	w.insist(&d)
 	observe := func() {
@@ -205,7 +205,7 @@ func TestAFullReadThatFoundNothingIsNotRepeatedForTheSameHint(t *testing.T) {
 	for range 10 {
 		observe()
 	}
-	w.Expect(w.sim.Counters()[rolling]).To(BeNumerically("<=", 5), "the turns")
+	w.Expect(w.sim.Counters()[rolling]).To(BeNumerically("<=", 5), "the portions")
 
 	w.calls()
 	id := w.documents(poolsDocument)[0]
@@ -219,7 +219,7 @@ func TestAFullReadThatFoundNothingIsNotRepeatedForTheSameHint(t *testing.T) {
 }
 
 func TestAnAddressThatWasFreedByHandIsNotTakenForUsed(t *testing.T) {
-	w, now := newTimedWorld(t)
+	w, now := newTimedFixture(t)
 	d, other := desired(service("c1", "web"), 80), desired(service("c1", "other"), 80)
 	plan := w.insist(&d)
 	now.Advance(31 * time.Second) // What is known is too old now.

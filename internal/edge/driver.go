@@ -1,8 +1,9 @@
-// Package edge carries out plans for load balancers on the edge gateways of VMware Cloud Director: it observes what package lb plans
-// with, runs the steps of plans one by one, and finds and removes everything of a cluster. It knows nothing of Kubernetes.
+// Package edge carries out plans for load balancers on the edge gateways of VMware Cloud Director: it observes what
+// package lb plans with, runs the steps of plans one by one, and finds and removes everything of a cluster. It
+// knows nothing of Kubernetes.
 //
-// All callers share one cache of each gateway's lists, which writes from here update. Writes to one gateway are queued, as VCD
-// serializes them; gateways are independent of each other.
+// All callers share one cache of each gateway's lists, which writes from here update. Writes to one gateway are
+// queued, as VCD serializes them; gateways are independent of each other.
 package edge
 
 import (
@@ -20,13 +21,15 @@ import (
 type Options struct {
 	// MaxAge is how old cached lists may be; 0: 30 s. What was written here is always seen.
 	MaxAge time.Duration
-	// FactsAge is how old the provider's settings of a gateway may be, unless they make a load balancer impossible; 0: 1 h.
+	// FactsAge is how old the provider's settings of a gateway may be, unless they make a load balancer impossible;
+	// 0: 1 h.
 	FactsAge time.Duration
-	// RollEvery is how often a sixtieth of a cluster's pools and IP sets is read in full, for what lists do not show; 0: 1 min.
+	// RollEvery is how often a sixtieth of a cluster's pools and IP sets is read in full, for what lists do not
+	// show; 0: 1 min.
 	RollEvery time.Duration
 	// MaxWaiting is how many writes may wait for one gateway before others get [lb.ErrBusy]; 0: 4.
 	MaxWaiting int
-	// TaskTimeout is how long a task is waited for; 0: 15 min. What VCD is stuck with must not hold up the other steps for ever.
+	// TaskTimeout bounds the wait for a task; 0: 15 min. A stuck task must not hold up other steps for ever.
 	TaskTimeout time.Duration
 	// SourceRanges allows rules of the gateway's firewall to be created and deleted, where VCD can do so one by one.
 	SourceRanges bool
@@ -72,8 +75,8 @@ func New(session func(ctx context.Context) (*vcd.Session, error), opts Options) 
 	return &Driver{session: session, opts: opts.withDefaults(), gateways: map[string]*gateway{}}
 }
 
-// busy are the failures that pass by themselves; refused those that need something changed. After all others, it is not known what VCD
-// has done.
+// busy are the failures that pass by themselves; refused those that need something changed. After all others, it is
+// not known what VCD has done.
 var (
 	busy    = []error{vcd.ErrBusy, vcd.ErrThrottled, vcd.ErrLater, vcd.ErrChanged}
 	refused = []error{
@@ -81,7 +84,7 @@ var (
 	}
 )
 
-// classified makes an error wrap that of package lb which tells how to go on. The cause stays wrapped.
+// classified makes an error wrap that of package lb which determines how the caller continues. The cause stays wrapped.
 func classified(err error) error {
 	switch {
 	case err == nil, is(err, []error{lb.ErrBusy, lb.ErrRefused, lb.ErrUnknown}):

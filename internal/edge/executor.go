@@ -13,8 +13,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// Run runs one step on a gateway, given by its URN, and waits until it is done. Writes to a gateway are queued. The error wraps
-// [lb.ErrBusy], [lb.ErrRefused] or [lb.ErrUnknown]; after the last, the step may have been done, or may still be.
+// Run runs one step on a gateway, given by its URN, and waits until it is done. Writes to a gateway are queued. The
+// error wraps [lb.ErrBusy], [lb.ErrRefused] or [lb.ErrUnknown]; after the last, the step may have been done, or may
+// still be.
 func (d *Driver) Run(ctx context.Context, gateway string, step lb.Step) error {
 	g := d.at(gateway)
 	release, err := g.queue.acquire(ctx)
@@ -160,8 +161,9 @@ func sameOwner(description, other string) bool {
 	return ok && a.Owner.Is(b.Owner)
 }
 
-// create creates an object, unless the same owner's object of this name exists: then a former run of the step has created it. VCD's answer
-// that the name, or the address, is taken may be the first sign of that. It returns the object's id if it was created now and VCD shows it.
+// create creates an object, unless the same owner's object of this name exists: then a former run of the step has
+// created it. VCD's answer that the name, or the address, is taken may be the first sign of that. It returns the
+// object's id if it was created now and VCD shows it.
 func create[T any](
 	ctx context.Context, e *executor, l *list[T], want T, start func() (vcd.Task, error),
 ) (id string, err error) {
@@ -280,8 +282,8 @@ func isGone[T any](ctx context.Context, e *executor, l *list[T], id string, err 
 	return err == nil && !slices.ContainsFunc(items, func(x T) bool { return l.id(x) == id }), err
 }
 
-// lost makes a refusal a reason to plan again, if something that the step refers to is gone: cached lists may be old, and VCD answers
-// "forbidden" or "invalid" for what is gone.
+// lost makes a refusal a reason to plan again, if something that the step refers to is gone: cached lists may be
+// old, and VCD answers "forbidden" or "invalid" for what is gone.
 func lost[T any](ctx context.Context, e *executor, l *list[T], id string, err error) error {
 	if id == "" || !is(err, []error{vcd.ErrForbidden, vcd.ErrNotFound, vcd.ErrInvalid}) {
 		return err

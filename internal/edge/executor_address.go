@@ -12,8 +12,8 @@ import (
 // addressExecutor allocates, marks and releases floating IPs.
 type addressExecutor struct{ *executor }
 
-// create asks an IP Space for one certain address, which was stored where the marker will be taken from. If it is allocated already, its
-// marker shows whether a former run did that, or another owner.
+// create asks an IP Space for one certain address, which was stored where the marker will be taken from. If it is
+// allocated already, its marker shows whether a former run did that, or another owner.
 func (e *addressExecutor) create(ctx context.Context) error {
 	want := e.step.Address
 	space, err := e.space(ctx, want.Space)
@@ -128,7 +128,8 @@ func (e *addressExecutor) update(ctx context.Context) error {
 	return e.ownedBy(now.Description)
 }
 
-// remove releases an address that nothing uses. Its mark stays until it is gone, so that an interrupted release is found.
+// remove releases an address that nothing uses. Its mark stays until it is gone, so that an interrupted release is
+// found.
 func (e *addressExecutor) remove(ctx context.Context) error {
 	c, found, err := e.find(ctx)
 	if err != nil || !found {

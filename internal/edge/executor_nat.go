@@ -20,7 +20,8 @@ const (
 
 type ruleExecutor struct{ *executor }
 
-// find makes sure that the step has the real id of its rule, and reports whether the rule exists as far as that is known.
+// find makes sure that the step has the real id of its rule, and reports whether the rule exists as far as that is
+// known.
 func (e *ruleExecutor) find(ctx context.Context) (bool, error) {
 	name, unnamed := strings.CutPrefix(e.step.ID, unnamedRule)
 	if !unnamed {
@@ -54,7 +55,8 @@ func (e *ruleExecutor) create(ctx context.Context) error {
 	return e.keep(ctx, mine, before, e.withdraw)
 }
 
-// withdraw deletes the rule that was just created and, if another owner is on the address that it leads to, the virtual services there.
+// withdraw deletes the rule that was just created and, if another owner is on the address that it leads to, the
+// virtual services there.
 func (e *ruleExecutor) withdraw(ctx context.Context) error {
 	want := e.step.Rule
 	inside := e.addressesOfRule()

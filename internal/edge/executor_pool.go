@@ -132,7 +132,8 @@ func (e *setExecutor) remove(ctx context.Context) error {
 	return remove(ctx, e.executor, e.gateway.sets, func() (vcd.Task, error) { return e.session.Firewall.DeleteIPSet(ctx, e.step.ID) })
 }
 
-// upToDate reports whether the set is as wanted by now: all Services follow a change of nodes, and one of them writes it.
+// upToDate reports whether the set is as wanted by now: all Services follow a change of nodes, and one of them
+// writes it.
 func (e *setExecutor) upToDate() bool {
 	for _, s := range e.gateway.sets.known() {
 		if s.ID == e.step.ID && s.Description == e.step.Set.Description && s.State == lb.Realized {

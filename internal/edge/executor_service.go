@@ -147,7 +147,8 @@ func (e *certificateExecutor) remove(ctx context.Context) error {
 
 type firewallExecutor struct{ *executor }
 
-// create creates a rule before all others. The list is read after every change, as VCD does not show the ids of new rules.
+// create creates a rule before all others. The list is read after every change, as VCD does not show the ids of new
+// rules.
 func (e *firewallExecutor) create(ctx context.Context) error {
 	want, list := e.step.Firewall, e.gateway.firewall
 	rules, err := list.get(ctx, e.session, demand{maxAge: e.gateway.driver.opts.MaxAge})

@@ -27,8 +27,8 @@ func guarded(o lb.Owner, ports ...int) lb.Desired {
 	return d
 }
 
-// newGuardedWorld is one where source ranges are switched on, with a rule of a person in the gateway's firewall.
-func newGuardedWorld(t *testing.T, mods ...func(*vcdsim.Config)) *fixture {
+// newFilteredFixture is one where source ranges are switched on, with a rule made by hand in the gateway's firewall.
+func newFilteredFixture(t *testing.T, mods ...func(*vcdsim.Config)) *fixture {
 	t.Helper()
 	w := newFixture(t, vcdsim.K8sTenant(), mods...)
 	w.opts.SourceRanges = true
@@ -67,8 +67,9 @@ func (w *fixture) firewall() []firewallRule {
 	return found.Rules
 }
 
-// guards is the whole firewall: who may reach an address, and the others, before the rule of a person, which stays as it was.
-func (w *fixture) guards(address string, sources ...string) {
+// admits checks the whole firewall: who may reach an address, and the others, before the rule made by hand, which stays
+// as it was.
+func (w *fixture) admits(address string, sources ...string) {
 	w.t.Helper()
 	rules := w.firewall()
 	w.Expect(rules).To(HaveLen(3))
@@ -79,8 +80,8 @@ func (w *fixture) guards(address string, sources ...string) {
 	w.Expect(rules[2]).To(And(HaveField("Name", "theirs"), HaveField("Version.Version", 7)))
 }
 
-// unguarded says that only the rule of a person is left.
-func (w *fixture) unguarded() {
+// unfiltered checks that only the rule made by hand is left.
+func (w *fixture) unfiltered() {
 	w.t.Helper()
 	w.Expect(w.firewall()).To(ConsistOf(And(HaveField("Name", "theirs"), HaveField("Version.Version", 7))))
 }
@@ -89,12 +90,12 @@ func TestSourceRangesComeAndGo(t *testing.T) {
 	for _, version := range []vcdsim.Version{vcdsim.Version105, vcdsim.Version106} {
 		t.Run("with API "+string(version), func(t *testing.T) {
 			t.Parallel()
-			w := newGuardedWorld(t, func(c *vcdsim.Config) { c.Version = version })
+			w := newFilteredFixture(t, func(c *vcdsim.Config) { c.Version = version })
 			d := guarded(service("c1", "web"), 80, 443)
 			plan := w.insist(&d)
 			w.Expect(plan.Status.Ready).To(BeTrue())
 			address := plan.Status.Addresses[0].String()
-			w.guards(address, "192.0.2.0/24")
+			w.admits(address, "192.0.2.0/24")
 			w.calls()
 
 			w.insist(&d)
@@ -103,17 +104,17 @@ func TestSourceRangesComeAndGo(t *testing.T) {
 
 			d.SourceRanges = append(d.SourceRanges, netip.MustParsePrefix("198.51.100.0/25"))
 			w.insist(&d)
-			w.guards(address, "192.0.2.0/24", "198.51.100.0/25")
+			w.admits(address, "192.0.2.0/24", "198.51.100.0/25")
 			_, writes, calls = w.calls()
 			w.Expect(writes).To(Equal(2), "one rule comes, one goes: %v", calls)
 
 			d.SourceRanges = nil
 			w.insist(&d)
-			w.unguarded()
+			w.unfiltered()
 			d.SourceRanges = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
 			w.insist(&d)
 			w.remove(d)
-			w.unguarded()
+			w.unfiltered()
 			w.Expect(w.left("")).To(BeEmpty())
 			for _, r := range w.sim.Requests() {
 				w.Expect(r.Method == http.MethodPut && strings.Contains(r.Path, "firewall/rules")).To(BeFalse(), "the collection is never written")
@@ -124,7 +125,7 @@ func TestSourceRangesComeAndGo(t *testing.T) {
 }
 
 func TestSourceRangesWhereRulesCannotBeMadeOneByOne(t *testing.T) {
-	w := newGuardedWorld(t, func(c *vcdsim.Config) { c.Version = vcdsim.Version104 })
+	w := newFilteredFixture(t, func(c *vcdsim.Config) { c.Version = vcdsim.Version104 })
 	d := guarded(service("c1", "web"), 80)
 	w.sim.ResetCounters()
 
@@ -135,14 +136,14 @@ func TestSourceRangesWhereRulesCannotBeMadeOneByOne(t *testing.T) {
 	w.Expect(plan.Steps).To(BeEmpty())
 	gone := absent(d)
 	w.insist(&gone)
-	w.unguarded()
+	w.unfiltered()
 	w.Expect(w.left("")).To(BeEmpty())
 }
 
 func TestDyingAfterEveryStepOfAGuardedLoadBalancer(t *testing.T) {
 	shape := shape{"with source ranges", vcdsim.K8sTenant, guarded, 0, 0, 0}
 	for n, done := 1, 1; done >= n; n++ {
-		w := newGuardedWorld(t)
+		w := newFilteredFixture(t)
 		done = 0
 		w.life(shape, func(d *lb.Desired) {
 			w.dieAfter(d, n, &done)
@@ -154,7 +155,7 @@ func TestDyingAfterEveryStepOfAGuardedLoadBalancer(t *testing.T) {
 				w.Expect(w.firewall()).To(HaveLen(2*len(protocols)+1), "dead after %d steps", n)
 			}
 		})
-		w.unguarded()
+		w.unfiltered()
 		NewWithT(t).Expect(done).To(BeNumerically(">", 15))
 	}
 }
@@ -164,21 +165,21 @@ func TestARuleWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 		t.Run("VCD "+name, func(t *testing.T) {
 			t.Parallel()
 			for _, method := range []string{"GET", "POST", "DELETE"} {
-				w := newGuardedWorld(t)
+				w := newFilteredFixture(t)
 				fault.Operation, fault.Skip, fault.Count = method+" "+rulesOperation, len(name)%2, 1
 				w.sim.Faults().Add(fault)
 				d := guarded(service("c1", "web"), 80)
 				w.insist(&d)
 				w.Expect(w.firewall()).To(HaveLen(3))
 				w.remove(d)
-				w.unguarded()
+				w.unfiltered()
 			}
 		})
 	}
 }
 
 func TestTheFirstRuleIsDeletedInTheSameMoment(t *testing.T) {
-	w := newGuardedWorld(t)
+	w := newFilteredFixture(t)
 	d := guarded(service("c1", "web"), 80)
 	var err error
 	for _, step := range w.steps(&d) {
@@ -196,7 +197,7 @@ func TestTheFirstRuleIsDeletedInTheSameMoment(t *testing.T) {
 }
 
 func TestRulesOfAServiceThatWantsNoneAnyMore(t *testing.T) {
-	w := newGuardedWorld(t)
+	w := newFilteredFixture(t)
 	d := guarded(service("c1", "web"), 80)
 	for _, step := range w.steps(&d) {
 		if step.Kind == lb.KindService {
@@ -211,11 +212,11 @@ func TestRulesOfAServiceThatWantsNoneAnyMore(t *testing.T) {
 	plan := w.insist(&d)
 
 	w.Expect(plan.Status.Ready).To(BeTrue())
-	w.unguarded()
+	w.unfiltered()
 }
 
 func TestRulesGoAlsoWhenSourceRangesWereSwitchedOff(t *testing.T) {
-	w := newGuardedWorld(t)
+	w := newFilteredFixture(t)
 	d := guarded(service("c1", "web"), 80)
 	w.insist(&d)
 	w.opts.SourceRanges = false
@@ -223,5 +224,5 @@ func TestRulesGoAlsoWhenSourceRangesWereSwitchedOff(t *testing.T) {
 
 	w.remove(d)
 
-	w.unguarded()
+	w.unfiltered()
 }

@@ -145,7 +145,7 @@ func (w *fixture) remove(wishes ...lb.Desired) {
 	}
 }
 
-// left lists what a cluster has in VCD, or anybody if it is empty.
+// left lists what a cluster has in VCD, or all clusters if it is empty.
 func (w *fixture) left(cluster string) []string {
 	var found []string
 	for _, doc := range w.sim.State().Documents {
@@ -165,11 +165,11 @@ func (w *fixture) left(cluster string) []string {
 	return found
 }
 
-// rolling is how the reads count by which pools are looked at in turn.
+// rolling is how the reads count by which pools are read in portions.
 const rolling = "GET /cloudapi/1.0.0/loadBalancer/pools"
 
-// calls are the calls since the last look, besides those about tasks and those that read something in turn: how many read and how many
-// write.
+// calls are the calls since the last call, besides those about tasks and those that read portions: how
+// many read and how many write.
 func (w *fixture) calls() (reads, writes int, all map[string]int) {
 	all = w.sim.Counters()
 	maps.DeleteFunc(all, func(op string, _ int) bool {
@@ -186,7 +186,7 @@ func (w *fixture) calls() (reads, writes int, all map[string]int) {
 	return reads, writes, all
 }
 
-// A testClock is moved by hand; whoever waits for a time waits for real.
+// A testClock is moved by hand; waits take real time.
 type testClock struct {
 	mu  sync.Mutex
 	now time.Time

@@ -10,8 +10,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// A list is a cache of one list of what is on a gateway. Concurrent readers share one call, and what is written here is applied to the
-// cached list. Slices that were returned never change.
+// A list is a cache of one list of what is on a gateway. Concurrent readers share one call, and what is written
+// here is applied to the cached list. Slices that were returned never change.
 type list[T any] struct {
 	driver *Driver
 	id     func(T) string
@@ -147,8 +147,8 @@ func (l *list[T]) drop(id string) {
 // invalidate makes the next caller read: the state in VCD is unknown.
 func (l *list[T]) invalidate() { l.expire(0) }
 
-// expire makes the next caller read if the list is older than an age, and reports whether it is. With an age of 0, a read in flight is
-// invalidated as well.
+// expire makes the next caller read if the list is older than an age, and reports whether it is. With an age of 0,
+// a read in flight is invalidated as well.
 func (l *list[T]) expire(age time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// TestWhatAStepRefersToIsDeletedByHand deletes something that was just made before what refers to it is made: VCD says "forbidden", which is no
-// missing right.
+// TestWhatAStepRefersToIsDeletedByHand deletes something that was just made before what refers to it is made: VCD
+// says "forbidden", which is no missing right.
 func TestWhatAStepRefersToIsDeletedByHand(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -43,7 +43,7 @@ func TestWhatAStepRefersToIsDeletedByHand(t *testing.T) {
 			plan := w.insist(&d)
 
 			w.Expect(plan.Status.Ready).To(BeTrue())
-			w.Expect(w.driver.Capabilities(t.Context(), w.gateway)).To(HaveField("MemberSets", true), "nobody took the right to IP sets away")
+			w.Expect(w.driver.Capabilities(t.Context(), w.gateway)).To(HaveField("MemberSets", true), "the right to IP sets was not taken away")
 			w.Expect(w.documents(tc.deleted)).To(HaveLen(len(there) + 1))
 		})
 	}

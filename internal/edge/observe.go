@@ -9,12 +9,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// groupsAge is how old the list of service engine groups may be: it is the provider's, and what is put on them here is counted here.
+// groupsAge is how old the list of service engine groups may be: it is the provider's, and what is put on them here
+// is counted here.
 const groupsAge = 10 * time.Minute
 
-// Observe returns everything that an owner has on a gateway, given by its URN, and what else a plan for it depends on. It is
-// complete, or an error: one that wraps [lb.ErrRefused] if something has to be changed first, such as a right that is missing,
-// [lb.ErrBusy] if VCD wants fewer calls, and else [lb.ErrUnknown].
+// Observe returns everything that an owner has on a gateway, given by its URN, and what else a plan for it depends
+// on. It is complete, or an error: one that wraps [lb.ErrRefused] if something has to be changed first, such as a
+// right that is missing, [lb.ErrBusy] if VCD wants fewer calls, and else [lb.ErrUnknown].
 func (d *Driver) Observe(ctx context.Context, gateway string, q lb.Query) (lb.Observed, error) {
 	want := demand{maxAge: d.opts.MaxAge}
 	if q.Fresh {

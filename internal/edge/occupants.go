@@ -15,7 +15,8 @@ type newAddresses struct {
 	owner    lb.Marker
 }
 
-// addressesOfService are the addresses of a virtual service. Where clients reach it by a rule, there are no other rules.
+// addressesOfService are the addresses of a virtual service. Where clients reach it by a rule, there are no other
+// rules.
 func (e *executor) addressesOfService() newAddresses {
 	m, _ := lb.ParseMarker(e.step.Service.Description)
 	a := newAddresses{services: e.step.Service.VIPs, owner: m}
@@ -25,7 +26,8 @@ func (e *executor) addressesOfService() newAddresses {
 	return a
 }
 
-// addressesOfRule are both addresses of a rule: also that of the virtual service, which was not checked when that was created.
+// addressesOfRule are both addresses of a rule: also that of the virtual service, which was not checked when that
+// was created.
 func (e *executor) addressesOfRule() newAddresses {
 	rule := e.step.Rule
 	m, _ := lb.ParseMarker(rule.Description)
@@ -44,8 +46,8 @@ func (e *executor) claimed(addresses ...netip.Addr) bool {
 	})
 }
 
-// ruleFollows reports whether a rule that leads to the virtual service of the step is still to be created: its creation checks the
-// addresses of both.
+// ruleFollows reports whether a rule that leads to the virtual service of the step is still to be created: its
+// creation checks the addresses of both.
 func (e *executor) ruleFollows() bool {
 	vs := e.step.Service
 	m, _ := lb.ParseMarker(vs.Description)
@@ -98,8 +100,8 @@ func (o *occupants) add(ours lb.Marker, x lb.Object) {
 	}
 }
 
-// newcomer is an occupant that was not there before; empty if there is none. Before are only those of the kind that was created: no plan
-// puts a rule on another owner's virtual service, nor the other way round.
+// newcomer is an occupant that was not there before; empty if there is none. Before are only those of the kind that
+// was created: no plan puts a rule on another owner's virtual service, nor the other way round.
 func (o *occupants) newcomer(before *occupants) string {
 	for id, name := range o.others {
 		if _, known := before.others[id]; !known {
@@ -109,8 +111,9 @@ func (o *occupants) newcomer(before *occupants) string {
 	return ""
 }
 
-// keep makes sure that the owner is alone on addresses that it has just taken: addresses of blocks cannot be reserved, so that another
-// writer may have found them free in the same moment. VCD serializes writes to a gateway: the later one sees the other, and withdraws.
+// keep makes sure that the owner is alone on addresses that it has just taken: addresses of blocks cannot be
+// reserved, so that another writer may have found them free in the same moment. VCD serializes writes to a gateway:
+// the later one sees the other, and withdraws.
 func (e *executor) keep(
 	ctx context.Context, a newAddresses, before *occupants, withdraw func(context.Context) error,
 ) error {

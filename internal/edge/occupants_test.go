@@ -67,8 +67,8 @@ func TestAnAddressTakenInTheSameMoment(t *testing.T) {
 	}
 }
 
-// TestTwoClustersTakeOneAddressInTwoWays lets both ask VCD before it has answered either: one for a virtual service on the address, the
-// other for a NAT rule.
+// TestTwoClustersTakeOneAddressInTwoWays lets both ask VCD before it has answered either: one for a virtual service
+// on the address, the other for a NAT rule.
 func TestTwoClustersTakeOneAddressInTwoWays(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant(), func(c *vcdsim.Config) {
 		c.Assumptions = ptr(vcdsim.DefaultAssumptions())

@@ -11,18 +11,21 @@ import (
 // maxRounds bounds how often a plan may ask for further facts, and a purge for what is left.
 const maxRounds = 10
 
-// PlanOptions change how a plan is made; the zero value plans for what is wanted, from lists up to [Options.MaxAge] old.
+// PlanOptions change how a plan is made; the zero value plans for what is wanted, from lists up to [Options.MaxAge]
+// old.
 type PlanOptions struct {
 	// Fresh observes the gateway anew.
 	Fresh bool
 	// Follow plans by [lb.Follow], which only keeps members in step with the nodes.
 	Follow bool
-	// NAT is set where load balancers may be behind DNAT rules: a missing right to see them is then an error, not an empty list.
+	// NAT is set where load balancers may be behind DNAT rules: a missing right to see them is then an error, not
+	// an empty list.
 	NAT bool
 }
 
-// Plan observes a gateway, given by its URN, until everything that the plan depends on is known, and returns the plan. A refusal
-// that rests on old knowledge of the provider's settings is checked once against new. Errors are those of Observe.
+// Plan observes a gateway, given by its URN, until everything that the plan depends on is known, and returns the
+// plan. A refusal that rests on old knowledge of the provider's settings is checked once against new. Errors are
+// those of Observe.
 func (d *Driver) Plan(ctx context.Context, gateway string, want lb.Desired, opts PlanOptions) (lb.Plan, error) {
 	plan, err := d.plan(ctx, gateway, want, opts)
 	if err != nil || !plan.Doubtful() || !d.doubt(gateway) {
@@ -62,8 +65,8 @@ const (
 	doubtAge = time.Minute
 )
 
-// Capabilities returns what the gateway, the agreed API version and the rights of the user allow, as far as is known. Errors are those
-// of Observe.
+// Capabilities returns what the gateway, the agreed API version and the rights of the user allow, as far as is
+// known. Errors are those of Observe.
 func (d *Driver) Capabilities(ctx context.Context, gateway string) (lb.Capabilities, error) {
 	s, err := d.session(ctx)
 	if err != nil {
@@ -81,8 +84,8 @@ func (d *Driver) Capabilities(ctx context.Context, gateway string) (lb.Capabilit
 	}, nil
 }
 
-// doubt expires the provider's settings: the addresses of a gateway, what its load balancer allows, its service engine groups. It reports
-// whether any will be read anew: what was read within the last minute is believed.
+// doubt expires the provider's settings: the addresses of a gateway, what its load balancer allows, its service
+// engine groups. It reports whether any will be read anew: what was read within the last minute is believed.
 func (d *Driver) doubt(gateway string) bool {
 	g := d.at(gateway)
 	facts, groups := g.facts.expire(doubtAge), g.groups.expire(doubtAge)

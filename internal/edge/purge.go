@@ -23,9 +23,9 @@ type PurgeOptions struct {
 	Before func(ctx context.Context, owner lb.Owner, step lb.Step) error
 }
 
-// Purge removes everything that a cluster has on some gateways. nil means that nothing is left; errors wrap [lb.ErrBusy],
-// [lb.ErrRefused] or [lb.ErrUnknown]. A gateway that fails does not keep the others from being cleared, and [lb.ErrRefused] is
-// returned only if nothing else failed.
+// Purge removes everything that a cluster has on some gateways. nil means that nothing is left; errors wrap
+// [lb.ErrBusy], [lb.ErrRefused] or [lb.ErrUnknown]. A gateway that fails does not keep the others from being
+// cleared, and [lb.ErrRefused] is returned only if nothing else failed.
 func (d *Driver) Purge(ctx context.Context, opts PurgeOptions) error {
 	var refused, failed error
 	for _, gateway := range opts.Gateways {
@@ -103,8 +103,9 @@ func (p purge) remove(ctx context.Context, owner lb.Owner) (int, error) {
 	return len(plan.Steps), nil
 }
 
-// Owners returns the owners of everything that a cluster has on a gateway, read anew: Services by their markers, those known from names of
-// cloud provider interface 1.6.1 only, and, for what all share, the cluster itself. Errors are those of Observe.
+// Owners returns the owners of everything that a cluster has on a gateway, read anew: Services by their markers,
+// those known from names of cloud provider interface 1.6.1 only, and, for what all share, the cluster itself.
+// Errors are those of Observe.
 func (d *Driver) Owners(ctx context.Context, gateway, cluster string) ([]lb.Owner, error) {
 	c := census{cluster: cluster, gateway: d.at(gateway)}
 	if err := d.scan(ctx, gateway, allKinds, c.add); err != nil {
@@ -118,8 +119,8 @@ func (d *Driver) Owners(ctx context.Context, gateway, cluster string) ([]lb.Owne
 	return c.owners, nil
 }
 
-// Existing returns the objects of kinds that are seen on a gateway, of all owners, read anew; those with several addresses once for
-// each. Errors are those of Observe, also if objects of a kind may not be seen.
+// Existing returns the objects of kinds that are seen on a gateway, of all owners, read anew; those with several
+// addresses once for each. Errors are those of Observe, also if objects of a kind may not be seen.
 func (d *Driver) Existing(ctx context.Context, gateway string, kinds []lb.Kind) ([]lb.ObjectStatus, error) {
 	var out []lb.ObjectStatus
 	err := d.scan(ctx, gateway, kinds, func(kind lb.Kind, o lb.Object, x any) {

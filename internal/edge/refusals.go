@@ -14,7 +14,8 @@ import (
 const (
 	// refusalAge is how long a refusal is believed that can be lifted any time.
 	refusalAge = time.Hour
-	// fullAge is how long an IP Space is believed to have no more addresses for the organization, while there are others.
+	// fullAge is how long an IP Space is believed to have no more addresses for the organization, while there are
+	// others.
 	fullAge = 10 * time.Minute
 	// maxFree is how many free addresses of a space are offered.
 	maxFree = 16
@@ -83,8 +84,8 @@ func (r *refusals) taken() []lb.Use {
 	return uses
 }
 
-// free offers addresses of a space that are not allocated as far as the organization can see. It cannot see those of others: once one
-// was found taken, the search begins at random.
+// free offers addresses of a space that are not allocated as far as the organization can see. It cannot see those
+// of others: once one was found taken, the search begins at random.
 func (r *refusals) free(space vcd.IPSpace, claims []lb.Claim) []netip.Addr {
 	if r.isFull(space.ID) {
 		return nil
@@ -144,8 +145,9 @@ func randomIn(r vcd.AddressRange) netip.Addr {
 }
 
 const (
-	// firstPause is how long an object that VCD failed to realize is left alone after it was written again; the pause doubles each time, up
-	// to longestPause. The first ones are short: a cluster's IP set that fails twice in a row holds up all load balancers.
+	// firstPause is how long an object that VCD failed to realize is left alone after it was written again; the
+	// pause doubles each time, up to longestPause. The first ones are short: a cluster's IP set that fails twice in
+	// a row holds up all load balancers.
 	firstPause   = 5 * time.Second
 	longestPause = 30 * time.Minute
 )
@@ -179,7 +181,8 @@ func (r *repairs) forget(id string) {
 	delete(r.byID, id)
 }
 
-// judge turns Failed into Broken for an object that was written again just now, and forgets one that has stayed realized.
+// judge turns Failed into Broken for an object that was written again just now, and forgets one that has stayed
+// realized.
 func (r *repairs) judge(o *lb.Object) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -27,8 +27,8 @@ type rights struct {
 
 func newRights() rights { return rights{seen: map[lb.Kind]bool{}, hidden: map[lb.Kind]error{}} }
 
-// tolerate takes a missing right to list a kind for absence, unless there are, or were, some. That may become known only later: callers
-// check [rights.hides], too.
+// tolerate takes a missing right to list a kind for absence, unless there are, or were, some. That may become known
+// only later: callers check [rights.hides], too.
 func (r *rights) tolerate(kind lb.Kind, err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,7 +63,8 @@ func (r *rights) infer(m lb.Marker, certificate lb.Ref, group bool) {
 	}
 }
 
-// hides returns why the user does not see objects of kinds that exist, or are certain to; nil if it sees them, or there are none.
+// hides returns why the user does not see objects of kinds that exist, or are certain to; nil if it sees them, or
+// there are none.
 func (r *rights) hides(certain bool, kinds ...lb.Kind) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -26,7 +26,8 @@ func (p addressPlanner) plan() {
 	p.families = slices.DeleteFunc(p.families, p.leftOut)
 }
 
-// inside reports whether an address is inside the organization: private, and not one of the gateway's, which may be private, too.
+// inside reports whether an address is inside the organization: private, and not one of the gateway's, which may be
+// private, too.
 func (p addressPlanner) inside(a netip.Addr) bool {
 	if !a.IsPrivate() {
 		return false
@@ -44,8 +45,8 @@ func (p addressPlanner) inside(a netip.Addr) bool {
 	return !inSpace && !allocated && !inRanges(p.o.Gateway.Ranges, a)
 }
 
-// leftOut finds the address of a family: the requested one, else the current one, else the intended one, else a free one. It reports
-// whether the load balancer goes without this family.
+// leftOut finds the address of a family: the requested one, else the current one, else the intended one, else a
+// free one. It reports whether the load balancer goes without this family.
 func (p addressPlanner) leftOut(f Family) bool {
 	if a, ok := ofFamily(p.d.Requested, f); ok {
 		p.request(f, a)
@@ -100,8 +101,8 @@ func (p addressPlanner) request(f Family, a netip.Addr) {
 	}
 }
 
-// verifyClaim asks for the IP Spaces if an address that the load balancer has is not allocated: if it is one of theirs, it was
-// released, and may be given to another organization.
+// verifyClaim asks for the IP Spaces if an address that the load balancer has is not allocated: if it is one of
+// theirs, it was released, and may be given to another organization.
 func (p addressPlanner) verifyClaim(a netip.Addr) {
 	if _, allocated := p.o.claimOf(a); !allocated && p.o.Gateway.UsesSpaces && !p.internal {
 		p.need(Addresses)
@@ -143,8 +144,8 @@ func (p addressPlanner) translated(vs owned[VirtualService]) bool {
 	})
 }
 
-// current returns the address of a family that the load balancer has: of several the published one, then the intended one, then the one
-// that most objects are on, then the lowest.
+// current returns the address of a family that the load balancer has: of several the published one, then the
+// intended one, then the one that most objects are on, then the lowest.
 func (p addressPlanner) current(f Family) (netip.Addr, bool) {
 	var found []netip.Addr
 	for _, vs := range p.all.services {
@@ -207,7 +208,8 @@ func (p addressPlanner) within() string {
 	return out
 }
 
-// preferred are the addresses that come before any free one: one to be shared, those intended, those claimed, those published.
+// preferred are the addresses that come before any free one: one to be shared, those intended, those claimed, those
+// published.
 func (p addressPlanner) preferred(f Family) []netip.Addr {
 	var out []netip.Addr
 	for _, u := range p.own.others {

@@ -13,8 +13,8 @@ const maxScanned = 1 << 16
 // candidates checks and finds addresses that nothing of the owner is on.
 type candidates struct{ *planner }
 
-// problem explains why an address cannot be used; nil if it can. Takes Addresses, except inside. An address is requested if the Service
-// names it.
+// problem explains why an address cannot be used; nil if it can. Takes Addresses, except inside. An address is
+// requested if the Service names it.
 func (p candidates) problem(a netip.Addr, requested bool) *Finding {
 	if i := slices.IndexFunc(p.own.others, func(u Use) bool { return u.Address == a && !p.sharable(u) }); i >= 0 {
 		u := p.own.others[i]
@@ -59,8 +59,8 @@ func (p candidates) problemInside(a netip.Addr, requested bool) *Finding {
 		"the address %s is not inside: request a private address, or one of the subnet of internal load balancers", a)
 }
 
-// problemOfClaim explains why an allocated address cannot be used. What was allocated by hand and is not used may be requested; else only
-// what is marked, or was intended before it was allocated.
+// problemOfClaim explains why an allocated address cannot be used. What was allocated by hand and is not used may
+// be requested; else only what is marked, or was intended before it was allocated.
 func (p candidates) problemOfClaim(c Claim, requested bool) *Finding {
 	if p.shared(c.Value) || p.own.claimed(c) || p.d.intends(c) || requested && !c.Used && !marked(c) {
 		return nil

@@ -8,7 +8,8 @@ import (
 // A claimPlanner plans claims of floating IPs.
 type claimPlanner struct{ *planner }
 
-// plan allocates and marks the addresses that need it, releases those that nothing uses, and names those to be stored first.
+// plan allocates and marks the addresses that need it, releases those that nothing uses, and names those to be
+// stored first.
 func (p claimPlanner) plan() {
 	for _, f := range p.families {
 		if a := p.external[f]; a.IsValid() && !p.internal {
@@ -72,8 +73,8 @@ func (p claimPlanner) release(wanted func(netip.Addr) bool) {
 	}
 }
 
-// intent names the addresses to be stored before the first step: those that are used for the first time and are not named by the
-// Service, those that are allocated for it, and those that are stored and allocated but not marked.
+// intent names the addresses to be stored before the first step: those that are used for the first time and are not
+// named by the Service, those that are allocated for it, and those that are stored and allocated but not marked.
 func (p claimPlanner) intent() {
 	var out []netip.Addr
 	for _, f := range p.families {

@@ -36,7 +36,8 @@ func (r Range) Contains(a netip.Addr) bool {
 // Desired is what a load balancer should be.
 type Desired struct {
 	Owner Owner
-	// Absent asks for the removal of everything the owner has. Of the rest only Intent and Published then matter, as proof of ownership.
+	// Absent asks for the removal of everything the owner has. Of the rest only Intent and Published then matter,
+	// as proof of ownership.
 	Absent bool
 	// Families the load balancer has an address of, the one of the pool members first; at least one.
 	Families []Family
@@ -46,12 +47,14 @@ type Desired struct {
 	Intent []netip.Addr
 	// Published are the addresses in the status of the Service: proof of whose objects without a marker are.
 	Published []netip.Addr
-	// Duplicate is set if another Service of the cluster has the same name, in another namespace: what is known by this name only may
-	// belong to that one.
+	// Duplicate is set if another Service of the cluster has the same name, in another namespace: what is known by
+	// this name only may belong to that one.
 	Duplicate bool
-	// Reserved is what others of the cluster are about to use on the gateway and may not be seen there yet: its addresses are taken.
+	// Reserved is what others of the cluster are about to use on the gateway and may not be seen there yet: its
+	// addresses are taken.
 	Reserved []Use
-	// Accompanied is set if other Services of the cluster have a load balancer on the gateway, or will: what all share stays.
+	// Accompanied is set if other Services of the cluster have a load balancer on the gateway, or will: what all
+	// share stays.
 	Accompanied bool
 	// Share is a key; Services with the same key may share an address if their ports differ. Empty: never.
 	Share string
@@ -61,7 +64,8 @@ type Desired struct {
 	Subnet netip.Prefix
 	// IPSpace is the name of the only IP Space that addresses are chosen from; empty for any of the gateway's.
 	IPSpace string
-	// OneArm puts virtual services on addresses of this range, reached through DNAT rules; nil puts them on the addresses themselves.
+	// OneArm puts virtual services on addresses of this range, reached through DNAT rules; nil puts them on the
+	// addresses themselves.
 	OneArm *Range
 	// Listeners, each with another Key.
 	Listeners []Listener
@@ -117,7 +121,8 @@ type Listener struct {
 	Health      Health
 }
 
-// Key identifies the listener among those of its owner: by what clients see, so that a change of the port's name changes nothing.
+// Key identifies the listener among those of its owner: by what clients see, so that a change of the port's name
+// changes nothing.
 func (l Listener) Key() string { return key(l.Protocol, l.Port) }
 
 func key(p Protocol, port int) string { return fmt.Sprintf("%s-%d", strings.ToLower(string(p)), port) }
@@ -126,7 +131,8 @@ func key(p Protocol, port int) string { return fmt.Sprintf("%s-%d", strings.ToLo
 type Certificate struct {
 	// Alias in the library. Empty for one to be imported.
 	Alias string
-	// Chain and Key are PEM, for a certificate to be imported. The key is never part of a text or a hash that leaves the plan.
+	// Chain and Key are PEM, for a certificate to be imported. The key is never part of a text or a hash that
+	// leaves the plan.
 	Chain, Key string
 	// Source names for users where the certificate is from.
 	Source string
@@ -163,13 +169,15 @@ func (l Listener) Compare(other Listener) int {
 
 // An Owner is what a load balancer belongs to: a Service of a cluster.
 type Owner struct {
-	// Cluster is the id of the cluster that all its objects in VCD carry (the infraID of a VCDCluster, CLUSTER_ID of the cloud controller
-	// manager).
+	// Cluster is the id of the cluster that all its objects in VCD carry (the infraID of a VCDCluster, CLUSTER_ID
+	// of the cloud controller manager).
 	Cluster string
-	// Namespace and Name are those of the Service. Both are empty for what belongs to the cluster as a whole: the sets of node addresses.
-	// Only Namespace is empty for what cloud provider interface 1.6.1 made, which wrote down neither namespace nor UID.
+	// Namespace and Name are those of the Service. Both are empty for what belongs to the cluster as a whole: the
+	// sets of node addresses. Only Namespace is empty for what cloud provider interface 1.6.1 made, which wrote
+	// down neither namespace nor UID.
 	Namespace, Name string
-	// UID is that of the Service; with Cluster it is the identity. A Service that is created again under its name is another owner.
+	// UID is that of the Service; with Cluster it is the identity. A Service that is created again under its name
+	// is another owner.
 	UID string
 }
 
@@ -184,7 +192,8 @@ func (o Owner) String() string {
 	return o.Namespace + "/" + o.Name
 }
 
-// Is reports whether two owners are the same: of one cluster and one UID. The names are not compared, as a long marker omits them.
+// Is reports whether two owners are the same: of one cluster and one UID. The names are not compared, as a long
+// marker omits them.
 func (o Owner) Is(other Owner) bool {
 	if o.Cluster == "" || o.Cluster != other.Cluster || o.UID != other.UID {
 		return false

@@ -9,8 +9,8 @@ import (
 // A firewallPlanner plans the rules of the firewall that admit only the source ranges.
 type firewallPlanner struct{ *planner }
 
-// plan plans two rules for each destination. A new rule comes before all others, so the one that drops is created before the one that
-// admits, and when it has to be created again, so has the other.
+// plan plans two rules for each destination. A new rule comes before all others, so the one that drops is created
+// before the one that admits, and when it has to be created again, so has the other.
 func (p firewallPlanner) plan() {
 	filtered := len(p.d.SourceRanges) > 0
 	if !filtered && !p.wasFiltered() || !p.need(Firewall) || p.needs != 0 {
@@ -24,8 +24,8 @@ func (p firewallPlanner) plan() {
 	removeEach(p.planner, phaseRemove, KindFirewall, p.own.firewall)
 }
 
-// wasFiltered reports whether there may be rules of the owner, as virtual services show. As long as there are none, a former run may have
-// been interrupted after it created rules.
+// wasFiltered reports whether there may be rules of the owner, as virtual services show. As long as there are none,
+// a former run may have been interrupted after it created rules.
 func (p firewallPlanner) wasFiltered() bool {
 	return len(p.all.services) == 0 && p.c.SourceRanges || len(p.all.firewall) > 0 ||
 		slices.ContainsFunc(p.all.services, func(vs owned[VirtualService]) bool { return vs.marker.Filtered })
@@ -77,7 +77,8 @@ func (p firewallPlanner) rules(destination FirewallRule) {
 	}
 }
 
-// create returns the step that creates a rule, and the key by which it is found: a hash of everything that the rule does.
+// create returns the step that creates a rule, and the key by which it is found: a hash of everything that the rule
+// does.
 func (p firewallPlanner) create(what string, r FirewallRule) (create Step, key string) {
 	w := []string{what, r.Destination.String(), string(r.Protocol)}
 	for _, port := range r.Ports {

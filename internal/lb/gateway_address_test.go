@@ -7,7 +7,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestTheGatewaysOwnAddress holds that an address by which nodes go out can be asked for where ports of it are translated, and never is chosen.
+// TestTheGatewaysOwnAddress holds that an address by which nodes go out can be asked for where ports of it are
+// translated, and never is chosen.
 func TestTheGatewaysOwnAddress(t *testing.T) {
 	own := func(m *model) {
 		m.gateway.Ranges = []Range{addresses("203.0.113.15-203.0.113.15")}

@@ -55,7 +55,7 @@ func (m *model) observe(q Query) Observed {
 	return o
 }
 
-// hints are what lists tell of a pool's members and monitors.
+// hints are what lists show of a pool's members and monitors.
 func (m *model) hints(x Pool) *Hints {
 	h := &Hints{ByGroup: x.Group != Ref{}, Members: len(x.Members), Monitored: len(x.Probes) > 0}
 	for _, s := range m.sets {

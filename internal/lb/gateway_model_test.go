@@ -283,8 +283,8 @@ func (m *model) runAddress(s Step) error {
 
 var errKilled = errors.New("killed")
 
-// converge does what the provider does: observe, plan, write intent down, run steps, again, until nothing is left to do. It stops after so
-// many writes, as if the process had died; a negative number does not stop it.
+// converge does what the provider does: observe, plan, write intent down, run steps, again, until nothing is left
+// to do. It stops after so many writes, as if the process had died; a negative number does not stop it.
 func (m *model) converge(d *Desired, kill int) (Plan, error) {
 	facts := Facts(0)
 	for range 20 {

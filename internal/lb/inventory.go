@@ -15,8 +15,8 @@ type inventory struct {
 	firewall     []owned[FirewallRule]
 	certificates []owned[CertificateItem]
 	claims       []Claim
-	// others is what others have on the gateway, and what has an old name and is not proved to be the owner's; doubtful are the names of
-	// the latter.
+	// others is what others have on the gateway, and what has an old name and is not proved to be the owner's;
+	// doubtful are the names of the latter.
 	others   []Use
 	doubtful []string
 	// unread is set if pools must be read in full before all is known.
@@ -124,10 +124,10 @@ func (c *classifier) keyOf(port string) string {
 	return port
 }
 
-// proveOldPorts finds the old names of ports whose objects are provably the owner's. Names contain the cluster and the name of the
-// Service, so they are the Service's unless another one has this name. Then they are if the pool's node port is one of the Service's, as a
-// node port belongs to one Service of the cluster at a time; or if they are on the address that is published for this Service alone; or if
-// one of them has the marker already.
+// proveOldPorts finds the old names of ports whose objects are provably the owner's. Names contain the cluster and
+// the name of the Service, so they are the Service's unless another one has this name. Then they are if the pool's
+// node port is one of the Service's, as a node port belongs to one Service of the cluster at a time; or if they are
+// on the address that is published for this Service alone; or if one of them has the marker already.
 func (c *classifier) proveOldPorts(o Observed) {
 	prove := func(kind Kind, x Object, proves func() bool) {
 		m, origin := OwnerOf(c.d.Owner.Cluster, kind, x.Name, x.Description)
@@ -177,8 +177,8 @@ func (c *classifier) claimed(x Claim) bool {
 	}
 }
 
-// take removes the object of a listener from a list: of several, the marked one, then the one with the lowest id. What is left in the
-// lists in the end is not wanted any more.
+// take removes the object of a listener from a list: of several, the marked one, then the one with the lowest id.
+// What is left in the lists in the end is not wanted any more.
 func take[T any](list *[]owned[T], key string) (owned[T], bool) {
 	best := -1
 	for i, x := range *list {

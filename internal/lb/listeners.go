@@ -31,8 +31,8 @@ func (p listenerPlanner) plan() {
 	}
 }
 
-// armAddresses gives virtual services addresses of the one-arm range: those they have, else one for all, where virtual services may
-// share an address, else one for each.
+// armAddresses gives virtual services addresses of the one-arm range: those they have, else one for all, where
+// virtual services may share an address, else one for each.
 func (p listenerPlanner) armAddresses() {
 	common, used := p.keepArmAddresses()
 	for _, t := range p.targets {

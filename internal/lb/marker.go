@@ -34,10 +34,11 @@ type Marker struct {
 	Filtered bool
 	// Share is the key under which the owner lets other Services use its address; empty if it does not.
 	Share string
-	// Probe is the monitor that a pool was given, if it is not the one that pools of its listener have unless something else is asked for.
+	// Probe is the monitor that a pool was given, if it is not the one that pools of its listener have unless
+	// something else is asked for.
 	Probe Monitor
-	// Wrote is a short hash of what was last written into the object, of what lists do not show; empty if lists show all.
-	// It shows whether an object that was not read in full is as wanted.
+	// Wrote is a short hash of what was last written into the object, of what lists do not show; empty if lists
+	// show all. It shows whether an object that was not read in full is as wanted.
 	Wrote string
 }
 
@@ -72,8 +73,9 @@ func (m Marker) words(named bool) string {
 	return strings.Join(words, " ")
 }
 
-// ParseMarker finds the marker in a description; users may write before and after it. It reports false when there is none, when it is
-// that of a machine, or when there are two of different owners: what claims two owners has none.
+// ParseMarker finds the marker in a description; users may write before and after it. It reports false when there
+// is none, when it is that of a machine, or when there are two of different owners: what claims two owners has
+// none.
 func ParseMarker(description string) (Marker, bool) {
 	words := strings.Fields(description)
 	var found Marker
@@ -94,7 +96,8 @@ func ParseMarker(description string) (Marker, bool) {
 	return found, ok
 }
 
-// parseWords reads the words after the first one of a marker, up to the first that is not of it. The marker of a machine is none.
+// parseWords reads the words after the first one of a marker, up to the first that is not of it. The marker of a
+// machine is none.
 func parseWords(words []string) (Marker, bool) {
 	var m Marker
 	for _, word := range words {
@@ -123,8 +126,8 @@ var markerFields = map[string]func(m *Marker, value string){
 	"probe":   func(m *Marker, v string) { m.Probe = Monitor(v) },
 }
 
-// describe puts the marker into a description that may hold text of users, in place of the old marker. A description with an equal marker
-// stays as it is.
+// describe puts the marker into a description that may hold text of users, in place of the old marker. A
+// description with an equal marker stays as it is.
 func describe(old string, m Marker) string {
 	if got, ok := ParseMarker(old); ok && got.words(false) == m.words(false) {
 		return old

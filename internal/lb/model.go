@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Facts are parts of an observation that not every plan depends on; each costs requests. A plan that lacks some asks for them
-// ([Plan.Needs]), and is made again.
+// Facts are parts of an observation that not every plan depends on; each costs requests. A plan that lacks some
+// asks for them ([Plan.Needs]), and is made again.
 type Facts uint
 
 // Facts.
@@ -15,7 +15,8 @@ const (
 	Addresses Facts = 1 << iota
 	// EngineGroups: Gateway.Groups.
 	EngineGroups
-	// Certificates: Observed.Certificates. A user who may not see the library has put nothing there: then it is known to be empty.
+	// Certificates: Observed.Certificates. A user who may not see the library has put nothing there: then it is
+	// known to be empty.
 	Certificates
 	// Forwardings: Observed.Rules, Observed.Profiles, and the NAT rules in Observed.Taken.
 	Forwardings
@@ -35,7 +36,8 @@ type Query struct {
 	Owner Owner
 	// Facts to observe besides virtual services, pools, sets and claims, which always are.
 	Facts Facts
-	// Translated is set where load balancers are reached through DNAT rules: a missing right to see them is no proof of absence.
+	// Translated is set where load balancers are reached through DNAT rules: a missing right to see them is no
+	// proof of absence.
 	Translated bool
 	// Fresh asks for what is read after the query; else cached lists do.
 	Fresh bool
@@ -55,8 +57,9 @@ const (
 	Broken State = "BROKEN"
 )
 
-// Observed is what there is of an owner, complete, and what of the gateway its plan depends on. Objects of the owner are there also when
-// half-built, pending or failed, and those that may be its by their names only ([OldName]).
+// Observed is what there is of an owner, complete, and what of the gateway its plan depends on. Objects of the
+// owner are there also when half-built, pending or failed, and those that may be its by their names only
+// ([OldName]).
 type Observed struct {
 	// Known facts. What is not known is empty below.
 	Known   Facts
@@ -71,9 +74,11 @@ type Observed struct {
 	Certificates []CertificateItem // the owner's, and unmarked ones
 	Firewall     []FirewallRule
 
-	// Taken is what others, of this cluster too, have on the gateway: virtual services and, if Forwardings are known, both sides of DNAT rules.
+	// Taken is what others, of this cluster too, have on the gateway: virtual services and, if Forwardings are
+	// known, both sides of DNAT rules.
 	Taken []Use
-	// Strays are objects with the UID of the owner and the id of another cluster: the cluster had another id, or is a copy.
+	// Strays are objects with the UID of the owner and the id of another cluster: the cluster had another id, or is
+	// a copy.
 	Strays []Stray
 	// Others is set if other Services of the cluster have something on the gateway.
 	Others bool
@@ -82,7 +87,8 @@ type Observed struct {
 // A Stray is an object of the owner under another id of its cluster.
 type Stray struct{ Cluster, Name string }
 
-// StrayOf returns what an object is of an owner under another id of its cluster, if it is that. UIDs of Services are in no cluster twice.
+// StrayOf returns what an object is of an owner under another id of its cluster, if it is that. UIDs of Services
+// are in no cluster twice.
 func StrayOf(o Owner, name, description string) (Stray, bool) {
 	m, ok := ParseMarker(description)
 	return Stray{m.Owner.Cluster, name}, ok && o.UID != "" && m.Owner.UID == o.UID && m.Owner.Cluster != o.Cluster
@@ -103,7 +109,8 @@ type Gateway struct {
 	Groups []EngineGroup
 }
 
-// A UsedAddress is an address that VCD lists as used, for what, in VCD's words (PRIMARY_IP, SNAT, DNAT, Load_Balancer, …).
+// A UsedAddress is an address that VCD lists as used, for what, in VCD's words (PRIMARY_IP, SNAT, DNAT,
+// Load_Balancer, …).
 type UsedAddress struct {
 	Address  netip.Addr
 	Category string
@@ -217,16 +224,16 @@ type Hints struct {
 // A Set is an IP set; lists do not show its members.
 type Set struct {
 	Object
-	// Generation of the node list from which it was last written ([Desired.Generation]); 0 if that is not known. A set that was
-	// written from a higher one is left alone.
+	// Generation of the node list from which it was last written ([Desired.Generation]); 0 if that is not known. A
+	// set that was written from a higher one is left alone.
 	Generation uint64
 	// Full is set when the members were read.
 	Full    bool
 	Members []netip.Addr
 }
 
-// A Claim is a floating IP that the organization has allocated from an IP Space of the gateway: the owner's, unmarked ones, and those
-// of others, whose values are not free.
+// A Claim is a floating IP that the organization has allocated from an IP Space of the gateway: the owner's,
+// unmarked ones, and those of others, whose values are not free.
 type Claim struct {
 	ID, Description string
 	Space           Ref
@@ -245,7 +252,8 @@ type Rule struct {
 	Other bool
 }
 
-// Uses returns the addresses and ports of the rule, with the marker of its owner. Protocol is that of its profile, if known.
+// Uses returns the addresses and ports of the rule, with the marker of its owner. Protocol is that of its profile,
+// if known.
 func (r Rule) Uses(m Marker, p Protocol) []Use {
 	use := Use{Address: r.External, Kind: KindRule, Name: r.Name, Marker: m}
 	outside, inside := use, use
@@ -264,15 +272,15 @@ type Profile struct {
 	Port     int
 }
 
-// A CertificateItem is an item of the organization's certificate library; its name is the alias. Chain and Key, in PEM, are set only
-// for one to be imported.
+// A CertificateItem is an item of the organization's certificate library; its name is the alias. Chain and Key, in
+// PEM, are set only for one to be imported.
 type CertificateItem struct {
 	Object
 	Chain, Key string
 }
 
-// A FirewallRule is a rule of the gateway's firewall for one address and protocol: it admits Sources or, without Sources, drops
-// everything. Lists show its Object only.
+// A FirewallRule is a rule of the gateway's firewall for one address and protocol: it admits Sources or, without
+// Sources, drops everything. Lists show its Object only.
 type FirewallRule struct {
 	Object
 	Sources     []netip.Prefix
@@ -293,7 +301,8 @@ type Use struct {
 	Marker Marker
 }
 
-// A Ref refers to an object. In a step the ID may be empty: then Name is that of an object that exists or that an earlier step creates.
+// A Ref refers to an object. In a step the ID may be empty: then Name is that of an object that exists or that an
+// earlier step creates.
 type Ref struct{ ID, Name string }
 
 // Capabilities are what the gateway, the version of the API and the rights of the user allow.

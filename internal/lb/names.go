@@ -29,8 +29,8 @@ const (
 	KindFirewall Kind = "firewall-rule"
 )
 
-// OnGateway reports whether objects of a kind are on one gateway. The others are the organization's: they are seen from every gateway,
-// also where they are not used.
+// OnGateway reports whether objects of a kind are on one gateway. The others are the organization's: they are seen
+// from every gateway, also where they are not used.
 func (k Kind) OnGateway() bool {
 	return k != KindAddress && k != KindCertificate && k != KindProfile
 }
@@ -44,8 +44,8 @@ var prefixes = map[Kind]string{
 // maxName is how long a name may be; VCD's own limits are wider.
 const maxName = 120
 
-// nameFor returns the name of an object: what it is, whose, and which (a listener's key, a family, a hash), with a hash of the whole owner:
-// names are unique on a gateway and repeat themselves after a crash.
+// nameFor returns the name of an object: what it is, whose, and which (a listener's key, a family, a hash), with a
+// hash of the whole owner: names are unique on a gateway and repeat themselves after a crash.
 func nameFor(kind Kind, o Owner, which string) string {
 	readable := "nodes-of-cluster"
 	if o.Name != "" {
@@ -104,13 +104,13 @@ const (
 	Foreign Origin = iota
 	// Marked is an object with a marker in its description.
 	Marked
-	// OldName is an object without a marker that has a name as cloud provider interface 1.6.1 gives: certainly the cluster's, likely the
-	// Service's.
+	// OldName is an object without a marker that has a name as cloud provider interface 1.6.1 gives: certainly the
+	// cluster's, likely the Service's.
 	OldName
 )
 
-// OwnerOf returns the marker of an object, if it is of the given cluster. An [Observed] of an owner holds the objects whose owner
-// [Owner.Is] it, and those of origin OldName that have the Service's name.
+// OwnerOf returns the marker of an object, if it is of the given cluster. An [Observed] of an owner holds the
+// objects whose owner [Owner.Is] it, and those of origin OldName that have the Service's name.
 func OwnerOf(cluster string, kind Kind, name, description string) (Marker, Origin) {
 	if m, ok := ParseMarker(description); ok {
 		if m.Owner.Cluster != cluster {

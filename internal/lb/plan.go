@@ -1,7 +1,8 @@
-// Package lb is the model of a load balancer on an edge gateway, and its planner: what is desired ([Desired]) and what is observed
-// ([Observed]) make a [Plan], an ordered list of steps. It is pure: it knows neither Kubernetes nor the calls of VCD, and gives the same
-// plan for the same input. A caller observes, makes a plan, runs its steps and repeats that until the plan is empty; removal is the plan
-// for [Desired.Absent]. A plan may be interrupted after any step: the next one continues from what is observed.
+// Package lb is the model of a load balancer on an edge gateway, and its planner: what is desired ([Desired]) and
+// what is observed ([Observed]) make a [Plan], an ordered list of steps. It is pure: it knows neither Kubernetes
+// nor the calls of VCD, and gives the same plan for the same input. A caller observes, makes a plan, runs its steps
+// and repeats that until the plan is empty; removal is the plan for [Desired.Absent]. A plan may be interrupted
+// after any step: the next one continues from what is observed.
 package lb
 
 import (
@@ -32,8 +33,8 @@ type Plan struct {
 	Notices []Finding
 	// Intent are the addresses to store on the Service before any step runs; empty if they are stored already.
 	Intent []netip.Addr
-	// Unused are stored addresses that the load balancer has left, when nothing else is to do. They have to be removed from the Service:
-	// their next user would be taken for it.
+	// Unused are stored addresses that the load balancer has left, when nothing else is to do. They have to be
+	// removed from the Service: their next user would be taken for it.
 	Unused []netip.Addr
 	// Steps in their order. Stopping after any of them does no harm.
 	Steps []Step
@@ -109,9 +110,9 @@ const (
 	Mark Verb = "mark"
 )
 
-// A Step is one write. Running it twice has the effect of running it once: creating what exists under the same name for the same
-// owner, or deleting what is gone, succeeds. The object of the step's kind is set and carries what is to be written; none for Delete,
-// but for an address.
+// A Step is one write. Running it twice has the effect of running it once: creating what exists under the same name
+// for the same owner, or deleting what is gone, succeeds. The object of the step's kind is set and carries what is
+// to be written; none for Delete, but for an address.
 type Step struct {
 	Verb Verb
 	Kind Kind
@@ -122,15 +123,15 @@ type Step struct {
 	// Repair is set on an Update of an object that VCD has failed to realize: it is written even if it is as desired.
 	Repair bool
 
-	// Address is to be allocated (Create), described and marked as used (Mark), or marked as unused and released unless VCD
-	// uses it (Delete).
+	// Address is to be allocated (Create), described and marked as used (Mark), or marked as unused and released
+	// unless VCD uses it (Delete).
 	Address *Claim
 	// FormerDescription of a claim, for Mark: another one that was written meanwhile stays.
 	FormerDescription string
 	Certificate       *CertificateItem
 	Set               *Set
-	// Pool as it should be; an update keeps everything that a Pool does not have, its algorithm if that is empty, the settings of
-	// monitors of the same type, and monitors of other types but for FormerMonitors.
+	// Pool as it should be; an update keeps everything that a Pool does not have, its algorithm if that is empty,
+	// the settings of monitors of the same type, and monitors of other types but for FormerMonitors.
 	Pool           *Pool
 	FormerMonitors []Monitor
 	// Service, Profile and Rule as they should be; an update keeps everything that they do not have.
@@ -154,8 +155,8 @@ func (s Step) Uses() []Use {
 	return nil
 }
 
-// Deferrable reports whether the step may be left for later, because it is on an object of the organization, which other gateways
-// may use as well.
+// Deferrable reports whether the step may be left for later, because it is on an object of the organization, which
+// other gateways may use as well.
 func (s Step) Deferrable() bool { return !s.Kind.OnGateway() }
 
 // String describes the step for users. It contains no secrets.

@@ -161,8 +161,8 @@ func (p *planner) noteDoubtful() {
 	}
 }
 
-// noteStrays names what the owner has under another id of its cluster. An owner that has nothing under this one gets nothing: a second load
-// balancer would take another address, and the first would never be removed.
+// noteStrays names what the owner has under another id of its cluster. An owner that has nothing under this one
+// gets nothing: a second load balancer would take another address, and the first would never be removed.
 func (p *planner) noteStrays() {
 	if len(p.o.Strays) == 0 {
 		return

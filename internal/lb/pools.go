@@ -11,7 +11,8 @@ import (
 // A poolPlanner plans pools and the IP set of their members.
 type poolPlanner struct{ *planner }
 
-// planSet plans the IP set of the cluster's nodes, where pools can have one: a change of nodes is then one write for all pools.
+// planSet plans the IP set of the cluster's nodes, where pools can have one: a change of nodes is then one write
+// for all pools.
 func (p poolPlanner) planSet() {
 	if !p.c.MemberSets {
 		return
@@ -59,7 +60,8 @@ func (p poolPlanner) setDiffers(have, want Set, f Family) bool {
 	return false
 }
 
-// otherCount reports whether a pool of the owner has another number of members than its group should have, as far as lists show.
+// otherCount reports whether a pool of the owner has another number of members than its group should have, as far
+// as lists show.
 func (p poolPlanner) otherCount(n int) bool {
 	return slices.ContainsFunc(p.all.pools, func(x owned[Pool]) bool {
 		h := x.object.Hints
@@ -88,7 +90,8 @@ func (p poolPlanner) members() []netip.Addr {
 	return p.limited(members)
 }
 
-// limited are as many of some members as a pool takes: a subset that stays the same as other nodes come and go. They are sorted.
+// limited are as many of some members as a pool takes: a subset that stays the same as other nodes come and go.
+// They are sorted.
 func (p poolPlanner) limited(members []netip.Addr) []netip.Addr {
 	if p.c.MaxMembers == 0 || len(members) <= p.c.MaxMembers {
 		return members
@@ -140,8 +143,9 @@ func (p poolPlanner) plan(t *target, members []netip.Addr) Ref {
 	return Ref{have.ID, have.Name}
 }
 
-// probes are the monitors of a pool: what is asked for, else what shows that the node port answers. Where VCD cannot probe the port that
-// shows whether a node has endpoints of the Service, the node port does for TCP: kube-proxy drops what comes to nodes without.
+// probes are the monitors of a pool: what is asked for, else what shows that the node port answers. Where VCD
+// cannot probe the port that shows whether a node has endpoints of the Service, the node port does for TCP:
+// kube-proxy drops what comes to nodes without.
 func (p poolPlanner) probes(l Listener) []Health {
 	h := l.Health
 	if !p.c.HealthPort {
@@ -182,8 +186,8 @@ func (p Pool) sameMembers(have Pool) bool {
 	return have.Group == Ref{} && slices.Equal(sorted(have.Members), p.Members)
 }
 
-// mayDiffer reports whether a pool that was not read in full cannot be as wanted, as far as lists show. How many members a group has is
-// the group's affair.
+// mayDiffer reports whether a pool that was not read in full cannot be as wanted, as far as lists show. How many
+// members a group has is the group's affair.
 func (p Pool) mayDiffer(have Pool) bool {
 	h := have.Hints
 	if have.Full || h == nil || have.State != Realized {
@@ -217,8 +221,8 @@ func usualProbe(p Protocol) Monitor {
 	return MonitorTCP
 }
 
-// noteProbe puts the monitor of a pool into its marker, and returns the one that was ours before, if it has to go: of several monitors
-// the pool itself does not show which is ours.
+// noteProbe puts the monitor of a pool into its marker, and returns the one that was ours before, if it has to go:
+// of several monitors the pool itself does not show which is ours.
 func noteProbe(want Pool, m *Marker, p Protocol, have owned[Pool]) []Monitor {
 	now, former := MonitorNone, usualProbe(p)
 	if len(want.Probes) > 0 {
@@ -236,9 +240,9 @@ func noteProbe(want Pool, m *Marker, p Protocol, have owned[Pool]) []Monitor {
 	return []Monitor{former}
 }
 
-// Follow plans only what keeps the members of an existing load balancer in step with the nodes while what is desired is refused. Of the
-// desired, only owner and members count; nothing is created and nothing removed. It is pure and total. The plan has needs or steps, and
-// no status.
+// Follow plans only what keeps the members of an existing load balancer in step with the nodes while what is
+// desired is refused. Of the desired, only owner and members count; nothing is created and nothing removed. It is
+// pure and total. The plan has needs or steps, and no status.
 func Follow(d Desired, o Observed, c Capabilities) Plan {
 	p := poolPlanner{newPlanner(d, o, c)}
 	if d.Absent || len(p.all.pools) == 0 {

@@ -12,7 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// Changes of what people want of a load balancer, and of what they do to it behind our back.
+// Changes of what users want of a load balancer, and of what is done to it by hand.
 var wishes = map[string]func(r *rand.Rand, d *Desired){
 	"another set of ports":   func(r *rand.Rand, d *Desired) { d.Listeners = someListeners(r) },
 	"other names of ports":   func(_ *rand.Rand, d *Desired) { mend(d, func(l *Listener) { l.Name += "x" }) },
@@ -155,7 +155,7 @@ func ourService() Desired {
 	}
 }
 
-// strangers puts objects on the gateway that are nobody's, another cluster's, and another Service's of the cluster.
+// strangers puts objects on the gateway of no owner, of another cluster's, and another Service's of the cluster.
 func strangers(m *model) []string {
 	add := func(name, description, vip string, port int) {
 		pool := Pool{Object: Object{ID: "other-pool-" + name, Name: "pool-" + name, Description: description, State: Realized}}
@@ -262,7 +262,7 @@ func settle(r *rand.Rand, m *model, d *Desired) error {
 	return served(m, d, again)
 }
 
-// served says whether clients reach what they should.
+// served reports whether clients reach what they should.
 func served(m *model, d *Desired, plan Plan) error {
 	if len(plan.Status.Addresses) == 0 || !plan.Status.Ready {
 		return fmt.Errorf("no address: %+v", plan.Status)

@@ -7,7 +7,8 @@ import (
 
 // algorithms that VCD knows.
 var algorithms = []string{
-	"ROUND_ROBIN", "LEAST_CONNECTIONS", "CONSISTENT_HASH", "FASTEST_RESPONSE", "LEAST_LOAD", "FEWEST_SERVERS", "RANDOM", "FEWEST_TASKS", "CORE_AFFINITY",
+	"ROUND_ROBIN", "LEAST_CONNECTIONS", "CONSISTENT_HASH", "FASTEST_RESPONSE", "LEAST_LOAD", "FEWEST_SERVERS", "RANDOM",
+	"FEWEST_TASKS", "CORE_AFFINITY",
 }
 
 // Algorithms returns the names of the algorithms that pools can have, sorted.
@@ -30,7 +31,8 @@ func (p validator) validate() {
 	}
 }
 
-// validateFamilies finds out which families the load balancer can have. The first one is needed; a second one is left out where it cannot be.
+// validateFamilies finds out which families the load balancer can have. The first one is needed; a second one is
+// left out where it cannot be.
 func (p validator) validateFamilies() {
 	if len(p.d.Families) == 0 {
 		p.refuse(BadFamilies, "the load balancer needs a family of addresses: IPv4 or IPv6")
@@ -100,9 +102,11 @@ func isPort(n int) bool { return n >= 1 && n <= 65535 }
 func (p validator) validateTLS(l Listener) {
 	switch {
 	case l.Certificate == (Certificate{}):
-		p.refuse(CertificateMissing, "port %d ends TLS and has no certificate: name one by annotation, or switch TLS off for this port", l.Port)
+		p.refuse(CertificateMissing,
+			"port %d ends TLS and has no certificate: name one by annotation, or switch TLS off for this port", l.Port)
 	case l.Application == L4TLS && !p.c.L4TLS:
-		p.refuse(Unsupported, "port %d asks for TLS on layer 4, which takes the premium feature set of the load balancer: use appProtocol https", l.Port)
+		p.refuse(Unsupported, "port %d asks for TLS on layer 4, which takes the premium feature set of the load balancer: "+
+			"use appProtocol https", l.Port)
 	}
 }
 
@@ -123,17 +127,19 @@ func (p validator) validateRequested() {
 // validateWishes refuses what the gateway cannot do.
 func (p validator) validateWishes() {
 	if len(p.d.SourceRanges) > 0 && !p.c.SourceRanges {
-		p.refuse(Unsupported, "loadBalancerSourceRanges need rules of the edge gateway's firewall, which are not switched on or cannot be created one by one here: "+
-			"switch them on (VCD 10.5.1 and later), or remove the ranges and filter in the cluster")
+		p.refuse(Unsupported, "loadBalancerSourceRanges need rules of the edge gateway's firewall, which are not switched on or "+
+			"cannot be created one by one here: switch them on (VCD 10.5.1 and later), or remove the ranges and filter in the cluster")
 	}
 	if !p.d.PreserveClientIP {
 		return
 	}
 	switch {
 	case !p.c.PreserveClientIP:
-		p.refuse(Unsupported, "client addresses cannot be preserved: the edge gateway's load balancer is not in transparent mode (VCD 10.4.1 and later)")
+		p.refuse(Unsupported, "client addresses cannot be preserved: the edge gateway's load balancer is not in "+
+			"transparent mode (VCD 10.4.1 and later)")
 	case !p.c.MemberSets:
-		p.refuse(Unsupported, "client addresses are preserved only with IP sets as members, which the user may not create: give it the right to manage security groups")
+		p.refuse(Unsupported, "client addresses are preserved only with IP sets as members, which the user may not create: "+
+			"give it the right to manage security groups")
 	case len(p.families) > 1:
 		p.refuse(Unsupported, "client addresses cannot be preserved when families are translated: use one family")
 	}
