@@ -218,9 +218,7 @@ func (a *authenticator) send(ctx context.Context, what call, header http.Header,
 			agreements--
 			a.site.refuseVersion(version)
 		default:
-			if got.status != 0 && got.status != http.StatusNotAcceptable {
-				a.known()
-			}
+			a.answered(got.status)
 			return got, err
 		}
 	}
@@ -270,8 +268,11 @@ func (a *authenticator) forgotten(t token) error {
 	return err
 }
 
-// known records that VCD knew the token of a call.
-func (a *authenticator) known() {
+// answered records that VCD knew the token of a call, if its answer shows that.
+func (a *authenticator) answered(status int) {
+	if status == 0 || status == http.StatusNotAcceptable {
+		return
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.lost = backoff{}
