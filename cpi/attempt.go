@@ -104,18 +104,11 @@ func (a *attempt) converge(ctx context.Context) (*corev1.LoadBalancerStatus, err
 		if round == 0 && len(p.Status.Addresses) > 0 {
 			a.blank = false // it is of use already
 		}
+		if status, done, err := a.outcome(ctx, p); done {
+			return status, err
+		}
 		steps := texts(p.Steps)
-		switch {
-		case len(p.Refusals) > 0:
-			return nil, a.refused(ctx, p.Refusals)
-		case p.Done():
-			a.unused = p.Unused
-			return statusOf(p.Status, a.wish.Terminates), nil
-		case len(p.Stuck) > 0:
-			return stuckStatus(a.service, p.Status), a.awaitUser(p.Stuck)
-		case p.Wait != "":
-			return nil, retry(soon, "%s", p.Wait)
-		case round == maxRounds || slices.Equal(steps, before):
+		if round == maxRounds || slices.Equal(steps, before) {
 			return nil, retry(3*soon, "waiting for the cloud to follow: %s", strings.Join(problems(p), ", "))
 		}
 		before = steps
@@ -124,6 +117,22 @@ func (a *attempt) converge(ctx context.Context) (*corev1.LoadBalancerStatus, err
 		}
 	}
 	return nil, retry(soon, "not done yet")
+}
+
+// outcome returns what follows from a plan without steps to run; false if it has some.
+func (a *attempt) outcome(ctx context.Context, p plan.Plan) (_ *corev1.LoadBalancerStatus, done bool, _ error) {
+	switch {
+	case len(p.Refusals) > 0:
+		return nil, true, a.refused(ctx, p.Refusals)
+	case p.Done():
+		a.unused = p.Unused
+		return statusOf(p.Status, a.wish.Terminates), true, nil
+	case len(p.Stuck) > 0:
+		return stuckStatus(a.service, p.Status), true, a.awaitUser(p.Stuck)
+	case p.Wait != "":
+		return nil, true, retry(soon, "%s", p.Wait)
+	}
+	return nil, false, nil
 }
 
 // unobserved returns what follows from a failed observation. The location may be gone, and its name another one's now.

@@ -49,18 +49,9 @@ func (q *fairQueue) leave(key string) {
 // function frees the slot.
 func (q *fairQueue) wait(ctx context.Context, key string, deadline <-chan time.Time) (func(), error) {
 	s := q.join(key)
-	free := func() {
-		<-s.taken
-		q.leave(key)
-	}
 	select {
 	case s.taken <- struct{}{}:
-		return free, nil
-	default:
-	}
-	select {
-	case s.taken <- struct{}{}:
-		return free, nil
+		return q.free(key, s), nil
 	case <-deadline:
 		q.leave(key)
 		return nil, fmt.Errorf("waiting for other load balancers at %s: %w", key, plan.ErrBusy)
@@ -72,8 +63,19 @@ func (q *fairQueue) wait(ctx context.Context, key string, deadline <-chan time.T
 
 // try returns a function that frees the slot, or false if there is no slot now.
 func (q *fairQueue) try(key string) (func(), bool) {
-	now := make(chan time.Time)
-	close(now)
-	free, err := q.wait(context.Background(), key, now)
-	return free, err == nil
+	s := q.join(key)
+	select {
+	case s.taken <- struct{}{}:
+		return q.free(key, s), true
+	default:
+		q.leave(key)
+		return nil, false
+	}
+}
+
+func (q *fairQueue) free(key string, s *slots) func() {
+	return func() {
+		<-s.taken
+		q.leave(key)
+	}
 }

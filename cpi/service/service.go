@@ -91,6 +91,9 @@ func (w *Wish) Notice(reason, format string, args ...any) {
 
 // Asked returns what the annotations of a Service ask for, as far as they can be parsed.
 func (d Defaults) Asked(s *corev1.Service) Asked {
+	if d.Dialect == nil {
+		return Asked{}
+	}
 	asked, _ := d.Dialect.Read(s)
 	return asked
 }

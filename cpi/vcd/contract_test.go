@@ -33,7 +33,10 @@ const (
 func TestTheContract(t *testing.T) {
 	for name, gateway := range map[string]cpivcd.Gateway{"on the address": {Network: "nodes"}, "in one-arm mode": oneArm()} {
 		t.Run(name, func(t *testing.T) {
-			cpitest.Run(t, func(t *testing.T) cpitest.Cloud { return newContractSite(t).cloud(t, gateway) })
+			cpitest.Run(t, func(t *testing.T) cpitest.Cloud {
+				t.Helper()
+				return newContractSite(t).cloud(t, gateway)
+			})
 		})
 	}
 }

@@ -224,7 +224,7 @@ func TestTheRest(t *testing.T) {
 			s.Spec.LoadBalancerSourceRanges = []string{" 192.0.2.1/24", "0.0.0.0/0"}
 			s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "203.0.113.9"}, {IP: "203.0.113.10"}, {Hostname: "x"}}
 		})
-	in.Defaults.SourceRanges = true
+	in.SourceRanges = true
 	namesake := in.Service.DeepCopy()
 	namesake.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "203.0.113.10"}}
 	in.Duplicates = []*corev1.Service{namesake}
