@@ -26,7 +26,7 @@ func Collectors(reader client.Reader) []prometheus.Collector {
 // collectTimeout bounds how long metrics wait for the cache.
 const collectTimeout = 5 * time.Second
 
-// Object counts tell how many objects are in which condition: what an alert needs, in as many series as there are
+// Object counts show how many objects are in which condition: what an alert needs, in as many series as there are
 // reasons, not objects.
 type objectCounts struct {
 	reader     client.Reader

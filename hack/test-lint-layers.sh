@@ -37,6 +37,7 @@ controllers          github.com/vmware/go-vcloud-director/v2/govcd govcd
 controllers          $module/cpi                                 controllers
 controllers/x        $module/cpi                                 controllers
 internal/phases      $module/controllers                         phases
+internal/phases      $module/internal/vcd                        phases
 controllers/internal/session $module/controllers/internal/vapp   shared
 controllers/internal/vapp $module/controllers/machine            kinds
 controllers/internal/vapp $module/controllers/internal/session   -

@@ -121,7 +121,7 @@ type placement struct {
 	vdc     vcd.VDC
 	network vcd.Network
 
-	by         session.Placements // the session that found them: another may see others
+	by         *session.Machines // the session that found them: another may see others
 	generation int64
 	until      time.Time
 }
@@ -249,7 +249,7 @@ func reconcileNetwork(ctx context.Context, s *scope) (phases.Outcome, error) {
 		return session.LookupProblem(err, infrav1.NetworkNotFoundReason, "correct spec.ovdcNetwork of the VCDCluster, or connect the network to the VDC")
 	}
 	s.placement = placement{
-		vdc: vdc, network: network, by: s.session.Placements, generation: c.Generation,
+		vdc: vdc, network: network, by: s.session.Machines, generation: c.Generation,
 		until: s.now().Add(phases.Jitter(placementAge*9/10, string(c.UID))),
 	}
 	s.recordGateway(network.EdgeGateway)
@@ -263,7 +263,7 @@ func reconcileNetwork(ctx context.Context, s *scope) (phases.Outcome, error) {
 func (s *scope) current(p placement) bool {
 	c := s.vcdCluster
 	return ptr.Deref(c.Status.Initialization.Provisioned, false) && c.Status.OVDC != nil && c.Status.OVDCNetwork != nil &&
-		p.generation == c.Generation && p.by == s.session.Placements && s.now().Before(p.until)
+		p.generation == c.Generation && p.by == s.session.Machines && s.now().Before(p.until)
 }
 
 func (s *scope) now() time.Time {

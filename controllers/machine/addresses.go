@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// reconcileAddresses makes sure that the addresses of the machine are known, and later that they are what the guest was told.
+// reconcileAddresses makes sure that the addresses of the machine are known, and later that they are those its guest uses.
 func reconcileAddresses(ctx context.Context, s *scope) (phases.Outcome, error) {
 	if s.vm.row != nil && s.provisioned() {
 		return s.addresses.watch(ctx)
@@ -36,7 +36,7 @@ func reconcileAddresses(ctx context.Context, s *scope) (phases.Outcome, error) {
 // Addresses reports the addresses of a VM.
 type addresses struct{ *scope }
 
-// watch looks after the addresses of a machine that runs. Its VM is read when the inventory shows that something
+// watch observes the addresses of a machine that runs. Its VM is read when the inventory shows that something
 // changed, and now and then.
 func (s addresses) watch(ctx context.Context) (phases.Outcome, error) {
 	s.requeueWithin(untilNextInventory(s.now(), s.placement.vdc.ID, s.key()))
@@ -57,7 +57,7 @@ func (s addresses) watch(ctx context.Context) (phases.Outcome, error) {
 	return s.problem(), nil
 }
 
-// problem says why the guest cannot be reached under what it was told.
+// problem returns why the guest cannot be reached under the addresses that it uses.
 func (s addresses) problem() phases.Outcome {
 	made, ok := s.made()
 	if !ok {
@@ -71,7 +71,7 @@ func (s addresses) problem() phases.Outcome {
 	return phases.Fail(inventoryEvery, reason, "%s. Set it back in VCD, or replace the machine", message)
 }
 
-// known says whether what was read before still holds.
+// known reports whether what was read earlier still holds.
 func (s addresses) known() bool {
 	if len(s.vcdMachine.Status.NICs) == 0 {
 		return false
@@ -79,7 +79,7 @@ func (s addresses) known() bool {
 	return s.vm.row.PrimaryAddress == "" || s.vm.row.PrimaryAddress == s.vcdMachine.Status.NICs[0].Address
 }
 
-// hasAddress says whether the primary NIC has one.
+// hasAddress reports whether the primary NIC has one.
 func (s addresses) hasAddress() bool {
 	for _, nic := range s.vm.now().NICs {
 		if nic.Primary {

@@ -117,7 +117,7 @@ func (s injection) write(ctx context.Context, doing string) (phases.Outcome, err
 	}
 	values, err := guestinfo.Render(guestinfo.Input{
 		InstanceID:    s.vcdMachine.Annotations[infrav1.InstanceIDAnnotation],
-		Hostname:      s.vcdMachine.Annotations[infrav1.VMNameAnnotation], // Somebody may have renamed the VM.
+		Hostname:      s.vcdMachine.Annotations[infrav1.VMNameAnnotation], // The VM may have been renamed.
 		ProviderID:    s.vcdMachine.Spec.ProviderID,
 		Format:        s.bootstrap.format,
 		BootstrapData: s.bootstrap.value,
@@ -239,7 +239,7 @@ func (s injection) clear(ctx context.Context) error {
 	return nil
 }
 
-// mayBeThere says whether the guest has read its bootstrap data, and nobody has seen yet that it is gone.
+// mayBeThere reports whether the guest has read its bootstrap data, which is not known to be removed.
 func (s injection) mayBeThere() bool {
 	return s.vcdMachine.Annotations[infrav1.BootstrapDataRemovedAnnotation] == "" && s.vm.row != nil &&
 		s.machine != nil && s.machine.Status.NodeRef.IsDefined()

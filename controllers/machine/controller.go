@@ -9,8 +9,11 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/patch"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -21,11 +24,13 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/batch"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/drift"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/lease"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/providerid"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -48,7 +53,7 @@ type Reconciler struct {
 
 	wakeUps  session.WakeUps
 	states   local.Store[state]
-	batches  batch.Queue
+	batches  batch.Queues
 	renewals lease.Renewals
 }
 
@@ -128,4 +133,239 @@ func phasesOf(m *infrav1.VCDMachine) []phases.Phase[*scope] {
 		table = append(table, asSpecified)
 	}
 	return table
+}
+
+// Inputs are the objects of a reconcile. Each but the VCDMachine is nil if it does not exist any more.
+type inputs struct {
+	vcdMachine *infrav1.VCDMachine
+	machine    *clusterv1.Machine
+	cluster    *clusterv1.Cluster
+	vcdCluster *infrav1.VCDCluster
+	bootstrap  *bootstrapData // until the VM has it
+}
+
+// Missing is since when VCD does not show the VM. Zero times: it does, or another process knows.
+type missing struct {
+	since     time.Time
+	announced time.Time // when machines of other clusters were woken to observe their VMs
+}
+
+// A state is what the process knows of a machine between passes.
+type state struct {
+	vm           vmState
+	freshness    freshness
+	backoff      backoff
+	missing      missing
+	gatherSince  time.Time // when the machine first required its VM to be created
+	cancellation cancellation
+	unanswered   bool // VCD gave no answer in the last pass
+}
+
+// A scope is one reconcile of a VCDMachine: inputs, facts, and the steps that act on them.
+type scope struct {
+	*Reconciler
+	inputs
+	facts
+
+	state   *state
+	patcher *patch.Helper
+
+	placer     placer
+	observer   observer
+	creation   *creation
+	injection  injection
+	power      power
+	shutdown   shutdown
+	addresses  addresses
+	comparison comparison
+	deletion   deletion
+	release    release
+
+	requeueAfter time.Duration // although all is complete; zero: not needed
+	unanswered   bool          // VCD gave no answer in this pass
+}
+
+// newScope returns a scope that has observed nothing yet.
+func (r *Reconciler) newScope(in inputs) *scope {
+	st := r.states.Of(in.vcdMachine.UID)
+	s := &scope{Reconciler: r, inputs: in, state: st, facts: facts{vm: &st.vm}}
+	s.vm.begin()
+	s.placer, s.observer, s.creation, s.injection = placer{s}, observer{s}, &creation{scope: s}, injection{s}
+	s.power, s.shutdown, s.addresses, s.comparison = power{s}, shutdown{s, &st.cancellation}, addresses{s}, comparison{s}
+	s.deletion, s.release = deletion{s}, release{s}
+	return s
+}
+
+// find returns the inputs, false if m is not to be reconciled yet. One that is deleted needs no owner.
+func (r *Reconciler) find(ctx context.Context, m *infrav1.VCDMachine) (in inputs, ok bool, err error) {
+	if !session.Watched(m, r.WatchFilterValue) {
+		return in, false, nil // Another manager's.
+	}
+	in.vcdMachine = m
+	if in.machine, err = util.GetOwnerMachine(ctx, r.Client, m.ObjectMeta); client.IgnoreNotFound(err) != nil {
+		return in, false, fmt.Errorf("getting the Machine of VCDMachine %s: %w", klog.KObj(m), err)
+	}
+	in.cluster, err = util.GetClusterFromMetadata(ctx, r.Client, m.ObjectMeta)
+	if client.IgnoreNotFound(err) != nil && !errors.Is(err, util.ErrNoCluster) {
+		return in, false, fmt.Errorf("getting the Cluster of VCDMachine %s: %w", klog.KObj(m), err)
+	}
+	if m.DeletionTimestamp.IsZero() && (in.machine == nil || in.cluster == nil) {
+		return in, false, nil // The owner reference triggers the next reconcile.
+	}
+	in.vcdCluster, err = r.vcdClusterOf(ctx, m, in.cluster)
+	return in, err == nil, err
+}
+
+// Tolerate reports whether VCD may leave this pass unanswered: it answered in the one before.
+func (s *scope) Tolerate() bool {
+	s.unanswered = true
+	return !s.state.unanswered
+}
+
+// vcdClusterOf returns the VCDCluster of m, nil if there is none.
+func (r *Reconciler) vcdClusterOf(ctx context.Context, m *infrav1.VCDMachine, cluster *clusterv1.Cluster) (*infrav1.VCDCluster, error) {
+	if cluster != nil && cluster.Spec.InfrastructureRef.IsDefined() {
+		c := &infrav1.VCDCluster{}
+		key := client.ObjectKey{Namespace: m.Namespace, Name: cluster.Spec.InfrastructureRef.Name}
+		err := r.Client.Get(ctx, key, c)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("getting VCDCluster %s: %w", key, err)
+		}
+		if err == nil {
+			return c, nil
+		}
+	}
+	name := m.Labels[clusterv1.ClusterNameLabel]
+	if name == "" {
+		return nil, nil
+	}
+	list := &infrav1.VCDClusterList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(m.Namespace), session.OfCluster(name)); err != nil {
+		return nil, fmt.Errorf("listing VCDClusters: %w", err)
+	}
+	if len(list.Items) != 1 {
+		return nil, nil // None, or ambiguous.
+	}
+	return &list.Items[0], nil
+}
+
+// identityToMachines finds the VCDMachines that are deleted with the help of an identity.
+func (r *Reconciler) identityToMachines(ctx context.Context, identity client.Object) []ctrl.Request {
+	return r.deletedMachinesOf(ctx, session.ClustersOfIdentity(ctx, r.Client, identity))
+}
+
+// secretToMachines finds the VCDMachines that are deleted with the credentials in a Secret.
+func (r *Reconciler) secretToMachines(ctx context.Context, secret client.Object) []ctrl.Request {
+	return r.deletedMachinesOf(ctx, session.ClustersOfSecret(ctx, r.Client, secret))
+}
+
+// deletedMachinesOf finds the VCDMachines of VCDClusters that are deleted. Others learn by their VCDCluster that its identity was
+// mended; one that waits for its machines to be deleted does not log in.
+func (r *Reconciler) deletedMachinesOf(ctx context.Context, clusters []infrav1.VCDCluster) []ctrl.Request {
+	var requests []ctrl.Request
+	for i := range clusters {
+		for _, m := range r.machinesOf(ctx, &clusters[i]) {
+			if !m.DeletionTimestamp.IsZero() {
+				requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&m)})
+			}
+		}
+	}
+	return requests
+}
+
+// clusterToMachines finds the VCDMachines of a VCDCluster.
+func (r *Reconciler) clusterToMachines(ctx context.Context, cluster client.Object) []ctrl.Request {
+	machines := r.machinesOf(ctx, cluster)
+	requests := make([]ctrl.Request, 0, len(machines))
+	for i := range machines {
+		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&machines[i])})
+	}
+	return requests
+}
+
+// machinesOf lists the VCDMachines of a VCDCluster.
+func (r *Reconciler) machinesOf(ctx context.Context, cluster client.Object) []infrav1.VCDMachine {
+	name := cluster.GetLabels()[clusterv1.ClusterNameLabel]
+	if name == "" {
+		return nil
+	}
+	list := &infrav1.VCDMachineList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(cluster.GetNamespace()), session.OfCluster(name)); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDMachines")
+		return nil
+	}
+	return list.Items
+}
+
+// requeueWithin makes the next pass come within d.
+func (s *scope) requeueWithin(d time.Duration) {
+	if s.requeueAfter == 0 || d < s.requeueAfter {
+		s.requeueAfter = d
+	}
+}
+
+// markProvisioned stores that the machine was complete once, before Ready says so: who sees Ready shall find the rest too.
+func (s *scope) markProvisioned(ctx context.Context, table []phases.Phase[*scope]) error {
+	if !s.vcdMachine.DeletionTimestamp.IsZero() || s.provisioned() || !phases.Complete(s.vcdMachine, table) {
+		return nil
+	}
+	s.vcdMachine.Status.Initialization.Provisioned = ptr.To(true)
+	phases.ProvisionedAfter(s.vcdMachine, s.now())
+	return s.save(ctx)
+}
+
+// key names the machine in the session and in lines.
+func (s *scope) key() string { return string(s.vcdMachine.UID) }
+
+// marker is what our objects in VCD carry. It survives a move to another management cluster.
+func (s *scope) marker() vcd.Marker {
+	return vcd.Marker{Cluster: s.vcdCluster.Spec.InfraID, Machine: s.vcdMachine.Annotations[infrav1.InstanceIDAnnotation]}
+}
+
+// vmID returns the URN of the recorded VM, empty if none is.
+func (s *scope) vmID() string {
+	id, err := providerid.Parse(s.vcdMachine.Spec.ProviderID)
+	if err != nil {
+		return ""
+	}
+	return id
+}
+
+func (s *scope) provisioned() bool {
+	return ptr.Deref(s.vcdMachine.Status.Initialization.Provisioned, false)
+}
+
+// cameUp reports whether the VM ran once: it is not created again. Unlike the status it survives a move to another management
+// cluster.
+func (s *scope) cameUp() bool {
+	return s.provisioned() || s.vcdMachine.Annotations[infrav1.PoweredOnAnnotation] != ""
+}
+
+// save stores what phases changed in the object, now rather than at the end.
+func (s *scope) save(ctx context.Context) error {
+	helper, err := phases.Store(ctx, s.Client, s.vcdMachine, s.patcher)
+	if err == nil {
+		s.patcher = helper
+	}
+	return err
+}
+
+func (s *scope) now() time.Time {
+	if s.Now != nil {
+		return s.Now()
+	}
+	return time.Now()
+}
+
+// vAppName returns the name of the machine's vApp.
+func (s *scope) vAppName() string {
+	if vapp.PerMachine(s.vcdCluster) {
+		return s.vcdMachine.Annotations[infrav1.VMNameAnnotation]
+	}
+	return vapp.Name(s.vcdCluster, session.ClusterName(s.vcdCluster, s.cluster))
+}
+
+// made returns what the VM was created like, if that is known.
+func (s *scope) made() (drift.Made, bool) {
+	return drift.Parse(s.vcdMachine.Annotations[infrav1.VMRecordedAnnotation])
 }

@@ -21,18 +21,17 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// A creation is the part of a machine in the creation of VMs in its vApp.
+// A creation is what a pass does to create VMs in the machine's vApp, its own among them.
 type creation struct {
 	*scope
 
 	pending phases.Outcome // why the VM does not exist yet
 	vApp    *vcd.VApp      // as it is now, if VMs are missing in it
-	joined  bool           // other machines may request the VM
-	turn    batch.Turn     // the right to request VMs in the vApp
+	joined  bool           // another machine may create the VM
+	current batch.Batch    // what this pass creates
 }
 
-// queueName names the line for the machine's vApp. Clusters never share one: each has an identity of its own, and what one
-// creates is not another's.
+// queueName names the queue of the machine's vApp. Clusters never share one: their identities differ.
 func (s *creation) queueName() string {
 	if s.vcdCluster == nil {
 		return ""
@@ -40,9 +39,8 @@ func (s *creation) queueName() string {
 	return string(s.vcdCluster.UID) + "/" + s.vcdCluster.Spec.InfraID + "/" + s.vAppName()
 }
 
-// batch returns whose VMs are created in one request: the machine's own and those that wait for the same vApp, if they
-// are of this cluster and suit. That the request is sent is stored on each before: from then on nobody may conclude from
-// not seeing a VM that there never was one.
+// batch returns the members whose VMs one request creates: the machine's own, and those of its cluster that suit. That VCD is
+// asked to create them is stored on each VCDMachine before: from then on a VM that is not shown may exist.
 func (s *creation) batch(ctx context.Context, suits func(batch.Member) bool) ([]batch.Member, error) {
 	if !vapp.PerMachine(s.vcdCluster) {
 		if err := s.noteOnCluster(ctx, infrav1.VAppCreatedAnnotation, "true"); err != nil {
@@ -50,37 +48,37 @@ func (s *creation) batch(ctx context.Context, suits func(batch.Member) bool) ([]
 		}
 	}
 	at := s.now().UTC().Format(time.RFC3339)
-	var company []batch.Member
+	var members []batch.Member
 	names := map[string]bool{s.vcdMachine.Annotations[infrav1.VMNameAnnotation]: true}
-	for _, c := range s.turn.VMs {
-		mine := c.Key == s.key()
-		// A naming template may give two machines one name: the second is told of the conflict in its own turn.
-		if !mine && (names[c.Spec.Name] || !s.ofSameCluster(c) || !suits(c)) {
+	for _, c := range s.current.Members {
+		own := c.Key == s.key()
+		// A naming template may give two machines one name: the second gets a conflict in a batch of its own.
+		if !own && (names[c.Spec.Name] || !s.ofSameCluster(c) || !suits(c)) {
 			continue
 		}
 		names[c.Spec.Name] = true
 		var err error
 		switch c.First, err = s.noteCreation(ctx, c, at); {
 		case err == nil:
-			company = append(company, c)
-		case mine:
+			members = append(members, c)
+		case own:
 			return nil, err
 		default:
 			ctrl.LoggerFrom(ctx).Info("Leaving out a machine that waits for the same vApp", "reason", err.Error())
 		}
 	}
 	notes.Set(s.vcdMachine, infrav1.CreationRequestedAnnotation, at)
-	return company, nil
+	return members, nil
 }
 
-// ofSameCluster says whether c is a VM of the machine's cluster.
+// ofSameCluster reports whether c is a VM of the machine's cluster.
 func (s *creation) ofSameCluster(c batch.Member) bool {
 	marker, ok := vcd.ParseMarker(c.Spec.Description)
 	return ok && marker.Cluster == s.vcdCluster.Spec.InfraID
 }
 
-// noteCreation stores on the VCDMachine of c when VCD was asked to create its VM, and says whether that is for the first time.
-// It fails if the machine is being deleted, or if that is another object of the same name by now.
+// noteCreation stores on the VCDMachine of c when VCD is asked to create its VM, and reports whether that is the first time.
+// It fails if the machine is being deleted, or was replaced by another of its name.
 func (s *creation) noteCreation(ctx context.Context, c batch.Member, at string) (first bool, err error) {
 	m := &infrav1.VCDMachine{}
 	if err := s.Live.Get(ctx, c.Machine, m); err != nil {
@@ -104,16 +102,16 @@ func (s *creation) patchCreation(ctx context.Context, c batch.Member, at any) er
 	m := &infrav1.VCDMachine{}
 	m.Namespace, m.Name = c.Machine.Namespace, c.Machine.Name
 	if err := s.Client.Patch(ctx, m, client.RawPatch(types.MergePatchType, note)); err != nil {
-		return fmt.Errorf("noting on VCDMachine %s that its VM is asked for: %w", c.Machine, err)
+		return fmt.Errorf("noting on VCDMachine %s that VCD is asked to create its VM: %w", c.Machine, err)
 	}
 	return nil
 }
 
-// withdraw takes back that VCD was asked to create VMs if it refused for sure: who deletes such a machine need not look twice
-// for what never was. What was asked for before may still come.
-func (s *creation) withdraw(ctx context.Context, company []batch.Member, err error) {
+// withdraw removes the note that VCD was asked to create VMs, if it certainly refused and was not asked before: the deletion of
+// such a machine then needs no proof that its VM is gone.
+func (s *creation) withdraw(ctx context.Context, members []batch.Member, err error) {
 	sure := errors.Is(err, vcd.ErrInvalid) || errors.Is(err, vcd.ErrQuota) || errors.Is(err, vcd.ErrForbidden) || errors.Is(err, vcd.ErrBusy)
-	for _, c := range company {
+	for _, c := range members {
 		if !sure || !c.First {
 			continue
 		}
@@ -145,22 +143,22 @@ func (s *creation) member() batch.Member {
 	}
 }
 
-// leave makes sure, at the end of a pass that did not want it, that nobody creates the VM any more.
+// leave ensures, at the end of a pass that did not join, that no other machine creates the VM.
 func (s *creation) leave() {
 	if !s.joined {
 		s.batches.Leave(s.queueName(), s.key())
 	}
 }
 
-// release gives the turn back.
+// release ends the batch.
 func (s *creation) release() {
-	if s.turn.End != nil {
-		s.turn.End()
+	if s.current.End != nil {
+		s.current.End()
 	}
-	s.turn = batch.Turn{}
+	s.current = batch.Batch{}
 }
 
-// gather returns how long the machine has still to wait for company, which it never has in a vApp of its own.
+// gather returns how long the machine waits for others to share its request; never in a vApp of its own.
 func (s *creation) gather() time.Duration {
 	if vapp.PerMachine(s.vcdCluster) {
 		return 0
@@ -175,25 +173,25 @@ func (s *creation) gather() time.Duration {
 // and those that come later wait for the end of it.
 const defaultGather = time.Second
 
-// followAll lets every machine whose VM a task creates follow it. The task holds the vApp until it ends.
+// followAll makes every machine whose VM a task creates follow it. The task holds the vApp until it ends.
 func (s *creation) followAll(what step, t vcd.Task, machines []batch.Member) {
 	for _, c := range machines {
 		if c.Key != s.key() {
 			c.Follow(string(what), t)
 		}
 	}
-	key, line, wake := s.key()+"/"+string(what), s.queueName(), s.wakeUps.ForObject(s.vcdMachine)
-	s.batches.Started(line, func() bool {
+	key, queue, wake := s.key()+"/"+string(what), s.queueName(), s.wakeUps.ForObject(s.vcdMachine)
+	s.batches.Started(queue, func() bool {
 		running, ok := s.session.Task(key)
 		return ok && running.State == vcd.TaskRunning
 	})
 	s.session.Follow(key, t, func() {
 		wake()
-		s.batches.Ended(line)
+		s.batches.Ended(queue)
 	})
 }
 
-// sameNetworks says whether the networks of s suffice for c.
+// sameNetworks reports whether c needs no other networks than the machine.
 func (s *creation) sameNetworks(c batch.Member) bool {
 	for _, nic := range c.Spec.NICs {
 		if !slices.ContainsFunc(s.placement.networks, func(n vcd.Network) bool { return n.Name == nic.Network }) {

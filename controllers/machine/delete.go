@@ -19,8 +19,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// hasDuplicate says whether another VCDMachine, which stays, has the same VM. Naming it is not enough, as anybody can who may create one, and as
-// two sites may use one URN: the machine must have been found to be the VM's own, by the same mark.
+// hasDuplicate reports whether another VCDMachine, which stays, has the same VM: it was provisioned, by the same marker. A
+// providerID alone proves nothing: any user may write it, and two sites may use one URN.
 func (s deletion) hasDuplicate(ctx context.Context) (bool, error) {
 	if s.vcdMachine.Spec.ProviderID == "" {
 		return false, nil
@@ -235,7 +235,7 @@ func (s deletion) findRecorded(ctx context.Context, id string) (*vcd.VM, phases.
 	return nil, out, err
 }
 
-// ownershipProblem keeps hands off a VM that does not say it is this machine's.
+// ownershipProblem returns why a VM without this machine's marker is not touched.
 func (s deletion) ownershipProblem(vm vcd.VM) phases.Outcome {
 	if marker, ok := vcd.ParseMarker(vm.Description); ok && marker == s.marker() {
 		return phases.Done
@@ -271,7 +271,7 @@ func (s deletion) takeDown(ctx context.Context, vm *vcd.VM) (phases.Outcome, err
 	return s.started(stepDelete, task, err, "Deleting the VM")
 }
 
-// detach takes an independent disk out of a VM that is to be deleted.
+// detach takes an independent disk out of a VM before its deletion.
 func (s deletion) detach(ctx context.Context, vm *vcd.VM, disk vcd.Ref) (phases.Outcome, error) {
 	ctrl.LoggerFrom(ctx).Info("Detaching disk", "vm", vm.ID, "disk", disk.ID)
 	if err := s.noteDisk(ctx, disk); err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// allGone reconciles the machines that are left and the cluster, and says whether nothing is left.
+// allGone reconciles the machines that are left and the cluster, and reports whether nothing is left.
 func allGone(w *controllertest.Env, names ...string) bool {
 	left := false
 	for _, name := range names {

@@ -66,7 +66,7 @@ func (s comparison) growDiskTo(ctx context.Context, wished int64, made *drift.Ma
 
 // awaitOtherTask waits for the end of a task on the VM that is not followed.
 func (s comparison) awaitOtherTask() phases.Outcome {
-	s.session.Invalidate(s.placement.vdc) // The next look shall see the end of it.
+	s.session.Invalidate(s.placement.vdc) // The next query shows its end.
 	return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s", s.vm.row.Name)
 }
 
@@ -81,7 +81,7 @@ func extraPhases(m *infrav1.VCDMachine) []phases.Phase[*scope] {
 	return []phases.Phase[*scope]{asSpecified}
 }
 
-// driftInReady says whether a machine counts as not ready when its VM was changed.
+// driftInReady reports whether a machine is not ready when its VM was changed.
 func driftInReady(m *infrav1.VCDMachine) bool {
 	return m.Annotations[infrav1.DriftInReadyAnnotation] == "true"
 }

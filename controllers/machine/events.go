@@ -32,7 +32,7 @@ func diskGrown(r events.EventRecorder, m *infrav1.VCDMachine, size string) {
 	phases.Happened(r, m, "DiskGrown", "Grew the first disk to "+size+"; its guest has to grow the file system")
 }
 
-// vmGone records that the VM of m, which nobody asked us to delete, is gone.
+// vmGone records that the VM of m is gone, which was not deleted by us.
 func vmGone(r events.EventRecorder, m *infrav1.VCDMachine, vmID string) {
 	r.Eventf(m, nil, corev1.EventTypeWarning, infrav1.VMNotFoundReason, infrav1.VMNotFoundReason, "%s", "VM "+vmID+" is gone from VCD")
 }

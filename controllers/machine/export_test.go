@@ -41,7 +41,7 @@ func (s *scope) Line() string         { return s.creation.queueName() }
 func (s *scope) Member() batch.Member { return s.creation.member() }
 
 func (s *scope) Batch(ctx context.Context, members ...batch.Member) ([]batch.Member, error) {
-	s.creation.turn = batch.Turn{VMs: members}
+	s.creation.current = batch.Batch{Members: members}
 	return s.creation.batch(ctx, func(batch.Member) bool { return true })
 }
 
@@ -49,7 +49,7 @@ func (s *scope) ObserveRenamed(ctx context.Context) (phases.Outcome, error) {
 	return s.observer.observeRenamed(ctx)
 }
 
-func (r *Reconciler) Batches() *batch.Queue { return &r.batches }
+func (r *Reconciler) Batches() *batch.Queues { return &r.batches }
 
 func (r *Reconciler) States() *local.Store[state] { return &r.states }
 

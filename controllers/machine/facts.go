@@ -48,11 +48,11 @@ type vmState struct {
 
 	askedDiskMiB int64 // the size that its first disk was requested to have
 
-	current  bool             // full holds in this pass
-	outdated bool             // full does not hold after this pass
-	readWith session.VMClient // what full was read with
-	readRow  vcd.VMRecord     // the row when full was read
-	readNext time.Time        // when full is to be read again
+	current  bool              // full holds in this pass
+	outdated bool              // full does not hold after this pass
+	readWith *session.Machines // what full was read with
+	readRow  vcd.VMRecord      // the row when full was read
+	readNext time.Time         // when to read full again
 }
 
 // begin starts a pass, which has observed nothing yet.
@@ -80,7 +80,7 @@ func (v *vmState) known() *vcd.VM {
 }
 
 // use makes what was read earlier hold in this pass, if it is VM id and was read with the same credentials.
-func (v *vmState) use(id string, client session.VMClient) bool {
+func (v *vmState) use(id string, client *session.Machines) bool {
 	known := v.known()
 	v.current = known != nil && known.ID == id && v.readWith == client
 	return v.current
@@ -102,7 +102,7 @@ type observer struct{ *scope }
 // the machine is being created, the VM is as it was read last: nothing else changes it.
 func (s observer) observe(ctx context.Context) (phases.Outcome, error) {
 	id := s.vmID()
-	if id != "" && !s.provisioned() && s.vm.use(id, s.session.VMClient) {
+	if id != "" && !s.provisioned() && s.vm.use(id, s.session.Machines) {
 		return phases.Done, nil
 	}
 	rows, err := s.session.VMs(ctx, s.placement.vdc, s.vAppName(), s.inventoryAge())
@@ -143,7 +143,7 @@ func (s observer) observeRecorded(ctx context.Context, id string, rows []vcd.VMR
 
 // observeRenamed searches for a VM that VCD was asked to create and that has another name, unless a create request is in flight.
 func (s observer) observeRenamed(ctx context.Context) (phases.Outcome, error) {
-	if s.vcdMachine.Annotations[infrav1.CreationRequestedAnnotation] == "" || s.batches.Creating(s.creation.queueName(), s.key()) {
+	if s.vcdMachine.Annotations[infrav1.CreationRequestedAnnotation] == "" || s.batches.InFlight(s.creation.queueName(), s.key()) {
 		return phases.Done, nil
 	}
 	vApp, err := s.session.FindVApp(ctx, s.placement.vdc, s.vAppName())
@@ -161,7 +161,7 @@ func (s observer) observeRenamed(ctx context.Context) (phases.Outcome, error) {
 }
 
 // findRenamed returns the VM in a vApp that has the machine's marker under another name: it was renamed before it was recorded.
-// Only VMs that no other machine claims are read. Of several copies, none can be told to be the machine's.
+// Only VMs that no other machine claims are read. Of several copies, none is known to be the machine's.
 func (s observer) findRenamed(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phases.Outcome, error) {
 	refs, err := s.unclaimed(ctx, vApp.VMs)
 	if err != nil {
@@ -261,7 +261,7 @@ func (s observer) read(ctx context.Context) error {
 // keep stores a VM that was read, and schedules the next read.
 func (s observer) keep(vm vcd.VM) {
 	v := s.vm
-	v.full, v.current, v.outdated, v.readWith, v.readRow = &vm, true, false, s.session.VMClient, vcd.VMRecord{}
+	v.full, v.current, v.outdated, v.readWith, v.readRow = &vm, true, false, s.session.Machines, vcd.VMRecord{}
 	if v.row != nil {
 		v.readRow = unchanging(*v.row)
 	}

@@ -23,7 +23,7 @@ func stopAt(w *controllertest.Env, t time.Time) {
 	w.Machine.Now, w.Cluster.Now = now, now
 }
 
-// isGone reconciles a machine a few times and says whether it is gone.
+// isGone reconciles a machine a few times and reports whether it is gone.
 func isGone(w *controllertest.Env, name string) bool {
 	for range 3 {
 		_, err := w.ReconcileMachine(name)

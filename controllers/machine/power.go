@@ -39,7 +39,7 @@ func reconcilePower(ctx context.Context, s *scope) (phases.Outcome, error) {
 		// Stored before anything else is built on it.
 		return phases.Done, s.noteOnce(ctx, infrav1.PoweredOnAnnotation, s.now().UTC().Format(time.RFC3339))
 	case s.vm.row != nil && s.vm.row.Busy:
-		s.session.Invalidate(s.placement.vdc) // The next look shall see the end of it.
+		s.session.Invalidate(s.placement.vdc) // The next query shows its end.
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s", s.vm.row.Name), nil
 	case !s.cameUp():
 		return s.power.on(ctx)
@@ -58,14 +58,14 @@ func (s power) on(ctx context.Context) (phases.Outcome, error) {
 	return s.start(stepPowerOn, task, poweringOn), nil
 }
 
-// endsSoon says whether the machine is about to be deleted: its VM may well be off, and stays so.
+// endsSoon reports whether the machine is about to be deleted: its VM stays off.
 func (s power) endsSoon() bool {
 	return s.machine != nil && !s.machine.DeletionTimestamp.IsZero() || s.cluster != nil && !s.cluster.DeletionTimestamp.IsZero() ||
 		s.vcdMachine.Annotations[infrav1.ShutdownRequestedAnnotation] != ""
 }
 
-// onAgain powers on a VM that ran before and that somebody, or its guest, powered off. How often is stored before VCD is
-// asked, so that neither a restart nor a lost answer makes it more.
+// onAgain powers on a VM that ran before. How often it did so is stored before the request, so that neither a restart
+// nor a lost answer makes it more.
 func (s power) onAgain(ctx context.Context) (phases.Outcome, error) {
 	now := s.now()
 	past := parseRevivals(s.vcdMachine.Annotations[infrav1.PoweredOnAgainAnnotation])
@@ -235,8 +235,8 @@ func (s shutdown) settleTask() phases.Outcome {
 	return out
 }
 
-// await waits for what holds a VM that is to be deleted. A shutdown that takes too long is given up: until it has ended, VCD
-// lets nobody power the VM off.
+// await waits for the tasks of a VM before its deletion. A shutdown that takes too long is cancelled: VCD refuses to power off the
+// VM until it ends.
 func (s shutdown) await(ctx context.Context, vm *vcd.VM) (phases.Outcome, error) {
 	left, asked := s.left()
 	for _, t := range vm.Tasks {

@@ -77,13 +77,13 @@ func (s release) findVApp(ctx context.Context, ended bool) (phases.Outcome, erro
 	return lost.Gone(ctx, s.session, s.vcdMachine, s.now())
 }
 
-// ownsVApp says whether a vApp is the machine's alone.
+// ownsVApp reports whether a vApp is the machine's alone.
 func (s release) ownsVApp(vApp vcd.VApp) bool {
 	marker, ok := vcd.ParseMarker(vApp.Description)
 	return ok && marker == s.marker()
 }
 
-// renamedVApp finds the vApp that was made for the machine and that somebody renamed.
+// renamedVApp finds the vApp that was created for the machine and renamed.
 func (s release) renamedVApp(ctx context.Context) (vApp vcd.VApp, found bool, err error) {
 	id := s.madeIn()
 	if id == "" {
@@ -96,7 +96,7 @@ func (s release) renamedVApp(ctx context.Context) (vApp vcd.VApp, found bool, er
 	return vApp, err == nil && s.ownsVApp(vApp), err
 }
 
-// madeIn is the URN of the vApp that the machine's VM was made in; empty if nobody knows.
+// madeIn is the URN of the vApp that the machine's VM was created in; empty if that is not known.
 func (s *scope) madeIn() string {
 	if made, ok := s.made(); ok && made.VApp != "" {
 		return made.VApp
@@ -169,7 +169,7 @@ func (s release) noteVApp(ctx context.Context) error {
 	return patchCluster(ctx, s.scope, infrav1.VAppsAnnotation, strings.Join(append(known, id), ","), change)
 }
 
-// mayHaveVM says whether VCD was asked for a VM.
+// mayHaveVM reports whether VCD was asked to create a VM.
 func (s release) mayHaveVM() bool {
 	return s.vcdMachine.Spec.ProviderID != "" || s.vcdMachine.Annotations[infrav1.CreationRequestedAnnotation] != ""
 }

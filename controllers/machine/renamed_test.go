@@ -92,7 +92,7 @@ func TestVMThatIsBeingAskedForIsNotLookedFor(t *testing.T) {
 	m.Annotations = map[string]string{infrav1.CreationRequestedAnnotation: "now", infrav1.InstanceIDAnnotation: "id-of-a", infrav1.VMNameAnnotation: "a"}
 	s := w.Machine.NewScope(m, w.VCDCluster())
 	w.Machine.Batches().Join(s.Line(), batch.Member{Key: s.Key()})
-	turn, ok := w.Machine.Batches().Take(s.Line(), batch.Member{Key: "b"})
+	turn, ok := w.Machine.Batches().Begin(s.Line(), batch.Member{Key: "b"})
 	w.Expect(ok).To(BeTrue())
 
 	out, err := s.ObserveRenamed(w.Ctx) // A call would need a session.
@@ -100,7 +100,7 @@ func TestVMThatIsBeingAskedForIsNotLookedFor(t *testing.T) {
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(out).To(Equal(phases.Done))
 	turn.End()
-	w.Expect(w.Machine.Batches().Creating(s.Line(), s.Key())).To(BeFalse())
+	w.Expect(w.Machine.Batches().InFlight(s.Line(), s.Key())).To(BeFalse())
 }
 
 func TestVMsOfOthersAreNotReadToFindARenamedOne(t *testing.T) {

@@ -31,7 +31,7 @@ func (c hangingShutdown) AfterFunc(d time.Duration, f func()) func() {
 	return c.Clock.AfterFunc(d, f)
 }
 
-// newHangingEnv makes a world with a ready machine whose guest never shuts down, and deletes the machine.
+// newHangingEnv makes an environment with a ready machine whose guest never shuts down, and deletes the machine.
 func newHangingEnv(t *testing.T) *controllertest.Env {
 	t.Helper()
 	w := controllertest.NewWith(t, vcdsim.Config{Profile: vcdsim.Profile{Name: "test", Scale: 0.01}, Clock: hangingShutdown{vcdsim.NewClock(1)}}, controllertest.NewMachine("cp-0")...)

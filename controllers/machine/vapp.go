@@ -28,7 +28,7 @@ func reconcileVApp(ctx context.Context, s *scope) (phases.Outcome, error) {
 		}
 	}
 	if s.vmID() == "" {
-		// While the VM is being added, or may not be yet, there is nothing to look at: reconcileVM tells of it.
+		// While the VM is being added, or may not be yet, there is nothing to observe: reconcileVM reports why.
 		if s.creation.pending, _ = s.settle(stepAdd, addingVM); s.creation.pending != phases.Done {
 			return phases.Done, nil
 		}
@@ -42,7 +42,7 @@ func reconcileVApp(ctx context.Context, s *scope) (phases.Outcome, error) {
 	return s.creation.prepareVApp(ctx, composing, connecting)
 }
 
-// prepareVApp looks at the vApp as it is now, in turn, and takes the next step towards one that VMs can be added to.
+// prepareVApp begins a batch, reads the vApp, and takes the next step towards one that VMs can be added to.
 func (s *creation) prepareVApp(ctx context.Context, composing, connecting string) (phases.Outcome, error) {
 	name := s.vAppName()
 	mine := s.member()
@@ -51,12 +51,12 @@ func (s *creation) prepareVApp(ctx context.Context, composing, connecting string
 		s.joined = true
 		return phases.Wait(left, infrav1.EntityBusyReason, "Waiting for machines that are created at the same time"), nil
 	}
-	t, ok := s.batches.Take(s.queueName(), mine)
+	t, ok := s.batches.Begin(s.queueName(), mine)
 	if !ok {
 		s.joined = true
 		return phases.Wait(session.TaskPoll, infrav1.EntityBusyReason, "Waiting for another machine to be created in vApp %s", name), nil
 	}
-	s.turn = t
+	s.current = t
 	vApp, err := s.session.FindVApp(ctx, s.placement.vdc, name)
 	if errors.Is(err, vcd.ErrNotFound) {
 		return s.compose(ctx, name, composing)
@@ -150,7 +150,7 @@ func (s *creation) cleanUpVApp(ctx context.Context, vApp vcd.VApp) (phases.Outco
 	return s.start(stepCleanUp, task, "Removing what a failed creation left behind"), nil
 }
 
-// failedEarlier counts a failure whose end nobody saw, so that it is not repeated at once.
+// failedEarlier counts a failure that this process did not see, so that it is not repeated at once.
 func (s *creation) failedEarlier() {
 	if s.state.backoff.creating() {
 		return
@@ -163,8 +163,8 @@ func failedCreation(status vcd.Status) bool {
 	return status == vcd.StatusFailedCreation || status == vcd.StatusUnresolved
 }
 
-// layoutProblem says why the machine must not get a vApp of its own: drivers that look for nodes in one vApp run in the
-// cluster, or nobody knows whether they do. Before the control plane is initialized there is nothing that could run them.
+// layoutProblem returns why the machine must not get a vApp of its own: drivers that search for nodes in one vApp run in the
+// cluster, or may run. None can before the control plane is initialized.
 func (s *creation) layoutProblem(ctx context.Context) phases.Outcome {
 	if !vapp.PerMachine(s.vcdCluster) {
 		return phases.Done

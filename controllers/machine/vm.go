@@ -131,7 +131,7 @@ func (s *creation) recordVM(ctx context.Context, ref vcd.Ref) (phases.Outcome, e
 	return phases.Done, nil
 }
 
-// cleanUpVM removes a VM of ours whose creation failed half-way. One that is still being created looks the same, but
+// cleanUpVM removes a VM of ours whose creation failed half-way. One that is still being created has the same status, but
 // for the task that holds its vApp.
 func (s *creation) cleanUpVM(ctx context.Context, vm vcd.VM) (phases.Outcome, error) {
 	vApp, err := s.session.FindVApp(ctx, s.placement.vdc, s.vAppName())

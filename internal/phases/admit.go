@@ -21,7 +21,7 @@ func IgnoreGone(obj client.Object, err error) error {
 	if obj.GetDeletionTimestamp().IsZero() {
 		return err
 	}
-	if all, ok := errors.AsType[kerrors.Aggregate](err); ok { // The patch helper wraps what FilterOut looks into.
+	if all, ok := errors.AsType[kerrors.Aggregate](err); ok { // The patch helper wraps what FilterOut inspects.
 		err = all
 	}
 	return kerrors.FilterOut(err, apierrors.IsNotFound)

@@ -12,7 +12,7 @@ import (
 // maxNote is what the events API takes.
 const maxNote = 1024
 
-// ProblemFound records a problem that a condition tells of.
+// ProblemFound records a problem that a condition reports.
 func ProblemFound(r events.EventRecorder, obj runtime.Object, condition string, out Outcome) {
 	r.Eventf(obj, nil, corev1.EventTypeWarning, out.Reason, condition, "%s", Shorten(out.Message))
 }

@@ -29,7 +29,7 @@ var (
 	}, []string{"kind"})
 )
 
-// kindOf is the kind of an object, which readers do not tell.
+// kindOf is the kind of an object, which readers leave empty.
 func kindOf(obj client.Object) string { return reflect.TypeOf(obj).Elem().Name() }
 
 // passed counts a pass that the phase with the condition ended.

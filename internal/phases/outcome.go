@@ -22,20 +22,20 @@ func (o Outcome) pass() string {
 // An Outcome says why a phase is not complete yet. The zero value means it is.
 type Outcome struct {
 	Reason, Message string
-	After           time.Duration // when to look again; zero if a watch wakes us
-	Problem         bool          // worth a warning: somebody may have to act
+	After           time.Duration // when to run again; zero if a watch triggers it
+	Problem         bool          // worth a warning: a user may have to act
 	Unknown         bool          // VCD could not be asked: nothing is said about the object itself
 }
 
 // Done is the outcome of a complete phase.
 var Done Outcome
 
-// Wait is the outcome of a phase that makes progress and must look again.
+// Wait is the outcome of a phase that makes progress and must run again.
 func Wait(after time.Duration, reason, format string, args ...any) Outcome {
 	return Outcome{Reason: reason, Message: fmt.Sprintf(format, args...), After: after}
 }
 
-// Fail is the outcome of a phase that somebody may have to help. It looks again all the same: most remedies are
+// Fail is the outcome of a phase that may need a user's help. It runs again all the same: most remedies are
 // applied in VCD, where no watch sees them.
 func Fail(after time.Duration, reason, format string, args ...any) Outcome {
 	return Outcome{Reason: reason, Message: fmt.Sprintf(format, args...), After: after, Problem: true}
@@ -60,7 +60,7 @@ func (o Outcome) Status() metav1.ConditionStatus {
 	return metav1.ConditionFalse
 }
 
-// unanswered says whether an outcome is that VCD could not be asked.
+// unanswered reports whether VCD could not be asked.
 func (o Outcome) unanswered() bool {
 	return o.Unknown && (o.Reason == infrav1.SiteUnreachableReason || o.Reason == infrav1.ThrottledReason)
 }

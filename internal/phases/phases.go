@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
 // Object is what phases report on.
@@ -46,7 +45,7 @@ func Sequence(ctx context.Context, steps ...func(context.Context) (Outcome, erro
 }
 
 // Run runs phases in order up to the first that is not complete, and reports all of them as conditions
-// of obj. An error keeps the last known condition of its phase: conditions do not flap when VCD hiccups. A problem
+// of obj. An error keeps the last known condition of its phase: conditions do not flap when a call fails once. A problem
 // that was not reported yet is also reported as an event.
 func Run[S any](ctx context.Context, obj Object, scope S, phases []Phase[S], recorder events.EventRecorder) (ctrl.Result, error) {
 	for i, p := range phases {
@@ -77,7 +76,7 @@ const UnansweredRetry = 10 * time.Second
 // A tolerant scope is of an object that stays as it was said to be when VCD gives no answer for once: a cell is restarted, a
 // connection is lost, and nothing has become of the object.
 type tolerant interface {
-	// hiccup notes that VCD gave no answer in this pass, and says whether it did in the one before.
+	// Tolerate records that VCD gave no answer in this pass, and reports whether it did in the one before.
 	Tolerate() bool
 }
 
@@ -94,19 +93,25 @@ func Settle(obj Object, condition string, out Outcome, recorder events.EventReco
 	return ctrl.Result{RequeueAfter: out.After}
 }
 
-// Failed ends a pass in which the phase of a condition failed. That others come first is no failure.
+// A deferred error is that of a request which was not sent yet: those of other objects come first.
+type deferred interface {
+	error
+	Later() time.Duration
+}
+
+// Failed ends a pass in which the phase of a condition failed. A deferred request is no failure.
 func Failed(obj Object, condition string, err error) (ctrl.Result, error) {
-	if errors.Is(err, vcd.ErrLater) {
+	if later, ok := errors.AsType[deferred](err); ok {
 		passed(obj, condition, passWaiting)
-		setIfMissing(obj, condition, infrav1.ThrottledReason, "Waiting for a turn to call VCD")
-		return ctrl.Result{RequeueAfter: vcd.RetryAfter(err)}, nil
+		setIfMissing(obj, condition, infrav1.ThrottledReason, "Waiting until requests for other clusters are sent")
+		return ctrl.Result{RequeueAfter: later.Later()}, nil
 	}
 	passed(obj, condition, passError)
 	setIfMissing(obj, condition, infrav1.InternalErrorReason, "Please check controller logs for errors")
 	return ctrl.Result{}, fmt.Errorf("reconciling %s: %w", condition, err)
 }
 
-// Reported says whether the condition holds the outcome already.
+// Reported reports whether the condition holds the outcome already.
 func Reported(obj Object, condition string, out Outcome) bool {
 	was := conditions.Get(obj, condition)
 	return was != nil && was.Status == out.Status() && was.Reason == out.Reason && was.Message == out.Message
@@ -129,7 +134,7 @@ func SetReady[S any](obj Object, phases []Phase[S]) {
 	Set(obj, clusterv1.ReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason, "")
 }
 
-// Complete says whether all phases are.
+// Complete reports whether all phases are.
 func Complete[S any](obj Object, phases []Phase[S]) bool {
 	for _, p := range phases {
 		if !conditions.IsTrue(obj, p.Condition) {

@@ -143,6 +143,9 @@ func (e *laterError) Error() string { return "others call VCD first" }
 // Unwrap lets [errors.Is] match the sentinel.
 func (e *laterError) Unwrap() error { return ErrLater }
 
+// Later returns how long to wait before the call is made again.
+func (e *laterError) Later() time.Duration { return e.after }
+
 // A LookupError is about an object, given by name, that cannot be used. It wraps [ErrNotFound], [ErrInvalid] or [ErrAmbiguous].
 type LookupError struct {
 	Kind   string // what was looked for: "VDC", "network", "template", …

@@ -1,4 +1,5 @@
-// Package batch lets machines that need VMs in the same vApp share one request.
+// Package batch lets machines that need VMs in the same vApp share one request: VCD does one thing after the other in a vApp, and
+// several VMs in one request take little longer than one.
 package batch
 
 import (
@@ -11,120 +12,115 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// A Member is a VM that waits for its turn in a vApp.
+// A Member is a VM that is to be created in a vApp.
 type Member struct {
 	Key     string               // of the machine: its UID
 	Machine types.NamespacedName // the VCDMachine
 	Spec    vcd.VMSpec
-	Alone   bool // failed in company: others must not suffer from it
-	First   bool // VCD was never asked for it before; set by company
+	Alone   bool // its last creation failed: it shares no request
+	First   bool // VCD was never asked to create it before; set by the machine that sends the request
 
-	Follow func(step string, t vcd.Task) // called when the request that creates the VM was accepted
+	Follow func(step string, t vcd.Task) // called when VCD accepted the request that creates the VM
 	Wake   func()
 }
 
-// Queue lets one machine at a time ask VCD to create VMs in a vApp, for all that wait for it: VCD does one thing
-// after the other in a vApp, and several VMs in one request take little longer than one. The zero value is usable.
-type Queue struct {
+// Queues holds the members that wait for each vApp. One batch at a time is created in a vApp. The zero value is usable.
+type Queues struct {
 	mu     sync.Mutex
-	byVApp map[string]*line
+	byVApp map[string]*queue
 }
 
-// A line is who waits for a vApp.
-type line struct {
+type queue struct {
 	waiting  map[string]Member
-	underWay map[string]bool // nil: nobody has the turn
-	running  func() bool     // whether the task of the last request still holds the vApp; nil: there is none
+	inFlight map[string]bool // keys of the batch; nil: there is none
+	running  func() bool     // reports whether the task of the last request still holds the vApp; nil: there is none
 }
 
-// A Turn is the right to create VMs in a vApp.
-type Turn struct {
-	VMs []Member // sorted by name
-	End func()
+// A Batch is the members that one machine creates for all. No other batch of the vApp begins before its End.
+type Batch struct {
+	Members []Member // sorted by name
+	End     func()
 }
 
-// Join puts c in line for a vApp. Whoever has the turn next creates it.
-func (q *Queue) Join(vApp string, c Member) {
+// Join adds m to the members that wait for a vApp. The next batch contains it.
+func (q *Queues) Join(vApp string, m Member) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.lineOf(vApp).waiting[c.Key] = c
+	q.of(vApp).waiting[m.Key] = m
 }
 
-func (q *Queue) lineOf(vApp string) *line {
+func (q *Queues) of(vApp string) *queue {
 	if q.byVApp == nil {
-		q.byVApp = map[string]*line{}
+		q.byVApp = map[string]*queue{}
 	}
 	if q.byVApp[vApp] == nil {
-		q.byVApp[vApp] = &line{waiting: map[string]Member{}}
+		q.byVApp[vApp] = &queue{waiting: map[string]Member{}}
 	}
 	return q.byVApp[vApp]
 }
 
-// Take puts c in line for a vApp. It returns the turn unless somebody has it; then c is created by them or is
-// woken when they are ready.
-func (q *Queue) Take(vApp string, c Member) (Turn, bool) {
+// Begin joins, and begins a batch. It reports false while another batch is in flight: that creates m, or wakes it at its end.
+func (q *Queues) Begin(vApp string, m Member) (Batch, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	l := q.lineOf(vApp)
-	l.waiting[c.Key] = c
-	if l.underWay != nil || l.running != nil && l.running() {
-		return Turn{}, false
+	l := q.of(vApp)
+	l.waiting[m.Key] = m
+	if l.inFlight != nil || l.running != nil && l.running() {
+		return Batch{}, false
 	}
-	l.underWay = map[string]bool{}
-	t := Turn{End: func() { q.end(vApp) }}
+	l.inFlight = map[string]bool{}
+	b := Batch{End: func() { q.end(vApp) }}
 	for key, other := range l.waiting {
-		if key == c.Key || !c.Alone && !other.Alone {
-			t.VMs = append(t.VMs, other)
-			l.underWay[key] = true
+		if key == m.Key || !m.Alone && !other.Alone {
+			b.Members = append(b.Members, other)
+			l.inFlight[key] = true
 			delete(l.waiting, key)
 		}
 	}
-	slices.SortFunc(t.VMs, func(a, b Member) int { return strings.Compare(a.Spec.Name, b.Spec.Name) })
-	return t, true
+	slices.SortFunc(b.Members, func(a, b Member) int { return strings.Compare(a.Spec.Name, b.Spec.Name) })
+	return b, true
 }
 
-// Started keeps everybody from the vApp while the task of the request runs. Whoever has the turn calls it.
-func (q *Queue) Started(vApp string, running func() bool) {
+// Started holds the vApp while the task of the batch's request is running.
+func (q *Queues) Started(vApp string, running func() bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.byVApp[vApp].running = running
 }
 
-// Ended lets the next have the vApp.
-func (q *Queue) Ended(vApp string) {
+// Ended releases the vApp after the task of a request.
+func (q *Queues) Ended(vApp string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if l := q.byVApp[vApp]; l != nil {
 		l.running = nil
-		q.next(vApp, l)
+		q.wake(vApp, l)
 	}
 }
 
-// end gives the turn back.
-func (q *Queue) end(vApp string) {
+func (q *Queues) end(vApp string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l := q.byVApp[vApp]
-	l.underWay = nil
-	q.next(vApp, l)
+	l.inFlight = nil
+	q.wake(vApp, l)
 }
 
-// next wakes who waits for a free vApp, and forgets the line when nobody does.
-func (q *Queue) next(vApp string, l *line) {
-	if l.underWay != nil || l.running != nil {
+// wake wakes the members that wait for a vApp, if it is free, and drops an empty queue.
+func (q *Queues) wake(vApp string, l *queue) {
+	if l.inFlight != nil || l.running != nil {
 		return
 	}
 	if len(l.waiting) == 0 {
 		delete(q.byVApp, vApp)
 	}
-	for _, c := range l.waiting {
-		c.Wake()
+	for _, m := range l.waiting {
+		m.Wake()
 	}
 }
 
-// Leave takes a machine out of the line for a vApp. It reports false while a request that may create its VM is under
-// way.
-func (q *Queue) Leave(vApp, key string) bool {
+// Leave removes a machine from the queue of a vApp. It reports false while a request that may create its VM is in flight.
+func (q *Queues) Leave(vApp, key string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l := q.byVApp[vApp]
@@ -132,13 +128,13 @@ func (q *Queue) Leave(vApp, key string) bool {
 		return true
 	}
 	delete(l.waiting, key)
-	return !l.underWay[key]
+	return !l.inFlight[key]
 }
 
-// Creating says whether a request that may create a machine's VM in a vApp is under way.
-func (q *Queue) Creating(vApp, key string) bool {
+// InFlight reports whether a request that may create a machine's VM in a vApp is in flight.
+func (q *Queues) InFlight(vApp, key string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l := q.byVApp[vApp]
-	return l != nil && l.underWay[key]
+	return l != nil && l.inFlight[key]
 }

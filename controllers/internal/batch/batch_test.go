@@ -6,26 +6,26 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestOneMachineAtATimeHasTheTurn(t *testing.T) {
+func TestOneBatchAtATimeIsCreatedInAVApp(t *testing.T) {
 	g := NewWithT(t)
-	var q Queue
+	var q Queues
 	var woken []string
 	c := func(name string) Member {
 		return Member{Key: name, Wake: func() { woken = append(woken, name) }}
 	}
-	names := func(t Turn) []string {
+	names := func(t Batch) []string {
 		var keys []string
-		for _, c := range t.VMs {
+		for _, c := range t.Members {
 			keys = append(keys, c.Key)
 		}
 		return keys
 	}
 
-	first, ok := q.Take("v", c("a"))
+	first, ok := q.Begin("v", c("a"))
 	g.Expect(ok).To(BeTrue())
 	g.Expect(names(first)).To(ConsistOf("a"))
 	for _, name := range []string{"b", "c", "d"} {
-		_, ok = q.Take("v", c(name))
+		_, ok = q.Begin("v", c(name))
 		g.Expect(ok).To(BeFalse())
 	}
 	g.Expect(q.Leave("v", "a")).To(BeFalse(), "its request is under way")
@@ -33,7 +33,7 @@ func TestOneMachineAtATimeHasTheTurn(t *testing.T) {
 
 	first.End()
 	g.Expect(woken).To(ConsistOf("b", "c"))
-	second, ok := q.Take("v", c("c"))
+	second, ok := q.Begin("v", c("c"))
 	g.Expect(ok).To(BeTrue())
 	g.Expect(names(second)).To(ConsistOf("b", "c"), "those who wait together are created together")
 	g.Expect(q.Leave("v", "b")).To(BeFalse())
@@ -42,19 +42,19 @@ func TestOneMachineAtATimeHasTheTurn(t *testing.T) {
 	g.Expect(q.byVApp).To(BeEmpty())
 }
 
-func TestWhoFailedInCompanyGoesAlone(t *testing.T) {
+func TestAMemberThatFailedInABatchIsCreatedAlone(t *testing.T) {
 	g := NewWithT(t)
-	var q Queue
-	busy, _ := q.Take("v", Member{Key: "x", Wake: func() {}})
-	q.Take("v", Member{Key: "bad", Alone: true, Wake: func() {}})
+	var q Queues
+	busy, _ := q.Begin("v", Member{Key: "x", Wake: func() {}})
+	q.Begin("v", Member{Key: "bad", Alone: true, Wake: func() {}})
 	busy.End()
 
-	company, ok := q.Take("v", Member{Key: "a", Wake: func() {}})
+	shared, ok := q.Begin("v", Member{Key: "a", Wake: func() {}})
 	g.Expect(ok).To(BeTrue())
-	g.Expect(company.VMs).To(HaveLen(1))
-	company.End()
+	g.Expect(shared.Members).To(HaveLen(1))
+	shared.End()
 
-	alone, ok := q.Take("v", Member{Key: "bad", Alone: true, Wake: func() {}})
+	alone, ok := q.Begin("v", Member{Key: "bad", Alone: true, Wake: func() {}})
 	g.Expect(ok).To(BeTrue())
-	g.Expect(alone.VMs).To(HaveLen(1))
+	g.Expect(alone.Members).To(HaveLen(1))
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A Balanced world is one with an edge gateway, on which a test does what cloud controller managers do.
+// A Balanced environment is one with an edge gateway, on which a test does what cloud controller managers do.
 type Balanced struct {
 	*Env
 

@@ -17,7 +17,7 @@ func (w *Env) Later(d time.Duration) {
 	w.Machine.Now, w.Cluster.Now = now, now
 }
 
-// IsClusterGone reconciles the cluster a few times and says whether it is gone.
+// IsClusterGone reconciles the cluster a few times and reports whether it is gone.
 func (w *Env) IsClusterGone() bool {
 	w.Eventually(func(g Gomega) { // Load balancers are removed beside reconciles.
 		_, err := w.ReconcileCluster()

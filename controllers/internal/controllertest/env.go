@@ -70,29 +70,29 @@ type Env struct {
 	Template *machinetemplate.Reconciler
 }
 
-// New makes a world with an identity, a Cluster, and what more is given, in which nothing takes time.
+// New makes an environment with an identity, a Cluster, and what more is given, in which nothing takes time.
 func New(t *testing.T, objects ...client.Object) *Env {
 	t.Helper()
 	return NewOn(t, vcdsim.Instant, objects...)
 }
 
-// NewOn makes a world with the latencies of a profile.
+// NewOn makes an environment with the latencies of a profile.
 func NewOn(t *testing.T, profile vcdsim.Profile, objects ...client.Object) *Env {
 	t.Helper()
 	return NewWith(t, vcdsim.Config{Profile: profile}, objects...)
 }
 
-// Hundredfold is how fast the clock of VCD goes where tasks take time, but nobody wants to wait for them.
+// Hundredfold is how fast the clock of VCD goes where tasks take time, but no test waits for them.
 const Hundredfold = 100
 
-// NewStandingStill makes a world in which tasks take as long as real ones, by a clock that stands until it is moved.
+// NewStandingStill makes an environment in which tasks take as long as real ones, by a clock that stands until it is moved.
 func NewStandingStill(t *testing.T, objects ...client.Object) (*Env, *vcdsim.SimClock) {
 	t.Helper()
 	clock := vcdsim.NewManualClock(time.Now())
 	return NewWith(t, vcdsim.Config{Profile: vcdsim.Recorded, Clock: clock}, objects...), clock
 }
 
-// NewWith makes a world with a simulator of a configuration. Nothing in it is shared with others, so the test runs beside
+// NewWith makes an environment with a simulator of a configuration. Nothing in it is shared with others, so the test runs beside
 // those of other worlds.
 func NewWith(t *testing.T, config vcdsim.Config, objects ...client.Object) *Env {
 	t.Helper()
@@ -180,7 +180,7 @@ func (PretendGuest) PowerOff(context.Context, string) {}
 
 func (PretendGuest) Delete(context.Context, string) {}
 
-// NewClient knows only the kinds that are used: it looks through all of its scheme at each write.
+// NewClient knows only the kinds that are used: each write searches its whole scheme.
 func NewClient(objects ...client.Object) client.Client {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{

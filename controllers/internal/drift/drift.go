@@ -27,7 +27,7 @@ type Made struct {
 	Differs         bool      `json:"differs,omitempty"` // when it was compared last
 }
 
-// A madeNIC is a NIC of a VM as it was made. Its address is what the guest was told, empty where it asks a DHCP server.
+// A madeNIC is a NIC of a VM as it was made. Its address is what the guest was configured with, empty where it uses DHCP.
 type madeNIC struct {
 	MAC     string `json:"mac"`
 	Network string `json:"network"`
@@ -109,7 +109,7 @@ type Observed struct {
 
 // Differences returns how a VM differs from how it was made, so far as its Node works all the same. The worst comes first.
 func (m Made) Differences(s Observed) []difference {
-	found := m.place(s)
+	found := m.location(s)
 	if s.VM == nil {
 		return found
 	}
@@ -136,8 +136,8 @@ func (m Made) Differences(s Observed) []difference {
 	return append(found, m.disk(s)...)
 }
 
-// place returns what the inventory alone tells.
-func (m Made) place(s Observed) []difference {
+// location returns the differences that the inventory alone shows.
+func (m Made) location(s Observed) []difference {
 	var found []difference
 	if m.VDC != "" && s.Row.VDC.ID != "" && s.Row.VDC.ID != m.VDC {
 		found = append(found, difference{infrav1.VMMovedReason, fmt.Sprintf("the VM was moved to VDC %s", s.Row.VDC.Name)})
@@ -163,7 +163,7 @@ func (m Made) disk(s Observed) []difference {
 	return nil
 }
 
-// Suspicious says whether a row of the inventory shows something that only the VM itself tells in full.
+// Suspicious reports whether a row of the inventory shows something that has to be read from the VM.
 func (m Made) Suspicious(row vcd.VMRecord) bool {
 	other := func(was, is string) bool { return is != "" && was != is }
 	return row.CPUs != 0 && row.CPUs != m.CPUs || row.MemoryMiB != 0 && row.MemoryMiB != m.MemoryMiB ||

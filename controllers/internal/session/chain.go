@@ -19,13 +19,13 @@ const (
 	// ManagerHolds is the holder of a token that this provider's manager uses itself. Others are ids of clusters, for their cloud
 	// controller managers.
 	ManagerHolds = "manager"
-	// fingerprintLength is how much of a hash tells two tokens apart, and nothing else of them.
+	// fingerprintLength is how much of a hash distinguishes tokens without revealing them.
 	fingerprintLength = 16
 )
 
 // A tokenChain is what an annotation of a Secret says of the token of a service account in it. Tokens are in it as fingerprints.
 type tokenChain struct {
-	Holder  string `json:"holder,omitempty"`  // who alone uses the token; empty: nobody has yet
+	Holder  string `json:"holder,omitempty"`  // the only user of the token; empty: it is unused
 	First   string `json:"first"`             // the token that a person wrote
 	Last    string `json:"last"`              // the one that came of it and is in the Secret now
 	Trading string `json:"trading,omitempty"` // the one that a login began with whose end was not written down
@@ -62,7 +62,7 @@ func (c tokenChain) write(secret *corev1.Secret) error {
 	return nil
 }
 
-// fingerprint tells tokens apart. Tokens are random and long, so it tells nobody what they are.
+// fingerprint distinguishes tokens. Tokens are random and long, so it does not reveal them.
 func fingerprint(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:fingerprintLength])

@@ -77,7 +77,7 @@ func (i Identities) resolve(ctx context.Context, namespace string, spec infrav1.
 	return l, phases.Done, nil
 }
 
-// covers says whether the identity is for the site and organisation of a cluster.
+// covers reports whether the identity is for the site and organisation of a cluster.
 func (g grant) covers(spec infrav1.VCDClusterSpec) phases.Outcome {
 	if site := NormalSite(g.Site); site == "" || site != NormalSite(spec.Site) {
 		return phases.Stop(infrav1.SiteNotAllowedReason,
@@ -136,7 +136,7 @@ func identityMissing(err error, ref infrav1.IdentityReference) (phases.Outcome, 
 	return phases.Done, fmt.Errorf("getting %s %s: %w", ref.Kind, ref.Name, err)
 }
 
-// allows says whether namespace is chosen. Nothing is unless it is said to be.
+// allows reports whether namespace is chosen. By default none is.
 func (i Identities) allows(ctx context.Context, allowed *infrav1.AllowedNamespaces, namespace string) (bool, error) {
 	if allowed == nil {
 		return false, nil

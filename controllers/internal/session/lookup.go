@@ -26,11 +26,11 @@ func Recorded(c *infrav1.VCDCluster, found *infrav1.ResourceReference, name stri
 }
 
 // VDCOf returns the VDC of a cluster, by the id found earlier if there is one.
-func VDCOf(ctx context.Context, p Placements, c *infrav1.VCDCluster) (vcd.VDC, phases.Outcome, error) {
+func VDCOf(ctx context.Context, s *Session, c *infrav1.VCDCluster) (vcd.VDC, phases.Outcome, error) {
 	if found := c.Status.OVDC; found != nil {
 		return vcd.VDC{Ref: vcd.Ref{ID: found.ID, Name: found.Name}}, phases.Done, nil
 	}
-	vdc, err := p.FindVDC(ctx, c.Spec.OVDC)
+	vdc, err := s.FindVDC(ctx, c.Spec.OVDC)
 	if err != nil {
 		out, err := LookupProblem(err, infrav1.VDCNotFoundReason, "nothing can be proved to be gone without it; correct spec.ovdc of the VCDCluster, or give its user access to the VDC")
 		return vcd.VDC{}, out, err

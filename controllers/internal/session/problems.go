@@ -50,7 +50,7 @@ func AskProblem(err error) (phases.Outcome, error) {
 }
 
 // Refusal turns the failure of a request to do something into an outcome. VCD will most likely refuse it again,
-// so the caller decides when to look again.
+// so the caller decides when to retry.
 func Refusal(err error, doing string) (phases.Outcome, error) {
 	if out, err := AskProblem(err); err == nil {
 		return out, nil

@@ -17,7 +17,7 @@ import (
 const (
 	// TaskPoll is a fallback: the end of a task wakes us.
 	TaskPoll = 10 * time.Second
-	// BusyPoll is for entities held by the task of somebody else.
+	// BusyPoll is for entities held by the task of another user.
 	BusyPoll = 3 * time.Second
 	// UnreachablePoll is for a VCD that does not answer.
 	UnreachablePoll = 30 * time.Second
@@ -28,27 +28,6 @@ const (
 	loginPoll = 10 * time.Minute
 )
 
-// Placements finds what machines are placed in.
-type Placements interface {
-	FindVDC(ctx context.Context, nameOrURN string) (vcd.VDC, error)
-	FindNetwork(ctx context.Context, vdc vcd.VDC, nameOrURN string) (vcd.Network, error)
-	ForgetNetwork(vdc vcd.VDC, network vcd.Ref)
-	FindTemplate(ctx context.Context, catalog, template string) (vcd.Template, error)
-}
-
-// gateways finds edge gateways.
-type gateways interface {
-	FindGateway(ctx context.Context, nameOrURN string) (vcd.Ref, error)
-}
-
-// policies finds what machines are subject to.
-type policies interface {
-	FindSizingPolicy(ctx context.Context, vdc vcd.VDC, nameOrURN string) (vcd.Policy, error)
-	FindPlacementPolicy(ctx context.Context, vdc vcd.VDC, nameOrURN string) (vcd.Policy, error)
-	FindDefaultSizing(ctx context.Context, vdc vcd.VDC) (vcd.Policy, error)
-	FindStorageProfile(ctx context.Context, vdc vcd.VDC, nameOrURN string) (vcd.StorageProfile, error)
-}
-
 // Inventory answers for all machines at once.
 type Inventory interface {
 	VMs(ctx context.Context, vdc vcd.VDC, vApp string, maxAge time.Duration) ([]vcd.VMRecord, error)
@@ -56,71 +35,53 @@ type Inventory interface {
 	Invalidate(vdc vcd.VDC)
 }
 
-// lookups forgets what was found by name.
-type lookups interface{ Refresh() }
+// The clients that a session consists of, by names that do not collide with their methods.
+type (
+	disks     = vcd.Disks
+	gateways  = vcd.Gateways
+	networks  = vcd.Networks
+	tasks     = vcd.Tasks
+	templates = vcd.Templates
+	vApps     = vcd.VApps
+	vdcs      = vcd.VDCs
 
-// VApps looks after vApps.
-type VApps interface {
-	FindVApp(ctx context.Context, vdc vcd.VDC, name string) (vcd.VApp, error)
-	ComposeVApp(ctx context.Context, vdc vcd.VDC, spec vcd.VAppSpec) (vcd.VApp, vcd.Task, error)
-	AddVMs(ctx context.Context, vAppID string, vms []vcd.VMSpec) (vcd.Task, error)
-	ConnectNetworks(ctx context.Context, vAppID string, networks []vcd.Ref) (vcd.Task, error)
-	DeleteVApp(ctx context.Context, id string) (vcd.Task, error)
-}
-
-// VMClient looks after VMs.
-type VMClient interface {
-	VM(ctx context.Context, id string) (vcd.VM, error)
-	ReconfigureVM(ctx context.Context, id string, change vcd.VMChange) (vcd.Task, error)
-	DetachDisk(ctx context.Context, vmID, diskID string) (vcd.Task, error)
-	DeleteVM(ctx context.Context, id string) (vcd.Task, error)
-}
-
-// absences gathers the evidence that VMs and vApps are gone.
-type absences interface {
-	FindLost(ctx context.Context, lost vcd.Lost) (vcd.VM, vcd.Absence, error)
-	LostVApp(ctx context.Context, vdc vcd.VDC, ids ...string) (vcd.Absence, error)
-}
-
-// power switches VMs.
-type power interface {
-	PowerOn(ctx context.Context, id string) (vcd.Task, error)
-	Shutdown(ctx context.Context, id string) (vcd.Task, error)
-	PowerOff(ctx context.Context, id string) (vcd.Task, error)
-}
-
-// tasks remembers the tasks that we started.
-type tasks interface {
-	Follow(key string, t vcd.Task, wake func())
-	Task(key string) (vcd.Task, bool)
-	Forget(key string)
-}
-
-// history tells and ends what others do, too.
-type history interface {
-	History(ctx context.Context, ids ...string) ([]vcd.Task, error)
-	CancelTask(ctx context.Context, id string) error
-}
+	// Machines reads and changes VMs.
+	Machines = vcd.VMs
+)
 
 // A Session is what reconcilers need of a vcd.Session.
 type Session struct {
-	Placements
-	gateways
-	policies
-	Inventory
-	lookups
-	VApps
-	VMClient
-	absences
-	power
-	tasks
-	history
-	leases
-	namedDisks
-
-	Balancers func() *edge.Driver // with caches of its own
+	*disks
+	*gateways
+	*networks
+	*tasks
+	*templates
+	*vApps
+	*vdcs
+	*Machines
+	Inventory // an interface, so that tests can lose rows
 
 	Version string // of the Secret that it was opened with
+
+	site *vcd.Session
+}
+
+// Refresh forgets what was looked up by name.
+func (s *Session) Refresh() { s.site.Refresh() }
+
+// FindLost returns a VM, or the evidence that it is gone.
+func (s *Session) FindLost(ctx context.Context, lost vcd.Lost) (vcd.VM, vcd.Absence, error) {
+	return s.site.FindLost(ctx, lost)
+}
+
+// LostVApp returns the evidence that a vApp is gone.
+func (s *Session) LostVApp(ctx context.Context, vdc vcd.VDC, ids ...string) (vcd.Absence, error) {
+	return s.site.LostVApp(ctx, vdc, ids...)
+}
+
+// Balancers returns a driver of load balancers, with caches of its own.
+func (s *Session) Balancers() *edge.Driver {
+	return edge.New(func(context.Context) (*vcd.Session, error) { return s.site, nil }, edge.Options{})
 }
 
 // Opener opens sessions, or returns those that are open.
@@ -137,39 +98,16 @@ func Of(pool *vcd.Pool) Opener {
 			return nil, err
 		}
 		return &Session{
-			absences: s,
-			Placements: struct {
-				*vcd.VDCs
-				*vcd.Networks
-				*vcd.Templates
-			}{s.VDCs, s.Networks, s.Templates},
-			gateways: s.Gateways, policies: s.VDCs, Inventory: s.Inventory, lookups: s, VApps: s.VApps, VMClient: s.VMs, power: s.VMs,
-			tasks: s.Tasks, history: s.Tasks, leases: s.VApps, namedDisks: s.Disks,
-			Balancers: func() *edge.Driver {
-				return edge.New(func(context.Context) (*vcd.Session, error) { return s, nil }, edge.Options{})
-			},
+			site: s, disks: s.Disks, gateways: s.Gateways, networks: s.Networks, tasks: s.Tasks, templates: s.Templates,
+			vApps: s.VApps, vdcs: s.VDCs, Machines: s.VMs, Inventory: s.Inventory,
 		}, nil
 	}
 }
 
-// Limits of the delay after a failure. It doubles each time.
-const (
-	FirstRetry = 15 * time.Second
-)
+// FirstRetry is the delay after the first failure. It doubles each time.
+const FirstRetry = 15 * time.Second
 
-// Caller names the cluster of obj among those that call VCD: they take turns.
+// Caller names the cluster of obj among those that call VCD: their requests are queued fairly.
 func Caller(obj client.Object) string {
 	return obj.GetNamespace() + "/" + obj.GetLabels()[clusterv1.ClusterNameLabel]
-}
-
-// namedDisks looks after independent disks.
-type namedDisks interface {
-	NamedDisks(ctx context.Context, vdc vcd.VDC) ([]vcd.NamedDisk, error)
-	DeleteNamedDisk(ctx context.Context, id string) (vcd.Task, error)
-}
-
-// leases renews the leases of vApps.
-type leases interface {
-	VApp(ctx context.Context, id string) (vcd.VApp, error)
-	SetLease(ctx context.Context, vAppID string, runtime, storage time.Duration) (vcd.Task, error)
 }

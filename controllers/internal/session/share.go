@@ -58,7 +58,7 @@ func (i Identities) Share(ctx context.Context, c *infrav1.VCDCluster) (Shared, p
 	return got, phases.Done, nil
 }
 
-// specOfCCM is the spec of c with the identity of its cloud controller manager, and says whether that has one of its own.
+// specOfCCM is the spec of c with the identity of its cloud controller manager, and reports whether that has one of its own.
 func specOfCCM(c *infrav1.VCDCluster) (infrav1.VCDClusterSpec, bool) {
 	spec, own := c.Spec, c.Spec.CloudProvider.IdentityRef != nil
 	if own {
@@ -100,7 +100,7 @@ func (i Identities) Give(ctx context.Context, secret types.NamespacedName, clust
 	})
 }
 
-// isSystem says whether credentials are those of VCD's provider.
+// isSystem reports whether credentials are those of VCD's provider.
 func isSystem(config vcd.Config) bool {
 	org, _, found := strings.Cut(config.Credentials.Username, "/")
 	return found && strings.EqualFold(org, systemOrg) || strings.EqualFold(config.Org, systemOrg)

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// tokenTimeout is how long the API server may take to answer: nobody can log in meanwhile.
+	// tokenTimeout is how long the API server may take to answer: no login is possible meanwhile.
 	tokenTimeout = 10 * time.Second
 	// tokenPoll is for tokens that VCD refused: the manager before us may just have used them, and write down the next. VCD is not
 	// asked for that.
@@ -100,7 +100,7 @@ func (t *TokenSecret) Load(ctx context.Context) (string, error) {
 	return token, nil
 }
 
-// Store writes the next token, unless somebody wrote another one.
+// Store writes the next token, unless another was written.
 func (t *TokenSecret) Store(ctx context.Context, old, token string) error {
 	return t.Change(ctx, func(secret *corev1.Secret) error {
 		if tokenIn(secret) != old {
@@ -113,7 +113,7 @@ func (t *TokenSecret) Store(ctx context.Context, old, token string) error {
 	})
 }
 
-// Change changes the Secret as it is at the API server. Somebody else's change in the same moment means to look again.
+// Change changes the Secret as it is at the API server. A conflict makes it read the Secret again.
 func (t *TokenSecret) Change(ctx context.Context, change func(*corev1.Secret) error) error {
 	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
 	defer cancel()
@@ -148,7 +148,7 @@ func (t *TokenSecret) problem(err error) error {
 	return &storeError{err: err}
 }
 
-// Idle says whether nobody may log in with a Secret: all VCDClusters that use it are paused, such as while they move to another
+// Idle reports whether no login with a Secret is allowed: all VCDClusters that use it are paused, such as while they move to another
 // management cluster, whose manager goes on with the token that went along.
 func (i Identities) Idle(ctx context.Context, secret types.NamespacedName) (bool, error) {
 	identities, err := i.namesOf(ctx, secret)
@@ -198,7 +198,7 @@ func (i Identities) namesOf(ctx context.Context, secret types.NamespacedName) (m
 	return found, nil
 }
 
-// usesOne says whether the manager logs in for c with one of some identities.
+// usesOne reports whether the manager logs in for c with one of some identities.
 func usesOne(c *infrav1.VCDCluster, identities map[client.ObjectKey]bool) bool {
 	key := client.ObjectKey{Namespace: c.Namespace, Name: c.Spec.IdentityRef.Name}
 	if c.Spec.IdentityRef.Kind == infrav1.ClusterIdentity {
@@ -207,7 +207,7 @@ func usesOne(c *infrav1.VCDCluster, identities map[client.ObjectKey]bool) bool {
 	return identities[key]
 }
 
-// paused says whether c is, or its Cluster.
+// paused reports whether c is, or its Cluster.
 func (i Identities) paused(ctx context.Context, c *infrav1.VCDCluster) (bool, error) {
 	if annotations.HasPaused(c) {
 		return true, nil

@@ -26,7 +26,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// newAccountEnv makes a world whose cluster logs in as a service account.
+// newAccountEnv makes an environment whose cluster logs in as a service account.
 func newAccountEnv(t *testing.T, objects ...client.Object) *controllertest.Env {
 	t.Helper()
 	w := controllertest.New(t, objects...)
@@ -241,7 +241,7 @@ func TestTheSessionOfAServiceAccountEndsWithItsIdentity(t *testing.T) {
 	w.Eventually(func() int { return w.Sim.Counters()["DELETE /api/session"] }, controllertest.Patience, "5ms").Should(Equal(1))
 }
 
-// held says whether clusterctl has to wait with the Secret.
+// held reports whether clusterctl has to wait with the Secret.
 func held(w *controllertest.Env) bool {
 	_, held := w.Secret("tenant-credentials").Annotations[clusterctlv1.BlockMoveAnnotation]
 	return held

@@ -27,7 +27,7 @@ func (w *WakeUps) Source() source.Source {
 }
 
 // ForObject returns a function that starts a reconcile of obj. It never blocks: a wake-up that finds no room is
-// lost, and the poll that is due anyway takes its place.
+// lost: the next scheduled reconcile replaces it.
 func (w *WakeUps) ForObject(obj client.Object) func() {
 	wake := event.GenericEvent{Object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: obj.GetNamespace(), Name: obj.GetName()}}}
 	return func() {

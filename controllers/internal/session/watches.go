@@ -84,7 +84,7 @@ func clustersOf(ctx context.Context, c client.Reader, kind infrav1.IdentityKind,
 	return slices.DeleteFunc(list.Items, func(c infrav1.VCDCluster) bool { return !RefersTo(&c, kind, name) })
 }
 
-// RefersTo says whether c uses the identity of that kind and name.
+// RefersTo reports whether c uses the identity of that kind and name.
 func RefersTo(c *infrav1.VCDCluster, kind infrav1.IdentityKind, name string) bool {
 	refs := []infrav1.IdentityReference{c.Spec.IdentityRef}
 	if other := c.Spec.CloudProvider.IdentityRef; other != nil {
@@ -101,13 +101,13 @@ func RefersTo(c *infrav1.VCDCluster, kind infrav1.IdentityKind, name string) boo
 	return false
 }
 
-// Watched says whether obj has the label of what this manager looks after. Not all that brings obj up is filtered by it: a
+// Watched reports whether obj has the label of what this manager reconciles. Not all that triggers a reconcile is filtered by it: a
 // Secret, or an identity, may be used by the objects of several managers.
 func Watched(obj client.Object, filter string) bool {
 	return filter == "" || labels.HasWatchLabel(obj, filter)
 }
 
-// ExternallyManaged says whether somebody else looks after c. The contract's pages disagree on whether that is an
+// ExternallyManaged reports whether another controller manages c. The contract's pages disagree on whether that is an
 // annotation or a label.
 func ExternallyManaged(c *infrav1.VCDCluster) bool {
 	_, labelled := c.Labels[clusterv1.ManagedByAnnotation]

@@ -27,7 +27,7 @@ const (
 	driversMemory = time.Hour
 	// DriversRetry is how often a workload cluster is asked that did not answer, or that runs what it should not.
 	DriversRetry = time.Minute
-	// workloadTimeout bounds a look at a workload cluster.
+	// workloadTimeout bounds one inspection of a workload cluster.
 	workloadTimeout = 5 * time.Second
 	// workloadPage is how many objects of a workload cluster are held at once.
 	workloadPage = 200
@@ -36,7 +36,7 @@ const (
 // A release is a version of a driver, of which only the first numbers may be given.
 type release [3]int
 
-// vAppBound holds the last releases of the drivers that look for nodes in the one vApp that their configuration names, by
+// vAppBound holds the last releases of the drivers that search for nodes in the one vApp that their configuration names, by
 // the last word of their image.
 var vAppBound = map[string]release{
 	"cloud-director-named-disk-csi-driver": {1, 6, 999},
@@ -68,15 +68,15 @@ type Drivers struct {
 	open Workloads
 
 	mu        sync.Mutex
-	byCluster map[types.UID]*driverLook
+	byCluster map[types.UID]*driverState
 }
 
-// NewDrivers returns Drivers that look by clients which open opens.
+// NewDrivers returns Drivers that list what runs by clients of open.
 func NewDrivers(open Workloads) *Drivers { return &Drivers{open: open} }
 
-// A driverLook is what was seen in a workload cluster.
-type driverLook struct {
-	turn sync.Mutex // held by the one who looks
+// A driverState is what runs in a workload cluster.
+type driverState struct {
+	listing sync.Mutex // held while the cluster is inspected
 
 	mu     sync.Mutex
 	tried  time.Time
@@ -84,27 +84,27 @@ type driverLook struct {
 	legacy []string
 }
 
-// In returns the drivers that need all nodes in one vApp, as image:tag. It reports false if nobody knows.
+// In returns the drivers that need all nodes in one vApp, as image:tag. It reports false if that is not known.
 func (d *Drivers) In(ctx context.Context, cluster *clusterv1.Cluster, now time.Time) ([]string, bool) {
 	if cluster == nil || !ptr.Deref(cluster.Status.Initialization.ControlPlaneInitialized, false) {
 		return nil, true
 	}
-	look := d.of(cluster.UID)
-	if look.due(now) && look.turn.TryLock() {
-		defer look.turn.Unlock()
-		d.look(ctx, look, client.ObjectKeyFromObject(cluster), now)
+	found := d.of(cluster.UID)
+	if found.due(now) && found.listing.TryLock() {
+		defer found.listing.Unlock()
+		d.inspect(ctx, found, client.ObjectKeyFromObject(cluster), now)
 	}
-	return look.answer(now)
+	return found.answer(now)
 }
 
-func (d *Drivers) of(cluster types.UID) *driverLook {
+func (d *Drivers) of(cluster types.UID) *driverState {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.byCluster == nil {
-		d.byCluster = map[types.UID]*driverLook{}
+		d.byCluster = map[types.UID]*driverState{}
 	}
 	if d.byCluster[cluster] == nil {
-		d.byCluster[cluster] = &driverLook{}
+		d.byCluster[cluster] = &driverState{}
 	}
 	return d.byCluster[cluster]
 }
@@ -119,8 +119,8 @@ func (d *Drivers) Forget(cluster *clusterv1.Cluster) {
 	delete(d.byCluster, cluster.UID)
 }
 
-// due says whether it is time to look. What should not be there is looked at more often: somebody is removing it.
-func (l *driverLook) due(now time.Time) bool {
+// due reports whether to inspect the cluster. Drivers that should not run are checked more often: they are being removed.
+func (l *driverState) due(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.seen.IsZero() || len(l.legacy) > 0 || l.seen.Before(l.tried) {
@@ -129,7 +129,7 @@ func (l *driverLook) due(now time.Time) bool {
 	return now.Sub(l.seen) >= driversAge
 }
 
-func (l *driverLook) answer(now time.Time) ([]string, bool) {
+func (l *driverState) answer(now time.Time) ([]string, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.seen.IsZero() || now.Sub(l.seen) > driversMemory {
@@ -138,7 +138,7 @@ func (l *driverLook) answer(now time.Time) ([]string, bool) {
 	return l.legacy, true
 }
 
-func (d *Drivers) look(ctx context.Context, l *driverLook, cluster client.ObjectKey, now time.Time) {
+func (d *Drivers) inspect(ctx context.Context, l *driverState, cluster client.ObjectKey, now time.Time) {
 	limited, cancel := context.WithTimeout(ctx, workloadTimeout)
 	defer cancel()
 	images, err := d.images(limited, cluster)
@@ -199,8 +199,7 @@ func podSpecs(list client.ObjectList) []corev1.PodSpec {
 	return specs
 }
 
-// boundToVApp says whether an image is that of a driver which looks for nodes in one vApp. One whose version nobody can
-// tell is.
+// boundToVApp reports whether an image is that of a driver which searches for nodes in one vApp. One of an unknown version is.
 func boundToVApp(image string) (string, bool) {
 	name := image[strings.LastIndex(image, "/")+1:]
 	name, _, _ = strings.Cut(name, "@")

@@ -7,7 +7,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// PerMachine says whether each machine of a cluster has a vApp of its own.
+// PerMachine reports whether each machine of a cluster has a vApp of its own.
 func PerMachine(c *infrav1.VCDCluster) bool {
 	return c.Spec.VApp.Layout == infrav1.VAppPerMachine
 }
@@ -23,7 +23,7 @@ func Name(c *infrav1.VCDCluster, clusterName string) string {
 const LegacyDrivers = "Layout PerMachine does not work with what runs in the workload cluster and looks for nodes in one vApp: %s. " +
 	"Replace or remove it, or make the cluster anew with layout PerFailureDomain"
 
-// IsKept says whether a person wants a vApp to stay that holds what is not ours.
+// IsKept reports whether an annotation keeps a vApp that holds what is not ours.
 func IsKept(obj client.Object) bool {
 	return obj.GetAnnotations()[infrav1.KeepVAppAnnotation] == "true"
 }
